@@ -50,24 +50,6 @@ def test_findings_lead_to_runs_that_they_count(tmp_path):
     assert all(one.label.replace(" ", "_") in runs.loc[one.run_id, "run_flags"] for one in data)
 
 
-def test_where_no_run_logged_a_score_there_is_no_rate(tmp_path):
-    logs = logs_of(tmp_path, {"alder": dict.fromkeys(TASKS)})
-    assert overview(logs)[0] == "The success rate of alder: no run was measured."
-
-
-def test_a_difference_that_the_data_leave_open_is_said_to_be_open(tmp_path):
-    scores = {"alder": dict.fromkeys(TASKS, 1.0), "birch": {**dict.fromkeys(TASKS, 1.0), TASKS[0]: 0.0}}
-    against = overview(logs_of(tmp_path, scores), "alder")[1]
-    assert against.startswith("Not decided between alder and all others on new tasks like these: 100 % against 80 %")
-
-
-def test_a_decided_difference_says_which_side_is_better(tmp_path):
-    tasks = [f"multiagent_crafting_item{i}_full_plan__depth_0" for i in range(14)]
-    scores = {"alder": dict.fromkeys(tasks, 0.0), "birch": dict.fromkeys(tasks, 1.0)}
-    against = overview(logs_of(tmp_path, scores), "alder")[1]
-    assert against.startswith("all others together are better than alder on new tasks like these: 100 % against 0 %")
-
-
 @pytest.mark.parametrize(("models", "shown"), [(1, "alder: "), (3, "For alder, birch and cedar no trend")])
 def test_a_trend_that_is_not_shown_is_no_proof_of_none(tmp_path, models, shown):
     names = [f"multiagent_cooking_1_bread_1_cake{end}" for end in ("", "_blocked_access_0", "_blocked_access_0_1")]
@@ -78,10 +60,3 @@ def test_a_trend_that_is_not_shown_is_no_proof_of_none(tmp_path, models, shown):
     assert text_of(found[0]).startswith("Cooking success of all models together is 67 %")
     assert text_of(found[1]).startswith(shown)
     assert 2 <= len(found) <= 5
-
-
-def test_without_cooking_runs_nothing_is_concluded(tmp_path):
-    logs = logs_of(tmp_path, {"alder": {TASKS[0]: 1.0}})
-    cooking = analysis.cooking(logs.runs)
-    found = analysis.blocked_findings(cooking, analysis.cooking_trend(cooking), logs.ledger)
-    assert text_of(found[0]).startswith("Cooking success of all models together: no runs of this kind")

@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalkit import mindcraft
-from evalkit.io import resolve
 from tests.mindcraft.builders import SCORE, log, task, write
 
 OLD = 1_600_000_000
@@ -67,20 +66,6 @@ def test_it_gives_what_the_folder_gives_with_any_option(runs, tmp_path, options)
     assert_same(runs, tmp_path / "made", **options)
 
 
-def test_samples_give_the_same_as_a_dataset(tmp_path):
-    mindcraft.collect(resolve("samples:mindcraft/runs"), tmp_path / "made")
-    assert_same(resolve("samples:mindcraft/runs"), tmp_path / "made", tasks="samples:mindcraft/tasks")
-
-
-def test_it_knows_the_layout_it_was_collected_with_until_another_is_stated(tmp_path):
-    for maker in ("openai", "azure"):
-        put(tmp_path / "runs" / "e" / maker / "gpt-4o" / "task_1" / "a_0.json", 1)
-    mindcraft.collect(tmp_path / "runs", tmp_path / "made", layout="{experiment}/{model_name}/{task_id}")
-    assert mindcraft.load(tmp_path / "made").runs["model_name"].tolist() == ["azure/gpt-4o", "openai/gpt-4o"]
-    stated = mindcraft.load(tmp_path / "made", layout="{model_name}/{task_id}").runs
-    assert set(stated["model_name"]) == {"e/azure/gpt-4o", "e/openai/gpt-4o"}
-
-
 def swap_names(folder: Path) -> None:
     a, b = (folder / name / "results.txt" for name in ("exp_a", "exp_b"))
     first, second = a.read_text(), b.read_text()
@@ -104,14 +89,6 @@ EDITS = {
 }
 
 
-@pytest.mark.parametrize("name", EDITS)
-def test_after_an_edit_it_follows(runs, tmp_path, name):
-    mindcraft.collect(runs, tmp_path / "made")
-    EDITS[name](runs)
-    mindcraft.collect(runs, tmp_path / "made")
-    assert_same(runs, tmp_path / "made")
-
-
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=6)
 @given(rounds=st.lists(st.lists(st.sampled_from(sorted(EDITS)), max_size=3), max_size=3))
 def test_after_any_edits_it_follows(tmp_path_factory, rounds):
@@ -123,12 +100,3 @@ def test_after_any_edits_it_follows(tmp_path_factory, rounds):
                 EDITS[edit](runs)
         mindcraft.collect(runs, root / "made")
         assert_same(runs, root / "made")
-
-
-def test_a_file_beside_the_source_counts_once_its_folder_is_added(runs, tmp_path):
-    sources = [runs / "exp_a" / "cook_1"]
-    mindcraft.collect(sources, tmp_path / "made")
-    assert_same(sources, tmp_path / "made")
-    sources.insert(0, runs / "exp_a")  # the order of a dataset is that of the paths
-    mindcraft.collect(sources, tmp_path / "made")
-    assert_same(sources, tmp_path / "made")

@@ -125,11 +125,6 @@ def test_an_equal_start_in_two_runs_is_a_left_over_too(tmp_path):
     assert agents["flag_stale_copy"].to_dict() == {"a": False, "b": True, "c": False}
 
 
-def test_an_equal_start_of_another_agent_is_no_left_over(tmp_path):
-    logs = {"exp_1/a/Andy_0_0.json": log(who="a", start=START), "exp_1/b/Andy_1_0.json": log(who="b", start=START)}
-    assert stale(write_all(tmp_path, logs)) == {"a": False, "b": False}
-
-
 def test_of_equal_logs_the_one_whose_agents_started_together_is_no_copy(tmp_path):
     left = log(f"{SCORE}1", who="Andy", start=START)
     root = write_all(tmp_path, {
@@ -169,28 +164,6 @@ def test_copying_a_model_s_logs_to_another_name_leaves_its_own_runs_alone(tmp_pa
         assert "copied into 5 runs of A-new from runs of A:" in text
 
 
-def test_nine_copies_of_one_success_count_once(tmp_path):
-    same = log(f"{SCORE}1", start=START)
-    runs = load(write_all(tmp_path, {f"x/m/task_{n}/Andy_0_0.json": same for n in range(10)})).runs
-    assert runs["flag_stale_copy"].tolist() == [False] + [True] * 9
-    (row,) = analysis.success_by(runs).to_dict("records")
-    assert (row["n"], row["estimate"]) == (1, 1)
-    assert str(row["warning"]).endswith("9 stale copies left out")
-
-
-def test_two_agents_of_one_run_may_start_together(tmp_path):
-    root = write_all(tmp_path, {A: log(who="a", start=START), B: log(who="b", start=START)})
-    assert stale(root) == {"cook": False}
-
-
-def test_two_logs_without_a_word_are_no_copies(tmp_path):
-    silent = [turn("system", f"{SCORE}1")]
-    assert stale(write_all(tmp_path, {"exp_1/a/Andy_0_0.json": silent, "exp_1/b/Andy_0_0.json": silent})) == {
-        "a": False,
-        "b": False,
-    }
-
-
 @pytest.mark.parametrize(
     ("first", "second", "flagged"),
     [
@@ -205,13 +178,6 @@ def test_two_logs_without_a_word_are_no_copies(tmp_path):
 def test_agents_that_contradict_each_other_are_flagged(tmp_path, first, second, flagged):
     runs = load(write_all(tmp_path, {A: log(first, who="a"), B: log(second, who="b")})).runs
     assert runs["flag_conflicting"].tolist() == [flagged]
-
-
-@pytest.mark.parametrize("ending", [f"{SCORE}0", "Task timeout reached", "Agent ended goal", "Task successful"])
-def test_a_quote_is_no_flag_where_another_agent_has_the_final_message(tmp_path, ending):
-    quoted = [turn("user", f"It says {SCORE}1")]
-    runs = load(write_all(tmp_path, {A: quoted, B: log(ending)})).runs
-    assert runs["flag_quoted_only"].tolist() == [False]
 
 
 @pytest.mark.parametrize(
@@ -234,26 +200,10 @@ def test_a_time_out_is_inferred_from_original_times_only(tmp_path, seconds, endi
     assert run["duration"] == pytest.approx(seconds) if options else run["duration"] != run["duration"]
 
 
-def test_a_file_older_than_its_start_has_no_duration(tmp_path):
-    root = write_all(tmp_path, {A: log(f"{SCORE}0", start=START)})
-    os.utime(root / A, (START / 1000 - 3600,) * 2)
-    assert load(root, original_mtimes=True).runs["duration"].isna().all()
+def test_logs_that_differ_in_their_middle_only_are_no_copies(tmp_path):
+    def long_log(middle: str) -> dict:
+        talk = [{"role": "user", "content": "x" * 3000}, {"role": "user", "content": middle}]
+        return {"turns": [*talk, {"role": "user", "content": "y" * 3000}]}
 
-
-def test_no_time_out_is_inferred_from_the_start_of_another_run(tmp_path):
-    copied = {"exp_1/a/Andy_0_0.json": log(who="a", start=START), "exp_1/b/Andy_0_0.json": log(who="b", start=START)}
-    root = write_all(tmp_path, copied)
-    for minutes, name in enumerate(copied):
-        os.utime(root / name, (START / 1000 + 240 * (minutes + 1),) * 2)
-    runs = load(root, original_mtimes=True).runs
-    assert runs["flag_stale_copy"].tolist() == [False, True]
-    assert not runs["flag_inferred_timeout"].any()
-    assert runs["duration"].isna().tolist() == [False, True]
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("start", [2**64, 1e300, 2**53])
-def test_a_start_that_is_no_time_stands_in_the_ledger_and_warns_of_nothing(tmp_path, start):
-    logs = load(write_all(tmp_path, {A: log(f"{SCORE}1", start=start)}))
-    assert logs.runs["started"].isna().all()
-    assert "start_out_of_range" in logs.ledger["reason"].iloc[0]
+    files = {"x/m/a/Andy_0_0.json": long_log("one"), "x/m/b/Andy_0_0.json": long_log("two")}
+    assert load(write_all(tmp_path, files)).runs["flag_stale_copy"].tolist() == [False, False]

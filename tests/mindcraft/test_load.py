@@ -1,50 +1,24 @@
 """A folder in, frames and a ledger out: nothing lost, nothing doubled, dtypes as declared."""
 
-import math
 import os
-import re
 
-import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalkit.io import SourceError
 from evalkit.mindcraft import (
-    agents_df,
     aggregate_results,
     aggregate_results_to_dataframe,
-    analyze_agent_log,
     extract_task_outcome,
     load,
-    models,
     runs_df,
 )
-from evalkit.mindcraft.table import AGENTS, FLAGS, LOG_FLAGS, RUNS
+from evalkit.mindcraft.table import AGENTS, RUNS
 from tests.mindcraft.builders import EXPERIMENT, SCORE, log, task, write, write_all
 
 DTYPES = {"str": "str", "name": "str", "int": "int64", "int?": "Int64", "float": "float64", "bool": "bool",
           "bool?": "boolean", "list": "object", "time": "datetime64[ms, UTC]"}  # fmt: skip
-
-
-def test_rows_say_what_each_log_says(tmp_path):
-    files = {"exp_1/cook/Andy_0_0.json": log(f"{SCORE}0.5", start=5), "exp_1/cook/Jill_1_0.json": b""}
-    logs = load(write_all(tmp_path, files))
-    (run,) = logs.runs.to_dict("records")
-    good, broken = logs.agents.to_dict("records")
-    empty = "JSONDecodeError: the file is empty"
-    assert (run["parsing_errors"], run["final_system_message"]) == (empty, f"{SCORE}0.5")
-    assert (run["message_count"], run["command_count"]) == (3, 1)
-    assert [good[name] for name in ("agent_name", "raw_score", "completion_status", "agent_log_processed")] == [
-        "Andy_0", 0.5, "FAILED_PARTIAL_SCORE", True,
-    ]  # fmt: skip
-    assert (good["parsing_errors"], good["final_system_message"], good["task_start"]) == ("", f"{SCORE}0.5", 5)
-    assert (good["message_count"], good["command_count"], good["skipped_turns"]) == (3, 1, 0)
-    assert [broken[name] for name in ("agent_name", "completion_status", "agent_log_processed", "parsing_errors")] == [
-        "Jill_1", "LOG_FILE_ERROR", False, empty,
-    ]  # fmt: skip
-    assert pd.isna(broken["raw_score"])
-    assert broken["message_count"] == 0
 
 
 def declared(columns) -> dict[str, str]:
@@ -68,97 +42,6 @@ OTHERS = {
     "broken": b"{",
     "profile": {"model": "m"},
 }
-
-
-@pytest.mark.parametrize("read", [load, runs_df, agents_df, models])
-@pytest.mark.parametrize(
-    ("names", "looks"),
-    [
-        ([], "there is no file"),
-        (["trace", "history"], "2 files; 1 looks like a Crafter session trace, 1 looks like an execution history"),
-        (["inspect"], "1 file; 1 looks like an inspect_ai log"),
-        (["broken trace", "settings"], "2 files; 1 looks like a Crafter session trace); `evalkit crafter` reads those"),
-        (["settings", "broken", "profile"], "3 files, broken or of no kind that evalkit knows"),
-    ],
-)
-def test_a_source_without_any_agent_log_is_an_error_that_says_what_it_holds(tmp_path, read, names, looks):
-    root = write_all(tmp_path / "runs", {f"exp_1/cook/{name}.json": OTHERS[name] for name in names})
-    root.mkdir(exist_ok=True)
-    with pytest.raises(SourceError, match=f"^{re.escape(str(root))}: no Mindcraft agent log .*{re.escape(looks)}"):
-        read(root)
-
-
-@pytest.mark.parametrize(
-    ("name", "status", "reason"),
-    [
-        ("trace", "skipped", "not an agent log: Crafter session trace"),
-        ("history", "skipped", "not an agent log: execution history"),
-        ("inspect", "skipped", "not an agent log: inspect_ai log"),
-        (
-            "broken trace",
-            "failed",
-            "JSONDecodeError: Input data was truncated (by its beginning: Crafter session trace)",
-        ),
-    ],
-)
-def test_logs_of_another_kind_beside_runs_are_no_runs(tmp_path, name, status, reason):
-    root = write_all(tmp_path, {"exp_1/cook/Andy_0_0.json": 1, "exp_1/other/x.json": OTHERS[name]})
-    write(root / "exp_1/cook/y.json", OTHERS[name])
-    logs = load(root, {"cook": task(agent_count=1)})
-    assert logs.runs[["task_id", "total_agent_logs_found"]].to_numpy().tolist() == [["cook", 1]]
-    found = logs.ledger[~logs.ledger["source"].str.endswith("Andy_0_0.json")]
-    assert found[["status", "reason"]].to_numpy().tolist() == [[status, reason]] * 2
-
-
-def test_functions_for_single_logs_and_folders_answer_for_what_they_are_given(tmp_path):
-    root = write_all(tmp_path, {"exp_1/cook/Andy_0_0.json": b"{", "exp_1/trace/x.json": OTHERS["trace"]})
-    assert analyze_agent_log(root / "exp_1/trace/x.json")["completion_status"] == "LOG_FILE_ERROR"
-    assert extract_task_outcome(root / "exp_1/cook", task())["overall_completion_status"] == "LOG_FILE_ERROR"
-    assert extract_task_outcome(root / "exp_1/trace", task())["total_agent_logs_found"] == 0
-    runs = aggregate_results([root / "exp_1/cook", root / "exp_1/trace"])
-    assert runs["overall_completion_status"].tolist() == ["LOG_FILE_ERROR", "NO_SCORE_LOGGED"]
-
-
-def test_columns_are_written_down_once_with_their_meaning():
-    for columns in (RUNS, AGENTS):
-        names = [column.name for column in columns]
-        assert len(set(names)) == len(names)
-        assert all(column.meaning for column in columns)
-    assert {f"flag_{name}" for name in FLAGS} <= {column.name for column in RUNS}
-    assert {n for n in declared(AGENTS) if n.startswith("flag_")} == {f"flag_{name}" for name in LOG_FLAGS}
-
-
-def test_agents_hold_one_row_per_log_and_the_ids_of_all_frames(tmp_path):
-    logs = load(write_all(tmp_path, EXPERIMENT))
-    assert len(logs.agents) == logs.runs["total_agent_logs_found"].sum()
-    keys = ["model_name", "task_id", "repetition", "experiment"]
-    merged = logs.agents.merge(logs.runs, on=keys, how="left", validate="many_to_one")
-    assert merged["overall_completion_status"].notna().all()
-    assert set(map(tuple, logs.agents[keys].to_numpy())) == set(map(tuple, logs.runs[keys].to_numpy()))
-
-
-@pytest.mark.parametrize(
-    ("metrics", "dtype", "values"),
-    [
-        ([1, 2.5], "float64", [1.0, 2.5]),
-        ([1, None], "float64", [1.0, math.nan]),
-        ([None, None], "float64", [math.nan, math.nan]),
-        ([True, None], "boolean", [True, None]),
-        (["easy", "hard"], "str", ["easy", "hard"]),
-        ([1, "hard"], "str", ["1", "hard"]),
-        ([True, 2], "str", ["True", "2"]),
-        ([[1, 2], []], "str", ["[1, 2]", "[]"]),
-        ([10**400, 1], "str", None),
-    ],
-)
-def test_metrics_of_definitions_become_columns_of_one_kind(tmp_path, metrics, dtype, values):
-    tasks = {f"t{i}": task(difficulty_metrics={"m": value, "in": {"deep": i}}) for i, value in enumerate(metrics)}
-    runs = runs_df(write_all(tmp_path, {f"exp_1/{name}/Andy_0_0.json": 1 for name in tasks}), tasks)
-    assert str(runs["metric_m"].dtype) == dtype
-    assert runs["metric_in_deep"].tolist() == [0.0, 1.0]
-    if values:
-        assert runs["metric_m"].isna().tolist() == [pd.isna(value) for value in values]
-        assert runs["metric_m"].dropna().tolist() == [value for value in values if not pd.isna(value)]
 
 
 def construction(scores: dict[str, float]) -> dict:
@@ -189,24 +72,6 @@ def test_the_scale_of_construction_is_decided_over_all_that_is_loaded(tmp_path, 
     assert runs["overall_score"].tolist() == [score for _, score, _ in read]
 
 
-def test_each_experiment_has_the_scale_of_all(tmp_path):
-    root = write_all(tmp_path, construction({"exp_1/a": 1, "exp_1/b": 40, "exp_2/a": 1, "exp_2/b": 0.4, "exp_3/a": 0}))
-    assert {scale for scale, _, _ in scored(root).values()} == {"percent"}
-
-
-@pytest.mark.parametrize(("scale", "score"), [("percent", 0.01), ("fraction", 1.0)])
-def test_a_stated_scale_is_taken_and_not_flagged(tmp_path, scale, score):
-    root = write_all(tmp_path, construction({"exp_1/a": 1}))
-    assert scored(root, scale=scale) == {"exp_1/a": (scale, score, False)}
-
-
-def test_cooking_scores_do_not_decide_the_scale(tmp_path):
-    root = write_all(tmp_path, {"exp_1/a/Andy_0_0.json": 1, "exp_1/c/Andy_0_0.json": 50})
-    runs = runs_df(root, {"a": task("construction", 1), "c": task("cooking", 1)}).set_index("task_id")
-    assert runs.loc["a", "score_scale"] == "fraction"
-    assert runs.loc["c", "flag_score_out_of_range"]
-
-
 def test_an_empty_task_folder_is_a_run_without_score(tmp_path):
     root = write_all(tmp_path, {"exp_1/cook/Andy_0_0.json": 1})
     for name in ("exp_1/known", "exp_1/multiagent_cooking_1_bread", "exp_1/pictures", "cooking"):
@@ -225,26 +90,10 @@ def test_an_empty_task_folder_is_a_run_without_score(tmp_path):
     assert runs.loc["known", "flag_missing_agent_logs"]
 
 
-def test_a_folder_named_like_a_log_is_a_folder(tmp_path):
-    (tmp_path / "exp_1/cook/x.json").mkdir(parents=True)
-    logs = load(write_all(tmp_path, {"exp_1/cook/Andy_0_0.json": 1}))
-    assert logs.runs["total_agent_logs_found"].tolist() == [1]
-
-
 @pytest.mark.parametrize("where", [".", "exp_1", "exp_1/cook", "exp_1/cook/Andy_0_0.json"])
 def test_any_level_may_be_loaded(tmp_path, where):
     runs = runs_df(write_all(tmp_path, {"exp_1/cook/Andy_0_0.json": 1}) / where)
     assert runs[["task_id", "experiment", "overall_is_successful"]].to_numpy().tolist() == [["cook", "exp_1", True]]
-
-
-def test_a_relative_path_gives_relative_sources(tmp_path, monkeypatch):
-    write_all(tmp_path, {"exp_1/cook/Andy_0_0.json": 1})
-    monkeypatch.chdir(tmp_path)
-    assert agents_df("exp_1")["source"].tolist() == ["exp_1/cook/Andy_0_0.json"]
-
-
-def test_models_are_listed_sorted(tmp_path):
-    assert models(str(write_all(tmp_path, {"x/b/t/agent_0.json": 1, "x/a/t/agent_0.json": 1}))) == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -261,11 +110,6 @@ def test_wrong_options_are_refused(tmp_path, options, error):
         load(tmp_path, **options)
 
 
-def test_a_source_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(SourceError, match="gone"):
-        load(tmp_path / "gone")
-
-
 def test_folders_are_aggregated_with_model_names(tmp_path):
     root = write_all(tmp_path, {**EXPERIMENT, "x/gpt/cook/agent_0.json": 0, "x/gpt/empty/.keep": ""})
     folders = [root / "exp_1/cook", root / "exp_1/other", root / "x/gpt/cook", root / "x/gpt/empty"]
@@ -274,23 +118,6 @@ def test_folders_are_aggregated_with_model_names(tmp_path):
         ["m", "cook", 0], ["m", "cook", 1], ["m", "other", 0], ["gpt", "cook", 0], ["gpt", "empty", 0],
     ]  # fmt: skip
     assert runs["has_definition"].tolist() == [True, True, False, True, False]
-
-
-def test_a_folder_given_twice_counts_once(tmp_path):
-    root = write_all(tmp_path, {"exp_1/cook/Andy_0_0.json": 1})
-    runs = aggregate_results([root / "exp_1/cook", f"{root}/exp_1/../exp_1/cook/"])
-    assert runs["total_agent_logs_found"].tolist() == [1]
-
-
-def test_no_folders_give_an_empty_frame():
-    assert {n: str(d) for n, d in aggregate_results([]).dtypes.items()} == declared(RUNS)
-
-
-@pytest.mark.parametrize("name", ["gone", "file.json"])
-def test_what_is_no_folder_can_not_be_aggregated(tmp_path, name):
-    write(tmp_path / "file.json", log())
-    with pytest.raises(SourceError, match=name):
-        aggregate_results([tmp_path / name])
 
 
 def test_outcomes_become_the_same_frame(tmp_path):
@@ -336,3 +163,78 @@ def test_any_content_of_a_folder_is_loaded(tmp_path_factory, files):
         os.path.normpath(name) for name in (*files, "good.json", "exp_0/good/Andy_0_0.json")
     )
     assert len(logs.agents) == logs.runs["total_agent_logs_found"].sum()
+
+
+def entries(logs, root) -> dict[str, tuple[str, str]]:
+    rows = zip(logs.ledger["source"], logs.ledger["status"], logs.ledger["reason"], strict=True)
+    return {os.path.relpath(source, root): (status, reason) for source, status, reason in rows}
+
+
+def test_every_file_is_in_the_ledger_once_with_its_reason(tmp_path):
+    root = write_all(tmp_path, EXPERIMENT)
+    os.symlink(root / "gone.json", root / "exp_1/other/Jill_1_0.json")
+    logs = load(root)
+    found = entries(logs, root)
+    assert len(logs.ledger) == len(found)
+    assert set(found) == {*EXPERIMENT, "exp_1/other/Jill_1_0.json"} - {"exp_1/.hidden/Andy_0_0.json"}
+    assert logs.ledger["source"].is_monotonic_increasing
+    status = {name: found[name][0] for name in found}
+    assert {name for name in status if status[name] == "used"} == {
+        "exp_1/results.txt", "exp_1/cook/Andy_0_0.json", "exp_1/cook/Andy_0_1.json",
+    }  # fmt: skip
+    assert {name for name in status if status[name] == "failed"} == {
+        "exp_1/cook/Jill_1_0.json", "exp_1/other/Andy_0_0.json", "exp_1/other/Jill_1_0.json",
+    }  # fmt: skip
+    assert found["exp_1/cook/Andy_0_1.json"][1] == "recovered_byte_order_mark"
+    assert found["exp_1/tasks.json"][1] == "not an agent log: task definitions"
+    assert found["exp_1/one_task.json"][1] == "not an agent log: task definitions"
+    assert found["exp_1/last_profile.json"][1] == "not an agent log: agent profile"
+    assert "Hell's Kitchen" in found["exp_1/cook/hells_kitchen_progress.json"][1]
+    assert all(reason for name, (state, reason) in found.items() if state != "used")
+
+
+@pytest.mark.parametrize("name", ["results.json", "profile.json", "last_profile.json", "hells_kitchen_progress.json"])
+@pytest.mark.parametrize("content", [{}, [], [{"role": "system", "content": "x"}], 5, b"{", b"\xff"])
+def test_files_that_are_no_logs_by_their_name_never_count_as_agents(tmp_path, name, content):
+    logs = load(write_all(tmp_path, {"exp_1/cook/Andy_0_0.json": 1, f"exp_1/cook/{name}": content}))
+    assert logs.runs["total_agent_logs_found"].tolist() == [1]
+    broken = isinstance(content, bytes)
+    assert sorted(logs.ledger["status"]) == (["failed", "used"] if broken else ["skipped", "used"])
+
+
+RUN, TRACE = {"m/cook_1/Andy_0_0.json": 1}, {"session_id": "a", "event_history": []}
+CHAT = {"messages": [{"role": "system", "content": f"{SCORE}1"}]}
+
+
+@pytest.mark.parametrize(
+    ("files", "runs"),
+    [
+        ({**RUN, "m/fry/Andy_0_0.json": b"{"}, 2),  # beside other runs
+        ({**RUN, "m/cook_1/Andy_0_1.json": b"{"}, 2),
+        ({**RUN, "n/fry/Andy_0_0.json": b"{"}, 2),
+        ({**RUN, "traces/1.json": b""}, 1),  # no run lies so high
+        ({**RUN, "t/traces/1.json": b"", "t/traces/2.json": TRACE}, 1),
+        ({**RUN, "t/traces/1.json": b"", "t/traces/2.json": CHAT}, 1),
+        ({**RUN, "t/a/1.json": b"", "t/b/1.json": TRACE, "t/c/1.json": TRACE}, 1),
+        ({**RUN, "t/multiagent_cooking_1/Andy_0_0.json": b""}, 2),
+        ({**RUN, "m/cook_1/x.json": TRACE, "m/cook_1/Jill_0_0.json": b""}, 1),
+        ({"a.json": TRACE, "b.json": TRACE, "c.json": b"", "m/cook/Andy_0_0.json": 1}, 1),
+    ],
+)
+def test_a_broken_file_belongs_to_the_kind_of_its_siblings(tmp_path, files, runs):
+    logs = load(write_all(tmp_path, files))
+    assert len(logs.runs) == runs
+    assert set(logs.runs["model_name"]) <= {"m", "n", "t"}
+    assert len(logs.ledger) == len(files)
+    assert set(logs.runs.loc[logs.runs["flag_unreadable_logs"], "task_id"]) <= {"fry", "cook_1", "multiagent_cooking_1"}
+
+
+@pytest.mark.parametrize(
+    "content", [CHAT, [CHAT], {"turns": 12}, {"turns": [{"text": "hello"}]}, {"a": 1}, b"5", "text"]
+)
+def test_other_json_is_skipped_and_no_run(tmp_path, content):
+    content = f'"{content}"' if isinstance(content, str) else content
+    logs = load(write_all(tmp_path, {**RUN, "m/bake/Andy_0_0.json": content, "rollout.json": content}))
+    assert logs.runs["task_id"].tolist() == ["cook_1"]
+    skipped = logs.ledger[logs.ledger["status"] == "skipped"]
+    assert skipped["reason"].tolist() == ["not an agent log: no list of turns in it"] * 2

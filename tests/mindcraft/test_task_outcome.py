@@ -1,12 +1,9 @@
 """One task folder, one outcome: precedence, normalisation, repetitions, the documented keys."""
 
-import json
-
 import pytest
 
 from evalkit.io import SourceError
-from evalkit.mindcraft import extract_task_outcome, extract_task_outcomes
-from evalkit.mindcraft.outcomes import TaskOutcome
+from evalkit.mindcraft import extract_task_outcome
 from tests.mindcraft.builders import SCORE, log, task, write, write_all
 
 REQUIRED = {
@@ -57,13 +54,6 @@ def test_the_best_agent_gives_the_score_and_a_time_out_the_status(tmp_path, endi
     assert ("unreadable_logs" in outcome["flags"]) is ("broken" in endings)
 
 
-@pytest.mark.parametrize("agents", [1, 2, 3, 5])
-def test_any_number_of_agents(tmp_path, agents):
-    outcome = extract_task_outcome(folder(tmp_path, " ".join(["0"] * (agents - 1) + ["1"])), task(agent_count=agents))
-    assert outcome["total_agent_logs_found"] == outcome["agent_count"] == agents
-    assert outcome["overall_is_successful"]
-
-
 @pytest.mark.parametrize(
     ("task_type", "endings", "scale", "score", "used", "flags"),
     [
@@ -94,12 +84,6 @@ def test_scores_are_brought_to_0_to_1_by_type(tmp_path, task_type, endings, scal
     assert outcome["overall_is_successful"] is (score == 1)
 
 
-def test_a_score_out_of_range_is_never_a_success_and_stays_as_logged(tmp_path):
-    outcome = extract_task_outcome(folder(tmp_path, "100 1"), task())
-    assert outcome["overall_raw_score"] == 100
-    assert outcome["overall_completion_status"] == "FAILED_PARTIAL_SCORE"
-
-
 def repetitions(tmp_path, *scores):
     return write_all(tmp_path / "my_task", {f"Andy_0_{i}.json": score for i, score in enumerate(scores)})
 
@@ -109,28 +93,6 @@ def test_several_repetitions_are_best_of_n_and_say_so(tmp_path):
     assert outcome["overall_is_successful"]
     assert outcome["flags"] == ["repetitions_merged"]
     assert outcome["total_agent_logs_found"] == 3
-
-
-def test_one_outcome_per_repetition(tmp_path):
-    outcomes = extract_task_outcomes(repetitions(tmp_path, 0, 1, None), task(agent_count=1))
-    assert [outcome["repetition"] for outcome in outcomes] == [0, 1, 2]
-    assert [outcome["overall_raw_score"] for outcome in outcomes] == [0, 1, None]
-    assert all("repetitions_merged" not in outcome["flags"] for outcome in outcomes)
-
-
-def test_merged_repetitions_keep_the_scale_of_construction(tmp_path):
-    path = repetitions(tmp_path, 40, 85, 1)
-    outcome = extract_task_outcome(path, task("construction", 1))
-    assert (outcome["overall_score"], outcome["score_scale"]) == (0.85, "percent")
-    scores = [outcome["overall_score"] for outcome in extract_task_outcomes(path, task("construction", 1))]
-    assert scores == [0.4, 0.85, 0.01]
-
-
-def test_agents_in_files_with_one_name_are_no_repetitions(tmp_path):
-    path = write_all(tmp_path / "my_task", {"agent_0.json": 0, "agent_1.json": 1})
-    (outcome,) = extract_task_outcomes(path, task(agent_count=2))
-    assert [agent["agent_name"] for agent in outcome["agent_outcomes"]] == ["agent_0", "agent_1"]
-    assert outcome["repetition_rule"] == "number_is_agent"
 
 
 @pytest.mark.parametrize(
@@ -156,39 +118,8 @@ def test_id_and_agents_come_from_the_definition_else_from_the_folder(
     assert outcome["facts"]["facts_source"] == ("definition" if has_definition else "id")
 
 
-@pytest.mark.parametrize("endings", ["1 broken", "", "timeout NaN"])
-def test_an_outcome_is_a_plain_dictionary_that_json_takes(tmp_path, endings):
-    definition = task(difficulty_metrics={"total_recipe_steps": 4})
-    outcome = extract_task_outcome(folder(tmp_path, endings), definition)
-    assert type(outcome) is dict
-    assert set(TaskOutcome.__annotations__) >= set(outcome) >= REQUIRED
-    assert json.loads(json.dumps(outcome, allow_nan=False)) == outcome
-    assert outcome["task_definition_metrics"] == {"total_recipe_steps": 4}
-
-
-@pytest.mark.parametrize("metrics", [None, 5, "hard", [1]])
-def test_metrics_of_another_shape_are_none(tmp_path, metrics):
-    outcome = extract_task_outcome(folder(tmp_path, "1"), task(difficulty_metrics=metrics))
-    assert outcome["task_definition_metrics"] == {}
-
-
-def test_other_files_in_the_folder_are_no_logs(tmp_path):
-    path = folder(tmp_path, "1 none")
-    write(path / "last_profile.json", {"name": "Andy", "model": "gpt"})
-    write(path / "hells_kitchen_progress.json", {"taskId": "x", "agent0Complete": False})
-    write(path / "tasks.json", {"my_task": task()})
-    (path / "x.json").mkdir()
-    outcome = extract_task_outcome(path, task())
-    assert (outcome["total_agent_logs_found"], outcome["flags"]) == (2, [])
-
-
 @pytest.mark.parametrize("name", ["gone", "file"])
 def test_what_is_no_folder_is_named(tmp_path, name):
     (tmp_path / "file").touch()
     with pytest.raises(SourceError, match=name):
         extract_task_outcome(tmp_path / name, task())
-
-
-def test_an_unknown_scale_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="percentage"):
-        extract_task_outcome(tmp_path, task(), "percentage")

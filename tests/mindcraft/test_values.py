@@ -5,19 +5,14 @@ import re
 
 import pandas as pd
 import pytest
-import yaml
 from click.testing import CliRunner
 
-from evalkit import compare
 from evalkit.cli import main
 from evalkit.display.words import headline_text
-from evalkit.io import SourceError
 from evalkit.kinds import denominators
 from evalkit.kinds.runs import NO_RUN
-from evalkit.mindcraft import aggregate_results_to_dataframe, analysis, figures, runs_df
-from tests.display.plots.test_plots import points
-from tests.golden.record import record_report
-from tests.mindcraft.builders import SCORE, log, task, write_all
+from evalkit.mindcraft import aggregate_results_to_dataframe, analysis, runs_df
+from tests.mindcraft.builders import SCORE, log, task, write, write_all
 
 PLAN = "!getCraftingPlan"
 
@@ -79,35 +74,10 @@ def runs(folder):
     return runs_df(folder / "runs", folder / "tasks.json")
 
 
-def recorded(folder, notebook: str) -> str:
-    """All that a notebook shows of the folder."""
-    values = {"runs": str(folder / "runs"), "tasks": str(folder / "tasks.json")}
-    params = write_all(folder, {f"{notebook}/values.yaml": yaml.safe_dump(values)}) / notebook / "values.yaml"
-    return record_report(params)
-
-
-def test_the_cooking_headline_leaves_hells_kitchen_out(folder, runs):
+def test_the_cooking_headline_leaves_hells_kitchen_out(runs):
     main = analysis.headline(analysis.cooking(runs), "cooking")
     assert (headline_text(main), main["n"], main["n_clusters"]) == ("cooking", 18, 9)
     assert main["estimate"] == pytest.approx(1 / 3)
-    text = recorded(folder, "cooking_blocked_agents")
-    assert "## headline\ncooking success, all models: estimate 0.333333, low" in text
-    assert "n 18, n_clusters 9" in text.partition("## headline")[2].partition("\n\n")[0]
-
-
-def test_the_cooking_figure_of_the_comparison_is_of_cooking_and_the_crafting_figure_of_crafting(folder):
-    text = recorded(folder, "model_comparison")
-    for words in ("Cooking success per model. m: 60 % [", "Crafting success per model. m: 75 % ["):
-        assert f"alt: {words}" in text
-    assert "## headline\nsuccess rate of m: estimate 0.590909," in text
-    assert "alt: Mean construction score per model. m: 50 % [" in text
-
-
-def test_the_overview_shows_the_rate_of_its_model(tmp_path):
-    files = {f"runs/x/{model}/t{n}/agent_0.json": score for model, scores in {"a": (1, 0, 0, 0), "b": (1, 1, 1)}.items()
-             for n, score in enumerate(scores)}  # fmt: skip
-    root = write_all(tmp_path, {**files, "tasks.json": {f"t{n}": task() for n in range(4)}})
-    assert "## headline\nsuccess rate of a: estimate 0.25," in recorded(root, "model_overview")
 
 
 def test_what_can_be_concluded_counts_tasks_not_runs(runs):
@@ -140,37 +110,6 @@ def test_construction_stands_by_task_and_model_by_material_and_by_room(runs):
     assert both[["materials", "rooms"]].to_numpy().tolist() == [[0, 1], [1, 1], [2, 1]]
 
 
-@pytest.mark.parametrize("function", ["success_by", "overview", "cooking_by_blocked", "crafting_by_plan"])
-def test_grouped_frames_hold_the_rate_under_the_name_success_rate_too(runs, function):
-    table = getattr(analysis, function)(runs)
-    assert len(table)
-    assert table["success_rate"].tolist() == table["estimate"].tolist()
-
-
-def test_the_success_rate_is_the_mean_over_tasks_of_the_column_of_successes(runs):
-    tasks = runs.groupby(["task_type", "task_id"])["overall_is_successful"].mean()
-    plain = tasks.groupby("task_type").mean()
-    table = analysis.success_by(runs, "task_type").set_index("task_type")["success_rate"]
-    pd.testing.assert_series_equal(plain, table, check_names=False)
-
-
-@pytest.mark.parametrize("name", ["techtree", "crafting"])
-def test_crafting_is_another_name_of_techtree(runs, name):
-    assert len(analysis.select(runs, task_type=name)) == 4
-    assert analysis.published(name)["mean"].tolist() == [0.47, 0.17, 0.16, 0.28, 0.0]
-
-
-def test_a_layout_may_call_the_task_type_crafting(tmp_path):
-    root = write_all(tmp_path, {"crafting/m/it/Andy_0_0.json": 1})
-    runs = runs_df(root, layout="{task_type}/{model_name}/{task_id}")
-    assert runs["task_type"].tolist() == ["techtree"]
-
-
-def test_a_model_set_against_itself_is_refused(runs):
-    with pytest.raises(SourceError, match="'m' can't be its own baseline"):
-        analysis.focus(runs, "m", "m")
-
-
 NO_SCORE = "no run was measured"
 
 
@@ -194,52 +133,6 @@ def test_a_model_of_which_no_run_logged_a_score_has_no_rate_and_the_reason(unsco
     assert both.loc["b", ["measured_estimate", "measured_low", "highest_estimate"]].isna().all()
 
 
-def test_no_comparison_trend_or_pass_rate_is_made_of_a_model_without_a_score(unscored):
-    pairs = compare.pairs(unscored).set_index(["model_a", "model_b"])
-    assert pairs.loc[("a", "b"), "sentence"] == "Not compared: no run of b was measured."
-    assert (str(pairs.loc[("a", "b"), "warning"]), pairs.loc[("a", "b"), "n_tasks"]) == ("no run of b was measured", 0)
-    assert pairs.loc[("a", "unknown"), "n_tasks"] == 1
-    trend = analysis.cooking_trend(unscored).set_index("model_name")
-    assert (str(trend.loc["b", "warning"]), trend.loc["b", "n"]) == (NO_SCORE, 0)
-    assert pd.isna(trend.loc["b", "p_value"])
-    passed = compare.reliability(unscored, [1])
-    assert sorted(passed.loc[passed["measure"] == "pass@1", "model_name"]) == ["a", "unknown"]
-
-
-def test_the_headline_names_a_model_that_has_a_name_and_a_score(unscored):
-    def headline(runs: pd.DataFrame) -> dict:
-        return compare.headline(compare.leaderboard(runs))
-
-    assert headline_text(headline(unscored)) == "success rate of a"
-    assert headline(unscored)["estimate"] == 0.5
-    assert headline(unscored[unscored["model_name"] == "b"]) == {"code": "nothing"}
-    nobody = headline(unscored[unscored["model_name"] == "unknown"])
-    assert headline_text(nobody) == "success rate; no run with one names its model"
-    tied = unscored.assign(model_name=unscored["model_name"].replace("unknown", "c"))
-    tied = headline(tied[tied["overall_is_successful"]])
-    assert headline_text(tied) == "no model leads: a and c tie for first"
-
-
-def test_a_headline_without_a_score_says_why(unscored):
-    main = analysis.headline(unscored[unscored["model_name"] == "b"], "success")
-    assert headline_text(main) == f"success: {NO_SCORE}"
-    assert pd.isna(main["estimate"])
-    assert analysis.headline(unscored.iloc[:0], "success") == {"code": "no_runs", "what": "success"}
-
-
-def test_figures_write_no_score_where_there_is_no_point(unscored):
-    axes = figures.estimates(analysis.success_by(unscored), "model_name")
-    assert [text.get_text() for text in axes.texts].count(NO_SCORE) == 1
-    assert len(points(axes)) == 2
-    words = figures.describe_estimates(analysis.success_by(unscored), "model_name")
-    assert f"b: {NO_SCORE} (n = 2);" in words
-    cells = figures.heatmap(analysis.cooking_by_item(unscored), "item", "model_name")
-    assert [text.get_text() for text in cells.texts] == ["50 (2)", "100 (1)", "– (2)"]
-    panels = figures.by_blocked(analysis.cooking_by_blocked(unscored)).axes
-    assert [axes.get_title("left") for axes in panels] == ["a", "b", "unknown"]
-    assert [len(points(axes)) for axes in panels] == [1, 0, 1]
-
-
 def construction(tmp_path, *scores: float) -> pd.DataFrame:
     files = {f"x/m/build_{i}/Andy_0_0.json": score for i, score in enumerate(scores)}
     return runs_df(write_all(tmp_path, files), {f"build_{i}": task("construction") for i in range(len(scores))})
@@ -256,10 +149,6 @@ def construction(tmp_path, *scores: float) -> pd.DataFrame:
 def test_the_scale_of_construction_is_said_in_words_with_the_other_reading(tmp_path, scores, words):
     text = analysis.describe_scale(construction(tmp_path, *scores))
     assert all(part in text for part in words), text
-
-
-def test_without_a_construction_score_there_is_no_scale(runs):
-    assert analysis.describe_scale(runs[runs["task_type"] == "cooking"]) == "No construction run logged a score."
 
 
 STALE = ["success_by", "completion_by", "score_by", "status_counts", "overview", "event_means",
@@ -350,22 +239,10 @@ def test_metrics_of_a_definition_stand_at_its_top_level_or_below_difficulty_metr
     assert json.loads(json.dumps(found, default=float)) == metrics
 
 
-def test_the_terminal_shows_cooking_with_overall_rows_by_model_and_by_item(folder):
-    arguments = ["mindcraft", str(folder / "runs"), "--tasks", str(folder / "tasks.json"), "--cooking"]
-    out = CliRunner().invoke(main, arguments).stdout
-    cooking = out.partition("Hell's Kitchen left out:")[2]
-    rows = [re.split(r"\s{2,}", line)[:4] for line in cooking.splitlines() if line.startswith("m ")]
-    assert rows == [
-        ["m", "0", "10", "40 %"], ["m", "2", "8", "25 %"], ["m", "overall", "18", "33 %"],
-        ["m", "0", "10", "40 %"], ["m", "overall", "10", "40 %"],
-        ["m", "2", "8", "25 %"], ["m", "overall", "8", "25 %"],
-    ]  # fmt: skip
-    assert [line for line in cooking.splitlines() if line.endswith(":")] == ["bread:", "cake:"]
-
-
-def test_the_terminal_says_which_scale_was_assumed_and_what_the_other_would_give(tmp_path):
-    root = write_all(tmp_path, {f"x/m/materials_{i}_rooms_1/agent_0.json": score for i, score in enumerate((1, 0.5))})
-    out = CliRunner().invoke(main, ["mindcraft", str(root)]).stdout
-    assert "No construction score exceeds 1, so they are taken for fractions" in out
-    assert "Were they percentages" in out
-    assert "exceeds 1" not in CliRunner().invoke(main, ["mindcraft", str(root), "--scale", "percent"]).stdout
+def test_lists_of_items_that_look_alike_are_two_groups(tmp_path):
+    tasks = {"one": task(target={"a, b": 1}), "two": task(target={"a": 1, "b": 1})}
+    root = write_all(tmp_path / "runs", {f"x/m/{name}/agent_0.json": i for i, name in enumerate(tasks)})
+    path = write(tmp_path / "tasks.json", tasks)
+    out = CliRunner().invoke(main, ["mindcraft", str(root), "--tasks", str(path), "--by", "target_items"]).stdout
+    rows = [re.split(r"\s{2,}", line.strip())[:3] for line in out.split("\n\n")[0].splitlines()[2:]]
+    assert rows == [["a, b", "1", "100 %"], ['"a, b"', "1", "0 %"]]

@@ -1,11 +1,123 @@
-"""Which model ran: sources in their order, results files that are never run as code, stated layouts."""
+"""Which logs belong to one run, in every layout, and which model ran."""
 
 import pytest
 
 from evalkit.io import SourceError
 from evalkit.mindcraft import load, runs_df
-from evalkit.mindcraft.layout import compile_layout
-from tests.mindcraft.builders import write_all
+from evalkit.mindcraft.layout import compile_layout, split_repetitions
+from tests.mindcraft.builders import SCORE, log, task, write_all
+
+REPETITION, NUMBER, NAME, SINGLE = (
+    "last_number_is_repetition",
+    "number_is_agent",
+    "name_is_agent",
+    "single",
+)
+
+
+@pytest.mark.parametrize(
+    ("files", "agent_count", "rule", "expected"),
+    [
+        ("Andy_0_1", 1, SINGLE, {1: ["Andy_0"]}),
+        ("Andy_0_1 Jill_1_1", 2, REPETITION, {1: ["Andy_0", "Jill_1"]}),
+        ("Andy_0_0 Andy_0_1 Jill_1_0 Jill_1_1", 2, REPETITION, {0: ["Andy_0", "Jill_1"], 1: ["Andy_0", "Jill_1"]}),
+        ("Andy_0_0 Andy_0_1 Jill_1_0 Jill_1_1", None, REPETITION, {0: ["Andy_0", "Jill_1"], 1: ["Andy_0", "Jill_1"]}),
+        ("Andy_0_0 Andy_0_1 Jill_1_1", 2, REPETITION, {0: ["Andy_0"], 1: ["Andy_0", "Jill_1"]}),
+        ("Andy_0_0 Jill_1_1", 2, REPETITION, {0: ["Andy_0"], 1: ["Jill_1"]}),
+        ("Andy_0_0 Andy_0_1", 2, REPETITION, {0: ["Andy_0"], 1: ["Andy_0"]}),
+        ("Andy_0_0 Andy_0_1", None, REPETITION, {0: ["Andy_0"], 1: ["Andy_0"]}),
+        ("agent_0 agent_1", 2, NUMBER, {0: ["agent_0", "agent_1"]}),
+        ("agent_0 agent_1 agent_2", 3, NUMBER, {0: ["agent_0", "agent_1", "agent_2"]}),
+        ("agent_0 agent_1", None, NUMBER, {0: ["agent_0", "agent_1"]}),
+        ("agent_0 agent_2", 3, NUMBER, {0: ["agent_0", "agent_2"]}),
+        ("agent_1", 2, NUMBER, {0: ["agent_1"]}),
+        ("agent_0 agent_1", 1, NUMBER, {0: ["agent_0", "agent_1"]}),
+        ("agent_0 agent_1 agent_2", 2, NUMBER, {0: ["agent_0", "agent_1", "agent_2"]}),
+        ("Agent_0 Agent_1 stray", 1, NUMBER, {0: ["Agent_0", "Agent_1", "stray"]}),
+        ("andy_0 andy_1", 1, REPETITION, {0: ["andy"], 1: ["andy"]}),
+        ("andy_0 andy_1 andy_2", 2, REPETITION, {0: ["andy"], 1: ["andy"], 2: ["andy"]}),
+        ("andy_0 jill_1", 2, NAME, {0: ["andy_0", "jill_1"]}),
+        ("andy_0 jill_1", 3, NAME, {0: ["andy_0", "jill_1"]}),
+        ("andy_0 jill_0 andy_1 jill_1", 2, REPETITION, {0: ["andy", "jill"], 1: ["andy", "jill"]}),
+        ("andy jill", 2, REPETITION, {0: ["andy", "jill"]}),
+        ("andy", None, SINGLE, {0: ["andy"]}),
+        ("", 2, None, {}),
+    ],
+)
+def test_repetitions_are_told_from_agents(files, agent_count, rule, expected):
+    repetitions = split_repetitions([f"/logs/{name}.json" for name in files.split()], agent_count)
+    assert {repetition.number: list(repetition.agents) for repetition in repetitions} == expected
+    assert {repetition.rule for repetition in repetitions} == ({rule} if rule else set())
+    assert sorted(log for repetition in repetitions for log in repetition.logs) == list(range(len(files.split())))
+
+
+@pytest.mark.parametrize("agent_count", [1, 2, 3, None])
+@pytest.mark.parametrize(
+    ("files", "minutes", "runs"),
+    [
+        ("andy_0 jill_1", (0, 0.2), 1),
+        ("andy_0 jill_1", (0, 5), 1),  # a restart begins anew
+        ("andy_0 jill_1", (0, 60), 2),
+        ("andy_0 jill_1 bob_2", (0, 0.1, 0.2), 1),
+        ("andy_0 andy_1", (0, 60), 2),
+        ("Andy_0_0 Jill_0_1", (0, 0.2), 1),
+        ("Andy_0_0 Jill_0_1", (0, 5), 2),  # each repetition lost the other's log
+        ("Andy_0_0 Jill_0_0 Andy_0_1 Jill_0_1", (0, 0.1, 5, 5.1), 2),
+    ],
+)
+def test_starts_tell_agents_from_repetitions_whatever_the_definition_says(tmp_path, files, minutes, agent_count, runs):
+    starts = [1757845200000 + 60_000 * minute for minute in minutes]
+    logs = [log(f"{SCORE}1", start=start, who=name) for start, name in zip(starts, files.split(), strict=True)]
+    root = write_all(
+        tmp_path, {f"x/m/cook_1/{name}.json": content for name, content in zip(files.split(), logs, strict=True)}
+    )
+    table = runs_df(root, {"cook_1": task(agent_count=agent_count)})
+    assert len(table) == runs
+    assert table["flag_extra_agent_logs"].any() == (len(logs) // runs > (agent_count or len(logs)))
+
+
+def found(root, tasks=()) -> list[tuple]:
+    runs = runs_df(root, tasks)
+    return list(zip(runs["task_id"], runs["repetition"], runs["total_agent_logs_found"], strict=True))
+
+
+NESTED = "experiments/cooking_03-20_10-00/cook_1/"
+TASKS = {"cook_1": task(), "cook_1_more": task(), "solo": task(agent_count=1)}
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ([f"{NESTED}Andy_0_0.json", f"{NESTED}Jill_1_0.json"], [("cook_1", 0, 2)]),
+        ([f"{NESTED}Andy_0_0.json", f"{NESTED}Andy_0_1.json"], [("cook_1", 0, 1), ("cook_1", 1, 1)]),
+        (["small/llama/cook_1/agent_0.json", "small/llama/cook_1/agent_1.json"], [("cook_1", 0, 2)]),
+        (["exp_1/cook_1_andy_0_0.json", "exp_1/cook_1_jill_1_0.json"], [("cook_1", 0, 2)]),
+        (["exp_1/cook_1_andy_0_0.json", "exp_1/cook_1_more_andy_0_0.json"], [("cook_1", 0, 1), ("cook_1_more", 0, 1)]),
+        (["exp_1/cook_1_andy_0_0.json", "exp_1/cook_1_andy_0_1.json"], [("cook_1", 0, 1), ("cook_1", 1, 1)]),
+        (["exp_1/solo_andy_0_3.json"], [("solo", 3, 1)]),
+        (
+            ["exp_1/cook_1_2_bread_andy_0_0.json", "exp_1/cook_1_andy_0_0.json", "exp_1/cook_1_3_andy_0_0.json"],
+            [("cook_1", 0, 1), ("cook_1_2_bread", 0, 1), ("cook_1_3", 0, 1)],
+        ),
+        (["exp_1/cook_1/Andy_0_0.JSON", "exp_1/cook_1/Jill_1_0.Json"], [("cook_1", 0, 2)]),
+        (["exp_1/unknown_task_Andy_0_1.json"], [("unknown_task", 1, 1)]),
+        (["cooking/org/llama/suite/exp/cook_1/Andy_0_0.json"], [("cook_1", 0, 1)]),
+        ([f"{NESTED}cook_1_Andy_0_0.json"], [("cook_1", 0, 1)]),
+    ],
+)
+def test_every_layout_gives_the_same_runs(tmp_path, files, expected):
+    assert found(write_all(tmp_path, dict.fromkeys(files, 1)), TASKS) == expected
+
+
+@pytest.mark.parametrize("spoilt", [b"", b'{"turns": [', b'{"turns": 5, "memory": ""}'])
+@pytest.mark.parametrize("agent_count", [1, 2, 3, None])
+def test_files_named_agent_are_the_agents_of_one_run_also_where_one_is_broken(tmp_path, spoilt, agent_count):
+    files = {"x/m/cook_1/agent_0.json": 1, "x/m/cook_1/agent_1.json": spoilt, "x/m/cook_1/agent_2.json": 0}
+    (run,) = runs_df(write_all(tmp_path, files), {"cook_1": task(agent_count=agent_count)}).to_dict("records")
+    assert (run["total_agent_logs_found"], run["overall_is_successful"]) == (3, True)
+    assert run["flag_unreadable_logs"]
+    assert run["flag_extra_agent_logs"] is (agent_count in (1, 2))
+
 
 RESULTS = "{'total': 3, 'successful': 1, 'exp_name': 'x', 'model': 'from-results', 'success_rate': nan}"
 LOG = "exp_1/cook/Andy_0_0.json"
@@ -93,12 +205,6 @@ def test_a_path_may_be_s3_like_from_above_unless_a_profile_or_the_task_tells_oth
     assert names(write_all(tmp_path / where, files)) == [expected]
 
 
-def test_the_folder_above_what_is_loaded_is_asked_too(tmp_path):
-    write_all(tmp_path, {LOG: 1, "exp_1/results.txt": RESULTS})
-    assert names(tmp_path / "exp_1/cook") == [("from-results", "results")]
-    assert names(tmp_path / LOG) == [("from-results", "results")]
-
-
 @pytest.mark.parametrize(
     ("text", "model"),
     [
@@ -146,17 +252,6 @@ def test_hostile_results_are_never_run_and_the_ledger_names_them(tmp_path, text,
     assert failed["reason"].str.match(error).all()
 
 
-def test_results_that_are_not_utf8_are_named(tmp_path):
-    logs = load(write_all(tmp_path, {LOG: 1, "exp_1/results.txt": b"{'model': '\xff'}"}))
-    assert logs.ledger["reason"].str.contains("UnicodeDecodeError").sum() == 1
-
-
-def test_the_number_of_tasks_of_an_experiment_is_kept(tmp_path):
-    runs = runs_df(write_all(tmp_path, {LOG: 1, "exp_1/results.txt": RESULTS, "b/m/cook/agent_0.json": 1}))
-    assert runs.set_index("experiment")["experiment_total"].to_dict()["exp_1"] == 3
-    assert runs["experiment_total"].isna().sum() == 1
-
-
 LAYOUTS = [
     ("{model_name}/{task_id}", "llama/cook", {"model_name": "llama", "task_id": "cook"}),
     ("{model_name}/{task_id}", "org/llama/cook", {"model_name": "org/llama", "task_id": "cook"}),
@@ -178,25 +273,6 @@ def test_a_stated_layout_is_followed(tmp_path, layout, path, expected):
     assert {name: run[name] for name in expected} == expected
     assert run["model_source"] == "layout"
     assert not run["flag_layout_mismatch"]
-
-
-def test_a_layout_reaches_above_what_is_loaded(tmp_path):
-    write_all(tmp_path, {"exp/llama/cook/Andy_0_0.json": 1})
-    assert names(tmp_path / "exp/llama/cook", layout="{model_name}/{task_id}") == [("llama", "layout")]
-
-
-def test_a_path_that_does_not_fit_is_flagged_and_kept(tmp_path):
-    root = write_all(tmp_path, {"m1/run_a/Andy_0_0.json": 1, "m2/b/Andy_0_0.json": 1})
-    runs = runs_df(root, layout="{model_name}/run_{task_id}")
-    assert runs["model_name"].tolist() == ["m1", "m2"]
-    assert runs["model_source"].tolist() == ["layout", "parent_folder"]
-    assert runs["flag_layout_mismatch"].tolist() == [False, True]
-
-
-def test_a_flat_file_fits_a_layout_too(tmp_path):
-    root = write_all(tmp_path, {"llama/exp_1/cook_Andy_0_0.json": 1})
-    runs = runs_df(root, layout="{model_name}/{experiment}/{task_id}")
-    assert runs[["model_name", "experiment", "task_id"]].to_numpy().tolist() == [["llama", "exp_1", "cook"]]
 
 
 @pytest.mark.parametrize("layout", ["{model}/{task_id}", "{task_id}/{task_id}", "models/tasks", "{}", "/"])

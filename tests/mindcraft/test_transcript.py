@@ -1,13 +1,64 @@
-"""All agents of a run on one timeline: each message is heard behind the turn that said it."""
+"""A log as a conversation, and all agents of a run on one timeline."""
+
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalkit.io import SourceError
 from evalkit.kinds import show_run, transcript_of
-from evalkit.mindcraft import load
+from evalkit.mindcraft import conversation, load
 from evalkit.mindcraft.transcript import AgentTurns, merge
-from tests.mindcraft.builders import SCORE, turn, write_all
+from tests.mindcraft.builders import SCORE, log, turn, write, write_all
+
+
+def lines(tmp_path, content, **options) -> list[str]:
+    return conversation(write(tmp_path / "Andy_0_0.json", content), **options).splitlines()
+
+
+def test_a_conversation_has_its_outcome_and_all_turns(tmp_path):
+    out = lines(tmp_path, log(f"{SCORE}0.5", f"{SCORE}1"))
+    assert out[0] == str(tmp_path / "Andy_0_0.json")
+    assert out[1] == "partial score, score 0.5, 4 turns, flags: conflicting"
+    assert out[3:] == [
+        "» assistant: On my way. !nearbyBlocks",
+        "« user: Jill_1: (FROM OTHER BOT)hello",
+        f"· system: {SCORE}0.5   ◀ final message",
+        f"· system: {SCORE}1   ◀ final message",
+    ]
+
+
+def test_nothing_steers_the_terminal(tmp_path):
+    content = [turn("\x1b[31muser", "a\x1b]0;title\x07\x9b31m\u202e b"), turn("user", ["\x1b[2J"]), "\x1b[2J"]
+    path = write(tmp_path / "A\x1b[2J\nndy_0_0.json", content)
+    text = conversation(path)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
+    assert len(text.splitlines()) == 6
+
+
+def test_content_that_is_no_text_is_shown_as_it_is(tmp_path):
+    out = lines(tmp_path, [turn("user", None), turn("system", {"a": 1}), 5])
+    assert out[-3:] == ["« user: (no text: None)", "· system: (no text: {'a': 1})", "? (no turn): 5"]
+    assert "turns_skipped" in out[1]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "the file is empty"),
+        (b'[{"step": 1}]', "no agent log: nothing in it has a role"),
+        (b'{"turns": [', "JSONDecodeError"),
+        (b'{"memory": "\xff", "turns": []}', "UnicodeDecodeError"),
+        ({"model": "m"}, "no list of turns"),
+        (5, "no list of turns"),
+        (b"[" * 100_000 + b"]" * 100_000, "RecursionError"),
+    ],
+)
+def test_a_file_that_is_no_conversation_is_named_with_the_cause(tmp_path, content, words):
+    with pytest.raises(SourceError, match=rf"Andy_0_0\.json.*{words}"):
+        lines(tmp_path, b"5" if content == 5 else content)
+
 
 TURN = st.tuples(
     st.sampled_from(["system", "assistant", "user"]),

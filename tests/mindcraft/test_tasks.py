@@ -1,4 +1,4 @@
-"""Task definitions: files, folders and globs; ids that mean different things; runs without one."""
+"""Task definitions: files, folders and globs, ids that mean different things, and what each task asks for."""
 
 import json
 import re
@@ -8,9 +8,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from evalkit.io import SourceError
-from evalkit.mindcraft import TaskDefinitions, aggregate_results, load, load_task_definitions, runs_df
+from evalkit.io.frames import frame
+from evalkit.mindcraft import aggregate_results, load, load_task_definitions, runs_df
 from evalkit.mindcraft.format import TASK_KEYS
-from tests.mindcraft.builders import SCORE, log, task, write, write_all
+from evalkit.mindcraft.table import RUNS
+from evalkit.mindcraft.tasks import Facts, task_facts
+from tests.mindcraft.builders import task, write, write_all
 
 TWO, THREE = task(agent_count=2), task(agent_count=3)
 
@@ -43,33 +46,6 @@ def test_files_folders_and_globs_are_taken(tasks, paths):
     assert [path[-12:] for path in definitions.ambiguous["cook"]] == ["2_agent.json", "3_agent.json"]
 
 
-def test_a_mapping_gives_the_first_definition_with_its_id_and_file(tasks):
-    definition = load_task_definitions(tasks)["cook"]
-    assert definition["agent_count"] == 2
-    assert definition["task_id"] == "cook"
-    assert definition["definition_file"].endswith("2_agent.json")
-    assert len(load_task_definitions(tasks)) == 3
-
-
-def test_the_same_content_in_two_files_is_one_definition_of_both(tasks):
-    definitions = load_task_definitions(tasks)
-    (same,) = definitions.candidates("same")
-    assert "2_agent.json" in same["definition_file"]
-    assert "3_agent.json" in same["definition_file"]
-
-
-def test_a_file_given_twice_counts_once(tasks):
-    definitions = load_task_definitions(tasks, tasks, tasks / "cooking_tasks/test/2_agent.json")
-    assert len(definitions.ledger.entries) == 2
-    assert definitions["own"]["definition_file"].count(".json") == 1
-
-
-@pytest.mark.parametrize("path", ["gone", "gone/*.json", "**/*.yaml"])
-def test_a_path_without_files_is_named(tasks, path):
-    with pytest.raises(SourceError, match=path.split("/")[0].replace("*", r"\*")):
-        load_task_definitions(tasks / path)
-
-
 @pytest.mark.parametrize(
     ("content", "status", "reason", "ids"),
     [
@@ -98,23 +74,6 @@ def test_every_file_of_a_folder_is_in_the_ledger_with_what_it_holds(tmp_path, co
     entry = next(entry for entry in definitions.ledger.entries if entry.source == str(path))
     assert entry.status == status
     assert reason in entry.reason
-
-
-@pytest.mark.parametrize("way", [load_task_definitions, lambda path: load(path.parent / "runs", path)])
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        ({}, "holds no task definitions (another shape)"),
-        ({"name": "Andy", "model": "m"}, "holds no task definitions (agent profile)"),
-        (b"", "no task definition can be read in it: JSONDecodeError: the file is empty"),
-        (b"{", "no task definition can be read in it: JSONDecodeError: "),
-    ],
-)
-def test_a_named_file_without_definitions_is_an_error_that_names_it(tmp_path, way, content, reason):
-    write(tmp_path / "runs/exp_1/cook/Andy_0_0.json", log(f"{SCORE}1"))
-    path = write(tmp_path / "tasks.json", content)
-    with pytest.raises(SourceError, match=f"^{re.escape(f'{path}: {reason}')}"):
-        way(path)
 
 
 @pytest.mark.parametrize(
@@ -167,31 +126,6 @@ def test_differing_definitions_are_told_by_the_file_else_by_the_logs_and_flagged
     assert run["flag_missing_agent_logs"] is (logs < agents)
 
 
-@pytest.mark.parametrize(("task_path", "flagged"), [("tasks/a.json", True), ("elsewhere/b.json", False), (None, False)])
-def test_a_definition_from_another_file_than_the_results_name_is_flagged(tmp_path, task_path, flagged):
-    root = write_all(tmp_path, {"tasks/b.json": {"cook": TWO}, "runs/exp_1/cook/Andy_0_0.json": 1})
-    if task_path:
-        write(root / "runs/exp_1/results.txt", RESULTS.format(path=task_path))
-    assert runs_df(root / "runs", root / "tasks")["flag_ambiguous_definition"].tolist() == [flagged]
-
-
-def test_two_files_of_one_name_are_told_by_their_folders(tmp_path):
-    files = {
-        "tasks/train/a.json": {"cook": TWO},
-        "tasks/test/a.json": {"cook": THREE},
-        "runs/exp_1/cook/Andy_0_0.json": 1,
-    }
-    root = write_all(tmp_path, {**files, "runs/exp_1/results.txt": RESULTS.format(path="tasks/test/a.json")})
-    assert runs_df(root / "runs", root / "tasks")["agent_count"].tolist() == [3]
-    write(root / "runs/exp_1/results.txt", RESULTS.format(path="a.json"))
-    assert runs_df(root / "runs", root / "tasks")["flag_ambiguous_definition"].tolist() == [True]
-
-
-def test_an_id_with_one_definition_is_never_ambiguous(tmp_path, tasks):
-    root = write_all(tmp_path, {"runs/exp_1/same/Andy_0_0.json": 1})
-    assert runs_df(root / "runs", tasks)["flag_ambiguous_definition"].tolist() == [False]
-
-
 @pytest.mark.parametrize("way", ["load", "aggregate"])
 def test_a_run_without_a_definition_is_kept_skipped_or_refused(tmp_path, tasks, way):
     root = write_all(tmp_path, {"runs/exp_1/own/Andy_0_0.json": 1, "runs/exp_1/new/Andy_0_0.json": 1})
@@ -208,33 +142,6 @@ def test_a_run_without_a_definition_is_kept_skipped_or_refused(tmp_path, tasks, 
         read(missing="raise")
     with pytest.raises(ValueError, match="missing 'drop'"):
         read(missing="drop")
-
-
-def test_a_skipped_run_stays_in_the_ledger(tmp_path, tasks):
-    root = write_all(tmp_path, {"runs/exp_1/new/Andy_0_0.json": 1})
-    logs = load(root / "runs", tasks, missing="skip")
-    row = logs.ledger[logs.ledger["source"].str.endswith("Andy_0_0.json")]
-    assert row[["status", "reason"]].to_numpy().tolist() == [["skipped", "no definition of task new"]]
-
-
-@pytest.mark.parametrize("kind", [str, list, tuple, dict, TaskDefinitions])
-def test_definitions_may_be_given_in_any_form(tmp_path, kind):
-    path = str(write(tmp_path / "tasks.json", {"cook": TWO}))
-    given = {
-        str: path,
-        list: [path],
-        tuple: (path, path),
-        dict: {"cook": TWO},
-        TaskDefinitions: TaskDefinitions({"cook": TWO}),
-    }
-    root = write_all(tmp_path, {"runs/exp_1/cook/Andy_0_0.json": 1})
-    assert runs_df(root / "runs", given[kind])["has_definition"].tolist() == [True]
-
-
-@pytest.mark.parametrize("tasks", ["", [], [""]])
-def test_no_definitions_are_all_right(tmp_path, tasks):
-    root = write_all(tmp_path, {"runs/exp_1/cook/Andy_0_0.json": 1})
-    assert runs_df(root / "runs", tasks)["has_definition"].tolist() == [False]
 
 
 anything = st.recursive(
@@ -254,3 +161,96 @@ def test_any_file_of_definitions_is_loaded(tmp_path, content):
     logs = load(write_all(tmp_path / "runs", {"exp_1/cook/Andy_0_0.json": 1}), tmp_path / "tasks")
     assert logs.runs["task_id"].tolist() == ["cook"]
     assert logs.ledger["source"].str.endswith("any.json").sum() == 1
+
+
+COOK = "multiagent_cooking_2_1_bread_1_cake"
+PLAN = "!getCraftingPlan"
+
+
+@pytest.mark.parametrize(
+    ("task_id", "definition", "expected"),
+    [
+        # the type: `type`, else `task_type`, else the id
+        ("x", task("techtree"), {"task_type": "techtree"}),
+        ("x", task("crafting"), {"task_type": "techtree"}),
+        ("x", {"task_type": "construction"}, {"task_type": "construction"}),
+        (COOK, {"goal": "?"}, {"task_type": "cooking", "facts_source": "definition"}),
+        (COOK, None, {"task_type": "cooking", "facts_source": "id"}),
+        ("multiagent_crafting_shears", None, {"task_type": "techtree"}),
+        ("materials_3_rooms_2_window_0_carpet_0_variant_1", None,
+         {"task_type": "construction", "materials": 3, "rooms": 2}),
+        ("something_else", None, {"task_type": "unknown"}),
+        # agents, timeout, difficulty
+        (COOK, task(agent_count=3), {"agent_count": 3}),
+        (COOK, task(agent_count="4"), {"agent_count": 4}),
+        (COOK, task(agent_count=0), {"agent_count": None}),
+        (COOK, task(agent_count=None), {"agent_count": None}),
+        (f"{COOK}_num_agents_5", None, {"agent_count": 5}),
+        (COOK, None, {"agent_count": None}),
+        (COOK, task(timeout=500), {"timeout": 500.0}),
+        (COOK, task(), {"timeout": 300.0}),
+        (COOK, task(timeout=None), {"timeout": 300.0}),
+        (COOK, task(timeout="x"), {"timeout": 300.0}),
+        (COOK, task(timeout=10**400), {"timeout": 300.0}),
+        (COOK, task(difficulty="hard"), {"difficulty": "hard"}),
+        (COOK, task(difficulty_metrics={"difficulty_category": "easy"}), {"difficulty": "easy"}),
+        (COOK, task(difficulty=3), {"difficulty": None}),
+        # cooking: blocked agents from the definition, never from the id beside it
+        (COOK, task(blocked_access_to_recipe=["0", "1"]), {"n_blocked_agents": 2}),
+        (COOK, task(blocked_access_to_recipe=[0, "0", 1]), {"n_blocked_agents": 2}),
+        (COOK, task(blocked_access_to_recipe=[]), {"n_blocked_agents": 0}),
+        (COOK, task(), {"n_blocked_agents": 0}),
+        (f"{COOK}_blocked_access_0_1", task(blocked_access_to_recipe=["0"]), {"n_blocked_agents": 1}),
+        (f"{COOK}_blocked_access_0_1", None, {"n_blocked_agents": 2}),
+        # by the id alone: no suffix says that nobody is blocked, where the id is one of cooking at all
+        (COOK, None, {"n_blocked_agents": 0, "facts_source": "id"}),
+        ("cooking_1_bread", None, {"n_blocked_agents": 0}),
+        ("multiagent_cooking_soup", None, {"n_blocked_agents": 0}),
+        ("bread_cake_hells_kitchen", None, {"n_blocked_agents": 0, "hells_kitchen": True}),
+        ("my_cooking_test", None, {"task_type": "cooking", "n_blocked_agents": None}),
+        (f"{COOK}_blocked_access_all", None, {"n_blocked_agents": None}),
+        ("x", task("techtree"), {"n_blocked_agents": None}),
+        # targets
+        (COOK, task(target={"cake": 1, "bread": 1}), {"target_items": ["bread", "cake"], "hells_kitchen": False}),
+        (COOK, task(target=["cake", "bread"]), {"target_items": ["bread", "cake"], "hells_kitchen": True}),
+        (COOK, {"task_type": "cooking", "target": ["cake", "bread"]}, {"hells_kitchen": True}),
+        ("multiagent_cooking_bread_cake_hells_kitchen", None, {"hells_kitchen": True}),
+        ("x", task("techtree", target="shears"), {"target_items": ["shears"], "hells_kitchen": False}),
+        (COOK, None, {"target_items": ["bread", "cake"]}),
+        ("multiagent_cooking_2_1_baked_potato_1_golden_apple_blocked_access_1", None,
+         {"target_items": ["baked_potato", "golden_apple"], "n_blocked_agents": 1}),
+        # crafting: the plan, by how many agents have it blocked
+        ("x", task("techtree"), {"plan_availability": "full"}),
+        ("x", task("techtree", blocked_actions={"0": [], "1": []}), {"plan_availability": "full"}),
+        ("x", task("techtree", blocked_actions={"0": [PLAN], "1": []}), {"plan_availability": "partial"}),
+        ("x_with_plan", task("techtree", blocked_actions={"0": [PLAN]}), {"plan_availability": "partial"}),
+        ("x", task("techtree", blocked_actions={"0": [PLAN], "1": [PLAN]}), {"plan_availability": "none"}),
+        ("no_plan", task("techtree", 3, blocked_actions={"0": [PLAN], "1": [PLAN]}), {"plan_availability": "partial"}),
+        ("multiagent_crafting_x_partial_plan__depth_2", None, {"plan_availability": "partial", "depth": 2}),
+        ("multiagent_crafting_x_no_plan__depth_0", None, {"plan_availability": "none", "depth": 0}),
+        ("multiagent_crafting_x", None, {"plan_availability": None, "depth": None}),
+        (COOK, task(), {"plan_availability": None}),
+        ("x_depth_2", task("techtree", depth=1, max_depth=3), {"depth": 1, "max_depth": 3}),
+        ("x", task("techtree", missing_items=["stick"]), {"missing_items": ["stick"]}),
+        ("x", task("techtree", requires_ctable=True), {"requires_crafting_table": True}),
+        ("x", task("techtree", requires_crafting_table=False), {"requires_crafting_table": False}),
+        ("x", task("techtree"), {"requires_crafting_table": None}),
+        ("multiagent_crafting_x_full_plan_requires_ctable__depth_0", None, {"requires_crafting_table": True}),
+        (f"materials_{'9' * 30}_rooms_1", None, {"materials": None, "rooms": 1}),
+    ],
+)  # fmt: skip
+def test_facts(task_id, definition, expected):
+    facts = task_facts(task_id, definition)
+    assert {name: facts[name] for name in expected} == expected
+
+
+@given(
+    st.text(max_size=30) | st.sampled_from([COOK, "multiagent_crafting_x", "materials_1_rooms_1"]),
+    st.none()
+    | st.dictionaries(st.sampled_from(sorted(TASK_KEYS)), anything | st.sampled_from(["cooking", "techtree", 10**400])),
+)
+def test_any_definition_gives_facts_that_fit_a_frame(task_id, definition):
+    facts = task_facts(task_id, definition)
+    assert set(facts) == set(Facts.__annotations__)
+    columns = [column for column in RUNS if column.name in facts and column.name != "agent_count"]
+    assert len(frame([facts], columns)) == 1

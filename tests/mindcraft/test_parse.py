@@ -1,0 +1,376 @@
+"""One agent's log: every wording in every shape of log, damaged logs, counts and events; the quick search finds all."""
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evalkit.mindcraft import analyze_agent_log
+from evalkit.mindcraft.format import COMMAND, EVENT, EVENTS, FINAL
+from evalkit.mindcraft.parse import AgentOutcome, agent_outcome, read_log
+from tests.mindcraft.builders import SCORE, SHAPES, log, said, turn, write
+
+# wording, score, status
+ENDINGS = [
+    ("Task ended in score : 0.5", 0.5, "FAILED_PARTIAL_SCORE"),
+    ("Task completed", 1.0, "SUCCESS"),
+    ("Task completed, exiting", 1.0, "SUCCESS"),
+    ("Task unsuccessful: Timeout reached", None, "TIMED_OUT"),
+    ("Task unsuccessful: Agent ended goal", None, "NO_SCORE_LOGGED"),
+    ("Task successful", 1.0, "SUCCESS"),
+    ("Task timeout reached", None, "TIMED_OUT"),
+    ("Agent ended goal", None, "NO_SCORE_LOGGED"),
+    ("Agent ended conversation", None, "NO_SCORE_LOGGED"),
+    ("Task successful ended with code : 2", 1.0, "SUCCESS"),
+    ("Task successful ended with code : undefined", 1.0, "SUCCESS"),
+    ("Task timeout reached ended with code : 4", None, "TIMED_OUT"),
+    ("Agent ended goal ended with code : 3", None, "NO_SCORE_LOGGED"),
+    ("No other agents found ended with code : 3", None, "NO_SCORE_LOGGED"),
+    (f"{SCORE}0", 0.0, "FAILED_SCORE_ZERO"),
+    (f"{SCORE}1", 1.0, "SUCCESS"),
+    (f"{SCORE}0.85", 0.85, "FAILED_PARTIAL_SCORE"),
+    (f"{SCORE}100", 100.0, "SUCCESS"),
+    (f"{SCORE}1e-7", 1e-7, "FAILED_PARTIAL_SCORE"),
+    (f"{SCORE}65.38461538461539", 65.38461538461539, "FAILED_PARTIAL_SCORE"),
+    (f"{SCORE}99.99999999999999", 99.99999999999999, "FAILED_PARTIAL_SCORE"),
+    (f"{SCORE}NaN", None, "NO_SCORE_LOGGED"),
+    (f"{SCORE}undefined", None, "NO_SCORE_LOGGED"),
+    (f"{SCORE}Infinity", None, "NO_SCORE_LOGGED"),
+    (f"{SCORE}٣", None, "NO_SCORE_LOGGED"),
+    (f"{SCORE}1_0", None, "NO_SCORE_LOGGED"),
+    (f"{SCORE}0x1", None, "NO_SCORE_LOGGED"),
+    (f"{SCORE}1.", None, "NO_SCORE_LOGGED"),
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("ending", "score", "status"), ENDINGS, ids=[ending for ending, *_ in ENDINGS])
+def test_every_wording_in_every_shape(tmp_path, shape, ending, score, status):
+    outcome = analyze_agent_log(write(tmp_path / "Andy_0_0.json", SHAPES[shape](said(ending))))
+    assert outcome["raw_score"] == score
+    assert outcome["completion_status"] == status
+    assert outcome["final_system_message"] == ending
+    assert outcome["timed_out"] is (status == "TIMED_OUT")
+    assert outcome["agent_log_processed"] is True
+    assert outcome["parsing_errors"] == []
+    assert ("score_implied" in outcome["flags"]) is (score == 1 and SCORE not in ending)
+    assert ("score_not_a_number" in outcome["flags"]) is (SCORE in ending and score is None)
+    assert outcome["near_final_message"] is None
+
+
+@pytest.mark.parametrize("role", ["user", "assistant", "System", None, 3])
+@pytest.mark.parametrize("ending", [ending for ending, *_ in ENDINGS[:20:3]])
+def test_only_system_turns_decide(tmp_path, ending, role):
+    outcome = analyze_agent_log(write(tmp_path / "a_0.json", {"turns": said(ending, role=role)}))
+    assert (outcome["completion_status"], outcome["raw_score"]) == ("NO_SCORE_LOGGED", None)
+    assert outcome["final_system_message"] is None
+    assert outcome["flags"] == ["quoted_only"]
+
+
+@pytest.mark.parametrize(
+    ("content", "nearly"),
+    [
+        ("Task ended with score : 1 and more", True),
+        ("Task ended with score : ", True),
+        ("Task ended with score", True),
+        ("task ended with score : 1", False),
+        ("Well: Task ended with score : 1", True),
+        ("Task completed!", True),
+        ("Task completed by Andy", True),
+        ("Task successful ended with code : two", True),
+        ("Your goal: Task timeout reached", True),
+        ("Code output:\nTask ended with score : 1", True),
+        ("Agent ended", False),
+        ("No task was ended", False),
+    ],
+)
+def test_a_message_counts_only_as_a_whole_and_is_flagged_where_it_nearly_is_one(tmp_path, content, nearly):
+    talk = [turn("system", "Good."), turn("system", content)]
+    outcome = analyze_agent_log(write(tmp_path / "a_0.json", {"turns": talk}))
+    assert (outcome["completion_status"], outcome["raw_score"]) == ("NO_SCORE_LOGGED", None)
+    assert outcome["final_system_message"] is None
+    assert outcome["flags"] == ["near_final"] * nearly
+    assert outcome["near_final_message"] == (content if nearly else None)
+
+
+@pytest.mark.parametrize(
+    ("endings", "score", "status", "message", "conflicting"),
+    [
+        (["0", "0"], 0, "FAILED_SCORE_ZERO", "0", False),
+        (["1", "0"], 1, "SUCCESS", "1", True),
+        (["0", "1"], 0, "FAILED_SCORE_ZERO", "0", True),
+        (["0", "1", "1"], 0, "FAILED_SCORE_ZERO", "0", True),
+        (["NaN", "1"], None, "NO_SCORE_LOGGED", "NaN", True),
+        (["1", "NaN"], 1, "SUCCESS", "1", True),
+        (["NaN", "NaN"], None, "NO_SCORE_LOGGED", "NaN", False),
+        (["Task successful", "1"], 1, "SUCCESS", "Task successful", False),
+        (["Task successful", "0"], 1, "SUCCESS", "Task successful", True),
+        (["Agent ended goal", "1"], 1, "SUCCESS", "1", False),
+        (["Task timeout reached", "0"], 0, "TIMED_OUT", "Task timeout reached", False),
+        (["Task timeout reached", "1"], 1, "TIMED_OUT", "Task timeout reached", True),
+        (["1", "Task timeout reached"], 1, "TIMED_OUT", "Task timeout reached", True),
+        (["Agent ended goal", "Agent ended conversation"], None, "NO_SCORE_LOGGED", "Agent ended goal", False),
+    ],
+)
+def test_the_first_score_decides_and_a_time_out_overrides(tmp_path, endings, score, status, message, conflicting):
+    def full(text: str) -> str:
+        return text if " " in text else f"{SCORE}{text}"
+
+    outcome = analyze_agent_log(write(tmp_path / "a_0.json", log(*map(full, endings))))
+    assert (outcome["raw_score"], outcome["completion_status"]) == (score, status)
+    assert outcome["final_system_message"] == full(message)
+    assert ("conflicting" in outcome["flags"]) is conflicting
+
+
+ONE = f'{{"role": "system", "content": "{SCORE}1"}}'.encode()
+GOOD = b'{"memory": "", "turns": [' + ONE + b"]}"
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        (b"", "JSONDecodeError: the file is empty"),
+        (b"\n", "JSONDecodeError: the file is empty"),
+        (GOOD[:-1], "JSONDecodeError"),
+        (GOOD[:40], "JSONDecodeError"),
+        (GOOD + b"}", "JSONDecodeError"),
+        (b"no JSON at all", "JSONDecodeError"),
+        (GOOD.replace(b'"memory": ""', b'"memory": "\xff"'), "UnicodeDecodeError"),
+        (GOOD.replace(b"score", b"sc\x80re"), "UnicodeDecodeError"),
+        (GOOD.decode().encode("utf-16")[:-1], "UnicodeDecodeError"),
+        (GOOD.decode().encode("utf-16-be"), "JSONDecodeError"),
+        (b'{"turns": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "RecursionError"),
+        (b'{"turns": 5, "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "RecursionError"),
+        (b'{"x": ' + b"[" * 100_000 + b"]" * 100_000 + b', "turns": []}', "RecursionError"),
+        (b"{}", "TypeError: no list of turns"),
+        (b'{"turns": null}', "TypeError: no list of turns"),
+        (b'{"turns": {"0": 1}}', "TypeError: no list of turns"),
+        (b'{"turns": "text"}', "TypeError: no list of turns"),
+        (b"[1, 2]", "TypeError: no list of turns"),
+        (b"5", "TypeError: no list of turns"),
+        (b"null", "TypeError: no list of turns"),
+        (b'"turns"', "TypeError: no list of turns"),
+        (b"[1, ", "JSONDecodeError"),
+        (b'{"turns": 5, "x": ', "JSONDecodeError"),
+        (b'{"turns": 5, "x": "\xff"}', "UnicodeDecodeError"),
+    ],
+)
+def test_what_can_not_be_read_says_why(tmp_path, data, error):
+    outcome = analyze_agent_log(write(tmp_path / "Andy_0_2.json", data))
+    assert outcome["completion_status"] == "LOG_FILE_ERROR"
+    assert outcome["raw_score"] is None
+    assert outcome["agent_log_processed"] is False
+    assert len(outcome["parsing_errors"]) == 1
+    assert outcome["parsing_errors"][0].startswith(error)
+    assert (outcome["agent_name"], outcome["repetition"]) == ("Andy_0", 2)
+
+
+@pytest.mark.parametrize(
+    ("data", "flags"),
+    [
+        (b"\xef\xbb\xbf" + GOOD, ["recovered_byte_order_mark"]),
+        (GOOD.replace(b'"memory": ""', b'"memory": NaN'), ["recovered_nan_literal"]),
+        (GOOD.replace(b'"memory": ""', b'"x": [-Infinity]'), ["recovered_nan_literal"]),
+        (GOOD.replace(b'"memory": ""', b'"memory": "\\ud83d"'), ["recovered_lone_surrogate"]),
+        (GOOD.replace(b"}]", b'}, {"role": "user", "content": "\\udc00"}]'), ["recovered_lone_surrogate"]),
+        (GOOD.replace(b'"memory"', b'"\\ud83d\\ude00"'), []),
+        (GOOD.replace(b'"memory": ""', '"memory": "😀 é"'.encode()), []),
+        (GOOD.replace(b"}]", b'}, 7, null, [], "text"]'), ["turns_skipped"]),
+        (GOOD.replace(b"[{", b'[{"role": "system"}, {'), ["turns_skipped"]),
+        (GOOD.replace(b"[{", b'[{"role": "system", "content": null}, {'), ["turns_skipped"]),
+        (GOOD.replace(b"[{", b'[{"role": "system", "content": ["Task"]}, {'), ["turns_skipped"]),
+        (
+            GOOD.replace(b"[{", b'[{"role": "system", "content": {"a": NaN}}, {'),
+            ["turns_skipped", "recovered_nan_literal"],
+        ),
+        (GOOD.replace(b"[{", b'[{"role": {}, "content": "x"}, {'), []),
+        (b"[3, " + ONE + b"]", ["turns_skipped"]),
+    ],
+)
+def test_what_is_recovered_is_flagged_and_counts(tmp_path, data, flags):
+    outcome = analyze_agent_log(write(tmp_path / "a_0.json", data))
+    assert (outcome["completion_status"], outcome["raw_score"]) == ("SUCCESS", 1)
+    assert outcome["flags"] == flags
+    assert outcome["parsing_errors"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [("gone.json", "FileNotFoundError"), ("x.json", "IsADirectoryError"), ("a\0b.json", "ValueError")],
+)
+def test_a_path_that_holds_no_file(tmp_path, name, error):
+    (tmp_path / "x.json").mkdir()
+    outcome = analyze_agent_log(os.path.join(tmp_path, name))
+    assert outcome["completion_status"] == "LOG_FILE_ERROR"
+    assert outcome["parsing_errors"][0].startswith(f"{error}: ")
+    assert str(tmp_path) not in outcome["parsing_errors"][0]
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+texts = st.sampled_from([f"{SCORE}1", f"{SCORE}NaN", "Task timeout reached", "Agent process restarted.", "!go"])
+turns_of_any_kind = st.lists(
+    anything
+    | st.fixed_dictionaries(
+        {}, optional={"role": st.sampled_from(["system", "user"]) | anything, "content": texts | anything}
+    )
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.fixed_dictionaries({"turns": turns_of_any_kind}, optional={"taskStart": anything, "memory": anything}))
+def test_any_list_of_turns_is_read(tmp_path, value):
+    outcome = analyze_agent_log(write(tmp_path / "a_0.json", value))
+    assert outcome["agent_log_processed"]
+    assert outcome["message_count"] + outcome["skipped_turns"] == len(value["turns"])
+
+
+REQUIRED = {
+    "raw_score", "completion_status", "final_system_message", "agent_log_processed", "parsing_errors", "timed_out",
+    "agent_name", "repetition", "message_count", "command_count", "flags",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("content", [log(f"{SCORE}1"), b"", b"[]"], ids=["log", "broken", "empty list"])
+def test_an_outcome_is_a_plain_dictionary_with_the_documented_keys(tmp_path, content):
+    outcome = analyze_agent_log(write(tmp_path / "Andy_0_1.json", content))
+    assert type(outcome) is dict
+    assert set(AgentOutcome.__annotations__) == set(outcome) >= REQUIRED
+    assert json.loads(json.dumps(outcome, allow_nan=False)) == outcome
+    assert (outcome["agent_name"], outcome["repetition"]) == ("Andy_0", 1)
+
+
+def test_own_commands_are_counted_and_quoted_ones_are_not(tmp_path):
+    turns = [
+        turn("assistant", '!goToPlayer("Jill_1", 3)'),
+        turn("assistant", "Wow! Great!! a!b and !! and 5!x"),
+        turn("assistant", 'First !inventory, then !craftRecipe("bread", 1)'),
+        turn("user", "Jill_1: !inventory"),
+        turn("system", "Command !inventory was run. !stats"),
+    ]
+    outcome = analyze_agent_log(write(tmp_path / "a_0.json", turns))
+    assert (outcome["command_count"], outcome["message_count"]) == (3, 5)
+
+
+@pytest.mark.parametrize(
+    ("line", "event"),
+    [
+        ("Agent process restarted.", "restarts"),
+        ("Bot disconnected! Killing agent process.", "disconnects"),
+        ("Bot kicked! No reason given.", "disconnects"),
+        ("Not all required players/bots are present in the world. Exiting.", "missing_players"),
+        ("Code execution timed out after 10 minutes. Attempting force stop.", "code_timeouts"),
+        ("You died at position x: 1.0, y: 2.0, z: 3.0", "deaths"),
+        ("Command !fly does not exist.", "unknown_commands"),
+    ],
+)
+def test_lines_of_trouble_are_counted_in_system_turns_only(tmp_path, line, event):
+    turns = [turn("system", line), turn("system", f"Code output:\n{line}\n{line}"), turn("user", line)]
+    turns += [turn("system", f"He said: {line}"), turn("assistant", line)]
+    outcome = analyze_agent_log(write(tmp_path / "a_0.json", turns))
+    assert outcome["events"] == {event: 3}
+    assert event in EVENTS
+    assert ("restarted" in outcome["flags"]) is (event == "restarts")
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        (1757845200000, 1757845200000.0),
+        ("1757845200000", 1757845200000.0),
+        (None, None),
+        (0, None),
+        (-5, None),
+        (True, None),
+        ("soon", None),
+        ("Infinity", None),
+        ([1], None),
+        (10**400, None),
+    ],
+)
+def test_the_start_is_a_time_or_nothing(tmp_path, start, expected):
+    outcome = analyze_agent_log(write(tmp_path / "a_0.json", {**log(), "taskStart": start}))
+    assert outcome["task_start"] == expected
+    assert outcome["agent_log_processed"]
+
+
+REAL = Path(__file__).parents[3] / "shared/data/mindcraft/unscored_logs"
+
+
+def read_turn_by_turn(value):
+    """What the rules say, without any short cut: finals, events, commands, whether a wording is only quoted."""
+    turns = value["turns"] if isinstance(value, dict) else value
+    texts = [(t.get("role"), t["content"]) for t in turns if isinstance(t, dict) and isinstance(t.get("content"), str)]
+    system = [text for role, text in texts if role == "system"]
+    finals = [text.strip() for text in system if FINAL.fullmatch(text.strip())]
+    events = Counter(match.lastgroup for text in system for match in EVENT.finditer(text))
+    return {
+        "finals": finals,
+        "events": dict(events),
+        "command_count": sum(len(COMMAND.findall(text)) for role, text in texts if role == "assistant"),
+        "quoted_only": not finals and any(FINAL.search(text) for role, text in texts if role != "system"),
+        "message_count": len(texts),
+        "skipped_turns": len(turns) - len(texts),
+    }
+
+
+def check(data):
+    outcome = agent_outcome("a_0.json", read_log(data))
+    expected = read_turn_by_turn(json.loads(data))
+    finals = expected.pop("finals")
+    quoted = expected.pop("quoted_only")
+    assert {name: outcome[name] for name in expected} == expected
+    assert ("quoted_only" in outcome["flags"]) is quoted
+    assert outcome["final_system_message"] in (finals or [None])
+
+
+pieces = st.sampled_from([
+    "Task ended with score : 1", "Task timeout reached", "Task successful ended with code : 2", "Agent ended goal",
+    "Task ", "Agent ended ", "No other agents found", "Not all required players/bots are present in the world.",
+    "Agent process restarted.", "Bot disconnected!", "Bot kicked!", "Code execution timed out after 1",
+    "You died at position", "Command !fly does not exist.", "!inventory", "a!b", "!!x", "T", "N", "A", "Y", "x", "/",
+    "!", "\n", " ", "\u00a0", "\x85", "\u2028", "😀", "é", "\\", '"',
+])  # fmt: skip
+contents = st.lists(pieces, max_size=6).map("".join) | st.none() | st.integers() | st.just(["Task successful"])
+roles = st.sampled_from(["system", "system", "assistant", "user", None, "System", 3])
+turns = st.lists(st.builds(turn, roles, contents) | st.just("no turn") | st.just({"role": "system"}), max_size=8)
+
+
+@given(turns, st.booleans(), st.booleans())
+def test_any_log_is_read_as_the_rules_say(turns, ascii_only, wrapped):
+    check(json.dumps({"memory": "", "turns": turns} if wrapped else [{}, *turns], ensure_ascii=ascii_only).encode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [r"\u0054ask ended with score : 1", r"Task\u0020timeout reached", r"You d\u0069ed at position", r"\u0021inventory",
+     r"Not all required players\/bots are present in the world.", r"x\nAgent process restarted.", r"\n!inventory"],
+)  # fmt: skip
+@pytest.mark.parametrize("role", ["system", "assistant", "user"])
+def test_what_is_escaped_counts_like_what_is_not(text, role):
+    check(f'{{"turns": [{{"role": "{role}", "content": "{text}"}}, {{"role": "user", "content": "x"}}]}}'.encode())
+
+
+def test_a_wording_or_an_event_does_not_reach_from_one_turn_into_the_next():
+    check(json.dumps([turn("user", "Task ended with score : "), turn("user", "1")]).encode())
+    check(json.dumps([turn("system", "Command !"), turn("system", "fly does not exist.")]).encode())
+    check(json.dumps([turn("assistant", "Wow!"), turn("assistant", "inventory")]).encode())
+
+
+def test_of_a_key_that_stands_twice_the_last_one_counts():
+    check(b'[{"role": "user", "content": "x", "role": "system", "content": "Task successful"}]')
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="the real data are not here")
+def test_real_logs_are_read_as_the_rules_say():
+    files = list(REAL.rglob("*.json"))
+    assert files
+    for file in files:
+        check(file.read_bytes())
