@@ -10,7 +10,6 @@ from evalkit import compare, crafter, mindcraft
 from evalkit.cli import main
 from evalkit.display.words import text_of
 from evalkit.io import SourceError
-from evalkit.kinds.findings import alike
 from evalkit.kinds.models import renames_of
 from tests.crafter.traces import config, environment, trace
 from tests.mindcraft.builders import SCORE, log, write_all
@@ -80,18 +79,6 @@ def test_a_renaming_is_a_mapping_or_a_list_of_texts(rename, renames):
             renames_of(rename)
     else:
         assert renames_of(rename) == renames
-
-
-@pytest.mark.parametrize(
-    ("names", "groups"),
-    [
-        (["GPT-4o", "gpt-4o", "o3"], [["GPT-4o", "gpt-4o"]]),
-        (["openai/gpt-4o", "gpt-4o"], [["gpt-4o", "openai/gpt-4o"]]),
-        (["llama3:8b", "llama3:70b", "gpt-4", "gpt-4o"], []),
-    ],
-)
-def test_names_that_may_mean_one_model_are_told(names, groups):
-    assert [note.values["names"] for note in alike(names).notes] == groups
 
 
 @pytest.mark.parametrize("kind", FOLDERS)
