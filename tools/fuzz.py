@@ -28,7 +28,7 @@ import click
 
 from evalkit.crafter.benchmark import load_runs
 from evalkit.crafter.kind import KIND as CRAFTER
-from evalkit.evidence.page import pair_page, run_page
+from evalkit.evidence.pages import pair_page, run_page
 from evalkit.evidence.references import PairRef, RunRef
 from evalkit.io import BrokenFileError, SourceError, list_files, read_files
 from evalkit.kinds import LogKind, load

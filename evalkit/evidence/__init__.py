@@ -3,10 +3,8 @@
 from evalkit._lazy import door
 
 _PLACES = {
-    "links": "EVIDENCE LIMIT VARIABLE read_handed_over show_pairs show_runs",
-    "leads": "Evidence",
-    "references": "MODES PairRef RunList RunRef page_name reference",
-    "alignment": "align first_difference",
+    "links": "EVIDENCE VARIABLE Evidence show_pairs show_runs",
+    "references": "MODES PairRef RunList RunRef page_name read_references reference",
     "site": "write_pages write_view",
 }
 

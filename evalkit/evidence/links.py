@@ -1,36 +1,170 @@
-"""Show tables of notebooks whose rows link to pages of runs, and pass on what these pages are made from.
+"""Link findings, figures and tables of notebooks to runs, and pass on what the runs' pages are made from.
 
-A notebook links to pages beside those of reports, and outputs the data they are made from; the batch writes them once
-for all its reports. Outside of a report there are no pages, and so no links.
+A single run has its page, several have their rows in the table of runs. A notebook links to pages beside those of
+reports, and outputs the data they are made from; the batch writes them once for all its reports. Outside of a report
+there are no pages, and so no links.
 """
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import Any
+from urllib.parse import quote, urlencode
 
 import pandas as pd
 from IPython.display import display
 
 from evalkit._names import check_columns
 from evalkit.display import show_table, show_text
-from evalkit.evidence.references import PairRef, RunList, RunRef, page_name, read_reference, reference
-
-if TYPE_CHECKING:
-    from evalkit.kinds import Logs
+from evalkit.display.show import RunLink
+from evalkit.display.tables import cell_texts
+from evalkit.evidence.references import page_name, reference
+from evalkit.kinds import Example, Finding, Logs
+from evalkit.kinds.runs import is_excluded
 
 EVIDENCE = "application/vnd.evalkit.evidence+json"  # the data of pages of runs; never part of a report's page
 VARIABLE = "EVALKIT_EVIDENCE"  # which runs of the current report get pages; empty outside of a report
-LIMIT = 200  # runs that one report links to
+MOST_RUNS = 200  # that one report links to
 MOST_PAIRS = 100  # that one table links to
-PAIRS = "all-pairs"  # the anchor of the table of pairs
-TO_PAGES = "../runs/"  # from a report's page
+MOST_GROUPS = 400  # groups of a figure that link to runs; with more, none does
+MOST_POINTS = 60  # runs that the points of one figure link to
+RUNS, PAIRS = "all-runs", "all-pairs"  # the anchors of the tables of runs and of pairs
+_DECISION = "at=decision"  # the place of a run's page where it was decided
+_COLUMNS = ("task_id", "model_name", "task_type", "repetition", "status", "score", "is_successful")
 
 _linked: dict[str, None] = {}  # runs that this report links to so far; a report has a process of its own
 _listed: set[int] = set()  # logs of which all runs were passed on
 
 
-def show_runs(logs: "Logs", table: pd.DataFrame, caption: str = "", **options: Any) -> None:
+class Evidence:
+    """The runs behind a report: a table of them, and links to it from findings and figures.
+
+    Outside of a report, and in one without pages of runs, there are no links.
+
+    Parameters
+    ----------
+    logs : Logs
+        The logs that the runs are from.
+    runs : DataFrame
+        Rows of the first table of `logs`; runs that are excluded from all rates are left out.
+    *columns : str
+        Further columns of the table of runs, by which figures group them. In a column of lists, each item counts.
+
+    Raises
+    ------
+    ValueError
+        For a column that the runs don't have.
+    """
+
+    def __init__(self, logs: Logs, runs: pd.DataFrame, *columns: str) -> None:
+        check_columns(runs, *_COLUMNS, "run_id", "run_flags", *columns)
+        self._logs = logs
+        self._runs = runs[~is_excluded(runs, logs.kind)].reset_index(drop=True)
+        self._columns = list(dict.fromkeys([*_COLUMNS[:2], *columns, *_COLUMNS[2:]]))
+        order = self._runs.groupby(["model_name", "status"], dropna=False).cumcount()  # an even choice among these
+        self._shown = sorted(order.sort_values(kind="stable").index[:MOST_RUNS])
+        self._groups: dict[tuple[str, ...], dict[tuple[str, ...], list[int]]] = {}
+
+    def cite(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Turn the examples of findings into links, for `evalkit.show_findings`."""
+        return [
+            finding._replace(examples=tuple(link for example in finding.examples for link in self._cited(example)))
+            for finding in findings
+        ]
+
+    def _cited(self, example: Example) -> list[RunLink]:
+        ids = [run_id for run_id in (example.run_id, example.other) if run_id]
+        if not _mode() or not _may_link(*ids):
+            return []
+        _pass_on(self._logs, ids, [(ids[0], ids[1])] if len(ids) > 1 else [], "")
+        return [RunLink(example.label, _address("--".join(ids), example.turn, _DECISION))]
+
+    def link(self, table: pd.DataFrame, *by: str, parts: str = "") -> pd.DataFrame:
+        """Add the column href, the link of each row, to a table for a plot.
+
+        Parameters
+        ----------
+        table : DataFrame
+            Without `by`, a row per run or part of a run, with run_id and optionally turn: each of the first 60 runs
+            gets a link to its page. Else a row per group of runs.
+        *by : str
+            Columns of the groups, which the table of runs has too. A group of one run links to its page, a larger one
+            to its rows in the table of runs.
+        parts : str
+            Column of the runs whose values are further columns of `table`, each of which links to runs of its own.
+
+        Raises
+        ------
+        ValueError
+            For a column that the table or the runs don't have.
+        """
+        check_columns(table, *(by or ("run_id",)))
+        check_columns(self._columns, *by, parts or None)
+        if not _mode():
+            return table
+        if not by:
+            linked = [run_id for run_id in table["run_id"].dropna().unique()[:MOST_POINTS] if _may_link(run_id)]
+            _pass_on(self._logs, linked, [], "")
+            return _with_links(table, _run_links(table, linked, _DECISION, ""))
+        keys = list(zip(*(cell_texts(table[name], name) for name in by), strict=True))
+        if len(set(keys)) > MOST_GROUPS:
+            return table
+        hrefs: list[Any] = [self._group_link(by, key) for key in keys]
+        if parts:
+            names = [name for name in table if name in set(self._runs[parts])]
+            texts = dict(zip(names, cell_texts(pd.Series(names, dtype="object"), parts), strict=True))
+            hrefs = [{name: self._group_link((*by, parts), (*key, texts[name])) for name in names} for key in keys]
+        return _with_links(table, hrefs)
+
+    def link_pairs(self, table: pd.DataFrame, opposite: pd.DataFrame) -> pd.DataFrame:
+        """Add href to a table of pairs of models, `model_a` and `model_b`: a link to the tasks with opposite outcomes.
+
+        Those are the rows of `opposite`, as returned by `evalkit.compare.discordant` and shown by `evalkit.show_pairs`.
+        """
+        columns = ["model_a", "model_b"]
+        check_columns(table, *columns)
+        check_columns(opposite, *columns)
+        if not _mode():
+            return table
+        linked = set(opposite[columns].drop_duplicates().itertuples(index=False, name=None))
+        hrefs = []
+        for a, b in table[columns].itertuples(index=False, name=None):
+            pair = (a, b) if (a, b) in linked else (b, a)
+            texts = cell_texts(pd.Series(pair, dtype="object"), "model_a")
+            hrefs.append(f"#{PAIRS}?{_query(columns, texts)}" if pair in linked else "")
+        return _with_links(table, hrefs)
+
+    def where(self, **values: object) -> str:
+        """Return the link to the runs with these values, for `evalkit.headline`; without values, to all runs."""
+        check_columns(self._columns, *values)
+        if not _mode() or self._runs.empty:
+            return ""
+        texts = (cell_texts(pd.Series([value], dtype="object"), name)[0] for name, value in values.items())
+        return self._group_link(tuple(values), tuple(texts)) if values else f"#{RUNS}"
+
+    def show(self, caption: str = "Runs") -> None:
+        """Show the table of runs; of more than 200, a selection balanced over models and statuses."""
+        show_runs(self._logs, self._runs.loc[self._shown, [*self._columns, "run_id"]], caption, anchor=RUNS)
+        if len(self._shown) < len(self._runs):
+            chosen = "chosen evenly from each model and way of ending"
+            show_text(f"{len(self._shown):,} of {len(self._runs):,} runs, {chosen}.")
+
+    def _group_link(self, by: tuple[str, ...], key: tuple[str, ...]) -> str:
+        """Return a link to the only run, or to the rows of the runs, with these cell texts."""
+        if by not in self._groups:
+            self._groups[by] = positions = {}
+            for position, texts in enumerate(zip(*(_items(self._runs[name], name) for name in by), strict=True)):
+                for group in product(*texts):
+                    positions.setdefault(group, []).append(position)
+        found = self._groups[by].get(key, [])
+        if len(found) == 1 and _may_link(run_id := self._runs["run_id"].iloc[found[0]]):
+            _pass_on(self._logs, [run_id], [], "")
+            return _address(run_id, None, _DECISION)
+        return "" if set(found).isdisjoint(self._shown) else f"#{RUNS}?{_query(by, key)}"
+
+
+def show_runs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any) -> None:
     """Show a table whose rows are runs, or parts of runs; in a report each links to the page of its run.
 
     Parameters
@@ -44,36 +178,21 @@ def show_runs(logs: "Logs", table: pd.DataFrame, caption: str = "", **options: A
         As for `evalkit.show_table`.
     """
     check_columns(table, "run_id")
-    chosen, shown = mode(), table.drop(columns="turn", errors="ignore")
+    chosen, shown = _mode(), table.drop(columns="turn", errors="ignore")
     if not chosen or table.empty:
         show_table(shown, caption, **options)
         return
-    known = [run_id for run_id in table["run_id"].dropna().unique() if take(run_id)]
-    key = hand_over(logs, known, [], caption)
+    ids = table["run_id"].dropna().unique()
+    linked = [run_id for run_id in ids if _may_link(run_id)]
+    key = _pass_on(logs, linked, [], caption)
     if chosen == "all" and id(logs) not in _listed:
         _listed.add(id(logs))
-        hand_over(logs, list(logs.runs["run_id"]), [], f"all runs of {logs.source}")
-    hrefs = [address(run_id, turn, f"list={key}") if run_id in known else None for run_id, turn in with_turns(table)]
-    _show_linked(shown, hrefs, caption, set(table["run_id"].dropna()) != set(known), **options)
+        _pass_on(logs, list(logs.runs["run_id"]), [], f"all runs of {logs.source}")
+    show_table(_with_links(shown, _run_links(table, linked, f"list={key}", None)), caption, **options)
+    _tell_limit(len(linked) < len(ids))
 
 
-def with_turns(table: pd.DataFrame) -> Iterator[tuple[Any, Any]]:
-    """Yield the run of each row and its turn, missing where the table has none."""
-    return zip(table["run_id"], table["turn"] if "turn" in table else [None] * len(table), strict=True)
-
-
-def address(name: str, turn: Any, otherwise: str) -> str:
-    """Return the address of a run's page, at a turn if it is known, else at another place."""
-    return f"{TO_PAGES}{page_name(name)}#{otherwise if pd.isna(turn) else f't{int(turn)}'}"
-
-
-def _show_linked(table: pd.DataFrame, hrefs: list[str | None], caption: str, is_limited: bool, **options: Any) -> None:
-    show_table(table.assign(href=pd.Series(hrefs, table.index, dtype="object")), caption, **options)
-    if is_limited:
-        show_text(f"Rows without a link: a report links to at most {LIMIT} runs, a table to {MOST_PAIRS} pairs.")
-
-
-def show_pairs(logs: "Logs", table: pd.DataFrame, caption: str = "", **options: Any) -> None:
+def show_pairs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any) -> None:
     """Show a table whose rows are pairs of runs of one task; in a report each links to the two side by side.
 
     Parameters
@@ -84,34 +203,33 @@ def show_pairs(logs: "Logs", table: pd.DataFrame, caption: str = "", **options: 
         With the columns `run_id_a` and `run_id_b`, as returned by `evalkit.compare.discordant`; they are not shown.
     """
     check_columns(table, "run_id_a", "run_id_b")
-    shown = table.drop(columns=["run_id_a", "run_id_b"])
-    options = {"anchor": PAIRS, **options}
-    if not mode() or table.empty:
+    shown, options = table.drop(columns=["run_id_a", "run_id_b"]), {"anchor": PAIRS, **options}
+    if not _mode() or table.empty:
         show_table(shown, caption, **options)
         return
     rows = list(zip(table["run_id_a"], table["run_id_b"], strict=True))
-    pairs = [pair for pair in rows[:MOST_PAIRS] if take(*pair)]
-    known = set(pairs)
-    key = hand_over(logs, list(dict.fromkeys(run_id for pair in pairs for run_id in pair)), pairs, caption)
-    hrefs = [address("--".join(pair), None, f"list={key}") if pair in known else None for pair in rows]
-    _show_linked(shown, hrefs, caption, None in hrefs, **options)
+    linked = {pair: None for pair in rows[:MOST_PAIRS] if _may_link(*pair)}
+    key = _pass_on(logs, list(dict.fromkeys(run_id for pair in linked for run_id in pair)), list(linked), caption)
+    hrefs = [_address("--".join(pair), None, f"list={key}") if pair in linked else None for pair in rows]
+    show_table(_with_links(shown, hrefs), caption, **options)
+    _tell_limit(None in hrefs)
 
 
-def mode() -> str:
+def _mode() -> str:
     """Return which runs of the current report get pages; empty if none do, and outside of a report."""
     chosen = os.environ.get(VARIABLE, "")
     return chosen if chosen in ("linked", "all") else ""
 
 
-def take(*run_ids: str) -> bool:
+def _may_link(*run_ids: str) -> bool:
     """Add runs to those that the report links to; False if that would exceed the limit."""
-    if len(_linked.keys() | set(run_ids)) > LIMIT:
+    if len(_linked.keys() | set(run_ids)) > MOST_RUNS:
         return False
     _linked.update(dict.fromkeys(run_ids))
     return True
 
 
-def hand_over(logs: "Logs", ids: Sequence[str], pairs: Sequence[tuple[str, str]], title: str) -> str:
+def _pass_on(logs: Logs, ids: Sequence[str], pairs: Sequence[tuple[str, str]], title: str) -> str:
     """Output the data of pages of runs and pairs, and the table of this title as a list of them; return its key."""
     wanted = logs.runs[logs.runs["run_id"].isin(set(ids))]
     runs = {run["run_id"]: reference(logs, run) for run in wanted.to_dict("records")}
@@ -124,39 +242,35 @@ def hand_over(logs: "Logs", ids: Sequence[str], pairs: Sequence[tuple[str, str]]
     return key
 
 
-def read_handed_over(given: Sequence[Any], page: str) -> tuple[dict[str, RunRef], list[PairRef], list[RunList]]:
-    """Read the data that the notebook of a report passed on; malformed items are left out.
-
-    Parameters
-    ----------
-    given : sequence
-        Values of `EVIDENCE` in its outputs.
-    page : str
-        The report's page, relative to the pages of runs.
-
-    Returns
-    -------
-    runs : dict of str to RunRef
-        Keyed by the names of their pages.
-    pairs : list of PairRef
-    lists : list of RunList
-    """
-    runs: dict[str, RunRef] = {}
-    pairs, lists = [], []
-    for data in filter(lambda value: isinstance(value, Mapping), given):
-        parsed = [run for value in _list(data.get("runs")) if (run := read_reference(value))]
-        by_id = {run.run_id: run for run in parsed}
-        runs |= {run.page: run for run in parsed}
-        named = (pair for pair in _list(data.get("pairs")) if isinstance(pair, list) and len(pair) == 2)
-        ids = [(a, b) for a, b in named if isinstance(a, str) and isinstance(b, str) and {a, b} <= by_id.keys()]
-        resolved = [PairRef(by_id[a], by_id[b]) for a, b in ids]
-        known = {run.page for run in parsed} | {pair.page for pair in resolved}
-        members = [member for member in _list(data.get("members")) if isinstance(member, str) and member in known]
-        pairs += resolved
-        if members:
-            lists.append(RunList(str(data.get("title") or "a table"), page, members, str(data.get("key"))))
-    return runs, pairs, lists
+def _address(name: str, turn: Any, otherwise: str) -> str:
+    """Return the address of a run's page from a report's, at a turn if it is known, else at another place."""
+    return f"../runs/{page_name(name)}#{otherwise if pd.isna(turn) else f't{int(turn)}'}"
 
 
-def _list(value: Any) -> list:
-    return value if isinstance(value, list) else []
+def _run_links(table: pd.DataFrame, linked: Sequence[str], otherwise: str, missing: str | None) -> list[str | None]:
+    """Return the link of every row to the page of its run, at its turn where the table has one."""
+    turns = table["turn"] if "turn" in table else [None] * len(table)
+    rows = zip(table["run_id"], turns, strict=True)
+    return [_address(run_id, turn, otherwise) if run_id in linked else missing for run_id, turn in rows]
+
+
+def _with_links(table: pd.DataFrame, hrefs: Sequence[Any]) -> pd.DataFrame:
+    return table.assign(href=pd.Series(hrefs, table.index, dtype="object"))
+
+
+def _tell_limit(is_limited: bool) -> None:
+    if is_limited:
+        show_text(f"Rows without a link: a report links to at most {MOST_RUNS} runs, a table to {MOST_PAIRS} pairs.")
+
+
+def _query(names: Iterable[str], texts: Iterable[str]) -> str:
+    return urlencode(dict(zip(names, texts, strict=True)), quote_via=quote)
+
+
+def _items(values: pd.Series, name: str) -> list[Sequence[str]]:
+    """Return the texts of each cell of a column: one, or those of its items."""
+    texts = cell_texts(values, name)
+    lists = (
+        isinstance(value, (list, tuple)) and cell_texts(pd.Series(value, dtype="object"), name) for value in values
+    )
+    return [items or [text] for items, text in zip(lists, texts, strict=True)]

@@ -2,15 +2,11 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from evalkit.io import absolute, is_url, plain
-from evalkit.io.sources import state_of as file_state
-from evalkit.kinds import LogKind, cell_text, kind_named
-
-if TYPE_CHECKING:
-    from evalkit.kinds import Logs
+from evalkit.kinds import Logs, cell_text
 
 MODES = ("linked", "all", "none")  # which runs get a page
 _FACTS = {
@@ -75,35 +71,31 @@ def page_name(name: str) -> str:
     return f"{name}.html"
 
 
-def reference(logs: "Logs", run: Mapping[Any, Any]) -> RunRef:
+def reference(logs: Logs, run: Mapping[Any, Any]) -> RunRef:
     """Create the reference of a run, which is a row of the first table of `logs`."""
     files = logs.kind.run_files(logs, run)
-    paths = [path if is_url(path) else absolute(path) for path in files.paths]
-    return RunRef(str(run["run_id"]), logs.kind.name, paths, files.part, facts_of(logs.kind, run))
-
-
-def facts_of(kind: LogKind, run: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the known facts of a run as text."""
-    facts = [("run", plain(run["run_id"])), ("kind", kind.name)]
+    facts = [("run", plain(run["run_id"])), ("kind", logs.kind.name)]
     for column, name in _FACTS.items():
-        if text := cell_text(kind.labels.get(run[column], run[column]) if column == "status" else run.get(column)):
+        value = logs.kind.labels.get(run[column], run[column]) if column == "status" else run.get(column)
+        if text := cell_text(value):
             facts.append((name, f"{text} s" if column == "duration" else text))
-    return facts
+    paths = [path if is_url(path) else absolute(path) for path in files.paths]
+    return RunRef(str(run["run_id"]), logs.kind.name, paths, files.part, facts)
 
 
-def read_reference(value: Any) -> RunRef | None:
-    """Convert a JSON value to a reference; None if malformed, since anyone may write a notebook's output."""
-    types = [str, str, list, str, list]
-    if not isinstance(value, list) or list(map(type, value)) != types:
-        return None
-    run_id, kind, paths, part, facts = value
-    pairs = [(str(fact[0]), str(fact[1])) for fact in facts if isinstance(fact, (list, tuple)) and len(fact) == 2]
-    return RunRef(run_id, kind, [path for path in paths if isinstance(path, str)], part, pairs)
+def read_references(
+    passed_on: Iterable[Mapping[str, Any]], page: str
+) -> tuple[dict[str, RunRef], list[PairRef], list[RunList]]:
+    """Read what the notebook of a report passed on: runs by the names of their pages, pairs, and tables.
 
-
-def state_of(run: RunRef) -> list[Any]:
-    """Return sizes and times of a run's files, for detecting changes; None for a missing file."""
-    companions = kind_named(run.kind).files.companions
-    paths = (path for log in run.paths for path in (log, *companions(log)))
-    states = (None if is_url(path) else file_state(path) for path in paths)
-    return [state and [state.size, state.modified] for state in states]
+    `page` is the report's page, relative to the pages of runs.
+    """
+    runs: dict[str, RunRef] = {}
+    pairs, lists = [], []
+    for data in passed_on:
+        by_id = {values[0]: RunRef(*values) for values in data["runs"]}
+        runs |= {run.page: run for run in by_id.values()}
+        pairs += [PairRef(by_id[a], by_id[b]) for a, b in data["pairs"]]
+        if data["members"]:
+            lists.append(RunList(data["title"], page, data["members"], data["key"]))
+    return runs, pairs, lists

@@ -6,19 +6,18 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from evalkit.evidence.page import list_page, pair_page, places, run_page
-from evalkit.evidence.references import PairRef, RunList, RunRef, reference, state_of
+import pandas as pd
+
+from evalkit.evidence.pages import list_page, pair_page, places, run_page
+from evalkit.evidence.references import PairRef, RunList, RunRef, reference
 from evalkit.io import SourceError, read_json, shown_paths, storage, write_bytes
+from evalkit.io.paths import is_url
 from evalkit.io.records import collected_from
+from evalkit.io.sources import state_of
 from evalkit.io.versions import code_version
-from evalkit.kinds import RunFiles, Transcript, Turn, kind_named, transcript_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from evalkit.kinds import Logs
+from evalkit.kinds import Logs, RunFiles, Transcript, Turn, kind_named, transcript_of
 
 RUNS = "runs"  # the folder of pages, beside those of reports
 MANIFEST = ".evalkit/pages.json"  # in this folder: a digest of each page's inputs
@@ -33,41 +32,21 @@ def write_pages(
     mask: bool = True,
     shown: Callable[[str], str] = str,
 ) -> int:
-    """Write the pages of runs and pairs into a folder, and delete those that are no longer linked.
+    """Write the pages of runs and pairs into a folder, and delete those that are no longer linked; return how many.
 
-    Parameters
-    ----------
-    folder : Path
-    runs : mapping of str to RunRef
-        Keyed by the names of their pages.
-    pairs : sequence of PairRef
-    lists : sequence of RunList
-        Tables that link to the pages.
-    mask : bool
-        Whether to mask credentials of known forms, such as API keys.
-    shown : function
-        Shortens the paths in a text, as `evalkit.io.shown_paths` does.
-
-    Returns
-    -------
-    int
-        Number of pages written.
-
-    Raises
-    ------
-    SourceError
-        If a page can't be written.
+    `runs` are keyed by the names of their pages, `lists` are the tables that link to them. With `mask`, credentials of
+    known forms are masked; `shown` shortens the paths in a text, as `evalkit.io.shown_paths` does.
     """
     before: dict[str, str] = {}
     with contextlib.suppress(OSError, ValueError, TypeError):
         before = {**read_json(folder / MANIFEST)}
-    version, states = code_version(), {page: state_of(run) for page, run in runs.items()}
+    version, states = code_version(), {page: _states(run) for page, run in runs.items()}
     positions = places([listing._replace(title=shown(listing.title)) for listing in lists])
     now, written = {}, 0
     pages: list[tuple[str, Any]] = [*runs.items(), *((pair.page, pair) for pair in pairs)]
     for page, wanted in pages:
         sources = list(wanted) if isinstance(wanted, PairRef) else [wanted]
-        inputs, positioned = [states.get(run.page) or state_of(run) for run in sources], positions.get(page, [])
+        inputs, positioned = [states.get(run.page) or _states(run) for run in sources], positions.get(page, [])
         named = [run._replace(paths=list(map(shown, run.paths))) for run in sources]
         given = json.dumps([version, wanted, named, inputs, positioned, mask], default=str)
         now[page] = hashlib.blake2b(given.encode(), digest_size=12).hexdigest()
@@ -87,25 +66,10 @@ def write_pages(
     return written
 
 
-def write_view(logs: "Logs", runs: "pd.DataFrame", output: Path, title: str = "", *, mask: bool = True) -> Path:
-    """Write the pages of runs, and one that lists them.
+def write_view(logs: Logs, runs: pd.DataFrame, output: Path, title: str = "", *, mask: bool = True) -> Path:
+    """Write the pages of runs, which are rows of the first table, into a folder, and one that lists them; return it.
 
-    Parameters
-    ----------
-    logs : Logs
-    runs : DataFrame
-        Rows of its first table.
-    output : Path
-        Folder for ``index.html`` and ``runs/``.
-    title : str
-        What the runs have in common, such as ``failed``.
-    mask : bool
-        Whether to mask credentials of known forms, such as API keys.
-
-    Returns
-    -------
-    Path
-        The page that lists them.
+    `title` says what the runs have in common, such as ``failed``.
     """
     references = [reference(logs, run) for run in runs.to_dict("records")]
     places = logs.source.split(", ")
@@ -118,6 +82,14 @@ def write_view(logs: "Logs", runs: "pd.DataFrame", output: Path, title: str = ""
     index = output / "index.html"
     write_bytes(list_page(named, note, references, RUNS).encode(errors="replace"), str(index))
     return index
+
+
+def _states(run: RunRef) -> list[Any]:
+    """Return sizes and times of a run's files, for detecting changes; None for a missing file."""
+    companions = kind_named(run.kind).files.companions
+    paths = (path for log in run.paths for path in (log, *companions(log)))
+    states = (None if is_url(path) else state_of(path) for path in paths)
+    return [state and [state.size, state.modified] for state in states]
 
 
 @lru_cache(maxsize=64)  # for pairs of the same runs

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from evalkit.evidence import read_handed_over, write_pages
+from evalkit.evidence import read_references, write_pages
 from evalkit.evidence.site import MANIFEST, RUNS
 from evalkit.io.read import read_json
 from evalkit.io.sources import shown_paths
@@ -35,7 +35,7 @@ def write_evidence(output: Path, *, mask: bool = True) -> int:
         if (record := records.get(key)) is None:
             continue
         sources |= set(places_of(record))
-        more_runs, more_pairs, more_lists = read_handed_over(read_json(path), f"../{key}.html")
+        more_runs, more_pairs, more_lists = read_references(read_json(path), f"../{key}.html")
         runs |= more_runs
         pairs |= {pair.page: pair for pair in more_pairs}
         lists += more_lists

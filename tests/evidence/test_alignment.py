@@ -1,8 +1,11 @@
 """Two runs side by side: the first difference is where the logs say."""
 
+import re
+
 import pytest
 
-from evalkit.evidence import align, first_difference
+from evalkit.evidence import PairRef, RunRef
+from evalkit.evidence.pages import pair_page
 from evalkit.kinds import RunFiles, Transcript, Turn, kind_named, transcript_of
 from tests.crafter.traces import hook, runtime, trace
 from tests.crafter.traces import write as write_trace
@@ -11,29 +14,36 @@ from tests.mindcraft.builders import SCORE, turn, write_all
 LOOK, COOK, EAT = ("Looking. !nearbyBlocks", 'Now. !craftRecipe("bread", 1)', 'So. !consume("bread")')
 
 
-def run(*turns):
-    return Transcript("", [], list(turns))
+def differing(a, b):
+    """Return the numbers of the rows that differ on the page of both."""
+    runs = [RunRef(name, "mindcraft", [], "", []) for name in "ab"]
+    return list(
+        map(
+            int,
+            re.findall(r'<li id="r(\d+)"[^>]*class="(?:first-difference|differs)"', pair_page(PairRef(*runs), a, b)),
+        )
+    )
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "first"),
+    ("a", "b", "rows"),
     [
-        ([LOOK, COOK], [LOOK, COOK], None),
-        ([LOOK, COOK], [LOOK, EAT], 1),
-        ([LOOK], [LOOK, COOK], 1),
-        (["I look around. !nearbyBlocks", COOK], [LOOK, EAT], 1),  # the same command in other words
-        (["hello", COOK], ["good day", COOK], 0),
-        ([], [], None),
-        ([], [LOOK], 0),
+        ([LOOK, COOK], [LOOK, COOK], []),
+        ([LOOK, COOK], [LOOK, EAT], [2]),
+        ([LOOK], [LOOK, COOK], [2]),
+        (["I look around. !nearbyBlocks", COOK], [LOOK, EAT], [2]),  # the same command in other words
+        (["hello", COOK], ["good day", COOK], [1]),
+        ([], [], []),
+        ([], [LOOK], [1]),
     ],
 )
-def test_agents_logs_differ_first_where_a_command_does(tmp_path, a, b, first):
+def test_agents_logs_differ_first_where_a_command_does(tmp_path, a, b, rows):
     made = []
     for name, said in (("a", a), ("b", b)):
         turns = [turn("assistant", text) for text in said]
         path = write_all(tmp_path / name, {"e/t/Andy_0_0.json": {"turns": turns}}) / "e/t/Andy_0_0.json"
         made.append(transcript_of(kind_named("mindcraft"), RunFiles([str(path)])))
-    assert first_difference(align(*made)) == first
+    assert differing(*made) == rows
 
 
 def test_names_of_agents_are_no_difference(tmp_path):
@@ -45,7 +55,7 @@ def test_names_of_agents_are_no_difference(tmp_path):
         }
         folder = write_all(tmp_path, logs)
         made.append(transcript_of(kind_named("mindcraft"), RunFiles([str(folder / name) for name in logs])))
-    assert first_difference(align(*made)) is None
+    assert differing(*made) == []
 
 
 def test_episodes_differ_first_where_an_action_or_an_unlock_does(tmp_path):
@@ -61,14 +71,9 @@ def test_episodes_differ_first_where_an_action_or_an_unlock_does(tmp_path):
     made = [
         transcript_of(kind, RunFiles([str(write_trace(tmp_path, own, f"{name}.json"))])) for name, own in traces.items()
     ]
-    rows = align(*made)
-    assert [row.differs for row in rows] == [False, True, False]
+    assert differing(*made) == [2]
 
 
 def test_rows_are_as_many_as_the_longer_run_has_turns():
-    short, long = run(Turn("a", "user", "x")), run(*[Turn("b", "user", "x")] * 3)
-    assert [(row.a is None, row.b is None, row.differs) for row in align(short, long)] == [
-        (False, False, False),
-        (True, False, True),
-        (True, False, True),
-    ]
+    short, long = (Transcript("", [], [Turn(name, "user", "x")] * n) for name, n in (("a", 1), ("b", 3)))
+    assert differing(short, long) == [2, 3]

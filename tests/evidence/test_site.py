@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evalkit.evidence import PairRef, RunList, page_name, reference, write_pages
-from evalkit.evidence.links import read_handed_over
+from evalkit.evidence import PairRef, RunList, page_name, read_references, reference, write_pages
 from evalkit.mindcraft import load
 from tests.mindcraft.builders import write_all
 
@@ -82,18 +81,10 @@ def test_any_id_makes_a_name_of_a_file(name):
     assert page_name("m-12_a") == "m-12_a.html"
 
 
-def test_what_was_not_handed_over_by_a_table_is_left_out(runs):
-    one = list(map(list, runs.values()))
+def test_what_a_notebook_passes_on_is_read_again(runs):
     ids = [run.run_id for run in runs.values()]
-    good = json.loads(json.dumps({"runs": one, "pairs": [ids], "title": "t", "members": list(runs), "key": "k"}))
-    assert read_handed_over([good], "p")[0] == runs
-    assert [pair.page for pair in read_handed_over([good], "p")[1]] == [page_name("--".join(ids))]
-    bad = [
-        None,
-        3,
-        {},
-        {"runs": [[1, 2, 3, 4, 5], "x", [*one[0][:2], 5, "", []]], "pairs": [["a", "b"], 3], "members": 7},
-    ]
-    found, pairs, lists = read_handed_over(bad, "p")
-    assert (found, pairs) == ({}, [])
-    assert all(own.members == [] for own in lists)
+    passed_on = {"runs": list(runs.values()), "pairs": [ids], "title": "t", "members": list(runs), "key": "k"}
+    found, pairs, lists = read_references([json.loads(json.dumps(passed_on))], "p")
+    assert {page: run.fact("task") for page, run in found.items()} == {p: r.fact("task") for p, r in runs.items()}
+    assert [pair.page for pair in pairs] == [page_name("--".join(ids))]
+    assert lists == [RunList("t", "p", list(runs), "k")]

@@ -85,7 +85,7 @@ def shown(monkeypatch):
     """Be within a report that leads to three runs at most; gives what is shown."""
     out = []
     monkeypatch.setenv(links.VARIABLE, "linked")
-    monkeypatch.setattr(links, "LIMIT", 3)
+    monkeypatch.setattr(links, "MOST_RUNS", 3)
     monkeypatch.setattr(links, "_linked", {})
     monkeypatch.setattr(links, "display", lambda data, **_: out.append(data))
     monkeypatch.setattr("evalkit.display.show.display", lambda data, **_: out.append(data))

@@ -1,4 +1,4 @@
-"""Render pages of runs: one HTML file each, from a template that escapes all text."""
+"""Render pages of runs, and of two runs side by side: one HTML file each, from a template that escapes all text."""
 
 import base64
 import hashlib
@@ -6,13 +6,13 @@ import io
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, Template
 from markupsafe import Markup
 
-from evalkit.evidence.alignment import RULE, align, first_difference
 from evalkit.evidence.references import PairRef, RunList, RunRef
 from evalkit.io import plain
 from evalkit.kinds import EVENTS, Image, Transcript, Turn
@@ -25,6 +25,10 @@ LARGEST = 100_000  # characters; a longer turn is truncated
 MOST = 2_000  # turns of a page; of more, half from the beginning and half from the end
 SIDE = 256  # pixels of a picture's longer side
 _LISTED = ("model", "task", "repetition", "status", "score", "success", "flags")
+ALIGNED = (  # how a page of two runs is made, in words
+    "Turns are laid side by side from the beginning. Two are the same where their role and their commands or actions "
+    "are the same; where a turn has none of these, where its words are. Names of agents don't count."
+)
 _ROLES = frozenset(("system", "assistant", "user", "action", "result"))
 
 Lists = Sequence[dict[str, Any]]
@@ -52,13 +56,12 @@ def run_page(run: RunRef, transcript: Transcript, lists: Lists = ()) -> str:
 def pair_page(pair: PairRef, a: Transcript, b: Transcript, lists: Lists = ()) -> str:
     """Render the page of two runs side by side, as `run_page` does."""
     pictures: _Pictures = {}
-    rows = align(a, b)
-    first = first_difference(rows)
     shown: list[dict[str, Any]] = []
-    for number, row in enumerate(rows, 1):
-        turns = [turn and _turn(number, turn, pictures) for turn in (row.a, row.b)]
+    for number, (one, other) in enumerate(zip_longest(a.turns, b.turns), 1):
+        turns = [turn and _turn(number, turn, pictures) for turn in (one, other)]
         events = dict.fromkeys(event for turn in turns if turn for event in turn["events"])
-        shown.append({"number": number, "turns": turns, "differs": row.differs, "events": list(events)})
+        differs = one is None or other is None or _what_was_done(one) != _what_was_done(other)
+        shown.append({"number": number, "turns": turns, "differs": differs, "events": list(events)})
     sides = [
         {"name": _title(run), "short": _name(run), "page": run.page, "facts": run.facts} for run in (pair.a, pair.b)
     ]
@@ -66,14 +69,19 @@ def pair_page(pair: PairRef, a: Transcript, b: Transcript, lists: Lists = ()) ->
         "pair.html.j2",
         "viewer.js",
         title=f"{pair.a.fact('task') or 'two runs'}: {_name(pair.a)} and {_name(pair.b)}",
-        first=None if first is None else first + 1,
-        rule=RULE,
+        first=next((row["number"] for row in shown if row["differs"]), None),
+        rule=ALIGNED,
         sides=sides,
         lists=lists,
         events=_counted(shown),
         rows=_shortened(shown),
         pictures=pictures.values(),
     )
+
+
+def _what_was_done(turn: Turn) -> tuple[str, str]:
+    """Return what must be equal for turns to count as the same."""
+    return turn.role, " ".join((turn.same or turn.text).split())
 
 
 def _counted(rows: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from evalkit import Evidence, compare, show_findings
-from evalkit.display import new_axes, plots, show_figure
-from evalkit.evidence import leads, links
+from evalkit.display import plots, show_figure
+from evalkit.evidence import links
 from evalkit.io.text import is_local_link
 from evalkit.kinds import Example, Finding
 from evalkit.mindcraft import analysis, load
@@ -38,7 +38,7 @@ def logs(tmp_path):
     return load(write_all(tmp_path, RUNS))
 
 
-def handed_over(shown):
+def passed_on(shown):
     return {run[0] for data in shown for run in data.get(links.EVIDENCE, {}).get("runs", ())}
 
 
@@ -53,7 +53,7 @@ def test_a_group_of_one_run_leads_to_its_page_and_another_to_its_rows_in_the_tab
     assert hrefs["birch", "cooking"] == "#all-runs?model_name=birch&task_type=cooking"
     single = logs.runs.set_index(["model_name", "task_type"]).loc[("alder", "cooking"), "run_id"]
     assert hrefs["alder", "cooking"] == f"../runs/{single}.html#at=decision"
-    assert single in handed_over(shown)
+    assert single in passed_on(shown)
 
 
 def test_parts_of_a_bar_lead_to_their_own_runs_and_what_nobody_ran_leads_nowhere(logs, shown):
@@ -118,19 +118,18 @@ def test_of_many_runs_a_choice_is_shown_that_is_even_over_models_and_endings(log
     many = many.assign(run_id=[f"m-{i}" for i in range(len(many))])
     Evidence(logs, many).show()
     table = next(data for data in shown if "all-runs" in data.get("text/html", ""))
-    assert table["text/html"].count("<tr data-run") == links.LIMIT
+    assert table["text/html"].count("<tr data-run") == links.MOST_RUNS
     assert table["text/html"].count(">birch<") == 3
     assert "200 of 303 runs, chosen evenly" in shown[-1]["text/plain"]
 
 
-@pytest.mark.parametrize(("n", "linked"), [(leads.MOST_POINTS, leads.MOST_POINTS), (100, leads.MOST_POINTS)])
-def test_the_points_of_a_figure_lead_to_so_many_runs_at_most(logs, shown, n, linked):
-    points = pd.DataFrame({"run_id": [f"m-{i}" for i in range(n)]})
-    assert (Evidence(logs, logs.runs).link(points)["href"] != "").sum() == linked
+def test_the_points_of_a_figure_lead_to_so_many_runs_at_most(logs, shown):
+    points = pd.DataFrame({"run_id": [f"m-{i}" for i in range(100)]})
+    assert (Evidence(logs, logs.runs).link(points)["href"] != "").sum() == links.MOST_POINTS
 
 
 def test_groups_without_number_have_no_links(logs, shown):
-    groups = pd.DataFrame({"task_id": [str(i) for i in range(leads.MOST_GROUPS + 1)]})
+    groups = pd.DataFrame({"task_id": [str(i) for i in range(links.MOST_GROUPS + 1)]})
     assert "href" not in Evidence(logs, logs.runs).link(groups, "task_id")
 
 
@@ -139,16 +138,6 @@ def test_pairs_of_models_lead_to_the_tasks_they_decided_oppositely(logs, shown):
     pairs = pd.DataFrame({"model_a": ["birch", "birch"], "model_b": ["alder", "cedar"]})
     hrefs = Evidence(logs, logs.runs).link_pairs(pairs, opposite)["href"].tolist()
     assert hrefs == ["#all-pairs?model_a=alder&model_b=birch", ""]
-
-
-def test_marks_that_lead_to_one_place_are_one_stop_of_the_keyboard(shown):
-    ax = new_axes()
-    from evalkit.display import attach
-
-    attach(ax.scatter(range(4), range(4)), "abcd", ["#x", "#x", "#y", "#x"])
-    show_figure(ax, "x")
-    svg = shown[-1]["image/svg+xml"]
-    assert (svg.count("<a href"), svg.count('tabindex="-1"')) == (4, 2)
 
 
 @pytest.mark.parametrize(
