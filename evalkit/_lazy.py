@@ -11,15 +11,8 @@ def door(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package.
 
-    Parameters
-    ----------
-    package : str
-        Name of the package.
-    places : mapping of str to str
-        The public names that each module of the package defines, or one of another package (``evalkit.io``), separated
-        by spaces; ``name=other`` for one that has another name there.
-    modules : iterable of str, or mapping of str to str
-        Modules that are public themselves, with their place if it differs from their name.
+    `places` names what each module of the package makes public, separated by spaces (``name=other`` for one that has
+    another name there), `modules` those that are public themselves, with their place if it differs from their name.
     """
     modules = modules if isinstance(modules, Mapping) else {name: name for name in modules}
     entries = [(place, *entry.partition("=")[::2]) for place, names in places.items() for entry in names.split()]

@@ -1,24 +1,16 @@
 """Hints for unknown names in error messages: the nearest name, or all of them."""
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 _MOST = 20  # names that are listed
 
 
 def nearest(name: str, there: Iterable[object], *, cutoff: float = 0.6) -> str:
-    """Return a hint at the intended name, as the end of a message: "did you mean 'x'?" or "there are 'x', 'y'".
+    """Return the end of a message on an unknown name: "did you mean 'x'?" or "there are 'x', 'y'".
 
-    Parameters
-    ----------
-    name : str
-        The unknown name.
-    there : iterable
-        The existing names.
-    cutoff : float
-        How similar a name must be, from 0 to 1.
+    `cutoff` is how similar a name must be, from 0 to 1.
     """
-    from difflib import get_close_matches  # only needed for errors
-
     known = list(map(str, there))
     if near := get_close_matches(name, known, 1, cutoff):
         return f"did you mean {near[0]!r}?"

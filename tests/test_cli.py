@@ -1,6 +1,5 @@
 """The command line: tables, exit codes, messages of one line, nothing that steers a terminal."""
 
-import os
 import re
 import subprocess
 import sys
@@ -74,13 +73,6 @@ def test_runs_may_be_grouped_by_any_column(runs, tasks, by, keys):
     rows = table(out)[1:]
     if keys != {("",)}:
         assert {tuple(row[: len(next(iter(keys)))]) for row in rows} == keys
-
-
-def test_a_layout_can_be_stated(tmp_path):
-    root = write_all(tmp_path, {"exp_1/cook/Andy_0_0.json": 1})
-    assert "1 run names no model; --layout" in run("mindcraft", root)[1]
-    code, out, _ = run("mindcraft", root, "--layout", "{model_name}/{task_id}")
-    assert (code, table(out)[1][0]) == (0, "exp_1")
 
 
 @pytest.mark.parametrize(
@@ -168,15 +160,6 @@ def test_help_imports_no_pandas():
     script = "import sys; from evalkit.cli import main; main(['--help'], standalone_mode=False); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "pandas" not in done.stdout.splitlines()[-1].split()
-
-
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_a_terminal_that_knows_few_characters_gets_the_rest_as_question_marks(encoding):
-    command = [sys.executable, "-m", "evalkit", "steps", "samples:steps/typed.json", "--step", "1"]
-    environment = {**os.environ, "PYTHONIOENCODING": encoding}
-    found = subprocess.run(command, capture_output=True, env=environment, timeout=60, check=False)
-    assert (found.returncode, found.stderr) == (0, b"")
-    assert b"? STEP EVALUATION REPORT - Step" in found.stdout
 
 
 @pytest.mark.parametrize("kind", ["mindcraft", "crafter", "steps"])

@@ -19,7 +19,6 @@ from evalkit.cli import main
 from evalkit.display.words import headline_text
 from evalkit.kinds import Logs, collect, denominators, kind_named, load, rates
 from evalkit.kinds.follow import Following
-from evalkit.kinds.terminal import UNMEASURED
 from evalkit.reports import plan, run
 from tests import messy
 from tests.golden.record import ROOT
@@ -402,31 +401,6 @@ def test_every_door_gives_one_rate_with_each_option(kind, way):  # questions 3, 
         {key: (row["runs"], row["tasks"], f"{row[title]} {row['95 % interval']}") for key, row in found.items()},
         cells(board, ["model_name"], "n", "n_tasks", *RATE),
     )
-
-
-def test_both_denominators_and_the_worst_case(kind, runs, shown, compared):  # question 6
-    by = [] if kind.title == "steps" else ["model_name"]
-    table = denominators(runs, by, VALUES[kind.title]).query("n_not_measured > 0 and n_measured > 0")
-    ways = ["measured", "lowest", "highest", "zero"]
-    ways = [
-        way for way in ways if f"{way}_estimate" in table or way == {"mindcraft": "lowest"}.get(kind.title, "measured")
-    ]
-    columns = [f"{way}_{end}" if f"{way}_{end}" in table else end for way in ways for end in RATE]
-    wanted = cells(table.assign(of=table["n_measured"] + table["n_not_measured"]), by, "n_not_measured", "of", *columns)
-    heads = ["not measured", *(UNMEASURED[way] for way in ways)]
-    if kind.title == "crafter":  # in rows of its own, with aborted episodes at 0
-        zero = crafter.analysis.with_aborted_at_zero(runs)
-        both = zero[zero["aborted"] < zero["n"]]
-        zeros = {key: value[5:] for key, value in wanted.items() if value[0] < value[1]}
-        same(cells(both, ["model_name"], *RATE), zeros)
-        lines = [cells_of(line) for line in shown.splitlines() if " aborted at 0 " in line]
-        same(dict(enumerate(line[2:] for line in lines)), dict(enumerate(zero[[*RATE]].to_numpy().tolist())))
-    else:
-        rows = rows_of(shown, *heads, names=len(by))
-        same({key: [row[head].replace(" of ", " ") for head in heads] for key, row in rows.items()}, wanted)
-    named = wanted if by else {("unknown",): wanted[()]}
-    rows = rows_of(compared, *heads)
-    same({key: [row[head].replace(" of ", " ") for head in heads] for key, row in rows.items()}, named)
 
 
 def test_differences_of_models_and_which_one_leads(kind, runs, board, compared, page):  # questions 9 and 10

@@ -57,12 +57,9 @@ def test_the_wheel_holds_all_notebooks_params_samples_templates_and_the_mark_of_
 
 
 @pytest.mark.slow
-def test_a_folder_of_several_kinds_gets_the_reports_of_each_from_any_folder(installed, tmp_path):
-    shutil.copytree(resolve("samples:mindcraft/runs/alder_crafting_09-14_10-20"), tmp_path / "logs/mindcraft")
-    shutil.copy(resolve("samples:steps/typed.json"), tmp_path / "logs/history.json")
+def test_a_folder_gets_its_reports_from_any_folder(installed, tmp_path):
+    shutil.copytree(Path(resolve("samples:steps/typed.json")).parent, tmp_path / "logs")
     done = call(installed, "report", "logs", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == "reports/index.html"
-    made = {path.parent.name for path in (tmp_path / "reports").glob("*/*.html")}
-    assert {"model_overview", "model_comparison", "step_evaluation"} <= made
-    assert "crafter_scores" not in made
+    assert {path.parent.name for path in (tmp_path / "reports").glob("*/*.html")} == {"runs", "step_evaluation"}

@@ -9,7 +9,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from evalkit.io.paths import SourceError, has_magic
 from evalkit.io.read import read_json
@@ -33,12 +33,11 @@ def record_path(output: Path, key: str) -> Path:
 def read_record(output: Path, key: str) -> Record | None:
     """Return a report's record; None if it is missing, unreadable or that of another report."""
     try:
-        record = dict(read_json(record_path(output, key)))
-    except (OSError, ValueError, TypeError):
+        record: Record = read_json(record_path(output, key))
+        is_own = record["key"] == key == f"{record['notebook']}/{record['name']}"
+    except (OSError, ValueError, TypeError, KeyError):
         return None
-    is_complete = Record.__annotations__.keys() <= record.keys()
-    is_own = is_complete and record["key"] == key == f"{record['notebook']}/{record['name']}"
-    return cast(Record, record) if is_own else None
+    return record if is_own else None
 
 
 def read_records(output: Path) -> list[Record]:

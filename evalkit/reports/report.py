@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 from evalkit.io.paths import SourceError, is_secret_name, refuse_credentials
 from evalkit.io.records import collected_from
@@ -68,32 +68,7 @@ class Failure(NamedTuple):
     cell: int | None
 
 
-class Record(TypedDict):
-    """The record of a report that was made or failed."""
-
-    key: str  # notebook/report
-    notebook: str
-    name: str
-    title: str
-    params_file: str
-    parameters: dict[str, Any]
-    status: str  # made or failed
-    why: str  # why it was built
-    error: str
-    cell: int | None  # the cell it failed in
-    made: str  # ISO 8601, UTC
-    seconds: float
-    kernel: str
-    headline: dict[str, Any] | None
-    findings: list[dict[str, str]]  # text, section
-    source: str  # folder or file of the report's logs
-    tables: list[dict[str, Any]]  # name, file, rows
-    figures: list[str]  # files of named figures, beside the page
-    page: str  # files, relative to the output folder
-    page_bytes: int
-    executed: str
-    stamp: dict[str, Any]  # its inputs, see evalkit.reports.changes
-    previous: dict[str, Any] | None  # headline and time of the page it replaced
+Record = dict[str, Any]  # of a report that was made or failed, as `Job.record` makes it
 
 
 class Job(NamedTuple):
@@ -127,32 +102,32 @@ class Job(NamedTuple):
     def record(self, **fields: Any) -> Record:
         """Return the report's record with these fields; by default, that of a failed one without a page."""
         report = self.report
-        blank = Record(
-            key=report.key,
-            notebook=report.notebook.name,
-            name=report.name,
-            title=report.notebook.title,
-            params_file=report.params_file,
-            parameters=report.parameters,
-            status="failed",
-            why=self.why,
-            error="",
-            cell=None,
-            made=datetime.now(UTC).isoformat(timespec="seconds"),
-            seconds=0.0,
-            kernel="quick" if self.forked else "normal",
-            headline=None,
-            findings=[],
-            source=report.source,
-            tables=[],
-            figures=[],
-            page="",
-            page_bytes=0,
-            executed="",
-            stamp=self.stamp,
-            previous=None,
-        )
-        return Record(**{**blank, **fields})  # type: ignore[typeddict-item]
+        blank = {
+            "key": report.key,
+            "notebook": report.notebook.name,
+            "name": report.name,
+            "title": report.notebook.title,
+            "params_file": report.params_file,
+            "parameters": report.parameters,
+            "status": "failed",  # or made
+            "why": self.why,  # it was made
+            "error": "",
+            "cell": None,  # that it failed in
+            "made": datetime.now(UTC).isoformat(timespec="seconds"),
+            "seconds": 0.0,
+            "kernel": "quick" if self.forked else "normal",
+            "headline": None,
+            "findings": [],  # text, section
+            "source": report.source,  # folder or file of the report's logs
+            "tables": [],  # name, file, rows
+            "figures": [],  # files of named figures, beside the page
+            "page": "",  # relative to the output folder
+            "page_bytes": 0,
+            "executed": "",
+            "stamp": self.stamp,  # of its inputs, see `evalkit.reports.records.stamp_of`
+            "previous": None,  # headline and time of the page it replaced
+        }
+        return blank | fields
 
 
 def refuse_secrets(name: str, value: Any) -> None:

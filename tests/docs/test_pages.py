@@ -122,14 +122,3 @@ def test_pages_have_blocks_that_run():
     found = [block.language for path in pages() for block in blocks(path)]
     assert found.count("sh") > 15
     assert found.count("python") > 25
-
-
-def test_a_block_that_is_wrong_fails():
-    with pytest.raises(AssertionError, match="Expected"):
-        run(Block("python", ">>> 1 + 1\n3\n", 1), {}, "x")
-    with pytest.raises(NameError):
-        run(Block("python", "nothing_of_that_name", 1), {}, "x")
-    with pytest.raises(AssertionError):
-        run(Block("sh", "evalkit mindcraft nowhere", 1), {}, "x")
-    with pytest.raises(AssertionError):
-        run(Block("sh", "make nothing", 1), {}, "x")

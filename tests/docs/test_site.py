@@ -83,28 +83,3 @@ def test_the_reference_names_every_public_function_and_every_column(site):
     columns = (site / "reference/columns.html").read_text("utf-8")
     for column in (*RUN_COLUMNS, *(c for rows in kind_named("crafter").tables.values() for c in rows)):
         assert f"<code>{column.name}</code>" in columns
-
-
-@pytest.mark.slow
-def test_pages_pass_axe_and_ask_no_host(site):
-    playwright = pytest.importorskip("playwright.sync_api")
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    asked: list[str] = []
-    with playwright.sync_playwright() as play:
-        chromium = next((p for p in ("/usr/bin/chromium", "/usr/bin/chromium-browser") if os.path.exists(p)), None)
-        if chromium is None:
-            pytest.skip("there is no Chromium")
-        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        pages = sorted(path for path in site.rglob("*.html") if path.name not in ("404.html", "api.html"))
-        some = [
-            site / name for name in ("index.html", "crafter.html", "tutorials/steps.html", "howto/own-evaluator.html")
-        ]
-        for scheme, width, names in (("light", 1280, pages), ("dark", 390, some)):
-            page = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 900})
-            page.on("request", lambda request: asked.append(request.url))
-            for name in names:
-                page.goto(name.as_uri())
-                found = axe.run(page).response["violations"]
-                assert [(v["id"], [n["html"][:120] for n in v["nodes"][:3]]) for v in found] == [], (name, scheme)
-        browser.close()
-    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []

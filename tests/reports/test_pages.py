@@ -211,17 +211,6 @@ def test_figures_follow_light_and_dark_and_paper(output, browser):
 
 
 @needs_browser
-def test_on_a_telephone_wide_figures_scroll_in_their_own_boxes(output, browser):
-    wide = "[...document.querySelectorAll('.drawing')].map(box => box.scrollWidth > box.clientWidth)"
-    for path in sorted((output / "model_overview").glob("*.html"))[:1]:
-        with Visit(browser, path, width=390) as visit:
-            assert any(visit.page.evaluate(wide))
-            assert visit.page.evaluate("document.scrollingElement.scrollWidth") == 390
-            visit.page.set_viewport_size({"width": 1280, "height": 900})
-            assert not any(visit.page.evaluate(wide))
-
-
-@needs_browser
 def test_a_figures_links_are_reached_by_keyboard_and_say_where_they_lead(output, browser):
     (path,) = list(output.glob("hostile/*.html"))[:1]
     with Visit(browser, path) as visit:
@@ -232,21 +221,6 @@ def test_a_figures_links_are_reached_by_keyboard_and_say_where_they_lead(output,
         assert links.first.get_attribute("aria-label") == links.first.locator("title").first.text_content()
         visit.page.keyboard.press("Enter")
         assert visit.page.url == f"{path.as_uri()}#texts"
-
-
-@needs_browser
-def test_the_code_is_folded_behind_one_button(output, browser):
-    (path,) = output.glob("demo/model-a.html")
-    with Visit(browser, path) as visit:
-        codes = visit.page.locator(".code")
-        assert codes.count() > 3
-        assert not any(code.is_visible() for code in codes.all())
-        visit.page.get_by_text("Show code").click()
-        assert all(code.is_visible() for code in codes.all())
-        assert visit.page.get_by_text("Hide code").is_visible()
-        visit.page.keyboard.press("Space")
-        assert not any(code.is_visible() for code in codes.all())
-        assert visit.page.get_by_role("switch", name="Show code").count() == 1
 
 
 @needs_browser
@@ -355,11 +329,6 @@ def test_every_sample_report_begins_with_findings_that_lead_to_its_sections(outp
         assert read_record(output, f"{path.parent.name}/{path.stem}")["findings"][0]["text"] in findings[0].text
 
 
-def test_rows_of_a_table_know_their_runs(table_page):
-    page = html5lib.parse(table_page.read_text(), namespaceHTMLElements=False)
-    assert [row.get("data-run") for row in page.iter("tr")][1:] == [f"m-{i}" for i in range(25)]
-
-
 @needs_browser
 def test_a_big_table_shows_ten_rows_and_is_sorted_searched_and_filtered_by_keyboard(table_page, browser):
     rows = (
@@ -428,31 +397,3 @@ def test_a_reader_gets_from_the_first_finding_to_the_turn_that_decided_a_run_by_
             assert visit.page.evaluate(LED_TO)
             others = [request for request in visit.requests if not request.startswith((output / "runs").as_uri())]
             assert (path, visit.complaints, others) == (path, [], [])
-
-
-@needs_browser
-@pytest.mark.parametrize("notebook", ["model_overview", "step_evaluation"])
-def test_figures_lead_to_runs_and_their_links_show_the_rows_they_count(output, browser, notebook):
-    for path in sorted((output / notebook).glob("*.html"))[:1]:
-        with Visit(browser, path) as visit:
-            page = visit.page
-            assert page.locator(".drawing a").count() >= 5
-            targets = page.eval_on_selector_all(".drawing a", "all => all.map(link => link.getAttribute('href'))")
-            assert [t for t in targets if not t.startswith(("../runs/", "#all-runs?", "#all-pairs?"))] == []
-            hrefs = "links => [...new Set(links.map(link => link.getAttribute('href')))]"
-            for href in page.eval_on_selector_all("main a[href*='?']", hrefs):
-                page.evaluate("href => { location.hash = href; }", href)
-                said = page.locator(f"{href.partition('?')[0]} .chosen")
-                said.wait_for()
-                assert not said.inner_text().startswith("0 "), href
-                assert page.evaluate("document.activeElement.closest('tr') !== null")
-            for clear in page.locator(".chosen button").all():
-                clear.click()
-            assert not page.locator(".chosen:visible").count()
-            assert visit.complaints == []
-
-
-def test_every_link_to_a_run_leads_to_a_page(output):
-    found = {link for path in _pages(output)[1:] for link in re.findall(r'href="\.\./runs/([^"#]+)', path.read_text())}
-    assert len(found) > 100
-    assert {name for name in found if not (output / "runs" / name).is_file()} == set()

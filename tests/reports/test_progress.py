@@ -56,11 +56,3 @@ def test_the_bar_is_drawn_in_a_terminal_below_the_lines_and_goes(monkeypatch):
     assert len(first) <= 60
     assert any(line.startswith("[1/2] made      one/a  60 % success") for line in drawn)
     assert drawn[-1].endswith("one/[b]c[/b]")
-
-
-def test_no_bar_is_drawn_elsewhere():
-    file = io.StringIO()
-    progress = Progress(1, lambda line: None, file)
-    progress.running(["one/a"])
-    progress.close()
-    assert file.getvalue() == ""
