@@ -22,7 +22,7 @@ LONG_AGO = 1_600_000_000  # an old modification time
 MODELS = 10
 LOAD = """
 import sys, time, pandas, pyarrow.parquet
-import evalkit.kinds.logs, evalkit.mindcraft.assemble
+import evalkit.kinds.pipeline, evalkit.mindcraft.assemble
 from evalkit.mindcraft import load
 start = time.perf_counter()
 runs = load(sys.argv[1]).runs

@@ -8,7 +8,7 @@ from evalkit._lazy import door
 _PLACES = {
     "evalkit._version": "__version__",
     "evalkit.evidence": "Evidence show_pairs show_runs",
-    "evalkit.kinds.logs": "load=load_source",
+    "evalkit.kinds.pipeline": "load=load_source",
     "evalkit.io": "own_sources",
     "evalkit.display": "show_details show_findings show_figure show_table show_text publish headline provenance",
 }

@@ -2,12 +2,15 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalkit.kinds.registry import BUILT_IN, LogKind, Option, kind_named, kind_names
-from evalkit.kinds.where import COMMON
+from evalkit.kinds.options import COMMON, Option
+from evalkit.kinds.registry import BUILT_IN, kind_named, kind_names
+
+if TYPE_CHECKING:  # commands are listed without it
+    from evalkit.kinds.kind import LogKind
 
 LISTS = ("failed", "flagged", "all")  # as evalkit.kinds.terminal.Which, which would import more
 COUNT, POSITIVE = click.IntRange(1), click.FloatRange(0, min_open=True)
@@ -71,7 +74,7 @@ class Group(click.Group):
 class Kinds(Group):
     """A group with a command for each kind of log, created on demand."""
 
-    def __init__(self, *args: Any, make: Callable[[LogKind], click.Command], **more: Any) -> None:
+    def __init__(self, *args: Any, make: "Callable[[LogKind], click.Command]", **more: Any) -> None:
         super().__init__(*args, **more)
         self._make = make
 

@@ -3,13 +3,15 @@
 import functools
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from evalkit.cli.groups import LISTS, click_option, one_or_many, print_paged, refuse, split
-from evalkit.kinds.registry import LogKind, Option
-from evalkit.kinds.where import COMMON
+from evalkit.kinds.options import COMMON, Option
+
+if TYPE_CHECKING:  # commands are listed without it
+    from evalkit.kinds.kind import LogKind
 
 SHORTEST_INTERVAL = 0.5  # seconds between two updates
 COLLECT_HELP = """Collect logs in a dataset that replaces their folder in every command: evalkit mindcraft DATASET.
@@ -53,7 +55,7 @@ def _reading(function: Callable[..., Any]) -> Callable[..., Any]:
     return read
 
 
-def kind_command(kind: LogKind) -> click.Command:
+def kind_command(kind: "LogKind") -> click.Command:
     """Create the command that reads logs of a kind."""
 
     @_reading
@@ -73,7 +75,7 @@ def kind_command(kind: LogKind) -> click.Command:
 
         if output:
             check_output(output)
-        from evalkit.kinds.logs import load
+        from evalkit.kinds.pipeline import load
         from evalkit.kinds.terminal import list_runs
 
         logs = load(kind, one_or_many(sources), options, **reading)
@@ -97,7 +99,7 @@ def kind_command(kind: LogKind) -> click.Command:
 
 
 def _follow(
-    kind: LogKind,
+    kind: "LogKind",
     sources: tuple[str, ...],
     options: dict[str, Any],
     reading: dict[str, Any],
@@ -115,14 +117,14 @@ def _follow(
     show_live(following.look, sys.stdout, interval=interval or 5.0, until_done=until_done)
 
 
-def collect_command(kind: LogKind) -> click.Command:
+def collect_command(kind: "LogKind") -> click.Command:
     """Create the command that collects logs of a kind."""
 
     @_reading
     def run(sources: tuple[str, ...], output: str, reading: dict[str, Any], **options: Any) -> None:
         from evalkit.io.screen import progress_bar
         from evalkit.io.text import plain
-        from evalkit.kinds.collection import collect
+        from evalkit.kinds.pipeline import collect
 
         if output.lower().startswith("memory://"):
             raise click.UsageError(f"{output}: is gone when the command ends; name a folder or a persistent URL")

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,7 +20,10 @@ from evalkit.cli.groups import (
     unmasked,
 )
 from evalkit.io.paths import SourceError
-from evalkit.kinds.registry import LogKind, kind_named
+from evalkit.kinds.registry import kind_named
+
+if TYPE_CHECKING:  # commands are listed without it
+    from evalkit.kinds.kind import LogKind
 
 _BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 _KIND = click.option("--kind", metavar="NAME", help=KIND_HELP)
@@ -81,13 +84,13 @@ def _load_any(
     source: str | list[str], kind: str | None, texts: Sequence[tuple[str, str]], names: dict[str, Any]
 ) -> Any:
     from evalkit.kinds.detection import kind_of_source
-    from evalkit.kinds.logs import load_source
+    from evalkit.kinds.pipeline import load_source
 
     log_kind = kind_named(kind) if kind else kind_of_source(source)
     return load_source(source, log_kind.name, **_options_of(log_kind, texts), **names)
 
 
-def _options_of(kind: LogKind, texts: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def _options_of(kind: "LogKind", texts: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """Parse options of a kind; one that takes several values may occur several times."""
     options, values = {option.name: option for option in kind.options}, dict[str, Any]()
     for name, text in texts:

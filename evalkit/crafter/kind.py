@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from evalkit.kinds import Logs
-    from evalkit.kinds.update import Changes
+    from evalkit.kinds.pipeline import Changes
 
 PATTERN = "*.json"
 _COUNTING_HELP = "Count every achievement that a hook names, or every hook once as the original trace_eval does."
@@ -104,7 +104,7 @@ def evaluate_all_traces(
     evalkit.io.SourceError
         If `trace_dir` does not exist or can't be listed.
     """
-    from evalkit.io.records import read_manifest
+    from evalkit.io.store import read_manifest
 
     rules: dict[str, Any] = {"weights": check_rules(weights, counting), "counting": counting}
     ledger = Ledger()
@@ -112,7 +112,7 @@ def evaluate_all_traces(
         sources = [trace_dir] if isinstance(trace_dir, (str, os.PathLike)) else list(trace_dir)
         if any(map(read_manifest, sources)):
             from evalkit.crafter.assemble import assemble
-            from evalkit.kinds.logs import entries_of, read_records
+            from evalkit.kinds.pipeline import entries_of, read_records
 
             records = read_records(KIND, sources, pattern=pattern, recursive=recursive)
             ledger.entries += entries_of(records)
@@ -181,7 +181,7 @@ def load(
         If `path` does not exist, none of its files is a session trace, or no trace is of the models or difficulty asked
         for.
     """
-    from evalkit.kinds.logs import load as load_kind
+    from evalkit.kinds.pipeline import load as load_kind
 
     rules = {"weights": check_rules(weights, counting), "counting": counting}
     options = {"models": tuple(models), "difficulty": difficulty, "rename": rename, "model": model, **rules}
@@ -224,7 +224,7 @@ def collect(
     SourceError
         As `evalkit.kinds.collect`.
     """
-    from evalkit.kinds.collection import collect as collect_kind
+    from evalkit.kinds.pipeline import collect as collect_kind
 
     reading = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
     return collect_kind(KIND, source, output, **reading, progress=progress)

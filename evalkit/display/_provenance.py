@@ -12,8 +12,8 @@ from evalkit.display.show import show_table
 from evalkit.io.columns import Column
 from evalkit.io.frames import escape_surrogates, unescape_surrogates
 from evalkit.io.paths import FileState, SourceError, absolute, common_folder, is_secret_name, is_url, redacted
-from evalkit.io.records import dataset_files
 from evalkit.io.sources import Listing, list_source
+from evalkit.io.store import dataset_files
 from evalkit.io.versions import code_version, package_versions
 from evalkit.kinds import FileRules, LogKind, Parsed, cached_records
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple
 
 from evalkit.io.text import MOST_LINE, cut_line
@@ -64,9 +64,3 @@ def is_cut_name(name: object) -> bool:
 
 
 CUT: dict[str, tuple[int, Callable[[str], str]]] = {"name": (MOST_NAME, cut_name), "line": (MOST_LINE, cut_line)}
-
-
-def cut_row(row: tuple, columns: Sequence[Column]) -> tuple:
-    """Cut the names and lines of a row, whose values are in the order of the columns."""
-    pairs = zip(row, columns, strict=True)
-    return tuple(CUT[c.dtype][1](v) if c.dtype in CUT and isinstance(v, str) else v for v, c in pairs)

@@ -42,15 +42,19 @@ def arrow_schema(columns: Sequence[Column]) -> pa.Schema:
     return pa.schema([(column.name, _ARROW[column.dtype]) for column in columns])
 
 
-def arrow_table(rows: Sequence[tuple], schema: pa.Schema) -> pa.Table:
-    r"""Build an Arrow table from rows whose values are in the order of a schema.
+def arrow_table(rows: Sequence[tuple], columns: Sequence[Column]) -> pa.Table:
+    r"""Build an Arrow table from rows whose values are in the order of the columns; names and lines are cut.
 
     Lone surrogates, as in file names that are not UTF-8, are escaped as ``\udcff``.
     """
+    schema = arrow_schema(columns)
     if not rows:
         return schema.empty_table()
-    columns = [_array(list(values), field.type) for values, field in zip(zip(*rows, strict=True), schema, strict=True)]
-    return pa.Table.from_arrays(columns, schema=schema)
+    arrays = []
+    for values, column, field in zip(zip(*rows, strict=True), columns, schema, strict=True):
+        shown = _cut(list(values), *CUT[column.dtype]) if column.dtype in CUT else list(values)
+        arrays.append(_array(shown, field.type))
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _array(values: list, kind: pa.DataType) -> pa.Array:

@@ -4,19 +4,16 @@ from evalkit._lazy import door
 
 _PLACES = {
     "transcript": "EVENTS Image read_log show_run transcript_of Transcript Turn",
-    "registry": (
-        "RUN_COLUMNS Assembled Command FileRules LogKind Option Parsed RateRules Records RunFiles kind_named kind_names"
-        " run_columns"
-    ),
+    "kind": "RUN_COLUMNS Assembled Command FileRules LogKind Parsed RateRules Records RunFiles run_columns",
+    "options": "Option",
+    "registry": "kind_named kind_names",
     "terminal": "cell_text choose list_runs",
-    "logs": "fresh_records Logs assemble entries_of load no_records read_records",
+    "pipeline": "Changes Logs assemble cached_records collect entries_of load no_records read_records",
     "detection": "recognise HEAD detect nothing_used",
     "findings": "Example Finding alike data_finding doubts endings_finding examples_of",
     "follow": "Snapshot",
     "estimates": "denominators rates usage",
     "runs": "Outcomes outcome_of outcomes run_ids",
-    "stores": "cached_records",
-    "collection": "collect",
 }
 
 __getattr__, __dir__, __all__ = door(__name__, _PLACES)

@@ -12,9 +12,10 @@ from evalkit.io.decode import beginning
 from evalkit.io.frames import unescape_surrogates
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_files
-from evalkit.io.records import read_manifest
 from evalkit.io.sources import Source, list_source, source_names
-from evalkit.kinds.registry import LogKind, kind_named, kind_names
+from evalkit.io.store import read_manifest
+from evalkit.kinds.kind import LogKind
+from evalkit.kinds.registry import kind_named, kind_names
 
 HEAD = 65_536  # bytes of a file that are examined
 MOST = 200  # files that are examined

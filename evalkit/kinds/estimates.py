@@ -7,7 +7,7 @@ import pandas as pd
 
 from evalkit._names import check_columns
 from evalkit._words import Notes, note
-from evalkit.kinds.registry import LogKind
+from evalkit.kinds.kind import LogKind
 from evalkit.kinds.runs import MEASURED, NO_OUTCOME, NO_RUN, NO_SCORE, is_excluded, kind_of, outcome_of, outcomes
 from evalkit.stats import estimate_by
 

@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from evalkit.io.columns import summarise
 from evalkit.io.frames import escape_surrogates
 from evalkit.io.paths import FileState, SourceError, StorageOptions, storage
-from evalkit.io.records import RecordStore, read_manifest
 from evalkit.io.screen import View
 from evalkit.io.sources import MISSING, KnownFolders, Listing, Source, list_source, source_names, state_of
+from evalkit.io.store import RecordStore, read_manifest
 from evalkit.io.text import plain
-from evalkit.kinds.logs import Logs, assemble
-from evalkit.kinds.registry import LogKind
+from evalkit.kinds.kind import LogKind
+from evalkit.kinds.pipeline import Changes, Logs, assemble, records_of, states_of, update
 from evalkit.kinds.terminal import progress
-from evalkit.kinds.update import Changes, records_of, states_of, update
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -241,7 +240,7 @@ class Following:
             self._notes = [f"could not look, so this may be old: {plain(error)}"]
             self.changes = self.changes._replace(new=0, changed=0)
             return
-        states = states_of(listing, self._kind)
+        states = states_of(self._kind, listing)
         for path, state in states.items():
             self._note(path, state)
         here = set(listing.files)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evalkit._names import nearest
 from evalkit.io.paths import SourceError
-from evalkit.kinds.registry import Assembled, Option
+from evalkit.kinds.kind import Assembled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,10 +15,6 @@ if TYPE_CHECKING:
 UNKNOWN = "unknown"
 STATED = "stated"  # the source of a name that the user gave
 Renames = Mapping[str, str] | Sequence[str]
-NAMING = (
-    Option("rename", str, (), "Read model OLD as NEW; may be repeated.", "OLD=NEW", many=True),
-    Option("model", str, "", "The model of runs whose logs name none.", "NAME"),
-)
 
 
 def renames_of(rename: Renames, model: str = "") -> dict[str, str]:

@@ -13,8 +13,9 @@ from evalkit._words import note
 from evalkit.io.columns import MOST_NAME, Column, is_cut_name
 from evalkit.io.frames import frame_of
 from evalkit.io.paths import SourceError
+from evalkit.kinds.kind import RUN_COLUMNS, LogKind
 from evalkit.kinds.models import UNKNOWN
-from evalkit.kinds.registry import RUN_COLUMNS, LogKind, kind_named
+from evalkit.kinds.registry import kind_named
 
 LONG_NAME = "long_name"  # the flag of a run of which a name was cut
 LONG_NAME_MEANING = "a name has more than 200 characters: it was cut, and ends in a digest of the whole"

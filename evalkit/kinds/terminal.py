@@ -15,13 +15,13 @@ from evalkit.io.write import write_frame
 from evalkit.kinds.estimates import denominators
 from evalkit.kinds.findings import alike
 from evalkit.kinds.models import UNKNOWN
-from evalkit.kinds.registry import LogKind
+from evalkit.kinds.kind import LogKind
 from evalkit.kinds.runs import outcome_of, outcomes
 from evalkit.stats import estimate_by
 
 if TYPE_CHECKING:
     from evalkit.kinds.follow import Snapshot
-    from evalkit.kinds.logs import Logs
+    from evalkit.kinds.pipeline import Logs
 
 MOST_LOOKED_AT = 4  # models whose rates are listed; for more, only how many pairs differ
 MOST_FAILED = 10  # lines on files that could not be read

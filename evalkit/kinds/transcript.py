@@ -8,10 +8,11 @@ from evalkit.io.read import read_file
 from evalkit.io.sources import resolve
 from evalkit.io.text import masked, plain
 from evalkit.kinds.detection import HEAD, recognise
-from evalkit.kinds.registry import LogKind, RunFiles, kind_named
+from evalkit.kinds.kind import LogKind, RunFiles
+from evalkit.kinds.registry import kind_named
 
 if TYPE_CHECKING:
-    from evalkit.kinds.logs import Logs
+    from evalkit.kinds.pipeline import Logs
 
 SIGNS = {"system": "·", "assistant": "»", "user": "«", "action": "»", "result": "·"}
 EVENTS = ("command", "error", "achievement", "decision")  # what a viewer can jump to

@@ -8,17 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from evalkit._names import nearest
 from evalkit.io.paths import SourceError
-from evalkit.kinds.models import NAMING
-from evalkit.kinds.registry import Assembled, LogKind, Option
+from evalkit.kinds.kind import Assembled, LogKind
 
 if TYPE_CHECKING:
     import pandas as pd
 
-WHERE = Option(
-    "where", str, (), "Only runs with this value, also >=, <=, <, >, !=; may be repeated.", "COLUMN=VALUE", many=True
-)
-CLUSTER = Option("cluster", str, "", "Column that stands for the task, where tasks are variants of few.", "COLUMN")
-COMMON = (*NAMING, WHERE, CLUSTER)  # options of every kind
 _CONDITION = re.compile(r"\s*(\w+)\s*(>=|<=|!=|=|<|>)\s*(.*?)\s*", re.DOTALL)
 _COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq, "!=": operator.ne, ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
@@ -89,13 +83,13 @@ def select_where(assembled: Assembled, kind: LogKind, where: str | Sequence[str]
     kept = runs[met].reset_index(drop=True)
     frames = {name: kept if name == kind.runs else _of_runs(frame, kept) for name, frame in assembled.frames.items()}
     lazy = {name: partial(_make, make, kept) for name, make in assembled.lazy.items()}
-    more = {
+    attributes = {
         name: [item for item, is_kept in zip(value, met, strict=True) if is_kept]
         if isinstance(value, list) and len(value) == len(runs)
         else value
-        for name, value in assembled.more.items()
+        for name, value in assembled.attributes.items()
     }
-    return assembled._replace(frames=frames, lazy=lazy, more=more)
+    return assembled._replace(frames=frames, lazy=lazy, attributes=attributes)
 
 
 def with_clusters(assembled: Assembled, kind: LogKind, column: str) -> Assembled:

@@ -12,7 +12,7 @@ from evalkit.kinds import Command, FileRules, LogKind, Logs, Option, RateRules
 from evalkit.kinds import collect as collect_kind
 from evalkit.kinds import load as load_kind
 from evalkit.kinds.models import Renames
-from evalkit.kinds.update import Changes
+from evalkit.kinds.pipeline import Changes
 from evalkit.mindcraft import terminal
 from evalkit.mindcraft.assemble import assemble
 from evalkit.mindcraft.format import (

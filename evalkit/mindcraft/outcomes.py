@@ -18,7 +18,7 @@ from evalkit.io import (
     unescape_surrogates,
     unescaped,
 )
-from evalkit.kinds import fresh_records, no_records, run_ids
+from evalkit.kinds import no_records, read_records, run_ids
 from evalkit.mindcraft.assemble import TaskRuns, assemble, combine, metrics_frame
 from evalkit.mindcraft.format import OUTCOMES, SCALES, CompletionStatus, Missing, Scale, check_choice
 from evalkit.mindcraft.kind import KIND
@@ -121,7 +121,7 @@ def extract_task_outcomes(
     """Read the logs of one task folder as one outcome per repetition; see `extract_task_outcome`."""
     check_choice("scale", scale, SCALES)
     folder, definition = resolve(folder_path), task_definition or None
-    records = fresh_records(KIND, folder, recursive=False)
+    records = read_records(KIND, folder, recursive=False)
     if not records.listing.folders:
         raise SourceError(f"{folder}: no folder")
     path = absolute(folder)
@@ -265,5 +265,5 @@ def aggregate_results(
                 raise SourceError(f"{folder}: no folder")
         options = KIND.prepare(options)
         paths = list(folders.values())
-        records = fresh_records(KIND, paths, recursive=False, jobs=jobs) if paths else no_records(KIND)
+        records = read_records(KIND, paths, recursive=False, jobs=jobs) if paths else no_records(KIND)
         return assemble(records, options, all_folders=True).frames["runs"]

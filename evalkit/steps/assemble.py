@@ -25,7 +25,7 @@ _FROM_CHECK = tuple(column.name for column in CHECKS[len(IDS) :])
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     """Build the frames of runs (one per history), steps and checks, and the histories; options as for `load`."""
     histories = read_histories(records, options.get("options") or DEFAULTS)
-    return Assembled(frames_of(histories), more={"histories": histories})
+    return Assembled(frames_of(histories), attributes={"histories": histories})
 
 
 def read_histories(records: Records, options: Options = DEFAULTS) -> list[History]:

@@ -11,7 +11,7 @@ from evalkit import kinds
 from evalkit.io import Source, SourceError, StorageOptions, decode_start
 from evalkit.kinds import Command, FileRules, LogKind, Logs, Option, RateRules, RunFiles
 from evalkit.kinds.models import Renames
-from evalkit.kinds.update import Changes
+from evalkit.kinds.pipeline import Changes
 from evalkit.steps.analysis import compare_steps
 from evalkit.steps.assemble import assemble, frames_of, read_histories
 from evalkit.steps.checkpoints import companions

@@ -173,7 +173,7 @@ def test_a_dataset_takes_other_weights_another_counting_and_no_folders_below(mix
 
 def test_several_processes_give_what_one_gives(mixed, monkeypatch):
     one, frames = evaluate_all_traces(mixed), list(load(mixed))
-    monkeypatch.setattr("evalkit.kinds.update.PARALLEL_FILES", 0)
+    monkeypatch.setattr("evalkit.kinds.pipeline.PARALLEL_FILES", 0)
     monkeypatch.setattr("evalkit.io.parallel.SERIAL_BELOW", 0)
     several = evaluate_all_traces(mixed, jobs=2)
     assert (several, several.ledger.entries) == (one, one.ledger.entries)

@@ -15,7 +15,7 @@ from evalkit.crafter.parse import describe, judge_trace, parse_file, span_of
 from evalkit.crafter.transcript import transcript
 from evalkit.io import BrokenFileError
 from evalkit.io.frames import arrow_schema, arrow_table
-from evalkit.io.records import SOURCE
+from evalkit.io.store import SOURCE
 from evalkit.kinds import Records
 from tests.crafter.traces import config, environment, hook, language_model, runtime, trace, write
 

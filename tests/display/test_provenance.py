@@ -10,7 +10,7 @@ import pytest
 from evalkit import display, mindcraft
 from evalkit.display._provenance import describe_inputs
 from evalkit.io import read
-from evalkit.io.records import dataset_files
+from evalkit.io.store import dataset_files
 from evalkit.io.versions import code_version
 from tests.special_files import link_to_device, pipe, unix_socket
 
@@ -85,7 +85,7 @@ def test_a_dataset_stands_for_its_logs_and_what_lies_elsewhere_counts_too(folder
 def cache(tmp_path, monkeypatch):
     """Have the contents of files kept; all files count as left alone for long."""
     monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("evalkit.kinds.update.SETTLED", -1.0)
+    monkeypatch.setattr("evalkit.kinds.pipeline.SETTLED", -1.0)
 
 
 @pytest.fixture

@@ -96,7 +96,7 @@ ROWS = [
 
 
 def test_what_is_kept_comes_back_as_it_was():
-    table = arrow_table(ROWS, arrow_schema(KEPT))
+    table = arrow_table(ROWS, KEPT)
     kept = frame_of({name: table[name] for name in table.column_names}, KEPT)
     made = frame([dict(zip(table.column_names, row, strict=True)) for row in ROWS], KEPT[:6])
     pd.testing.assert_frame_equal(kept.iloc[:, :6], made)
@@ -110,9 +110,9 @@ def test_what_is_kept_comes_back_as_it_was():
 
 
 def test_no_rows_have_the_same_types():
-    table = arrow_table([], arrow_schema(KEPT))
+    table = arrow_table([], KEPT)
     assert len(table) == 0
-    some = arrow_table(ROWS, arrow_schema(KEPT))
+    some = arrow_table(ROWS, KEPT)
     assert table.schema == some.schema
     frames = [
         frame_of({name: rows[name] for name in rows.column_names}, KEPT).dtypes.tolist() for rows in (table, some)

@@ -20,7 +20,7 @@ from evalkit.cli import main
 from evalkit.crafter import kind as crafter_kind
 from evalkit.io import SourceError, cluster, parallel, parse_files, resolve
 from evalkit.io.paths import storage_options
-from evalkit.kinds import logs, update
+from evalkit.kinds import pipeline
 from tests.io.probes import die_elsewhere, size, sleep_elsewhere, which_process
 
 CORES = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
@@ -108,7 +108,9 @@ def lower_limit(monkeypatch):
         crafter_kind, "parse_files", lambda paths, then, jobs=None, *_: parse_files(paths, then, jobs, 2)
     )
     chunks = parallel.parse_chunks
-    monkeypatch.setattr(update, "parse_chunks", lambda paths, then, pack, jobs, *_: chunks(paths, then, pack, jobs, 2))
+    monkeypatch.setattr(
+        pipeline, "parse_chunks", lambda paths, then, pack, jobs, *_: chunks(paths, then, pack, jobs, 2)
+    )
 
 
 @pytest.fixture(params=KINDS)
@@ -132,7 +134,7 @@ def kill_at_the_second_file(monkeypatch, mark):
 
     whole = parallel.parse_chunks
     monkeypatch.setattr(crafter_kind, "parse_files", files)
-    monkeypatch.setattr(update, "parse_chunks", chunks)
+    monkeypatch.setattr(pipeline, "parse_chunks", chunks)
 
 
 @CORES
@@ -256,8 +258,8 @@ def test_storage_options_of_a_file_reach_the_file_system(tmp_path, monkeypatch):
     options = tmp_path / "options.json"
     options.write_text('{"key": "abc"}')
     seen = []
-    real = logs.list_again
-    monkeypatch.setattr(logs, "list_again", lambda *a, **b: seen.append(dict(storage_options())) or real(*a, **b))
+    real = pipeline.list_source
+    monkeypatch.setattr(pipeline, "list_source", lambda *a, **b: seen.append(dict(storage_options())) or real(*a, **b))
     assert CliRunner().invoke(main, ["crafter", "samples:crafter", "--storage-options", str(options)]).exit_code == 0
     assert {"key": "abc"} in seen
 

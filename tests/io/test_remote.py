@@ -17,7 +17,6 @@ from fsspec.implementations.memory import MemoryFileSystem
 from evalkit import crafter
 from evalkit.io import SourceError, list_files, list_source, read_file, read_files, remote, storage
 from evalkit.io.limits import VARIABLE
-from evalkit.io.records import MANIFEST, read_manifest
 from evalkit.io.remote import state_from
 from evalkit.kinds import update
 from evalkit.mindcraft import agents_df, aggregate_results, collect, conversation, extract_task_outcome, load
@@ -259,7 +258,7 @@ def test_a_stored_parse_of_a_bucket_is_used_until_an_object_changes(server, monk
     put("kept/exp_1/bread/Andy_0_0.json", said(0))
     assert load("s3://logs/kept", storage_options=options).runs["overall_score"].tolist() == [0]
     with monkeypatch.context() as patch:
-        patch.setattr(update, "parse_chunks", lambda paths, *_: iter([]) if not paths else pytest.fail("read again"))
+        patch.setattr(pipeline, "parse_chunks", lambda paths, *_: iter([]) if not paths else pytest.fail("read again"))
         assert load("s3://logs/kept", storage_options=options).runs["overall_score"].tolist() == [0]
     put("kept/exp_1/bread/Andy_0_0.json", said(1))
     assert load("s3://logs/kept", storage_options=options).runs["overall_score"].tolist() == [1]

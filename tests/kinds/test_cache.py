@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalkit.io import SourceError
+from evalkit.io import store as store_module
 from evalkit.io.write import LOCK
-from evalkit.kinds import load, logs, update
-from evalkit.kinds import stores as kept
+from evalkit.kinds import load, pipeline
 from tests.kinds.toy import TOY, write
 
 NAME = "records-" + 32 * "0"
@@ -37,23 +37,23 @@ def games(tmp_path):
 @pytest.fixture
 def parsed(monkeypatch):
     """The names of the files that are parsed."""
-    names, original = [], update.parse_chunks
+    names, original = [], pipeline.parse_chunks
 
     def parse_chunks(paths, *args):
         paths = list(paths)
         names.extend(map(os.path.basename, paths))
         return original(paths, *args)
 
-    monkeypatch.setattr(update, "parse_chunks", parse_chunks)
+    monkeypatch.setattr(pipeline, "parse_chunks", parse_chunks)
     return names
 
 
 def test_it_lies_where_caches_lie(monkeypatch, tmp_path):
     monkeypatch.delenv("EVALKIT_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert kept.cache_path() == tmp_path / "evalkit"
+    assert store_module.cache_folder() == tmp_path / "evalkit"
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert kept.cache_path() == Path("~/.cache/evalkit").expanduser()
+    assert store_module.cache_folder() == Path("~/.cache/evalkit").expanduser()
 
 
 def test_a_cache_that_can_not_be_written_is_done_without(games, tmp_path, monkeypatch):
@@ -87,7 +87,7 @@ def test_options_of_assembly_parse_nothing_anew(games, cache, parsed):
 
 def test_other_code_reads_all_files_anew(games, cache, parsed, monkeypatch):
     load(TOY, games, {})
-    monkeypatch.setattr(logs, "code_version", lambda *_: "0+1")
+    monkeypatch.setattr(pipeline, "code_version", lambda *_: "0+1")
     load(TOY, games, {})
     load(TOY, games, {})
     assert parsed == ["a.json", "b.json"] * 2
@@ -161,7 +161,7 @@ def test_a_file_behind_a_url_that_could_not_be_read_is_tried_again(cache, monkey
     with monkeypatch.context() as patch:
         fail = TimeoutError(110, "slow")
         patch.setattr(
-            update, "parse_chunks", lambda paths, parse, pack, *_: iter([pack(parse(path, fail) for path in paths)])
+            pipeline, "parse_chunks", lambda paths, parse, pack, *_: iter([pack(parse(path, fail) for path in paths)])
         )
         with pytest.raises(SourceError, match="TimeoutError: slow"):
             load(TOY, "memory://cached", {})
@@ -204,9 +204,9 @@ def test_what_it_has_not_written_stays(cache, games, tmp_path, monkeypatch, name
     for path in [*cache.rglob("*"), *tmp_path.glob("elsewhere*")]:
         os.utime(path, (1, 1), follow_symlinks=False)
     before = everything(tmp_path)
-    monkeypatch.setattr(kept, "KEPT_BYTES", 0)
+    monkeypatch.setattr(store_module, "KEPT_BYTES", 0)
     load(TOY, games, {})
-    kept.tidy_cache()
+    store_module.tidy_cache(store_module.cache_folder())
     after = everything(tmp_path)
     assert {path: after.get(path) for path in before} == before
 
@@ -226,11 +226,11 @@ def test_old_and_surplus_stores_go_the_oldest_first(cache, tmp_path, monkeypatch
     for store, days in zip(stores, (31, 3, 2, 1), strict=True):
         age(store, days, now)
     _put(cache / "film.mkv", "x" * 100_000)  # the size of other things does not count
-    kept.tidy_cache()
+    store_module.tidy_cache(store_module.cache_folder())
     assert [store.exists() for store in stores] == [False, True, True, True]
     size = sum(path.stat().st_size for store in stores[2:] for path in store.rglob("*") if path.is_file())
-    monkeypatch.setattr(kept, "KEPT_BYTES", size)
-    kept.tidy_cache()
+    monkeypatch.setattr(store_module, "KEPT_BYTES", size)
+    store_module.tidy_cache(store_module.cache_folder())
     assert [store.exists() for store in stores] == [False, False, True, True]
     assert (cache / "film.mkv").exists()
 
@@ -242,7 +242,7 @@ def test_what_a_killed_process_has_left_goes(cache, games):
     (store / "evalkit-records.json").unlink()
     _put(store / "moves" / ".evalkit-abc.parquet")
     age(store, 31, (store / LOCK).stat().st_mtime)
-    kept.tidy_cache()
+    store_module.tidy_cache(store_module.cache_folder())
     assert not store.exists()
 
 
@@ -258,5 +258,5 @@ def test_a_cache_that_may_not_be_searched_is_done_without(games, tmp_path, monke
 
     monkeypatch.setenv("EVALKIT_CACHE", str(cache))
     monkeypatch.setattr(os, failing, refuse)
-    monkeypatch.setattr(kept, "exclusive", lambda *_: (_ for _ in ()).throw(SourceError("denied")))
+    monkeypatch.setattr(store_module, "exclusive", lambda *_: (_ for _ in ()).throw(SourceError("denied")))
     assert len(load(TOY, games, {}).runs) == 2

@@ -15,11 +15,10 @@ import pandas as pd
 import pytest
 
 from evalkit.io import Column, SourceError
-from evalkit.io.records import MANIFEST, read_manifest
-from evalkit.io.records import manifest as manifest_module
-from evalkit.io.records import store as records_module
+from evalkit.io import store as store_module
+from evalkit.io.store import MANIFEST, read_manifest
 from evalkit.io.write import LOCK, exclusive
-from evalkit.kinds import FileRules, Option, collect, collection, load, logs, update
+from evalkit.kinds import FileRules, Option, collect, load, pipeline
 from tests.kinds.toy import TOY, write
 
 OTHER = replace(TOY, name="other")
@@ -56,8 +55,7 @@ def parts_of(made: Path) -> set[str]:
 
 def listed_parts(made: Path) -> set[str]:
     manifest = read_manifest(made)
-    parts = [*manifest.parts, *([manifest.folders] if manifest.folders else [])]
-    return {part.path(str(made), name).removeprefix(f"{made}/") for part in parts for name in part.tables}
+    return {part.path(str(made), name).removeprefix(f"{made}/") for part in manifest.parts for name in part.tables}
 
 
 @pytest.mark.parametrize("reading", [{}, {"pattern": "*[1-3].json"}, {"recursive": False}, {"pattern": "*.JSON"}])
@@ -75,7 +73,9 @@ def test_a_dataset_gives_what_its_folder_gives(games, made, reading):
 def test_nothing_is_read_or_written_where_nothing_changed(games, made, monkeypatch):
     collect(TOY, games, made)
     before = {path: path.stat().st_mtime_ns for path in made.rglob("*.*")}
-    monkeypatch.setattr(update, "parse_chunks", lambda paths, *_: iter([]) if not list(paths) else pytest.fail("read"))
+    monkeypatch.setattr(
+        pipeline, "parse_chunks", lambda paths, *_: iter([]) if not list(paths) else pytest.fail("read")
+    )
     assert collect(TOY, games, made)[:3] == (0, 0, 0)
     assert {path: path.stat().st_mtime_ns for path in made.rglob("*.*")} == before
 
@@ -100,7 +100,7 @@ EDITS = {
 
 @pytest.mark.parametrize("name", EDITS)
 def test_after_an_edit_the_dataset_follows(games, made, name, monkeypatch):
-    monkeypatch.setattr(update, "CHUNK_FILES", 3)
+    monkeypatch.setattr(pipeline, "CHUNK_FILES", 3)
     collect(TOY, games, made)
     EDITS[name](games)
     collect(TOY, games, made)
@@ -123,9 +123,9 @@ def test_files_of_any_name_stand_in_the_order_of_the_folder(tmp_path, made):
 
 STOPPED = """
     import sys
-    from evalkit.kinds import collect, update
+    from evalkit.kinds import collect, pipeline
     from tests.kinds.toy import TOY
-    update.COMMIT_EVERY, update.CHUNK_FILES = -1, 2
+    pipeline.COMMIT_EVERY, pipeline.CHUNK_FILES = -1, 2
     collect(TOY, *sys.argv[1:], progress=lambda done, of: print(done, flush=True))
 """
 
@@ -145,10 +145,10 @@ def test_killed_at_any_moment_it_goes_on_from_there(games, made, chunks):
 WITH_WORKERS = """
     import sys
     from dataclasses import replace
-    from evalkit.kinds import collect, update
+    from evalkit.kinds import collect, pipeline
     from tests.io.probes import parse_slowly
     from tests.kinds.toy import TOY
-    update.COMMIT_EVERY, update.CHUNK_FILES, update.PARALLEL_FILES = -1, 6, 2
+    pipeline.COMMIT_EVERY, pipeline.CHUNK_FILES, pipeline.PARALLEL_FILES = -1, 6, 2
     kind = replace(TOY, parse=parse_slowly)
     collect(kind, *sys.argv[1:], jobs=2, progress=lambda done, of: print(done, flush=True))
 """
@@ -207,7 +207,7 @@ def test_a_full_disk_keeps_the_former_state_and_is_left_as_it_was(games, made, m
     collect(TOY, games, made)
     before, former = parts_of(made), load(TOY, made, {}).runs
     EDITS["new"](games)
-    written = records_module.write_bytes
+    written = store_module.write_bytes
 
     def fill(data, path, **how):
         if "/moves/" in path:  # the last of the tables
@@ -215,7 +215,7 @@ def test_a_full_disk_keeps_the_former_state_and_is_left_as_it_was(games, made, m
         written(data, path, **how)
 
     with monkeypatch.context() as patch:
-        patch.setattr(records_module, "write_bytes", fill)
+        patch.setattr(store_module, "write_bytes", fill)
         with pytest.raises(SourceError, match="No space left"):
             collect(TOY, games, made)
     assert parts_of(made) == before
@@ -234,8 +234,7 @@ def test_a_dataset_keeps_its_parts_however_its_url_is_written(games, url):
 
 MANIFESTS = {
     "a path above": lambda text: text.replace('"games"', '"../games"'),
-    "another number": lambda text: text.replace('"number": ', '"number": 1'),
-    "no sources": lambda text: text.replace('"sources"', '"source"'),
+    "no parts": lambda text: text.replace('"parts"', '"part"'),
     "cut": lambda text: text[:-9],
     "no JSON": lambda text: "{",
     "a list": lambda text: "[]",
@@ -257,7 +256,7 @@ def test_a_manifest_that_may_not_be_read_is_not_taken_for_none(games, made, monk
         raise PermissionError(13, "Permission denied")
 
     collect(TOY, games, made)
-    monkeypatch.setattr(manifest_module, "read_file", refuse)
+    monkeypatch.setattr(store_module, "read_file", refuse)
     with pytest.raises(SourceError, match="made: Permission denied"):
         load(TOY, made, {})
 
@@ -267,7 +266,7 @@ def test_where_all_logs_are_gone_another_version_keeps_the_dataset_too(games, ma
     collect(TOY, games, made)
     shutil.rmtree(games)
     games.mkdir()
-    monkeypatch.setattr(collection, "code_version", lambda *_: "another")
+    monkeypatch.setattr(pipeline, "code_version", lambda *_: "another")
     with pytest.raises(SourceError, match="is there any more"):
         collect(TOY, games, made)
     assert len(load(TOY, made, {}).runs) == 10
@@ -278,8 +277,8 @@ def test_an_unfinished_dataset_warns(games, made, monkeypatch):
         if done > 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(update, "COMMIT_EVERY", -1)
-    monkeypatch.setattr(update, "CHUNK_FILES", 3)
+    monkeypatch.setattr(pipeline, "COMMIT_EVERY", -1)
+    monkeypatch.setattr(pipeline, "CHUNK_FILES", 3)
     with pytest.raises(KeyboardInterrupt):
         collect(TOY, games, made, progress=stop)
     with pytest.warns(UserWarning, match="was stopped"):
@@ -290,7 +289,7 @@ def test_an_unfinished_dataset_warns(games, made, monkeypatch):
 
 def test_a_dataset_of_another_version_warns_and_is_read_anew_when_collected(games, made, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(collection, "code_version", lambda *_: "0.0.1+abc")
+        patch.setattr(pipeline, "code_version", lambda *_: "0.0.1+abc")
         collect(TOY, games, made)
     with pytest.warns(UserWarning, match="collected by another version of evalkit; collect again"):
         assert len(load(TOY, made, {}).runs) == 10
@@ -302,7 +301,7 @@ def test_options_are_kept_as_defaults(games, made):
     seen = []
     kind = replace(
         SCALED,
-        assemble=lambda records, options: seen.append(options["scale"]) or logs.assemble_as_recorded(TOY, records),
+        assemble=lambda records, options: seen.append(options["scale"]) or pipeline.as_recorded(TOY, records),
     )
     for options in ({"scale": 2.0}, {}):
         collect(kind, games, made, options)

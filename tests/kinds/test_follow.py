@@ -11,9 +11,9 @@ import fsspec
 import pytest
 
 from evalkit.io import SourceError
-from evalkit.kinds import collect, follow, update
+from evalkit.kinds import Command, collect, follow, pipeline
 from evalkit.kinds.follow import SETTLE, Following
-from evalkit.kinds.update import Changes
+from evalkit.kinds.pipeline import Changes
 from tests.kinds.toy import TOY, write
 
 START = 1_700_000_000.0
@@ -24,7 +24,7 @@ class Folder:
 
     def __init__(self, root, sources=None, **options):
         self.root, self.now, self.parsed, self.looks, self.said = root, START, [], [], lambda look: ""
-        kind = replace(TOY, parse=self._parse, progress=self._progress)
+        kind = replace(TOY, parse=self._parse, command=Command(progress=self._progress))
         self.following = Following(kind, sources or root, {}, clock=lambda: self.now, **options)
 
     def _parse(self, path, data):
@@ -142,7 +142,7 @@ def test_a_file_that_can_not_be_read_for_a_moment_is_read_again(folder, monkeypa
     with monkeypatch.context() as patch:
         fail = OSError(5, "slow down")
         patch.setattr(
-            update, "parse_chunks", lambda paths, parse, pack, *_: iter([pack(parse(path, fail) for path in paths)])
+            pipeline, "parse_chunks", lambda paths, parse, pack, *_: iter([pack(parse(path, fail) for path in paths)])
         )
         assert folder.look() == (["a.json"], {}, set())
     assert folder.look(5) == (["a.json"], {"a.json": "1"}, set())
@@ -251,7 +251,7 @@ def test_a_look_at_which_nothing_has_changed_lists_no_folder_and_says_what_was_s
 
 
 def test_what_depends_on_time_is_said_anew_at_every_look(folder):
-    folder.said = lambda look: str(look.quiet(str(folder.root / "a.json")))
+    folder.said = lambda look: str(look.unchanged_for(str(folder.root / "a.json")))
     folder.write("a.json", game("1"), age=60)
     folder.look()
     first = folder.view.text

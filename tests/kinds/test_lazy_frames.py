@@ -7,7 +7,7 @@ import pytest
 
 from evalkit.io.paths import storage_options
 from evalkit.kinds import Assembled, load
-from evalkit.kinds.logs import assemble_as_recorded
+from evalkit.kinds.pipeline import as_recorded
 from tests.kinds.toy import TOY, write
 
 
@@ -25,8 +25,8 @@ def logs(tmp_path, made):
         return moves[moves["move"] == 0]
 
     def assemble(records, options):
-        frames = assemble_as_recorded(TOY, records).frames
-        return Assembled(frames, more={"colour": "white"}, lazy={"openings": lambda: openings(records)})
+        frames = as_recorded(TOY, records).frames
+        return Assembled(frames, attributes={"colour": "white"}, lazy={"openings": lambda: openings(records)})
 
     write(tmp_path / "a.json", ["e4", "d4"])
     write(tmp_path / "b.json", ["c4"])
@@ -64,7 +64,7 @@ def test_a_failure_is_tried_again_the_next_time(tmp_path):
         return answer
 
     write(tmp_path / "a.json")
-    kind = replace(TOY, assemble=lambda records, _: assemble_as_recorded(TOY, records)._replace(lazy={"late": flaky}))
+    kind = replace(TOY, assemble=lambda records, _: as_recorded(TOY, records)._replace(lazy={"late": flaky}))
     logs = load(kind, tmp_path, {})
     with pytest.raises(OSError, match="gone for now"):
         _ = logs.late

@@ -20,11 +20,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalkit.io import SourceError
-from evalkit.io.records import MANIFEST, RecordStore
-from evalkit.io.records import store as records
+from evalkit.io import store as store_module
 from evalkit.io.sources import list_source
-from evalkit.kinds import FileRules, Parsed, stores, update
-from evalkit.kinds.logs import load
+from evalkit.io.store import MANIFEST, RecordStore
+from evalkit.kinds import FileRules, Parsed, pipeline
+from evalkit.kinds.pipeline import load
 from tests.kinds.toy import OLD, TOY, write
 
 
@@ -44,8 +44,8 @@ def parsed(monkeypatch):
         names.extend(os.path.basename(path) for path in paths)
         return original(paths, parse, *args)
 
-    original = update.parse_chunks
-    monkeypatch.setattr(update, "parse_chunks", parse_chunks)
+    original = pipeline.parse_chunks
+    monkeypatch.setattr(pipeline, "parse_chunks", parse_chunks)
     return names
 
 
@@ -174,8 +174,8 @@ def test_what_the_cache_folder_holds_beside_stores_stays(tmp_path, cache, monkey
     (store,) = (path for path in cache.iterdir() if path.is_dir())
     (store / "games" / "mine.parquet").write_text("x")
     (store / "notes").mkdir()
-    monkeypatch.setattr(stores, "KEPT_DAYS", -1)
-    stores.tidy_cache()
+    monkeypatch.setattr(store_module, "KEPT_DAYS", -1)
+    store_module.tidy_cache(store_module.cache_folder())
     left = {path.relative_to(cache).as_posix() for path in cache.rglob("*") if path.is_file()}
     assert left == {"mine.txt", f"{store.name}/games/mine.parquet"}
 
@@ -183,10 +183,10 @@ def test_what_the_cache_folder_holds_beside_stores_stays(tmp_path, cache, monkey
 def test_a_store_that_was_not_used_for_long_is_removed(tmp_path, cache, monkeypatch):
     write(tmp_path / "in" / "a.json")
     load(TOY, tmp_path / "in", {})
-    stores.tidy_cache()
+    store_module.tidy_cache(store_module.cache_folder())
     assert len(list(cache.iterdir())) == 1
-    monkeypatch.setattr(stores, "KEPT_DAYS", -1)
-    stores.tidy_cache()
+    monkeypatch.setattr(store_module, "KEPT_DAYS", -1)
+    store_module.tidy_cache(store_module.cache_folder())
     assert list(cache.iterdir()) == []
 
 
@@ -194,7 +194,7 @@ def test_other_programs_read_the_tables_with_real_lists_and_maps(tmp_path):
     store = RecordStore(str(tmp_path / "made"), TOY.records)
     for name in "ab":
         write(tmp_path / "in" / f"{name}.json", tags=["p"], task=name)
-    update.update(store, TOY, list_source(tmp_path / "in"))
+    pipeline.update(store, TOY, list_source(tmp_path / "in"))
     frame = pd.read_parquet(tmp_path / "made" / "games")
     assert frame["tags"].map(list).tolist() == [["p"], ["p"]]
     schema = pq.read_schema(next((tmp_path / "made" / "games").iterdir()))
@@ -203,11 +203,11 @@ def test_other_programs_read_the_tables_with_real_lists_and_maps(tmp_path):
 
 
 def test_parts_are_joined_until_they_are_large(tmp_path, monkeypatch):
-    monkeypatch.setattr(records, "PART_FILES", 3)
+    monkeypatch.setattr(store_module, "PART_FILES", 3)
     store = RecordStore(str(tmp_path / "made"), TOY.records)
     for number in range(7):
         write(tmp_path / "in" / f"{number}.json", task=str(number))
-        update.update(store, TOY, list_source(tmp_path / "in"))
+        pipeline.update(store, TOY, list_source(tmp_path / "in"))
     sizes = [len(pq.read_table(path)) for path in sorted((tmp_path / "made" / "games").iterdir())]
     assert sorted(sizes) == [1, 3, 3]
 
@@ -250,18 +250,18 @@ def test_killed_at_any_moment_it_leaves_the_former_or_the_next_state(tmp_path):
     for number in range(30):
         write(tmp_path / "in" / f"{number}.json", task="old")
     store, made = lambda: RecordStore(str(tmp_path / "made"), TOY.records), tmp_path / "made"
-    update.update(store(), TOY, list_source(tmp_path / "in"))
+    pipeline.update(store(), TOY, list_source(tmp_path / "in"))
     code = textwrap.dedent(f"""
-        from evalkit.io.records import store as records
-        from evalkit.io.records import RecordStore
+        from evalkit.io import store as records
+        from evalkit.io.store import RecordStore
         from evalkit.io.sources import list_source
-        from evalkit.kinds import update
+        from evalkit.kinds import pipeline
         from tests.kinds.toy import TOY
         store = RecordStore({str(made)!r}, TOY.records)
         store.open()
         print("go", flush=True)
-        update.CHUNK_FILES = 7
-        update.update(store, TOY, list_source({str(tmp_path / "in")!r}))
+        pipeline.CHUNK_FILES = 7
+        pipeline.update(store, TOY, list_source({str(tmp_path / "in")!r}))
     """)
     rng = random.Random(5)
     for round_ in range(8):
@@ -280,7 +280,7 @@ def test_killed_at_any_moment_it_leaves_the_former_or_the_next_state(tmp_path):
         assert sorted(map(os.path.basename, games["source"])) == sorted(f"{n}.json" for n in range(30))
         assert games["task_id"].str.fullmatch(r"old|new \d").all()
         assert len(left.table("files")) == 30
-    update.update(left, TOY, list_source(tmp_path / "in"))
+    pipeline.update(left, TOY, list_source(tmp_path / "in"))
     assert set(left.table("games").to_pandas()["task_id"]) == {"new 7"}
     written = {path.relative_to(made).as_posix() for path in made.rglob("*.parquet")}
     assert len(written) == 4  # files, folders, games, moves
@@ -289,27 +289,27 @@ def test_killed_at_any_moment_it_leaves_the_former_or_the_next_state(tmp_path):
 @pytest.mark.parametrize("change", ["all files", "one file less"])
 @pytest.mark.parametrize("reads", range(4))  # parts that are read before another process updates the store
 def test_a_reader_sees_the_former_or_the_next_state_whole(tmp_path, monkeypatch, change, reads):
-    monkeypatch.setattr(records, "PART_FILES", 1)
+    monkeypatch.setattr(store_module, "PART_FILES", 1)
     for name in "ab":
         write(tmp_path / "in" / f"{name}.json", task="old", moves=["old"])
     writer, reader = (RecordStore(str(tmp_path / "made"), TOY.records) for _ in range(2))
-    monkeypatch.setattr(update, "CHUNK_FILES", 1)  # a part for each file
-    update.update(writer, TOY, list_source(tmp_path / "in"))
+    monkeypatch.setattr(pipeline, "CHUNK_FILES", 1)  # a part for each file
+    pipeline.update(writer, TOY, list_source(tmp_path / "in"))
     reader.open()
 
     def update_meanwhile():
         if change == "all files":
             for name in "ab":
                 write(tmp_path / "in" / f"{name}.json", task="new", moves=["new"], age=9)
-            update.update(writer, TOY, list_source(tmp_path / "in"))
+            pipeline.update(writer, TOY, list_source(tmp_path / "in"))
         else:  # no new part is made
             writer.replace({str(tmp_path / "in" / "a.json")}, {})
             writer.commit()
 
     coming = iter([lambda: None] * reads + [update_meanwhile])
-    read_file = records.read_file
+    read_file = store_module.read_file
     monkeypatch.setattr(
-        records, "read_file", lambda path, **more: (next(coming, lambda: None)(), read_file(path, **more))[1]
+        store_module, "read_file", lambda path, **more: (next(coming, lambda: None)(), read_file(path, **more))[1]
     )
     reader.load_all()
     games, moves, files = (reader.table(name).to_pandas() for name in ("games", "moves", "files"))
@@ -321,7 +321,7 @@ def test_a_reader_sees_the_former_or_the_next_state_whole(tmp_path, monkeypatch,
 def test_a_part_that_nobody_has_replaced_and_is_gone_is_an_error(tmp_path):
     write(tmp_path / "in" / "a.json")
     store = RecordStore(str(tmp_path / "made"), TOY.records)
-    update.update(store, TOY, list_source(tmp_path / "in"))
+    pipeline.update(store, TOY, list_source(tmp_path / "in"))
     next((tmp_path / "made" / "games").iterdir()).unlink()
     reader = RecordStore(str(tmp_path / "made"), TOY.records)
     reader.open()
@@ -341,14 +341,6 @@ def test_two_processes_may_load_the_same_source_at_once(tmp_path, cache):
     assert [process.communicate()[0].strip() for process in processes] == ["50"] * 3
 
 
-def test_a_dataset_of_the_former_version_is_refused_and_kept(tmp_path):
-    (tmp_path / "made").mkdir()
-    (tmp_path / "made" / "evalkit-dataset.json").write_text("{}")
-    with pytest.raises(SourceError, match=r"a dataset of evalkit 0\.1.*nothing in it was changed"):
-        load(TOY, tmp_path / "made", {})
-    assert (tmp_path / "made" / "evalkit-dataset.json").read_text() == "{}"
-
-
 def test_a_source_of_which_nothing_can_be_used_says_what_it_looks_like(tmp_path):
     (tmp_path / "a.json").write_text("{}")
     with pytest.raises(SourceError, match=r"no toy game could be read in it \(1 file"):
@@ -361,6 +353,6 @@ def test_files_above_the_source_keep_the_order_of_the_kind(tmp_path):
     kind = replace(TOY, files=FileRules(context=lambda files: names))
     listing = list_source(tmp_path / "in")
     store = RecordStore("", kind.records)
-    update.update(store, kind, listing)
-    for table in update.records_of(store, kind, listing).tables.values():
+    pipeline.update(store, kind, listing)
+    for table in pipeline.records_of(store, kind, listing).tables.values():
         assert table["source"].to_pylist() == [str(tmp_path / "in/a.json"), *names]

@@ -14,9 +14,9 @@ from click.testing import CliRunner
 
 from evalkit.cli import main
 from evalkit.io import SourceError
-from evalkit.kinds import kind_named, update
-from evalkit.kinds.collection import collect
+from evalkit.kinds import kind_named, pipeline
 from evalkit.kinds.follow import Following
+from evalkit.kinds.pipeline import collect
 from evalkit.steps import KIND, Options, evaluates, load, load_history
 from evalkit.steps.judge import EVALUATORS
 from tests.steps.cases import CELLS, ENRICHMENT
@@ -51,13 +51,13 @@ def logs(tmp_path, make):
 @pytest.fixture
 def parsed(monkeypatch):
     """The names of the files that are parsed."""
-    names, parse_chunks = [], update.parse_chunks
+    names, parse_chunks = [], pipeline.parse_chunks
 
     def note(paths, *rest):
         names.extend(os.path.basename(path) for path in paths)
         return parse_chunks(paths, *rest)
 
-    monkeypatch.setattr(update, "parse_chunks", note)
+    monkeypatch.setattr(pipeline, "parse_chunks", note)
     return names
 
 

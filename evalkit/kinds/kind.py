@@ -1,0 +1,282 @@
+"""What a kind of log is: data and pure functions, one `LogKind`.
+
+Everything else (loading, collecting, following, showing, comparing, reports, commands) is written once for all kinds.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import pandas as pd
+import pyarrow as pa
+
+from evalkit.io.columns import Column, Entry, Status
+from evalkit.io.sources import Listing
+from evalkit.kinds.options import Option
+from evalkit.kinds.registry import kind_named
+
+_SOURCE = Column("source", "str", "path of the file")
+RUN_COLUMNS = (
+    Column("run_id", "str", "stable name of the run, made of its kind, source and repetition"),
+    Column("kind", "str", "kind of the logs"),
+    Column("source", "str", "path of the run's file or folder"),
+    Column("model_name", "name", "the model that ran, or unknown"),
+    Column("model_source", "str", "where the model's name comes from"),
+    Column("experiment", "name", "what the run is a part of"),
+    Column("task_id", "name", "what was to be done"),
+    Column("task_type", "name", "kind of task"),
+    Column("repetition", "int?", "number of the repetition, from 0"),
+    Column("seed", "name", "seed of the run's randomness"),
+    Column("status", "name", "how the run ended"),
+    Column("score", "float", "what the run reached"),
+    Column("is_successful", "bool?", "the run did what it was to do"),
+    Column("success_rate", "float", "the same as a number, whose mean is a rate over runs"),
+    Column("started", "time", "when the run began"),
+    Column("duration", "float", "how long it took", "seconds"),
+    Column("turns", "int?", "turns, messages or steps", "count"),
+    Column("tokens_in", "int?", "tokens that models read", "tokens"),
+    Column("tokens_out", "int?", "tokens that models wrote", "tokens"),
+    Column("cost", "float", "what the run cost", "US dollars"),
+    Column("run_flags", "list", "what is doubtful about the run"),
+)
+
+Outcome = Literal["success", "failure", "not measured", "running"]  # what became of a run
+
+
+def run_columns(*own: Column, score: str = "") -> tuple[Column, ...]:
+    """Return the columns of a first table: the common ones, the score's unit named, then a kind's own."""
+    common = (column._replace(unit=score) if column.name == "score" else column for column in RUN_COLUMNS)
+    return (*common, *own)
+
+
+class Parsed(NamedTuple):
+    """The parsed contents of one file.
+
+    Attributes
+    ----------
+    status : {"used", "skipped", "failed"}
+        Whether it is a log of this kind, something else, or a log that can't be read.
+    reason : str
+        Why it was skipped or failed; for a used file, what was recovered.
+    rows : mapping of str to sequence of tuple
+        The rows of tables of records, with values in the order of the columns (without `source`).
+    """
+
+    status: Status
+    reason: str = ""
+    rows: Mapping[str, Sequence[tuple]] = {}
+
+
+class Records(NamedTuple):
+    """The parsed contents of all files of a source.
+
+    Attributes
+    ----------
+    tables : dict of str to pyarrow.Table
+        As `LogKind.records` names them, each with the column `source`, in the order of the files.
+    files : pyarrow.Table
+        One row per file; see `evalkit.io.store.FILES`.
+    listing : Listing
+        Where the files are; `states` has size and time of each.
+    options : mapping
+        Of the kind, as given when a dataset was collected.
+    """
+
+    tables: dict[str, pa.Table]
+    files: pa.Table
+    listing: Listing
+    options: Mapping[str, Any] = {}
+
+
+class Assembled(NamedTuple):
+    """The frames assembled from records.
+
+    Attributes
+    ----------
+    frames : dict of str to DataFrame
+        As `LogKind.tables` names them.
+    notes : sequence of Entry
+        Ledger entries that replace the files' own status and reason.
+    attributes : dict
+        Further attributes of `Logs`.
+    lazy : mapping of str to function
+        Functions that build frames on first access, by name, as in `LogKind.lazy_tables`. A function may read the logs
+        again: it is called with the storage options of `load`.
+    """
+
+    frames: dict[str, pd.DataFrame]
+    notes: Sequence[Entry] = ()
+    attributes: Mapping[str, Any] = {}
+    lazy: Mapping[str, Callable[[], pd.DataFrame]] = {}
+
+
+class RunFiles(NamedTuple):
+    """The files of a run's transcript.
+
+    Attributes
+    ----------
+    paths : sequence of str
+    part : str
+        Which of several runs in one file, such as the thread of a checkpoint; empty if the file holds one.
+    """
+
+    paths: Sequence[str]
+    part: str = ""
+
+
+def own_file(logs: Any, run: Mapping[str, Any]) -> RunFiles:
+    """Return the file of a run that has its own: its `source`."""
+    return RunFiles([run["source"]])
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileRules:
+    """Which files of a source are read.
+
+    Attributes
+    ----------
+    pattern : str
+        Glob for the names of files.
+    accepts : function of path
+        Returns why a file need not be read, by its name; empty if it must be.
+    context : function of paths
+        Returns files above the source that describe it; missing ones are left out.
+    companions : function of path
+        Returns files whose change is a change of this one, such as a database's write-ahead log.
+    """
+
+    pattern: str = "*"
+    accepts: Callable[[str], str] = lambda path: ""
+    context: Callable[[Sequence[str]], Iterable[str]] = lambda paths: ()
+    companions: Callable[[str], Sequence[str]] = lambda path: ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RateRules:
+    """How runs count in rates.
+
+    Attributes
+    ----------
+    outcome_of : mapping of str to str
+        What a status says of a run whose `is_successful` is missing: a time-out or an exhausted budget is a failure of
+        the agent, a crashed server or an unreadable log is not measured, which is the default.
+    denominator : {"measured", "all"}
+        The runs that the leading rate counts: those measured, or all, where one not measured is no success.
+    conditions : sequence of str
+        Columns of the first table that, besides the task, make runs comparable, such as a budget of turns.
+    task_of : function of runs
+        Returns the identity of each run's task, so that repetitions are known.
+    excluding_flags : sequence of str
+        Flags of runs that count in no rate, such as those of a copy of another run.
+    """
+
+    outcome_of: Mapping[str, Outcome] = field(default_factory=dict)
+    denominator: Literal["measured", "all"] = "measured"
+    conditions: Sequence[str] = ()
+    task_of: Callable[[pd.DataFrame], pd.Series] = lambda runs: runs["task_id"]
+    excluding_flags: Sequence[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """The command ``evalkit NAME``; what is not given is as in `evalkit.kinds.terminal`.
+
+    Attributes
+    ----------
+    summary, help : str
+        One line for ``evalkit --help``, by default the title, and the text of ``evalkit NAME --help``.
+    views : sequence of Option
+        Options of the text.
+    describe : function of (Logs, views)
+        Formats the logs as text.
+    progress : function of (Snapshot, options and views)
+        Formats the progress of a growing source; also returns whether all expected runs are done.
+    write, output_help
+        Writes ``--output``: a function of (Logs, views, path), and its line of help.
+    """
+
+    summary: str = ""
+    help: str = ""
+    views: Sequence[Option] = ()
+    describe: Callable[..., str] | None = None
+    progress: Callable[..., tuple[str, bool]] | None = None
+    write: Callable[..., None] | None = None
+    output_help: str = "Write the runs to FILE.csv, FILE.json or FILE.parquet."
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogKind:
+    """One kind of logs: what its files hold, how they become frames, and how these are counted and shown.
+
+    Attributes
+    ----------
+    name : str
+        As in ``evalkit NAME``; letters and digits.
+    title : str
+        The name of one file, such as ``Crafter session trace``.
+    records : mapping of str to sequence of Column
+        The stored columns of a file, by table; `source` is added. The first table has a row for every log, so a source
+        in which no used file has one holds no log.
+    parse : function of (path, bytes or OSError)
+        Parses one file; never raises for its contents, and depends on nothing else.
+    recognises : function of bytes
+        Returns the name of a file of this kind, by its first bytes: `title`, or that of another of its files.
+    files : FileRules
+    tables : mapping of str to sequence of Column
+        The frames that `assemble` builds; the first has one row per run, with the columns of `RUN_COLUMNS`. By default
+        one for each table of records, to which the first adds the common columns.
+    lazy_tables : mapping of str to sequence of Column
+        The frames that are built on first access.
+    options : sequence of Option
+        Options of `assemble`.
+    prepare : function of options
+        Checks options, and loads the files they name, before any log is read.
+    assemble : function of (Records, options)
+        Builds the frames; by default rows of records become rows of the frame of the same name.
+    rates : RateRules
+    labels : mapping of str to str
+        What statuses, flags and columns are called in tables, where their names are no words.
+    transcript : function of (paths, read, part)
+        Builds the transcript of a run from its files; `read` returns the bytes of one. A `part` is given only if
+        `run_files` names one. A ValueError, KeyError, TypeError or IndexError counts as a broken file.
+    run_files : function of (Logs, run)
+        Returns the files of a run, which is a row of the first table; by default its `source`.
+    command : Command
+    """
+
+    name: str
+    title: str
+    records: Mapping[str, Sequence[Column]]
+    parse: Callable[[str, bytes | OSError], Parsed]
+    recognises: Callable[[bytes], str]
+    files: FileRules = FileRules()
+    tables: Mapping[str, Sequence[Column]] = field(default_factory=dict)
+    lazy_tables: Mapping[str, Sequence[Column]] = field(default_factory=dict)
+    options: Sequence[Option] = ()
+    prepare: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda options: options
+    assemble: Callable[[Records, Mapping[str, Any]], Assembled] | None = None
+    rates: RateRules = RateRules()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    transcript: Callable[..., Any] | None = None
+    run_files: Callable[..., RunFiles] = own_file
+    command: Command = Command()
+
+    def __post_init__(self) -> None:
+        """Derive the columns of the frames from those of the records, if none are given."""
+        if not self.tables:
+            (runs, first), *others = self.records.items()
+            common = {column.name for column in RUN_COLUMNS}
+            own = [column for column in first if column.name not in common]
+            unit = next((column.unit for column in first if column.name == "score"), "")
+            tables = {runs: run_columns(*own, score=unit)}
+            tables |= {name: (_SOURCE, *columns) for name, columns in others}
+            object.__setattr__(self, "tables", tables)
+
+    def __reduce__(self) -> tuple:
+        """Pickle the kind by its name: its functions may be lambdas."""
+        return kind_named, (self.name,)
+
+    @property
+    def runs(self) -> str:
+        """The name of the first table, which has one row per run."""
+        return next(iter(self.tables))

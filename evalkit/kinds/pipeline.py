@@ -1,0 +1,682 @@
+"""The way of the logs of any kind, from the files of a source to frames.
+
+    list ─► read what changed ─► parse ─► keep ─► assemble
+    files   bytes                rows     store   frames
+
+`load` goes all of it, with a store in the user's cache; `collect` goes it up to a store under a name, a dataset, which
+stands for its source from then on; `evalkit.kinds.follow` goes it again and again, with a store in memory.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from functools import partial
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evalkit._names import nearest
+from evalkit.io.columns import LEDGER, Column, Entry, Status
+from evalkit.io.frames import arrow_table, escape_surrogates, frame_of, ledger_frame, paused_gc
+from evalkit.io.parallel import parse_chunks
+from evalkit.io.paths import (
+    FileState,
+    SourceError,
+    StorageOptions,
+    absolute,
+    has_magic,
+    is_url,
+    protocol_of,
+    refuse_credentials,
+    storage,
+    storage_options,
+)
+from evalkit.io.sources import (
+    MISSING,
+    SETTLED,
+    KnownFolders,
+    Listing,
+    Source,
+    fits,
+    identity_of,
+    list_source,
+    paths_of,
+    resolve,
+    source_names,
+    state_of,
+)
+from evalkit.io.store import FILES, FOLDERS, SOURCE, Known, RecordStore, StoreError, path_in_cache, read_manifest
+from evalkit.io.text import plain
+from evalkit.io.versions import code_version
+from evalkit.io.write import check_path, exclusive
+from evalkit.kinds.detection import kind_of_source, nothing_used
+from evalkit.kinds.kind import Assembled, LogKind, Parsed, Records
+from evalkit.kinds.models import rename_models, renames_of
+from evalkit.kinds.options import COMMON
+from evalkit.kinds.registry import kind_named
+from evalkit.kinds.runs import as_frame, flag_cut_names
+from evalkit.kinds.where import select_where, with_clusters
+
+WAIT = 60.0  # seconds to wait for another process that is updating the same store
+COMMIT_EVERY = 5.0  # seconds
+CHUNK_FILES, CHUNK_BYTES = 10_000, 200_000_000  # most that is read before its rows are stored
+PARALLEL_FILES, PARALLEL_BYTES = 2_000, 100_000_000  # from here on several processes are faster
+_MISFITS = (AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)  # of values and their columns
+_Result = tuple[str, bool, Parsed]  # a file, whether it could be read, and its contents
+Progress = Callable[[int, int], object] | None  # of files read, files to read
+
+
+class Logs:
+    """What `load` returns: frames by name, the first with one row per run, and the ledger of files.
+
+    Some kinds have further frames, which are built on first access; `dir` lists them, too.
+
+    Attributes
+    ----------
+    kind : LogKind
+    source : str
+        The source, as given.
+    ledger : DataFrame
+        One row per file that was seen: source, status, reason.
+    storage_options : mapping, optional
+        Options with which files behind URLs were read.
+    """
+
+    def __init__(
+        self,
+        kind: LogKind,
+        source: str,
+        assembled: Assembled,
+        ledger: pd.DataFrame,
+        storage_options: StorageOptions = None,
+    ) -> None:
+        self.kind, self.source, self.ledger = kind, source, ledger
+        self._frames, self._attributes = dict(assembled.frames), dict(assembled.attributes)
+        self._lazy, self.storage_options = dict(assembled.lazy), storage_options
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """The frame with one row per run."""
+        return self._frames[self.kind.runs]
+
+    def __getattr__(self, name: str) -> Any:
+        for named in (self.__dict__.get("_frames", {}), self.__dict__.get("_attributes", {})):
+            if name in named:
+                return named[name]
+        if make := self.__dict__.get("_lazy", {}).get(name):
+            with storage(self.storage_options):
+                self._attributes[name] = make()
+            return self._attributes[name]
+        names = dir(self) if "_frames" in self.__dict__ else ()  # none while it is being copied
+        raise AttributeError(f"{name!r}: these logs have {', '.join(sorted(names))}")
+
+    def __dir__(self) -> list[str]:
+        return list(dict.fromkeys(["kind", "ledger", "runs", "source", *self._frames, *self._attributes, *self._lazy]))
+
+    def __iter__(self) -> Iterator[pd.DataFrame]:
+        """Return the frames in order, then the ledger: ``episodes, events, achievements, ledger = load(…)``."""
+        return iter([*self._frames.values(), self.ledger])
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{len(table)} {name}" for name, table in self._frames.items())
+        return f"<{self.kind.name} logs from {self.source}: {counts}; {self._files()}>"
+
+    def _repr_html_(self) -> str:
+        """Return a small table of what was loaded, for notebooks: each frame by name, and the files."""
+        frames = {name: f"{len(table):,} rows, {table.shape[1]} columns" for name, table in self._frames.items()}
+        cells = {"source": self.source, **frames, "ledger": self._files()}
+        left = ' style="text-align:left"'
+        rows = "".join(
+            f'<tr><th scope="row"{left}>{escape(plain(name))}</th><td{left}>{escape(plain(text))}</td></tr>'
+            for name, text in cells.items()
+        )
+        return f"<table><caption{left}>{escape(self.kind.name)} logs</caption><tbody>{rows}</tbody></table>"
+
+    def _files(self) -> str:
+        statuses = self.ledger["status"].value_counts()
+        counts = ", ".join(f"{statuses.get(status, 0):,} {status}" for status in ("used", "skipped", "failed"))
+        return f"{len(self.ledger):,} files: {counts}"
+
+
+def load_source(
+    source: Source,
+    kind: str = "",
+    *,
+    pattern: str = "",
+    recursive: bool = True,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
+    **options: Any,
+) -> Logs:
+    """Read the logs of a source of any kind: ``evalkit.load("path/to/logs")``.
+
+    Parameters
+    ----------
+    source : str, path, or several of them
+        Folders, files, globs such as ``runs/exp_*``, ``samples:NAME``, URLs that fsspec knows, archives, or a dataset
+        of `collect`.
+    kind : str
+        Such as ``mindcraft``; by default that of most files by their content, with a warning that names the others.
+    pattern : str
+        Glob for the names of files in folders; by default that of the kind.
+    recursive : bool
+        Whether to read the folders below, too.
+    jobs : int, optional
+        Processes to read with; see `evalkit.io.parse_files`.
+    storage_options : mapping, optional
+        Options for the file systems behind URLs, passed to fsspec.
+    **options
+        Of the kind, such as ``tasks`` of Mindcraft; of every kind ``rename``, a list of ``"OLD=NEW"`` or a mapping of
+        models' names, ``model``, the model of runs whose logs name none, ``where``, conditions such as
+        ``"max_turns>=20"`` on columns of the runs to load, and ``cluster``, the column that stands for the task.
+
+    Returns
+    -------
+    Logs
+
+    Raises
+    ------
+    SourceError
+        If a source is missing or holds no logs, and for options that the kind does not have.
+    """
+    chosen = kind_named(kind) if kind else kind_of_source(source)
+    known = [option.name for option in (*chosen.options, *COMMON)]
+    if unknown := [name for name in options if name not in known]:
+        raise SourceError(f"{chosen.name} logs have no option {unknown[0]!r}; {nearest(unknown[0], known)}")
+    reading: dict[str, Any] = {"pattern": pattern, "recursive": recursive, "jobs": jobs}
+    return load(chosen, source, options, **reading, storage_options=storage_options)
+
+
+def load(
+    kind: LogKind,
+    source: Source,
+    options: Mapping[str, Any],
+    *,
+    pattern: str = "",
+    recursive: bool = True,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
+) -> Logs:
+    """Load the logs of a source of one kind; see `evalkit.load`. Unchanged files are taken from the store."""
+    named = source_names(source)
+    with storage(storage_options):
+        options = kind.prepare(options)
+        records = read_records(kind, source, pattern=pattern, recursive=recursive, jobs=jobs)
+        used = pc.filter(records.files["source"], pc.equal(records.files["status"], "used"))
+        first = next(iter(records.tables.values()))  # other files only describe logs
+        if not pc.any(pc.is_in(first["source"], used.combine_chunks())).as_py():
+            entries = entries_of(records)
+            raise nothing_used(named, entries, kind.title, pattern or kind.files.pattern, recursive=recursive)
+    return assemble(kind, records, options, ", ".join(named), storage_options)
+
+
+def read_records(
+    kind: LogKind,
+    source: Source,
+    *,
+    pattern: str = "",
+    recursive: bool = True,
+    jobs: int | None = None,
+) -> Records:
+    """Return the records of a source, or of a dataset in its place.
+
+    SourceError if the source does not exist. If none of its files can be used, there are no rows.
+    """
+    named = source_names(source)
+    if not named:
+        raise SourceError("no path was given (the path is empty)")
+    datasets = list(filter(read_manifest, named))
+    if datasets and len(named) > 1:
+        raise SourceError(f"{datasets[0]}: a dataset can't be loaded together with other sources")
+    if datasets:
+        return _dataset_records(kind, datasets[0], pattern, recursive=recursive)
+    pattern = pattern or kind.files.pattern
+    list_again = partial(_list_again, named, pattern, recursive)
+    about = {"kind": kind.name, "code": code_version(kind.parse.__module__)}
+    key = [kind.name, [absolute(name) for name in named], pattern, recursive, dict(storage_options())]
+    return cached_records(kind, key, list_again, about, jobs)
+
+
+def no_records(kind: LogKind) -> Records:
+    """Return empty records."""
+    return records_of(RecordStore("", kind.records), kind, Listing("", [], {}, {}))
+
+
+def _dataset_records(kind: LogKind, name: str, pattern: str, *, recursive: bool) -> Records:
+    """Return the records of a dataset; SourceError for one of another kind, or that can't be read."""
+    store = RecordStore(absolute(resolve(name)).rstrip("/"), kind.records)
+    manifest = read_manifest(name)
+    if manifest and manifest.about.get("kind") != kind.name:  # it has other tables
+        raise SourceError(f"{name}: a dataset of {manifest.about.get('kind')} logs, not of {kind.name} logs")
+    store.open()
+    store.load_all()
+    text = ""
+    if not store.about.get("complete"):
+        text = "collecting was stopped, or still goes on; files may be missing until it is done"
+    elif store.about["code"] != code_version(kind.parse.__module__):
+        text = "collected by another version of evalkit; collect again, and its logs are read as they are now"
+    if text:
+        warnings.warn(f"{store.path}: {text}", stacklevel=4)
+    root, known = store.about["root"], store.known()
+    files = [path for path in sorted(known.listed) if not pattern or fits(path, pattern)]
+    if not recursive:
+        files = [path for path in files if os.path.dirname(path) == root]
+    records = records_of(store, kind, Listing(root, files, dict(sorted(known.folders.items())), {}))
+    return records._replace(options=store.about.get("options", {}))
+
+
+def cached_records(
+    kind: LogKind,
+    key: Sequence[Any],
+    list_again: Callable[[Known], Listing],
+    about: Mapping[str, Any],
+    jobs: int | None = None,
+) -> Records:
+    """Return the records of files from their store in the cache, brought up to date.
+
+    `key`, plain JSON, names the store; its rows are valid as long as `about` stays the same.
+    """
+    text = json.dumps(key, default=str).encode(errors="surrogatepass")
+    if path := path_in_cache(hashlib.blake2b(text, digest_size=16).hexdigest()):
+        with contextlib.suppress(SourceError), exclusive(path, WAIT) as alone:
+            if alone:
+                return _current_records(RecordStore(path, kind.records), kind, list_again, about, jobs)
+    return _current_records(RecordStore("", kind.records), kind, list_again, about, jobs)
+
+
+def _current_records(
+    store: RecordStore,
+    kind: LogKind,
+    list_again: Callable[[Known], Listing],
+    about: Mapping[str, Any],
+    jobs: int | None,
+) -> Records:
+    """Bring a store up to date, and return its records; a damaged one, or one of other code, is made anew."""
+    try:
+        if not store.open() or any(store.about.get(name) != value for name, value in about.items()):
+            store.clear()
+        store.load_all()
+    except StoreError:
+        store.clear()
+    known = store.known()
+    listing = list_again(known)
+    update(store, kind, listing, known=known, jobs=jobs, about=about)
+    return records_of(store, kind, listing)
+
+
+def _list_again(source: Source, pattern: str, recursive: bool, known: Known) -> Listing:
+    """List a source; local folders that have not changed are not listed again."""
+    return list_source(source, pattern, recursive=recursive, known=KnownFolders(known.folders, known.listed))
+
+
+class Changes(NamedTuple):
+    """Numbers of files of an update; `new` and `changed` ones were read, those `being_written` were left out."""
+
+    new: int
+    changed: int
+    vanished: int
+    unchanged: int
+    being_written: frozenset[str] = frozenset()
+
+    def summary(self) -> str:
+        """Return one line."""
+        files = self.new + self.changed + self.unchanged
+        changes = f"{self.new} new, {self.changed} changed, {self.vanished} vanished, {self.unchanged} as before"
+        return f"{files} files: {changes}"
+
+
+@paused_gc()
+def update(
+    store: RecordStore,
+    kind: LogKind,
+    listing: Listing,
+    *,
+    known: Known | None = None,
+    states: Mapping[str, FileState] | None = None,
+    jobs: int | None = None,
+    progress: Progress = None,
+    about: Mapping[str, object] | None = None,
+    changed_recently: Callable[[str], bool] = lambda path: False,
+) -> Changes:
+    """Read new and changed files of a listing into a store, and drop the rows of those that have vanished.
+
+    Rows are committed every few seconds: an interrupted update continues from there the next time. At any point, the
+    store has the former or the current contents of every file. `known` and `states` are passed where they were read
+    already; `progress` is called after each chunk. A file that can't be parsed and `changed_recently` counts as being
+    written: its former contents are kept, and it is read again the next time.
+    """
+    known, about, committed = known or store.known(), dict(about or {}), time.monotonic()
+    states = states or states_of(kind, listing)
+    # in the order of the kind: of several names of a model, the first counts
+    names = (path for path in kind.files.context(listing.files) if path not in states)
+    above = {path: state for path in names if (state := state_of(path))}
+    here = {**states, **above}
+    to_read = {
+        path: state
+        for path, state in here.items()
+        if known.states.get(path) != state or (path in above) != (path in known.above)
+    }
+    vanished = known.states.keys() - here.keys()
+    if vanished:  # but for the files of a folder that can't be listed now
+        unlisted = tuple(f"{path}/" for path in to_read if os.path.isdir(path))
+        vanished = {path for path in vanished if not path.startswith(unlisted)}
+    being_written: set[str] = set()
+    done = 0
+    for chunk in _chunks(to_read):
+        settled_before = time.time_ns() - int(SETTLED * 1e9)
+        read = _read(kind, chunk, jobs)
+        failed = (path for path, _, status, _ in read.files if status == "failed")
+        unfinished = set(filter(changed_recently, failed))
+        being_written |= unfinished
+        kept = unfinished & known.states.keys()  # in their former contents
+        rows = [
+            (
+                escape_surrogates(path),
+                *chunk[path],
+                was_read
+                and path not in unfinished
+                and (bool(chunk[path].tag) if is_url(path) else chunk[path].modified < settled_before),
+                path in above,
+                status,
+                reason,
+            )
+            for path, was_read, status, reason in read.files
+            if path not in kept
+        ]
+        tables = {"files": arrow_table(rows, FILES), **_without(read.tables, kept)}
+        store.replace(set(map(escape_surrogates, (chunk.keys() & known.states.keys()) - kept)), tables)
+        done += len(chunk)
+        if done < len(to_read) and time.monotonic() - committed > COMMIT_EVERY:
+            store.commit(complete=False, **about)
+            committed = time.monotonic()
+        if progress:
+            progress(done, len(to_read))
+    store.replace(set(map(escape_surrogates, vanished)), {})
+    if known.folders != listing.folders:
+        folders = [(escape_surrogates(path), *state) for path, state in listing.folders.items()]
+        store.set_folders(arrow_table(folders, FOLDERS))
+    if store.is_changed or store.about != {**store.about, **about, "complete": True}:
+        store.commit(complete=True, **about)
+    changed = len(known.states.keys() & to_read.keys())
+    unchanged = len(here) - len(to_read)
+    return Changes(len(to_read) - changed, changed, len(vanished), unchanged, frozenset(being_written))
+
+
+def states_of(kind: LogKind, listing: Listing) -> dict[str, FileState]:
+    """Return the state of each file of a listing, including that of its companions."""
+    states = {path: listing.states.get(path) or state_of(path) or MISSING for path in listing.files}
+    for path in filter(kind.files.companions, listing.files):
+        known = [states[path], *filter(None, map(state_of, kind.files.companions(path)))]
+        modified, changed = max(one.modified for one in known), max(one.changed for one in known)
+        states[path] = FileState(states[path].size, modified, changed, " ".join(one.tag for one in known).strip())
+    return states
+
+
+def _chunks(files: Mapping[str, FileState]) -> Iterator[dict[str, FileState]]:
+    """Split files, so that neither their number nor their size is too large."""
+    chunk, size = dict[str, FileState](), 0
+    for path, state in files.items():
+        if chunk and (len(chunk) == CHUNK_FILES or size + state.size > CHUNK_BYTES):
+            yield chunk
+            chunk, size = {}, 0
+        chunk[path] = state
+        size += state.size
+    if chunk:
+        yield chunk
+
+
+class _Read(NamedTuple):
+    """Files that were read: the path of each, whether it could be read, its status and reason; the rows of records."""
+
+    files: list[tuple[str, bool, Status, str]]
+    tables: dict[str, pa.Table]
+
+
+def _read(kind: LogKind, files: Mapping[str, FileState], jobs: int | None) -> _Read:
+    """Read and parse files; those that need not be read are skipped."""
+    reasons = {path: reason for path in files if (reason := kind.files.accepts(path)) and not os.path.isdir(path)}
+    wanted = [path for path in files if path not in reasons]
+    is_large = sum(files[path].size for path in wanted) >= PARALLEL_BYTES
+    read = list(
+        parse_chunks(
+            wanted,
+            partial(_parse_file, kind.parse),
+            partial(_pack, kind.records),
+            jobs,
+            0 if is_large else PARALLEL_FILES,
+        )
+    )
+    skipped = [(path, True, "skipped", reason) for path, reason in reasons.items()]
+    tables = {name: pa.concat_tables([one.tables[name] for one in read]) for name in kind.records}
+    tables = {name: table.combine_chunks() for name, table in tables.items()}  # of many small ones
+    return _Read([file for one in read for file in one.files] + skipped, tables)
+
+
+def _parse_file(parse: Callable[[str, bytes | OSError], Parsed], path: str, data: bytes | OSError) -> _Result:
+    if isinstance(data, IsADirectoryError):
+        return path, False, Parsed("failed", f"the folder can't be listed: {type(data).__name__}: {data.strerror}")
+    return path, not isinstance(data, OSError), parse(path, data)
+
+
+def _pack(records: Mapping[str, Sequence[Column]], results: Iterator[_Result]) -> _Read:
+    """Build tables of parsed files; a file with values that no column can hold has failed."""
+    parsed = list(results)
+    try:
+        tables = _tables(records, parsed)
+    except _MISFITS:
+        for place, (path, was_read, _) in enumerate(parsed):
+            try:
+                _tables(records, [parsed[place]])
+            except _MISFITS as error:
+                parsed[place] = path, was_read, Parsed("failed", f"a value does not fit its column: {error}")
+        tables = _tables(records, parsed)
+    return _Read([(path, was_read, one.status, one.reason) for path, was_read, one in parsed], tables)
+
+
+def _tables(records: Mapping[str, Sequence[Column]], parsed: Sequence[_Result]) -> dict[str, pa.Table]:
+    rows: dict[str, list[tuple]] = {name: [] for name in records}
+    for path, _, one in parsed:
+        name = escape_surrogates(path)
+        for table, added in one.rows.items():
+            rows[table] += [(name, *row) for row in added]
+    return {name: arrow_table(values, (SOURCE, *records[name])) for name, values in rows.items()}
+
+
+def _without(tables: dict[str, pa.Table], files: Set[str]) -> dict[str, pa.Table]:
+    """Return tables without the rows of some files."""
+    if not files:
+        return tables
+    names = pa.array(sorted(map(escape_surrogates, files)), pa.large_string())
+    return {name: table.filter(pc.invert(pc.is_in(table["source"], names))) for name, table in tables.items()}
+
+
+def records_of(store: RecordStore, kind: LogKind, listing: Listing) -> Records:
+    """Return the records of a store, in the order of the listing's files, followed by those of files above them."""
+    files = store.table("files")
+    above = files["source"].filter(files["context"]).combine_chunks()
+    order = pa.concat_arrays([pa.array(list(map(escape_surrogates, listing.files)), pa.large_string()), above])
+    in_order = files["source"].combine_chunks().equals(order)
+
+    def ordered(rows: pa.Table) -> pa.Table:
+        if in_order:
+            return rows
+        places = pc.index_in(rows["source"], order)
+        if places.null_count:  # not all of a dataset may be requested
+            rows, places = rows.filter(pc.is_valid(places)), places.drop_null()
+        return rows.take(np.argsort(places.to_numpy(), kind="stable"))
+
+    return Records({name: ordered(store.table(name)) for name in kind.records}, ordered(files), listing)
+
+
+def assemble(
+    kind: LogKind,
+    records: Records,
+    options: Mapping[str, Any],
+    source: str,
+    storage_options: StorageOptions = None,
+) -> Logs:
+    """Build the frames of records, and the ledger; the options of a dataset are the defaults."""
+    defaults = {option.name: option.default for option in kind.options}
+    given = {name: value for name, value in options.items() if (value or None) != (defaults.get(name) or None)}
+    options = {**defaults, **records.options, **given}
+    renames = renames_of(options.pop("rename", ()), options.pop("model", ""))
+    where, cluster = options.pop("where", ()), options.pop("cluster", "")
+    models = options.pop("models", ()) if renames else ()  # as they are called then
+    assembled = kind.assemble(records, options) if kind.assemble else as_recorded(kind, records)
+    if renames:
+        assembled = rename_models(assembled, renames, models)
+    runs = flag_cut_names(assembled.frames[kind.runs], kind.tables[kind.runs])
+    runs = runs.assign(success_rate=runs["is_successful"].astype("Float64").astype("float64"))
+    assembled = assembled._replace(frames={**assembled.frames, kind.runs: runs})
+    if cluster:
+        assembled = with_clusters(assembled, kind, cluster)
+    if where:
+        assembled = select_where(assembled, kind, where)
+    if assembled.notes:  # they replace the entries of their files
+        entries = {entry.source: entry for entry in (*entries_of(records), *assembled.notes)}
+        ledger = ledger_frame(entries.values())
+    else:
+        files = records.files.filter(pc.invert(records.files["context"]))
+        ledger = frame_of({name: files[name] for name in Entry._fields}, LEDGER)
+    return Logs(kind, source, assembled, ledger, storage_options)
+
+
+def as_recorded(kind: LogKind, records: Records) -> Assembled:
+    """Build frames from the tables of records of the same names."""
+    return Assembled({name: as_frame(kind, name, records.tables[name]) for name in kind.tables})
+
+
+def entries_of(records: Records) -> list[Entry]:
+    """Return the ledger of records: the files of the source, as they were parsed."""
+    columns = (records.files[name].to_pylist() for name in (*Entry._fields, "context"))
+    return [Entry(*row[:-1]) for row in zip(*columns, strict=True) if not row[-1]]
+
+
+def collect(
+    kind: LogKind,
+    source: Source,
+    output: str | os.PathLike,
+    options: Mapping[str, Any] | None = None,
+    *,
+    pattern: str = "",
+    recursive: bool = True,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
+    progress: Progress = None,
+) -> Changes:
+    """Collect logs into a dataset, which `load` accepts in place of their folder, or update it.
+
+    Parameters
+    ----------
+    kind : LogKind
+    source : str, path, or several of them
+        As for `load`. A dataset keeps its sources: more may be added later, but none left out.
+    output : str or path
+        The dataset's folder, or a URL.
+    options : mapping, optional
+        Of `kind`: stored as the defaults for loading the dataset.
+    pattern, recursive, jobs, storage_options
+        As for `load`; the dataset keeps to its pattern and depth.
+    progress : function of (files read, files to read), optional
+        Called after each chunk of files.
+
+    Returns
+    -------
+    Changes
+        How many files were new, changed, vanished and unchanged.
+
+    Raises
+    ------
+    SourceError
+        If the source does not exist or is empty now, `output` holds other files or lies in the source, it was
+        collected from other sources or with another pattern, or another process is updating it.
+    """
+    named, path = list(map(_anchored, source_names(source))), _anchored(output).rstrip("/")
+    if not named:
+        raise SourceError("no path was given")
+    with storage(storage_options):
+        _check_place(path, named)
+        about: dict[str, Any] = {
+            "kind": kind.name,
+            "code": code_version(kind.parse.__module__),
+            "sources": named,
+            "pattern": pattern or kind.files.pattern,
+            "recursive": recursive,
+        }
+        store = RecordStore(path, kind.records, durable=True)
+        with exclusive(path) as alone:
+            if not alone:
+                raise SourceError(f"{path}: another process is collecting into it")
+            manifest = read_manifest(path)
+            if manifest:
+                _check_same(path, about, manifest.about)
+                store.open()
+            known = store.known()
+            listing = _list_again(named, about["pattern"], recursive, known)
+            if known.listed and not listing.files:
+                raise SourceError(f"{path}: none of its files is there any more; remove it, if that is meant")
+            about |= {"root": absolute(listing.root), "options": {**store.about.get("options", {}), **(options or {})}}
+            if manifest is None:
+                store.commit(complete=False, **about)  # first: parts without a manifest belong to something else
+            elif store.about.get("code") != about["code"]:  # files may be parsed differently now
+                store.clear()
+                known = store.known()
+            return update(store, kind, listing, known=known, jobs=jobs, progress=progress, about=about)
+
+
+def _anchored(name: str | os.PathLike) -> str:
+    """Make a name independent of the working directory."""
+    text = os.path.expanduser(os.fspath(name))
+    refuse_credentials(text)  # before it becomes an absolute path, which hides them
+    if protocol_of(text) in ("file", "local"):
+        text = unquote(text.partition("://")[2])
+    return absolute(text) if text and not text.startswith("samples:") else text
+
+
+def _check_place(path: str, named: Sequence[str]) -> None:
+    """Raise SourceError for a place where no dataset can be, before anything is written there."""
+    check_path(path)
+    if protocol_of(path) in ("zip", "tar"):
+        raise SourceError(f"{path}: a dataset can't be written into an archive; name a folder")
+    if not path or path.startswith("samples:") or (is_url(path) and has_magic(path)):
+        raise SourceError(f"{path or repr(path)}: can't be the name of a dataset")
+    if datasets := list(filter(read_manifest, named)):
+        raise SourceError(f"{datasets[0]}: is a dataset itself; collect from the logs")
+    place = Path(path).resolve()
+    places = (
+        set() if is_url(path) else {identity_of(str(folder)) for folder in (place, *place.parents)}
+    )  # of links, too
+    for folder in (folder for name in named for folder in paths_of(name)):
+        if f"{path}/".startswith(f"{folder.rstrip('/')}/") or identity_of(folder) in places:
+            raise SourceError(f"{path}: a dataset can't lie in its own source")
+    if read_manifest(path):
+        return
+    try:
+        files = list_source(path).files
+    except SourceError:
+        return  # it does not exist yet
+    if files == [path]:
+        raise SourceError(f"{path}: is a file, not a folder")
+    if files:
+        raise SourceError(f"{path}: holds other files than a dataset, such as {os.path.basename(files[0])}")
+
+
+def _check_same(path: str, about: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    """Raise SourceError for another kind or pattern, or without a former source, whose rows would vanish."""
+    if known.get("kind") != about["kind"]:
+        raise StoreError(f"{path}: a dataset of {known.get('kind')} logs, not of {about['kind']} logs")
+    if left_out := [name for name in known.get("sources", ()) if name not in about["sources"]]:
+        raise StoreError(f"{path}: was also collected from {left_out[0]}; name it too, or take a new dataset")
+    for name in ("pattern", "recursive"):
+        if known.get(name) != about[name]:
+            raise StoreError(f"{path}: was collected with {name} {known.get(name)}; keep to that, or take a new one")
