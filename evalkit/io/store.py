@@ -141,12 +141,16 @@ def collected_from(path: str) -> list[str]:
 
 
 def dataset_files(path: str) -> tuple[str, list[str]] | None:
-    """Return the root that a dataset was collected from, and its parts' paths; None if `path` is something else."""
+    """Return the root that a dataset was collected from, and the paths of its parts, but for those of the folders.
+
+    None if `path` is something else.
+    """
     manifest = read_manifest(path)
     if manifest is None:
         return None
     folder = resolve(path).rstrip("/")
-    return manifest.about["root"], [part.path(folder, name) for part in manifest.parts for name in part.tables]
+    parts = (part for part in manifest.parts if "folders" not in part.tables)
+    return manifest.about["root"], [part.path(folder, name) for part in parts for name in part.tables]
 
 
 class RecordStore:

@@ -28,12 +28,6 @@ def die_elsewhere(path, data, home, victim, mark, then=size):
     return then(path, data)
 
 
-def sleep_elsewhere(path, data, home):
-    """Do not come back from any file, if this is another process than `home`."""
-    time.sleep(0.002 if os.getpid() == home else 600)
-    return size(path, data)
-
-
 def parse_slowly(path, data):
     """Parse a game of the toy kind; other processes than the first one say who they are."""
     if os.getpid() != PARENT:

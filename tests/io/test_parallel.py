@@ -1,6 +1,5 @@
 """Many processes give what one gives: in order, nothing lost, also where a process dies."""
 
-import multiprocessing
 import os
 import re
 import shutil
@@ -21,7 +20,7 @@ from evalkit.crafter import kind as crafter_kind
 from evalkit.io import SourceError, cluster, parallel, parse_files, resolve
 from evalkit.io.paths import storage_options
 from evalkit.kinds import pipeline
-from tests.io.probes import die_elsewhere, size, sleep_elsewhere, which_process
+from tests.io.probes import die_elsewhere, size, which_process
 
 CORES = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
 
@@ -64,17 +63,6 @@ def test_a_thread_that_may_not_fork_starts_processes_of_its_own(paths):
 def test_a_backend_that_was_chosen_around_it_is_used(paths, backend):
     with joblib.parallel_config(backend, n_jobs=2):
         assert list(parse_files(paths, size, serial_below=2)) == EXPECTED
-
-
-@CORES
-def test_a_process_that_never_answers_is_ended_and_loses_nothing(paths, monkeypatch):
-    monkeypatch.setattr(parallel, "PATIENCE", 0.5)
-    parse, before = partial(sleep_elsewhere, home=os.getpid()), set(multiprocessing.active_children())
-    with pytest.warns(UserWarning, match=r"other processes failed \(TimeoutError\)"):
-        assert list(parse_files(paths, parse, 2, serial_below=2)) == EXPECTED
-    for process in (left := set(multiprocessing.active_children()) - before):
-        process.join(10)
-    assert not [process for process in left if process.is_alive()]
 
 
 @CORES
@@ -192,8 +180,8 @@ def test_a_worker_of_a_cluster_that_is_killed_loses_nothing(scheduler, load, mon
 def test_commands_read_on_a_cluster(scheduler, monkeypatch, command):
     lower_limit(monkeypatch)
     expected, used = CliRunner().invoke(main, command), []
-    real = parallel._on_cluster
-    monkeypatch.setattr(parallel, "_on_cluster", lambda *given: used.append(given) or real(*given))
+    real = parallel._by_joblib
+    monkeypatch.setattr(parallel, "_by_joblib", lambda *given: used.append(given) or real(*given))
     found = CliRunner().invoke(main, [*command, "--scheduler", scheduler])
     assert (found.exit_code, found.output) == (0, expected.output)
     assert len(used) == 1
