@@ -164,8 +164,12 @@ class RecordStore:
         self.path, self.durable = path, durable
         self.schemas = {name: arrow_schema((SOURCE, *added)) for name, added in columns.items()}
         self.schemas |= {"files": arrow_schema(FILES), "folders": arrow_schema(FOLDERS)}
-        self.clear()
+        self.about: dict[str, Any] = {}
+        self.is_changed = False  # since the last commit
+        self._parts: list[Part] = []
         self._number = 0  # of the latest part
+        self._loaded: dict[tuple[int, str], pa.Table] = {}
+        self._unwritten: set[int] = set()  # numbers of parts
 
     def open(self) -> bool:
         """Read the manifest; return False if there is none. StoreError for one that can't be read."""
@@ -174,18 +178,17 @@ class RecordStore:
             return False
         if not all(set(part.tables) <= set(self.schemas) for part in manifest.parts):
             raise StoreError(f"{self.path}: holds tables that these logs do not have; {_REMEDY}")
-        self.clear()
         self._parts, self._number, self.about = manifest
-        self.is_changed = False
+        self._loaded.clear()
+        self._unwritten.clear()
         return True
 
     def clear(self) -> None:
         """Drop all rows; they are gone once this is committed."""
-        self.about: dict[str, Any] = {}
-        self._parts: list[Part] = []
-        self._loaded: dict[tuple[int, str], pa.Table] = {}
-        self._unwritten: set[int] = set()  # numbers of parts
-        self.is_changed = True  # since the last commit
+        self.about, self._parts = {}, []
+        self._loaded.clear()
+        self._unwritten.clear()
+        self.is_changed = True
 
     def load_all(self) -> None:
         """Read all tables of one state, even while another process updates the store; StoreError if it can't be."""

@@ -73,6 +73,7 @@ CHUNK_FILES, CHUNK_BYTES = 10_000, 200_000_000  # most that is read before its r
 PARALLEL_FILES, PARALLEL_BYTES = 2_000, 100_000_000  # from here on several processes are faster
 _MISFITS = (AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)  # of values and their columns
 _Result = tuple[str, bool, Parsed]  # a file, whether it could be read, and its contents
+_File = tuple[str, bool, Status, str]  # the same with its status and reason
 Progress = Callable[[int, int], object] | None  # of files read, files to read
 
 
@@ -436,9 +437,9 @@ def _chunks(files: Mapping[str, FileState]) -> Iterator[dict[str, FileState]]:
 
 
 class _Read(NamedTuple):
-    """Files that were read: the path of each, whether it could be read, its status and reason; the rows of records."""
+    """Files that were read, and the rows of records."""
 
-    files: list[tuple[str, bool, Status, str]]
+    files: list[_File]
     tables: dict[str, pa.Table]
 
 
@@ -456,7 +457,7 @@ def _read(kind: LogKind, files: Mapping[str, FileState], jobs: int | None) -> _R
             0 if is_large else PARALLEL_FILES,
         )
     )
-    skipped = [(path, True, "skipped", reason) for path, reason in reasons.items()]
+    skipped: list[_File] = [(path, True, "skipped", reason) for path, reason in reasons.items()]
     tables = {name: pa.concat_tables([one.tables[name] for one in read]) for name in kind.records}
     tables = {name: table.combine_chunks() for name, table in tables.items()}  # of many small ones
     return _Read([file for one in read for file in one.files] + skipped, tables)
