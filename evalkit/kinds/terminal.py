@@ -14,8 +14,8 @@ from evalkit.io.text import distinct_names, plain
 from evalkit.io.write import write_frame
 from evalkit.kinds.estimates import denominators
 from evalkit.kinds.findings import alike
-from evalkit.kinds.models import UNKNOWN
 from evalkit.kinds.kind import LogKind
+from evalkit.kinds.models import UNKNOWN
 from evalkit.kinds.runs import outcome_of, outcomes
 from evalkit.stats import estimate_by
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalkit.io.paths import SourceError, is_secret_name, refuse_credentials
-from evalkit.io.store import collected_from
 from evalkit.io.sources import is_sample, shown_paths
+from evalkit.io.store import collected_from
 from evalkit.reports.notebooks import REQUIRED, Notebook
 from evalkit.reports.parameters import texts_of
 

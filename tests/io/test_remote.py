@@ -18,7 +18,8 @@ from evalkit import crafter
 from evalkit.io import SourceError, list_files, list_source, read_file, read_files, remote, storage
 from evalkit.io.limits import VARIABLE
 from evalkit.io.remote import state_from
-from evalkit.kinds import update
+from evalkit.io.store import MANIFEST, read_manifest
+from evalkit.kinds import pipeline
 from evalkit.mindcraft import agents_df, aggregate_results, collect, conversation, extract_task_outcome, load
 from tests.crafter.traces import config, environment, hook, trace
 
