@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict, cast
 
 from evalkit.io import BrokenFileError, WrongShapeError, decode_json, plain, read_file, refuse_credentials
 from evalkit.kinds import HEAD, Parsed, recognise
@@ -116,25 +116,15 @@ def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
 def agent_outcome(source: str, record: Mapping[str, Any]) -> AgentOutcome:
     """Return a record of a log as a dictionary for users, with what the file's name says."""
     name, repetition = name_and_number(source)
-    return {
-        "raw_score": record["raw_score"],
+    shared = {key: record[key] for key in AgentOutcome.__annotations__ if key in record}
+    own = {
         "completion_status": CompletionStatus(record["completion_status"]),
-        "final_system_message": record["final_system_message"],
-        "near_final_message": record["near_final_message"],
-        "agent_log_processed": record["agent_log_processed"],
-        "parsing_errors": record["parsing_errors"],
-        "timed_out": record["timed_out"],
         "agent_name": name,
         "repetition": repetition or 0,
-        "message_count": record["message_count"],
-        "command_count": record["command_count"],
-        "skipped_turns": record["skipped_turns"],
         "events": {event: record[event] for event in EVENTS if record[event]},
-        "flags": record["flags"],
-        "task_start": record["task_start"],
-        "digest": record["digest"],
         "source": source,
     }
+    return cast(AgentOutcome, shared | own)
 
 
 def parse(path: str, data: bytes | OSError) -> Parsed:
@@ -258,9 +248,22 @@ def _read_turns(value: Any, repaired: list[str], data: bytes) -> dict[str, Any]:
     flags = [scored[0].flag] if scored and scored[0].flag else []
     flags += [flag for flag, holds in marks.items() if holds] + [f"recovered_{what}" for what in repaired]
     start = None if marks["start_out_of_range"] else start
+    if timeouts:
+        status = CompletionStatus.TIMED_OUT
+    elif score is None:
+        status = CompletionStatus.NO_SCORE_LOGGED
+    elif score in (1, 100):  # of unknown scale: above 1 it is a percentage
+        status = CompletionStatus.SUCCESS
+    else:
+        status = CompletionStatus.FAILED_PARTIAL_SCORE if score > 0 else CompletionStatus.FAILED_SCORE_ZERO
+
+    digest = ""  # equal for copies: length and checksum; with a start in milliseconds, that of both ends suffices
+    if agent or others:
+        checksum = zlib.crc32(data) if start is None else zlib.crc32(data[-ENDS:], zlib.crc32(data[:ENDS]))
+        digest = f"{len(data):x}-{checksum:08x}" + ("" if start is None else f"-{start:.0f}")
     return {
         "raw_score": score,
-        "completion_status": _status_of(score, timed_out=bool(timeouts)),
+        "completion_status": status,
         "timed_out": bool(timeouts),
         "final_system_message": deciding.text if deciding else None,
         "near_final_message": near,
@@ -272,7 +275,7 @@ def _read_turns(value: Any, repaired: list[str], data: bytes) -> dict[str, Any]:
         "command_count": len(COMMAND.findall("\n".join([text for text in agent if "!" in text]))),
         **{event: events.get(event, 0) for event in EVENTS},
         "flags": flags,
-        "digest": _fingerprint(data, start) if agent or others else "",
+        "digest": digest,
     }
 
 
@@ -302,21 +305,3 @@ def _final_of(text: str) -> Final | None:
         return Final(text, wording.timed_out, implied, "score_implied" if implied is not None else "")
     score = float(match["score"]) if NUMBER.fullmatch(match["score"]) else math.nan
     return Final(text, False, score) if math.isfinite(score) else Final(text, False, None, "score_not_a_number")
-
-
-def _fingerprint(data: bytes, start: float | None) -> str:
-    """Identify copies of a log by length and checksum; with a start in milliseconds, that of both ends suffices."""
-    if start is None:
-        return f"{len(data):x}-{zlib.crc32(data):08x}"
-    return f"{len(data):x}-{zlib.crc32(data[-ENDS:], zlib.crc32(data[:ENDS])):08x}-{start:.0f}"
-
-
-def _status_of(score: float | None, *, timed_out: bool) -> CompletionStatus:
-    """Return the status of a score of unknown scale: above 1 it is a percentage."""
-    if timed_out:
-        return CompletionStatus.TIMED_OUT
-    if score is None:
-        return CompletionStatus.NO_SCORE_LOGGED
-    if score in (1, 100):
-        return CompletionStatus.SUCCESS
-    return CompletionStatus.FAILED_PARTIAL_SCORE if score > 0 else CompletionStatus.FAILED_SCORE_ZERO

@@ -86,15 +86,9 @@ class TaskDefinitions(Mapping[str, Definition]):
     ) -> tuple[Definition | None, bool]:
         """Find the definition of a run, and whether it is ambiguous.
 
-        Parameters
-        ----------
-        task_id : str
-        task_path : str, optional
-            The definition file named by ``results.txt``; the candidate whose path has the same end is taken. If none
-            has, the named file may define the task differently, which is flagged.
-        logs : int, optional
-            How many agents logged. The only candidate with that `agent_count` is taken and flagged, as a lost log would
-            pick the wrong one.
+        Of several, that counts whose path ends like `task_path`, the file that ``results.txt`` names. If none does, the
+        named file may define the task differently, and the one for as many agents as there are `logs` is a guess, as a
+        lost log would pick the wrong one: both are ambiguous.
         """
         candidates = self.candidates(task_id)
         if not candidates:
@@ -251,73 +245,62 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
     `type_of_path` is the task type in the run's path, used if neither definition nor id names one. Materials and rooms
     of a construction are always read from the id, as the definition does not name them.
     """
-    task_id = task_id[:MOST_MATCHED]
+    task_id, task = task_id[:MOST_MATCHED], definition or {}
     task_type = type_of(task_id, definition, type_of_path)
+    is_cooking, is_crafting = task_type == "cooking", task_type == "techtree"
+    in_kitchen = "hells_kitchen" in task_id
+    blocked: set[str] | None = set()  # agents without access to the recipe; None: unknown
+    plan = table = None
+    if definition is None:
+        agent_count, depth = as_int(_found(_AGENTS, task_id)), as_int(_found(_DEPTH, task_id))
+        plan = "none" if (named := _found(_PLAN, task_id)) == "no" else named
+        table = "requires_ctable" in task_id if is_crafting else None
+        target = _ITEM.findall(task_id) if is_cooking else []
+        if numbers := _found(_BLOCKED, task_id):
+            blocked = set(numbers.split("_"))
+        # an id that names items, or begins as MineCollab's do, without a suffix for it says that none is blocked
+        elif not (target or in_kitchen or task_id.startswith("multiagent_cooking")) or "blocked_access" in task_id:
+            blocked = None
+    else:
+        agent_count, depth = agent_count_of(task), as_int(task.get("depth"))
+        table = task.get("requires_ctable", task.get("requires_crafting_table"))
+        target = task.get("target")
+        in_kitchen |= is_cooking and isinstance(target, list)
+        actions = {} if task.get("blocked_actions") is None else task["blocked_actions"]
+        if isinstance(actions, dict):
+            without = sum(isinstance(names, list) and PLAN_COMMAND in names for names in actions.values())
+            agents = max(agent_count or 0, len(actions))
+            plan = "full" if without == 0 else "none" if without >= agents else "partial"
+        if (listed := task.get("blocked_access_to_recipe")) is not None:
+            blocked = set(map(str, listed)) if isinstance(listed, list) else None
+    blocked = blocked if is_cooking else None
+    difficulty = task.get("difficulty") or _difficulty_metrics(task).get("difficulty_category")
     rooms = _ROOMS.search(task_id)
-    facts = Facts(
+    return Facts(
         task_type=task_type,
-        agent_count=None,
-        agents_asked_for=None,
-        timeout=DEFAULT_TIMEOUT,
-        difficulty=None,
-        n_blocked_agents=None,
-        blocked_agents=None,
-        target_items=[],
-        hells_kitchen="hells_kitchen" in task_id,
-        plan_availability=None,
-        depth=None,
-        max_depth=None,
-        missing_items=[],
-        requires_crafting_table=None,
+        agent_count=agent_count,
+        agents_asked_for=agent_count,
+        timeout=positive_number(task.get("timeout")) or DEFAULT_TIMEOUT,
+        difficulty=difficulty if isinstance(difficulty, str) else None,
+        n_blocked_agents=None if blocked is None else len(blocked),
+        blocked_agents=None if blocked is None else ", ".join(sorted(blocked)) or "none",
+        target_items=_items(target),
+        hells_kitchen=in_kitchen,
+        plan_availability=plan if is_crafting else None,
+        depth=depth,
+        max_depth=as_int(task.get("max_depth")),
+        missing_items=_items(task.get("missing_items")),
+        requires_crafting_table=table if isinstance(table, bool) else None,
         materials=as_int(rooms[1]) if rooms else None,
         rooms=as_int(rooms[2]) if rooms else None,
         facts_source="id" if definition is None else "definition",
     )
-    blocked = _read_id(facts, task_id) if definition is None else _read_definition(facts, definition)
-    facts["agents_asked_for"] = facts["agent_count"]
-    if task_type == "cooking" and blocked is not None:
-        facts["n_blocked_agents"] = len(blocked)
-        facts["blocked_agents"] = ", ".join(sorted(blocked)) or "none"
-    return facts
 
 
-def _read_id(facts: Facts, task_id: str) -> set[str] | None:
-    """Add what an id says, and return the agents without access to the recipe; None if it does not say."""
-    agents, depth, plan = _AGENTS.search(task_id), _DEPTH.search(task_id), _PLAN.search(task_id)
-    facts["agent_count"] = as_int(agents[1]) if agents else None
-    facts["depth"] = as_int(depth[1]) if depth else None
-    if facts["task_type"] == "techtree":
-        facts["requires_crafting_table"] = "requires_ctable" in task_id
-        facts["plan_availability"] = {"full": "full", "partial": "partial", "no": "none"}[plan[1]] if plan else None
-    if facts["task_type"] == "cooking":
-        facts["target_items"] = sorted(set(_ITEM.findall(task_id)))
-    if match := _BLOCKED.search(task_id):
-        return set(match[1].split("_"))
-    # an id that names items, or begins as MineCollab's do, without a suffix for it says that none is blocked
-    says_none = task_id.startswith("multiagent_cooking") or _ITEM.search(task_id) or facts["hells_kitchen"]
-    return set() if says_none and "blocked_access" not in task_id else None
-
-
-def _read_definition(facts: Facts, task: Definition) -> set[str] | None:
-    """Add what a definition says, and return the agents without access to the recipe; None for another shape."""
-    difficulty = task.get("difficulty") or _difficulty_metrics(task).get("difficulty_category")
-    table = task.get("requires_ctable", task.get("requires_crafting_table"))
-    facts["agent_count"] = agent_count_of(task)
-    facts["timeout"] = positive_number(task.get("timeout")) or DEFAULT_TIMEOUT
-    facts["difficulty"] = difficulty if isinstance(difficulty, str) else None
-    facts["target_items"], facts["missing_items"] = _items(task.get("target")), _items(task.get("missing_items"))
-    facts["hells_kitchen"] |= facts["task_type"] == "cooking" and isinstance(task.get("target"), list)
-    facts["depth"], facts["max_depth"] = as_int(task.get("depth")), as_int(task.get("max_depth"))
-    facts["requires_crafting_table"] = table if isinstance(table, bool) else None
-    actions = {} if task.get("blocked_actions") is None else task["blocked_actions"]
-    if facts["task_type"] == "techtree" and isinstance(actions, dict):
-        without = sum(isinstance(names, list) and PLAN_COMMAND in names for names in actions.values())
-        agents = max(facts["agent_count"] or 0, len(actions))
-        facts["plan_availability"] = "full" if without == 0 else "none" if without >= agents else "partial"
-    blocked = task.get("blocked_access_to_recipe")
-    if blocked is None:
-        return set()
-    return set(map(str, blocked)) if isinstance(blocked, list) else None
+def _found(pattern: re.Pattern, text: str) -> str | None:
+    """Return what the first group of a pattern finds in a text."""
+    match = pattern.search(text)
+    return match[1] if match else None
 
 
 def type_of(task_id: str, definition: Definition | None, type_of_path: str = "") -> str:

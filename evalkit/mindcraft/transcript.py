@@ -2,21 +2,18 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from evalkit.io import BrokenFileError, SourceError, decode_json, frame_of, read_files, resolve
-from evalkit.kinds import RunFiles, Transcript, Turn
+from evalkit.kinds import Logs, RunFiles, Transcript, Turn
 from evalkit.kinds.transcript import read_log as read_bytes
 from evalkit.mindcraft.format import ANYTHING, EVENT, NEARLY_FINAL, STATUSES, name_and_number
 from evalkit.mindcraft.parse import AgentOutcome, agent_outcome, read_final, read_log
 from evalkit.mindcraft.table import LAZY_TABLES
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from evalkit.kinds import Logs
 
 _COMMAND = re.compile(r"(?<![\w!])(![A-Za-z]\w*)(?:\(([^()\n]*)\))?")
 _HEARD = re.compile(r"(?P<name>[^\s:]+): \(FROM OTHER BOT\)(?P<text>.*)", re.DOTALL)
@@ -55,37 +52,26 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
     turns = [_turn(agents[i].name, *agents[i].turns[place]) for i, place in merge(agents)]
     facts = [f"agents: {', '.join(agent.name for agent in agents) or 'none that can be read'}"]
     facts += [f"{one['agent_name']}: {', '.join(_facts(one, one['message_count']))}" for one in outcomes]
-    return Transcript(os.path.dirname(paths[0]), facts, _with_decision([*broken, *turns], _deciding(outcomes)))
+    decided = [one for one in outcomes if one["final_system_message"]]
+    decided.sort(key=lambda one: (not one["timed_out"], one["raw_score"] is None, -(one["raw_score"] or 0.0)))
+    text = decided[0]["final_system_message"] if decided else None
+    return Transcript(os.path.dirname(paths[0]), facts, _with_decision([*broken, *turns], text))
 
 
-def run_files(logs: "Logs", run: Mapping[str, Any]) -> RunFiles:
+def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
     """Return the paths of the logs of a run's agents."""
     return RunFiles(logs.agents.loc[logs.agents["run_id"] == run["run_id"], "source"].tolist())
 
 
-def _deciding(outcomes: Sequence[AgentOutcome]) -> str | None:
-    """Return the final message that decides a run: a time-out, else that of the highest score, else any."""
-    decided = [outcome for outcome in outcomes if outcome["final_system_message"]]
-    decided.sort(
-        key=lambda one: (one["timed_out"], one["raw_score"] is not None, one["raw_score"] or 0.0), reverse=True
-    )
-    return decided[0]["final_system_message"] if decided else None
-
-
 def _turn(agent: str, role: str, content: str) -> Turn:
     """Return a turn; `agent` is empty if a log is shown by itself."""
-    called = role == "assistant" and [f"{match[1]}({match[2] or ''})" for match in _COMMAND.finditer(content)]
+    called = [f"{match[1]}({match[2] or ''})" for match in _COMMAND.finditer(content)] if role == "assistant" else []
+    heard = _HEARD.match(content) if role == "user" else None  # another agent's message
     marks = _marks(role, content)
     is_trouble = bool(marks) and not marks[0].endswith("final message")
-    heard = _heard(role, content)
     actor = f"{heard['name']} → {agent}" if agent and heard else agent
     events = ("command",) * bool(called) + ("error",) * is_trouble
-    return Turn(actor, role, content, marks, events, same=" ".join(called or ()) or (heard["text"] if heard else ""))
-
-
-def _heard(role: str, content: str) -> re.Match | None:
-    """Match a turn that relays the message of another agent."""
-    return _HEARD.match(content) if role == "user" else None
+    return Turn(actor, role, content, marks, events, same=heard["text"] if heard else " ".join(called))
 
 
 def _with_decision(turns: list[Turn], text: str | None) -> list[Turn]:
@@ -128,7 +114,7 @@ def _heard_by(agents: Sequence[AgentTurns], to: int) -> dict[int, tuple[int, int
     reached = dict.fromkeys(names.values(), -1)
     sent_by = {}
     for turn, (role, content) in enumerate(agents[to].turns):
-        heard = _heard(role, content)
+        heard = _HEARD.match(content) if role == "user" else None
         speaker = names.get(heard["name"]) if heard else None
         text = heard["text"].strip() if heard else ""
         if speaker is None or not text:
@@ -165,43 +151,35 @@ def conversation(path: str | os.PathLike, last: int | None = None, width: int | 
     return transcript([resolve(path)], read_bytes).text(last, width)
 
 
-def messages_frame(agents: "pd.DataFrame") -> "pd.DataFrame":
-    """Read all messages of logs: one row per turn, with the columns of `LAZY_TABLES`."""
-    rows = [
-        (log, turn, role, content, ", ".join(_marks(role, content or "")))
-        for log, turns in _all_turns(agents)
-        for turn, (role, content) in enumerate(turns)
-    ]
-    return _frame("messages", agents, rows)
-
-
-def commands_frame(agents: "pd.DataFrame") -> "pd.DataFrame":
-    """Read all commands in the agents' own turns: one row per command, with the columns of `LAZY_TABLES`."""
-    rows = [
-        (log, turn, match[1], match[2])
-        for log, turns in _all_turns(agents)
-        for turn, (role, content) in enumerate(turns)
-        if role == "assistant" and "!" in (content or "")
-        for match in _COMMAND.finditer(content or "")
-    ]
-    return _frame("commands", agents, rows)
-
-
-def _frame(name: str, agents: "pd.DataFrame", rows: list[tuple]) -> "pd.DataFrame":
-    """Build a frame of rows that begin with the position of their log."""
-    columns = LAZY_TABLES[name]
-    ids = [column.name for column in columns if column.name in agents]
-    of_log, *values = zip(*rows, strict=True) if rows else ((),) * (len(columns) - len(ids) + 1)
-    names = [column.name for column in columns if column.name not in ids]
-    taken: dict[str, Any] = {column: agents[column].take(of_log) for column in ids}
-    return frame_of(taken | dict(zip(names, values, strict=True)), columns)
-
-
-def _all_turns(agents: "pd.DataFrame") -> Iterator[tuple[int, list[tuple[str, str | None]]]]:
-    """Read logs again, and yield the position and turns of each; those that can't be read have none."""
+def messages_frame(agents: pd.DataFrame) -> pd.DataFrame:
+    """Read all messages of logs again, but for those that can't be read: a row per turn, columns as `LAZY_TABLES`."""
+    rows = []
     for log, (_, data) in enumerate(read_files(agents["source"].tolist())):
         with suppress(BrokenFileError):
-            yield log, [_role_and_content(turn) for turn in _decode(data)]
+            for turn, (role, content) in enumerate(map(_role_and_content, _decode(data))):
+                rows.append((log, turn, role, content, ", ".join(_marks(role, content or ""))))
+    return _with_ids("messages", agents, rows)
+
+
+def commands_frame(agents: pd.DataFrame) -> pd.DataFrame:
+    """Read all commands in the agents' own turns: a row per command, with the columns of `LAZY_TABLES`."""
+    rows = []
+    for log, (_, data) in enumerate(read_files(agents["source"].tolist())):
+        with suppress(BrokenFileError):
+            for turn, (role, content) in enumerate(map(_role_and_content, _decode(data))):
+                if role == "assistant" and "!" in (content or ""):
+                    rows += [(log, turn, *match.groups()) for match in _COMMAND.finditer(content or "")]
+    return _with_ids("commands", agents, rows)
+
+
+def _with_ids(name: str, agents: pd.DataFrame, rows: list[tuple]) -> pd.DataFrame:
+    """Build a frame of rows that begin with the position of their log, each with the ids of that log."""
+    columns = LAZY_TABLES[name]
+    ids = [column.name for column in columns if column.name in agents]
+    own = [column.name for column in columns if column.name not in agents]
+    logs, *values = zip(*rows, strict=True) if rows else [()] * (len(own) + 1)
+    taken = agents[ids].take(logs)
+    return frame_of({**dict(taken.items()), **dict(zip(own, values, strict=True))}, columns)
 
 
 def _decode(data: bytes | OSError) -> list:
