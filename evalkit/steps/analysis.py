@@ -10,6 +10,7 @@ import pandas as pd
 from evalkit.io import SourceError, escape_surrogates, frame
 from evalkit.io.text import message_pattern
 from evalkit.stats import Estimate, compare_all, estimate_by, proportion_interval
+from evalkit.steps import table
 from evalkit.steps.format import (
     DEFAULTS,
     NOT_JUDGED,
@@ -27,18 +28,6 @@ from evalkit.steps.format import (
 from evalkit.steps.judge import History, as_history, each_record, find_loops, plan_adherence
 from evalkit.steps.normalise import normalise_record, to_jsonable, unique_labels
 from evalkit.steps.results import UNKNOWN, compare_names, content, expected_types, read_result
-from evalkit.steps.table import (
-    ADHERENCE,
-    ANNOTATIONS,
-    COMPARISON,
-    COVERAGE,
-    ENRICHMENTS,
-    FAILURE_KINDS,
-    LOOPS,
-    OVERVIEW,
-    ROUTING,
-    STORAGE,
-)
 from evalkit.steps.workflow import simulate_routing
 
 MOST_PAIRS = 100_000  # of cell types and analyses of one history
@@ -102,7 +91,7 @@ def total(steps: pd.DataFrame, histories: Sequence[History] = (), options: Optio
     """
     steps = with_labels(steps)
     if (n := len(_labels(steps, histories))) < 2:
-        return frame([], OVERVIEW)
+        return frame([], table.OVERVIEW)
     name = f"all {n} histories"
     return _summarise(steps.assign(history=name), success_rates(steps, []).assign(history=name), [name], options)
 
@@ -151,7 +140,7 @@ def _summarise(steps: pd.DataFrame, rates: pd.DataFrame, labels: Sequence[str], 
         out["n"], out["warning"] = by_label["n"].fillna(0), by_label["warning"].map(str, na_action="ignore")
     none = out["records"].map(lambda records: "no step can be judged" if records else "no records")
     out["warning"] = out["warning"].fillna(none)
-    return frame(out.rename_axis("history").reset_index().to_dict("records"), OVERVIEW)
+    return frame(out.rename_axis("history").reset_index().to_dict("records"), table.OVERVIEW)
 
 
 def steps_of(steps: pd.DataFrame, histories: Sequence[History]) -> pd.DataFrame:
@@ -183,7 +172,7 @@ def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
         }
         for _, group in failed.groupby(["verdict", "kind"], sort=True)
     ]
-    return frame(sorted(rows, key=lambda row: -row["steps"]), FAILURE_KINDS)
+    return frame(sorted(rows, key=lambda row: -row["steps"]), table.FAILURE_KINDS)
 
 
 def truncation(steps: pd.DataFrame, by: Sequence[str] = ("history", "result_type")) -> pd.DataFrame:
@@ -220,7 +209,7 @@ def storage_comparison(histories: Sequence[History], options: Options = DEFAULTS
             row[f"numbers_{which}"] = sum(number(value) is not None for value, _ in values)
             row[f"items_{which}"] = len(groups) or sum(listed and isinstance(value, str) for value, listed in values)
         rows.append(row)
-    return frame(rows, STORAGE)
+    return frame(rows, table.STORAGE)
 
 
 def _values(structure: Any, listed: bool = False) -> Iterator[tuple[Any, bool]]:
@@ -265,7 +254,7 @@ def enrichments(histories: Sequence[History]) -> pd.DataFrame:
             ]
             row = {"method": name.upper(), "total_significant": method["total_significant"]}
             rows.append({**ids, **row, "listed": len(terms), "top_terms": first})
-    return frame(rows, ENRICHMENTS)
+    return frame(rows, table.ENRICHMENTS)
 
 
 def annotations(histories: Sequence[History]) -> pd.DataFrame:
@@ -280,7 +269,7 @@ def annotations(histories: Sequence[History]) -> pd.DataFrame:
         row = {"status": status, "discovered": types, "expected": expected, "partial": partial}
         row["missing"] = [] if partial or status == UNKNOWN else missing
         rows.append(ids | row | {"unexpected": unexpected if expected else []})
-    return frame(rows, ANNOTATIONS)
+    return frame(rows, table.ANNOTATIONS)
 
 
 def coverage(histories: Sequence[History], options: Options | None = None) -> pd.DataFrame:
@@ -310,19 +299,19 @@ def coverage(histories: Sequence[History], options: Options | None = None) -> pd
             best, first = min(ended or [(NOT_RUN, None)], key=lambda pair: STATUSES.index(pair[0]))
             row = {"history": history.label, "cell_type": cell_type, "analysis": analysis, "status": best}
             rows.append(row | {"steps": len(ended), "position": first})
-    return frame(rows, COVERAGE)
+    return frame(rows, table.COVERAGE)
 
 
 def loops(histories: Sequence[History], options: Options | None = None) -> pd.DataFrame:
     """List runs of failures of one call (`LOOPS`)."""
     rows = [{"history": h.label, **loop._asdict()} for h in histories for loop in find_loops(h, options)]
-    return frame(rows, LOOPS)
+    return frame(rows, table.LOOPS)
 
 
 def routing(histories: Sequence[History], options: Options | None = None) -> pd.DataFrame:
     """Return what the router would have done at each record; columns as `simulate_routing`, after `history`."""
     rows = [{"history": h.label, **row} for h in histories for row in simulate_routing(h, options=options)]
-    return frame(rows, ROUTING)
+    return frame(rows, table.ROUTING)
 
 
 def adherence(histories: Sequence[History], options: Options | None = None) -> pd.DataFrame:
@@ -332,7 +321,7 @@ def adherence(histories: Sequence[History], options: Options | None = None) -> p
         for history in histories
         for step in plan_adherence(history, options=options)
     ]
-    return frame(rows, ADHERENCE)
+    return frame(rows, table.ADHERENCE)
 
 
 def _by_call(steps: pd.DataFrame) -> dict[tuple, dict[str, Any]]:
@@ -362,14 +351,14 @@ def _pair(key: tuple, a: dict | None, b: dict | None) -> dict[str, Any]:
 
 def changes(steps: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
     """Compare the steps of two histories, as `evalkit.steps.compare_histories`; an empty frame without a second one."""
-    return compare_steps(steps, others) if len(others) else frame([], COMPARISON)
+    return compare_steps(steps, others) if len(others) else frame([], table.COMPARISON)
 
 
 def compare_steps(*steps: pd.DataFrame) -> pd.DataFrame:
     """Compare two frames of steps, as `evalkit.steps.compare_histories`."""
     sides = list(map(_by_call, steps))
     keys = dict.fromkeys([*sides[0], *sides[1]])
-    return frame([_pair(key, *(side.get(key) for side in sides)) for key in keys], COMPARISON)
+    return frame([_pair(key, *(side.get(key) for side in sides)) for key in keys], table.COMPARISON)
 
 
 def paired_success(table: pd.DataFrame, a: str = "a", b: str = "b") -> pd.DataFrame:

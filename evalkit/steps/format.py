@@ -16,14 +16,12 @@ ResultType = Literal["structured", "visualization", "text", "skipped", "validati
 
 RESULT_TYPES = get_args(ResultType)
 PSEUDO_STEPS = frozenset({"conversational_response", "final_question"})  # talk, not analysis
-HISTORY_KEY = "execution_history"  # of a dumped state and of a checkpoint
-PLAN_KEY = "execution_plan"
-SILENT, CRITICAL = "silent failure", "critical failure"
+HISTORY_KEY, PLAN_KEY = "execution_history", "execution_plan"  # of a dumped state and of a checkpoint
+SILENT, CRITICAL, NOT_RUN = "silent failure", "critical failure", "not run"
+VERDICTS = ("success", SILENT, "failure", CRITICAL, "skipped", "unknown")
+STATUSES = (*VERDICTS, NOT_RUN)  # of a planned step or an analysis, from best to worst
 NOT_JUDGED = ("skipped", "unknown")  # verdicts that no rate counts
 WENT_WRONG = ("failure", CRITICAL, SILENT)
-VERDICTS = ("success", SILENT, "failure", CRITICAL, "skipped", "unknown")
-NOT_RUN = "not run"
-STATUSES = (*VERDICTS, NOT_RUN)  # of a planned step or an analysis, from best to worst
 
 _YES, _NO = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
 
@@ -42,54 +40,26 @@ class Step(TypedDict, total=False):
 
 
 class StepRecord(TypedDict):
-    """One executed step, whatever shape it was stored in.
+    """One executed step, whatever shape it was stored in; all values are JSON."""
 
-    Keys of shape B: `step_index` (None if unknown), `step`, `success` (None if the record does not say),
-    `result`, `result_type`, `result_summary`, `result_metadata`, `error`, `error_type`. Also `timestamp` (as recorded,
-    else None) and `shape`. ``result_metadata["truncated"]`` is ``[original length or None, kept]``
-    where the stored text is cut or likely to be.
-    """
-
-    step_index: int | None
+    step_index: int | None  # None if unknown
     step: Step
-    success: bool | None
+    success: bool | None  # None if the record does not say
     result: Any
     result_type: ResultType
     result_summary: str
-    result_metadata: dict[str, Any]
+    result_metadata: dict[str, Any]  # "truncated": [original length or None, kept] where a text is (or is likely) cut
     error: str | None
     error_type: str | None
-    timestamp: str | None
+    timestamp: str | None  # as recorded
     shape: Shape
 
 
 @dataclass(frozen=True)
 class Options:
-    """Limits, thresholds and patterns of storage and evaluation; the defaults are those of the kit's documentation.
+    """Limits, thresholds and patterns of storage and evaluation; the defaults are those of the kit's documentation."""
 
-    Attributes
-    ----------
-    structured_functions : frozenset of str
-        Functions whose results are stored as they are.
-    visualization_prefixes : tuple of str
-        Prefixes of the names of functions that make plots.
-    text_limit, summary_limit : int
-        Stored characters of other results and of summaries.
-    critical_errors : frozenset of str
-        Exception classes after which no later step can work.
-    critical_patterns : tuple of str
-        Regular expressions of their messages, for records with the message but without the class.
-    failed_statuses : tuple of str
-        Regular expressions of the status of an analysis that could not be done, in lower case and with underscores. Any
-        other status is not a failure.
-    rich_pathways : int
-        More significant pathways than this are called rich.
-    loop_length : int
-        The number of consecutive failures of one function with the same parameters that make a loop.
-    retry_cap : int
-        The number of attempts at one step without advancing that ends the workflow.
-    """
-
+    # functions whose results are stored as they are, and prefixes of the names of those that make plots
     structured_functions: frozenset[str] = frozenset(
         {
             "perform_enrichment_analyses",
@@ -100,8 +70,10 @@ class Options:
         }
     )
     visualization_prefixes: tuple[str, ...] = ("display_",)
+    # characters that are stored of other results, and of summaries
     text_limit: int = 500
     summary_limit: int = 100
+    # exception classes after which no later step can work, and patterns of their messages, for records without a class
     critical_errors: frozenset[str] = frozenset(
         {"ImportError", "ModuleNotFoundError", "AttributeError", "FileNotFoundError", "PermissionError"}
     )
@@ -113,14 +85,15 @@ class Options:
         r"has no attribute",
         r"Permission denied",
     )
+    # of the status of an analysis that could not be done, in lower case and with underscores; no other is a failure
     failed_statuses: tuple[str, ...] = (
         r"no_(?:cells|clusters|data|markers)(?:_found|_available|_left)?",
         r"(?:insufficient|too_few|not_enough)_\w+",
         r"(?:\w+_)?(?:not_found|failed|failure|error)",
     )
-    rich_pathways: int = 100
-    loop_length: int = 3
-    retry_cap: int = 3
+    rich_pathways: int = 100  # more significant pathways than this are called rich
+    loop_length: int = 3  # consecutive failures of one function with the same parameters that make a loop
+    retry_cap: int = 3  # attempts at one step without advancing that end the workflow
 
     def is_plot(self, function_name: str | None) -> bool:
         """Return whether a function of this name makes plots."""
@@ -146,8 +119,7 @@ DEFAULTS = Options()
 def cell_types_of(record: StepRecord) -> list[str]:
     """Return the cell types of a step: `target_cell_type`, else those its parameters name."""
     step = record["step"]
-    parameters = step.get("parameters", {})
-    named = [step.get("target_cell_type"), *map(parameters.get, ("cell_type", "cell_types", "celltype"))]
+    named = [step.get("target_cell_type"), *map(step["parameters"].get, ("cell_type", "cell_types", "celltype"))]
     for value in named:
         values = value if isinstance(value, list) else [value]
         if names := [one for one in values if isinstance(one, str) and one.strip()]:
@@ -171,20 +143,20 @@ def truth(value: Any) -> bool | None:
     return True if text in _YES else False if text in _NO else None
 
 
-def number(value: Any) -> float | None:
-    """Convert a finite number, or text as ``default=str`` writes it, to float; None for anything else."""
-    if isinstance(value, (numbers.Real, str)) and not isinstance(value, bool):
-        with suppress(ValueError, OverflowError):
-            return read if math.isfinite(read := float(value)) else None
-    return None
-
-
 def count(value: Any) -> int | None:
     """Convert a whole number of at least 0, or its text, to int; None for anything else."""
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         return int(value) if 0 <= int(value) < 2**53 else None
     read = number(value)
     return int(read) if read is not None and read.is_integer() and 0 <= read < 2**53 else None
+
+
+def number(value: Any) -> float | None:
+    """Convert a finite number, or text as ``default=str`` writes it, to float; None for anything else."""
+    if isinstance(value, (numbers.Real, str)) and not isinstance(value, bool):
+        with suppress(ValueError, OverflowError):
+            return read if math.isfinite(read := float(value)) else None
+    return None
 
 
 def name(value: Any) -> str | None:

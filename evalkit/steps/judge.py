@@ -12,6 +12,7 @@ from itertools import product, takewhile
 from typing import Any, Literal, NamedTuple, get_args
 
 from evalkit.io import plain
+from evalkit.steps import results
 from evalkit.steps.format import (
     CRITICAL,
     DEFAULTS,
@@ -27,26 +28,8 @@ from evalkit.steps.format import (
     name,
     truncated,
 )
-from evalkit.steps.normalise import (
-    normalise_history,
-    normalise_record,
-    repeats_failure,
-    to_jsonable,
-    unique_labels,
-)
-from evalkit.steps.results import (
-    ANALYSES,
-    LEAF_NODE,
-    LEGACY,
-    MOST_SHOWN,
-    STRUCTURED,
-    UNEXPECTED,
-    Check,
-    Reading,
-    Severity,
-    check,
-    read_result,
-)
+from evalkit.steps.normalise import normalise_history, normalise_record, repeats_failure, to_jsonable, unique_labels
+from evalkit.steps.results import Check, Reading, Severity, check, read_result
 
 EVALUATION_VERSION = "v1_checking_only"
 RULE = "=" * 60
@@ -91,40 +74,16 @@ def evaluates(function_name: str) -> Callable[[Evaluator], Evaluator]:
     return register
 
 
-def evaluator_for(function_name: str | None) -> Evaluator | None:
-    """Find a user's evaluator of a function: its own, else that of the longest prefix."""
-    if not function_name or not EVALUATORS:
-        return None
-    prefixes = [key for key in EVALUATORS if key.endswith(("_", "*")) and function_name.startswith(key.rstrip("*"))]
-    return EVALUATORS.get(function_name) or (EVALUATORS[max(prefixes, key=len)] if prefixes else None)
-
-
 @dataclass(frozen=True)
 class History:
-    """One history, identified by its source and thread, with what its results say and how it is judged.
+    """One history, with what its results say and how it is judged; each is worked out once."""
 
-    Attributes
-    ----------
-    source : str
-        Path of the file.
-    thread : str
-        Thread of a checkpoint; empty for other files.
-    records : list of StepRecord
-        Normalised (`normalise_history`).
-    plan : object
-        The plan, if it was stored.
-    name : str
-        Its distinct label among those it was read with.
-    options : Options
-        The options it was normalised with and is judged by.
-    """
-
-    source: str
-    thread: str
+    source: str  # path of the file
+    thread: str  # of a checkpoint; empty for other files
     records: list[StepRecord]
-    plan: Any = None
-    name: str = ""
-    options: Options = DEFAULTS
+    plan: Any = None  # if it was stored
+    name: str = ""  # that tells it apart from those it was read with
+    options: Options = DEFAULTS  # it was normalised with, and is judged by
 
     @cached_property
     def label(self) -> str:
@@ -169,27 +128,14 @@ def each_record(histories: Iterable[History]) -> Iterator[tuple[dict[str, Any], 
 
 
 def evaluate_history(records: Any, options: Options | None = None) -> list[dict]:
-    """Judge every step of a history; as `evaluate_step`, one evaluation per record, in order.
-
-    Parameters
-    ----------
-    records : History, or list of records
-    options : Options, optional
-        By default those of the history.
-    """
+    """Judge every step of a history, or list of records; one evaluation per record, as of `evaluate_step`."""
     return as_history(records, options).evaluations
 
 
 def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, options: Options = DEFAULTS) -> dict:
-    """Judge one executed step; never raises for what a record holds.
+    """Judge one executed step, given as a record of any shape; never raises for what a record holds.
 
-    Parameters
-    ----------
-    execution : object
-        A record of shape A, B or C.
-    state : mapping, optional
-        The workflow's state; if its ``execution_history`` ends with `execution`, repeated attempts are counted.
-    options : Options
+    If the ``execution_history`` of a workflow's `state` ends with the record, repeated attempts are counted.
 
     Returns
     -------
@@ -213,17 +159,15 @@ def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, option
 def outcome(record: StepRecord, reading: Reading, options: Options) -> tuple[str, str | None]:
     """Return how a step ended: one of `VERDICTS`, and the reason of a silent failure.
 
-    A step that reports success has failed in silence if an error is recorded beside it or its result says so: an error
-    dict, or a text that begins with "Error"; an analysis or a plot that left nothing, or nothing but a status that says
-    it could not be made (``options.failed_statuses``); cells that were not processed; a message in a plot's place.
-    What the assistant says (pseudo-steps) never counts. The outcome is unknown if the record does not say.
+    A step that reports success has failed in silence if an error is recorded beside it or its result says so. What the
+    assistant says (pseudo-steps) never counts. The outcome is unknown if the record does not say.
     """
     function = record["step"]["function_name"]
     if record["result_type"] == "skipped":
         return "skipped", None
     if record["success"] is True:
         is_talk = not function or function in PSEUDO_STEPS
-        error = f"an error is recorded: {record['error'][:MOST_SHOWN]}" if record["error"] else reading.failure
+        error = f"an error is recorded: {record['error'][: results.MOST_SHOWN]}" if record["error"] else reading.failure
         return ("success", None) if is_talk or not error else (SILENT, error)
     if options.is_critical(record["error_type"], record["error"]):
         return CRITICAL, None
@@ -231,10 +175,11 @@ def outcome(record: StepRecord, reading: Reading, options: Options) -> tuple[str
 
 
 def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options: Options) -> dict[str, Any]:
-    """Judge a normalised record, the `attempt`-th at its step."""
+    """Judge a normalised record, the `attempt`-th at its step, by its outcome, its structure and its function."""
+    function, kind = record["step"]["function_name"], record["result_type"]
     verdict, silent = outcome(record, reading, options)
-    kind, critical, why = record["result_type"], verdict == CRITICAL, silent or ""
-    added, checks = dict[str, Any](), list[Check]()
+    critical, why = verdict == CRITICAL, silent or ""
+    added, checks = dict[str, Any](), list[Any]()
     if verdict == "skipped":
         why = str(record["step"].get("skip_reason") or "")
         added = {"skipped_evaluation": {"skip_reason": why, "status": "skipped"}}
@@ -254,11 +199,23 @@ def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options:
             added["validation_evaluation"] = {"status": status, "result": result}
         elif kind in ("structured", "text"):
             has_failed = bool(reading.failure and (silent or record["error"]))
-            added, one = _judge_structure(record, reading, has_failed)
-            checks.append(one)
-        own, made = _judge_by_function(record, reading, options)
-        added |= own
-        checks += made
+            added, made = _judge_structure(record, reading, has_failed)
+            checks.append(made)
+        prefixes = [key for key in EVALUATORS if key.endswith(("_", "*")) and function]
+        prefixes = [key for key in prefixes if function.startswith(key.rstrip("*"))]
+        own = EVALUATORS.get(function or "") or EVALUATORS.get(max(prefixes, key=len, default=""))
+        if own is None:
+            added |= {"function_evaluation": "generic_success"} if reading.evaluation is None else reading.evaluation
+            checks += reading.checks
+        else:
+            try:
+                evaluation = to_jsonable(dict(own(record, options)))
+                checks += [dict(one) for one in evaluation.pop("checks", [])]
+                added |= evaluation
+            except Exception as error:  # a user's evaluator may raise anything, the workflow continues
+                _log.warning("the evaluator of %s failed: %s", plain(function), plain(error))
+                added["evaluator_error"] = text = f"{type(error).__name__}: {error}"
+                checks.append(check("evaluator", None, "failed", text, "error"))
 
     score, severity = _OUTCOMES[verdict]
     first = [check("outcome", score, verdict, why, severity)]
@@ -272,7 +229,7 @@ def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options:
         timestamp = datetime.now(UTC).isoformat(timespec="seconds")
     evaluation = {
         "step_index": record["step_index"],
-        "function_name": record["step"]["function_name"],
+        "function_name": function,
         "success": record["success"],
         "result_type": kind,
         "timestamp": timestamp,
@@ -297,43 +254,25 @@ def _judge_structure(record: StepRecord, reading: Reading, has_failed: bool) -> 
     ``partial``, there are `parsing_issues`; ``complete``.
     """
     function, result, is_text = record["step"]["function_name"], record["result"], record["result_type"] == "text"
-    analysis = ANALYSES.get(function or "")
-    quality, issues = LEGACY if is_text else STRUCTURED, list[str]()
-    is_cut = truncated(record)
+    analysis, is_cut = results.ANALYSES.get(function or ""), truncated(record)
+    quality, issues = results.LEGACY if is_text else results.STRUCTURED, list[str]()
     if is_cut:
-        quality, issues = LEGACY, ["truncation_likely"]
+        quality, issues = results.LEGACY, ["truncation_likely"]
     elif not is_text and not isinstance(result, analysis.types if analysis else (dict, list, str, int, float)):
         given = "nothing" if result is None else type(result).__name__
-        quality, issues = UNEXPECTED, [f"the result is {given}, which {function} does not return"]
+        quality, issues = results.UNEXPECTED, [f"the result is {given}, which {function} does not return"]
     elif not is_text:
-        only_status = reading.status not in (None, LEAF_NODE)
+        only_status = reading.status not in (None, results.LEAF_NODE)
         issues = [f"only a status was returned: {reading.status}"] if only_status else reading.issues
-    is_empty = has_failed or reading.status or result is None or quality == UNEXPECTED or reading.nothing_new
+    is_empty = has_failed or reading.status or result is None or quality == results.UNEXPECTED or reading.nothing_new
     completeness = "limited" if is_cut else "none" if is_empty else "partial" if issues else "complete"
     if is_text:
         why = "only the beginning of the result was kept" if is_cut else ""
         made = check("text_kept", not is_cut, completeness, why, "warning" if is_cut else "info")
     else:
-        severity: Severity = "error" if quality == UNEXPECTED else "warning" if issues else "info"
+        severity: Severity = "error" if quality == results.UNEXPECTED else "warning" if issues else "info"
         made = check("structure", not issues, completeness, "; ".join(issues), severity)
     return {"data_quality": quality, "data_completeness": completeness, "parsing_issues": issues}, made
-
-
-def _judge_by_function(record: StepRecord, reading: Reading, options: Options) -> tuple[dict[str, Any], list[Check]]:
-    """Return what a function adds to an evaluation, and its checks: by a user's evaluator, if there is one."""
-    function = record["step"]["function_name"]
-    evaluator = evaluator_for(function)
-    if evaluator is None:
-        generic = {"function_evaluation": "generic_success"}
-        return (generic if reading.evaluation is None else reading.evaluation), reading.checks
-    try:
-        added = to_jsonable(dict(evaluator(record, options)))
-        made: list[Any] = [dict(one) for one in added.pop("checks", [])]
-        return added, made
-    except Exception as error:  # a user's evaluator may raise anything, the workflow continues
-        _log.warning("the evaluator of %s failed: %s", plain(function), plain(error))
-        text = f"{type(error).__name__}: {error}"
-        return {"evaluator_error": text}, [check("evaluator", None, "failed", text, "error")]
 
 
 def format_step_evaluation(evaluation: Mapping[str, Any]) -> str:
@@ -341,57 +280,54 @@ def format_step_evaluation(evaluation: Mapping[str, Any]) -> str:
 
     Steps count from 1; texts from the record lose their control characters.
     """
+
+    def shown(value: Any, missing: str = "unknown") -> str:
+        return missing if value is None or value == "" else plain(value)
+
     success, index = evaluation.get("success"), evaluation.get("step_index")
     lines = [
         RULE,
         f"📊 STEP EVALUATION REPORT - Step {index + 1 if isinstance(index, int) else '?'}",
         RULE,
-        f"Function: {_shown(evaluation.get('function_name'), 'none')}",
+        f"Function: {shown(evaluation.get('function_name'), 'none')}",
         f"Success: {'✅ (True)' if success is True else '❌ (False)' if success is False else '❔ (unknown)'}",
-        f"Result Type: {_shown(evaluation.get('result_type'))}",
-        f"Timestamp: {_shown(evaluation.get('timestamp'))}",
+        f"Result Type: {shown(evaluation.get('result_type'))}",
+        f"Timestamp: {shown(evaluation.get('timestamp'))}",
         "",
     ]
-    if "skipped_evaluation" in evaluation:
-        lines += ["⏭️ SKIPPED:", f"   Reason: {_shown(evaluation['skipped_evaluation'].get('skip_reason'))}"]
-    elif success is True:
-        lines += ["✅ SUCCESS ANALYSIS:", *_success_lines(evaluation)]
-    else:
+    if skipped := evaluation.get("skipped_evaluation"):
+        lines += ["⏭️ SKIPPED:", f"   Reason: {shown(skipped.get('skip_reason'))}"]
+    elif success is not True:
         category = (evaluation.get("failure_evaluation") or {}).get("error_category")
         critical = "🚨 YES" if evaluation.get("critical_failure") else "⚠️ No"
-        lines += ["❌ FAILURE ANALYSIS:", f"   Error Type: {_shown(category)}", f"   Critical: {critical}"]
+        lines += ["❌ FAILURE ANALYSIS:", f"   Error Type: {shown(category)}", f"   Critical: {critical}"]
+    else:
+        lines.append("✅ SUCCESS ANALYSIS:")
+        if evaluation.get("silent_failure"):
+            lines.append(f"   🔇 Silent failure: {plain(evaluation.get('silent_failure_reason'), 200)}")
+        if isinstance(enrichment := evaluation.get("enrichment_evaluation"), Mapping):
+            lines.append("   🧬 ENRICHMENT RESULTS:")
+            for method, n in (enrichment.get("pathway_counts") or {}).items():
+                mark = "✅" if n else "⭕" if n == 0 else "❔"
+                lines.append(f"      {mark} {plain(method.upper())}: {shown(n)} pathways")
+            lines.append(f"   📊 Total Significant: {shown(enrichment.get('total_significant_pathways'))} pathways")
+            lines.append(f"   🎯 Data Quality: {shown(enrichment.get('data_quality'))}")
+            top = enrichment.get("top_pathways") or {}
+            lines += ["   🔝 Sample Pathways:"] * bool(top)
+            for method, terms in top.items():
+                lines.append(f"      {plain(method.upper())}: {', '.join(map(plain, terms[:2]))}")
+        if isinstance(cells := evaluation.get("process_cells_evaluation"), Mapping):
+            types, n = cells.get("discovered_cell_types") or [], cells.get("cell_type_count")
+            if n is None:  # the list was cut
+                n = f"at least {len(types)}" if types else "unknown number of"
+            lines += ["   🧬 PROCESS CELLS RESULTS:", f"      Discovered: {n} new cell types"]
+            lines += [f"         - {plain(name)}" for name in types[:3]]
     return "\n".join([*lines, RULE])
 
 
 def print_step_evaluation(evaluation: Mapping[str, Any]) -> None:
     """Print the report of a step; see `format_step_evaluation`."""
     print(format_step_evaluation(evaluation))
-
-
-def _success_lines(evaluation: Mapping[str, Any]) -> Iterator[str]:
-    if evaluation.get("silent_failure"):
-        yield f"   🔇 Silent failure: {plain(evaluation.get('silent_failure_reason'), 200)}"
-    if isinstance(enrichment := evaluation.get("enrichment_evaluation"), Mapping):
-        yield "   🧬 ENRICHMENT RESULTS:"
-        for method, n in (enrichment.get("pathway_counts") or {}).items():
-            yield f"      {'✅' if n else '⭕' if n == 0 else '❔'} {plain(method.upper())}: {_shown(n)} pathways"
-        yield f"   📊 Total Significant: {_shown(enrichment.get('total_significant_pathways'))} pathways"
-        yield f"   🎯 Data Quality: {_shown(enrichment.get('data_quality'))}"
-        if top := enrichment.get("top_pathways"):
-            yield "   🔝 Sample Pathways:"
-            for method, terms in top.items():
-                yield f"      {plain(method.upper())}: {', '.join(map(plain, terms[:2]))}"
-    if isinstance(cells := evaluation.get("process_cells_evaluation"), Mapping):
-        types, n = cells.get("discovered_cell_types") or [], cells.get("cell_type_count")
-        if n is None:  # the list was cut
-            n = f"at least {len(types)}" if types else "unknown number of"
-        yield "   🧬 PROCESS CELLS RESULTS:"
-        yield f"      Discovered: {n} new cell types"
-        yield from (f"         - {plain(name)}" for name in types[:3])
-
-
-def _shown(value: Any, missing: str = "unknown") -> str:
-    return missing if value is None or value == "" else plain(value)
 
 
 class Call(NamedTuple):
@@ -444,11 +380,10 @@ def score_tool_calls(
     retries: bool = False,
     options: Options | None = None,
 ) -> ToolCallScore:
-    """Compare the tool calls of a history with an expected list.
+    """Compare the tool calls of a history, or of a list of records, with an expected list.
 
     Parameters
     ----------
-    records : History, or list of records of any shape
     expected : iterable
         Function names, ``(name, parameters)``, or steps with function_name and parameters. Parameters count only
         where they are given, and then must be equal.
@@ -458,11 +393,6 @@ def score_tool_calls(
         Precision and recall rest on the longest common subsequence in strict mode, else on the largest set of pairs.
     retries : bool
         Whether to count each attempt at a failed call; otherwise a call and its consecutive retries are one.
-
-    Raises
-    ------
-    ValueError
-        For an unknown mode, or an expected call without a name.
     """
     if mode not in (modes := get_args(Mode)):
         raise ValueError(f"unknown mode {mode!r}: one of {', '.join(modes)}")
@@ -493,13 +423,8 @@ def plan_adherence(records: Any, plan: Any = None, options: Options | None = Non
 
     A planned step takes the first call that no earlier planned step has taken, with its retries; the last of them
     decides the status. Parameters of the plan count if given. `in_order` is whether the step ran after the planned
-    steps before it (None if it did not run).
-
-    Parameters
-    ----------
-    records : History, or list of records
-    plan : list of steps (as for `score_tool_calls`), or a mapping with ``steps``
-        By default that of the history.
+    steps before it (None if it did not run). The plan is a list of steps, as for `score_tool_calls`, or a mapping with
+    ``steps``; by default that of the history.
     """
     history = as_history(records, options)
     runs, latest_run = list[tuple[Call, list[int]]](), dict[tuple, list[int]]()

@@ -82,39 +82,22 @@ def load(
     jobs: int | None = None,
     storage_options: StorageOptions = None,
 ) -> Logs:
-    """Read and judge histories.
+    """Read and judge histories: JSON, JSONL, LangGraph's SQLite checkpoints, or ``samples:steps``.
+
+    Empty names in a list of sources are left out; if there are no others, the frames are empty.
 
     Parameters
     ----------
-    source : str, path, or several of them
-        Files (JSON, JSONL, LangGraph's SQLite checkpoints), folders, or ``samples:steps``; also globs and URLs: see
-        `evalkit.io.list_source`. A dataset of `collect` stands for the source it was collected from. Empty names in a
-        list are left out; if there are no others, the frames are empty.
     options : Options
-        Options by which steps are read and judged on each load, with the evaluators registered at that time.
-    rename, model
-        Names of models: see `evalkit.load`; histories name none.
-    where : sequence of str
-        Load only runs that meet conditions on their columns: ``"max_turns>=20"``; see `evalkit.kinds.where.meets`.
-    cluster : str
-        Column that stands for the task, where tasks are variants of few.
-    pattern : str
-        Glob for the names of files in folders.
-    recursive : bool
-        Whether to read the folders below, too.
-    jobs : int, optional
-        Processes to read with; see `evalkit.io.parse_files`.
-    storage_options : mapping, optional
-        Options for the file systems behind URLs, passed to fsspec.
+        By which steps are read and judged on each load, with the evaluators registered at that time.
+    source and others
+        As for `evalkit.load`.
 
     Returns
     -------
     Logs
-        runs : one row per history; `table.RUNS`
-        steps : one row per step; `table.STEPS`
-        checks : one row per step and check; `table.CHECKS`
-        ledger : every file that was seen
-        histories : list of `History`, the records themselves
+        The frames runs (one row per history), steps, checks (one row per step and check) and ledger, with the columns
+        in `table`, and histories, a list of `History`.
 
     Raises
     ------
@@ -125,13 +108,9 @@ def load(
         source = [name for name in source if os.fspath(name)]
         if not source:
             return kinds.assemble(KIND, kinds.no_records(KIND), {"options": options}, "")
+    given = {"options": options, "rename": rename, "model": model, "where": where, "cluster": cluster}
     reading: Any = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
-    return kinds.load(
-        KIND,
-        source,
-        {"options": options, "rename": rename, "model": model, "where": where, "cluster": cluster},
-        **reading,
-    )
+    return kinds.load(KIND, source, given, **reading)
 
 
 def collect(
@@ -146,19 +125,7 @@ def collect(
 ) -> Changes:
     """Collect histories into a dataset, which `load` accepts in place of their folder, or update it.
 
-    The contents of files are stored: options and evaluators are applied on each load. Parameters as for `load`.
-
-    Parameters
-    ----------
-    output : str or path
-        The dataset's folder, or a URL.
-    progress : function of (files read, files to read), optional
-        Called after each chunk of files.
-
-    Returns
-    -------
-    Changes
-        How many files were new, changed, vanished and unchanged.
+    The contents of files are stored: options and evaluators are applied on each load.
     """
     reading: Any = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
     return kinds.collect(KIND, source, output, **reading, progress=progress)
@@ -167,10 +134,7 @@ def collect(
 def load_history(path: str | os.PathLike, options: Options = DEFAULTS) -> list[StepRecord]:
     """Read one history of any shape from a JSON or JSONL file, or the one written last of a SQLite checkpoint.
 
-    Raises
-    ------
-    SourceError
-        If the file does not exist or holds no history; the message names file and cause.
+    Raises SourceError if the file does not exist or holds no history; the message names file and cause.
     """
     records = kinds.read_records(KIND, path)
     histories = read_histories(records, options)
@@ -192,19 +156,9 @@ def checks_df(source: Any, options: Options = DEFAULTS) -> pd.DataFrame:
 def compare_histories(a: Any, b: Any, options: Options = DEFAULTS) -> pd.DataFrame:
     """Compare the steps of two histories side by side.
 
-    Steps are paired by function and parameters; of repeated ones, the last attempt of each run counts, and the n-th of
-    one history is paired with the n-th of the other.
-
-    Parameters
-    ----------
-    a, b : str, path, frame of steps, or list of records
-        With one history each, or several pooled.
-
-    Returns
-    -------
-    DataFrame
-        The columns of `table.COMPARISON`: change (same, fixed, broken, changed, only in a, only in b), then verdict,
-        attempts, truncated and total_significant of both. In the order of a, then the steps of b only.
+    Each is a source, a frame of steps or a list of records, of one history or several pooled. Steps are paired by
+    function and parameters; of repeated ones, the last attempt of each run counts, and the n-th of one history is
+    paired with the n-th of the other. Columns: `table.COMPARISON`.
     """
     return compare_steps(*(x if isinstance(x, pd.DataFrame) else steps_df(x, options) for x in (a, b)))
 

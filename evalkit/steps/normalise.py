@@ -349,16 +349,8 @@ def normalise_history(records: Any, options: Options = DEFAULTS) -> list[StepRec
     """Normalise a whole history, in memory or decoded from a file, and count the steps if the records do not.
 
     If no record of a run of records has an index (shape C), a record that repeats the function and parameters of
-    a failed one is another attempt at the same step; every other record is the next step.
-
-    Parameters
-    ----------
-    records : list, or a mapping that holds one under ``execution_history``
-
-    Returns
-    -------
-    list of StepRecord
-        In the order given; entries other than mappings become empty records.
+    a failed one is another attempt at the same step; every other record is the next step. Entries other than mappings
+    become empty records. `records` is a list, or a mapping that holds one under ``execution_history``.
     """
     if isinstance(records, Mapping):
         records = records.get(HISTORY_KEY)

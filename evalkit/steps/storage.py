@@ -23,21 +23,13 @@ def store_execution_result(
 ) -> dict[str, Any]:
     """Convert what a step returned to its stored form.
 
-    Parameters
-    ----------
-    step : mapping
-        With ``function_name``; a step with a ``skip_reason`` is stored as skipped.
-    result : object
-        What the function returned; see `to_jsonable` for how it becomes JSON.
-    success : bool
-        Whether the step succeeded. The result of a failure is not stored: the summary names what was returned with it,
-        and the error belongs in the record (`record_execution`).
-    options : Options
+    A step with a ``skip_reason`` is stored as skipped. The result of a failure is not stored: the summary names what
+    was returned with it, and the error belongs in the record (`record_execution`).
 
     Returns
     -------
     dict
-        Always `result_type`, `result`, `result_summary` and `result_metadata`, all JSON-able. A text result longer
+        Always `result_type`, `result` (as of `to_jsonable`), `result_summary` and `result_metadata`. A text longer
         than ``options.text_limit`` is cut, with ``{"truncated": [its length, kept]}``; of any other text
         ``{"length": n}`` is noted. Numbers and empty results are stored as they are, None stays None.
     """
@@ -87,21 +79,10 @@ def record_execution(
     error: BaseException | str | None = None,
     options: Options = DEFAULTS,
 ) -> list[dict[str, Any]]:
-    """Append one executed step to the history of a state, without changing the state.
+    """Append one executed step to the history of a state; returns a new list, the state stays as it is.
 
-    Parameters
-    ----------
-    state : mapping
-        Its ``current_step_index`` becomes the record's index, else the number of records so far.
-    step, result, success
-        As for `store_execution_result`.
-    error : exception or str, optional
-        Stored as text, for an exception with the class name as ``error_type``.
-
-    Returns
-    -------
-    list of dict
-        A new list: the records so far and one of shape B (with a UTC ``timestamp``).
+    The new record has shape B and a UTC ``timestamp``. Its index is the state's ``current_step_index``, else the number
+    of records so far. An exception is stored as text, with its class name as ``error_type``.
     """
     history = list(state.get("execution_history") or [])
     index = count(state.get("current_step_index"))
@@ -124,12 +105,8 @@ def record_execution(
 def save_history(history: Iterable[Mapping[str, Any]], path: str | os.PathLike) -> None:
     """Write a history in shape B: one JSON list, or one record per line if the name ends in ``.jsonl``.
 
-    A reader sees the old file or the new one, never half of it. Records of other shapes become shape B.
-
-    Raises
-    ------
-    SourceError
-        If the file can't be written.
+    A reader sees the old file or the new one, never half of it. Records of other shapes become shape B. Raises
+    SourceError if the file can't be written.
     """
     records = normalise_history(list(history))
     stored = ({key: value for key, value in record.items() if key != "shape"} for record in records)
@@ -142,13 +119,7 @@ def save_history(history: Iterable[Mapping[str, Any]], path: str | os.PathLike) 
 
 
 def extract_key_findings_from_execution(history: Any, options: Options | None = None) -> dict[str, Any]:
-    """Collect the findings of a history's steps, from structures and from legacy text.
-
-    Parameters
-    ----------
-    history : History, list of records of any shape, or a state that holds one
-    options : Options, optional
-        By default those of the history.
+    """Collect the findings of a history (or list of records, or a state that holds one), also from legacy text.
 
     Returns
     -------

@@ -17,7 +17,6 @@ from evalkit.steps.judge import as_history, evaluate_step, format_step_evaluatio
 from evalkit.steps.normalise import normalise_record, same_call, to_jsonable
 
 NODES = ("input_processor", "planner", "executor", "final_evaluator", "response_generator", "plot_integration")
-Node = Callable[[Any], Any]
 _log = logging.getLogger(__name__)
 
 
@@ -44,13 +43,7 @@ def step_evaluator_node(
 ) -> dict[str, Any]:
     """Judge the newest record of a state's history; checks only, the plan stays as it is.
 
-    Parameters
-    ----------
-    state : mapping
-    options : Options
-    print_report : bool, optional
-        Whether to print the report of the step (`print_step_evaluation`); by default the state's key of the same name.
-        A report that is not printed is logged, at level INFO.
+    The report of the step is printed if `print_report`, or the state's key of this name, says so, else logged at INFO.
 
     Returns
     -------
@@ -64,17 +57,21 @@ def step_evaluator_node(
     history = state.get(HISTORY_KEY)
     if not isinstance(history, list) or not history:
         return {"last_step_evaluation": {"status": "no_history", "critical_failure": False}}
-    identity, last = _identity(history), state.get("last_step_evaluation") or {}
-    if last.get("record_id") == identity:
+    # its position and content identify a record, even after a history was begun anew
+    text = json.dumps(history[-1], sort_keys=True, default=str)
+    record_id = f"{len(history) - 1}-{hashlib.blake2b(text.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
+    last = state.get("last_step_evaluation") or {}
+    if last.get("record_id") == record_id:
         idle = last.get("attempts_at_step", 1) + 1
         again = {"attempts_at_step": idle, "retry_cap_reached": idle >= options.retry_cap}
         return {"last_step_evaluation": {**last, **again}}
+
     evaluation = evaluate_step(history[-1], state, options)
-    records = (normalise_record(to_jsonable(raw), options) for raw in reversed(history))
-    newest = next(records)
-    run = 1 + sum(1 for _ in takewhile(partial(_alike, newest), records))
-    tries = _tries(newest, run, _index(state))
-    evaluation |= {"record_id": identity, "attempts_at_step": tries, "retry_cap_reached": tries >= options.retry_cap}
+    newest, tries = normalise_record(to_jsonable(history[-1]), options), 1
+    if not _has_moved_on(newest, _index(state)):
+        older = (normalise_record(to_jsonable(raw), options) for raw in reversed(history[:-1]))
+        tries += sum(1 for _ in takewhile(partial(_alike, newest), older))
+    evaluation |= {"record_id": record_id, "attempts_at_step": tries, "retry_cap_reached": tries >= options.retry_cap}
     if state.get("print_report") if print_report is None else print_report:
         print(format_step_evaluation(evaluation))
     elif _log.isEnabledFor(logging.INFO):
@@ -87,10 +84,8 @@ def step_evaluator_node(
 def route_from_executor(state: Mapping[str, Any]) -> str:
     """Choose the node after the executor.
 
-    Returns
-    -------
-    {"step_evaluate", "complete"}
-        ``step_evaluate`` while there is a history and `current_step_index` is at most the number of planned steps.
+    ``step_evaluate`` while there is a history and `current_step_index` is at most the number of planned steps, else
+    ``complete``.
     """
     at_step = _index(state) <= _step_count(state.get(PLAN_KEY))
     return "step_evaluate" if at_step and state.get(HISTORY_KEY) else "complete"
@@ -99,11 +94,8 @@ def route_from_executor(state: Mapping[str, Any]) -> str:
 def route_from_step_evaluator(state: Mapping[str, Any]) -> str:
     """Choose the node after an evaluation.
 
-    Returns
-    -------
-    {"abort", "complete", "continue"}
-        ``abort`` after a critical failure, and if a step is stuck (`retry_cap_reached`); ``complete`` when
-        `current_step_index` has reached the number of planned steps; else ``continue``.
+    ``abort`` after a critical failure, and if a step is stuck (`retry_cap_reached`); ``complete`` when
+    `current_step_index` has reached the number of planned steps; else ``continue``.
     """
     last = state.get("last_step_evaluation") or {}
     if last.get("critical_failure"):
@@ -114,13 +106,13 @@ def route_from_step_evaluator(state: Mapping[str, Any]) -> str:
 
 
 def build_workflow(
-    nodes: Mapping[str, Node],
+    nodes: Mapping[str, Callable[[Any], Any]],
     *,
     state_type: type = WorkflowState,
     checkpointer: Any = None,
     options: Options = DEFAULTS,
 ) -> Any:
-    """Compile the workflow's graph on LangGraph.
+    """Compile the workflow's graph on LangGraph, a ``CompiledStateGraph``.
 
     Parameters
     ----------
@@ -134,23 +126,17 @@ def build_workflow(
         A checkpointer of LangGraph.
     options : Options
         With ``retry_cap``: how often one step may be executed without advancing.
-
-    Returns
-    -------
-    langgraph.graph.state.CompiledStateGraph
-
-    Raises
-    ------
-    ImportError
-        If LangGraph is not installed.
-    ValueError
-        For missing or unknown nodes, and a state type that lacks a key the graph writes.
     """
     if missing := [name for name in NODES if name not in nodes]:
         raise ValueError(f"nodes are missing: {', '.join(missing)}")
     if unknown := sorted(set(nodes) - {*NODES, "step_evaluator"}):
         raise ValueError(f"the workflow has no node {', '.join(unknown)}; it has {', '.join(NODES)}, step_evaluator")
-    _check_state_type(state_type)
+    declared, reduced = get_type_hints(state_type, include_extras=True), "step_evaluation_history"
+    needed = (PLAN_KEY, "current_step_index", HISTORY_KEY, "last_step_evaluation", reduced)
+    if undeclared := [key for key in needed if key not in declared]:
+        raise ValueError(f"{state_type.__name__} does not declare {', '.join(undeclared)}: LangGraph would drop it")
+    if not hasattr(declared[reduced], "__metadata__"):
+        raise ValueError(f"{state_type.__name__}: {reduced} needs a reducer, as in WorkflowState")
     try:
         from langgraph.graph import END, START, StateGraph
     except ImportError as error:
@@ -175,13 +161,8 @@ def simulate_routing(records: Any, plan: Any = None, options: Options | None = N
     """Return what the workflow's routers would have done at every record of a stored history, without running a graph.
 
     After a record, the index is that of the next record if the history advanced, else one more after a success.
-
-    Parameters
-    ----------
-    records : History, or list of records of any shape
-    plan : list of steps, or mapping with ``steps``, optional
-        By default that of the history; without planned steps, their number is that of the history.
-    options : Options, optional
+    The plan is a list of steps or a mapping with ``steps``; by default that of the history; without planned steps,
+    their number is that of the history.
 
     Returns
     -------
@@ -194,27 +175,24 @@ def simulate_routing(records: Any, plan: Any = None, options: Options | None = N
     indices = [record["step_index"] or 0 for record in records]
     planned = range(_step_count(history.plan if plan is None else plan) or max(indices, default=-1) + 1)
     for i, (record, evaluation) in enumerate(zip(records, history.evaluations, strict=True)):
-        moved_on = i + 1 < len(indices) and indices[i + 1] > indices[i]
-        index = indices[i + 1] if moved_on else indices[i] + (record["success"] is True)
+        has_advanced = i + 1 < len(indices) and indices[i + 1] > indices[i]
+        index = indices[i + 1] if has_advanced else indices[i] + (record["success"] is True)
         run = run + 1 if i and _alike(record, records[i - 1]) else 1
-        tries = _tries(record, run, index)
+        tries = 1 if _has_moved_on(record, index) else run
         last = {**evaluation, "retry_cap_reached": tries >= history.options.retry_cap}
         state = {HISTORY_KEY: records, PLAN_KEY: planned, "current_step_index": index, "last_step_evaluation": last}
         executor = route_from_executor(state)
         evaluator = route_from_step_evaluator(state) if executor == "step_evaluate" else None
-        rows.append(
-            {
-                "position": i,
-                "step_index": indices[i],
-                **{key: evaluation[key] for key in ("function_name", "success", "critical_failure")},
-                "attempts_at_step": tries,
-                "from_executor": executor,
-                "from_step_evaluator": evaluator,
-                "reached": reached,
-            }
-        )
+        row = {"position": i, "step_index": indices[i], "function_name": evaluation["function_name"]}
+        row |= {"success": evaluation["success"], "critical_failure": evaluation["critical_failure"]}
+        row |= {"attempts_at_step": tries, "from_executor": executor, "from_step_evaluator": evaluator}
+        rows.append({**row, "reached": reached})
         reached = reached and executor == "step_evaluate" and evaluator == "continue"
     return rows
+
+
+def _index(state: Mapping[str, Any]) -> int:
+    return count(state.get("current_step_index")) or 0
 
 
 def _step_count(plan: Any) -> int:
@@ -230,26 +208,6 @@ def _alike(a: StepRecord, b: StepRecord) -> bool:
     return (a["success"] is False and a["step_index"] is not None) or same_call(a, b)
 
 
-def _tries(record: StepRecord, run: int, index: int) -> int:
-    """Count the tries at a step, up to a number of consecutive equal outcomes; one if it advanced `index`."""
-    at = record["step_index"]
-    return 1 if record["success"] is not False and (at is None or index > at) else run
-
-
-def _check_state_type(state_type: type) -> None:
-    declared, reduced = get_type_hints(state_type, include_extras=True), "step_evaluation_history"
-    needed = (PLAN_KEY, "current_step_index", HISTORY_KEY, "last_step_evaluation", reduced)
-    if undeclared := [key for key in needed if key not in declared]:
-        raise ValueError(f"{state_type.__name__} does not declare {', '.join(undeclared)}: LangGraph would drop it")
-    if not hasattr(declared[reduced], "__metadata__"):
-        raise ValueError(f"{state_type.__name__}: {reduced} needs a reducer, as in WorkflowState")
-
-
-def _index(state: Mapping[str, Any]) -> int:
-    return count(state.get("current_step_index")) or 0
-
-
-def _identity(history: list) -> str:
-    """Identify a record by its position and content, even after a history was restarted."""
-    text = json.dumps(history[-1], sort_keys=True, default=str)
-    return f"{len(history) - 1}-{hashlib.blake2b(text.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
+def _has_moved_on(record: StepRecord, index: int) -> bool:
+    """Return whether the workflow is at a later step than that of a record, which did not fail."""
+    return record["success"] is not False and (record["step_index"] is None or index > record["step_index"])
