@@ -27,7 +27,7 @@ from evalkit.steps.format import (
 )
 from evalkit.steps.judge import History, as_history, each_record, find_loops, plan_adherence
 from evalkit.steps.normalise import normalise_record, to_jsonable, unique_labels
-from evalkit.steps.results import UNKNOWN, compare_names, content, expected_types, read_result
+from evalkit.steps.results import content, read_result
 from evalkit.steps.workflow import simulate_routing
 
 MOST_PAIRS = 100_000  # of cell types and analyses of one history
@@ -263,12 +263,11 @@ def annotations(histories: Sequence[History]) -> pd.DataFrame:
     for ids, record, reading in each_record(histories):
         if record["step"]["function_name"] != "process_cells" or record["success"] is not True:
             continue
-        found, expected = reading.found, expected_types(record)
-        types, status, partial = found["discovered_cell_types"], found["status"], found["partial"]
-        missing, unexpected = compare_names(types, expected)
-        row = {"status": status, "discovered": types, "expected": expected, "partial": partial}
-        row["missing"] = [] if partial or status == UNKNOWN else missing
-        rows.append(ids | row | {"unexpected": unexpected if expected else []})
+        evaluation = (reading.evaluation or {})["process_cells_evaluation"]
+        row = {"status": evaluation["discovery_status"], "partial": evaluation["partial"]}
+        row["discovered"] = evaluation["discovered_cell_types"]
+        row |= {name: evaluation.get(f"{name}_children") or [] for name in ("expected", "missing", "unexpected")}
+        rows.append(ids | row)
     return frame(rows, table.ANNOTATIONS)
 
 

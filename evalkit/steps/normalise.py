@@ -8,9 +8,9 @@ import math
 import numbers
 import re
 import warnings
-from collections import deque
-from collections.abc import ItemsView, Iterable, KeysView, Mapping, Sequence, ValuesView
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from enum import Enum
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
@@ -53,51 +53,21 @@ def to_jsonable(value: Any) -> Any:
 
 def _convert(value: Any, above: tuple[int, ...]) -> Any:
     """Convert a value within those whose ids are `above`."""
-    if value is None or isinstance(value, (bool, np.bool_)):
-        return value if value is None else bool(value)
     if isinstance(value, str):
         return _text(value)
+    if value is None or isinstance(value, (bool, np.bool_)):
+        return value if value is None else bool(value)
     if isinstance(value, Enum):
         return _convert(value.value, above)
-    if isinstance(value, numbers.Number) and not isinstance(value, complex):
-        return _number(value)
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, (numbers.Real, Decimal)):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value).decode("utf-8", "replace")
     if len(above) >= MAX_DEPTH or id(value) in above:  # a structure that contains itself ends here
         return _text(value)
     above = (*above, id(value))
-    if isinstance(value, Mapping):
-        return _object(value.items(), above)
-    if isinstance(value, tuple) and hasattr(value, "_fields"):  # a named tuple keeps its names
-        return _object(zip(value._fields, value, strict=True), above)
-    if isinstance(value, (list, tuple, deque, range, KeysView, ValuesView, ItemsView)):
-        return [_convert(item, above) for item in value]
-    if isinstance(value, (set, frozenset)):
-        items = [_convert(item, above) for item in value]
-        return sorted(items, key=lambda x: (type(x).__name__, x) if isinstance(x, (str, int, float)) else ("~", str(x)))
-    if isinstance(value, (datetime, date, time)):
-        return value.isoformat() if value == value else None  # NaT differs from itself
-    if isinstance(value, (bytes, bytearray)):
-        return bytes(value).decode("utf-8", "replace")
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _object(((f.name, getattr(value, f.name)) for f in dataclasses.fields(value)), above)
-    with contextlib.suppress(TypeError, ValueError, AttributeError, RecursionError):  # else it is kept as its text
-        return _convert_frame_or_array(value, above)
-    return _text(value)
-
-
-def is_deep(value: Any) -> bool:
-    """Return whether lists and dicts are nested deeper than what `to_jsonable` keeps as structures."""
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        inner = [one for one in level if isinstance(one, (dict, list))]
-        level = [item for one in inner for item in (one.values() if isinstance(one, dict) else one)]
-        if not level:
-            return False
-    return True
-
-
-def _convert_frame_or_array(value: Any, above: tuple[int, ...]) -> Any:
-    if value is pd.NA:
-        return None
     if isinstance(value, pd.DataFrame):
         has_labels = not _only_counts(value.index)
         names = [*([value.index.name or "index"] if has_labels else []), *value.columns]
@@ -105,14 +75,28 @@ def _convert_frame_or_array(value: Any, above: tuple[int, ...]) -> Any:
         return [_object(zip(names, row, strict=True), above) for row in rows]
     if isinstance(value, pd.Series) and not _only_counts(value.index):
         return _object(zip(value.index, value, strict=True), above)
-    if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "mM":  # tolist() would give nanoseconds
-        return np.where(np.isnat(value), np.array(None), value.astype(str)).tolist()
-    return _convert(value.tolist(), above)  # other arrays, Series, Index, Categorical
+    if isinstance(value, Mapping):
+        return _object(value.items(), above)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return _object(((f.name, getattr(value, f.name)) for f in dataclasses.fields(value)), above)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):  # a named tuple keeps its names
+        return _object(zip(value._fields, value, strict=True), above)
+    if isinstance(value, Collection):  # lists, sets, arrays, ranges
+        items = [_convert(item, above) for item in value]
+        return sorted(items, key=_in_sets) if isinstance(value, (set, frozenset)) else items
+    if pd.isna(value) is True:
+        return None
+    return value.isoformat() if isinstance(value, (date, time)) else _text(value)
 
 
-def _only_counts(index: Any) -> bool:
+def _in_sets(item: Any) -> tuple[str, Any]:
+    """Return by what items of a set, which has no order, are sorted."""
+    return (type(item).__name__, item) if isinstance(item, (str, int, float)) else ("~", str(item))
+
+
+def _only_counts(index: pd.Index) -> bool:
     """Return whether an index only counts rows (even with gaps, after filtering)."""
-    return index.name is None and index.nlevels == 1 and getattr(index.dtype, "kind", "O") in "iu"
+    return index.name is None and index.nlevels == 1 and index.dtype.kind in "iu"
 
 
 def _object(items: Iterable[tuple[Any, Any]], above: tuple[int, ...]) -> dict[str, Any]:
@@ -125,16 +109,6 @@ def unique_keys() -> UniqueNames:
     return UniqueNames("{} #{}")
 
 
-def _number(value: Any) -> int | float | str | None:
-    try:
-        if isinstance(value, numbers.Integral):
-            return int(value)
-        as_float = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return _text(value)
-    return as_float if math.isfinite(as_float) else None
-
-
 def _text(value: Any) -> str:
     """Convert a value to text without lone surrogates, which no UTF-8 file can hold."""
     try:
@@ -142,6 +116,17 @@ def _text(value: Any) -> str:
     except Exception:  # a class with a faulty __str__
         text = f"<{type(value).__name__}>"
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def is_deep(value: Any) -> bool:
+    """Return whether lists and dicts are nested deeper than what `to_jsonable` keeps as structures."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        inner = [one for one in level if isinstance(one, (dict, list))]
+        level = [item for one in inner for item in (one.values() if isinstance(one, dict) else one)]
+        if not level:
+            return False
+    return True
 
 
 class CutList(list):

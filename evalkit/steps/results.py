@@ -292,10 +292,13 @@ def _annotation(record: StepRecord, value: Any, options: Options) -> Reading:
     score = None if status in (UNKNOWN, LEAF_NODE) else status == DISCOVERED
     severity: Severity = "info" if status in (DISCOVERED, LEAF_NODE) else "warning"
     checks = [check("discovery", score, status, ", ".join(types), severity)]
-    if expected := expected_types(record):
-        missing, unexpected = compare_names(types, expected)
+    given = record["step"].get("expected_children")
+    if expected := [str(name) for name in given] if isinstance(given, list) else []:
+        have, want = set(map(_plain_name, types)), set(map(_plain_name, expected))
+        missing = [name for name in expected if _plain_name(name) not in have]
         evaluation["expected_children"] = expected
-        evaluation |= {"missing_children": None if is_unknown else missing, "unexpected_children": unexpected}
+        evaluation["missing_children"] = None if is_unknown else missing
+        evaluation["unexpected_children"] = [name for name in types if _plain_name(name) not in want]
         checks.append(_share("expected_cell_types", expected, missing, is_unknown))
 
     if types:
@@ -382,7 +385,7 @@ def _plot(record: StepRecord, value: Any, options: Options) -> Reading:
     """Read what a display function returned: HTML, several plots, a file, an image, or a text in its place."""
     result, found = record["result"], _plots_in(value, truncated(record))
     if isinstance(result, str) and _CUT_PLOTS.match(result) and truncated(record):
-        found = {"type": "multiple_plots", "plots": None, "html_length": None, "path": None}
+        found = _found_plot("multiple_plots", None, None)
     kind, plots, length = found["type"], found["plots"], found["html_length"]
     is_generated = None if kind == "unknown" else kind in ("html", "multiple_plots") and plots != 0
     other = {"file_ref": "stored_in_file", "image": "image", "text": "message_instead", "unknown": "unknown"}
@@ -416,35 +419,29 @@ def _plot(record: StepRecord, value: Any, options: Options) -> Reading:
 
 def _plots_in(value: Any, cut: bool) -> dict[str, Any]:
     """Read kind and number of plots; the length of HTML that was cut or is in a file is None."""
-    found: dict[str, Any] = {"type": "none", "plots": 0, "html_length": 0, "path": None}
     if isinstance(value, Mapping):
         plots = value.get("plots")
         if _is_file(value):
-            return found | {
-                "type": "file_ref",
-                "plots": 1,
-                "html_length": None,
-                "path": str(value.get("path") or "") or None,
-            }
+            return _found_plot("file_ref", 1, None, str(value.get("path") or "") or None)
         if isinstance(plots, list):
             pages = [plot.get("html") if isinstance(plot, Mapping) else plot for plot in plots]
             in_files = any(_is_file(plot) and not isinstance(plot.get("html"), str) for plot in plots)
             length = sum(len(page) for page in pages if isinstance(page, str))
             n = None if is_cut(plots) else len(plots)
-            return found | {
-                "type": "multiple_plots",
-                "plots": n,
-                "html_length": None if n is None or in_files else length,
-            }
+            return _found_plot("multiple_plots", n, None if n is None or in_files else length)
         if is_cut(value) and "html" not in value:
-            return found | {"type": "unknown", "plots": None, "html_length": None}
-        value = value["html"] if isinstance(value.get("html"), str) else value
-    if isinstance(value, str) and value.strip():
-        if _HTML.search(value) and not _ERROR_TEXT.match(value):
-            return found | {"type": "html", "plots": 1, "html_length": None if cut else len(value)}
-        is_image = value.startswith(("data:image/", "iVBORw0KGgo"))
-        return found | ({"type": "image", "plots": 1} if is_image else {"type": "text"})
-    return found
+            return _found_plot("unknown", None, None)
+        value = value.get("html")
+    if not isinstance(value, str) or not value.strip():
+        return _found_plot("none", 0, 0)
+    if _HTML.search(value) and not _ERROR_TEXT.match(value):
+        return _found_plot("html", 1, None if cut else len(value))
+    is_image = value.startswith(("data:image/", "iVBORw0KGgo"))
+    return _found_plot("image", 1, 0) if is_image else _found_plot("text", 0, 0)
+
+
+def _found_plot(kind: str, plots: int | None, html_length: int | None, path: str | None = None) -> dict[str, Any]:
+    return {"type": kind, "plots": plots, "html_length": html_length, "path": path}
 
 
 def _why_no_plot(result: Any, found: Mapping[str, Any]) -> str | None:
@@ -508,19 +505,7 @@ def _as_many(names: Sequence[str], limit: int) -> str:
     return shown
 
 
-def expected_types(record: StepRecord) -> list[str]:
-    """Return the cell types that a step was expected to discover."""
-    expected = record["step"].get("expected_children")
-    return [str(name) for name in expected] if isinstance(expected, list) else []
-
-
-def compare_names(given: list[str], expected: list[str]) -> tuple[list[str], list[str]]:
-    """Return the missing names, and the unexpected ones: `T cells`, `t cell` and `T Cell` are the same."""
-    have, want = {_plain_name(name) for name in given}, {_plain_name(name) for name in expected}
-    missing = [name for name in expected if _plain_name(name) not in have]
-    return missing, [name for name in given if _plain_name(name) not in want]
-
-
 def _plain_name(name: str) -> str:
+    """Normalise a name for comparison: `T cells`, `t cell` and `T Cell` are the same."""
     words = name.lower().replace("_", " ").replace("-", " ").split()
     return " ".join(word.removesuffix("s") if len(word) > 3 else word for word in words)

@@ -1,16 +1,206 @@
-import logging
+"""What results say, by function: structures, legacy text and cut text; and which successes are none."""
 
 import pytest
 
-from evalkit.steps import check, evaluate_step, evaluates, format_step_evaluation, steps_df
-from evalkit.steps.judge import EVALUATORS, evaluator_for
+from evalkit.steps import Options, evaluate_step, steps_df
 from tests.steps.cases import CELLS, COUNTS, ENRICHMENT, EXPRESSION
 
 
+def checks_of(evaluation):
+    return {one["name"]: one for one in evaluation["checks"]}
+
+
+SILENT = [
+    ("display_dotplot", "Dotplot not available for this cell type", "not available"),
+    ("display_dotplot", "Error generating plot: x", "Error generating"),
+    ("display_dotplot", "No enrichment results found", "No enrichment"),
+    ("display_dotplot", "❌ Error: <b>no</b> data", "no</b> data"),
+    ("display_dotplot", None, "no plot"),
+    ("display_dotplot", {"error": "no data"}, "no data"),
+    ("display_dotplot", {"multiple_plots": True, "plots": []}, "no plot"),
+    ("display_dotplot", {"multiple_plots": True, "plots": [{"html": None}, {"html": ""}]}, "no plot"),
+    ("display_dotplot", {"multiple_plots": True, "plots": [{"html": "Error: no data"}]}, "no data"),
+    ("display_dotplot", "Success", "no plot"),  # what shape A made of None
+    ("process_cells", "Process cells failed: no markers", "no markers"),
+    ("process_cells", None, "no result"),
+    ("process_cells", {"status": "no_cells_found"}, "no_cells_found"),
+    ("process_cells", {"status": "no_cells_found", "message": "none of 354"}, "no_cells_found (none of 354)"),
+    ("process_cells", "{'status': 'no_cells_found', 'cell_type': 'B cell'}", "no_cells_found"),
+    ("process_cells", {"status": "insufficient_markers"}, "insufficient_markers"),
+    ("process_cells", {"status": "cell_type_not_found"}, "cell_type_not_found"),
+    ("process_cells", {"status": "Annotation failed"}, "Annotation failed"),
+    ("process_cells", "Process cells completed. group_to_cell_type = {}", "no group of cells was named"),
+    ("process_cells", {"group_to_cell_type": {}}, "no group of cells was named"),
+    ("dea_split_by_condition", {"status": "insufficient_cells", "dea_results": []}, "insufficient_cells"),
+    ("search_enrichment_semantic", None, "no result"),
+    ("dea_split_by_condition", {}, "no result"),
+    ("dea_split_by_condition", None, "no result"),
+    ("dea_split_by_condition", "Success", "no result"),  # what shape A made of {} and None
+    ("perform_enrichment_analyses", {"error": "x"}, "x"),
+    ("compare_cell_counts", "Error: no such category", "no such category"),
+    ("search_enrichment_semantic", {"error": "no index", "results": []}, "no index"),
+    ("search_enrichment_semantic", {"search_results": {"error": "no index", "results": []}}, "no index"),
+    ("search_enrichment_semantic", "{'error': 'no index', 'results': []}", "no index"),
+    ("search_enrichment_semantic", "{'error': \"it's" + "x" * 20, "it's"),  # cut inside the message
+    ("anything", {"error": "x"}, "x"),
+]
+LOUD = [
+    ("display_dotplot", "<html>Error bars, none found</html>"),
+    ("display_dotplot", "plot was shown"),
+    ("display_dotplot", {"multiple_plots": True, "plots": [{"html": "<p>x</p>"}, {"html": None}]}),
+    ("display_dotplot", {"multiple_plots": True, "plots": [{"type": "file_ref", "path": "a.html"}]}),
+    ("display_dotplot", {"type": "file_ref", "path": "a.html"}),
+    ("process_cells", CELLS),
+    ("process_cells", "Process cells completed, but no new cell types were discovered."),
+    ("process_cells", {"status": "leaf_node"}),
+    ("process_cells", {"status": "leaf_node", "group_to_cell_type": {}}),
+    ("process_cells", "Discovered new cell type: T cell"),
+    ("process_cells", {"status": "no_new_cell_types"}),
+    ("process_cells", {"status": "insufficient_markers", "group_to_cell_type": {"0": "T cell"}}),
+    ("process_cells", "group_to_cell_type = {"),  # cut right behind the bracket
+    ("other", {"status": "failed"}),  # what its status means is not known
+    ("dea_split_by_condition", {"dea_results": []}),
+    ("perform_enrichment_analyses", {"status": "needs_processing"}),
+    ("perform_enrichment_analyses", {"error": None, "go": {}}),
+    ("perform_enrichment_analyses", "{'error': None, 'go': {}}"),
+    ("perform_enrichment_analyses", "{'error': None, 'go': {'top_te"),
+    ("search_enrichment_semantic", {"message": "nothing", "total_matches": 0}),
+    ("other", None),
+    ("conversational_response", "Error bars show that …"),
+    (None, None),
+]
+
+
+@pytest.mark.parametrize(("function", "result", "reason"), [*SILENT, *((*case, None) for case in LOUD)])
+def test_a_success_whose_result_says_otherwise_is_a_silent_failure(make, function, result, reason):
+    found = evaluate_step(make(function, result))
+    assert found["verdict"] == ("success" if reason is None else "silent failure")
+    assert (reason or "") in (found["silent_failure_reason"] or "")
+
+
+def test_a_recorded_error_is_a_silent_failure_and_long_messages_are_shortened(make):
+    found = evaluate_step(make("f", "x", error="it broke"))
+    assert (found["verdict"], found["silent_failure_reason"]) == ("silent failure", "an error is recorded: it broke")
+    assert len(evaluate_step(make("f", {"error": "x" * 100_000}))["silent_failure_reason"]) < 300
+    for success in (False, None):  # only a reported success can fail in silence
+        assert evaluate_step(make("display_x", None, success))["silent_failure"] is False
+
+
+def test_failed_statuses_are_options(make):
+    record = make("process_cells", {"status": "leaf_node"})
+    assert evaluate_step(record)["verdict"] == "success"
+    assert evaluate_step(record, {}, Options(failed_statuses=("leaf_.*",)))["verdict"] == "silent failure"
+
+
+STRUCTURES = [
+    ("perform_enrichment_analyses", ENRICHMENT, {"analyses": ["go", "kegg"]}, "complete", []),
+    ("perform_enrichment_analyses", ENRICHMENT, {"analyses": ["reactome"]}, "partial", ["reactome: requested"]),
+    ("perform_enrichment_analyses", {"go": {"top_terms": ["a"], "top_pvalues": [], "total_significant": 1}}, {},
+     "complete", []),
+    ("perform_enrichment_analyses", {"go": {"top_terms": ["a"], "top_pvalues": [0.1, 0.2], "total_significant": 1}}, {},
+     "partial", ["go: 1 terms, 2 p-values"]),
+    ("perform_enrichment_analyses", {"go": {"top_terms": ["a"], "top_pvalues": [1.5], "total_significant": 1}}, {},
+     "partial", ["go: '1.5' is no p-value"]),
+    ("perform_enrichment_analyses", {"go": {"top_terms": ["a", "b"], "top_pvalues": [0, 1], "total_significant": 1}},
+     {}, "partial", ["go: 1 significant terms, but 2 are listed"]),
+    ("perform_enrichment_analyses", {"go": {"top_terms": []}}, {}, "partial", ["go: the number"]),
+    ("perform_enrichment_analyses", {"go": "oops"}, {}, "partial", ["go: not a structure"]),
+    ("perform_enrichment_analyses", {"status": "cached_result"}, {}, "none", ["only a status"]),
+    ("perform_enrichment_analyses", "Error", {}, "none", ["the result is str"]),
+    ("dea_split_by_condition", EXPRESSION, {}, "complete", []),
+    ("dea_split_by_condition", EXPRESSION["dea_results"], {}, "complete", []),
+    ("dea_split_by_condition", [{"category": "x"}], {}, "partial", ["x: no list of genes"]),
+    ("dea_split_by_condition", [5], {}, "partial", ["condition 1: no category"]),
+    ("dea_split_by_condition", None, {}, "none", ["the result is nothing"]),
+    ("compare_cell_counts", COUNTS, {}, "complete", []),
+    ("compare_cell_counts", {"count_results": [{"category": "x", "cell_count": "many"}]}, {}, "partial",
+     ["category 1"]),
+    ("compare_cell_counts", "Error: nothing", {}, "none", ["the result is str"]),
+    ("process_cells", CELLS, {}, "complete", []),
+    ("unknown", {"a": 1}, {}, "complete", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "result", "parameters", "completeness", "issues"), STRUCTURES)
+def test_structures_are_checked(make, function, result, parameters, completeness, issues):
+    found = evaluate_step(make(function, result, kind="structured", parameters=parameters))
+    assert found["data_completeness"] == completeness
+    assert len(found["parsing_issues"]) == len(issues)
+    assert all(found.startswith(start) for found, start in zip(found["parsing_issues"], issues, strict=True))
+    unexpected = bool(issues) and issues[0].startswith("the result is")
+    assert found["data_quality"] == ("unexpected_structure" if unexpected else "high_structured_access")
+
+
+@pytest.mark.parametrize(
+    ("length", "completeness", "issues"), [(500, "limited", ["truncation_likely"]), (400, "complete", [])]
+)
+def test_texts_are_judged_by_whether_they_were_cut(make, length, completeness, issues):
+    found = evaluate_step(make("other", "x" * length))
+    assert (found["data_quality"], found["data_completeness"]) == ("legacy_text_parsing", completeness)
+    assert (found["parsing_issues"], found["truncated"]) == (issues, bool(issues))
+    assert found["function_evaluation"] == "generic_success"
+
+
+def test_an_error_beside_data_leaves_the_data_complete(make):
+    for result, completeness in ((COUNTS, "complete"), ({}, "none")):
+        found = evaluate_step(make("compare_cell_counts", result, kind="structured", error="late"))
+        assert (found["verdict"], found["data_completeness"]) == ("silent failure", completeness)
+
+
+CUT = [
+    ("process_cells", "Annotating the clusters of PBMC with 1200 cells and their mark"),
+    ("process_cells", "Process cells completed. group_to_cell_type = {"),
+    ("process_cells", CELLS[:-20]),
+    ("perform_enrichment_analyses", "{'formatted_summary': 'many words, and th"),
+    ("perform_enrichment_analyses", "no brackets at all"),
+    ("perform_enrichment_analyses", str(ENRICHMENT)[:130]),
+    ("dea_split_by_condition", str(EXPRESSION)[:60]),
+    ("compare_cell_counts", str(COUNTS)[:70]),
+    ("search_enrichment_semantic", "{'search_results': {'results': [{'term': 'a'}, {'te"),
+]
+
+
+@pytest.mark.parametrize(("function", "text"), CUT)
+@pytest.mark.parametrize("kind", ["text", "structured"])
+def test_a_cut_result_is_limited_and_what_is_not_known_of_it_is_unknown(make, function, text, kind):
+    step = {"parameters": {"analyses": ["go", "kegg"]}, "expected_children": ["T cell", "B cell", "NK cell"]}
+    record = make(function, text, kind=kind, **step) | {"result_metadata": {"truncated": [900, len(text)]}}
+    evaluation = evaluate_step(record)
+    assert (evaluation["verdict"], evaluation["truncated"]) == ("success", True)
+    assert (evaluation["data_quality"], evaluation["data_completeness"]) == ("legacy_text_parsing", "limited")
+    assert evaluation["parsing_issues"] == ["truncation_likely"]
+    assert 0 not in [
+        one["score"] for name, one in checks_of(evaluation).items() if name not in ("text_kept", "structure")
+    ]
+    cells = evaluation.get("process_cells_evaluation", {"discovery_status": "unknown", "cell_type_count": None})
+    assert cells["discovery_status"] == ("discovered" if cells.get("discovered_cell_types") else "unknown")
+    assert cells["cell_type_count"] is cells.get("missing_children") is None
+    enrichment = evaluation.get("enrichment_evaluation", {"total_significant_pathways": None, "concerns": []})
+    assert enrichment["total_significant_pathways"] is None
+    assert "No method has a result" not in enrichment["concerns"]
+    [row] = steps_df([record]).to_dict("records")
+    assert (row["truncated"], row["data_completeness"]) == (True, "limited")
+
+
+def test_no_count_is_invented_from_cut_text(make):
+    enrichment = make("perform_enrichment_analyses", str(ENRICHMENT)[:130], parameters={"analyses": ["go", "kegg"]})
+    assert evaluate_step(enrichment)["enrichment_evaluation"]["pathway_counts"] == {"go": 12, "kegg": None}
+    cells = evaluate_step(make("process_cells", CELLS[:-20]))["process_cells_evaluation"]
+    assert (cells["cell_type_count"], cells["group_count"], cells["partial"]) == (None, None, True)
+    assert cells["discovered_cell_types"] == ["T cell"]
+    expression = evaluate_step(make("dea_split_by_condition", str(EXPRESSION)[:60]))["dea_evaluation"]
+    assert (expression["condition_count"], expression["genes_per_condition"]) == (None, {"healthy": None})
+    counts = evaluate_step(make("compare_cell_counts", str(COUNTS)[:70]))["cell_counts_evaluation"]
+    assert (counts["total_cells"], counts["category_count"]) == (None, None)
+    text = "Discovered new cell type: T cell\nDiscovered new cell type: B ce"  # a name at the cut is no name
+    record = make("process_cells", text, kind="text") | {"result_metadata": {"truncated": [900, len(text)]}}
+    found = evaluate_step(record)["process_cells_evaluation"]
+    assert (found["discovered_cell_types"], found["partial"], found["cell_type_count"]) == (["T cell"], True, None)
+
+
 def test_enrichment(make):
-    found = evaluate_step(make("perform_enrichment_analyses", ENRICHMENT, kind="structured"))
-    assert found["data_quality"] == "high_structured_access"
-    assert found["enrichment_evaluation"] == {
+    evaluation = evaluate_step(make("perform_enrichment_analyses", ENRICHMENT, kind="structured"))
+    assert evaluation["enrichment_evaluation"] == {
         "pathway_counts": {"go": 12, "kegg": 3, "gsea": 0},
         "total_significant_pathways": 15,
         "successful_methods": ["GO", "KEGG"],
@@ -23,56 +213,27 @@ def test_enrichment(make):
     }
 
 
-def test_enrichment_without_any_pathway_is_a_concern(make):
-    none = {"go": {"top_terms": [], "top_pvalues": [], "total_significant": 0}}
-    found = evaluate_step(make("perform_enrichment_analyses", none, kind="structured"))["enrichment_evaluation"]
-    assert found["concerns"] == [
-        "No significant pathways found in any method",
-        "Consider adjusting parameters or trying different approaches",
-    ]
+NO_PATHWAYS = [
+    "No significant pathways found in any method",
+    "Consider adjusting parameters or trying different approaches",
+]
+REMARKS = [
+    # significant terms as stored: concerns and highlights
+    (0, NO_PATHWAYS, []),
+    (100, [], []),
+    (101, [], ["Rich pathway enrichment found (101 total)", "Successful methods: GO"]),
+    ("354", [], ["Rich pathway enrichment found (354 total)", "Successful methods: GO"]),  # numbers written as text
+]
 
 
-@pytest.mark.parametrize(("total", "rich"), [(100, False), (101, True)])
-def test_more_than_a_hundred_pathways_are_rich(make, total, rich):
-    result = {"go": {"top_terms": ["a"], "top_pvalues": [0.1], "total_significant": total}}
-    found = evaluate_step(make("perform_enrichment_analyses", result, kind="structured"))["enrichment_evaluation"]
-    assert found["highlights"] == (
-        [f"Rich pathway enrichment found ({total} total)", "Successful methods: GO"] if rich else []
-    )
-
-
-def test_numbers_written_as_text_count(make):
-    result = {"go": {"top_terms": ["a"], "top_pvalues": ["0.01"], "total_significant": "354"}}
-    found = evaluate_step(make("perform_enrichment_analyses", result, kind="structured"))
-    assert found["enrichment_evaluation"]["pathway_counts"] == {"go": 354}
+@pytest.mark.parametrize(("total", "concerns", "highlights"), REMARKS)
+def test_concerns_and_highlights_of_an_enrichment(make, total, concerns, highlights):
+    entry = {"top_terms": ["a"] * bool(total), "top_pvalues": [], "total_significant": total}
+    found = evaluate_step(make("perform_enrichment_analyses", {"go": entry}, kind="structured"))
     assert found["parsing_issues"] == []
-
-
-def test_a_status_is_no_enrichment(make):
-    found = evaluate_step(make("perform_enrichment_analyses", {"status": "needs_processing"}, kind="structured"))
-    assert found["enrichment_evaluation"]["total_significant_pathways"] is None
-    assert found["enrichment_evaluation"]["concerns"] == ["No method has a result (status: needs_processing)"]
-    assert found["silent_failure"] is False
-
-
-def test_no_count_is_invented_from_cut_text(make):
-    text = str(ENRICHMENT)[:130]
-    found = evaluate_step(make("perform_enrichment_analyses", text, parameters={"analyses": ["go", "kegg"]}))
     enrichment = found["enrichment_evaluation"]
-    assert enrichment["pathway_counts"] == {"go": 12, "kegg": None}
-    assert enrichment["total_significant_pathways"] is None
-    assert enrichment["concerns"] == []
-    annotation = evaluate_step(make("process_cells", CELLS[:-20]))["process_cells_evaluation"]
-    assert (annotation["cell_type_count"], annotation["group_count"], annotation["partial"]) == (None, None, True)
-    assert annotation["discovered_cell_types"] == ["T cell"]
-    expression = evaluate_step(make("dea_split_by_condition", str(EXPRESSION)[:60]))["dea_evaluation"]
-    assert expression["condition_count"] is None
-    assert expression["genes_per_condition"] == {"healthy": None}
-    counts = evaluate_step(make("compare_cell_counts", str(COUNTS)[:70]))["cell_counts_evaluation"]
-    assert (counts["total_cells"], counts["category_count"]) == (None, None)
-    search = evaluate_step(make("search_enrichment_semantic", "{'search_results': {'results': [{'term': 'a'}, {'te"))
-    assert search["search_evaluation"]["total_matches"] is None
-    assert search["search_evaluation"]["top_results"] == ["a"]
+    assert (enrichment["pathway_counts"], enrichment["concerns"]) == ({"go": int(total)}, concerns)
+    assert enrichment["highlights"] == highlights
 
 
 SIGNIFICANT = [
@@ -91,6 +252,34 @@ SIGNIFICANT = [
 def test_a_method_is_successful_only_where_it_has_terms(make, entry, successful):
     found = evaluate_step(make("perform_enrichment_analyses", {"go": entry}, kind="structured"))
     assert found["enrichment_evaluation"]["successful_methods"] == ["GO"] * successful
+
+
+GO, KEGG = ({"top_terms": [], "top_pvalues": [], "total_significant": n} for n in (0, 1))
+BOTH, ONLY_KEGG = {"analyses": ["go", "kegg"]}, {"analyses": ["kegg"]}
+TOTALS = [
+    ("both are there", {"go": GO, "kegg": KEGG}, BOTH, 1, {"go": 0, "kegg": 1}),
+    ("one is null", {"go": None, "kegg": KEGG}, BOTH, None, {"go": None, "kegg": 1}),
+    ("one is a text", {"GO": "failed", "kegg": KEGG}, BOTH, None, {"go": None, "kegg": 1}),
+    ("one is not there", {"kegg": KEGG}, BOTH, None, {"go": None, "kegg": 1}),
+    ("one is null, what was asked for is not known", {"go": None, "kegg": KEGG}, {}, None, {"go": None, "kegg": 1}),
+    ("one is null, the other was asked for", {"go": None, "kegg": KEGG}, ONLY_KEGG, 1, {"kegg": 1}),
+    ("a status only", {"status": "cached_result"}, BOTH, None, {"go": None, "kegg": None}),
+]
+
+
+@pytest.mark.parametrize(
+    ("result", "parameters", "total", "counts"), [c[1:] for c in TOTALS], ids=[c[0] for c in TOTALS]
+)
+def test_a_total_is_unknown_where_a_method_that_was_asked_for_is(make, result, parameters, total, counts):
+    record = make("perform_enrichment_analyses", result, kind="structured", parameters=parameters)
+    evaluation = evaluate_step(record)
+    found = evaluation["enrichment_evaluation"]
+    assert (found["total_significant_pathways"], found["pathway_counts"]) == (total, counts)
+    assert steps_df([record])["total_significant"].isna().tolist() == [total is None]
+    made = checks_of(evaluation)
+    assert made["pathways_found"]["label"] == ("unknown" if total is None else str(total))
+    if parameters == BOTH:
+        assert made["requested_methods"]["score"] == sum(n is not None for n in counts.values()) / 2
 
 
 PLOTS = [
@@ -114,46 +303,38 @@ PLOTS = [
 @pytest.mark.parametrize(("result", "kind", "generated", "length", "plots", "status"), PLOTS)
 @pytest.mark.parametrize("shape", [None, "visualization"])
 def test_plots_are_judged_as_plots(make, shape, result, kind, generated, length, plots, status):
-    found = evaluate_step(make("display_dotplot", result, kind=shape))
-    judged = found["visualization_evaluation"]
-    shown = (judged["type"], judged["html_generated"], judged["html_length"], judged["plots"], judged["status"])
-    assert shown == (kind, generated, length, plots, status)
-    assert "data_quality" not in found
-    assert "parsing_issues" not in found
-    assert "text_kept" not in {made["name"] for made in found["checks"]}
+    found = evaluate_step(make("display_dotplot", result, kind=shape))["visualization_evaluation"]
+    expected = {"type": kind, "html_generated": generated, "html_length": length, "plots": plots, "status": status}
+    assert {key: found[key] for key in expected} == expected
 
 
 @pytest.mark.parametrize(
-    "page", ["<div>" + "x" * 495, "{'multiple_plots': True, 'plots': [{'html': '<div>".ljust(500, "x")]
+    ("text", "kind"),
+    [
+        ("<div>" + "x" * 495, "html"),
+        ("{'multiple_plots': True, 'plots': [{'html': '<div>".ljust(500, "x"), "multiple_plots"),
+        ("{'type': 'dotplot', 'html': '<div>xxxx".ljust(500, "x"), "unknown"),  # its HTML was cut away
+        ("{'title': 'T cell', 'ht".ljust(500, "x"), "unknown"),
+    ],
 )
-def test_a_plot_cut_on_disk_is_a_plot_of_unknown_length(page):
-    found = evaluate_step({"function_name": "display_x", "success": True, "result_summary": page.ljust(500, "x")})
-    assert found["visualization_evaluation"]["html_generated"] is True
-    assert found["visualization_evaluation"]["html_length"] is None
-    assert found["silent_failure"] is False
-    assert "parsing_issues" not in found
-
-
-@pytest.mark.parametrize("text", ["{'type': 'dotplot', 'html': '<div>xxxx", "{'title': 'T cell', 'ht"])
-def test_a_plot_whose_html_was_cut_away_is_unknown_and_no_failure(make, text):
-    record = make("display_x", text, kind="visualization") | {"result_metadata": {"truncated": [900, len(text)]}}
-    evaluation = evaluate_step(record)
-    judged = evaluation["visualization_evaluation"]
-    assert (judged["type"], judged["status"], judged["plots"], judged["html_generated"]) == (
-        "unknown", "unknown", None, None,
-    )  # fmt: skip
-    assert evaluation["verdict"] == "success"
-    assert {check["score"] for check in evaluation["checks"] if check["name"] == "plot"} == {None}
+def test_a_plot_cut_on_disk_is_no_failure_and_of_unknown_length(text, kind):
+    found = evaluate_step({"function_name": "display_x", "success": True, "result_summary": text})
+    plot = found["visualization_evaluation"]
+    assert (plot["type"], plot["html_generated"], plot["html_length"]) == (
+        kind,
+        None if kind == "unknown" else True,
+        None,
+    )
+    assert (found["verdict"], "parsing_issues" in found) == ("success", False)
+    assert checks_of(found)["plot"]["score"] == (None if kind == "unknown" else 1)
 
 
 def test_discovered_cell_types_are_compared_with_the_expected(make):
     record = make("process_cells", CELLS, kind="structured", expected_children=["T cells", "NK cell"])
     found = evaluate_step(record)["process_cells_evaluation"]
-    assert found["discovery_status"] == "discovered"
-    assert found["discovered_cell_types"] == ["T cell", "B cell"]
+    assert (found["discovery_status"], found["discovered_cell_types"]) == ("discovered", ["T cell", "B cell"])
     assert (found["cell_type_count"], found["group_count"]) == (2, 3)
-    assert found["missing_children"] == ["NK cell"]
-    assert found["unexpected_children"] == ["B cell"]
+    assert (found["missing_children"], found["unexpected_children"]) == (["NK cell"], ["B cell"])
 
 
 @pytest.mark.parametrize(
@@ -202,161 +383,35 @@ def test_discoveries_in_words_are_read(make, text, types):
     assert (evaluation["verdict"], evaluation["data_completeness"]) == ("success", "complete")
 
 
-def test_a_name_at_the_cut_is_no_name(make):
-    text = "Discovered new cell type: T cell\nDiscovered new cell type: B ce"
-    record = make("process_cells", text, kind="text") | {"result_metadata": {"truncated": [900, len(text)]}}
-    found = evaluate_step(record)["process_cells_evaluation"]
-    assert (found["discovered_cell_types"], found["partial"], found["cell_type_count"]) == (["T cell"], True, None)
+def test_counts_of_cells(make):
+    found = evaluate_step(make("compare_cell_counts", COUNTS, kind="structured"))["cell_counts_evaluation"]
+    assert found["cells_per_category"] == {"x": 354, "y": 0}
+    assert (found["total_cells"], found["empty_categories"]) == (354, ["y"])
 
 
-CUT = [
-    ("process_cells", "Annotating the clusters of PBMC with 1200 cells and their mark"),
-    ("process_cells", "Process cells completed. group_to_cell_type = {"),
-    ("process_cells", CELLS[:-20]),
-    ("perform_enrichment_analyses", "{'formatted_summary': 'many words, and th"),
-    ("perform_enrichment_analyses", "no brackets at all"),
-    ("perform_enrichment_analyses", str(ENRICHMENT)[:130]),
-    ("dea_split_by_condition", str(EXPRESSION)[:60]),
-    ("compare_cell_counts", str(COUNTS)[:70]),
-    ("search_enrichment_semantic", "{'search_results': {'results': [{'term': 'a'}, {'te"),
+MATCHES = str({"search_results": {"results": [{"term": "a"}, {"term": "b"}], "total_matches": 77}})
+SEARCHES = [
+    # a result: the number of matches, the message
+    ({"search_results": {"total_matches": 7, "results": [{"term": "a"}]}}, 7, None),
+    ({"message": "nothing", "total_matches": 0}, 0, "nothing"),
+    ("{'search_results': {'total_matches': 7, 'results': [", 7, None),
+    ("free text", None, "free text"),
+    (MATCHES, 77, None),
+    (MATCHES[: MATCHES.index("77")], None, None),
+    ({"error": "x", "results": []}, None, "x"),
+    ({"error": "x", "results": [], "total_matches": 0}, None, "x"),
+    ({"search_results": {"error": "x", "results": [], "total_matches": 0}}, None, "x"),
+    ("{'error': 'x', 'results': []}", None, "x"),
 ]
 
 
-@pytest.mark.parametrize(("function", "text"), CUT)
-@pytest.mark.parametrize("kind", ["text", "structured"])
-def test_a_cut_result_is_limited_and_what_is_not_known_of_it_is_unknown(make, function, text, kind):
-    step = {"parameters": {"analyses": ["go", "kegg"]}, "expected_children": ["T cell", "B cell", "NK cell"]}
-    record = make(function, text, kind=kind, **step) | {"result_metadata": {"truncated": [900, len(text)]}}
-    evaluation = evaluate_step(record)
-    assert (evaluation["verdict"], evaluation["truncated"]) == ("success", True)
-    assert (evaluation["data_quality"], evaluation["data_completeness"]) == ("legacy_text_parsing", "limited")
-    assert evaluation["parsing_issues"] == ["truncation_likely"]
-    scores = {check["name"]: check["score"] for check in evaluation["checks"]}
-    assert 0 not in [scores[name] for name in scores if name not in ("text_kept", "structure")]
-    cells = evaluation.get("process_cells_evaluation", {"discovery_status": "unknown", "cell_type_count": None})
-    assert cells["discovery_status"] == ("discovered" if cells.get("discovered_cell_types") else "unknown")
-    assert cells["cell_type_count"] is None
-    assert cells.get("missing_children") is None
-    enrichment = evaluation.get("enrichment_evaluation", {"total_significant_pathways": None, "concerns": []})
-    assert enrichment["total_significant_pathways"] is None
-    assert "No method has a result" not in enrichment["concerns"]
-    [row] = steps_df([record]).to_dict("records")
-    assert (row["truncated"], row["data_completeness"]) == (True, "limited")
-
-
-def test_counts_and_search(make):
-    counts = evaluate_step(make("compare_cell_counts", COUNTS, kind="structured"))["cell_counts_evaluation"]
-    assert counts["cells_per_category"] == {"x": 354, "y": 0}
-    assert (counts["total_cells"], counts["empty_categories"]) == (354, ["y"])
-    for result, total in [
-        ({"search_results": {"total_matches": 7, "results": [{"term": "a"}]}}, 7),
-        ({"message": "nothing", "total_matches": 0}, 0),
-        ("{'search_results': {'total_matches': 7, 'results': [", 7),
-        ("free text", None),
-    ]:
-        found = evaluate_step(make("search_enrichment_semantic", result))["search_evaluation"]
-        assert found["total_matches"] == total
-
-
-def test_no_conditions_are_not_an_unknown_number_of_them(make):
-    evaluation = evaluate_step(make("dea_split_by_condition", {"dea_results": []}, kind="structured"))
-    found = next(check for check in evaluation["checks"] if check["name"] == "conditions_with_genes")
-    assert evaluation["dea_evaluation"]["condition_count"] == 0
-    assert (found["score"], found["label"]) == (None, "no conditions")
-
-
-def test_matches_of_a_search_are_unknown_where_their_number_was_cut_away(make):
-    text = str({"search_results": {"results": [{"term": "a"}, {"term": "b"}], "total_matches": 77}})
-    cut = text[: text.index("77")]
-    evaluations = [evaluate_step(make("search_enrichment_semantic", result)) for result in (text, cut)]
-    assert [evaluation["search_evaluation"]["total_matches"] for evaluation in evaluations] == [77, None]
-
-
-@pytest.fixture
-def registry():
-    before = dict(EVALUATORS)
-    yield EVALUATORS
-    EVALUATORS.clear()
-    EVALUATORS.update(before)
-
-
-@pytest.mark.parametrize("name", ["score_genes", "score_", "score_*", "sc*"])
-def test_a_users_evaluator_is_called(make, registry, name):
-    @evaluates(name)
-    def scores(record, options):
-        return {"gene_score": len(record["result"]), "success": "no", "checks": [check("genes", 0.5, "some")]}
-
-    found = evaluate_step(make("score_genes", [1, 2], kind="structured"))
-    assert found["gene_score"] == 2
-    assert found["success"] is True  # what every evaluation says can't be overwritten
-    assert "function_evaluation" not in found
-    assert {"name": "genes", "score": 0.5, "label": "some", "explanation": "", "severity": "info"} in found["checks"]
-
-
-def test_the_own_name_counts_before_the_longest_prefix(registry):
-    for name in ("display_", "display_dot*", "display_dotplot"):
-        evaluates(name)(lambda record, options, name=name: {"by": name})
-    assert evaluator_for("display_dotplot")(None, None) == {"by": "display_dotplot"}
-    assert evaluator_for("display_dotty")(None, None) == {"by": "display_dot*"}
-    assert evaluator_for("display_x")(None, None) == {"by": "display_"}
-    assert evaluator_for("displays") is None
-
-
-@pytest.mark.parametrize("bad", [lambda r, o: 1 / 0, lambda r, o: None, lambda r, o: {"checks": 5}])
-def test_a_faulty_evaluator_stops_nothing(make, registry, caplog, bad):
-    evaluates("mine")(bad)
-    with caplog.at_level(logging.WARNING):
-        found = evaluate_step(make("mine", "x"))
-    assert "evaluator_error" in found
-    assert "the evaluator of mine failed" in caplog.text
-
-
-GO, KEGG = ({"top_terms": [], "top_pvalues": [], "total_significant": n} for n in (0, 1))
-BOTH, ONLY_KEGG = {"analyses": ["go", "kegg"]}, {"analyses": ["kegg"]}
-TOTALS = [
-    ("both are there", {"go": GO, "kegg": KEGG}, BOTH, 1, {"go": 0, "kegg": 1}),
-    ("one is null", {"go": None, "kegg": KEGG}, BOTH, None, {"go": None, "kegg": 1}),
-    ("one is a text", {"GO": "failed", "kegg": KEGG}, BOTH, None, {"go": None, "kegg": 1}),
-    ("one is not there", {"kegg": KEGG}, BOTH, None, {"go": None, "kegg": 1}),
-    ("one is null, what was asked for is not known", {"go": None, "kegg": KEGG}, {}, None, {"go": None, "kegg": 1}),
-    ("one is null, the other was asked for", {"go": None, "kegg": KEGG}, ONLY_KEGG, 1, {"kegg": 1}),
-    ("a status only", {"status": "cached_result"}, BOTH, None, {"go": None, "kegg": None}),
-]
-
-
-@pytest.mark.parametrize(
-    ("result", "parameters", "total", "counts"), [c[1:] for c in TOTALS], ids=[c[0] for c in TOTALS]
-)
-def test_a_total_is_unknown_where_a_method_that_was_asked_for_is(make, result, parameters, total, counts):
-    record = make("perform_enrichment_analyses", result, kind="structured", parameters=parameters)
-    evaluation = evaluate_step(record)
-    found = evaluation["enrichment_evaluation"]
-    assert (found["total_significant_pathways"], found["pathway_counts"]) == (total, counts)
-    assert steps_df([record])["total_significant"].isna().tolist() == [total is None]
-    made = {check["name"]: check for check in evaluation["checks"]}
-    assert made["pathways_found"]["label"] == ("unknown" if total is None else str(total))
-    if parameters == BOTH:
-        assert made["requested_methods"]["score"] == sum(n is not None for n in counts.values()) / 2
-    report = format_step_evaluation(evaluation)
-    assert f"Total Significant: {'unknown' if total is None else total} pathways" in report
-    assert report.count("❔") == sum(n is None for n in counts.values())
-
-
-@pytest.mark.parametrize(
-    "result",
-    [
-        {"error": "x", "results": []},
-        {"error": "x", "results": [], "total_matches": 0},
-        {"search_results": {"error": "x", "results": [], "total_matches": 0}},
-        "{'error': 'x', 'results': []}",
-    ],
-)
-def test_a_failed_search_has_no_number_of_matches(make, result):
+@pytest.mark.parametrize(("result", "total", "message"), SEARCHES)
+def test_the_matches_of_a_search_are_unknown_where_it_failed_or_was_cut(make, result, total, message):
     evaluation = evaluate_step(make("search_enrichment_semantic", result))
-    assert evaluation["search_evaluation"] == {"total_matches": None, "top_results": [], "message": "x"}
-    assert evaluation["verdict"] == "silent failure"
-    found = next(check for check in evaluation["checks"] if check["name"] == "search_matches")
-    assert (found["score"], found["label"], found["explanation"]) == (None, "unknown", "x")
+    found = evaluation["search_evaluation"]
+    assert (found["total_matches"], found["message"]) == (total, message)
+    assert evaluation["verdict"] == ("silent failure" if message == "x" else "success")
+    assert checks_of(evaluation)["search_matches"]["score"] == (None if total is None else total > 0)
 
 
 @pytest.mark.parametrize(
@@ -366,6 +421,6 @@ def test_a_failed_search_has_no_number_of_matches(make, result):
         ("compare_cell_counts", "count_results", "cell_counts_evaluation", "category_count"),
     ],
 )
-def test_an_error_beside_an_empty_list_leaves_its_number_unknown(make, function, key, judged, count):
+def test_an_empty_list_is_0_and_unknown_beside_an_error(make, function, key, judged, count):
     assert evaluate_step(make(function, {key: []}, kind="structured"))[judged][count] == 0
     assert evaluate_step(make(function, {"error": "x", key: []}, kind="structured"))[judged][count] is None
