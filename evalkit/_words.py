@@ -60,6 +60,11 @@ def counted_noun(n: int, noun: str) -> str:
     return f"{n:,} {noun if n == 1 else plural}"
 
 
+def filled(template: str | Callable[..., str], values: Mapping[str, Any]) -> str:
+    """Make a text from a template and values: by ``str.format``, or by a function of them."""
+    return template.format(**values) if isinstance(template, str) else template(**values)
+
+
 class Note(NamedTuple):
     """One note; `text` is the template of its text, by default that of its code in `TEXTS`."""
 
@@ -68,8 +73,7 @@ class Note(NamedTuple):
     text: str = ""
 
     def __str__(self) -> str:
-        template = self.text or TEXTS[self.code]
-        return template.format(**self.values) if isinstance(template, str) else template(**self.values)
+        return filled(self.text or TEXTS[self.code], self.values)
 
 
 @dataclass(frozen=True)

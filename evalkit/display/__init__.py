@@ -9,10 +9,10 @@ _PLACES = {
         "FIGURE FINDINGS HEADLINE TABLE headline publish show_details show_figure show_findings show_sandboxed "
         "show_table show_text"
     ),
-    "style": ("MARKERS PALETTE TONES Look colours label labels looks new_axes new_figure nothing_to_draw percent_axis"),
+    "style": ("MARKERS PALETTE TONES Look looks new_axes new_figure nothing_to_draw percent_axis"),
     "evalkit._words": "format_interval",
     "words": (
-        "describe_curves describe_estimates describe_heatmap describe_shares describe_strips describe_timeline "
+        "describe_curves describe_estimates describe_shares describe_strips describe_timeline "
         "describe_value headline_text pair_text text_of"
     ),
 }

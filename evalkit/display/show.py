@@ -22,12 +22,13 @@ from evalkit.io.text import is_local_link, shorten
 from evalkit.kinds import Finding
 
 HEADLINE = "application/vnd.evalkit.headline+json"  # shown beside a link in the index of reports
-TABLE = "application/vnd.evalkit.table+json"  # saved as a CSV file beside the page
-MOST_FINDINGS = 4  # open ones at the beginning of a page
 FINDINGS = "application/vnd.evalkit.findings+json"  # sentences with their sections; the index shows the first
+TABLE = "application/vnd.evalkit.table+json"  # saved as a CSV file beside the page
 FIGURE = "application/vnd.evalkit.figure+json"  # name and PDF of a figure that is saved beside the page
 HIDDEN = "evalkit_hidden"  # metadata of outputs that a report's page leaves out
 SAFE = "evalkit_safe"  # metadata of HTML and SVG that hold no markup but this package's
+MOST_FINDINGS = 4  # open ones at the beginning of a page
+_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:"  # of HTML from a log
 
 
 def show_figure(figure: Figure | Axes, alt: str, caption: str = "", name: str = "") -> None:
@@ -43,11 +44,6 @@ def show_figure(figure: Figure | Axes, alt: str, caption: str = "", name: str = 
     name : str
         With a name, of letters, digits, ``_`` and ``-`` only, a report saves the figure beside its page as SVG, PDF and
         PNG.
-
-    Raises
-    ------
-    ValueError
-        If `alt` is empty or `name` has other characters.
     """
     if not alt.strip():
         raise ValueError("a figure needs alt text")
@@ -88,7 +84,7 @@ def show_table(
 
     Columns estimate, low and high (or scored_estimate, …) become one; method, target and warning stand below the table
     if they are the same in all rows, else in its last column; `run_id` and `href`, a link within the site, apply to
-    the row and are not shown as columns. Titles of columns and labels of values are those of `evalkit.display.titles`.
+    the row and are not shown as columns. Columns and values have the labels of their kind of log.
 
     Parameters
     ----------
@@ -105,8 +101,7 @@ def show_table(
     counted : str
         What the column `n` counts: runs, episodes, steps.
     anchor : str
-        The id for links to the table, of letters, digits and ``-``; ``#ANCHOR?COLUMN=VALUE`` shows the rows with this
-        value.
+        The id for links to the table; ``#ANCHOR?COLUMN=VALUE`` shows the rows with this value.
     """
     if table.empty:
         return
@@ -115,6 +110,13 @@ def show_table(
         table, caption, digits=digits, percent=percent, rows=rows, estimate=estimate, counted=counted, anchor=anchor
     )
     _show_html(page, text)
+
+
+class RunLink(NamedTuple):
+    """A link to the page of a run: its label and address."""
+
+    label: str
+    href: str
 
 
 def show_findings(findings: Iterable[Finding | tuple[str, str] | str]) -> None:
@@ -133,9 +135,20 @@ def show_findings(findings: Iterable[Finding | tuple[str, str] | str]) -> None:
         if not isinstance(finding, Finding):
             text, section = (finding, "") if isinstance(finding, str) else finding
             finding = Finding("", section, {"text": text}, template="{text}")
-        text, section = text_of(finding), finding.section
-        sentences.append({"text": plain(text), "section": plain(section)})
-        items.append(f"<li>{escape(text)}{_section_link(plain(section))}{_run_links(finding.examples)}</li>")
+        text, section = text_of(finding), plain(finding.section)
+        sentences.append({"text": plain(text), "section": section})
+        item = escape(text)
+        if section:  # by JupyterLab's id of it, which a report's page replaces by its own
+            item += (
+                f' <a class="evalkit-section" href="#{escape(quote(section.replace(" ", "-")))}">{escape(section)}</a>'
+            )
+        links = [
+            example for example in finding.examples if isinstance(example, RunLink) and is_local_link(example.href)
+        ]
+        if links:
+            runs = (f'<a href="{escape(to.href)}">{escape(shorten(plain(to.label), 90))}</a>' for to in links)
+            item += f' <span class="evalkit-runs">For example: {", ".join(runs)}</span>'
+        items.append(f"<li>{item}</li>")
     page, rest = (
         f'<ul class="evalkit-findings" style="text-align:left">{"".join(some)}</ul>'
         for some in (items[:MOST_FINDINGS], items[MOST_FINDINGS:])
@@ -145,42 +158,17 @@ def show_findings(findings: Iterable[Finding | tuple[str, str] | str]) -> None:
     _show_html(page, "\n".join(f"- {sentence['text']}" for sentence in sentences), {FINDINGS: sentences})
 
 
-class RunLink(NamedTuple):
-    """A link to the page of a run: its label and address."""
-
-    label: str
-    href: str
-
-
-def _run_links(examples: Iterable[Any]) -> str:
-    """Return links to the example runs of a finding that have pages."""
-    links = [example for example in examples if isinstance(example, RunLink) and is_local_link(example.href)]
-    listed = ", ".join(f'<a href="{escape(to.href)}">{escape(shorten(plain(to.label), 90))}</a>' for to in links)
-    return f' <span class="evalkit-runs">For example: {listed}</span>' if listed else ""
-
-
-def _section_link(section: str) -> str:
-    """Return a link to a section by JupyterLab's id of it; a report's page replaces that by its own."""
-    href = escape(quote(section.replace(" ", "-")))
-    return f' <a class="evalkit-section" href="#{href}">{escape(section)}</a>' if section else ""
-
-
 def show_text(text: str) -> None:
     """Show a sentence or preformatted text, escaped; nothing if it is empty."""
-    if not text.strip():
-        return
-    safe = plain(text, keep_lines=True)
-    _show_html(f'<p class="evalkit-text">{html.escape(safe)}</p>', safe)
+    if text.strip():
+        safe = plain(text, keep_lines=True)
+        _show_html(f'<p class="evalkit-text">{html.escape(safe)}</p>', safe)
 
 
 def show_details(title: str, text: str | Iterable[tuple[str, str]]) -> None:
     """Show text folded under a title, escaped: for conversations and other long text from logs.
 
-    Parameters
-    ----------
-    title : str
-    text : str, or iterable of (title, text)
-        Several texts are folded again, each under its own title; nothing is shown if there are none.
+    Several texts, given as (title, text), are folded again, each under its own title; nothing is shown for none.
     """
     if isinstance(text, str):
         inner, texts = _pre(text), [text]
@@ -202,25 +190,12 @@ def _pre(text: object) -> str:
 
 
 def show_sandboxed(page: str, title: str, height: int = 320) -> None:
-    """Show HTML from a log, folded, in a frame where it can neither run scripts nor load anything.
+    """Show HTML from a log, which may be hostile, folded in a frame where it can neither run scripts nor load anything.
 
     The frame is sandboxed with no permissions (no scripts, forms, pop-ups, nor access to the page around it), and a
     content security policy in front of the HTML forbids every request; styles and images inside it show. A plot that
-    draws itself with a script stays empty.
-
-    Parameters
-    ----------
-    page : str
-        HTML; treated as hostile.
-    title : str
-        What the frame shows, for those who can't see it. Required.
-    height : int
-        Of the frame, in pixels.
-
-    Raises
-    ------
-    ValueError
-        If `title` is empty.
+    draws itself with a script stays empty. The title is required: it is for those who can't see the frame, of `height`
+    pixels.
     """
     if not title.strip():
         raise ValueError("a frame needs a title")
@@ -233,18 +208,8 @@ def show_sandboxed(page: str, title: str, height: int = 320) -> None:
     _show_html(_details(title, frame), f"{plain(title)}: HTML, {len(page)} characters")
 
 
-_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:"
-
-
 def publish(table: pd.DataFrame, name: str) -> None:
-    """Save a table of a report as ``NAME.csv`` beside its page; outside of reports nothing is written or shown.
-
-    Parameters
-    ----------
-    table : DataFrame
-    name : str
-        Letters, digits, ``_`` and ``-`` only.
-    """
+    """Save a table of a report as ``NAME.csv`` beside its page; outside of reports nothing is written or shown."""
     _check_name(name)
     data = {"name": name, "csv": for_spreadsheets(table).to_csv(index=False), "rows": len(table)}
     display({TABLE: data, "text/plain": ""}, raw=True, metadata={HIDDEN: True})
@@ -274,13 +239,14 @@ def headline(estimate: Any, label: str = "", *, percent: bool = True, href: str 
     numbers = {key: number(values.get(key)) for key in ("estimate", "low", "high", "n")}
     text = format_interval(numbers["estimate"], numbers["low"], numbers["high"], percent=percent)
     data = {"label": plain(label), **numbers, "method": values.get("method"), "percent": percent, "text": text}
-    n = "" if numbers["n"] is None else f"n = {numbers['n']:,.0f}"
-    known = numbers["estimate"] is not None  # else the label says why there is no result
-    shown = f'<a href="{escape(href)}">{escape(text)}</a>' if is_local_link(href) else escape(text)
-    body = f"<strong>{shown}</strong> <span>{escape(label)}</span> <span>{n}</span>"
-    page = f'<p class="evalkit-headline">{body if known else f"<strong>{escape(label)}</strong>"}</p>'
-    plain_text = f"{plain(label)}: {text}, {n}" if known else plain(label)
-    _show_html(page, plain_text, {HEADLINE: data}, hidden=not known)  # the findings say it in full
+    if numbers["estimate"] is None:  # the label says why, and the findings say it in full
+        page, said = f'<p class="evalkit-headline"><strong>{escape(label)}</strong></p>', plain(label)
+    else:
+        n = "" if numbers["n"] is None else f"n = {numbers['n']:,.0f}"
+        shown = f'<a href="{escape(href)}">{escape(text)}</a>' if is_local_link(href) else escape(text)
+        body = f"<strong>{shown}</strong> <span>{escape(label)}</span> <span>{n}</span>"
+        page, said = f'<p class="evalkit-headline">{body}</p>', f"{plain(label)}: {text}, {n}"
+    _show_html(page, said, {HEADLINE: data}, hidden=numbers["estimate"] is None)
 
 
 def _show_html(page: str, text: str, more: Mapping[str, Any] | None = None, *, hidden: bool = False) -> None:

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from evalkit.io import plain
-from evalkit.io.text import shorten
+from evalkit.io.text import distinct_names
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -91,18 +91,8 @@ def new_figure(width: float = 7.0, height: float = 3.6) -> Figure:
 
 
 def new_axes(width: float = 7.0, height: float = 3.6, **subplots: Any) -> Any:
-    """Create axes on a new figure in evalkit's theme.
-
-    Parameters
-    ----------
-    width, height : float
-        Size of the figure in inches.
-    **subplots
-        As for ``Figure.subplots``.
-
-    Returns
-    -------
-    Axes, or an array of them if `subplots` names rows or columns
+    """Create axes on a new figure in evalkit's theme, sizes in inches; an array of them if `subplots` names rows or
+    columns, as for ``Figure.subplots``.
     """
     with mpl.rc_context(THEME):
         return new_figure(width, height).subplots(**subplots)
@@ -163,40 +153,21 @@ def looks(names: Iterable[Hashable]) -> dict[Any, Look]:
     return out
 
 
-def colours(names: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Assign a colour and a marker to every name, as `looks` does."""
-    return {name: look[:2] for name, look in looks(names).items()}
-
-
-def label(text: object, width: int = 32) -> str:
-    """Return a name from a log as a label: one line of plain text of at most `width` characters.
-
-    A longer one is shortened in the middle: the names of models differ at both ends.
-    """
-    return shorten(plain(text), width)
-
-
 def labels(names: Sequence[object], width: int = 32) -> list[str]:
-    """Return names as labels, each different from the others.
+    """Return names from logs as labels of at most `width` characters, which differ where the names do.
 
-    Names that are too long lose their common ending first, then their common beginning, then their middle; those that
-    are equal then get a number.
+    Names that are too long lose their common ending first, then their common beginning, then their middle.
     """
     texts = [plain(name) for name in names]
-    for ending in (True, False):
+    for step in (-1, 1):  # from the end, from the beginning
         if len(set(texts)) > 1 and max(map(len, texts)) > width:
-            texts = [_without_common(text, texts, ending) if len(text) > width else text for text in texts]
-    cut = [label(text, width) for text in texts]
-    numbers = [f" #{cut[: i + 1].count(text)}" if cut.count(text) > 1 else "" for i, text in enumerate(cut)]
-    return [label(text, width - len(number)) + number for text, number in zip(cut, numbers, strict=True)]
-
-
-def _without_common(text: str, texts: Sequence[str], ending: bool) -> str:
-    letters = zip(*(other[::-1] if ending else other for other in texts), strict=False)
-    common = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, letters))
-    if common < 4:
-        return text
-    return f"{text[:-common]}…" if ending else f"…{text[common:]}"
+            letters = zip(*(text[::step] for text in texts), strict=False)
+            common = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, letters))
+            short = [f"{text[:-common]}…" if step < 0 else f"…{text[common:]}" for text in texts]
+            cut = [some if len(text) > width else text for text, some in zip(texts, short, strict=True)]
+            texts = cut if common >= 4 and len(set(cut)) == len(set(texts)) else texts
+    distinct = distinct_names(texts, width)
+    return [distinct[text] for text in texts]
 
 
 def percent_axis(ax: Axes, which: Literal["x", "y"] = "x") -> Axes:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import Notes, counted_noun, format_interval, note, number
+from evalkit._words import Notes, counted_noun, filled, format_interval, note, number
 from evalkit.io import plain
 from evalkit.kinds import Finding
 
@@ -67,24 +67,10 @@ def describe_value(row: _Row, *, percent: bool = True, digits: int = 2, value: s
 def describe_estimates(
     table: pd.DataFrame, *keys: str, percent: bool = True, digits: int = 2, value: str = "estimate"
 ) -> str:
-    """Describe estimates: ``alder: 63 % [52, 73] (n = 40); birch: …``.
+    """Describe the estimates of the groups that `keys` name: ``alder: 63 % [52, 73] (n = 40); birch: …``.
 
-    Parameters
-    ----------
-    table : DataFrame
-        With the column of `value`, the columns `keys` and, optionally, low, high, n and reason.
-    *keys : str
-        Columns that name a group.
-    percent : bool
-        Whether the values are shares from 0 to 1, to be described as percentages.
-    digits : int
-        Decimals of other values.
-    value : str
-
-    Returns
-    -------
-    str
-        Of more than 40 groups only the extremes.
+    `table` has the column of `value` and, optionally, low, high, n and reason. Of more than 40 groups only the extremes
+    are described.
     """
     rows = [row for row in table.to_dict("records") if not is_empty(row)]
     names = [", ".join(name_of(row[key]) for key in keys) for row in rows]
@@ -100,13 +86,6 @@ def describe_estimates(
 
 def _sentence(texts: Sequence[str]) -> str:
     return "; ".join(texts) + "." if texts else "Nothing to show."
-
-
-def describe_heatmap(
-    table: pd.DataFrame, row: str, column: str, *, value: str = "estimate", percent: bool = True, digits: int = 2
-) -> str:
-    """Describe the cells of a heatmap, row by row; of more than 40 only the extremes."""
-    return describe_estimates(table, row, column, value=value, percent=percent, digits=digits)
 
 
 def describe_shares(table: pd.DataFrame, category: str, parts: Mapping[str, Any] | Sequence[str]) -> str:
@@ -167,7 +146,7 @@ def describe_timeline(table: pd.DataFrame, row: str, kind: str, looks: Mapping[A
 
 def text_of(finding: Finding) -> str:
     """Return the text of a finding, with names as logs have them: make it plain, or escape it, where it is shown."""
-    return _made(finding.template or FINDINGS[finding.code], finding.values)
+    return filled(finding.template or FINDINGS[finding.code], finding.values)
 
 
 def headline_text(values: Mapping[str, Any], *, begins: bool = False) -> str:
@@ -175,12 +154,8 @@ def headline_text(values: Mapping[str, Any], *, begins: bool = False) -> str:
 
     If it `begins` a sentence, it has a capital, unless it begins with the name of a model.
     """
-    text = _made(HEADLINES[values["code"]], values)
+    text = filled(HEADLINES[values["code"]], values)
     return f"{text[:1].upper()}{text[1:]}" if begins and values["code"] != "leads" else text
-
-
-def _made(template: str | Callable[..., str], values: Mapping[str, Any]) -> str:
-    return template.format(**values) if isinstance(template, str) else template(**values)
 
 
 def listed(names: Iterable[Any]) -> str:
@@ -323,16 +298,9 @@ def _steps(n: int, n_histories: int, silent: int, confirmed: Any, reported: Any)
 
 
 def pair_text(row: Mapping[Hashable, Any], noun: str = "task", together: Collection[str] = ()) -> str:
-    """Describe the comparison of a pair of models, with its target.
+    """Describe the comparison of a pair of models, a row of `evalkit.compare.pairs`, with its target.
 
-    Parameters
-    ----------
-    row : mapping
-        A row of `evalkit.compare.pairs`.
-    noun : str
-        The word for what both ran.
-    together : collection of str
-        Names that stand for several models.
+    `noun` is the word for what both ran; names that are `together` stand for several models.
     """
     if unmeasured := [one for one in row["warning"].notes if one.code == "unmeasured"]:
         return f"Not compared: {unmeasured[0]}."

@@ -10,7 +10,6 @@ from evalkit._words import note
 from evalkit.display.words import (
     describe_curves,
     describe_estimates,
-    describe_heatmap,
     describe_shares,
     describe_strips,
     describe_timeline,
@@ -65,7 +64,7 @@ def test_estimates_are_listed_and_groups_without_runs_left_out():
 
 
 def test_of_many_groups_only_the_extremes_are_named():
-    text = describe_heatmap(estimates(360).assign(model="m"), "item", "model")
+    text = describe_estimates(estimates(360).assign(model="m"), "item", "model")
     assert text == (
         "360 groups, 360 of them with an estimate. Lowest: i0, m: 0 % (n = 5); highest: i359, m: 100 % (n = 5)."
     )

@@ -54,8 +54,6 @@ def heatmap(
     row, column : str
         Columns of the rows and the columns, in the order of the table; if both have the same names, they have the same
         order.
-    value : str
-        Column of the values.
     percent : bool
         Whether values are shares from 0 to 1: they are written as percentages, without the percent sign.
     signed : bool
@@ -66,11 +64,8 @@ def heatmap(
         Column that says which cells are framed and bold.
     kinds : mapping of value to Look, optional
         For values that are names: the colour of each, and its short text in cells and legend.
-    xlabel : str, optional
     rows, columns : sequence
         Keys that come first, even if the table lacks them: for panels that share an axis.
-    legend : bool
-    ax : Axes, optional
     """
     rows, columns, cells, note = _grid(table, row, column, rows, columns, value)
     if not cells:

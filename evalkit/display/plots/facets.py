@@ -27,28 +27,11 @@ def facets(
     xlabel: str = "",
     ylabel: str = "",
 ) -> np.ndarray:
-    """Draw a panel for every group of a table.
+    """Draw a panel for every group of a table, in its order; returns the axes of each.
 
-    Parameters
-    ----------
-    table : DataFrame
-    by : str
-        Column of the panels, in the order of the table.
-    draw : function of (table, axes)
-        Draws the rows of one panel: any plot of this package, with ``legend=False``.
-    columns : int
-        Maximum number of panels side by side.
-    width, height : float
-        Of one panel in inches, without the labels to the left of all.
-    sharex, sharey : bool
-        Whether panels have the same scale.
-    xlabel, ylabel : str
-        For all panels; if given, the panels have none of their own.
-
-    Returns
-    -------
-    array of Axes
-        One per panel, without the empty places of the grid.
+    `draw` is a function of (table, axes) that draws the rows of one panel: any plot of this package, with
+    ``legend=False``. At most so many `columns` stand side by side, of `width` and `height` in inches each; with a label
+    for all of them, panels have none of their own.
     """
     names = elements.keys(table[by])
     if not names:

@@ -40,23 +40,9 @@ def curves(
 ) -> Axes:
     """Draw curves with their intervals: as bars at up to 12 positions, as bands at more.
 
-    Parameters
-    ----------
-    table : DataFrame
-        With x, hue, estimate, low, high, n and, optionally, tip and href; rows without x or estimate are left out.
-    x, hue : str
-        Columns of the positions (numbers) and of the curves.
-    highlight : optional
-        The curve that is drawn with its intervals and n; the others are drawn pale behind it.
-    xlabel, ylabel : str
-    percent : bool
-        Whether estimates are shares from 0 to 1.
-    steps : bool
-        Whether values hold until the next position.
-    hues : sequence
-        Curves that are assigned a look first: for panels that share it.
-    legend : bool
-    ax : Axes, optional
+    `table` has `x` (numbers), `hue`, estimate, low, high, n and, optionally, tip and href; rows without x or estimate
+    are left out. The curve to `highlight` is drawn with its intervals and n, the others pale behind it. With `steps`
+    values hold until the next position. Curves of `hues` are assigned a look first: for panels that share it.
     """
     drawn = table[table[x].notna() & table["estimate"].notna()].sort_values(x, kind="stable")
     if drawn.empty:
@@ -149,19 +135,10 @@ def timeline(
 
     Of more than 4,000 events, those at nearby positions of a line share a mark: that of their most frequent kind.
 
-    Parameters
-    ----------
-    table : DataFrame
-        One row per event, optionally with tip and href. Events of a kind that `kinds` lacks are not drawn, but their
-        line is.
-    row, x, kind : str
-        Columns of the lines, of the positions (numbers) and of the kinds of events.
-    kinds : mapping of kind to Look
-        A look's text is its label in the legend. If marks overlap, those of the kinds named last are in front.
-    xlabel : str
-    path : bool
-        Whether to connect all events in their order, across the lines.
-    ax : Axes, optional
+    `table` has one row per event: `row` names its line, `x` its position (a number), `kind` its kind, which `kinds`
+    maps to a look whose text stands in the legend; optionally tip and href. Events of other kinds are not drawn, but
+    their line is. If marks overlap, those of the kinds named last are in front. With `path`, all events are connected
+    in their order, across the lines.
     """
     if table.empty:
         return style.nothing_to_draw("events", ax)

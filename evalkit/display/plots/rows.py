@@ -14,6 +14,7 @@ from evalkit.display.plots import elements
 from evalkit.display.plots.elements import BESIDE, Keys, link_of
 from evalkit.display.style import Look
 from evalkit.display.words import describe_value, key_of, name_of, names_of, reason_of, size_of
+from evalkit.io.text import shorten
 
 WIDTH = 7.0  # of a figure, in inches
 _TICKS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -36,32 +37,25 @@ def estimates(
     legend: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw estimates with their intervals, a row per category, a colour and a marker per hue.
+    """Draw estimates with their intervals, a row per category, a colour and a marker per hue (or per row, if it is the
+    category).
 
     Parameters
     ----------
     table : DataFrame
         With estimate, low, high (NaN: no bar), n and the columns named; optionally reason or warning (why there is no
         estimate), n_not_measured, tip and href. Groups without any runs are not drawn; those with runs but without an
-        estimate show the reason.
-    category : str
-        Column of the rows, from top to bottom in the order of the table.
-    hue : str, optional
-        Column of the colours; the same as `category` for a colour per row.
+        estimate show the reason, else the text `missing`.
     highlight : optional
         The hue or category that is emphasised; the others are drawn pale.
-    xlabel : str
     percent : bool
         Whether estimates are shares from 0 to 1.
     scale : {"linear", "symlog"}
         "symlog": linear from 0 to 1, logarithmic above.
     references : DataFrame, optional
         Published results for rows of their own: name, mean and, optionally, spread.
-    missing : str
-        The text of a group with runs but without an estimate, reason or warning.
     order, hues : sequence
         Categories and hues that come first, even if the table lacks them: for panels that share an axis.
-    legend : bool
     ax : Axes, optional
         By default on a new figure of fitting size.
     """
@@ -114,18 +108,9 @@ def strips(
 ) -> Axes:
     """Draw every value as a small point, and per category the mean with its interval below them.
 
-    Parameters
-    ----------
-    values : DataFrame
-        With the columns named and, optionally, tip and href, one row per value; missing values are left out.
-    category : str
-        Column of the rows.
-    value : str
-    means : DataFrame, optional
-        Means with `category`, estimate, low, high, n, in the order of the rows; by default plain means, without
-        intervals.
-    highlight, xlabel, percent, ax
-        As for `estimates`.
+    `values` have the columns named and, optionally, tip and href, one row per value. `means` have `category`, estimate,
+    low, high and n, in the order of the rows; by default they are plain means, without intervals. The rest is as for
+    `estimates`.
     """
     values = values.dropna(subset=value)
     if means is None:
@@ -177,18 +162,10 @@ def shares(
 ) -> Axes:
     """Draw counts as one stacked bar per row; parts differ in colour and hatch, and are labelled with their counts.
 
-    Parameters
-    ----------
-    table : DataFrame
-        One row per bar, with `category`, a column of counts per part and, optionally, href, of the bar or as a mapping
-        of its parts. Bars without any counts are not drawn.
-    category : str
-    parts : mapping of column to Look, or sequence of columns
-        From left to right. A look's text is the part's label in the legend.
-    share : bool
-        Whether all bars have the same length, else that of their sum.
-    xlabel, ax
-        As for `estimates`.
+    `table` has one row per bar, with `category`, a column of counts per part and, optionally, href, of the bar or as a
+    mapping of its parts; bars without any counts are not drawn. `parts` are these columns, from left to right, or a
+    mapping to their looks, whose texts stand in the legend. With `share` all bars have the same length, else that of
+    their sum.
     """
     looks = parts if isinstance(parts, Mapping) else style.looks(parts)
     counts = table[list(looks)].astype(float).fillna(0)
@@ -305,7 +282,7 @@ def _draw_estimates(ax: Axes, marks: pd.DataFrame, looks: Mapping[Hashable, Look
 def _write_beside(ax: Axes, marks: pd.DataFrame, sized: pd.DataFrame) -> None:
     """Write the reason in the place of a missing estimate, and n at the right end of the rows of `sized`."""
     for mark in marks[marks["x"].isna()].itertuples():
-        ax.annotate(style.label(mark.reason, 60), (0.0, mark.y), (6, 0), style="italic", size=8, **BESIDE)
+        ax.annotate(shorten(mark.reason, 60), (0.0, mark.y), (6, 0), style="italic", size=8, **BESIDE)
     for y, n in sized[["y", "n"]].dropna(subset="n").itertuples(index=False):
         ax.annotate(f"n={n:.0f}", (1.0, y), (4, 0), size=8, **BESIDE)
 
