@@ -11,21 +11,21 @@ from evalkit._words import note
 from evalkit.display.words import apart_text, pair_text
 from evalkit.io import SourceError, plain
 from evalkit.kinds import Outcomes, outcomes
-from evalkit.stats import compare_all, compare_to_baseline, cost_front, holm
+from evalkit.stats import compare_all, compare_to_baseline, cost_front
 from evalkit.stats import plan as plan_pairs
 from evalkit.stats import reliability as reliability_of
-from evalkit.stats._inputs import cells_of
+from evalkit.stats.comparable import strata_of
+from evalkit.stats.inputs import cells_of
 from evalkit.stats.intervals import Target
-from evalkit.stats.models.comparable import strata_of
-from evalkit.stats.models.ranks import MOST_PAIRED
-from evalkit.stats.pairs.comparison import unpaired
+from evalkit.stats.paired import UNPAIRED, unpaired
+from evalkit.stats.pairs import holm
+from evalkit.stats.ranks import MOST_PAIRED
 
 MOST_PAIRS = 45  # shown on a page: those of 10 models
 MOST_SHOWN = 30  # models whose pairs are made where there are too many for all
 LEAST = 0.05  # loss of a share that is acceptable by default
 FEW_SHARED = 5  # tasks, below which two models are compared unpaired
 CONFIDENCE = 0.95
-UNPAIRED = "Welch t, unpaired"
 COSTS = ("cost", "tokens", "duration")
 
 
@@ -179,7 +179,7 @@ def plan(runs: pd.DataFrame, difference: float | None = None, value: str = "") -
     if difference is None:
         means = scored.table.groupby(["model_name", "task"])["value"].mean()
         difference = 0.1 if scored.is_share else float(means.std() / 4 or 1.0)
-    return plan_pairs(scored.table, "model_name", "task", "value", difference, each_pair=False)
+    return plan_pairs(scored.table, "model_name", "task", "value", difference)
 
 
 def cost(runs: pd.DataFrame, value: str = "") -> tuple[pd.DataFrame, str]:

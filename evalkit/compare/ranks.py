@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from evalkit._words import Notes, note
-from evalkit.compare.paired import FEW_SHARED, UNPAIRED, pairs_of
+from evalkit.compare.paired import FEW_SHARED, pairs_of
 from evalkit.kinds import Outcomes, outcomes, rates
 from evalkit.kinds.findings import variants
 from evalkit.kinds.models import UNKNOWN
 from evalkit.kinds.runs import copied, kind_of
 from evalkit.stats import Estimate, format_interval, like_with_like, pair_structure, rank_models
-from evalkit.stats.models.ranks import MOST_PAIRED
+from evalkit.stats.paired import UNPAIRED
+from evalkit.stats.ranks import MOST_PAIRED
 
 FEW_TASKS = 6  # shared ones, below which no 0/1 outcomes and hardly any others would be decided
 MOST_NAMED = 4  # models that a headline names

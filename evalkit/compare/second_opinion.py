@@ -9,7 +9,7 @@ import pandas as pd
 from scipy import special
 
 from evalkit.kinds import outcomes
-from evalkit.stats import _formulas as formulas
+from evalkit.stats import formulas
 
 MOST_CELLS = 2_000_000  # runs times tasks and models: more take too long
 DRAWS = 4_000

@@ -7,20 +7,17 @@ Impossible arguments, such as an unknown column, a confidence of 95, bounds that
 from evalkit._lazy import door
 
 _PLACES = {
-    "intervals": "Estimate proportion_interval rate_interval mean_interval estimate_by",
+    "intervals": "Estimate proportion_interval rate_interval mean_interval jackknife_interval estimate_by",
     "evalkit._words": "format_interval",
-    "resampling": "bootstrap_interval jackknife_interval",
-    "pairs.comparison": "PairedTest paired_difference paired_test",
-    "pairs.multiplicity": "holm max_t",
-    "pairs.power": "minimal_detectable_difference pairs_needed detectable_gap",
+    "paired": "PairedTest paired_difference paired_test",
+    "pairs": "compare_all compare_to_baseline Structure pair_structure",
+    "ranks": "rank_models",
+    "comparable": "LikeWithLike like_with_like",
     "trend": "Trend trend_test trend_by trend_steps",
     "repeats": "pass_at_k pass_hat_k reliability RepeatsTest repeats_test",
-    "pairs.pairwise": "compare_all compare_to_baseline Structure pair_structure",
-    "models.comparable": "LikeWithLike like_with_like",
-    "models.ranks": "rank_models",
-    "pairs.planning": "plan",
+    "planning": "plan minimal_detectable_difference pairs_needed detectable_gap",
     "sequences": "mean_sequence difference_sequence",
-    "models.cost": "cost_front",
+    "cost": "cost_front",
 }
 
 __getattr__, __dir__, __all__ = door(__name__, _PLACES)

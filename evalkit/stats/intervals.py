@@ -1,4 +1,4 @@
-"""Intervals for one proportion or one mean, plain or robust to clusters such as the runs of a task; also by group.
+"""Intervals for one proportion, mean or smooth statistic, plain or robust to clusters such as runs of a task; by group.
 
 What the data can't show is NaN, and `Estimate.warning` says why. Missing values are left out and counted there.
 """
@@ -11,29 +11,25 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from evalkit._names import check_columns
 from evalkit._words import Notes, note
-from evalkit.stats import _formulas as formulas
-from evalkit.stats import _warnings as warnings
-from evalkit.stats._inputs import (
-    Clusters,
-    by_cluster,
-    check_bounds,
-    check_choice,
-    check_confidence,
-    clean,
-    numbers,
-    typed,
-)
+from evalkit.stats import formulas
+from evalkit.stats.inputs import by_cluster, check_bounds, check_choice, check_confidence, clean, numbers, typed
 
 ProportionMethod = Literal["wilson", "exact"]
 Target = Literal["new tasks", "these tasks"]
 Weights = Literal["tasks", "runs"]
-
 Kind = Literal["proportion", "score", "mean"]
 
 NEW_VALUES = "new values"  # the target where values are independent
+
+# where an interval may hold the truth less often than it says, and warns (docs/coverage.md has the figures)
+FEW_VALUES, RARE = 15, 3  # values of a proportion; its successes, or failures
+FEW_CLUSTERS, FEW_SCORES, FEW_LEFT_OUT = 5, 12, 50  # of rates and means, of scores from 0 to 1, of the jackknife
+DOMINATED = 2 / 3  # effective clusters, as a share of all, below which a few large ones dominate
+FEW = note("few", fewest=FEW_CLUSTERS, what="independent values")
 
 
 class Estimate(NamedTuple):
@@ -86,14 +82,16 @@ def proportion_interval(
     n, successes = int(n), int(successes)
     if n == 0:
         return Estimate(math.nan, math.nan, math.nan, 0, 0, method, warning=note("no_values"))
+    warning, tail = Notes(), (1 - confidence) / 2
     if method == "exact":
-        from statsmodels.stats.proportion import proportion_confint
-
-        low, high = proportion_confint(successes, n, 1 - confidence, "beta")
-        warning = Notes()
+        low = special.betaincinv(successes, n - successes + 1, tail) if successes else 0.0
+        high = special.betaincinv(successes + 1, n - successes, 1 - tail) if successes < n else 1.0
     else:
         low, high = formulas.wilson(successes / n, n, confidence)
-        warning = warnings.of_wilson(successes, n)
+        if n < FEW_VALUES:
+            warning = note("few", fewest=FEW_VALUES, what="values")
+        elif 0 < min(successes, n - successes) <= RARE:
+            warning = note("rare", most=RARE)
     return Estimate(successes / n, float(low), float(high), n, n, method, warning=warning)
 
 
@@ -129,14 +127,7 @@ def rate_interval(
     Estimate
         Without bounds for new tasks from a single cluster, and for these tasks where none has several values.
     """
-    known, codes, lost = _checked(values, clusters, confidence, target, weights)
-    if not np.isin(known, (0.0, 1.0)).all():
-        raise ValueError("a rate needs 0/1 values; use mean_interval for others")
-    if clusters is None or (target == "new tasks" and 1 < len(known) == codes.max(initial=-1) + 1):
-        plain = proportion_interval(int(known.sum()), len(known), confidence=confidence)
-        plain = plain._replace(warning=plain.warning + lost)
-        return plain if clusters is None else plain._replace(target=target)
-    return _estimate(known, codes, lost, _Design(True, True, target, weights, confidence))
+    return _interval(values, clusters, confidence, target, weights, (0.0, 1.0), is_rate=True)
 
 
 def mean_interval(
@@ -168,82 +159,78 @@ def mean_interval(
     Estimate
         Without interval for a single value or cluster; without bounds also where nothing varies.
     """
-    known, codes, lost = _checked(values, clusters, confidence, target, weights)
-    weights = weights if clusters is not None else "tasks"  # alike where each value is a task of its own
-    design = _Design(bounds is not None, clusters is not None, target, weights, confidence)
-    if bounds is None:
-        return _estimate(known, codes, lost, design)
-    check_bounds(known, bounds)
-    least, width = bounds[0], bounds[1] - bounds[0]
-    scaled = _estimate((known - least) / width, codes, lost, design)
-    estimate, low, high = (least + width * number for number in scaled[:3])
-    return scaled._replace(estimate=estimate, low=low, high=high)
+    return _interval(values, clusters, confidence, target, weights, bounds, is_rate=False)
 
 
-def _checked(values: Any, clusters: Any, confidence: float, target: str, weights: str) -> tuple:
+def _interval(
+    values: Any,
+    clusters: Any,
+    confidence: float,
+    target: str,
+    weights: str,
+    bounds: tuple[float, float] | None,
+    is_rate: bool,
+) -> Estimate:
     check_confidence(confidence)
     check_choice("target", target, get_args(Target))
     check_choice("weights", weights, get_args(Weights))
-    if target == "these tasks" and clusters is None:
+    is_clustered, within = clusters is not None, target == "these tasks"
+    if within and not is_clustered:
         raise ValueError("an estimate for these tasks needs to know them: give clusters")
-    if target == "these tasks" and weights == "runs":
+    if within and weights == "runs":
         raise ValueError("for these tasks each task has the same weight")
-    return clean(values, clusters)
-
-
-class _Design(NamedTuple):
-    bounded: bool
-    clustered: bool
-    target: str
-    weights: str
-    confidence: float
-
-    def method(self, count: int) -> str:
-        family = "wilson" if self.bounded else "t"
-        hall = "" if self.bounded or count < formulas.HALL_FROM else ", Hall's correction"
-        if self.target == "these tasks":
-            return f"{family} within tasks"
-        if self.clustered:
-            return f"cluster {family}{', runs weigh' if self.weights == 'runs' else hall}"
-        return "wilson, effective n" if self.bounded else f"t{hall}"
-
-    def interval(self, groups: Clusters, binary: bool) -> tuple[Any, Any, Notes]:
-        """Return the bounds and the warning."""
-        sizes, means, variances = groups
-        if self.target == "these tasks":
-            warning = warnings.within_tasks(sizes)
-            if self.bounded:
-                return *formulas.bounded_within(means, variances, sizes, self.confidence), warning
-            return *formulas.by_t(means.mean(), *formulas.within_tasks(variances, sizes, 0.0), self.confidence), warning
-        mean, variance, count = formulas.moments(means, sizes, self.weights)
-        warning = warnings.of_clusters(means, count, rate=self.bounded and binary, bounded=self.bounded)
-        if self.bounded:
-            return *formulas.bounded(means, sizes, self.confidence, binary, self.weights), warning
-        if self.weights == "runs":
-            return *formulas.by_t(mean, variance, max(count - 1, 1), self.confidence), warning
-        return *formulas.corrected_t(means, self.confidence), warning
-
-
-def _estimate(values: np.ndarray, codes: np.ndarray, lost: Notes, design: _Design) -> Estimate:
-    """Estimate a mean of clean values; bounded ones lie from 0 to 1."""
-    n, count, within = len(values), int(codes.max(initial=-1)) + 1, design.target == "these tasks"
-    target = design.target if design.clustered else NEW_VALUES
-    described = Estimate(math.nan, math.nan, math.nan, n, count, design.method(count), target)
+    known, codes, lost = clean(values, clusters)
+    n, count = len(known), int(codes.max(initial=-1)) + 1
+    if is_rate and not np.isin(known, (0.0, 1.0)).all():
+        raise ValueError("a rate needs 0/1 values; use mean_interval for others")
+    if is_rate and (not is_clustered or (not within and 1 < n == count)):
+        plain = proportion_interval(int(known.sum()), n, confidence=confidence)
+        return plain._replace(warning=plain.warning + lost, target=target if is_clustered else NEW_VALUES)
+    least, width = 0.0, 1.0
+    if bounds is not None:
+        check_bounds(known, bounds)
+        least, width = bounds[0], bounds[1] - bounds[0]
+        known = (known - least) / width
+    weights = weights if is_clustered else "tasks"  # alike where each value is a task of its own
+    family = "t" if bounds is None else "wilson"
+    hall = ", Hall's correction" if bounds is None and count >= formulas.HALL_FROM else ""
+    if within:
+        method = f"{family} within tasks"
+    elif is_clustered:
+        method = f"cluster {family}{', runs weigh' if weights == 'runs' else hall}"
+    else:
+        method = f"t{hall}" if bounds is None else "wilson, effective n"
+    result = Estimate(math.nan, math.nan, math.nan, n, count, method, target if is_clustered else NEW_VALUES)
     if n == 0:
-        return described._replace(warning=note("no_values") + lost)
-    groups = by_cluster(values, codes)
-    described = described._replace(estimate=float(values.mean() if design.weights == "runs" else groups.means.mean()))
-    if reason := _unrepeated(groups.sizes) if within else too_few(n, count, design.clustered):
-        return described._replace(warning=reason + lost)
-    binary = bool(np.isin(values, (0.0, 1.0)).all())
-    low, high, warning = design.interval(groups, binary)
-    noise = 1e-9 * np.abs(values).max()
-    if not design.bounded and high - low <= noise:
-        reason = note("clusters_equal" if np.ptp(values) > noise and not within else "all_equal")
-        return described._replace(warning=reason + lost)
-    cautious = design.bounded and not binary and not within and np.ptp(groups.means) <= noise
-    warning = note("cautious", what="values") if cautious else warning
-    return described._replace(low=float(low), high=float(high), warning=warning + lost)
+        return result._replace(warning=note("no_values") + lost)
+    sizes, means, variances = by_cluster(known, codes)
+    mean = known.mean() if weights == "runs" else means.mean()
+    result = result._replace(estimate=float(least + width * mean))
+    if reason := _unrepeated(sizes) if within else too_few(n, count, is_clustered):
+        return result._replace(warning=reason + lost)
+    binary = bool(np.isin(known, (0.0, 1.0)).all())
+    if within:
+        warning = of_repetitions(sizes)
+        if bounds is None:
+            low, high = formulas.by_t(mean, *formulas.within_tasks(variances, sizes, 0.0), confidence)
+        else:
+            low, high = formulas.bounded_within(means, variances, sizes, confidence)
+    else:
+        _, variance, effective = formulas.moments(means, sizes, weights)
+        warning = _of_clusters(means, effective, rate=bounds is not None and binary, bounded=bounds is not None)
+        if bounds is not None:
+            low, high = formulas.bounded(means, sizes, confidence, binary, weights)
+        elif weights == "runs":
+            low, high = formulas.by_t(mean, variance, max(effective - 1, 1), confidence)
+        else:
+            low, high = formulas.corrected_t(means, confidence)
+    noise = 1e-9 * np.abs(known).max()
+    if bounds is None and high - low <= noise:
+        reason = note("clusters_equal" if np.ptp(known) > noise and not within else "all_equal")
+        return result._replace(warning=reason + lost)
+    if bounds is not None and not binary and not within and np.ptp(means) <= noise:
+        warning = note("cautious", what="values")
+    return result._replace(low=float(least + width * low), high=float(least + width * high), warning=warning + lost)
 
 
 def too_few(n: int, count: int, clustered: bool = False) -> Notes:
@@ -258,6 +245,75 @@ def _unrepeated(sizes: np.ndarray) -> Notes:
     if not repeated:
         return note("never_repeated", why=": nothing tells how its runs vary")
     return note("one_repeated") if repeated == 1 < len(sizes) else Notes()
+
+
+def of_repetitions(sizes: np.ndarray) -> Notes:
+    """Return the warnings about an estimate for repetitions of the same tasks."""
+    repeated = int((sizes > 1).sum())
+    if repeated == len(sizes):
+        return Notes()
+    few = note("few", fewest=FEW_CLUSTERS, what="tasks were run more than once")
+    return few if repeated < FEW_CLUSTERS else note("singles")
+
+
+def _of_clusters(means: np.ndarray, effective: float, *, rate: bool, bounded: bool) -> Notes:
+    """Return the warnings about a mean of clusters, given their effective number where runs are weighted equally.
+
+    `rate` is that of 0/1 values by Wilson, `bounded` the mean of other values from 0 to 1 by Wilson; else it is by t.
+    """
+    if bounded and not rate and len(means) < FEW_SCORES:
+        return note("few_scores", fewest=FEW_SCORES)
+    if len(means) < FEW_CLUSTERS:
+        return FEW
+    if effective < DOMINATED * len(means):
+        return note("dominated")
+    if rate:
+        return note("unmixed", most=formulas.RARE_CLUSTERS) if formulas.unmixed(means) else Notes()
+    return note("skewed") if formulas.skewed(means) else Notes()
+
+
+def jackknife_interval(
+    values: Iterable[Any],
+    statistic: Callable[[np.ndarray], float],
+    clusters: Iterable[Any] | None = None,
+    *,
+    confidence: float = 0.95,
+) -> Estimate:
+    """Estimate a smooth statistic by leaving out one value, or one cluster, at a time (Tukey 1958).
+
+    The interval is Student's t of the pseudo-values, with C − 1 degrees of freedom: around the statistic corrected for
+    its bias, so that it need not be centred on the estimate. If there is a scale, such as a logarithm, on which the
+    statistic is about linear in means, pass it on that scale and transform the result.
+
+    Parameters
+    ----------
+    values : array-like, shape (n,) or (n, k)
+        One number or one row of k numbers for each observation; observations with a missing number are left out.
+    statistic : callable
+        Takes an array like `values`, with fewer rows, and returns a number; it is called C + 1 times.
+    clusters, confidence
+        As for `rate_interval`.
+
+    Returns
+    -------
+    Estimate
+        Without bounds for a single observation or cluster, and where leaving out changes nothing.
+    """
+    check_confidence(confidence)
+    values, codes, lost = clean(values, clusters)
+    n, count = len(values), int(codes.max(initial=-1)) + 1
+    estimate = float(statistic(values)) if n else math.nan
+    method, target = ("jackknife t", NEW_VALUES) if clusters is None else ("cluster jackknife t", "new tasks")
+    result = Estimate(estimate, math.nan, math.nan, n, count, method, target, too_few(n, count) + lost)
+    if math.isnan(estimate) or count < 2:
+        return result
+    without = np.array([float(statistic(values[codes != i])) for i in range(count)])
+    pseudo = count * estimate - (count - 1) * without
+    low, high = map(float, formulas.by_t(pseudo.mean(), formulas.variance_of_mean(pseudo), count - 1, confidence))
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        return result._replace(warning=note("degenerate") + lost)
+    few = note("few_for", what="jackknife", fewest=FEW_LEFT_OUT) if count < FEW_LEFT_OUT else Notes()
+    return result._replace(low=low, high=high, warning=few + lost)
 
 
 _INTERVALS: dict[str, Callable[..., Estimate]] = {

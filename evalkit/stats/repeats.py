@@ -11,10 +11,9 @@ from scipy import special
 
 from evalkit._names import check_columns
 from evalkit._words import Notes, note
-from evalkit.stats._inputs import Clusters, by_cluster, check_confidence, clean, numbers, typed
+from evalkit.stats.inputs import by_cluster, check_confidence, clean, numbers, typed
 from evalkit.stats.intervals import mean_interval, rate_interval
 
-N_PERMUTATIONS = 1_999
 FLAGGED_AT = 0.01
 MOST_K = 10
 
@@ -68,8 +67,8 @@ def reliability(
     ks : sequence of int, optional
         By default 1, 2, ... up to the number of runs that at least half of the tasks of each group have, at most 10.
     order : str, optional
-        Column that orders the runs of a task, such as the repetition: it shows best whether tasks were retried until
-        they succeeded; see `repeats_test`.
+        Column that orders the runs of a task, such as the repetition, by default the order of the rows: it shows
+        whether tasks were retried until they succeeded; see `repeats_test`.
     confidence : float
 
     Returns
@@ -94,24 +93,43 @@ def reliability(
     ks = sorted(set(ks))
     if any(k < 1 or int(k) != k for k in ks):
         raise ValueError(f"ks are whole numbers from 1, not {list(ks)}")
-    groups = rows.groupby(by, observed=True)
-    measures = [{by: name, **row} for name, own in groups for row in _of_group(own, task, ks, order, confidence)]
+    measures = []
+    for name, own in rows.groupby(by, observed=True):
+        counts = own.groupby(task, observed=True)["_value"].agg(["size", "sum"])
+        used = counts[counts["size"] >= max(ks)]
+        runs = own[own[task].isin(used.index)]
+        n, c = used["size"].to_numpy(), used["sum"].to_numpy()
+        tested = repeats_test(own["_value"], own[task], None if order is None else own[order])
+        left = len(counts) - len(used)
+        notes = note("too_few_runs", count=left, runs=max(ks)) if left else Notes()
+        if tested.flagged:
+            notes += note("retried", method=tested.method, p_value=tested.p_value)
+        found = []
+        for k in ks:
+            for measure, formula in (("pass@", pass_at_k), ("pass^", pass_hat_k)):
+                if k == 1:
+                    estimate = rate_interval(runs["_value"], runs[task], confidence)
+                else:
+                    estimate = mean_interval(np.asarray(formula(n, c, k)), used.index, confidence, bounds=(0.0, 1.0))
+                found.append((f"{measure}{k}", k, estimate._replace(n=len(runs))))
+        again, n, c = used.index[n > 1], n[n > 1], c[n > 1]
+        alike = (c * (c - 1) + (n - c) * (n - c - 1)) / (n * (n - 1))
+        estimate = mean_interval(alike, again, confidence, bounds=(0.0, 1.0))
+        found.append(("agreement", 2, estimate._replace(n=int(n.sum()))))
+        measures += [
+            {by: name, "measure": measure, "k": k, **estimate._asdict(), "warning": estimate.warning + notes}
+            for measure, k, estimate in found
+        ]
     table = pd.DataFrame(measures, columns=[by, *_COLUMNS.split()])
     return pd.concat([table[[by]], typed(table, _COLUMNS)], axis=1) if measures else table
 
 
-def repeats_test(
-    values: Iterable[Any],
-    tasks: Iterable[Any],
-    order: Iterable[Any] | None = None,
-    rng: np.random.Generator | None = None,
-) -> RepeatsTest:
+def repeats_test(values: Iterable[Any], tasks: Iterable[Any], order: Iterable[Any] | None = None) -> RepeatsTest:
     """Test whether the number of runs of a task depends on their outcomes, such as by retrying until one succeeds.
 
-    With `order`: whether the last run of a task succeeds more, or less, often than its others. If runs are
-    exchangeable, the last of n runs with c successes succeeds with probability c / n; the exact distribution of the
-    number of such tasks is that of independent trials with these probabilities. Without: whether the success rate of
-    tasks goes with (the logarithm of) their number of runs, by random permutation of a studentised sum.
+    That is whether the last run of a task succeeds more, or less, often than its others. If runs are exchangeable, the
+    last of n runs with c successes succeeds with probability c / n; the exact distribution of the number of such tasks
+    is that of independent trials with these probabilities.
 
     Parameters
     ----------
@@ -120,80 +138,24 @@ def repeats_test(
     tasks : array-like
         One label per value.
     order : array-like, optional
-        One sortable value per run.
-    rng : numpy.random.Generator, optional
-        By default one with seed 0.
+        One sortable value per run; by default the runs are in their order.
     """
+    table = pd.DataFrame({"value": numbers(values), "task": list(tasks)})
     if order is not None:
-        table = pd.DataFrame({"value": numbers(values), "task": list(tasks), "order": list(order)})
-        values, tasks, _ = (column for _, column in table.sort_values("order", kind="stable").items())
-    values, codes, _ = clean(values, tasks)
-    groups = by_cluster(values, codes)
-    if order is None:
-        p_value, used, reason = _size_test(groups, np.random.default_rng(0 if rng is None else rng))
-        method = "success rate against number of runs, permutation"
-    else:
-        p_value, used, reason = _last_run_test(values, codes, groups)
-        method = "last run of each task against its others, exact"
-    return RepeatsTest(p_value, p_value <= FLAGGED_AT, used, method, reason)
-
-
-def _size_test(groups: Clusters, rng: np.random.Generator) -> tuple[float, int, Notes]:
-    """Return the p value, the number of tasks used, and why there is no p value."""
-    count = len(groups.sizes)
-    if not count or np.ptp(groups.sizes) == 0:
-        return math.nan, count, note("same_number")
-    sizes, means = np.log(groups.sizes) - np.log(groups.sizes).mean(), groups.means - groups.means.mean()
-    permuted = rng.permuted(np.broadcast_to(means, (N_PERMUTATIONS, count)), axis=1)
-    beyond = (_studentised(permuted, sizes) >= _studentised(means, sizes) - 1e-9).sum()
-    return float((beyond + 1) / (N_PERMUTATIONS + 1)), count, Notes()
-
-
-def _studentised(means: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return |Σ size × mean| over its standard error, since means of many runs vary less than single runs."""
-    error = np.sqrt(means**2 @ sizes**2)
-    return np.divide(np.abs(means @ sizes), error, out=np.zeros_like(error), where=error > 1e-12)
-
-
-def _last_run_test(values: np.ndarray, codes: np.ndarray, groups: Clusters) -> tuple[float, int, Notes]:
-    """Return the p value, the number of tasks used, and why there is no p value."""
-    mixed = (groups.means > 0) & (groups.means < 1)
+        table = table.assign(order=list(order)).sort_values("order", kind="stable")
+    known, codes, _ = clean(table["value"], table["task"])
+    sizes, means, _ = by_cluster(known, codes)
+    method, mixed = "last run of each task against its others, exact", (means > 0) & (means < 1)
     if not mixed.any():
-        repeated = (groups.sizes > 1).any()
-        return math.nan, 0, note("nothing_mixed") if repeated else note("never_repeated", why="")
-    last = np.zeros(len(groups.sizes))
-    last[codes] = values  # the last assignment of each task stays
-    chances = np.column_stack([1 - groups.means, groups.means])[mixed]
+        reason = note("nothing_mixed") if (sizes > 1).any() else note("never_repeated", why="")
+        return RepeatsTest(math.nan, False, 0, method, reason)
+    last = np.zeros(len(sizes))
+    last[codes] = known  # the last assignment of each task stays
+    chances = np.column_stack([1 - means, means])[mixed]
     distribution, seen = reduce(np.convolve, chances, np.ones(1)), int(last[mixed].sum())
     tail = min(distribution[: seen + 1].sum(), distribution[seen:].sum())
-    return float(min(1.0, 2 * tail)), int(mixed.sum()), Notes()
-
-
-def _of_group(rows: pd.DataFrame, task: str, ks: Sequence[int], order: str | None, confidence: float) -> list[dict]:
-    counts = rows.groupby(task, observed=True)["_value"].agg(["size", "sum"])
-    used = counts[counts["size"] >= max(ks)]
-    runs = rows[rows[task].isin(used.index)]
-    n, c = used["size"].to_numpy(), used["sum"].to_numpy()
-    tested = repeats_test(rows["_value"], rows[task], None if order is None else rows[order])
-    notes = note("too_few_runs", count=len(counts) - len(used), runs=max(ks)) if len(counts) > len(used) else Notes()
-    if tested.flagged:
-        notes += note("retried", method=tested.method, p_value=tested.p_value)
-    measured = []
-    for k in ks:
-        for measure, formula in (("pass@", pass_at_k), ("pass^", pass_hat_k)):
-            if k == 1:
-                estimate = rate_interval(runs["_value"], runs[task], confidence)
-            else:
-                estimate = mean_interval(np.asarray(formula(n, c, k)), used.index, confidence, bounds=(0.0, 1.0))
-            measured.append((f"{measure}{k}", k, estimate._replace(n=len(runs))))
-    tasks, n, c = used.index[n > 1], n[n > 1], c[n > 1]
-    alike = (c * (c - 1) + (n - c) * (n - c - 1)) / (n * (n - 1))
-    estimate = mean_interval(alike, tasks, confidence, bounds=(0.0, 1.0))
-    measured.append(("agreement", 2, estimate._replace(n=int(n.sum()))))
-    return [
-        {"measure": measure, "k": k, **estimate._asdict(), "warning": estimate.warning + notes}
-        for measure, k, estimate in measured
-    ]
+    p_value = float(min(1.0, 2 * tail))
+    return RepeatsTest(p_value, p_value <= FLAGGED_AT, int(mixed.sum()), method)
 
 
 def pass_at_k(n: Iterable[Any] | int, c: Iterable[Any] | int, k: int) -> np.ndarray | float:
@@ -237,11 +199,11 @@ def _share_of_subsets(n: Any, c: Any, k: int, of_failures: bool) -> np.ndarray |
         raise ValueError("attempts n and successes c are whole numbers with 0 <= c <= n")
     known = np.isfinite(attempts) & np.isfinite(passed) & (attempts >= k)
     members, attempts = np.where(known, [attempts - passed if of_failures else passed, attempts], math.nan)
-    share = np.where(members < k, 0.0, np.exp(_log_choose(members, k) - _log_choose(attempts, k)))
+    chosen, of = (_log_choose(np.maximum(count, k), k) for count in (members, attempts))
+    share = np.where(members < k, 0.0, np.exp(chosen - of))
     share = 1 - share if of_failures else share
     return float(share[0]) if np.ndim(n) == np.ndim(c) == 0 else share
 
 
 def _log_choose(n: np.ndarray, k: int) -> np.ndarray:
-    n = np.maximum(n, k)
     return special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalkit.stats._inputs import check_bounds, check_confidence, labels, numbers
+from evalkit.stats.inputs import check_bounds, check_confidence, labels, numbers
 
 GRID = 1_000
 CANDIDATES = (np.arange(GRID) + 0.5) / GRID  # for the mean

@@ -8,13 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from statsmodels.genmod.families import Binomial
+from statsmodels.genmod.generalized_linear_model import GLM
+from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
 
 from evalkit._names import check_columns
 from evalkit._words import Notes, left_out, note
-from evalkit.stats import _formulas as formulas
-from evalkit.stats._inputs import check_confidence, labels, numbers
-from evalkit.stats.pairs.comparison import compare_units
-from evalkit.stats.pairs.multiplicity import holm
+from evalkit.stats import formulas
+from evalkit.stats.inputs import check_confidence, labels, numbers
+from evalkit.stats.paired import agreeing, compare_units
+from evalkit.stats.pairs import holm
 
 N_PERMUTATIONS = 9_999
 CHUNK = 1_000  # permutations at a time
@@ -35,6 +38,11 @@ class Rows(NamedTuple):
     def rates(self) -> np.ndarray:
         """The share of successes of each row."""
         return self.successes / self.n
+
+    @property
+    def are_spanning(self) -> bool:
+        """Whether at least half of the clusters have several levels."""
+        return self.codes is not None and len(self.n) > 0 and bool((np.bincount(self.codes) > 1).mean() >= 0.5)
 
 
 class Trend(NamedTuple):
@@ -109,21 +117,33 @@ def trend_test(
         NaN with a single level, with equal outcomes only, or with no more clusters than levels.
     """
     check_confidence(confidence)
-    rows, lost = counted(successes, n, scores, clusters)
+    rows, lost = _counted(successes, n, scores, clusters)
     total = int(rows.n.sum())
     count = total if rows.codes is None else int(rows.codes.max(initial=-1)) + 1
-    method = f"permutation of {'trials' if rows.codes is None else 'levels within ' * _spanning(rows) + 'clusters'}"
+    method = f"permutation of {'trials' if rows.codes is None else 'levels within ' * rows.are_spanning + 'clusters'}"
     freedom = math.inf  # of the variance between clusters: what is left after the rates of the levels
     if rows.codes is not None:
         freedom = count - (len(np.unique(rows.scores)) if count == len(rows.codes) else 1)
-    if reason := _hopeless(rows, freedom):
-        return Trend(math.nan, math.nan, math.nan, math.nan, total, count, method, "", reason + lost)
+    nothing = {
+        "no_trials": not total,
+        "one_level": total and not np.ptp(rows.scores),
+        "outcomes_equal": rows.successes.sum() in (0, total),
+        "few_clusters": freedom < 1,
+    }
+    if reason := next((code for code, is_so in nothing.items() if is_so), ""):
+        return Trend(math.nan, math.nan, math.nan, math.nan, total, count, method, "", note(reason) + lost)
     p_value, least = _permutation(rows, n_permutations, np.random.default_rng(0 if rng is None else rng))
     odds, low, high, separated = _odds_ratio(rows, freedom, confidence)
-    low, high = formulas.agreeing(low, high, odds, p_value, 1 - confidence, 1.0)
+    low, high = agreeing(low, high, odds, p_value, 1 - confidence, 1.0)
     few = note("never_small", least=least) if least > 1 - confidence else Notes()
     doubt, claim_at = _uneven(rows, 1 - confidence)
-    direction = _direction(rows, odds, confidence) if p_value <= claim_at else "no"
+    direction = "no"
+    if p_value <= claim_at:
+        steps, sign = _steps(rows, confidence), -1 if odds < 1 else 1
+        is_shown = ((steps["low"] if sign > 0 else -steps["high"]) > 0).all()
+        is_overall = (sign * steps["estimate"] >= 0).all()
+        direction = "falls" if sign < 0 else "rises"
+        direction += "" if is_shown else " overall" if is_overall else ", not steadily"
     return Trend(odds, low, high, p_value, total, count, method, direction, separated + few + doubt + lost)
 
 
@@ -199,10 +219,10 @@ def trend_steps(
         next_n_clusters (trials where there are no clusters), method, warning.
     """
     check_confidence(confidence)
-    return steps_of(counted(successes, n, scores, clusters)[0], confidence)
+    return _steps(_counted(successes, n, scores, clusters)[0], confidence)
 
 
-def counted(successes: Any, n: Any, scores: Any, clusters: Any) -> tuple[Rows, Notes]:
+def _counted(successes: Any, n: Any, scores: Any, clusters: Any) -> tuple[Rows, Notes]:
     """Return clean rows, one per level or per level and cluster, and a note on those left out."""
     successes, n, scores = numbers(successes), numbers(n), numbers(scores)
     if not len(successes) == len(n) == len(scores):
@@ -219,21 +239,6 @@ def counted(successes: Any, n: Any, scores: Any, clusters: Any) -> tuple[Rows, N
     return Rows(sums[0], sums[1], cells[:, 1], row_codes), left_out(int((~known).sum()), "row")
 
 
-def _spanning(rows: Rows) -> bool:
-    """Return whether at least half of the clusters have several levels."""
-    return rows.codes is not None and len(rows.n) > 0 and bool((np.bincount(rows.codes) > 1).mean() >= 0.5)
-
-
-def _hopeless(rows: Rows, freedom: float) -> Notes:
-    if not len(rows.n):
-        return note("no_trials")
-    if np.ptp(rows.scores) == 0:
-        return note("one_level")
-    if rows.successes.sum() in (0, rows.n.sum()):
-        return note("outcomes_equal")
-    return note("few_clusters") if freedom < 1 else Notes()
-
-
 def _permutation(rows: Rows, n_permutations: int, rng: np.random.Generator) -> tuple[float, float]:
     """Return the p value, and the least possible one with these rates and levels."""
     if rows.codes is None:
@@ -242,7 +247,7 @@ def _permutation(rows: Rows, n_permutations: int, rng: np.random.Generator) -> t
         seen, drawn = centred @ rows.successes, rng.multivariate_hypergeometric(sizes, total, n_permutations) @ centred
     else:
         groups, scores, rates = rows.codes, rows.scores, rows.rates
-        if not _spanning(rows):
+        if not rows.are_spanning:
             cells = np.bincount(groups)
             scores, rates = (np.bincount(groups, column) / cells for column in (scores, rates))
             groups = np.zeros(len(cells), dtype=int)
@@ -267,7 +272,7 @@ def _permutation(rows: Rows, n_permutations: int, rng: np.random.Generator) -> t
 
 def _uneven(rows: Rows, level: float) -> tuple[Notes, float]:
     """Return a warning where whole clusters are permuted that differ by level, and up to which p a trend is claimed."""
-    if rows.codes is None or _spanning(rows):
+    if rows.codes is None or rows.are_spanning:
         return Notes(), level
     levels = np.unique(rows.scores, return_inverse=True)[1]
     count = np.bincount(levels)
@@ -285,10 +290,6 @@ def _odds_ratio(rows: Rows, freedom: float, confidence: float) -> tuple[float, f
     passed, failed = rows.scores[rows.successes > 0], rows.scores[rows.successes < rows.n]
     if passed.min() >= failed.max() or passed.max() <= failed.min():
         return (math.inf if passed.max() > failed.min() else 0.0), math.nan, math.nan, note("separated")
-    from statsmodels.genmod.families import Binomial
-    from statsmodels.genmod.generalized_linear_model import GLM
-    from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
-
     weights = rows.n if rows.codes is None else 1 / np.bincount(rows.codes)[rows.codes]
     design = np.column_stack([np.ones(len(rows.n)), rows.scores - rows.scores.mean()])
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -305,45 +306,39 @@ def _odds_ratio(rows: Rows, freedom: float, confidence: float) -> tuple[float, f
         totals = np.bincount(rows.codes, influence * (rows.rates - rates))
         between = totals @ totals * len(totals) / freedom
         error = math.sqrt(max(between, (influence**2) @ (rates * (1 - rates) / rows.n)))
-    half = formulas.student(confidence, freedom) * error
+    half = formulas.quantile(confidence, freedom) * error
     with np.errstate(over="ignore"):
         return float(np.exp(slope)), float(np.exp(slope - half)), float(np.exp(slope + half)), Notes()
 
 
-def _direction(rows: Rows, odds: float, confidence: float) -> str:
-    sign, steps = -1 if odds < 1 else 1, steps_of(rows, confidence)
-    shown = ((steps["low"] if sign > 0 else -steps["high"]) > 0).all()
-    overall = (sign * steps["estimate"] >= 0).all()
-    return f"{'falls' if sign < 0 else 'rises'}{'' if shown else ' overall' if overall else ', not steadily'}"
-
-
-def steps_of(rows: Rows, confidence: float) -> pd.DataFrame:
+def _steps(rows: Rows, confidence: float) -> pd.DataFrame:
     """Return the table of `trend_steps` for clean rows."""
-    steps = [_step(rows, *levels, confidence) for levels in pairwise(np.unique(rows.scores))]
-    return pd.DataFrame(steps, columns=[*_COLUMNS, "method", "warning"])
-
-
-def _step(rows: Rows, level: float, following: float, confidence: float) -> tuple:
-    first, second = sides = rows.scores == level, rows.scores == following
-    rates, warning = [rows.rates[side].mean() for side in sides], Notes()
-    if rows.codes is None:
-        counts = [int(rows.n[side][0]) for side in sides]
-        bounds = [formulas.wilson(rate, n, confidence) for rate, n in zip(rates, counts, strict=True)]
-    else:
-        counts = [int(side.sum()) for side in sides]
-        both, one, other = np.intersect1d(rows.codes[first], rows.codes[second], return_indices=True)
-        if len(both) > 1 and len(both) >= max(counts) / 2:
-            left, right = rows.rates[first][one], rows.rates[second][other]
-            compared = compare_units(right, left, confidence)
-            rates, counts = [left.mean(), right.mean()], [len(both)] * 2
-            step = rates[1] - rates[0], compared.low, compared.high
-            return level, following, *rates, *step, *counts, "paired t", compared.warning
-        if min(counts) < 2:
-            bounds, warning = [(np.array(math.nan), np.array(math.nan))] * 2, note("one_of_level")
-        else:
+    steps = []
+    for levels in pairwise(np.unique(rows.scores)):
+        first, second = sides = [rows.scores == level for level in levels]
+        rates, counts, warning = (
+            [rows.rates[side].mean() for side in sides],
+            [int(side.sum()) for side in sides],
+            Notes(),
+        )
+        if rows.codes is not None:
+            both, one, other = np.intersect1d(rows.codes[first], rows.codes[second], return_indices=True)
+            if len(both) > 1 and len(both) >= max(counts) / 2:
+                left, right = rows.rates[first][one], rows.rates[second][other]
+                compared, rates = compare_units(right, left, confidence), [left.mean(), right.mean()]
+                step = rates[1] - rates[0], compared.low, compared.high
+                steps.append((*levels, *rates, *step, len(both), len(both), "paired t", compared.warning))
+                continue
+        if rows.codes is None:
+            counts = [int(rows.n[side][0]) for side in sides]
+            bounds = [formulas.wilson(rate, n, confidence) for rate, n in zip(rates, counts, strict=True)]
+        elif min(counts) > 1:
             bounds = [formulas.bounded(rows.rates[side], rows.n[side], confidence, True) for side in sides]
-    (low_1, high_1), (low_2, high_2) = bounds
-    difference = rates[1] - rates[0]
-    below, above = math.hypot(rates[1] - low_2, high_1 - rates[0]), math.hypot(high_2 - rates[1], rates[0] - low_1)
-    step = difference, difference - below, difference + above
-    return level, following, *rates, *step, *counts, "square-and-add", warning
+        else:
+            bounds, warning = [(np.array(math.nan), np.array(math.nan))] * 2, note("one_of_level")
+        (low_1, high_1), (low_2, high_2) = bounds
+        difference = rates[1] - rates[0]
+        below, above = math.hypot(rates[1] - low_2, high_1 - rates[0]), math.hypot(high_2 - rates[1], rates[0] - low_1)
+        step = difference, difference - below, difference + above
+        steps.append((*levels, *rates, *step, *counts, "square-and-add", warning))
+    return pd.DataFrame(steps, columns=[*_COLUMNS, "method", "warning"])

@@ -8,18 +8,20 @@ import numpy as np
 from scipy import special
 
 from evalkit._words import Notes, left_out, note
-from evalkit.stats import _formulas as formulas
-from evalkit.stats import _warnings as warnings
-from evalkit.stats._inputs import Cells, Clusters, by_cluster, check_confidence, labels, numbers
-from evalkit.stats.intervals import NEW_VALUES, Estimate, too_few
+from evalkit.stats import formulas
+from evalkit.stats.inputs import Cells, Clusters, by_cluster, check_confidence, labels, numbers
+from evalkit.stats.intervals import FEW, FEW_CLUSTERS, NEW_VALUES, Estimate, of_repetitions, too_few
 
 # what an error of at most 6.5 % takes where 5 % are promised (docs/coverage.md)
 FEW_SHARES, FEW_SCORES = 5, 12  # tasks, below which they can't show how skewed the differences are
 SKEWED = 16  # times the squared skewness, at most the tasks: else the differences are too skewed for t
 AT_FEW, AT_SKEWED = 0.3, 0.02  # the part of the level at which a difference of such scores is claimed
 FEW_FOR_MARGIN = 10  # tasks, below which nothing is said to lie within a margin
+RARE_SHARES = 2  # units of a model with a share above 0, or below 1
+PSEUDO_PAIR = 0.5  # squared deviations of two runs of a task that end differently
 
-MCNEMAR, PAIRED_T, WITHIN_TASKS = "Agresti-Min; McNemar exact", "paired t", "t within tasks"
+MCNEMAR, PAIRED_T = "Agresti-Min; McNemar exact", "paired t"
+WITHIN_TASKS, UNPAIRED = "t within tasks", "Welch t, unpaired"
 
 FEWEST_OF_STRATUM = 2  # tasks of each model, for an unpaired comparison
 APART_AT = 0.1  # of the test that the tasks of two models differ in kind
@@ -127,32 +129,30 @@ def paired_test(a: Iterable[Any], b: Iterable[Any]) -> PairedTest:
 def compare_units(a: np.ndarray, b: np.ndarray, confidence: float, margin: float = math.nan) -> Compared:
     """Compare the values of two models on at least two units, such as their means of tasks."""
     differences, both, count = a - b, np.concatenate([a, b]), len(a)
-    shares = bool(((both >= 0) & (both <= 1)).all())
-    binary = bool(((both == 0) | (both == 1)).all())
-    compared = _by_mcnemar(differences, confidence) if binary else _by_t(a, b, shares, confidence)
+    mean, shares = float(differences.mean()), bool(((both >= 0) & (both <= 1)).all())
+    if ((both == 0) | (both == 1)).all():
+        wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
+        p_value = min(1.0, 2 * float(special.bdtr(min(wins, losses), wins + losses, 0.5)))
+        centre, error = _agresti_min(differences)
+        half = formulas.quantile(confidence) * error
+        doubt = FEW if count < FEW_CLUSTERS else Notes()
+        compared = Compared(centre - half, centre + half, p_value, MCNEMAR, doubt, 1 - confidence)
+    else:
+        compared = _by_t(a, b, shares, confidence)
     low, high = (max(compared.low, -1.0), min(compared.high, 1.0)) if shares else compared[:2]
-    low, high = formulas.agreeing(low, high, float(differences.mean()), compared.p_value, 1 - confidence)
+    low, high = agreeing(low, high, mean, compared.p_value, 1 - confidence)
     compared = compared._replace(low=low, high=high)
     fewest = FEW_FOR_MARGIN if shares else FEW_SCORES
     if math.isnan(margin) or count < fewest or (not shares and "skewed_pair" in compared.warning):
         return compared
-    tail = formulas.tango if shares else _tail
+    tail = tango if shares else _tail
     return compared._replace(p_above=float(tail(differences, -margin)), p_below=float(tail(-differences, -margin)))
-
-
-def _by_mcnemar(differences: np.ndarray, confidence: float) -> Compared:
-    wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
-    p_value = min(1.0, 2 * float(special.bdtr(min(wins, losses), wins + losses, 0.5)))
-    centre, error = map(float, formulas.agresti_min_moments(differences))
-    half = formulas.normal(confidence) * error
-    doubt = warnings.FEW if len(differences) < warnings.FEW_CLUSTERS else Notes()
-    return Compared(centre - half, centre + half, p_value, MCNEMAR, doubt, 1 - confidence)
 
 
 def _by_t(a: np.ndarray, b: np.ndarray, shares: bool, confidence: float) -> Compared:
     differences, count, level = a - b, len(a), 1 - confidence
-    quantile, mean = formulas.student(confidence, count - 1), float(differences.mean())
-    centre, cautious = map(float, formulas.agresti_min_moments(differences))  # for shares: half a pair more of each
+    quantile, mean = formulas.quantile(confidence, count - 1), float(differences.mean())
+    centre, cautious = _agresti_min(differences)
     p_cautious = 2 * float(special.stdtr(count - 1, -abs(centre) / cautious)) if shares else 0.0
     error = math.sqrt(formulas.variance_of_mean(differences))
     if error <= 1e-9 * np.abs(differences).max():
@@ -169,7 +169,7 @@ def _by_t(a: np.ndarray, b: np.ndarray, shares: bool, confidence: float) -> Comp
     high = mean + max(quantile, -float(formulas.hall(-quantile, slant))) * error
     rarest = min(int(side.sum()) for side in (a > 0, a < 1, b > 0, b < 1))  # units with a share above 0, or below 1
     few, skewed = count < (FEW_SHARES if shares else FEW_SCORES), SKEWED * skew**2 > count
-    if shares and (few or skewed or rarest <= warnings.RARE):
+    if shares and (few or skewed or rarest <= RARE_SHARES):
         low, high = min(low, centre - quantile * cautious), max(high, centre + quantile * cautious)
         return Compared(low, high, max(p_value, p_cautious), PAIRED_T, Notes(), level)
     claim_at = level * (AT_SKEWED if skewed else AT_FEW if few else 1)
@@ -187,6 +187,41 @@ def _tail(differences: np.ndarray, null: float = 0.0) -> float:
     return float(special.stdtr(count - 1, -min(t, hall)))
 
 
+def _agresti_min(differences: np.ndarray) -> tuple[float, float]:
+    """Return the mean of differences of pairs after half a pair is added to each kind of them, and its error.
+
+    Agresti and Min (2005), for differences −1, 0 or 1.
+    """
+    n = len(differences) + 2
+    mean = float(differences.sum()) / n
+    return mean, math.sqrt(((float((differences**2).sum()) + 1) / n - mean**2) / n)
+
+
+def tango(differences: np.ndarray, null: float) -> np.ndarray:
+    """Return the one-sided p value of a mean difference of pairs (last axis) above `null`, which is below 0.
+
+    The score test of Tango (1998) for differences −1, 0 and 1, by t with n − 1 degrees of freedom in place of the
+    normal distribution. A difference of a share between counts as that much of a whole one, which is cautious.
+    """
+    n, wins, losses = differences.shape[-1], differences.clip(0).sum(-1), -differences.clip(None, 0).sum(-1)
+    linear = (2 * n - wins + losses) * null - wins - losses
+    root = np.sqrt(np.maximum(linear**2 + 8 * n * losses * null * (1 - null), 0))
+    lost = (root - linear) / (4 * n)  # the share of losses under the null
+    z = (wins - losses - n * null) / np.sqrt(n * (2 * lost + null * (1 - null)))
+    return special.stdtr(n - 1, -z)
+
+
+def agreeing(
+    low: float, high: float, estimate: float, p_value: float, level: float, null: float = 0.0
+) -> tuple[float, float]:
+    """Return the interval so that it holds the null value exactly where the test does not reject it."""
+    if p_value > level:
+        return min(low, null), max(high, null)
+    if low <= null <= high:
+        return (math.nextafter(null, math.inf), high) if estimate > null else (low, math.nextafter(null, -math.inf))
+    return low, high
+
+
 def compare_runs(
     a: Clusters, b: Clusters, shares: bool, confidence: float, margin: float = math.nan
 ) -> Compared | None:
@@ -197,7 +232,7 @@ def compare_runs(
     """
     if not ((a.sizes > 1).any() and (b.sizes > 1).any()):
         return None
-    pseudo = formulas.PSEUDO_PAIR if shares else 0.0
+    pseudo = PSEUDO_PAIR if shares else 0.0
     (first, freedom_a), (second, freedom_b) = (formulas.within_tasks(x.variances, x.sizes, pseudo) for x in (a, b))
     freedom = min(freedom_a, freedom_b)
     if freedom < 1:
@@ -210,7 +245,7 @@ def compare_runs(
     low, high = (float(bound) for bound in formulas.by_t(difference, error**2, freedom, confidence))
     low, high = (max(low, -1.0), min(high, 1.0)) if shares else (low, high)
     beyond = special.stdtr(freedom, -(np.array([abs(difference), difference + margin, margin - difference]) / error))
-    doubt = warnings.within_tasks(a.sizes) + warnings.within_tasks(b.sizes)
+    doubt = of_repetitions(a.sizes) + of_repetitions(b.sizes)
     return Compared(low, high, 2 * float(beyond[0]), WITHIN_TASKS, doubt, 1 - confidence, *map(float, beyond[1:]))
 
 
@@ -290,7 +325,7 @@ def _differ(cells: Cells, a: int, b: int, has: np.ndarray) -> bool:
         return False
     variance = sum(formulas.variance_of_mean(side) for side in ease)
     gap = abs(ease[0].mean() - ease[1].mean())
-    return bool(gap > 1e-9 and gap >= formulas.student(1 - APART_AT, min(map(len, ease)) - 1) * np.sqrt(variance))
+    return bool(gap > 1e-9 and gap >= formulas.quantile(1 - APART_AT, min(map(len, ease)) - 1) * np.sqrt(variance))
 
 
 def _pairs(

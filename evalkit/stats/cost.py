@@ -8,7 +8,7 @@ import pandas as pd
 
 from evalkit._names import check_columns
 from evalkit._words import Notes, note
-from evalkit.stats._inputs import check_confidence, numbers, typed
+from evalkit.stats.inputs import check_confidence, numbers, typed
 from evalkit.stats.intervals import mean_interval
 
 N_RESAMPLES = 2_000

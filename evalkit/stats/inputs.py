@@ -129,11 +129,12 @@ def cells_of(frame: pd.DataFrame, model: str, task: str, value: str, condition: 
     columns, models = coded(named[model])
     labels, clusters = named[task][usable], None
     if condition and named[condition][usable].nunique() > 1:
-        keys = pd.DataFrame({"task": labels.astype("str"), "condition": named[condition][usable].astype("str")})
-        labels = pd.Series(list(keys.itertuples(index=False, name=None)), keys.index, dtype="object")
-    rows, tasks = coded(labels)
-    if condition and tasks and isinstance(tasks[0], tuple):
+        pairs = zip(labels.astype("str"), named[condition][usable].astype("str"), strict=True)
+        labels = pd.Series(list(pairs), dtype="object")
+        rows, tasks = coded(labels)
         clusters = pd.factorize(pd.Series([name for name, _ in tasks]))[0]
+    else:
+        rows, tasks = coded(labels)
     shape = (len(tasks), len(models))
     means, sizes, variances = np.full(shape, np.nan), np.zeros(shape, dtype=int), np.full(shape, np.nan)
     if usable.any():
@@ -161,8 +162,8 @@ def check_bounds(values: np.ndarray, bounds: tuple[float, float]) -> None:
 
 
 _TYPES = {
-    "int64": "k n n_clusters n_runs n_tasks rank_high rank_low tested",
-    "bool": "behind_first decided equivalent on_front ties_with_first",
+    "int64": "a b k n n_clusters n_runs n_tasks rank_high rank_low tested",
+    "bool": "behind_first binary decided equivalent on_front ties_with_first",
     "str": "correction dominated_by measure method model model_a model_b target verdict",
     "object": "warning",
 }

@@ -1,23 +1,26 @@
 """Compare every pair of models on the tasks it shares, and every model with a baseline; do verdicts fit one order?"""
 
 import math
+from collections.abc import Iterable, Iterator
 from itertools import combinations
-from typing import Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
+from scipy import special
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, shortest_path
+from statsmodels.stats.multitest import multipletests
 
 from evalkit._words import Notes, note
-from evalkit.stats._inputs import Cells, cells_of, check_choice, check_confidence, typed
+from evalkit.stats.inputs import Cells, cells_of, check_choice, check_confidence, numbers, typed
 from evalkit.stats.intervals import Target
-from evalkit.stats.pairs.comparison import Compared, compare_runs, compare_units
-from evalkit.stats.pairs.multiplicity import holm, max_t
+from evalkit.stats.paired import Compared, compare_runs, compare_units
 
-Correction = Literal["max-t", "holm"]
 Pairs = list[tuple[int, int]]
 
+N_DRAWS = 10_000  # for max-T
+CHUNK = 250  # draws at a time, which keeps 5,000 tests within 10 MB
 
 _COLUMNS = (
     "model_a model_b n_tasks n_runs mean_a mean_b estimate low high p_value p_holm p_adjusted decided p_equivalent "
@@ -38,7 +41,6 @@ def compare_all(
     *,
     confidence: float = 0.95,
     target: Target = "new tasks",
-    correction: Correction = "max-t",
     margin: float | None = None,
     condition: str = "",
     rng: np.random.Generator | None = None,
@@ -47,8 +49,8 @@ def compare_all(
 
     Runs of one model on one task are averaged first, so that each task counts once. The interval and the p value of a
     pair are those of one test, and are not corrected: the interval excludes 0 exactly where p is at most
-    1 − confidence. A pair is decided where the p value corrected for all pairs that share tasks is at most that. Few or
-    skewed scores need a smaller one, and `warning` says so.
+    1 − confidence. A pair is decided where the p value corrected for all pairs that share tasks (by max-T; for these
+    tasks by Holm) is at most that. Few or skewed scores need a smaller one, and `warning` says so.
 
     Parameters
     ----------
@@ -62,8 +64,6 @@ def compare_all(
     target : {"new tasks", "these tasks"}
         Whether the difference is that on new tasks like these (`paired_test` over tasks) or on these very tasks run
         again (t within tasks, which needs repetitions).
-    correction : {"max-t", "holm"}
-        The correction for the number of pairs. For these tasks it is Holm's.
     margin : float, optional
         Models whose difference lies within ± margin are `equivalent`: two one-sided tests (Schuirmann 1987; for shares
         the score test of Tango 1998) with Holm's correction, from 10 tasks on (scores: 12).
@@ -77,24 +77,20 @@ def compare_all(
     -------
     DataFrame
         One row per pair, models in the order of their names: model_a, model_b, n_tasks (shared), n_runs (on them),
-        mean_a, mean_b (over these tasks), estimate (mean_a − mean_b), low, high, p_value, p_holm, p_adjusted (by
-        `correction`), decided, p_equivalent (corrected; NaN where the tasks are too few to tell), equivalent, method,
-        target, correction, tested (pairs that share tasks), margin, warning. `evalkit.display.pair_text` says it.
+        mean_a, mean_b (over these tasks), estimate (mean_a − mean_b), low, high, p_value, p_holm, p_adjusted, decided,
+        p_equivalent (corrected; NaN where the tasks are too few to tell), equivalent, method, target, correction,
+        tested (pairs that share tasks), margin, warning. `evalkit.display.pair_text` says it.
     """
     check_confidence(confidence)
     check_choice("target", target, get_args(Target))
-    check_choice("correction", correction, get_args(Correction))
     cells = cells_of(frame, model, task, value, condition)
-    pairs = list(combinations(range(len(cells.models)), 2))
-    table = pair_rows(cells, pairs, target, confidence, margin)
-    by_max_t = correction == "max-t" and target == "new tasks"
-    table["p_holm"] = holm(table["p_value"])
-    table["p_adjusted"] = adjusted_by_max_t(cells, pairs, table, rng) if by_max_t else table["p_holm"]
-    table["target"] = target
+    table = pair_rows(cells, list(combinations(range(len(cells.models)), 2)), target, confidence, margin)
+    table["p_holm"], table["p_adjusted"] = holm(table["p_value"]), _corrected(cells, table, target, rng)
     table["decided"] = table["p_adjusted"] <= table["claim_at"]
     table["p_equivalent"] = holm(table[["p_above", "p_below"]].max(axis=1, skipna=False))
     table["equivalent"] = table["p_equivalent"] <= 1 - confidence
-    table["correction"], table["tested"] = "max-T" if by_max_t else "Holm", table["p_value"].notna().sum()
+    table["correction"] = "max-T" if target == "new tasks" else "Holm"
+    table = table.assign(target=target, tested=table["p_value"].notna().sum())
     return typed(table.assign(margin=math.nan if margin is None else margin), _COLUMNS)
 
 
@@ -140,9 +136,7 @@ def compare_to_baseline(
     base = cells.models.index(baseline)
     pairs = [(i, base) for i in range(len(cells.models)) if i != base]
     table = pair_rows(cells, pairs, target, confidence, margin)
-    within = target == "these tasks"
-    table["p_adjusted"] = holm(table["p_value"]) if within else adjusted_by_max_t(cells, pairs, table, rng)
-    table["p_not_worse"] = holm(table["p_above"])
+    table["p_adjusted"], table["p_not_worse"] = _corrected(cells, table, target, rng), holm(table["p_above"])
     different, above = table["p_adjusted"] <= table["claim_at"], table["estimate"] > 0
     choices = [different & above, table["p_not_worse"] <= 1 - confidence, different & ~above]
     table["verdict"] = np.select(choices, ["better", "not worse", "regression"], "not decided")
@@ -153,46 +147,110 @@ def compare_to_baseline(
 def pair_rows(cells: Cells, pairs: Pairs, target: str, confidence: float, margin: float | None = None) -> pd.DataFrame:
     """Compare the models of each pair, without any correction.
 
-    Beside the columns of `compare_all` up to p_value, method and warning: `claim_at`, `p_above` and `p_below` (see
-    `Compared`), and `binary` (0/1 outcomes, or none in common).
+    Beside the columns of `compare_all` up to p_value, method and warning: `a` and `b` (places of the models),
+    `claim_at`, `p_above` and `p_below` (see `Compared`), and `binary` (0/1 outcomes, or none in common).
     """
     if margin is not None and not margin > 0:
         raise ValueError(f"a margin is above 0, not {margin}")
-    rows = [_pair(cells, a, b, target, confidence, math.nan if margin is None else margin) for a, b in pairs]
-    names = ["model_a", "model_b", "n_tasks", "n_runs", "mean_a", "mean_b", "estimate", *Compared._fields]
+    least, rows = math.nan if margin is None else margin, []
+    for a, b in pairs:
+        shared = cells.has(a, b)
+        left, right = (cells.by_task(cells.means[shared, i], shared) for i in (a, b))
+        both, count = np.concatenate([left, right]), len(left)
+        compared, cautious = None, Notes()
+        if target == "these tasks" and count:
+            shares = bool(((both >= 0) & (both <= 1)).all())
+            compared = compare_runs(cells.of(a, shared), cells.of(b, shared), shares, confidence, least)
+            cautious = note("not_repeated") if compared is None else Notes()
+        if compared is None and count > 1:
+            compared = compare_units(left, right, confidence, least)
+        elif compared is None:
+            p_value, reason = (1.0, note("one_shared")) if count else (math.nan, note("no_shared"))
+            compared = Compared(math.nan, math.nan, p_value, "", reason)
+        compared = compared._replace(warning=compared.warning + cautious + cells.lost_of(a, b))
+        means = (left.mean(), right.mean(), (left - right).mean()) if count else (math.nan,) * 3
+        runs, binary = int(cells.sizes[shared][:, [a, b]].sum()), bool(((both == 0) | (both == 1)).all())
+        rows.append((a, b, cells.models[a], cells.models[b], count, runs, *means, *compared, binary))
+    names = ["a", "b", "model_a", "model_b", "n_tasks", "n_runs", "mean_a", "mean_b", "estimate", *Compared._fields]
     return typed(pd.DataFrame(rows, columns=[*names, "binary"]))
 
 
-def adjusted_by_max_t(
-    cells: Cells, pairs: Pairs, table: pd.DataFrame, rng: np.random.Generator | None = None
-) -> pd.Series:
-    """Return the p values of the table of `pair_rows` corrected by max-T, none below the uncorrected one."""
-    if not pairs:
-        return table["p_value"]
-    first, second = np.array(pairs).T
-    differences = cells.by_task(cells.means[:, first] - cells.means[:, second])
+def _corrected(cells: Cells, table: pd.DataFrame, target: str, rng: np.random.Generator | None) -> pd.Series:
+    """Return the p values of the table of `pair_rows` corrected for their number, none below the uncorrected one."""
+    if target == "these tasks" or table.empty:
+        return pd.Series(holm(table["p_value"]), table.index)
+    differences = cells.by_task(cells.means[:, table["a"]] - cells.means[:, table["b"]])
     p_values = None if table["binary"].all() else table["p_value"]
     return table["p_value"].clip(lower=max_t(differences, rng, p_values=p_values))
 
 
-def _pair(cells: Cells, a: int, b: int, target: str, confidence: float, margin: float) -> tuple:
-    shared = cells.has(a, b)
-    left, right = (cells.by_task(cells.means[shared, i], shared) for i in (a, b))
-    both, count = np.concatenate([left, right]), len(left)
-    compared, cautious = None, Notes()
-    if target == "these tasks" and count:
-        shares = bool(((both >= 0) & (both <= 1)).all())
-        compared = compare_runs(cells.of(a, shared), cells.of(b, shared), shares, confidence, margin)
-        cautious = note("not_repeated") if compared is None else Notes()
-    if compared is None and count > 1:
-        compared = compare_units(left, right, confidence, margin)
-    elif compared is None:
-        p_value, reason = (1.0, note("one_shared")) if count else (math.nan, note("no_shared"))
-        compared = Compared(math.nan, math.nan, p_value, "", reason)
-    compared = compared._replace(warning=compared.warning + cautious + cells.lost_of(a, b))
-    means = (left.mean(), right.mean(), (left - right).mean()) if count else (math.nan,) * 3
-    runs = int(cells.sizes[shared][:, [a, b]].sum())
-    return cells.models[a], cells.models[b], count, runs, *means, *compared, bool(((both == 0) | (both == 1)).all())
+def holm(p_values: Iterable[Any]) -> np.ndarray:
+    """Adjust p values for their number (Holm 1979), by statsmodels; NaN stays NaN and is not counted."""
+    p_values = numbers(p_values)
+    known, adjusted = ~np.isnan(p_values), np.full(len(p_values), math.nan)
+    if known.any():
+        adjusted[known] = multipletests(p_values[known], method="holm")[1]
+    return adjusted
+
+
+def max_t(
+    differences: np.ndarray,
+    rng: np.random.Generator | None = None,
+    n_draws: int = N_DRAWS,
+    *,
+    p_values: Iterable[Any] | None = None,
+) -> np.ndarray:
+    """Adjust the tests of many mean differences for their number, by the distribution of their largest statistic.
+
+    Step-down max-T (Westfall and Young 1993, algorithm 2.8; Romano and Wolf 2005): what is drawn for a task goes to all
+    differences on it, so that tests that share data count for less than as many independent ones. Without p values the
+    tests are sign flips, as for 0/1 outcomes: the signs of a task are flipped, and |sum| / root of the sum of squares
+    is the statistic; all flips are enumerated where there are no more than `n_draws`. The p values of studentised tests
+    are taken to quantiles of the normal distribution, and these compared with normal values that correlate as the
+    differences do.
+
+    `differences` are of shape (tasks, tests): 0 (without p values) or NaN where a test does not use a task; `p_values`
+    are two-sided, and NaN where there is no test. An adjusted one is 1 without a test, or where no task differs.
+    """
+    rng = np.random.default_rng(0 if rng is None else rng)
+    used = ~np.isnan(differences)
+    values = np.where(used, differences, 0.0)
+    if p_values is not None:
+        values = np.where(used, values - values.sum(axis=0) / np.maximum(used.sum(axis=0), 1), 0.0)
+    values = values[(values != 0).any(axis=1)]
+    norms = np.sqrt((values**2).sum(axis=0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        seen = np.abs(values.sum(axis=0)) / norms if p_values is None else -special.ndtri(numbers(p_values) / 2)
+    tested = np.flatnonzero(~np.isnan(seen))
+    order = tested[np.argsort(seen[tested], kind="stable")]
+    scaled = (values[:, order] / np.where(norms > 0, norms, 1)[order]).astype(np.float32)
+    exact = p_values is None and 2.0 ** (len(values) - 1) <= n_draws
+    exceeding, draws = np.zeros(len(order)), 0
+    for weights in _weights(len(values), p_values is None, rng, n_draws):
+        maxima = np.maximum.accumulate(np.abs(weights @ scaled), axis=1)
+        exceeding += (maxima >= (seen[order] - 1e-4)[None, :]).sum(axis=0)
+        draws += len(weights)
+    adjusted = np.ones(len(seen))
+    if len(order):
+        shares = exceeding / draws if exact else (exceeding + 1) / (draws + 1)
+        adjusted[order] = np.maximum.accumulate(shares[::-1])[::-1]
+    return adjusted
+
+
+def _weights(count: int, signs: bool, rng: np.random.Generator, n_draws: int) -> Iterator[np.ndarray]:
+    """Yield rows of normal values, or of signs: all but mirror images, where they are no more than asked for."""
+    if signs and 2.0 ** (count - 1) <= n_draws:
+        bits = np.arange(int(2.0 ** (count - 1)))[:, None] >> np.arange(count) & 1
+        every = (1 - 2 * bits).astype(np.float32)
+        yield from (every[i : i + CHUNK] for i in range(0, len(every), CHUNK))
+        return
+    for start in range(0, n_draws, CHUNK):
+        size = (min(CHUNK, n_draws - start), count)
+        yield (
+            2 * rng.integers(0, 2, size, dtype=np.int8).astype(np.float32) - 1
+            if signs
+            else rng.standard_normal(size, dtype=np.float32)
+        )
 
 
 class Structure(NamedTuple):

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pandas as pd
 
-from evalkit.stats._inputs import Cells, cells_of, check_confidence, typed
+from evalkit.stats.inputs import Cells, cells_of, check_confidence, typed
 from evalkit.stats.intervals import mean_interval
-from evalkit.stats.pairs.pairwise import compare_all, pair_rows
+from evalkit.stats.paired import UNPAIRED
+from evalkit.stats.pairs import compare_all, pair_rows
 
-MOST_PAIRED = 100  # models of which every pair is compared; of more, ranks rest on bounds
-CHUNK = 4_000_000  # pairs of models at a time
+MOST_PAIRED = 100  # models of which every pair is compared; of more, only those of the first
 
 _COLUMNS = (
     "model n_tasks estimate low high rank_low rank_high behind_first ties_with_first corrected corrected_low "
@@ -34,8 +34,8 @@ def rank_models(
 
     - The interval of ranks of a model begins after the models that are decided to be better, and ends before those
       decided to be worse. All intervals together hold the true ranks with the confidence of the correction of `pairs`
-      (Mogstad, Romano, Shaikh and Wilhelm 2024). Of more than 100 models pairs are decided by bounds that hold for any
-      distribution (Efron 1969 for 0/1 outcomes, Maurer and Pontil 2009), which is cautious.
+      (Mogstad, Romano, Shaikh and Wilhelm 2024). Of more than 100 models only the pairs of the first are tested, with
+      Bonferroni's correction for all pairs, since any model might have been the first.
     - The first model is best where it is ahead of each other one in the test of this pair alone: having been picked as
       the first needs no correction for all pairs (Gutmann and Maymin 1987; Hsu 1984). Its rank is then 1, and no other
       model ties with it.
@@ -77,19 +77,27 @@ def rank_models(
     leading = cells.models.index(first) if first else int(np.argmax(table["estimate"].fillna(-math.inf)))
     if pairs is None and count <= MOST_PAIRED:
         pairs = compare_all(frame, model, task, value, confidence=confidence, condition=condition, rng=rng)
-    decide = _bounded(cells, leading, confidence) if pairs is None else _decided(pairs, cells.models, leading)
-    better, worse, table["behind_first"] = decide
-    table["rank_low"], table["rank_high"], table["ties_with_first"] = 1 + better, count - worse, better == 0
     others = [i for i in range(count) if i != leading]
     within = cells_of(frame, model, task, value, condition)
-    tests = pair_rows(within, [(leading, i) for i in others], "new tasks", confidence).set_index("model_b")
-    if pairs is not None:  # those that were compared unpaired
-        of, level = pairs["warning"].map(lambda doubts: "unpaired" in doubts).astype(bool), 1 - confidence
-        for row in pairs[of].to_dict("records"):
-            for one, other, sign in (("model_a", "model_b", 1), ("model_b", "model_a", -1)):
-                if row[one] == cells.models[leading]:
-                    result = sign * row["estimate"], row["p_value"], level
-                    tests.loc[row[other], ["estimate", "p_value", "claim_at"]] = result
+    tests = pair_rows(within, [(leading, i) for i in others], "new tasks", confidence).set_index("b")
+    better, worse, behind = np.zeros(count, int), np.zeros(count, int), np.zeros(count, bool)
+    if pairs is None:
+        is_behind = tests["p_value"] * (count * (count - 1) / 2) <= tests["claim_at"]
+        behind[others] = is_behind & (tests["estimate"] > 0)
+        better, worse[leading] = behind.astype(int), behind.sum()
+    else:
+        place = {str(name): i for i, name in enumerate(cells.models)}
+        for row in pairs[pairs["decided"] | pairs["method"].eq(UNPAIRED)].to_dict("records"):
+            a, b = place[row["model_a"]], place[row["model_b"]]
+            winner, loser = (a, b) if row["estimate"] > 0 else (b, a)
+            if row["decided"]:
+                better[loser], worse[winner] = better[loser] + 1, worse[winner] + 1
+                behind[loser] |= winner == leading
+            if row["method"] == UNPAIRED and leading in (a, b):
+                result = (row["estimate"] if a == leading else -row["estimate"]), row["p_value"], 1 - confidence
+                tests.loc[b if a == leading else a, ["estimate", "p_value", "claim_at"]] = result
+    table["behind_first"] = behind
+    table["rank_low"], table["rank_high"], table["ties_with_first"] = 1 + better, count - worse, better == 0
     if ((tests["p_value"] <= tests["claim_at"]) & (tests["estimate"] > 0)).all():  # no test at all: the only model
         table["rank_low"] = table["rank_low"].clip(lower=2).where(table.index != leading, 1)
         table["rank_high"] = table["rank_high"].where(table.index != leading, 1)
@@ -99,48 +107,6 @@ def rank_models(
     shrunk = centre + signal * (table["estimate"] - centre)
     table["corrected"] = shrunk.clip(table["corrected_low"].fillna(-math.inf), table["corrected_high"].fillna(math.inf))
     return typed(table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True))
-
-
-def _decided(pairs: pd.DataFrame, models: list, first: int) -> tuple[np.ndarray, ...]:
-    """Return how many models are decided to be better and worse than each, and which are worse than the first."""
-    decided, names = pairs[pairs["decided"]], [str(name) for name in models]
-    ahead = decided["estimate"] > 0
-    losers = decided["model_b"].where(ahead, decided["model_a"])
-    winners = decided["model_a"].where(ahead, decided["model_b"])
-    counts = (side.value_counts().reindex(names, fill_value=0).to_numpy() for side in (losers, winners))
-    return *counts, np.isin(names, losers[winners == names[first]])
-
-
-def _bounded(cells: Cells, first: int, confidence: float) -> tuple[np.ndarray, ...]:
-    """Return what `_decided` does, for so many models that their pairs are taken in blocks and judged by bounds.
-
-    The sum of differences over the root of that of their squares exceeds z with a chance of at most exp(−z² / 2) where
-    signs are as likely either way, as for 0/1 outcomes of equal models; else the bound is the empirical Bernstein one.
-    """
-    there, known = (cells.sizes > 0).astype(float), cells.sizes > 0
-    values = np.where(known, cells.means, 0.0)
-    spread = float(np.ptp(values[known]))
-    binary = np.asarray(np.isin(values, (0.0, 1.0)).all(axis=0))
-    values = np.where(known, values - (values.sum(axis=1) / np.maximum(there.sum(axis=1), 1))[:, None], 0.0)
-    squares, count = values**2, values.shape[1]
-    log = math.log(2 * count * (count - 1) / (1 - confidence))  # of 2 / level of one side of one pair
-    better, worse, behind = np.zeros(count, int), np.zeros(count, int), np.zeros(count, bool)
-    step = max(CHUNK // count, 1)
-    for start in range(0, count, step):
-        part = slice(start, min(start + step, count))
-        n = there[:, part].T @ there
-        sums = values[:, part].T @ there - there[:, part].T @ values
-        square = squares[:, part].T @ there + there[:, part].T @ squares - 2 * values[:, part].T @ values
-        with np.errstate(divide="ignore", invalid="ignore"):
-            variance = np.maximum(square - sums**2 / n, 0) / (n - 1)
-            half = np.sqrt(2 * variance * log / n) + 14 * spread * log / (3 * (n - 1))
-            signs, beyond = sums**2 > 2 * (log - math.log(2)) * square, np.abs(sums) > n * half
-        both = binary[part, None] & binary
-        shown = ((both & signs) | (~both & beyond)) & (n > 1) & (np.abs(sums) > 1e-9)
-        worse[part], better[part] = (shown & (sums > 0)).sum(axis=1), (shown & (sums < 0)).sum(axis=1)
-        if part.start <= first < part.stop:
-            behind = (shown & (sums > 0))[first - part.start]
-    return better, worse, behind
 
 
 def _signal(estimates: np.ndarray, cells: Cells, common: np.ndarray) -> float:

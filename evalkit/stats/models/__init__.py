@@ -1,1 +1,0 @@
-"""Compare several models at once: ranks, adjusted rates, success against cost."""

@@ -1,1 +1,0 @@
-"""Compare two models on the tasks they share, and all pairs of several models."""
