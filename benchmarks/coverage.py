@@ -1,6 +1,6 @@
 """Measure how often every printed claim of evalkit errs, over many kinds of data; write the table of docs/coverage.md.
 
-    python -m benchmarks.coverage                          # about ten minutes, to the terminal
+    python -m benchmarks.coverage                          # about twenty minutes, to the terminal
     python -m benchmarks.coverage --output docs/coverage.md
     python -m benchmarks.coverage --samples 100 --only "decided pair"
 
@@ -8,9 +8,10 @@ A cell is one kind of data whose truth is known. Claims on 0/1 pairs and a margi
 `benchmarks.studies` looks at single methods in detail.
 """
 
+import heapq
 import time
 from collections.abc import Callable, Iterator
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +21,35 @@ import pandas as pd
 from scipy import special, stats
 from tabulate import tabulate
 
-from benchmarks.error_rates import trend_errors
-from benchmarks.interval_studies import cluster_coverage, score_coverage
-from benchmarks.simulate import RATES, SCORES, VALUES, draw_models, holds, publish, sizes_of
+from benchmarks.simulate import (
+    CONFIDENCE,
+    RATES,
+    SCORES,
+    VALUES,
+    cluster_coverage,
+    draw_clusters,
+    draw_models,
+    exact_coverage,
+    holds,
+    publish,
+    score_coverage,
+    sizes_of,
+)
 from evalkit.kinds.follow import Counted
-from evalkit.stats import _formulas as formulas
-from evalkit.stats import _warnings as warnings
-from evalkit.stats import max_t, plan, trend_test
-from evalkit.stats.pairs.comparison import compare_units
+from evalkit.stats import difference_sequence, formulas, plan, trend_test
+from evalkit.stats.paired import compare_units
+from evalkit.stats.pairs import max_t
 
 MARK = "<!-- what follows is written by benchmarks/coverage.py -->"
-LEVEL, CONFIDENCE = 0.05, 0.95
+LEVEL = 1 - CONFIDENCE
 TASKS = (3, 4, 5, 8, 12, 20, 40, 100)
+
+JOBS = {  # in which order the workers take up the runs of (model, task)
+    "a task by both": lambda n, rng: [(m, t) for t in range(n) for m in "ab"],
+    "shuffled": lambda n, rng: [(m, int(t)) for m, t in rng.permutation(list(product("ab", range(n))))],
+    "one model, then the other": lambda n, rng: [(m, t) for m in "ab" for t in range(n)],
+    "both models one after the other": lambda n, rng: [("a", t) for t in range(n)],
+}
 
 Rng = np.random.Generator
 Cells = Iterator[tuple[str, float]]  # what the data are, and how often the claim is wrong (of plans: the power)
@@ -69,8 +87,20 @@ def intervals(samples: int, rng: Rng) -> Cells:
             yield f"{name} scores of {tasks} tasks", float(np.mean(missed))
         for name, (draw, mean) in VALUES.items():
             values = draw(rng, (10 * samples, tasks))
-            missed = ~holds(formulas.corrected_t(values, CONFIDENCE), mean) & ~warnings.skewed(values)
+            missed = ~holds(formulas.corrected_t(values, CONFIDENCE), mean) & ~formulas.skewed(values)
             yield f"{name} values of {tasks} tasks", float(missed.mean())
+
+
+def single_rates(samples: int, rng: Rng) -> Cells:
+    """An interval of a single rate, .02 to .98, misses it, unwarned; exactly where each task has one run."""
+    rates = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98])
+    for tasks in (5, 10, 20, 50, 100):
+        for rate, missed in zip(rates, exact_coverage(tasks, "wilson", rates)[1], strict=True):
+            yield f"rate {rate} on {tasks} tasks, 1 run", float(missed)
+        for correlation in (0.1, 0.3, 0.6, 0.9):
+            for rate in rates:
+                missed = cluster_coverage(np.full(tasks, 3), correlation, rate, 5 * samples, rng)[1]
+                yield f"rate {rate} on {tasks} tasks, 3 runs, correlation {correlation}", float(missed)
 
 
 def decided_pairs(samples: int, rng: Rng) -> Cells:
@@ -87,8 +117,8 @@ def families(samples: int, rng: Rng) -> Cells:
         first, second = np.array(list(combinations(range(models), 2))).T
         for tasks in (5, 12, 40):
             for name, missing in (("scores", 0.0), ("3 runs", 0.0), ("3 runs", 0.2), ("1 run", 0.0), ("1 run", 0.2)):
-                wrong, count = 0, max(samples // (1 if models < 6 else 3), 30)
-                for _ in range(count):
+                wrong = 0
+                for _ in range(samples):
                     ease = rng.beta(1, 1, (tasks, 1))
                     runs = int(name[0]) if name != "scores" else 0
                     if runs:
@@ -97,7 +127,7 @@ def families(samples: int, rng: Rng) -> Cells:
                         values = 10 * ease + rng.normal(0, np.linspace(1, 3, models), (tasks, models))
                     values[rng.random(values.shape) < missing] = np.nan
                     wrong += _any_decided(values, first, second, runs == 1, rng)
-                yield f"{models} models, {name}, {tasks} tasks{', a fifth missing' if missing else ''}", wrong / count
+                yield f"{models} models, {name}, {tasks} tasks{', a fifth missing' if missing else ''}", wrong / samples
 
 
 def _any_decided(values: np.ndarray, first: np.ndarray, second: np.ndarray, binary: bool, rng: Rng) -> bool:
@@ -182,46 +212,55 @@ def trends(samples: int, rng: Rng) -> Cells:
     """Success is said to fall or rise along levels though it does not."""
     count = max(samples // 3, 50)
     for tasks in (6, 12, 30):
-        for sizes, correlation, spanning in (((1,), 0.0, False), ((4,), 0.6, False), ((2,), 0.5, True)):
-            wrong = trend_errors(tasks, sizes, correlation, (0.5,) * 3, count, rng, spanning)[:, 0]
-            yield f"{tasks} tasks, {sizes[0]} runs{', at all levels' * spanning}", float(wrong.mean())
+        for runs, correlation in ((1, 0.0), (4, 0.6)):
+            scores, of = np.resize(np.arange(3), tasks), np.full(tasks, runs)
+            drawn = draw_clusters(of, 0.5, correlation, (count,), rng)
+            yield f"{tasks} tasks, {runs} runs", _trends_found(drawn, of, scores, np.arange(tasks), rng)
+        codes, scores, of = np.repeat(np.arange(tasks), 3), np.tile(np.arange(3), tasks), np.full(3 * tasks, 2)
+        chances = special.expit(1.5 * rng.normal(size=(count, tasks)))[:, codes]
+        yield f"{tasks} tasks, 2 runs, at all levels", _trends_found(rng.binomial(2, chances), of, scores, codes, rng)
     for counts in ((20, 10, 4), (30, 20, 8), (4, 10, 20)):
         for shapes, runs in (((20, 2, 0.2), (10, 10, 10)), ((2, 2, 2), (10, 10, 1)), ((0.2, 2, 20), (10, 10, 10))):
-            scores, wrong = np.repeat(np.arange(3), counts), 0
+            scores = np.repeat(np.arange(3), counts)
             spread, of = np.array(shapes)[scores], np.array(runs)[scores]
-            for _ in range(count):
-                drawn = rng.binomial(of, rng.beta(spread, spread))
-                found = trend_test(drawn, of, scores, range(len(scores)), n_permutations=399, rng=rng)
-                wrong += found.direction not in ("no", "")
-            yield f"levels of {counts} tasks, runs {runs}, beta {shapes}", wrong / count
+            drawn = rng.binomial(of, rng.beta(spread, spread, (count, len(scores))))
+            found = _trends_found(drawn, of, scores, np.arange(len(scores)), rng)
+            yield f"levels of {counts} tasks, runs {runs}, beta {shapes}", found
+
+
+def _trends_found(drawn: np.ndarray, of: np.ndarray, scores: np.ndarray, codes: np.ndarray, rng: Rng) -> float:
+    found = [trend_test(one, of, scores, codes, n_permutations=399, rng=rng).direction for one in drawn]
+    return float(np.mean([direction not in ("no", "") for direction in found]))
 
 
 def following(samples: int, rng: Rng) -> Cells:
     """Of two equal models one is said to be ahead at any look; 20 workers, the time of a run depends on its result."""
-    count = max(samples // 20, 20)
-    for rate in (0.2, 0.5):
-        for quick, slow in ((1.0, 1.0), (1.0, 8.0)):
-            wrong = sum(_ever_ahead(rate, quick, slow, rng) for _ in range(count))
-            yield f"rate {rate}, runs take {quick:g} or {slow:g}", wrong / count
+    for (order, jobs_of), tasks, rate in product(JOBS.items(), (40, 120), (0.5, 0.2)):
+        experiments = max(samples // 5, 200)
+        wrong = sum(ever_ahead(jobs_of(tasks, rng), tasks, rate, rng) for _ in range(experiments))
+        yield f"{tasks} tasks, rate {rate}, workers take up {order}", wrong / experiments
 
 
-def _ever_ahead(rate: float, quick: float, slow: float, rng: Rng, tasks: int = 80, workers: int = 20) -> bool:
-    order = rng.permutation(2 * tasks)
-    success = rng.random(2 * tasks) < rate
-    took = np.where(success == (order % 2 == 0), quick, slow) * rng.uniform(0.8, 1.2, 2 * tasks)
-    free, started = np.zeros(workers), np.empty(2 * tasks)
-    for i, time_of in enumerate(took):
-        worker = free.argmin()
-        started[i] = free[worker] + 1e-6 * i
-        free[worker] += time_of
-    frame = pd.DataFrame({"run_id": order.astype(str), "model_name": np.where(order % 2, "b", "a"), "task": order // 2})
-    frame, counted = frame.assign(started=started, value=success.astype(float)), Counted()
-    for now in np.linspace(0, (started + took).max(), 25)[1:]:
-        begun = started <= now
-        counted.see(frame[begun].assign(running=(started + took > now)[begun]))
-        if counted.claim("a", "b").ahead:
-            return True
-    return False
+def ever_ahead(jobs: list[tuple[str, int]], tasks: int, rate: float, rng: Rng) -> bool:
+    """Run jobs in parallel, one model quick where it succeeds, the other where it fails; look after each ten runs."""
+    rates = rng.beta(2 * rate, 2 * (1 - rate), tasks)  # the models are equal on each task
+    both_in_turn = len(jobs) == tasks
+    workers, rows = [0.0] * 20, []
+    for job in jobs:
+        start = heapq.heappop(workers) + rng.exponential(0.05)
+        for model, task in (job, ("b", job[1])) if both_in_turn else (job,):
+            success = rng.random() < rates[task]
+            end = start + rng.exponential(1.0 if success == (model == "a") else 10.0)
+            rows.append((f"{model}{task}", model, task, start, end, float(success)))
+            start = end
+        heapq.heappush(workers, start)
+    runs = pd.DataFrame(rows, columns=["run_id", "model_name", "task", "started", "ended", "value"])
+    counted = Counted()
+    for now in (*np.sort(runs["ended"])[9::10], np.inf):
+        seen = runs[runs["started"] <= now]
+        counted.see(seen.assign(running=seen["ended"] > now))
+        values = counted.values("a", "b")  # they only get more, so the last look decides for all
+    return bool(difference_sequence(*values)["decided"].any())
 
 
 def plans(samples: int, rng: Rng) -> Cells:
@@ -253,6 +292,7 @@ def _power(n: int, runs: int) -> float:
 
 CLAIMS: dict[str, tuple[float, Callable[[int, Rng], Cells]]] = {  # the error that is promised at most, and the cells
     "interval": (0.05, intervals),
+    "interval of a single rate": (0.05, single_rates),
     "decided pair": (0.05, decided_pairs),
     "all pairs of 2 to 12 models": (0.05, families),
     "best": (0.05, best),

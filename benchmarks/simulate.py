@@ -1,4 +1,4 @@
-"""Samples with a known truth, for the studies of coverage and error rates."""
+"""Samples with a known truth, and how often intervals hold it: what the studies of coverage and error rates share."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,6 +6,10 @@ from pathlib import Path
 import numpy as np
 from scipy import special, stats
 
+from evalkit.stats import formulas, proportion_interval
+from evalkit.stats.intervals import FEW_CLUSTERS, FEW_SCORES
+
+CONFIDENCE = 0.95
 RATES = np.arange(1, 20) / 20
 CORRELATIONS = (0, 0.1, 0.3, 0.6, 0.9)
 
@@ -111,6 +115,41 @@ def shift_rates(rates: np.ndarray, shift: np.ndarray) -> np.ndarray:
 def holds(interval: tuple[np.ndarray, np.ndarray], truth: np.ndarray | float) -> np.ndarray:
     """Return whether intervals cover the truth."""
     return (interval[0] <= truth + 1e-12) & (truth - 1e-12 <= interval[1])
+
+
+def exact_coverage(n: int, method: str, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return, for each rate, the probability of holding it, and of missing it without a warning."""
+    rows = [proportion_interval(k, n, method, CONFIDENCE) for k in range(n + 1)]
+    chance = stats.binom.pmf(np.arange(n + 1)[:, None], n, rates)
+    held = np.array([[row.low] for row in rows]) <= rates
+    held &= rates <= np.array([[row.high] for row in rows])
+    silent = np.array([[not row.warning] for row in rows])
+    return (chance * held).sum(0), (chance * (~held & silent)).sum(0)
+
+
+def cluster_coverage(sizes: np.ndarray, correlation: float, rate: float, samples: int, rng) -> np.ndarray:
+    """Return coverage of the rate of clusters, its unwarned misses, coverage where runs weigh, and of plain Wilson."""
+    successes = draw_clusters(sizes, rate, correlation, (samples,), rng)
+    means = successes / sizes
+    held = holds(formulas.bounded(means, sizes, CONFIDENCE, True), rate)
+    silent = ~formulas.unmixed(means) & (len(sizes) >= FEW_CLUSTERS)
+    by_runs = holds(formulas.bounded(means, sizes, CONFIDENCE, True, "runs"), rate)
+    plain = holds(formulas.wilson(successes.sum(1) / sizes.sum(), sizes.sum(), CONFIDENCE), rate)
+    return np.array([held.mean(), (~held & silent).mean(), by_runs.mean(), plain.mean()])
+
+
+def score_coverage(name: str, mean: float, count: int, runs: int, samples: int, rng) -> np.ndarray:
+    """Return coverage of the mean of bounded scores, its misses without a warning, and coverage of t."""
+    tasks = np.clip(SCORES[name](rng, mean, (samples, count)), 1e-9, 1 - 1e-9)
+    values = (
+        tasks
+        if runs == 1
+        else rng.beta(3 * tasks[..., None], 3 - 3 * tasks[..., None], (samples, count, runs)).mean(-1)
+    )
+    held = holds(formulas.bounded(values, np.full(count, runs), CONFIDENCE, False), mean)
+    silent = ~formulas.skewed(values) & (count >= FEW_SCORES)
+    mid, half = values.mean(1), formulas.quantile(CONFIDENCE, count - 1) * np.sqrt(formulas.variance_of_mean(values))
+    return np.array([held.mean(), (~held & silent).mean(), holds((mid - half, mid + half), mean).mean()])
 
 
 def percent(share: float) -> str:

@@ -3,10 +3,8 @@
 from evalkit._lazy import door
 
 _PLACES = {
-    "ranks": "Leaderboard leaderboard headline rank_table standings",
-    "conclusions": "findings",
-    "paired": "pairs notable in_words against reliability plan cost",
-    "discordance": "discordant examples",
+    "ranks": "Leaderboard leaderboard headline rank_table standings findings",
+    "paired": "pairs notable pairs_text against discordant examples reliability plan cost",
     "second_opinion": "Mixed mixed",
     "evalkit.kinds.estimates": "denominators usage",
     "evalkit.kinds.runs": "describe_runs select",

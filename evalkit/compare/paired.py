@@ -1,8 +1,9 @@
-"""Compare pairs of models, and models with a baseline; estimate reliability and cost, and plan further runs."""
+"""Compare pairs of models, and models with a baseline; find opposite runs; estimate reliability and cost; plan."""
 
 import math
 import sys
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,8 @@ import pandas as pd
 from evalkit._words import note
 from evalkit.display.words import apart_text, pair_text
 from evalkit.io import SourceError, plain
-from evalkit.kinds import Outcomes, outcomes
+from evalkit.kinds import Example, Outcomes, outcomes
+from evalkit.kinds.findings import MOST_EXAMPLES
 from evalkit.stats import compare_all, compare_to_baseline, cost_front
 from evalkit.stats import plan as plan_pairs
 from evalkit.stats import reliability as reliability_of
@@ -27,6 +29,8 @@ LEAST = 0.05  # loss of a share that is acceptable by default
 FEW_SHARED = 5  # tasks, below which two models are compared unpaired
 CONFIDENCE = 0.95
 COSTS = ("cost", "tokens", "duration")
+
+_DISCORDANT = ["task", "model_a", "model_b", "repetition", "value_a", "value_b", "run_id_a", "run_id_b"]
 
 
 def pairs(
@@ -61,7 +65,8 @@ def pairs_of(data: Outcomes, target: Target = "new tasks", margin: float | None 
         means = rows.groupby(["model_name", "task"])["value"].mean().groupby("model_name").mean()
         rows = rows[rows["model_name"].isin(means.nlargest(MOST_SHOWN).index)]
     table = compare_all(rows, "model_name", "task", "value", target=target, margin=margin, condition="condition")
-    table = _with_unpaired(table, rows) if target == "new tasks" else table
+    if target == "new tasks" and (table["n_tasks"] < FEW_SHARED).any():
+        table = _with_unpaired(table, rows)
     has_value = data.table.groupby("model_name")["value"].count() > 0
     for side in ("model_a", "model_b"):
         nothing = ~table[side].map(has_value).astype(bool)
@@ -109,7 +114,7 @@ def notable(pairs: pd.DataFrame, most: int = MOST_PAIRS) -> pd.DataFrame:
     return shown[[*columns, *["equivalent"] * bool(shown["p_equivalent"].notna().any())]]
 
 
-def in_words(pairs: pd.DataFrame) -> str:
+def pairs_text(pairs: pd.DataFrame) -> str:
     """Describe pairs in sentences, one per line; of over 10 models, the decided ones with the smallest p values.
 
     Pairs that can't be compared, since they share no tasks, have one sentence together.
@@ -117,7 +122,7 @@ def in_words(pairs: pd.DataFrame) -> str:
     apart = pairs["warning"].map(lambda doubts: "no_shared" in doubts).astype(bool)
     if apart.sum() > 1:
         models = sorted({*pairs.loc[apart, "model_a"], *pairs.loc[apart, "model_b"]})
-        rest = in_words(pairs[~apart]) if not apart.all() else ""
+        rest = pairs_text(pairs[~apart]) if not apart.all() else ""
         return "\n".join(filter(None, [rest, plain(apart_text(models, int(apart.sum())))]))
     if len(pairs) <= MOST_PAIRS:
         return "\n".join(map(plain, pairs["sentence"])) or "There is one model."
@@ -125,6 +130,71 @@ def in_words(pairs: pd.DataFrame) -> str:
     count = len({*pairs["model_a"], *pairs["model_b"]})  # of many, only the first were compared
     head = f"{int(pairs['decided'].sum())} of {len(pairs):,} pairs of {count:,} models are decided"
     return "\n".join([f"{head}.", *map(plain, decided["sentence"])])
+
+
+def discordant(runs: pd.DataFrame, model_a: str = "", model_b: str = "", value: str = "") -> pd.DataFrame:
+    """Find the tasks with opposite outcomes for two models, with the runs that had them.
+
+    Runs of a task are paired by repetition, in the order of the repetitions. A run without an outcome is a failure
+    if another run of its model has one, as in all comparisons. For scores, pairs that differ by more than half of the
+    largest difference count as opposite.
+
+    Parameters
+    ----------
+    runs, value
+        As for `leaderboard`.
+    model_a, model_b : str
+        The models; if both are empty, every pair of models; if only one is given, that model against all others.
+
+    Returns
+    -------
+    DataFrame
+        task, model_a, model_b, repetition (of `model_a`), value_a, value_b, run_id_a, run_id_b; one row per pair of
+        runs, sorted by models and task.
+    """
+    return discordant_of(outcomes(runs, value), model_a, model_b)
+
+
+def discordant_of(scored: Outcomes, model_a: str = "", model_b: str = "") -> pd.DataFrame:
+    """Find the tasks with opposite outcomes for two models; see `discordant`."""
+    named = {name for name in (model_a, model_b) if name}
+    table = scored.table.dropna(subset="value")
+    table = table[table["model_name"].isin(named)] if len(named) == 2 else table
+    table = table.sort_values(["model_name", "task", "repetition"], kind="stable", ignore_index=True)
+    place = table.groupby(["model_name", "task"]).cumcount()
+    models = sorted(table["model_name"].unique(), key=lambda name: (name != model_a, name == model_b, name))
+    codes = table["model_name"].map({name: code for code, name in enumerate(models)}).to_numpy(int)
+    units = table.assign(place=place).groupby(["task", "place"]).ngroup().to_numpy(int)  # what is paired, by task
+    rows = np.full((len(models), units.max(initial=-1) + 1), -1)
+    rows[codes, units] = np.arange(len(table))
+    values = np.where(rows < 0, np.nan, table["value"].to_numpy(float)[rows]) if len(table) else rows.astype(float)
+    found = [np.empty((2, 0), int)]
+    for a, b in combinations(range(len(models)), 2):
+        if named <= {models[a], models[b]}:
+            differ = np.abs(values[a] - values[b]) > 0  # False for a missing value
+            found.append(rows[[a, b]][:, differ])
+    both = np.concatenate(found, axis=1)
+    gaps = np.abs(np.subtract(*table["value"].to_numpy(float)[both]))
+    both = both[:, gaps > gaps.max(initial=0) / 2]
+    names = {"model_name": "model", "value": "value", "run_id": "run_id"}
+    pairs = table[["task", "repetition"]].take(both[0]).reset_index(drop=True)
+    for side, taken in zip("ab", both, strict=True):
+        own = table[list(names)].take(taken).reset_index(drop=True)
+        pairs[[f"{name}_{side}" for name in names.values()]] = own
+    return pairs[_DISCORDANT]
+
+
+def examples(pairs: pd.DataFrame) -> tuple[Example, ...]:
+    """Return the first pairs of runs as examples, of different tasks if possible; `pairs` as from `discordant`."""
+    rows = pairs.drop_duplicates(["task"]).head(MOST_EXAMPLES).to_dict("records")
+    return tuple(
+        Example(
+            f"{row['task']}: {row['model_a']} {row['value_a']:.3g}, {row['model_b']} {row['value_b']:.3g}",
+            row["run_id_a"],
+            row["run_id_b"],
+        )
+        for row in rows
+    )
 
 
 def against(

@@ -1,21 +1,24 @@
-"""Rank models as far as the data allow: comparable rates, ranks with their range, and a headline."""
+"""Rank models as far as the data allow: comparable rates, ranks with their range, a headline, and what is open."""
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from evalkit._words import Notes, note
-from evalkit.compare.paired import FEW_SHARED, pairs_of
-from evalkit.kinds import Outcomes, outcomes, rates
-from evalkit.kinds.findings import variants
-from evalkit.kinds.models import UNKNOWN
+from evalkit._words import Notes, format_interval, note
+from evalkit.compare.paired import FEW_SHARED, discordant_of, examples, pairs_of
+from evalkit.kinds import Example, Finding, Outcomes, examples_of, outcomes, rates
+from evalkit.kinds.findings import doubts, files_of, variants
+from evalkit.kinds.models import UNKNOWN, alike
 from evalkit.kinds.runs import copied, kind_of
-from evalkit.stats import Estimate, format_interval, like_with_like, pair_structure, rank_models
+from evalkit.stats import Estimate, like_with_like, pair_structure, rank_models
 from evalkit.stats.paired import UNPAIRED
 from evalkit.stats.ranks import MOST_PAIRED
 
-FEW_TASKS = 6  # shared ones, below which no 0/1 outcomes and hardly any others would be decided
+RANKING, PAIRS = "Which model is best?", "Every pair on the tasks it shares"
+
+FIRST = ("conditions_differ",)  # notes to read before any estimate stands beside another
 MOST_NAMED = 4  # models that a headline names
 RAW, NONE = "raw", "none"
 _COLUMNS = (
@@ -196,9 +199,8 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     basis = ", ".join(filter(None, [basis, "" if is_paired.all() else str(note("unpaired"))]))
     doubt = ", if its tasks are no variants of few" * ("variants" in board.notes)
     if row["rank_high"] == 1:
-        return {"code": "best", "model": first, "what": name, "basis": basis, "doubt": doubt} | _fields(
-            row, which[:-1], which
-        )
+        best = {"code": "best", "model": first, "what": name, "basis": basis, "doubt": doubt}
+        return best | {"undecided": int((~own["decided"]).sum())} | _fields(row, which[:-1], which)
     if len(own) and own["estimate"].isna().all():
         has_some = board.is_adjusted and len(rated) <= MOST_NAMED
         rates = dict(zip(rated["model_name"], rated["adjusted"], strict=True)) if has_some else {}
@@ -215,3 +217,79 @@ def headline(board: Leaderboard) -> dict[str, Any]:
 def _fields(row: pd.Series, estimate: str, bounds: str) -> dict[str, Any]:
     values = dict(zip(Estimate._fields[:3], row[[estimate, f"{bounds}low", f"{bounds}high"]], strict=True))
     return values | {"n": row["n"], "n_clusters": row["n_tasks"], "method": row["method"], "target": row["target"]}
+
+
+def findings(
+    board: Leaderboard,
+    ledger: pd.DataFrame | None = None,
+    *,
+    planned: Iterable[str] = (),
+    ranking: str = RANKING,
+    pairs: str = PAIRS,
+) -> list[Finding]:
+    """Describe which model is best as far as the data show, what is open, what would decide it, and caveats.
+
+    Parameters
+    ----------
+    board : Leaderboard
+    ledger : DataFrame, optional
+        If given, the last finding says how many files were used.
+    planned : iterable of str
+        Tasks that were to be run; by default those that other models ran.
+    ranking, pairs : str
+        Headings of the sections that hold the ranking and the pairs.
+
+    Returns
+    -------
+    list of Finding
+        The most important first; conditions that differ stand before the ranking. A model is called best if every other
+        one is decided to be worse than some model.
+    """
+    data = board.outcomes
+    # the pair of the first model that is nearest to a decision: an open one, if there is any
+    leading = [name for name in board.table["model_name"] if name != UNKNOWN][:1]
+    near = board.pairs[board.pairs[["model_a", "model_b"]].isin(leading).any(axis=1)]
+    undecided = near[~near["decided"] & near["p_adjusted"].notna()]
+    nearest = (undecided if len(undecided) else near).sort_values("p_adjusted", ascending=bool(len(undecided))).head(1)
+    sides = nearest[["model_a", "model_b"]].itertuples(index=False)
+    opposite = tuple(example for pair in sides for example in examples(discordant_of(data, *pair)))
+    named = board.table[board.table["estimate"].notna() & (board.table["model_name"] != UNKNOWN)]
+    first = {
+        "headline": headline(board),
+        "n_models": len(named),
+        "title": data.title,
+        "is_share": data.is_share,
+        "unit": data.unit,
+        "rates": named.head(MOST_NAMED).to_dict("records") if len(named) > 1 else [],
+        "more": len(named) > MOST_NAMED,
+    }
+    results = [Finding("conditions", ranking, {"notes": before})] if (before := board.notes.only(*FIRST)) else []
+    doubtful = doubts(data, planned)
+    results.append(Finding("ranking", ranking, first, _extremes(board)))
+    results += [one for one in doubtful if one.code == "variants"]
+    if len(board.pairs):
+        counts = {"decided": int(board.pairs["decided"].sum()), "pairs": len(board.pairs)}
+        results.append(
+            Finding("nearest_pair", pairs, {**counts, "row": next(iter(nearest.to_dict("records")), None)}, opposite)
+        )
+    elif len(board.table) == 1:
+        results.append(Finding("alone", pairs))
+    results += [one for one in doubtful if one.code != "variants"]
+    if (others := board.notes.without(*FIRST, "variants")) and len(board.table) > 1:
+        results.append(Finding("caveats", ranking, {"notes": others}))
+    if ledger is not None:
+        names = alike(board.table["model_name"])
+        results.append(Finding("files", "Data quality", {"files": files_of(ledger), "names": names}))
+    return results
+
+
+def _extremes(board: Leaderboard) -> tuple[Example, ...]:
+    """Return the highest and the lowest of the first model's runs."""
+    first = board.table["model_name"].iloc[0] if len(board.table) else ""
+    rows = board.outcomes.table
+    rows = rows[rows["model_name"].eq(first) & rows["value"].notna()]
+    values, unit = rows["value"], f" {board.outcomes.unit}".rstrip()
+    if values.nunique() < 2:
+        return examples_of(rows, {f"a run of {first}": values.notna()})
+    ends = {"highest": values.max(), "lowest": values.min()}
+    return examples_of(rows, {f"{first}, {name}: {end:.3g}{unit}": values.eq(end) for name, end in ends.items()})

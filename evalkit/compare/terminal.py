@@ -3,10 +3,9 @@
 import pandas as pd
 
 from evalkit._words import format_interval, interval_cells
-from evalkit.compare.conclusions import FIRST
-from evalkit.compare.paired import LEAST, against, in_words
-from evalkit.compare.ranks import headline, leaderboard, ranks_text
-from evalkit.display.words import headline_text, sentence
+from evalkit.compare.paired import LEAST, against, pairs_text
+from evalkit.compare.ranks import FIRST, headline, leaderboard, ranks_text
+from evalkit.display.words import headline_text, sentence, undecided_text
 from evalkit.io import plain
 from evalkit.kinds import outcomes
 from evalkit.kinds.findings import alike, variants
@@ -27,7 +26,8 @@ def describe_comparison(runs: pd.DataFrame, value: str = "", margin: float | Non
         cells[board.outcomes.title], cells[ESTIMATE] = interval_cells(row, percent=share)
         cells |= {board.basis: format_interval(row["adjusted"], None, None, percent=share)} if board.is_adjusted else {}
         rows.append(cells)
-    first = plain(f"{headline_text(headline(board), begins=True)}.")
+    answer = headline(board)
+    first = plain(f"{headline_text(answer, begins=True)}.{undecided_text(answer)}")
     reasons = zip(table["model_name"], table["warning"], strict=True)
     copies = [f"{names[name]}: {why}." for name, why in reasons if why and "only_copies" in why]
     parts = board.notes.only(*FIRST), board.notes.only("variants"), board.notes.without(*FIRST, "variants")
@@ -35,7 +35,7 @@ def describe_comparison(runs: pd.DataFrame, value: str = "", margin: float | Non
     lines = [*map(plain, before), *[""] * bool(before), fit_table(rows, width=None), ""]
     lines += [first, *map(plain, [*doubt, *copies, *after])]
     lines += unmeasured_lines(runs, ["model_name"], kind_of(runs), value)
-    lines += ["", in_words(board.pairs)] if len(board.pairs) else []
+    lines += ["", pairs_text(board.pairs)] if len(board.pairs) else []
     return "\n".join([*lines, *(plain(sentence(note)) for note in alike(table["model_name"]).notes)])
 
 

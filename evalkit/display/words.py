@@ -242,7 +242,14 @@ def _ranking(
     what = f"{headline['what']}{', ' * bool(headline['basis'])}{headline['basis']}"
     picked = "" if headline["basis"] else " The estimate is corrected for picking the best."
     of = f"the best of {n_models} models{headline.get('doubt', '')}"
-    return f"{headline['model']} is shown to be {of}: {what} {value}.{picked}"
+    return f"{headline['model']} is shown to be {of}: {what} {value}.{picked}{undecided_text(headline)}"
+
+
+def undecided_text(headline: Mapping[str, Any]) -> str:
+    """Say why a model is the best though the table of pairs leaves some of its pairs open; else nothing."""
+    count = headline.get("undecided", 0)
+    open_pairs = f"leaves {counted_noun(count, 'pair')} with it open"
+    return f" Best is a test of its own; the table of pairs corrects for all of them, and {open_pairs}." * bool(count)
 
 
 def _rate(headline: Mapping[str, Any]) -> str:

@@ -133,7 +133,9 @@ def standardise(
         groups = [by_cluster(runs["value"].to_numpy(float), pd.factorize(runs["task"])[0]) for runs in strata]
         counts, weights = np.array([len(group.means) for group in groups]), (counted / counted.sum()).to_numpy()
         means = np.array([group.means.mean() for group in groups])
-        estimate, low, high = float(weights @ means), math.nan, math.nan
+        estimate = float(weights @ means)
+        low: np.ndarray | float = math.nan
+        high: np.ndarray | float = math.nan
         if kind != "mean":
             ends = [  # of each stratum
                 formulas.bounded(group.means, group.sizes, confidence, kind == "proportion")

@@ -112,8 +112,8 @@ def bounded(
     rate, variance, count = moments(means, sizes, weights)
     known = KNOWN_SHARE * rate * (1 - rate) * binary
     known = known / sizes.sum() if weights == "runs" else known * (1 / sizes).sum() / count**2
-    factor = (quantile(confidence, max(count - 1, 1)) / quantile(confidence)) ** 2
-    factor = factor if binary else factor * (1 + 2 * skewness(means) ** 2 / count)
+    skew = 0.0 if binary else skewness(means)
+    factor = (quantile(confidence, max(count - 1, 1)) / quantile(confidence)) ** 2 * (1 + 2 * skew**2 / count)
     variance = known + np.maximum(variance - known, 0) * factor
     return effective_wilson(rate, variance, count, count, confidence)
 

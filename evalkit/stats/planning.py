@@ -212,7 +212,7 @@ def plan(
         return typed(pd.DataFrame(columns=_COLUMNS.split()), _COLUMNS)
     shared = [int(cells.has(a, b).sum()) for a, b in pairs]
     used = [pair for pair, count in zip(pairs, shared, strict=True) if count > 1]
-    parts = [_variances(cells, a, b, np.array(repeats), confidence) for a, b in used or pairs[:1]]
+    parts: list[Any] = [_variances(cells, a, b, np.array(repeats), confidence) for a, b in used or pairs[:1]]
     between, within, variances = (np.mean([part[i] for part in parts], axis=0) for i in range(3))
     n_tasks = int(np.median([count for count in shared if count > 1] or shared))
     tested = max(sum(count > 0 for count in shared) if comparisons is None else comparisons, 1)
@@ -235,7 +235,8 @@ def plan(
     }
     warning = next((part[3] for part in parts if part[3]), Notes())
     table = pd.DataFrame(columns).assign(difference=difference, between=math.sqrt(between), within=math.sqrt(within))
-    table = table.assign(n_tasks=n_tasks, warning=[warning] * len(table), runs=2 * table["repeats"] * table["tasks"])
+    table = table.assign(n_tasks=n_tasks, runs=2 * table["repeats"] * table["tasks"])
+    table["warning"] = pd.Series([warning] * len(table), dtype="object")
     return typed(table, _COLUMNS)
 
 

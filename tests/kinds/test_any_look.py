@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.following import JOBS, _ahead, _schedule
+from benchmarks.coverage import JOBS, ever_ahead
 from evalkit.kinds.follow import Counted, Snapshot
 from evalkit.kinds.registry import kind_named
 from evalkit.kinds.terminal import any_look_lines
@@ -124,5 +124,5 @@ def test_runs_that_show_only_when_they_have_ended_end_all_claims():
 @pytest.mark.parametrize("jobs", JOBS)
 def test_equal_models_that_differ_in_how_quickly_they_fail_are_seldom_ahead_at_any_look(jobs):
     rng = np.random.default_rng(4)
-    found = [_ahead(_schedule(JOBS[jobs](40, rng), 40, 0.5, rng))[1] for _ in range(8)]
+    found = [ever_ahead(JOBS[jobs](40, rng), 40, 0.5, rng) for _ in range(8)]
     assert sum(found) <= 1

@@ -8,9 +8,17 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from evalkit.stats import _formulas as formulas
-from evalkit.stats import mean_interval, proportion_interval, rate_interval
+from evalkit._words import Notes
+from evalkit.stats import (
+    estimate_by,
+    formulas,
+    jackknife_interval,
+    mean_interval,
+    proportion_interval,
+    rate_interval,
+)
 
+VALUES = np.random.default_rng(1).exponential(size=40)
 COUNTS = st.integers(1, 300).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 CLUSTERED = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 8)), min_size=1, max_size=60)
 
@@ -93,20 +101,14 @@ def test_what_has_no_interval_is_nan_and_says_why(interval, values, clusters, es
     assert (found.n, found.n_clusters, str(found.warning)) == (n, n_clusters, warning)
 
 
-def test_no_trials_have_no_proportion():
-    found = proportion_interval(0, 0)
-    assert math.isnan(found.estimate)
-    assert (found.n, str(found.warning)) == (0, "no values")
-
-
 @pytest.mark.parametrize(
     ("values", "warning"),
     [
         ([1, 0] * 7, "fewer than 15 values"),
-        ([1] * 2 + [0] * 18, "2 or fewer successes or failures"),
-        ([0] * 1 + [1] * 19, "2 or fewer successes or failures"),
+        ([1] * 3 + [0] * 17, "3 or fewer successes or failures"),
+        ([0] * 1 + [1] * 19, "3 or fewer successes or failures"),
         ([0] * 20, ""),
-        ([1, 0] * 10, ""),
+        ([1] * 4 + [0] * 16, ""),
     ],
 )
 def test_doubtful_rates_carry_a_warning(values, warning):
@@ -258,3 +260,257 @@ def test_a_mean_keeps_its_interval_under_a_change_of_unit(values, scale, shift):
     expected = [found.low * scale + shift, found.high * scale + shift]
     if not math.isnan(found.low) and not math.isnan(moved.low):
         assert [moved.low, moved.high] == pytest.approx(expected, abs=1e-7 * size)
+
+
+CLUSTERED = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 8)), min_size=1, max_size=60)
+
+
+@given(CLUSTERED, st.sampled_from(["tasks", "runs"]))
+def test_a_clustered_rate_lies_in_its_interval_within_0_and_1(rows, weights):
+    values, clusters = zip(*rows, strict=True)
+    found = rate_interval(values, clusters, weights=weights)
+    if found.n_clusters < 2:
+        assert math.isnan(found.low)
+        return
+    assert 0 <= found.low <= found.estimate <= found.high <= 1
+    assert found.high - found.low > 0.02
+    if found.estimate in (0, 1) and weights == "tasks":
+        count = found.n_clusters
+        assert found[1:3] == pytest.approx(proportion_interval(int(found.estimate) * count, count)[1:3])
+
+
+@given(CLUSTERED)
+def test_tasks_weigh_equally_unless_runs_are_asked_for(rows):
+    values, clusters = zip(*rows, strict=True)
+    means = pd.Series(values).groupby(pd.Series(clusters)).mean()
+    for interval in (rate_interval, mean_interval):
+        assert interval(values, clusters).estimate == pytest.approx(means.mean())
+        by_runs = interval(values, clusters, weights="runs")
+        assert by_runs.estimate == pytest.approx(np.mean(values))
+        assert by_runs.n_clusters < 2 or len(values) == len(means) or by_runs.method.endswith("runs weigh")
+
+
+@given(CLUSTERED)
+def test_failures_of_clusters_have_the_mirrored_interval(rows):
+    values, clusters = (np.array(column) for column in zip(*rows, strict=True))
+    for options in ({}, {"weights": "runs"}, {"target": "these tasks"}):
+        found, mirrored = rate_interval(values, clusters, **options), rate_interval(1 - values, clusters, **options)
+        assert (found.low, found.high) == pytest.approx((1 - mirrored.high, 1 - mirrored.low), abs=1e-9, nan_ok=True)
+
+
+def test_the_effective_n_is_that_of_the_variance_between_clusters():
+    # 12 clusters of 4: two thirds of p (1 − p) / 48 are known, the rest of the variance is taken times (t / z)²
+    passed = np.array([0, 4, 1, 3, 2, 2, 4, 0, 1, 3, 4, 4])
+    values, clusters = np.repeat(passed, 4) > np.tile(range(4), 12), np.repeat(range(12), 4)
+    p, variance = passed.mean() / 4, (passed / 4).var(ddof=1) / 12
+    known = 2 / 3 * p * (1 - p) / 48
+    used = known + (variance - known) * (stats.t.ppf(0.975, 11) / stats.norm.ppf(0.975)) ** 2
+    low, high = proportion_confint(p * p * (1 - p) / used, p * (1 - p) / used, method="wilson")
+    found = rate_interval(values, clusters)
+    assert (found.estimate, found.low, found.high) == pytest.approx((p, low, high))
+    assert (found.method, found.target, found.n, found.n_clusters) == ("cluster wilson", "new tasks", 48, 12)
+
+
+@pytest.mark.parametrize(
+    ("values", "clusters", "low", "high"),
+    [
+        ([0] * 6, list("aabbcc"), 0, 0.5615),  # 0 of 3
+        ([1] * 6, list("aabbcc"), 0.4385, 1),
+        ([0.5] * 6, list("aabbcc"), 0.1253, 0.8747),  # as if 1.5 of 3
+        ([0.0, 0, 0], None, 0, 0.5615),
+    ],
+)
+def test_bounded_values_that_are_all_equal_have_bounds(values, clusters, low, high):
+    found = mean_interval(values, clusters, bounds=(0, 1))
+    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-4)
+    assert found.warning
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 6)), min_size=1, max_size=40))
+def test_the_mean_of_bounded_values_lies_in_its_interval_within_the_bounds(rows):
+    values, clusters = zip(*rows, strict=True)
+    for options in ({}, {"weights": "runs"}, {"target": "these tasks"}):
+        found = mean_interval(values, clusters, bounds=(0, 1), **options)
+        if math.isnan(found.low):
+            assert found.warning
+            continue
+        assert 0 <= found.low <= found.estimate + 1e-9
+        assert found.estimate - 1e-9 <= found.high <= 1
+        assert found.high > found.low
+
+
+def test_bounds_of_another_scale_move_the_interval_along():
+    values, clusters = np.random.default_rng(4).random(30), np.arange(30) // 3
+    found = mean_interval(values, clusters, bounds=(0, 1))
+    moved = mean_interval(100 * values - 50, clusters, bounds=(-50, 50))
+    assert (moved.low, moved.high) == pytest.approx((100 * found.low - 50, 100 * found.high - 50))
+    rates = np.random.default_rng(5).integers(0, 2, 30)
+    assert mean_interval(rates, clusters, bounds=(0, 1))[:5] == rate_interval(rates, clusters)[:5]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bounds": (0, 1)}, "beyond the bounds"),
+        ({"bounds": (1, 0)}, "least and the largest"),
+        ({"target": "all tasks"}, "unknown target 'all tasks'"),
+        ({"weights": "seeds"}, "unknown weights 'seeds'"),
+        ({"target": "these tasks"}, "give clusters"),
+        ({"target": "these tasks", "weights": "runs", "clusters": [1, 2]}, "same weight"),
+    ],
+)
+def test_what_cannot_be_asked_is_misuse(options, message):
+    with pytest.raises(ValueError, match=message):
+        mean_interval([0.5, 1.5], **options)
+
+
+def test_these_tasks_have_the_spread_within_tasks_only():
+    values, tasks = [1, 1, 1, 1, 0, 0, 0, 0, 1, 0, 1, 1], list("aaaabbbbcccc")
+    new, same = rate_interval(values, tasks), rate_interval(values, tasks, target="these tasks")
+    assert new.estimate == same.estimate
+    assert same.high - same.low < new.high - new.low
+    assert (same.method, same.target) == ("wilson within tasks", "these tasks")
+    # squared deviations: 0.75 within c, and a quarter of a pseudo-observation; 9 degrees of freedom
+    variance = (9 * (0.75 / 3) / 4 + 0.25 * 3 / 4) / 10 / 9
+    effective = same.estimate * (1 - same.estimate) / variance / (stats.t.ppf(0.975, 9) / stats.norm.ppf(0.975)) ** 2
+    low, high = proportion_confint(same.estimate * effective, effective, method="wilson")
+    assert (same.low, same.high) == pytest.approx((low, high))
+
+
+@pytest.mark.parametrize(
+    ("values", "tasks", "bounded", "warning"),
+    [
+        ([1, 0, 1], list("abc"), True, "no task was run more than once"),
+        ([1, 0, 1, 1], list("aabc"), True, "one task only was run more than once"),
+        ([1.0, 5, 2], list("abc"), False, "no task was run more than once"),
+        ([3.0, 3, 4, 4], list("aabb"), False, "all values are equal"),
+        ([], [], True, "no values"),
+    ],
+)
+def test_these_tasks_need_repetitions_that_differ(values, tasks, bounded, warning):
+    found = mean_interval(values, tasks, bounds=(0, 1) if bounded else None, target="these tasks")
+    assert math.isnan(found.low)
+    assert str(found.warning).startswith(warning)
+
+
+def test_tasks_with_a_single_run_are_warned_of():
+    values, tasks = [1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 1], list("aabbccddeef")
+    assert "single run" in str(rate_interval(values, tasks, target="these tasks").warning)
+    assert rate_interval(values[:10], tasks[:10], target="these tasks").warning == Notes()
+    one = rate_interval([1, 1, 0, 1], list("aaaa"), target="these tasks")
+    assert one.low < 0.75 < one.high
+
+
+def test_runs_that_weigh_in_a_few_large_clusters_are_warned_of():
+    values, tasks = [1, 0] * 10 + [1, 0, 0, 1, 1, 0, 1], ["a"] * 20 + list("bcdefgh")
+    assert "few large clusters" in str(rate_interval(values, tasks, weights="runs").warning)
+    assert rate_interval(values, tasks).warning == Notes()
+    assert "few large clusters" in str(mean_interval(np.array(values) * 9.0, tasks, weights="runs").warning)
+
+
+def test_the_jackknife_of_a_mean_is_students_t():
+    found = jackknife_interval(VALUES, np.mean)
+    theirs = stats.ttest_1samp(VALUES, 0).confidence_interval()
+    assert (found.estimate, found.low, found.high) == pytest.approx((VALUES.mean(), theirs.low, theirs.high))
+    assert (found.method, found.target) == ("jackknife t", "new values")
+
+
+def test_the_jackknife_is_centred_on_the_statistic_without_its_bias():
+    # the variance with divisor n has the bias −variance / n, which the jackknife takes away exactly
+    found = jackknife_interval(VALUES, np.var)
+    assert (found.low + found.high) / 2 == pytest.approx(VALUES.var(ddof=1))
+    assert found.estimate == pytest.approx(VALUES.var())
+
+
+def test_the_jackknife_leaves_out_clusters_whole():
+    clusters = np.arange(40) // 4
+    found = jackknife_interval(VALUES, np.mean, clusters)
+    theirs = stats.ttest_1samp(VALUES.reshape(10, 4).mean(axis=1), 0).confidence_interval()
+    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high))
+    assert (found.n, found.n_clusters, found.method, found.target) == (40, 10, "cluster jackknife t", "new tasks")
+    assert "fewer than 50 independent values" in str(found.warning)
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [([], "no values"), ([3.0], "a single value"), ([2.0, 2.0], "the statistic is the same"), ([0.0, 1], "can't be")],
+)
+def test_a_jackknife_without_an_interval_says_why(given, reason):
+    statistic = np.mean if reason != "can't be" else lambda rows: 1 / rows.sum() if rows.sum() else math.nan
+    found = jackknife_interval(given, statistic)
+    assert math.isnan(found.low)
+    assert reason in str(found.warning)
+
+
+RUNS = pd.DataFrame(
+    {
+        "model_name": ["b", "a", "b", None, "a", "b"],
+        "blocked": pd.array([0, 1, 1, 0, 1, 0], dtype="Int64"),
+        "size": pd.Categorical(["small", "large", "small", "small", "large", "large"], ["small", "large", "huge"]),
+        "task_id": ["x", "x", "y", "y", "y", "x"],
+        "success": [True, False, False, True, True, True],
+        "score": [0.5, 0.1, 0.2, np.nan, 0.9, 1.0],
+    }
+)
+RESULT = ["n", "n_clusters", "estimate", "low", "high", "method", "target", "warning"]
+
+
+def test_each_group_has_the_interval_of_its_rows():
+    found = estimate_by(RUNS, ["model_name", "blocked"], "success", "task_id")
+    assert list(found) == ["model_name", "blocked", *RESULT]
+    keys = [tuple(None if pd.isna(v) else v for v in row) for row in found[["model_name", "blocked"]].to_numpy()]
+    assert keys == [("a", 1), ("b", 0), ("b", 1), (None, 0)]
+    for (name, blocked), row in zip(keys, found[RESULT].to_dict("records"), strict=True):
+        same = RUNS["model_name"].isna() if name is None else RUNS["model_name"] == name
+        part = RUNS[same & (RUNS["blocked"] == blocked)]
+        expected = rate_interval(part["success"], part["task_id"])
+        assert tuple(row[name] for name in expected._fields) == pytest.approx(tuple(expected), nan_ok=True)
+
+
+def test_the_order_of_rows_does_not_matter():
+    shuffled = RUNS.sample(frac=1, random_state=3)
+    pd.testing.assert_frame_equal(
+        estimate_by(shuffled, ["model_name", "size"], "success"), estimate_by(RUNS, ["model_name", "size"], "success")
+    )
+
+
+def test_all_rows_are_one_group_without_keys():
+    found = estimate_by(RUNS, [], "score", "task_id", kind="mean", confidence=0.8)
+    expected = mean_interval(RUNS["score"], RUNS["task_id"], 0.8)
+    assert found.loc[0, list(expected._fields)].tolist() == list(expected)
+
+
+def test_scores_have_bounds_and_a_target_can_be_chosen():
+    found = estimate_by(RUNS, "model_name", "score", "task_id", kind="score", target="these tasks")
+    rows = RUNS[RUNS["model_name"] == "b"]  # two runs of x, one of y: nothing tells how y would vary
+    expected = mean_interval(rows["score"], rows["task_id"], bounds=(0, 1), target="these tasks")
+    assert found.loc[1, RESULT].tolist() == pytest.approx([expected._asdict()[name] for name in RESULT], nan_ok=True)
+    assert estimate_by(RUNS, [], "success", "task_id", weights="runs").loc[0, "estimate"] == pytest.approx(4 / 6)
+
+
+@pytest.mark.parametrize("by", [[], ["model_name", "blocked", "size"]])
+def test_no_rows_give_no_rows_of_the_same_types(by):
+    found, full = estimate_by(RUNS[:0], by, "success", "task_id"), estimate_by(RUNS, by, "success", "task_id")
+    assert len(found) == 0
+    pd.testing.assert_series_equal(found.dtypes, full.dtypes)
+
+
+def test_a_group_without_values_is_kept_with_nan():
+    found = estimate_by(RUNS.assign(success=[None] * 6), "task_id", "success")
+    assert found["n"].tolist() == [0, 0]
+    assert found["estimate"].isna().all()
+    assert found["warning"].map(str).str.startswith("no values").all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("model_name", "success", None, "median"), "unknown kind 'median'"),
+        (("model", "success"), "no column 'model'; did you mean 'model_name'\\?"),
+        (("model_name", "success", "task"), "no column 'task'"),
+        (("n", "success"), "can't group by 'n'"),
+    ],
+)
+def test_misuse_of_groups_is_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        estimate_by(RUNS.assign(n=1), *arguments)

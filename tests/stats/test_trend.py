@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.discrete.discrete_model import Logit
+from statsmodels.stats.proportion import confint_proportions_2indep
 
-from evalkit.stats import holm, trend_by, trend_steps, trend_test
+from evalkit.stats import paired_difference, rate_interval, trend_by, trend_steps, trend_test
+from evalkit.stats.pairs import holm
 
 LEVELS = st.lists(
     st.integers(1, 30).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), min_size=2, max_size=5
@@ -80,25 +82,6 @@ def test_the_odds_ratio_is_that_of_a_logistic_fit():
     assert str(found.warning) == ""
 
 
-def test_a_common_shift_or_scale_of_the_scores_changes_no_p_value():
-    found = trend_test([9, 5, 2], [12, 12, 12], [0, 1, 2])
-    moved = trend_test([9, 5, 2], [12, 12, 12], [10, 30, 50])
-    assert moved.p_value == pytest.approx(found.p_value)
-    assert moved.estimate == pytest.approx(found.estimate ** (1 / 20))
-
-
-@pytest.mark.parametrize(
-    "levels", [[(30, 60), (22, 60), (18, 60)], [(10, 40), (12, 40)], [(25, 30), (40, 60), (40, 80)]]
-)
-def test_clusters_of_one_trial_each_have_about_the_p_value_of_trials(levels):
-    successes = np.concatenate([[1] * s + [0] * (n - s) for s, n in levels])
-    scores = np.repeat(np.arange(len(levels)), [n for _, n in levels])
-    plain = trend_test(*zip(*levels, strict=True), range(len(levels)))
-    clustered = trend_test(successes, np.ones(len(scores)), scores, range(len(scores)))
-    assert clustered.p_value == pytest.approx(plain.p_value, abs=0.03)
-    assert clustered.estimate == pytest.approx(plain.estimate, rel=1e-3)
-
-
 @pytest.mark.parametrize("counts", [(20, 10, 4), (30, 20, 8)])
 def test_levels_of_few_clusters_that_vary_more_are_seldom_a_trend(counts):
     # the same mean everywhere; the rates of tasks of the smaller levels are all or nothing
@@ -155,12 +138,6 @@ def test_success_is_said_to_fall_only_where_each_step_shows_it(successes, n, dir
         assert (steps["estimate"] > 0).any()
 
 
-def test_the_same_generator_gives_the_same_p_value():
-    arguments = [3, 2, 1, 4, 2, 0, 2, 1, 1], [4] * 9, [0, 1, 2] * 3, range(9)
-    assert trend_test(*arguments) == trend_test(*arguments)
-    assert trend_test(*arguments, rng=np.random.default_rng(8)).p_value != trend_test(*arguments).p_value
-
-
 def test_too_few_clusters_to_reach_the_level_and_unlike_sizes_are_warned_of():
     assert "too few clusters" in str(trend_test([4, 3, 2, 0], [4] * 4, [0, 0, 1, 1], range(4)).warning)
     uneven = trend_test([1, 1, 0, 12, 9, 3], [1, 1, 1, 20, 20, 20], [0, 0, 0, 1, 1, 1], range(6))
@@ -188,15 +165,6 @@ def test_trends_of_groups_are_corrected_for_their_number():
     alone = trend_test(part["sum"], part["size"], part["level"], part["task"])
     assert found.loc["down", "estimate"] == pytest.approx(alone.estimate)
     assert found.loc["down", "n_clusters"] == 15
-
-
-def test_a_trend_that_the_correction_takes_away_is_no_direction():
-    many = pd.concat([RUNS[RUNS["model"] != "up"].assign(model=lambda r, i=i: r["model"] + str(i)) for i in range(20)])
-    weak = many[many["model"].str.startswith("flat") | (many["model"] == "down0")]
-    weak = weak[(weak["model"] != "down0") | weak["task"].str[-1].astype(int).lt(2)]
-    found = trend_by(weak, "model", "level", "value", "task").set_index("model").loc["down0"]
-    assert found["p_value"] <= 0.05 < found["p_holm"]
-    assert found["direction"] == "no"
 
 
 @pytest.mark.parametrize(
@@ -256,3 +224,39 @@ def test_levels_that_separate_the_outcomes_have_an_odds_ratio_without_bounds(suc
 def test_counts_that_cannot_be_are_misuse(arguments, message):
     with pytest.raises(ValueError, match=message):
         trend_test(*arguments)
+
+
+def test_steps_of_independent_trials_have_the_interval_of_newcombe():
+    found = trend_steps([9, 4, 4], [12, 10, 20], [0, 1, 5])
+    assert found[["level", "next_level"]].to_numpy().tolist() == [[0, 1], [1, 5]]
+    for row, (s1, n1, s2, n2) in zip(found.to_dict("records"), ((9, 12, 4, 10), (4, 10, 4, 20)), strict=True):
+        theirs = confint_proportions_2indep(s2, n2, s1, n1, method="newcomb")
+        assert row["estimate"] == pytest.approx(s2 / n2 - s1 / n1)
+        assert (row["low"], row["high"]) == pytest.approx(theirs, abs=1e-9)
+        assert (row["n_clusters"], row["next_n_clusters"]) == (n1, n2)
+
+
+def test_steps_between_different_clusters_are_put_together_from_both():
+    first, second = [4, 3, 4, 2], [1, 2, 0]
+    found = trend_steps(first + second, [4] * 7, [0] * 4 + [1] * 3, range(7)).iloc[0]
+    sides = [
+        rate_interval(np.repeat(x, 4) > np.tile(range(4), len(x)), np.repeat(range(len(x)), 4)) for x in (first, second)
+    ]
+    below = math.hypot(sides[1].estimate - sides[1].low, sides[0].high - sides[0].estimate)
+    assert found["estimate"] == pytest.approx(sides[1].estimate - sides[0].estimate)
+    assert found["low"] == pytest.approx(found["estimate"] - below)
+    assert (found["n_clusters"], found["next_n_clusters"]) == (4, 3)
+
+
+def test_steps_within_the_same_clusters_are_paired():
+    first, second = np.array([4, 3, 4, 2, 3, 4]), np.array([2, 2, 3, 0, 2, 3])
+    found = trend_steps([*first, *second], [4] * 12, [0] * 6 + [1] * 6, [*range(6)] * 2).iloc[0]
+    paired = paired_difference(second / 4, first / 4)
+    assert (found["low"], found["high"]) == pytest.approx((paired.low, paired.high))
+    assert found["method"] == "paired t"
+
+
+def test_a_single_cluster_at_a_level_has_no_interval():
+    found = trend_steps([4, 3, 0], [4] * 3, [0, 0, 1], range(3)).iloc[0]
+    assert math.isnan(found["low"])
+    assert str(found["warning"]) == "a level with a single cluster has no interval"

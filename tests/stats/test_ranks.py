@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalkit.stats import compare_all, rank_models
+from evalkit.stats import compare_all, cost_front, rank_models
 
 
 def frame(rates, tasks=60, seed=0):
@@ -47,12 +47,6 @@ def test_the_best_of_many_equal_models_is_drawn_back_to_the_rest():
     assert found["ties_with_first"].all()
 
 
-def test_a_model_far_ahead_keeps_its_estimate_and_is_best():
-    first = ranked(frame({"a": 0.95, "b": 0.3, "c": 0.2}, tasks=100)).iloc[0]
-    assert first["corrected"] == pytest.approx(first["estimate"], abs=0.02)
-    assert (first["rank_low"], first["rank_high"]) == (1, 1)
-
-
 def test_the_first_is_best_by_its_own_tests_where_the_correction_for_all_pairs_decides_nothing():
     table = frame({f"m{i}": 0.3 for i in range(7)} | {"z": 0.6}, seed=1)
     found, pairs = ranked(table), compare_all(table, "model", "task", "value")
@@ -65,12 +59,6 @@ def test_the_first_is_best_by_its_own_tests_where_the_correction_for_all_pairs_d
     assert found["behind_first"].sum() == own["decided"].sum()
 
 
-def test_the_model_that_is_tested_for_being_best_can_be_named():
-    table = frame({"a": 0.95, "b": 0.3})
-    assert ranked(table)["rank_high"].to_dict() == {"a": 1, "b": 2}
-    assert ranked(table, first="b")["behind_first"].sum() == 0
-
-
 def test_the_ranks_of_very_many_models_rest_on_bounds():
     rates = {f"m{i:03d}": 0.1 for i in range(301)} | {"z0": 0.95, "z1": 0.95}
     found = ranked(frame(rates, tasks=80))
@@ -79,14 +67,6 @@ def test_the_ranks_of_very_many_models_rest_on_bounds():
     assert found["rank_low"].iloc[2:].min() > 1
     equal = ranked(frame({f"m{i:03d}": 0.5 for i in range(301)}, tasks=30))
     assert (equal["rank_low"].iloc[1:] == 1).all()
-
-
-def test_scores_without_bounds_are_ranked_too():
-    rng = np.random.default_rng(1)
-    table = frame({"a": 1, "b": 1}).assign(value=lambda rows: rng.normal(rows["model"].map({"a": 30, "b": 5}), 3))
-    found = ranked(table)
-    assert found.index.tolist() == ["a", "b"]
-    assert found["low"].iloc[0] > 25
 
 
 def test_one_model_or_none_has_nothing_to_be_compared_with():
@@ -103,3 +83,53 @@ def test_a_model_without_values_is_kept():
     found = ranked(table).loc["b"]
     assert math.isnan(found["estimate"])
     assert "60 runs left out" in str(found["warning"])
+
+
+def costs_of(models, tasks=20):
+    """Models with the same success and cost on all tasks, but for the first successes."""
+    rows = [(m, t, float(t < wins), cost) for m, (wins, cost) in models.items() for t in range(tasks)]
+    return pd.DataFrame(rows, columns=["model", "task", "value", "cost"])
+
+
+def front(table, **options):
+    return cost_front(table, "model", "task", "value", "cost", **options).set_index("model")
+
+
+def test_the_front_are_the_models_that_no_other_beats_in_both():
+    found = front(costs_of({"cheap": (4, 1), "dear": (18, 9), "worse": (4, 2), "bad": (3, 9), "mid": (10, 3)}))
+    assert found.index.tolist() == ["cheap", "worse", "mid", "dear", "bad"]
+    assert found["on_front"].to_dict() == {"cheap": True, "worse": False, "mid": True, "dear": True, "bad": False}
+    assert found["dominated_by"].to_dict() == {"cheap": "", "worse": "cheap", "mid": "", "dear": "", "bad": "cheap"}
+
+
+def test_the_share_of_resamples_says_how_sure_the_front_is():
+    rng = np.random.default_rng(0)
+    table = costs_of({"a": (10, 1), "b": (11, 1), "far": (20, 5)})
+    found = front(table.assign(cost=table["cost"] * rng.uniform(0.5, 1.5, len(table))))
+    assert found.loc["far", "front_share"] == 1
+    assert 0.3 < found.loc["a", "front_share"] < 1
+
+
+def test_models_are_compared_on_the_tasks_all_have():
+    table = costs_of({"a": (10, 1), "b": (10, 2)})
+    partly = table[(table["model"] == "a") | (table["task"] >= 10)]
+    found = front(partly)
+    assert found["success"].tolist() == [0, 0]
+    assert found["warning"].map(str).str.contains("on the 10 tasks that all models have").all()
+    apart = front(table[(table["model"] == "a") == (table["task"] < 10)])
+    assert apart["warning"].map(str).str.contains("on tasks that differ by model").all()
+    assert apart["front_share"].isna().all()
+
+
+def test_a_model_without_costs_is_not_on_the_front():
+    table = costs_of({"a": (10, 1), "b": (10, 2)})
+    table.loc[table["model"] == "b", "cost"] = np.nan
+    found = front(table)
+    assert found["on_front"].to_dict() == {"a": True, "b": False}
+    assert "no values" in str(found.loc["b", "warning"])
+    pd.testing.assert_series_equal(front(table[:0]).dtypes, found.dtypes)
+
+
+def test_an_unknown_cost_is_misuse():
+    with pytest.raises(ValueError, match="no column 'tokens'"):
+        cost_front(costs_of({"a": (1, 1)}), "model", "task", "value", "tokens")

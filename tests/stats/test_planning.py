@@ -1,14 +1,104 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.power import NormalIndPower, TTestPower
 
-from evalkit.stats import detectable_gap, minimal_detectable_difference, paired_test, pairs_needed
-from evalkit.stats.pairs.power import fewest_pairs
+from evalkit.stats import compare_all, detectable_gap, minimal_detectable_difference, paired_test, pairs_needed, plan
+from evalkit.stats.planning import fewest_pairs
+
+
+def frame(tasks, runs, gap=0.1, seed=0, models=2):
+    rng = np.random.default_rng(seed)
+    ease = rng.normal(size=(tasks, 1))
+    means = ease + 0.5 * rng.normal(size=(tasks, models)) + gap * np.arange(models)
+    values = means[..., None] + rng.normal(size=(tasks, models, runs))
+    index = np.indices(values.shape).reshape(3, -1)
+    names = [f"m{i}" for i in index[1]]
+    return pd.DataFrame({"model": names, "task": index[0], "value": values.ravel()})
+
+
+def planned(table, difference=0.5, **options):
+    return plan(table, "model", "task", "value", difference, **options)
+
+
+def test_the_parts_of_the_variance_are_told_apart():
+    found = planned(frame(3_000, 3))
+    assert found["between"].iloc[0] == pytest.approx(0.5 * math.sqrt(2), rel=0.1)
+    assert found["within"].iloc[0] == pytest.approx(math.sqrt(2), rel=0.05)
+    for row in found[found["target"] == "new tasks"].to_dict("records"):
+        deviation = math.sqrt(0.5 + 2 / row["repeats"])
+        assert row["tasks"] == pytest.approx(pairs_needed(0.5, deviation), rel=0.1)
+        assert row["low"] <= row["tasks"] <= row["high"]
+        assert row["runs"] == 2 * row["repeats"] * row["tasks"]
+
+
+def test_the_difference_seen_plays_no_part():
+    near, far = planned(frame(40, 3, gap=0.0)), planned(frame(40, 3, gap=3.0))
+    pd.testing.assert_frame_equal(near, far)
+
+
+def test_as_many_tasks_as_planned_show_the_difference_with_the_power_asked_for():
+    tasks = int(planned(frame(500, 2, gap=0.0), 0.6, repeats=[2])["tasks"].iloc[0])
+    decided = [
+        compare_all(frame(tasks, 2, gap=0.6, seed=s), "model", "task", "value").loc[0, "decided"] for s in range(150)
+    ]
+    assert np.mean(decided) == pytest.approx(0.8, abs=0.1)
+
+
+def test_repeats_of_the_tasks_at_hand_show_a_difference_on_them():
+    found = planned(frame(400, 4), 0.1).iloc[-1]
+    assert found["target"] == "these tasks"
+    assert found["tasks"] == found["n_tasks"] == 400
+    # two runs' variance of 2 over 400 tasks and r repeats: (1.96 + 0.84)² · 2 / (400 r) = 0.1²
+    assert found["repeats"] == pytest.approx(math.ceil(2.8016**2 * 2 / 400 / 0.01), abs=1)
+
+
+def test_without_repetitions_there_is_a_range_only():
+    found = planned(frame(60, 1), repeats=[1, 4])
+    assert found["tasks"].isna().tolist() == [False, True, False]
+    assert found.loc[1, "low"] < found.loc[0, "tasks"] < found.loc[1, "high"] * 1.5
+    assert found["warning"].map(str).str.contains("no task with several runs").all()
+    assert math.isnan(found.loc[2, "repeats"])
+
+
+def test_pairs_without_shared_tasks_say_so():
+    table = frame(20, 2)
+    table.loc[table["model"] == "m1", "task"] += 100
+    found = planned(table)
+    assert found["tasks"][:5].isna().all()
+    assert found["warning"].map(str).str.startswith("fewer than 2 shared tasks").all()
+
+
+def test_nothing_to_plan_gives_no_rows_of_the_same_types():
+    table = frame(5, 2)
+    pd.testing.assert_series_equal(planned(table[:0]).dtypes, planned(table).dtypes)
+    assert planned(table[:0]).empty
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"difference": 0}, "above 0"),
+        ({"repeats": [0]}, "from 1"),
+        ({"repeats": []}, "from 1"),
+        ({"power": 2}, "between"),
+    ],
+)
+def test_misuse_is_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        planned(frame(5, 2), **options)
+
+
+def test_a_pair_without_any_spread_leaves_the_typical_one_a_plan():
+    table = frame(6, 2, models=3)
+    table.loc[table["model"] != "m2", "value"] = 1.0
+    found = planned(table)
+    assert found.loc[found["target"] == "new tasks", ["tasks", "detectable"]].notna().all(axis=None)
 
 
 @pytest.mark.parametrize("n", [5, 20, 200])
@@ -46,16 +136,6 @@ def test_more_pairs_show_smaller_differences_and_more_comparisons_larger_ones(n,
     assert math.isnan(shown) or math.isnan(stricter) or stricter > shown
 
 
-def test_binary_outcomes_have_the_power_asked_for():
-    only_a, only_b = 0.4, 0.1
-    n = int(pairs_needed(0.3, math.sqrt(0.5 - 0.09), binary=True))
-    rng, decided = np.random.default_rng(0), 0
-    for _ in range(2_000):
-        kinds = rng.choice(3, n, p=[only_a, only_b, 1 - only_a - only_b])
-        decided += paired_test(kinds == 0, kinds == 1).p_value <= 0.05
-    assert decided / 2_000 == pytest.approx(0.8, abs=0.03)
-
-
 @pytest.mark.parametrize("level", [0.05, 0.05 / 6, 0.05 / 66, 0.5, 2**-7])
 def test_fewer_pairs_can_never_reach_the_level(level):
     fewest = fewest_pairs(level)
@@ -90,20 +170,10 @@ def test_impossible_settings_are_misuse(function, options):
         function(10, 0.5, **options)
 
 
-def test_a_negative_deviation_is_misuse():
-    with pytest.raises(ValueError, match="not negative"):
-        minimal_detectable_difference(10, -1)
-
-
 @pytest.mark.parametrize("n", [8, 30, 200])
 def test_a_detectable_gap_is_the_effect_that_a_normal_test_finds(n):
     effect = NormalIndPower().solve_power(None, nobs1=n, alpha=0.05, power=0.8)
     assert detectable_gap(n) == pytest.approx(effect * 0.5, rel=1e-3)
-
-
-@pytest.mark.parametrize("n", [0, 1, 3])
-def test_too_few_values_detect_no_gap(n):
-    assert math.isnan(detectable_gap(n))
 
 
 @pytest.mark.parametrize("comparisons", [1, 66, 12_000, 10**7])

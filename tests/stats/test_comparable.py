@@ -1,0 +1,201 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from statsmodels.formula.api import ols
+
+from evalkit.stats import comparable, like_with_like, rate_interval
+from evalkit.stats.comparable import standardise
+from evalkit.stats.inputs import cells_of
+
+
+def runs(model, kind, tasks, successes):
+    return [(model, f"{kind}{t}", kind, float(i < successes)) for i, t in enumerate(tasks)]
+
+
+def like(*parts, stratum="type", **options):
+    table = pd.DataFrame([row for part in parts for row in part], columns=["model", "task", "type", "value"])
+    return like_with_like(table, "model", "task", "value", stratum, **options)
+
+
+SIMPSON = (
+    runs("alpha", "easy", range(80), 64),
+    runs("alpha", "hard", range(20), 6),
+    runs("beta", "easy", range(20), 18),
+    runs("beta", "hard", range(80), 36),
+)
+APART = (*SIMPSON[:2], runs("beta", "easy", range(100, 120), 18), runs("beta", "hard", range(100, 180), 36))
+
+
+@pytest.mark.parametrize(
+    ("parts", "stratum", "headline", "reason"),
+    [
+        (SIMPSON, "type", "adjusted for tasks", "the raw rates put alpha before beta, those adjusted for tasks do not"),
+        (APART, "type", "standardised", "the raw rates put alpha before beta, those standardised do not"),
+        (APART, None, "none", "neither shared tasks nor shared types"),
+        ((*SIMPSON[:1], runs("beta", "easy", range(80), 40)), "type", "raw", "All models ran the same tasks"),
+        ((*SIMPSON[:1], runs("beta", "easy", range(60), 40)), "type", "adjusted for tasks", "order is that of the raw"),
+        (SIMPSON[:1], "type", "raw", "There is one model"),
+    ],
+)
+def test_the_headline_follows_the_rule(parts, stratum, headline, reason):
+    found = like(*parts, stratum=stratum)
+    assert found.headline == headline
+    assert reason[1:] in str(found.reason)
+    column = {"raw": "estimate", "adjusted for tasks": "adjusted", "standardised": "standardised"}.get(headline)
+    expected = found.table[column] if column else pd.Series(np.nan, index=found.table.index)
+    pd.testing.assert_series_equal(found.table["headline"], expected, check_names=False)
+
+
+def test_a_model_on_easy_tasks_only_is_not_first_by_its_raw_rate():
+    found = like(
+        runs("a", "t", range(40), 24), runs("b", "t", range(40), 24), runs("easy", "t", range(26), 24), stratum=None
+    )
+    table = found.table.set_index("model")
+    assert table.loc["easy", "estimate"] > 0.9
+    assert table["headline"].tolist() == pytest.approx([0.6] * 3, abs=0.01)
+    assert table.loc["easy", "coverage"] == pytest.approx(0.65)
+
+
+def test_raw_adjusted_and_standardised_rates_stand_side_by_side():
+    table = like(*SIMPSON).table.set_index("model")
+    assert table["estimate"].to_dict() == pytest.approx({"alpha": 0.7, "beta": 0.54})
+    assert table["standardised"].to_dict() == pytest.approx({"alpha": 0.55, "beta": 0.675})
+    assert (table["standardised_low"] < table["standardised"]).all()
+
+
+def of_type(model, kind, n, successes, first=0):
+    return [(model, f"{kind}{i}", kind, float(i < first + successes)) for i in range(first, first + n)]
+
+
+def frame(*parts):
+    return pd.DataFrame([row for part in parts for row in part], columns=["model", "task", "type", "value"])
+
+
+def standardised(table, kind="proportion"):
+    return standardise(table, "model", "type", "value", "task", kind, 0.95).set_index("model")
+
+
+def test_the_interval_is_put_together_from_those_of_the_strata():
+    table = frame(of_type("a", "easy", 20, 16), of_type("a", "hard", 30, 6))
+    easy, hard = (rate_interval(part["value"], part["task"]) for _, part in table.groupby("type"))
+    found = standardised(table).iloc[0]
+    below = math.hypot(0.4 * (0.8 - easy.low), 0.6 * (0.2 - hard.low))
+    above = math.hypot(0.4 * (easy.high - 0.8), 0.6 * (hard.high - 0.2))
+    assert found["estimate"] == pytest.approx(0.44)
+    assert (found["low"], found["high"]) == pytest.approx((0.44 - below, 0.44 + above))
+
+
+def test_means_have_the_interval_of_welch():
+    rng = np.random.default_rng(0)
+    table = frame(of_type("a", "easy", 12, 0), of_type("a", "hard", 12, 0)).assign(value=rng.normal(10, 3, 24))
+    found = standardised(table, kind="mean").iloc[0]
+    parts = [part["value"] for _, part in table.groupby("type")]
+    assert found["estimate"] == pytest.approx(sum(part.mean() for part in parts) / 2)
+    # half the difference of the one to the negative of the other
+    theirs = stats.ttest_ind(parts[0], -parts[1], equal_var=False).confidence_interval()
+    assert (found["low"], found["high"]) == pytest.approx((theirs.low / 2, theirs.high / 2))
+    single = standardised(table[11:], kind="mean").iloc[0]
+    assert math.isnan(single["low"])
+
+
+def test_a_mix_that_a_model_cannot_reach_has_no_estimate():
+    table = frame(of_type("a", "easy", 8, 6), of_type("b", "easy", 8, 6), of_type("b", "hard", 8, 1))
+    found = standardised(table)
+    assert list(found.index) == ["b"]
+
+
+def by_task(values):
+    """Runs from an array (tasks, models), NaN for none."""
+    tasks, models = np.nonzero(~np.isnan(values))
+    names = [f"m{i}" for i in models]
+    return pd.DataFrame({"model": names, "task": [f"t{i}" for i in tasks], "value": values[tasks, models]})
+
+
+def adjusted(table, confidence=0.95):
+    return comparable.adjusted(cells_of(table, "model", "task", "value"), confidence).set_index("model")
+
+
+def sample(tasks=12, models=3, missing=0.3, seed=0):
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(tasks, 1)) + np.arange(models) + rng.normal(size=(tasks, models))
+    holes = rng.random((tasks, models)) < missing
+    holes[:, 0] = False
+    return np.where(holes, np.nan, values)
+
+
+def test_effects_are_those_of_least_squares_with_task_dummies():
+    table = by_task(sample())
+    fit = ols("value ~ 0 + C(model) + C(task, Sum)", table).fit()
+    effects = fit.params.filter(like="C(model)").to_numpy()
+    assert adjusted(table)["estimate"].to_numpy() == pytest.approx(effects)
+
+
+def test_models_that_ran_all_tasks_have_their_own_means():
+    values = sample(missing=0)
+    assert adjusted(by_task(values))["estimate"].to_numpy() == pytest.approx(values.mean(axis=0))
+
+
+def test_the_difference_of_two_models_is_that_on_the_tasks_they_share():
+    values = sample(models=2, missing=0.4)
+    shared = ~np.isnan(values).any(axis=1)
+    found = adjusted(by_task(values))["estimate"]
+    assert found["m1"] - found["m0"] == pytest.approx((values[shared, 1] - values[shared, 0]).mean())
+
+
+def test_the_interval_leaves_out_one_task_at_a_time():
+    table = by_task(sample(missing=0.2))
+    tasks = table["task"].unique()
+    without = [adjusted(table[table["task"] != task])["estimate"].to_numpy() for task in tasks]
+    spread = ((without - np.mean(without, axis=0)) ** 2).sum(axis=0)
+    error = np.sqrt((len(tasks) - 1) / len(tasks) * spread)
+    found = adjusted(table)
+    assert (found["high"] - found["low"]).to_numpy() / 2 == pytest.approx(2.200985 * error)  # t, 11 degrees
+
+
+def test_rates_end_at_0_and_1_and_keep_bounds_where_all_succeed():
+    values = np.ones((8, 2))
+    values[4:, 1] = np.nan
+    found = adjusted(by_task(values))
+    assert found["estimate"].tolist() == pytest.approx([1, 1], abs=0.01)
+    assert (found["high"] > 0.99).all()
+    assert found.loc["m0", "low"] == pytest.approx(rate_interval([1] * 8).low)
+    assert found.loc["m1", "low"] == pytest.approx(rate_interval([1] * 4).low, abs=0.01)
+
+
+def test_an_easy_mix_is_seen_through():
+    easy, hard = np.ones((26, 3)), np.zeros((14, 3))
+    easy[24:] = 0
+    hard[:, 2] = np.nan
+    found = adjusted(by_task(np.vstack([easy, hard])))
+    assert found["estimate"].tolist() == pytest.approx([0.6] * 3, abs=0.01)
+
+
+def test_rates_adjusted_through_a_chain_stay_rates():
+    """B failed on most of the tasks that A did well on, and did well on those that C failed on."""
+    a, b, c = ([1.0] * 10 + [np.nan] * 10, [0.2] * 10 + [0.9] * 10, [np.nan] * 10 + [0.1] * 10)
+    found = adjusted(by_task(np.array([a, b, c]).T))
+    assert found[["estimate", "low", "high"]].stack().between(0, 1).all()
+    assert found["estimate"].is_monotonic_decreasing
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ([[1, np.nan], [0, np.nan], [np.nan, 1]], "sets that share no tasks"),
+        ([[1, np.nan], [0, 1], [np.nan, 1]], "a task alone links models"),
+        ([[1, 0]], "a single task"),
+    ],
+)
+def test_what_cannot_be_adjusted_or_bounded_is_missing(values, reason):
+    found = adjusted(by_task(np.array(values, dtype=float)))
+    assert found["low"].isna().all()
+    assert found["estimate"].isna().all() == (reason == "sets that share no tasks")
+
+
+def test_no_rows_give_no_rows():
+    assert adjusted(by_task(sample())[:0]).empty
+    lost = adjusted(by_task(sample()).assign(value=math.nan))
+    assert lost["estimate"].isna().all()

@@ -1,0 +1,309 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from evalkit.display import pair_text
+from evalkit.stats import compare_all, compare_to_baseline, pair_structure, paired_difference, paired_test
+from evalkit.stats.pairs import holm, max_t
+
+
+def runs(rates, tasks=40, repetitions=1, seed=0):
+    rng = np.random.default_rng(seed)
+    rows = [
+        {"model": name, "task": f"t{task}", "value": float(rng.random() < rate)}
+        for name, rate in rates.items()
+        for task in range(tasks)
+        for _ in range(repetitions)
+    ]
+    return pd.DataFrame(rows, columns=["model", "task", "value"]).astype({"value": "float64"})
+
+
+def compare(frame, **options):
+    return compare_all(frame, "model", "task", "value", **options)
+
+
+def test_each_pair_is_compared_on_its_shared_tasks():
+    frame = runs({"c": 0.3, "a": 0.9, "b": 0.5})
+    frame = frame[(frame["model"] != "b") | (frame["task"] < "t3")].sample(frac=1, random_state=1)
+    found = compare(frame)
+    assert list(zip(found["model_a"], found["model_b"], strict=True)) == [("a", "b"), ("a", "c"), ("b", "c")]
+    wide = frame.pivot(index="task", columns="model", values="value")
+    for row in found.to_dict("records"):
+        both = wide[[row["model_a"], row["model_b"]]].dropna()
+        a, b = (both[name] for name in both)
+        difference, tested = paired_difference(a, b), paired_test(a, b)
+        assert (row["n_tasks"], row["n_runs"]) == (len(both), 2 * len(both))
+        assert (row["mean_a"], row["mean_b"]) == pytest.approx((a.mean(), b.mean()))
+        assert (row["estimate"], row["low"], row["high"]) == pytest.approx(difference[:3])
+        assert row["p_value"] == pytest.approx(tested.p_value)
+        assert (row["method"], row["target"]) == ("Agresti-Min; McNemar exact", "new tasks")
+    assert found["p_holm"].tolist() == pytest.approx(holm(found["p_value"]).tolist())
+    assert (found["p_adjusted"] >= found["p_value"]).all()
+    assert found["decided"].tolist() == (found["p_adjusted"] <= 0.05).tolist()
+
+
+def test_repetitions_are_averaged_so_that_each_task_counts_once():
+    frame = runs({"a": 0.8, "b": 0.4}, tasks=15, repetitions=3)
+    extra = pd.concat([frame, *[frame[(frame["model"] == "a") & (frame["task"] == "t0")]] * 5])
+    found = compare(frame)
+    means = frame.groupby(["task", "model"])["value"].mean().unstack()
+    assert found.loc[0, "estimate"] == pytest.approx((means["a"] - means["b"]).mean())
+    assert found.loc[0, "p_value"] == pytest.approx(paired_test(means["a"], means["b"]).p_value)
+    assert found.loc[0, ["n_tasks", "n_runs"]].tolist() == [15, 90]
+    assert compare(extra).loc[0, "estimate"] == pytest.approx(found.loc[0, "estimate"])
+
+
+def test_pairs_without_shared_tasks_are_rows_that_say_so_and_do_not_count_for_holm():
+    frame = pd.concat([runs({"a": 0.9, "b": 0.2}), pd.DataFrame({"model": ["z"], "task": ["other"], "value": [1.0]})])
+    found = compare(frame)
+    alone = compare(runs({"a": 0.9, "b": 0.2}))
+    assert found["n_tasks"].tolist() == [40, 0, 0]
+    assert found.loc[0, "p_holm"] == alone.loc[0, "p_holm"]
+    assert found.loc[1:, ["estimate", "low", "high", "p_value", "p_holm"]].isna().all(axis=None)
+    assert found.loc[1:, "warning"].map(str).tolist() == ["no shared tasks"] * 2
+    assert pair_text(found.loc[1]) == "Not decided: a and z share no tasks."
+
+
+def test_runs_left_out_are_counted_in_the_warning():
+    frame = runs({"a": 0.9, "b": 0.2})
+    frame.loc[0, "value"] = math.nan
+    frame.loc[1, "task"] = None
+    frame.loc[45, "model"] = None
+    found = compare(frame).loc[0]
+    assert found["n_tasks"] == 37
+    assert "2 runs left out as missing" in str(found["warning"])
+    assert "1 run without a model left out" in str(found["warning"])
+
+
+@pytest.mark.parametrize("kept", [0, 40])
+def test_nothing_to_compare_gives_no_rows_of_the_same_types(kept):
+    found = compare(runs({"a": 0.5})[:kept])
+    assert len(found) == 0
+    pd.testing.assert_series_equal(found.dtypes, compare(runs({"a": 0.5, "b": 0.1})).dtypes)
+
+
+def test_misuse_is_named():
+    with pytest.raises(ValueError, match="no column 'agent'"):
+        compare_all(runs({"a": 1}), "agent", "task", "value")
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        compare(runs({"a": 1}), confidence=95)
+    with pytest.raises(ValueError, match="unknown target"):
+        compare(runs({"a": 1}), target="none")
+    with pytest.raises(ValueError, match="a margin is above 0"):
+        compare(runs({"a": 1}), margin=-0.1)
+
+
+def test_runs_of_the_same_tasks_decide_for_these_tasks_what_new_tasks_leave_open():
+    table = runs({"a": 1, "b": 0}, tasks=5, repetitions=20)
+    new, same = compare(table).loc[0], compare(table, target="these tasks").loc[0]
+    assert not new["decided"]
+    assert same["decided"]
+    assert (same["method"], same["target"]) == ("t within tasks", "these tasks")
+    assert pair_text(same).startswith("a is better than b on these tasks, run again: ")
+    assert same["low"] > 0.9
+
+
+def test_single_runs_say_of_these_tasks_what_they_say_of_new_ones_and_warn():
+    table = runs({"a": 0.9, "b": 0.4})
+    new, same = compare(table).loc[0], compare(table, target="these tasks").loc[0]
+    assert (same["low"], same["high"], same["p_value"]) == (new["low"], new["high"], new["p_value"])
+    assert "cautious" in str(same["warning"])
+
+
+def test_models_within_a_margin_are_equivalent_and_others_are_not():
+    table = runs({"a": 0.5, "b": 0.5}, tasks=300)
+    table.loc[table["model"] == "b", "value"] = table.loc[table["model"] == "a", "value"].to_numpy()
+    table = pd.concat([table, runs({"c": 0.1}, tasks=300)])
+    found = compare(table, margin=0.05)
+    assert found["equivalent"].tolist() == [True, False, False]
+    assert found["decided"].tolist() == [False, True, True]
+    assert pair_text(found.loc[0]).startswith("a and b are equivalent on new tasks like these, within ± 5.0 points: ")
+    assert not compare(table)["equivalent"].any()
+    assert not compare(table.groupby("model").head(20), margin=0.05)["equivalent"].any()
+
+
+def test_many_models_are_compared_in_one_go():
+    table = runs({f"m{i:02d}": 0.5 for i in range(40)}, tasks=100)
+    found = compare(table)
+    assert len(found) == 780
+    assert found["p_adjusted"].min() > 0.01
+
+
+def test_a_pair_on_few_scores_is_decided_at_a_stricter_level_and_says_so():
+    scores = {"a": [3.1, 4.2, 5.3, 2.9, 4.8, 3.7], "b": [2.0, 3.9, 3.1, 2.8, 3.6, 2.9]}
+    rows = [(name, t, value) for name, values in scores.items() for t, value in enumerate(values)]
+    found = compare(pd.DataFrame(rows, columns=["model", "task", "value"])).loc[0]
+    assert 0.015 < found["p_value"] < 0.05
+    assert found["low"] > 0
+    assert not found["decided"]
+    assert "few_pairs" in found["warning"]
+
+
+def outcomes(**outcomes):
+    rows = [(name, f"t{i}", float(v)) for name, values in outcomes.items() for i, v in enumerate(values)]
+    return pd.DataFrame(rows, columns=["model", "task", "value"])
+
+
+def against(table, **options):
+    return compare_to_baseline(table, "model", "task", "value", "base", **options).set_index("model")
+
+
+HALF = np.tile([1, 0], 100)
+
+
+def test_each_verdict_is_given_where_the_data_show_it():
+    found = against(
+        outcomes(
+            base=HALF,
+            same=HALF,
+            up=np.r_[HALF[:140], np.ones(60)],
+            down=np.r_[HALF[:140], np.zeros(60)],
+            open=np.r_[1 - HALF[:40], HALF[40:]],
+            slightly=np.r_[HALF[:196], np.zeros(4)],
+        )
+    )
+    assert found["verdict"].to_dict() == {
+        "same": "not worse",
+        "up": "better",
+        "down": "regression",
+        "open": "not decided",
+        "slightly": "not worse",
+    }
+    assert found.loc["down", "high"] < 0
+    assert found.loc["down", "estimate"] == pytest.approx(-0.15)
+
+
+def test_a_pair_has_the_interval_and_p_value_of_the_comparison():
+    rng = np.random.default_rng(0)
+    table = outcomes(base=rng.random(30) < 0.5, other=rng.random(30) < 0.7)
+    found = against(table).loc["other"]
+    pair = compare_all(table, "model", "task", "value").loc[0]
+    assert (found["low"], found["high"], found["p_value"]) == pytest.approx(
+        (-pair["high"], -pair["low"], pair["p_value"])
+    )
+
+
+def test_repetitions_tell_a_regression_on_these_tasks_that_new_tasks_do_not():
+    rows = [(m, f"t{t}", float(v)) for t in range(5) for _ in range(20) for m, v in (("base", 1), ("worse", 0))]
+    table = pd.DataFrame(rows, columns=["model", "task", "value"])
+    assert against(table).loc["worse", "verdict"] == "not decided"
+    assert against(table, target="these tasks").loc["worse", "verdict"] == "regression"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"baseline": "none"}, "no runs of the baseline 'none'; there are 'base'"), ({"margin": 0}, "above 0")],
+)
+def test_misuse_of_a_baseline_is_named(options, message):
+    options = {"baseline": "base"} | options
+    with pytest.raises(ValueError, match=message):
+        compare_to_baseline(outcomes(base=HALF), "model", "task", "value", **options)
+
+
+def pair_table(*rows):
+    """Pairs from (better, worse) where decided, (one, other, shared tasks) where not."""
+    found = [
+        {
+            "model_a": row[0],
+            "model_b": row[1],
+            "n_tasks": 9 if len(row) == 2 else row[2],
+            "estimate": 0.5 if len(row) == 2 else np.nan,
+            "decided": len(row) == 2,
+        }
+        for row in rows
+    ]
+    return pd.DataFrame(found, columns=["model_a", "model_b", "n_tasks", "estimate", "decided"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "groups", "unshared", "cycles"),
+    [
+        ([("a", "b"), ("a", "c"), ("b", "c")], [("a", "b", "c")], [], []),
+        ([("a", "b"), ("b", "c"), ("c", "a")], [("a", "b", "c")], [], [("a", "b", "c")]),
+        ([("a", "b"), ("a", "c", 0), ("b", "c", 0)], [("a", "b"), ("c",)], [], []),
+        ([("a", "b"), ("a", "c", 0), ("b", "c")], [("a", "b", "c")], [("a", "c")], []),
+        ([("a", "b"), ("b", "c"), ("c", "d"), ("d", "a"), ("a", "c")], [("a", "b", "c", "d")], [], [("a", "c", "d")]),
+        (
+            [("a", "b"), ("b", "c"), ("c", "a"), ("x", "y"), ("y", "z"), ("z", "x"), ("a", "x")],
+            [("a", "b", "c", "x", "y", "z")],
+            [],
+            [("a", "b", "c"), ("x", "y", "z")],
+        ),
+        ([], [], [], []),
+    ],
+)
+def test_groups_gaps_and_cycles_are_found(rows, groups, unshared, cycles):
+    found = pair_structure(pair_table(*rows))
+    assert found.groups == tuple(groups)
+    assert found.unshared == tuple(unshared)
+    assert found.cycles == tuple(cycles)
+    assert bool(found.warning) == (len(groups) > 1 or bool(unshared) or bool(cycles))
+
+
+def test_each_model_of_a_cycle_is_better_than_the_next():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        edges = {(a, b) for a, b in rng.integers(0, 7, (12, 2)) if a < b}
+        edges = [(a, b) if rng.random() < 0.5 else (b, a) for a, b in edges]
+        found = pair_structure(pair_table(*[(str(a), str(b)) for a, b in edges]))
+        for cycle in found.cycles:
+            assert len(set(cycle)) == len(cycle) >= 3
+            for one, following in zip(cycle, (*cycle[1:], cycle[0]), strict=True):
+                assert (int(one), int(following)) in edges
+
+
+def differences(tasks, models, seed=0, gap=0.0):
+    """Differences of all pairs of models; the first is better by the gap."""
+    values = np.random.default_rng(seed).normal(size=(tasks, models))
+    values[:, 0] += gap
+    first, second = np.triu_indices(models, 1)
+    return values[:, first] - values[:, second]
+
+
+def test_one_test_alone_is_not_corrected():
+    gaps = differences(11, 2, gap=1.0)
+    p_value = paired_test(gaps[:, 0], np.zeros(11)).p_value
+    assert max_t(gaps, p_values=[p_value])[0] == pytest.approx(p_value, abs=0.01)
+    binary = np.sign(gaps)
+    assert max_t(binary)[0] == pytest.approx(stats.binomtest(int((binary > 0).sum()), 11).pvalue)
+
+
+def test_tests_that_do_not_share_data_are_corrected_by_sidak():
+    gaps = np.random.default_rng(3).normal(size=(400, 6))
+    assert max_t(gaps, p_values=[0.01, *[0.9] * 5])[0] == pytest.approx(1 - 0.99**6, abs=0.01)
+
+
+def test_all_flips_of_few_tasks_are_counted_out():
+    gaps = differences(6, 3, seed=1, gap=2.0)
+    signs = np.array(np.meshgrid(*[[-1, 1]] * 6)).reshape(6, -1).T
+    norms = np.sqrt((gaps**2).sum(axis=0))
+    drawn, seen = np.abs(signs @ gaps) / norms, np.abs(gaps.sum(axis=0)) / norms
+    order = np.argsort(-seen)
+    steps = [(drawn[:, order[i:]].max(axis=1) >= seen[order[i]] - 1e-9).mean() for i in range(3)]
+    assert max_t(gaps)[order] == pytest.approx(np.maximum.accumulate(steps))
+
+
+def test_it_corrects_by_less_than_holm_where_tests_share_data():
+    gaps = differences(40, 8, seed=2, gap=0.6)
+    alone = [paired_test(column, np.zeros(40)).p_value for column in gaps.T]
+    adjusted = max_t(gaps, p_values=alone)
+    assert (adjusted >= np.array(alone) - 0.02).all()
+    assert adjusted.mean() < holm(alone).mean()
+
+
+def test_tasks_that_a_test_does_not_use_are_left_out_of_it():
+    gaps = differences(9, 2, gap=1.0)
+    longer = np.vstack([gaps, np.full((4, 1), np.nan), np.zeros((3, 1))])
+    assert max_t(longer) == pytest.approx(max_t(gaps))
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (5, 0), (5, 3)])
+def test_tests_without_any_difference_are_1(shape):
+    assert max_t(np.zeros(shape)).tolist() == [1.0] * shape[1]
+
+
+def test_holm_gives_the_textbook_values():
+    assert holm([0.01, 0.04, math.nan, 0.03]).tolist() == pytest.approx([0.03, 0.06, math.nan, 0.06], nan_ok=True)
