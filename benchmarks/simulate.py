@@ -128,14 +128,13 @@ def exact_coverage(n: int, method: str, rates: np.ndarray) -> tuple[np.ndarray, 
 
 
 def cluster_coverage(sizes: np.ndarray, correlation: float, rate: float, samples: int, rng) -> np.ndarray:
-    """Return coverage of the rate of clusters, its unwarned misses, coverage where runs weigh, and of plain Wilson."""
+    """Return coverage of the rate of clusters, its unwarned misses, and coverage of plain Wilson."""
     successes = draw_clusters(sizes, rate, correlation, (samples,), rng)
     means = successes / sizes
     held = holds(formulas.bounded(means, sizes, CONFIDENCE, True), rate)
     silent = ~formulas.unmixed(means) & (len(sizes) >= FEW_CLUSTERS)
-    by_runs = holds(formulas.bounded(means, sizes, CONFIDENCE, True, "runs"), rate)
     plain = holds(formulas.wilson(successes.sum(1) / sizes.sum(), sizes.sum(), CONFIDENCE), rate)
-    return np.array([held.mean(), (~held & silent).mean(), by_runs.mean(), plain.mean()])
+    return np.array([held.mean(), (~held & silent).mean(), plain.mean()])
 
 
 def score_coverage(name: str, mean: float, count: int, runs: int, samples: int, rng) -> np.ndarray:

@@ -98,9 +98,11 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
         notes += note("conditions_differ" if mixes.nunique() > 1 else "conditions_same", conditions=several)
     notes = variants(scored) + notes
     rest = runs[~runs["model_name"].fillna(UNKNOWN).isin(rows["model_name"])].fillna({"model_name": UNKNOWN})
-    unrated = rates(rest, value="is_successful" if scored.kind == "proportion" else "score", kind=kind_of(runs))
-    unrated = unrated[["model_name", "n", "n_clusters", "warning"]].rename(columns={"n_clusters": "n_tasks"})
-    table = pd.concat([table, unrated], ignore_index=True)[_COLUMNS.split()]
+    if len(rest) or table.empty:
+        unrated = rates(rest, value="is_successful" if scored.kind == "proportion" else "score", kind=kind_of(runs))
+        unrated = unrated.rename(columns={"n_clusters": "n_tasks"})[["model_name", "n", "n_tasks", "warning"]]
+        table = pd.concat([table, unrated], ignore_index=True)
+    table = table[_COLUMNS.split()]
     table = table.astype(
         {"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean", "behind_first": "boolean"}
     )

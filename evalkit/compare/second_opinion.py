@@ -17,23 +17,15 @@ _COLUMNS = ["model_name", "n", "n_tasks", "estimate", "low", "high", "difference
 
 
 class Mixed(NamedTuple):
-    """What a mixed model says.
+    """What a mixed model says; NaN where nothing could be fitted.
 
-    Attributes
-    ----------
-    table : DataFrame
-        One row per model, the highest estimate first: model_name, n, n_tasks, estimate with low and high (the marginal
-        mean, over tasks like these), difference with low and high (from the first). NaN where nothing could be fitted.
-    shares : DataFrame
-        part (model, task, repetition), variance, share: on the logit scale for successes, where that of a repetition is
-        π² / 3.
-    reason : str
-        Why nothing was fitted; else empty.
+    The table has one row per model, the highest estimate first: model_name, n, n_tasks, estimate with low and high (the
+    marginal mean, over tasks like these), difference with low and high (from the first).
     """
 
     table: pd.DataFrame
-    shares: pd.DataFrame
-    reason: str
+    shares: pd.DataFrame  # part (model, task, repetition), variance, share; of successes on the logit scale
+    reason: str  # why nothing was fitted; else empty
 
 
 def mixed(runs: pd.DataFrame, value: str = "", *, rng: np.random.Generator | None = None) -> Mixed:

@@ -21,21 +21,11 @@ PRIOR = 3.0
 
 
 class LikeWithLike(NamedTuple):
-    """Rates of models with and without adjustment for the tasks they ran.
+    """Rates of models with and without adjustment for the tasks they ran."""
 
-    Attributes
-    ----------
-    table : DataFrame
-        One row per model; see `like_with_like`.
-    headline : str
-        Which estimates may stand in a headline: "raw", "adjusted for tasks", "standardised" or "none".
-    reason : Notes
-        Why.
-    """
-
-    table: pd.DataFrame
-    headline: str
-    reason: Notes
+    table: pd.DataFrame  # one row per model; see `like_with_like`
+    headline: str  # the estimates for a headline: "raw", "adjusted for tasks", "standardised" or "none"
+    reason: Notes  # why these
 
 
 def like_with_like(

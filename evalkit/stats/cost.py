@@ -64,7 +64,16 @@ def cost_front(
     where = Notes() if common.all() else where
     used = common if common.any() else slice(None)
     values, costs = values[used].to_numpy(float), costs[used].to_numpy(float)
-    rows = [(name, *_means(values[:, i], costs[:, i], confidence, where)) for i, name in enumerate(models)]
+    rows = []
+    for i, name in enumerate(models):
+        own, paid = (column[np.isfinite(column)] for column in (values[:, i], costs[:, i]))
+        is_share = bool(((own >= 0) & (own <= 1)).all())
+        parts = {
+            "success": mean_interval(own, confidence=confidence, bounds=(0.0, 1.0) if is_share else None),
+            "cost": mean_interval(paid, confidence=confidence),
+        }
+        doubts = (note("of_part", part=part, notes=one.warning) for part, one in parts.items() if one.warning)
+        rows.append((name, len(own), *parts["success"][:3], *parts["cost"][:3], sum(doubts, Notes()) + where))
     table = pd.DataFrame(rows, columns=[*_MEANS.split(), "warning"])
     dominating = _dominating(table["success"].to_numpy(float), table["cost"].to_numpy(float))
     known = table[["success", "cost"]].notna().all(axis=1)
@@ -83,16 +92,6 @@ def cost_front(
         table["warning"] = [doubt + note("few_common", what="share of resamples") for doubt in table["warning"]]
     table = table.sort_values(["cost", "success"], ascending=[True, False], kind="stable", ignore_index=True)
     return typed(table, f"{_MEANS} on_front dominated_by front_share warning")
-
-
-def _means(values: np.ndarray, costs: np.ndarray, confidence: float, where: Notes) -> tuple:
-    values, costs = values[np.isfinite(values)], costs[np.isfinite(costs)]
-    shares = bool(((values >= 0) & (values <= 1)).all())
-    success = mean_interval(values, confidence=confidence, bounds=(0.0, 1.0) if shares else None)
-    paid = mean_interval(costs, confidence=confidence)
-    parts = {"success": success.warning, "cost": paid.warning}
-    doubts = sum((note("of_part", part=name, notes=notes) for name, notes in parts.items() if notes), Notes())
-    return len(values), *success[:3], *paid[:3], doubts + where
 
 
 def _dominating(success: np.ndarray, cost: np.ndarray) -> np.ndarray:

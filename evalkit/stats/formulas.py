@@ -71,20 +71,6 @@ def corrected_t(means: np.ndarray, confidence: float) -> tuple[np.ndarray, np.nd
     return mean - np.clip(above, 0, HALL_MOST * t) * error, mean + np.clip(below, 0, HALL_MOST * t) * error
 
 
-def moments(means: np.ndarray, sizes: np.ndarray, weights: str) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return the mean of C >= 2 clusters, or over their runs, its variance, and the effective number of clusters.
-
-    Over runs, the variance is that of the jackknife of clusters (Bell and McCaffrey 2002 call it CR3), and the number
-    that of Kish (1965).
-    """
-    if weights == "tasks":
-        return means.mean(-1), variance_of_mean(means), len(sizes)
-    shares = sizes / sizes.sum()
-    mean = means @ shares
-    variance = ((shares * (means - mean[..., None]) / (1 - shares)) ** 2).sum(-1)
-    return mean, variance, float(1 / (shares**2).sum())
-
-
 def effective_wilson(
     rate: np.ndarray, variance: np.ndarray, fewest: float, when_equal: float, confidence: float
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -99,21 +85,18 @@ def effective_wilson(
     return wilson(rate, np.where(equal, when_equal, effective), confidence)
 
 
-def bounded(
-    means: np.ndarray, sizes: np.ndarray, confidence: float, binary: bool, weights: str = "tasks"
-) -> tuple[np.ndarray, np.ndarray]:
+def bounded(means: np.ndarray, sizes: np.ndarray, confidence: float, binary: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return the interval of the mean of values from 0 to 1 in C >= 2 clusters.
 
-    Wilson on the effective n, which is at least the (effective) number of clusters. Of 0/1 values two thirds of the
-    variance of as many independent trials are taken as known. What exceeds them is multiplied by (t / z)² for its
-    degrees of freedom (Korn and Graubard 1998), and for other values by 1 + 2 skewness² / C, since it goes with the
-    mean (docs/coverage.md). Where nothing varies, the effective n is C, as if the runs of a cluster always agreed.
+    Wilson on the effective n, which is at least C. Of 0/1 values two thirds of the variance of as many independent
+    trials are taken as known. What exceeds them is multiplied by (t / z)² for its degrees of freedom (Korn and Graubard
+    1998), and for other values by 1 + 2 skewness² / C, since it goes with the mean (docs/coverage.md). Where nothing
+    varies, the effective n is C, as if the runs of a cluster always agreed.
     """
-    rate, variance, count = moments(means, sizes, weights)
-    known = KNOWN_SHARE * rate * (1 - rate) * binary
-    known = known / sizes.sum() if weights == "runs" else known * (1 / sizes).sum() / count**2
+    rate, variance, count = means.mean(-1), variance_of_mean(means), len(sizes)
+    known = KNOWN_SHARE * rate * (1 - rate) * (1 / sizes).sum() / count**2 * binary
     skew = 0.0 if binary else skewness(means)
-    factor = (quantile(confidence, max(count - 1, 1)) / quantile(confidence)) ** 2 * (1 + 2 * skew**2 / count)
+    factor = (quantile(confidence, count - 1) / quantile(confidence)) ** 2 * (1 + 2 * skew**2 / count)
     variance = known + np.maximum(variance - known, 0) * factor
     return effective_wilson(rate, variance, count, count, confidence)
 

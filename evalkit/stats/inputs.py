@@ -47,8 +47,8 @@ def coded(labels: pd.Series) -> tuple[np.ndarray, list]:
     Random functions then give the same figures whatever the order of the rows.
     """
     codes, labels_seen = pd.factorize(labels, use_na_sentinel=False)
-    order = np.array(sorted(range(len(labels_seen)), key=lambda i: str(labels_seen[i])), dtype=int)
-    return np.argsort(order)[codes], [labels_seen[i] for i in order]
+    order = np.argsort(np.array(list(map(str, labels_seen)), dtype="object"), kind="stable")
+    return np.argsort(order)[codes], list(labels_seen.take(order))
 
 
 def clean(values: Iterable[Any], clusters: Iterable[Any] | None) -> tuple[np.ndarray, np.ndarray, Notes]:
@@ -102,21 +102,22 @@ class Cells(NamedTuple):
         """Return the runs of one model on those of the tasks that it has runs of."""
         rows = np.arange(len(self.tasks))[tasks]
         rows = rows[self.sizes[rows, column] > 0]
-        return Clusters(*(table[rows, column] for table in (self.sizes, self.means, self.variances)))
+        return Clusters(self.sizes[rows, column], self.means[rows, column], self.variances[rows, column])
 
     def by_task(self, values: np.ndarray, rows: np.ndarray | slice = slice(None)) -> np.ndarray:
         """Average the rows (first axis) of each task, NaN left out, where there are several."""
         if self.clusters is None:
             return values
         codes = np.unique(self.clusters[rows], return_inverse=True)[1]
-        sums, counts = (np.zeros((codes.max(initial=-1) + 1, *values.shape[1:])) for _ in range(2))
+        sums = np.zeros((codes.max(initial=-1) + 1, *values.shape[1:]))
+        counts = np.zeros_like(sums)
         np.add.at(sums, codes, np.nan_to_num(values))
         np.add.at(counts, codes, np.isfinite(values))
         return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
     def lost_of(self, *columns: int) -> Notes:
         """Describe how many runs of these models, and how many without a model, were left out."""
-        runs = left_out(sum(self.lost[i] for i in columns), "run")
+        runs = left_out(int(np.take(self.lost, columns).sum()), "run")
         return runs + (note("no_name", count=self.unnamed) if self.unnamed else Notes())
 
 

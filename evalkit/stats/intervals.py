@@ -20,7 +20,6 @@ from evalkit.stats.inputs import by_cluster, check_bounds, check_choice, check_c
 
 ProportionMethod = Literal["wilson", "exact"]
 Target = Literal["new tasks", "these tasks"]
-Weights = Literal["tasks", "runs"]
 Kind = Literal["proportion", "score", "mean"]
 
 NEW_VALUES = "new values"  # the target where values are independent
@@ -28,7 +27,6 @@ NEW_VALUES = "new values"  # the target where values are independent
 # where an interval may hold the truth less often than it says, and warns (docs/coverage.md has the figures)
 FEW_VALUES, RARE = 15, 3  # values of a proportion; its successes, or failures
 FEW_CLUSTERS, FEW_SCORES, FEW_LEFT_OUT = 5, 12, 50  # of rates and means, of scores from 0 to 1, of the jackknife
-DOMINATED = 2 / 3  # effective clusters, as a share of all, below which a few large ones dominate
 FEW = note("few", fewest=FEW_CLUSTERS, what="independent values")
 
 
@@ -101,7 +99,6 @@ def rate_interval(
     confidence: float = 0.95,
     *,
     target: Target = "new tasks",
-    weights: Weights = "tasks",
 ) -> Estimate:
     """Estimate a proportion from 0/1 values, which may repeat within clusters such as tasks.
 
@@ -119,15 +116,13 @@ def rate_interval(
     target : {"new tasks", "these tasks"}
         Whether the interval holds the rate on new clusters like these, or on these very clusters if each were run
         again. The second needs clusters with several values, and is narrower.
-    weights : {"tasks", "runs"}
-        Whether each cluster has the same weight (the mean of the rates of clusters), or each value has.
 
     Returns
     -------
     Estimate
         Without bounds for new tasks from a single cluster, and for these tasks where none has several values.
     """
-    return _interval(values, clusters, confidence, target, weights, (0.0, 1.0), is_rate=True)
+    return _interval(values, clusters, confidence, target, (0.0, 1.0), is_rate=True)
 
 
 def mean_interval(
@@ -137,7 +132,6 @@ def mean_interval(
     *,
     bounds: tuple[float, float] | None = None,
     target: Target = "new tasks",
-    weights: Weights = "tasks",
 ) -> Estimate:
     """Estimate a mean of values, which may repeat within clusters such as tasks.
 
@@ -149,7 +143,7 @@ def mean_interval(
     ----------
     values : array-like of float
         Missing and infinite values are left out.
-    clusters, confidence, target, weights
+    clusters, confidence, target
         As for `rate_interval`.
     bounds : (float, float), optional
         The least and the largest possible value, such as (0, 1) for scores that are shares.
@@ -159,7 +153,7 @@ def mean_interval(
     Estimate
         Without interval for a single value or cluster; without bounds also where nothing varies.
     """
-    return _interval(values, clusters, confidence, target, weights, bounds, is_rate=False)
+    return _interval(values, clusters, confidence, target, bounds, is_rate=False)
 
 
 def _interval(
@@ -167,18 +161,14 @@ def _interval(
     clusters: Any,
     confidence: float,
     target: str,
-    weights: str,
     bounds: tuple[float, float] | None,
     is_rate: bool,
 ) -> Estimate:
     check_confidence(confidence)
     check_choice("target", target, get_args(Target))
-    check_choice("weights", weights, get_args(Weights))
     is_clustered, within = clusters is not None, target == "these tasks"
     if within and not is_clustered:
         raise ValueError("an estimate for these tasks needs to know them: give clusters")
-    if within and weights == "runs":
-        raise ValueError("for these tasks each task has the same weight")
     known, codes, lost = clean(values, clusters)
     n, count = len(known), int(codes.max(initial=-1)) + 1
     if is_rate and not np.isin(known, (0.0, 1.0)).all():
@@ -191,20 +181,19 @@ def _interval(
         check_bounds(known, bounds)
         least, width = bounds[0], bounds[1] - bounds[0]
         known = (known - least) / width
-    weights = weights if is_clustered else "tasks"  # alike where each value is a task of its own
     family = "t" if bounds is None else "wilson"
     hall = ", Hall's correction" if bounds is None and count >= formulas.HALL_FROM else ""
     if within:
         method = f"{family} within tasks"
     elif is_clustered:
-        method = f"cluster {family}{', runs weigh' if weights == 'runs' else hall}"
+        method = f"cluster {family}{hall}"
     else:
         method = f"t{hall}" if bounds is None else "wilson, effective n"
     result = Estimate(math.nan, math.nan, math.nan, n, count, method, target if is_clustered else NEW_VALUES)
     if n == 0:
         return result._replace(warning=note("no_values") + lost)
     sizes, means, variances = by_cluster(known, codes)
-    mean = known.mean() if weights == "runs" else means.mean()
+    mean = means.mean()
     result = result._replace(estimate=float(least + width * mean))
     if reason := _unrepeated(sizes) if within else too_few(n, count, is_clustered):
         return result._replace(warning=reason + lost)
@@ -216,14 +205,11 @@ def _interval(
         else:
             low, high = formulas.bounded_within(means, variances, sizes, confidence)
     else:
-        _, variance, effective = formulas.moments(means, sizes, weights)
-        warning = _of_clusters(means, effective, rate=bounds is not None and binary, bounded=bounds is not None)
-        if bounds is not None:
-            low, high = formulas.bounded(means, sizes, confidence, binary, weights)
-        elif weights == "runs":
-            low, high = formulas.by_t(mean, variance, max(effective - 1, 1), confidence)
-        else:
+        warning = _of_clusters(means, is_rate=bounds is not None and binary, is_bounded=bounds is not None)
+        if bounds is None:
             low, high = formulas.corrected_t(means, confidence)
+        else:
+            low, high = formulas.bounded(means, sizes, confidence, binary)
     noise = 1e-9 * np.abs(known).max()
     if bounds is None and high - low <= noise:
         reason = note("clusters_equal" if np.ptp(known) > noise and not within else "all_equal")
@@ -256,18 +242,13 @@ def of_repetitions(sizes: np.ndarray) -> Notes:
     return few if repeated < FEW_CLUSTERS else note("singles")
 
 
-def _of_clusters(means: np.ndarray, effective: float, *, rate: bool, bounded: bool) -> Notes:
-    """Return the warnings about a mean of clusters, given their effective number where runs are weighted equally.
-
-    `rate` is that of 0/1 values by Wilson, `bounded` the mean of other values from 0 to 1 by Wilson; else it is by t.
-    """
-    if bounded and not rate and len(means) < FEW_SCORES:
+def _of_clusters(means: np.ndarray, is_rate: bool, is_bounded: bool) -> Notes:
+    """Return the warnings about a mean of clusters: a rate or a bounded mean by Wilson, else one by t."""
+    if is_bounded and not is_rate and len(means) < FEW_SCORES:
         return note("few_scores", fewest=FEW_SCORES)
     if len(means) < FEW_CLUSTERS:
         return FEW
-    if effective < DOMINATED * len(means):
-        return note("dominated")
-    if rate:
+    if is_rate:
         return note("unmixed", most=formulas.RARE_CLUSTERS) if formulas.unmixed(means) else Notes()
     return note("skewed") if formulas.skewed(means) else Notes()
 
@@ -333,7 +314,6 @@ def estimate_by(
     confidence: float = 0.95,
     *,
     target: Target = "new tasks",
-    weights: Weights = "tasks",
 ) -> pd.DataFrame:
     """Estimate a proportion or a mean for each group of rows.
 
@@ -348,7 +328,7 @@ def estimate_by(
         Column of what repeats, such as the task.
     kind : {"proportion", "score", "mean"}
         `rate_interval`, `mean_interval` of values from 0 to 1, or `mean_interval` of any values.
-    confidence, target, weights
+    confidence, target
         As for `rate_interval`.
 
     Returns
@@ -368,7 +348,7 @@ def estimate_by(
         keys, number = groups.size().reset_index()[by], groups.ngroup().to_numpy()
     else:
         keys, number = pd.DataFrame(), np.zeros(len(frame), dtype=int)
-    interval = partial(_INTERVALS[kind], confidence=confidence, target=target, weights=weights)
+    interval = partial(_INTERVALS[kind], confidence=confidence, target=target)
     values, labels = numbers(frame[value]), None if clusters is None else pd.factorize(frame[clusters])[0]
     order = np.argsort(number, kind="stable")
     ends = np.flatnonzero(np.diff(number[order], append=-1)) + 1

@@ -28,24 +28,12 @@ APART_AT = 0.1  # of the test that the tasks of two models differ in kind
 
 
 class PairedTest(NamedTuple):
-    """A test that two conditions do equally well on the same units.
+    """A test that two conditions do equally well on the same units."""
 
-    Attributes
-    ----------
-    p_value : float
-        Two-sided; NaN without pairs, or where all differences are equal and may be of any size.
-    better, worse : int
-        Pairs where the first condition has the higher, and the lower value.
-    n : int
-        Pairs used, ties included.
-    method : str
-    warning : Notes
-    """
-
-    p_value: float
-    better: int
-    worse: int
-    n: int
+    p_value: float  # two-sided; NaN without pairs, or where all differences are equal and may be of any size
+    better: int  # pairs where the first condition has the higher value
+    worse: int  # pairs where it has the lower one
+    n: int  # pairs used, ties included
     method: str
     warning: Notes = Notes()
 

@@ -254,24 +254,12 @@ def _weights(count: int, signs: bool, rng: np.random.Generator, n_draws: int) ->
 
 
 class Structure(NamedTuple):
-    """The structure of a table of pairs.
+    """The structure of a table of pairs: what forbids to put all models in one order."""
 
-    Attributes
-    ----------
-    groups : tuple of tuple of str
-        Models that share tasks, directly or through others; models of different groups can't be compared.
-    unshared : tuple of tuple of str
-        Pairs of one group that share no task.
-    cycles : tuple of tuple of str
-        Models of which each is better than the next, and the last better than the first.
-    warning : Notes
-        Why there is no order of all models; false where there is one.
-    """
-
-    groups: tuple[tuple[str, ...], ...]
-    unshared: tuple[tuple[str, str], ...]
-    cycles: tuple[tuple[str, ...], ...]
-    warning: Notes
+    groups: tuple[tuple[str, ...], ...]  # models that share tasks, directly or through others
+    unshared: tuple[tuple[str, str], ...]  # pairs of one group that share no task
+    cycles: tuple[tuple[str, ...], ...]  # models of which each is better than the next, and the last than the first
+    warning: Notes  # why there is no order of all models; false where there is one
 
 
 def pair_structure(pairs: pd.DataFrame) -> Structure:

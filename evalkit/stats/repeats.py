@@ -21,23 +21,11 @@ _COLUMNS = "measure k n n_clusters estimate low high method target warning"
 
 
 class RepeatsTest(NamedTuple):
-    """A test of whether the number of runs of a task depends on their outcomes.
+    """A test of whether the number of runs of a task depends on their outcomes."""
 
-    Attributes
-    ----------
-    p_value : float
-        Two-sided; NaN where the data can't show it.
-    flagged : bool
-        Whether the p value is at most 0.01, which flags one model of 100 wrongly.
-    n_tasks : int
-        Tasks used.
-    method : str
-    warning : Notes
-    """
-
-    p_value: float
-    flagged: bool
-    n_tasks: int
+    p_value: float  # two-sided; NaN where the data can't show it
+    flagged: bool  # whether it is at most 0.01, which flags one model of 100 wrongly
+    n_tasks: int  # tasks used
     method: str
     warning: Notes = Notes()
 

@@ -54,7 +54,9 @@ def mean_sequence(
     used = values[places]
     check_bounds(used, bounds)
     least, width, n = bounds[0], bounds[1] - bounds[0], np.arange(1, len(used) + 1)
-    low, high = (least + width * bound for bound in betting_bounds((used - least) / width, confidence))
+    bets = Bets(confidence)
+    bounds = np.array([bets.add(value) for value in (used - least) / width]).reshape(-1, 2)
+    low, high = least + width * bounds.T
     return pd.DataFrame({"look": places + 1, "n": n, "estimate": np.cumsum(used) / n, "low": low, "high": high})
 
 
@@ -88,14 +90,6 @@ def difference_sequence(
     width = bounds[1] - bounds[0]
     table = mean_sequence(a - b, bounds=(-width, width), confidence=confidence)
     return table.assign(decided=(table["low"] > 0) | (table["high"] < 0))
-
-
-def betting_bounds(values: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the bounds of the mean after each value; arrays of shape (..., n), values from 0 to 1."""
-    bets = Bets(confidence, values.shape[:-1])
-    bounds = [bets.add(values[..., i]) for i in range(values.shape[-1])]
-    lows, highs = (np.array([bound[end] for bound in bounds]).reshape(-1, *values.shape[:-1]) for end in (0, 1))
-    return np.moveaxis(lows, 0, -1), np.moveaxis(highs, 0, -1)
 
 
 class Bets:

@@ -48,31 +48,20 @@ class Rows(NamedTuple):
 class Trend(NamedTuple):
     """A trend of success over an ordered factor.
 
-    Attributes
-    ----------
-    estimate, low, high : float
-        Odds ratio per step of the score: below 1 where success falls. Where the levels separate successes from failures
-        it is 0 or infinite, without bounds; NaN where it can't be computed. The bounds hold 1 exactly where the test
-        does not reject it.
-    p_value : float
-        Two-sided; 1 means no trend at all.
-    n, n_clusters : int
-        Trials, and their clusters (`n` where they are taken as independent).
-    method : str
-    direction : str
-        What the data show: "falls" or "rises" where the test finds a trend and the interval of every step lies on that
-        side of 0; "falls overall" where no step rises, but some step alone is not shown; "falls, not steadily" where a
-        step rises; "no" where no trend is found, or clusters are too uneven to claim one; empty where there is no test.
-        Likewise for "rises".
-    warning : Notes
+    Where the levels separate successes from failures, the odds ratio is 0 or infinite, without bounds. The bounds hold
+    1 exactly where the test does not reject it.
+
+    The direction says what the data show: "falls" where the test finds a trend and the interval of every step lies
+    below 0; "falls overall" where no step rises, but some step alone is not shown; "falls, not steadily" where a step
+    rises; likewise "rises"; "no" where no trend is found, or clusters are too uneven to claim one; "" without a test.
     """
 
-    estimate: float
+    estimate: float  # odds ratio per step of the score: below 1 where success falls; NaN where it can't be computed
     low: float
     high: float
-    p_value: float
-    n: int
-    n_clusters: int
+    p_value: float  # two-sided; 1 means no trend at all
+    n: int  # trials
+    n_clusters: int  # or `n` where trials are taken as independent
     method: str
     direction: str = ""
     warning: Notes = Notes()

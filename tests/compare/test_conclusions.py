@@ -1,9 +1,12 @@
 """What a report says first of a ranking: no more than the data show."""
 
+import numpy as np
 import pytest
 
 from evalkit import compare
+from evalkit.compare.terminal import describe_comparison
 from evalkit.display import text_of
+from evalkit.display.words import undecided_text
 from tests.compare.runs import runs_of
 
 
@@ -20,13 +23,6 @@ def test_of_one_model_its_rate_is_said_and_that_nothing_is_compared():
     assert text_of(first) == "Success rate of alder: 60 % [31, 83] (10 runs of 10 tasks)."
     assert first.section == "Which model is best?"
     assert text_of(second) == "There is one model only, so nothing is compared."
-
-
-def test_a_tie_names_no_best_model():
-    runs = reached("alder", [True, False] * 5) + reached("birch", [True, True, False, False] * 2 + [True, False])
-    first, second, *_ = said(runs)
-    assert text_of(first).startswith("No model leads: alder and birch tie for first. Success rate: alder 50 %")
-    assert "Not decided between" in text_of(second)
 
 
 def test_a_decided_best_model_is_named_with_its_corrected_estimate_against_the_next():
@@ -56,21 +52,6 @@ def test_findings_lead_to_the_extremes_of_the_first_model_and_to_pairs_that_were
     assert [len(one.examples) for one in said([("alder", "a", None)])] == [0, 0]
 
 
-def test_where_nothing_was_scored_no_rate_is_said():
-    first, *_ = said([("alder", "a", None), ("birch", "a", None)])
-    assert text_of(first) == "No best model: no run was measured."
-
-
-def test_models_that_share_no_task_are_compared_as_if_their_tasks_were_drawn_alike():
-    runs = reached("alder", [True] * 8, "abcdefgh") + reached("birch", [False] * 8, "ijklmnop")
-    first, second, *_ = said(runs)
-    assert text_of(first).startswith("alder is shown to be the best of 2 models: success rate, different tasks, taken")
-    assert text_of(second).startswith(
-        "alder is better than birch on new tasks like these: 100 % on 8 tasks against 0 % on 8 tasks, difference"
-    )
-    assert text_of(second).endswith("; different tasks, taken to be drawn alike.")
-
-
 def test_tasks_that_other_models_find_easier_are_not_taken_to_be_drawn_alike():
     easy, hard = [f"e{i}" for i in range(12)], [f"h{i}" for i in range(12)]
     runs = reached("alder", [True] * 12, easy) + reached("birch", [False] * 12, hard)
@@ -97,6 +78,15 @@ def test_scores_are_said_in_their_unit_and_not_as_shares(points):
     assert "%" not in first
 
 
-def test_findings_name_the_sections_they_are_given():
-    board = compare.leaderboard(runs_of(reached("a", [True, False]) + reached("b", [True, True])))
-    assert {f.section for f in compare.findings(board, ranking="R", pairs="P")} == {"R", "P"}
+def test_where_pairs_of_the_best_stay_open_a_clause_says_that_best_is_a_test_of_its_own():
+    rng = np.random.default_rng(1)
+    rates = {f"m{i}": 0.3 for i in range(7)} | {"z": 0.6}
+    runs = runs_of([(m, str(t), bool(rng.random() < rate)) for m, rate in rates.items() for t in range(60)])
+    board = compare.leaderboard(runs)
+    count = int((~board.pairs.loc[board.pairs["model_b"] == "z", "decided"]).sum())
+    answer = compare.headline(board)
+    assert (answer["code"], answer["model"], answer["undecided"], count > 0) == ("best", "z", count, True)
+    clause = undecided_text(answer).strip()
+    assert clause in text_of(compare.findings(board)[0])
+    assert clause in describe_comparison(runs)
+    assert undecided_text(answer | {"undecided": 0}) == ""

@@ -16,13 +16,6 @@ def played(rates, tasks=40, repetitions=1, seed=0):
     ]
 
 
-def test_five_tasks_may_decide_about_themselves_and_not_about_new_ones():
-    runs = runs_of(played({"a": 1, "b": 0}, tasks=5, repetitions=20))
-    (new,), (same,) = (compare.pairs(runs, target=t).to_dict("records") for t in ("new tasks", "these tasks"))
-    assert (new["decided"], same["decided"]) == (False, True)
-    assert new["sentence"].startswith("Not decided between a and b on new tasks like these")
-
-
 def test_a_model_without_any_outcome_is_not_compared():
     (pair,) = compare.pairs(runs_of([("a", "t", True), ("b", "t", None)])).to_dict("records")
     assert "unmeasured" in pair["warning"]
@@ -42,19 +35,6 @@ def test_a_model_against_a_baseline(rate, verdict):
 def test_a_baseline_without_runs_is_an_error_that_names_the_models():
     with pytest.raises(SourceError, match=r"baseline 'c'.*'a'"):
         compare.against(runs_of([("a", "t", True)]), "c")
-
-
-def test_retrying_until_success_is_flagged():
-    rng, rows = np.random.default_rng(1), []
-    for task in range(60):
-        rate = rng.beta(1, 1)
-        for _ in range(4):
-            rows.append(("m", f"t{task}", bool(rng.random() < rate)))
-            if rows[-1][-1]:
-                break
-    table = compare.reliability(runs_of(rows), ks=[1, 2]).set_index("measure")
-    assert table.loc["pass@2", "estimate"] >= table.loc["pass@1", "estimate"]
-    assert table["warning"].map(str).str.contains("depends on their outcome").all()
 
 
 def test_the_plan_is_in_tasks_and_repetitions_whether_a_pair_is_decided_or_not():

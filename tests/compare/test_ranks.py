@@ -75,11 +75,6 @@ def test_the_estimate_of_a_best_model_is_corrected_for_having_been_picked():
     assert (found["n"], found["n_clusters"]) == (40, 40)
 
 
-def test_a_model_that_ties_with_another_claims_no_rate():
-    same = [(model, f"t{i}", i < 5) for model in "ab" for i in range(12)]
-    assert "estimate" not in compare.headline(compare.leaderboard(runs_of(same)))
-
-
 def test_adjusted_rates_stand_beside_raw_ones_where_models_ran_different_tasks():
     board = compare.leaderboard(runs_of(only_easy()))
     table = board.table.set_index("model_name")
@@ -88,12 +83,6 @@ def test_adjusted_rates_stand_beside_raw_ones_where_models_ran_different_tasks()
     assert table.loc["gamma", "adjusted"] == pytest.approx(table.loc["delta", "adjusted"], abs=0.02)
     assert table["coverage"].to_dict() == {"delta": 1.0, "gamma": 0.5}
     assert "different tasks" in str(board.notes)
-
-
-def test_models_that_tie_share_their_ranks():
-    table = compare.leaderboard(runs_of(CLEAR)).table.set_index("model_name")
-    assert table[["rank_low", "rank_high"]].to_numpy().tolist() == [[1, 1], [2, 3], [2, 3]]
-    assert table["ties_with_first"].tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize(

@@ -59,13 +59,6 @@ def test_a_model_on_easy_tasks_only_is_not_first_by_its_raw_rate():
     assert table.loc["easy", "coverage"] == pytest.approx(0.65)
 
 
-def test_raw_adjusted_and_standardised_rates_stand_side_by_side():
-    table = like(*SIMPSON).table.set_index("model")
-    assert table["estimate"].to_dict() == pytest.approx({"alpha": 0.7, "beta": 0.54})
-    assert table["standardised"].to_dict() == pytest.approx({"alpha": 0.55, "beta": 0.675})
-    assert (table["standardised_low"] < table["standardised"]).all()
-
-
 def of_type(model, kind, n, successes, first=0):
     return [(model, f"{kind}{i}", kind, float(i < first + successes)) for i in range(first, first + n)]
 
@@ -163,14 +156,6 @@ def test_rates_end_at_0_and_1_and_keep_bounds_where_all_succeed():
     assert (found["high"] > 0.99).all()
     assert found.loc["m0", "low"] == pytest.approx(rate_interval([1] * 8).low)
     assert found.loc["m1", "low"] == pytest.approx(rate_interval([1] * 4).low, abs=0.01)
-
-
-def test_an_easy_mix_is_seen_through():
-    easy, hard = np.ones((26, 3)), np.zeros((14, 3))
-    easy[24:] = 0
-    hard[:, 2] = np.nan
-    found = adjusted(by_task(np.vstack([easy, hard])))
-    assert found["estimate"].tolist() == pytest.approx([0.6] * 3, abs=0.01)
 
 
 def test_rates_adjusted_through_a_chain_stay_rates():

@@ -40,13 +40,6 @@ def test_a_proportion_lies_in_its_interval_within_0_and_1(counts, confidence, me
     assert found.high > found.low
 
 
-@given(COUNTS, st.sampled_from(["wilson", "exact"]))
-def test_failures_have_the_mirrored_interval(counts, method):
-    successes, n = counts
-    found, mirrored = proportion_interval(successes, n, method), proportion_interval(n - successes, n, method)
-    assert (found.low, found.high) == pytest.approx((1 - mirrored.high, 1 - mirrored.low), abs=1e-12)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -182,13 +175,6 @@ def test_the_order_of_values_and_the_names_of_clusters_do_not_matter(rows):
         assert interval(values[::-1], named[::-1])[:5] == pytest.approx(interval(values, clusters)[:5], nan_ok=True)
 
 
-def test_copies_of_the_same_runs_do_not_narrow_a_clustered_rate():
-    outcomes = [1, 0, 1, 1, 0, 0, 1, 0, 1, 1]
-    once, copied = rate_interval(outcomes), rate_interval(outcomes * 20, list(range(10)) * 20)
-    assert (copied.low, copied.high) == pytest.approx((once.low, once.high))
-    assert rate_interval(outcomes * 20).high < once.high
-
-
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
 def test_few_values_have_the_interval_of_student(confidence):
     values = np.random.default_rng(1).exponential(size=4)
@@ -196,12 +182,6 @@ def test_few_values_have_the_interval_of_student(confidence):
     theirs = stats.ttest_1samp(values, 0).confidence_interval(confidence)
     assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high))
     assert found.method == "t"
-
-
-def test_values_without_skewness_have_the_interval_of_student_too():
-    values = np.array([-3.0, -1, -1, 0, 0, 1, 1, 3])
-    found, theirs = mean_interval(values), stats.ttest_1samp(values, 0).confidence_interval()
-    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-4)
 
 
 def test_skewed_values_have_an_interval_that_reaches_farther_to_their_long_side():
@@ -231,71 +211,12 @@ def test_a_clustered_mean_is_that_of_the_means_of_clusters():
     assert (found.n, found.n_clusters, found.method) == (70, 12, "cluster t, Hall's correction")
 
 
-def test_a_mean_over_runs_has_the_jackknife_variance_of_clusters():
-    rng = np.random.default_rng(3)
-    clusters = np.repeat(range(9), [1, 2, 3, 4, 5, 6, 7, 8, 9])
-    values = rng.normal(size=45) + rng.normal(size=9)[clusters]
-    without = np.array([values[clusters != c].mean() for c in range(9)])
-    shares = np.bincount(clusters) / 45
-    found = mean_interval(values, clusters, weights="runs")
-    variance = ((without - values.mean()) ** 2).sum()
-    half = stats.t.ppf(0.975, 1 / (shares**2).sum() - 1) * math.sqrt(variance)
-    assert (found.low, found.high) == pytest.approx((values.mean() - half, values.mean() + half))
-
-
-def test_weights_make_no_difference_without_clusters():
-    values = [1, 2, 3, 9, 5, 6]
-    assert mean_interval(values, weights="runs") == mean_interval(values)
-
-
-@given(
-    st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=30).filter(lambda v: np.ptp(v) > 1e-3),
-    st.floats(0.01, 100),
-    st.floats(-100, 100),
-)
-def test_a_mean_keeps_its_interval_under_a_change_of_unit(values, scale, shift):
-    found = mean_interval(values)
-    moved = mean_interval(np.array(values) * scale + shift)
-    size = max(np.abs(values)) * scale + abs(shift)
-    expected = [found.low * scale + shift, found.high * scale + shift]
-    if not math.isnan(found.low) and not math.isnan(moved.low):
-        assert [moved.low, moved.high] == pytest.approx(expected, abs=1e-7 * size)
-
-
-CLUSTERED = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 8)), min_size=1, max_size=60)
-
-
-@given(CLUSTERED, st.sampled_from(["tasks", "runs"]))
-def test_a_clustered_rate_lies_in_its_interval_within_0_and_1(rows, weights):
-    values, clusters = zip(*rows, strict=True)
-    found = rate_interval(values, clusters, weights=weights)
-    if found.n_clusters < 2:
-        assert math.isnan(found.low)
-        return
-    assert 0 <= found.low <= found.estimate <= found.high <= 1
-    assert found.high - found.low > 0.02
-    if found.estimate in (0, 1) and weights == "tasks":
-        count = found.n_clusters
-        assert found[1:3] == pytest.approx(proportion_interval(int(found.estimate) * count, count)[1:3])
-
-
 @given(CLUSTERED)
-def test_tasks_weigh_equally_unless_runs_are_asked_for(rows):
+def test_tasks_weigh_equally(rows):
     values, clusters = zip(*rows, strict=True)
     means = pd.Series(values).groupby(pd.Series(clusters)).mean()
     for interval in (rate_interval, mean_interval):
         assert interval(values, clusters).estimate == pytest.approx(means.mean())
-        by_runs = interval(values, clusters, weights="runs")
-        assert by_runs.estimate == pytest.approx(np.mean(values))
-        assert by_runs.n_clusters < 2 or len(values) == len(means) or by_runs.method.endswith("runs weigh")
-
-
-@given(CLUSTERED)
-def test_failures_of_clusters_have_the_mirrored_interval(rows):
-    values, clusters = (np.array(column) for column in zip(*rows, strict=True))
-    for options in ({}, {"weights": "runs"}, {"target": "these tasks"}):
-        found, mirrored = rate_interval(values, clusters, **options), rate_interval(1 - values, clusters, **options)
-        assert (found.low, found.high) == pytest.approx((1 - mirrored.high, 1 - mirrored.low), abs=1e-9, nan_ok=True)
 
 
 def test_the_effective_n_is_that_of_the_variance_between_clusters():
@@ -329,7 +250,7 @@ def test_bounded_values_that_are_all_equal_have_bounds(values, clusters, low, hi
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 6)), min_size=1, max_size=40))
 def test_the_mean_of_bounded_values_lies_in_its_interval_within_the_bounds(rows):
     values, clusters = zip(*rows, strict=True)
-    for options in ({}, {"weights": "runs"}, {"target": "these tasks"}):
+    for options in ({}, {"target": "these tasks"}):
         found = mean_interval(values, clusters, bounds=(0, 1), **options)
         if math.isnan(found.low):
             assert found.warning
@@ -354,9 +275,7 @@ def test_bounds_of_another_scale_move_the_interval_along():
         ({"bounds": (0, 1)}, "beyond the bounds"),
         ({"bounds": (1, 0)}, "least and the largest"),
         ({"target": "all tasks"}, "unknown target 'all tasks'"),
-        ({"weights": "seeds"}, "unknown weights 'seeds'"),
         ({"target": "these tasks"}, "give clusters"),
-        ({"target": "these tasks", "weights": "runs", "clusters": [1, 2]}, "same weight"),
     ],
 )
 def test_what_cannot_be_asked_is_misuse(options, message):
@@ -399,13 +318,6 @@ def test_tasks_with_a_single_run_are_warned_of():
     assert rate_interval(values[:10], tasks[:10], target="these tasks").warning == Notes()
     one = rate_interval([1, 1, 0, 1], list("aaaa"), target="these tasks")
     assert one.low < 0.75 < one.high
-
-
-def test_runs_that_weigh_in_a_few_large_clusters_are_warned_of():
-    values, tasks = [1, 0] * 10 + [1, 0, 0, 1, 1, 0, 1], ["a"] * 20 + list("bcdefgh")
-    assert "few large clusters" in str(rate_interval(values, tasks, weights="runs").warning)
-    assert rate_interval(values, tasks).warning == Notes()
-    assert "few large clusters" in str(mean_interval(np.array(values) * 9.0, tasks, weights="runs").warning)
 
 
 def test_the_jackknife_of_a_mean_is_students_t():
@@ -478,14 +390,6 @@ def test_all_rows_are_one_group_without_keys():
     found = estimate_by(RUNS, [], "score", "task_id", kind="mean", confidence=0.8)
     expected = mean_interval(RUNS["score"], RUNS["task_id"], 0.8)
     assert found.loc[0, list(expected._fields)].tolist() == list(expected)
-
-
-def test_scores_have_bounds_and_a_target_can_be_chosen():
-    found = estimate_by(RUNS, "model_name", "score", "task_id", kind="score", target="these tasks")
-    rows = RUNS[RUNS["model_name"] == "b"]  # two runs of x, one of y: nothing tells how y would vary
-    expected = mean_interval(rows["score"], rows["task_id"], bounds=(0, 1), target="these tasks")
-    assert found.loc[1, RESULT].tolist() == pytest.approx([expected._asdict()[name] for name in RESULT], nan_ok=True)
-    assert estimate_by(RUNS, [], "success", "task_id", weights="runs").loc[0, "estimate"] == pytest.approx(4 / 6)
 
 
 @pytest.mark.parametrize("by", [[], ["model_name", "blocked", "size"]])

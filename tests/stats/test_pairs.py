@@ -96,16 +96,6 @@ def test_misuse_is_named():
         compare(runs({"a": 1}), margin=-0.1)
 
 
-def test_runs_of_the_same_tasks_decide_for_these_tasks_what_new_tasks_leave_open():
-    table = runs({"a": 1, "b": 0}, tasks=5, repetitions=20)
-    new, same = compare(table).loc[0], compare(table, target="these tasks").loc[0]
-    assert not new["decided"]
-    assert same["decided"]
-    assert (same["method"], same["target"]) == ("t within tasks", "these tasks")
-    assert pair_text(same).startswith("a is better than b on these tasks, run again: ")
-    assert same["low"] > 0.9
-
-
 def test_single_runs_say_of_these_tasks_what_they_say_of_new_ones_and_warn():
     table = runs({"a": 0.9, "b": 0.4})
     new, same = compare(table).loc[0], compare(table, target="these tasks").loc[0]
