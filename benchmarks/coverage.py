@@ -37,7 +37,7 @@ from benchmarks.simulate import (
 )
 from evalkit.kinds.follow import Counted
 from evalkit.stats import difference_sequence, formulas, plan, trend_test
-from evalkit.stats.paired import compare_units
+from evalkit.stats.paired import compare_units, tango
 from evalkit.stats.pairs import max_t
 
 MARK = "<!-- what follows is written by benchmarks/coverage.py -->"
@@ -171,7 +171,7 @@ def not_worse(samples: int, rng: Rng) -> Cells:
         kinds = np.arange(tasks)
         differences = (kinds < won[:, None]).astype(float) - ((kinds >= won[:, None]) & (kinds < (won + lost)[:, None]))
         for margin in (0.02, 0.05, 0.1, 0.2):
-            claimed = formulas.tango(differences, -margin) <= LEVEL
+            claimed = tango(differences, -margin) <= LEVEL
             for discordant in sorted({margin, 0.05, 0.1, 0.2, 0.3, 0.5} - {0.0}):
                 if discordant >= margin:
                     shares = [(discordant - margin) / 2, (discordant + margin) / 2, 1 - discordant]

@@ -15,8 +15,8 @@ from evalkit.stats.inputs import Cells, cells_of, check_confidence, typed
 
 PLANNED = 0.6  # confidence of the interval whose upper end one variance of five exceeds
 MOST = 10**7  # pairs
-MOST_DEVIATIONS = 10**6  # of a difference
-HALVINGS = 60
+MOST_DEVIATIONS = 10**9  # of a difference
+HALVINGS = 70
 FAR = 500  # critical value of t beyond which its noncentral distribution is that of the deviation alone
 
 _COLUMNS = "target difference repeats tasks low high detectable runs between within n_tasks warning"
@@ -151,7 +151,7 @@ def _mcnemar_shows(
     enough = special.bdtr(fewest_pairs(level) - 1, n.astype(int), share) <= 1 - power + 1e-9
     with np.errstate(divide="ignore", invalid="ignore"):
         effect = difference / np.sqrt(np.maximum(share - difference**2, 0))
-        by_t = _t_shows(n - 2 / difference, effect, power, level)
+        by_t = _t_shows(np.floor(n - 2 / difference), effect, power, level)
     return enough & (by_t | (share <= difference))  # where all pairs that differ do so one way, enough do
 
 

@@ -82,11 +82,10 @@ def test_what_studies_find_is_what_is_promised(rows, columns, low, high):
             assert low <= float(row[column]) <= high
 
 
-@pytest.mark.parametrize("name", ["6 equal, .1", "3 equal, 3 not"])
-def test_families_of_pairs_err_in_5_percent_and_find_more_than_by_holm(name):
-    wrong, found = studies.family_errors(studies.FAMILIES[name], 12, 3, 150, np.random.default_rng(8))
-    assert wrong[0] <= 0.05 + tolerance(0.05, 150)
-    assert not found[0] < found[1]
+def test_families_of_pairs_err_in_5_percent_and_find_more_than_by_holm():
+    wrong, found = studies.family_errors(studies.FAMILIES["3 equal, 3 not"], 12, 3, 60, np.random.default_rng(8))
+    assert wrong[0] <= 0.05 + tolerance(0.05, 60)
+    assert found[0] > found[1]
 
 
 def test_the_first_of_20_equal_models_is_covered_by_its_corrected_interval_only():
