@@ -11,11 +11,9 @@ What pages claim is measured by `benchmarks.coverage`.
 import inspect
 import sys
 import time
-from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 import numpy as np
@@ -603,138 +601,29 @@ def sequences(samples: int, rng: np.random.Generator, n: int = 300) -> list[dict
     return rows
 
 
-class Study(NamedTuple):
-    """A study, and the column that its promise is judged by.
-
-    The summary has the range of `value` over the rows with at least `least` in column `size` (without it, all rows).
-    """
-
-    name: str
-    title: str
-    run: Callable[[int, np.random.Generator], list[dict]]
-    promise: str = ""
-    value: Sequence[str] = ()
-    size: str = ""
-    least: int = 12
-
-
-STUDIES = (
-    Study("trials", "Rates of independent trials", proportions),
-    Study(
-        "clusters",
-        "Rates of clusters, for new tasks",
-        clustered,
-        "93.5 to 96.5 from 12 clusters on",
-        ("lowest to highest, by correlation",),
-        "clusters",
-    ),
-    Study(
-        "same tasks",
-        "Rates of the same tasks, run again",
-        same_tasks,
-        "93.5 to 96.5 from 12 tasks on, or a warning",
-        ("mean over rates",),
-        "tasks",
-    ),
-    Study(
-        "scores",
-        "Means of scores from 0 to 1",
-        scores,
-        "93.5 to 96.5 from 12 clusters on",
-        ("mean over means",),
-        "clusters",
-    ),
-    Study(
-        "means",
-        "Means of values without bounds",
-        means,
-        "93.5 to 96.5 from 12 clusters on, or a warning",
-        ("coverage",),
-        "n or clusters",
-    ),
-    Study(
-        "pass@k",
-        "pass@k and pass^k",
-        pass_k,
-        "93.5 to 96.5 from 12 tasks on",
-        ("pass@k", "pass^k"),
-        "tasks",
-    ),
-    Study(
-        "crafter",
-        "Crafter: the official score over seeds",
-        crafter_seeds,
-        "93 to 97 for 3 to 20 seeds",
-        ("3 seeds", "5 seeds", "10 seeds", "20 seeds"),
-    ),
-    Study("crafter pooled", "Crafter: pooled episodes", crafter_pooled),
-    Study(
-        "mixes",
-        "Standardised and adjusted rates",
-        mixes,
-    ),
-    Study(
-        "differences",
-        "Paired differences",
-        differences,
-        "93.5 to 96.5 from 12 tasks on",
-        ("mean coverage",),
-        "tasks",
-    ),
-    Study(
-        "pairs",
-        "All pairs of several models",
-        families,
-        "errors of at most 5.5",
-        ("error, max-T",),
-    ),
-    Study(
-        "same task pairs",
-        "Models on the same tasks, run again",
-        same_task_pairs,
-        "errors of at most 5.5",
-        ("error of 5 % allowed",),
-    ),
-    Study("ranks", "The first of several models, and ranks", ranking, "at least 95", ("corrected",)),
-    Study(
-        "sequences",
-        "Confidence sequences",
-        sequences,
-        "missed in at most 5, at any look",
-        ("missed at any look",),
-    ),
-    Study("power", "Power", powers),
-)
-
-
-def summary(tables: dict[str, list[dict]]) -> list[dict]:
-    """Return, for each study with a promise, the lowest and highest figure it is judged by."""
-    rows = []
-    for study in STUDIES:
-        if study.name not in tables or not study.promise:
-            continue
-        used = [row for row in tables[study.name] if not study.size or int(row[study.size]) >= study.least]
-        texts = [row[column] for row in used for column in study.value if row[column]]
-        figures = [float(part) for text in texts for part in text.split(" to ")]
-        if figures:
-            rows.append(
-                {
-                    "study": study.title,
-                    "promise, %": study.promise,
-                    "lowest": f"{min(figures):.1f}",
-                    "median": f"{np.median(figures):.1f}",
-                    "highest": f"{max(figures):.1f}",
-                }
-            )
-    return rows
+STUDIES = {
+    "trials": proportions,
+    "clusters": clustered,
+    "same tasks": same_tasks,
+    "scores": scores,
+    "means": means,
+    "pass@k": pass_k,
+    "crafter": crafter_seeds,
+    "crafter pooled": crafter_pooled,
+    "mixes": mixes,
+    "differences": differences,
+    "pairs": families,
+    "same task pairs": same_task_pairs,
+    "ranks": ranking,
+    "sequences": sequences,
+    "power": powers,
+}
 
 
 @click.command(help=__doc__.splitlines()[0])
 @click.option("--quick", is_flag=True, help=f"{QUICK} samples in place of {FULL:,}.")
 @click.option("--seed", default=0, show_default=True)
-@click.option(
-    "--only", multiple=True, type=click.Choice([study.name for study in STUDIES]), help="A study; by default all."
-)
+@click.option("--only", multiple=True, type=click.Choice(list(STUDIES)), help="A study; by default all.")
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -742,28 +631,19 @@ def summary(tables: dict[str, list[dict]]) -> list[dict]:
 )
 def main(quick: bool, seed: int, only: tuple[str, ...], output: Path | None) -> None:
     """Run the studies, and write their tables."""
-    samples, start, tables, sections = QUICK if quick else FULL, time.process_time(), {}, []
-    for study in STUDIES:
-        if only and study.name not in only:
-            continue
-        begun = time.process_time()
-        tables[study.name] = study.run(samples, np.random.default_rng(seed))
-        table = tabulate(tables[study.name], "keys", "github", disable_numparse=True)
-        sections.append(f"## {study.title}\n\n{inspect.getdoc(study.run)}\n\n{table}")
-        click.echo(f"{study.name}: {time.process_time() - begun:.0f} s", err=True)
+    samples, start, sections = QUICK if quick else FULL, time.process_time(), []
+    for name in only or STUDIES:
+        begun, study = time.process_time(), STUDIES[name]
+        table = tabulate(study(samples, np.random.default_rng(seed)), "keys", "github", disable_numparse=True)
+        sections.append(f"## {name.capitalize()}\n\n{inspect.getdoc(study)}\n\n{table}")
+        click.echo(f"{name}: {time.process_time() - begun:.0f} s", err=True)
     minutes = (time.process_time() - start) / 60
-    promises = tabulate(summary(tables), "keys", "github", disable_numparse=True)
     versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "statsmodels"))
-    text = "\n\n".join(
-        [
-            MARK,
-            f"## Promises and what was found\n\n{promises}",
-            *sections,
-            f"Up to {samples:,} samples in each cell, fewer where a study says so or a sample takes long; seed {seed}; "
-            f"{minutes:.0f} minutes of processor time; Python {sys.version.split()[0]}, {versions}.\n",
-        ]
+    last = (
+        f"Up to {samples:,} samples in each cell, fewer where a study says so or a sample takes long; seed {seed}; "
+        f"{minutes:.0f} minutes of processor time; Python {sys.version.split()[0]}, {versions}.\n"
     )
-    publish(text, MARK, output)
+    publish("\n\n".join([MARK, *sections, last]), MARK, output)
 
 
 if __name__ == "__main__":
