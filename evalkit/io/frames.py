@@ -126,6 +126,8 @@ def _cut(values: Any, most: int, cut: Callable[[str], str]) -> Any:
     if isinstance(values, pa.Array | pa.ChunkedArray):
         is_long = (pc.max(pc.binary_length(values)).as_py() or 0) > most
         texts = values.to_pylist() if is_long else []
+    elif isinstance(values, pd.Series) and values.dtype == "str":
+        is_long, texts = (values.str.len() > most).any(), values
     else:
         texts = values = values if isinstance(values, pd.Series) else list(values)
         is_long = any(isinstance(value, str) and len(value) > most for value in values)

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from fnmatch import fnmatch
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files as package_files
 from pathlib import Path
 from typing import NamedTuple
@@ -59,12 +59,28 @@ class KnownFolders:
     """The entries of local folders when last listed: a folder with the same state need not be listed again."""
 
     def __init__(self, folders: Mapping[str, FolderState], files: Collection[str]) -> None:
-        self._states = folders
-        self._entries: dict[str, tuple[list[str], list[str]]] = {folder: ([], []) for folder in folders}
-        for place, paths in enumerate((files, folders)):
+        self._states, self._files = folders, files
+
+    def below(self, root: str) -> tuple[list[str], dict[str, FolderState]] | None:
+        """Return all files and folders below a folder, if none of these has changed: the quickest way for many."""
+        folders = {path: state for path, state in self._states.items() if path == root or path.startswith(f"{root}/")}
+        try:
+            for path, state in folders.items():
+                status = os.stat(path)
+                if not state.modified or (status.st_mtime_ns, status.st_ctime_ns) != state:
+                    return None
+        except OSError:
+            return None
+        return ([path for path in self._files if path.startswith(f"{root}/")], folders) if root in folders else None
+
+    @cached_property
+    def _entries(self) -> dict[str, tuple[list[str], list[str]]]:
+        entries: dict[str, tuple[list[str], list[str]]] = {folder: ([], []) for folder in self._states}
+        for place, paths in enumerate((self._files, self._states)):
             for path in paths:
-                if above := self._entries.get(path[: path.rfind("/")]):
+                if above := entries.get(path[: path.rfind("/")]):
                     above[place].append(path)
+        return entries
 
     def entries(self, folder: str, state: FolderState) -> tuple[list[str], list[str]] | None:
         """Return a folder's files and folders; None if it has to be listed."""
@@ -190,7 +206,8 @@ def list_source(
                 states |= own_states
                 own_files, own_folders = list(own_states), dict.fromkeys(urls, FolderState(0))
             elif os.path.isdir(path):
-                own_files, own_folders = _walk(path, recursive, known)
+                unchanged = known.below(path) if known and recursive else None
+                own_files, own_folders = unchanged or _walk(path, recursive, known)
             else:
                 own_files = [path]
             if own_folders and pattern != "*":
