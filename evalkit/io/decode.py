@@ -10,18 +10,14 @@ from typing import Any
 
 import msgspec
 
-BOM = "byte_order_mark"
-NAN = "nan_literal"
-SURROGATE = "lone_surrogate"
-UTF_16 = "utf_16"
-LATIN_1 = "latin_1"
-_MARKS = {
-    codecs.BOM_UTF8: ("utf-8-sig", BOM),
-    **dict.fromkeys((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE), ("utf-16", UTF_16)),
+_MARKS = {  # encoding, and what recovering it is called
+    codecs.BOM_UTF8: ("utf-8-sig", "byte_order_mark"),
+    codecs.BOM_UTF16_LE: ("utf-16", "utf_16"),
+    codecs.BOM_UTF16_BE: ("utf-16", "utf_16"),
 }
 _LATIN = re.compile(rb"[\x00-\x7f\xa0-\xfe]*")  # no control characters, and no byte that damage is likely to leave
 _UTF_8 = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}")
-MOST_TOKENS = 2_000  # of the beginning of a file
+_MOST_TOKENS = 2_000  # of the beginning of a file
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|["\[\]{},]', re.DOTALL)  # a string, or a single mark
 
 
@@ -53,7 +49,7 @@ def decode_json(data: bytes, decoder: msgspec.json.Decoder) -> tuple[Any, list[s
                 if not _LATIN.fullmatch(data) or _UTF_8.search(data):
                     raise
                 data = data.decode("latin-1").encode()
-                recovered.append(LATIN_1)
+                recovered.append("latin_1")
         return decoder.decode(data), recovered
     except msgspec.ValidationError as error:
         raise WrongShapeError(f"TypeError: {error}") from error
@@ -72,7 +68,7 @@ def without_mark(data: bytes) -> tuple[bytes, list[str]]:
             try:
                 return data.decode(encoding).encode(), [name]
             except UnicodeDecodeError:  # damaged: decoding says where
-                return (data[len(mark) :], [name]) if name == BOM else (data, [])
+                return (data[len(mark) :], [name]) if encoding != "utf-16" else (data, [])
     return data, []
 
 
@@ -100,12 +96,12 @@ def _decode_leniently(
         value = json.loads(data.decode("utf-8"), parse_constant=not_finite.append, parse_float=finite)
         text = json.dumps(value, ensure_ascii=False)
         if not_finite:
-            recovered.append(NAN)
+            recovered.append("nan_literal")
         try:
             clean = text.encode()
         except UnicodeEncodeError:
             clean = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
-            recovered.append(SURROGATE)
+            recovered.append("lone_surrogate")
         return decoder.decode(clean), recovered
     except RecursionError as error:
         raise BrokenFileError("RecursionError: nested too deep") from error
@@ -123,7 +119,7 @@ def decode_start(head: bytes) -> Any:
     """
     text = head.decode("utf-8-sig", "replace")
     closing, cut = list[str](), 0
-    for token in islice(_TOKEN.finditer(text), MOST_TOKENS):
+    for token in islice(_TOKEN.finditer(text), _MOST_TOKENS):
         mark = token[0]
         if mark == '"' or (mark in "]}" and (not closing or closing.pop() != mark)):
             break  # a string without an end, or no JSON
