@@ -123,7 +123,7 @@ def _values(
     files: Sequence[str], yamls: Sequence[str], *, rename: Sequence[str], where: Sequence[str], cluster: str, model: str
 ) -> dict[str, Any]:
     """Return the values of parameters that files, texts and the options of all kinds give."""
-    from evalkit.kinds.models import UNKNOWN
+    from evalkit.kinds.runs import UNKNOWN
     from evalkit.reports.parameters import Faults, parse_values, read_values
     from evalkit.reports.planning import PlanError
 

@@ -10,8 +10,7 @@ from evalkit._words import Notes, format_interval, note
 from evalkit.compare.paired import FEW_SHARED, discordant_of, examples, pairs_of
 from evalkit.kinds import Example, Finding, Outcomes, examples_of, outcomes, rates
 from evalkit.kinds.findings import alike, doubts, files_of, variants
-from evalkit.kinds.models import UNKNOWN
-from evalkit.kinds.runs import copied, kind_of
+from evalkit.kinds.runs import UNKNOWN, copied, kind_of
 from evalkit.stats import Estimate, like_with_like, pair_structure, rank_models
 from evalkit.stats.paired import UNPAIRED
 from evalkit.stats.ranks import MOST_PAIRED

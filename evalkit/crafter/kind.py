@@ -13,7 +13,7 @@ from evalkit.crafter.scoring import COUNTINGS, Counting, check_rules
 from evalkit.crafter.table import LABELS, LAZY_TABLES, RECORDS, TABLES
 from evalkit.io import Ledger, Source, StorageOptions, decode_start, list_source, parse_files, storage
 from evalkit.kinds import Command, FileRules, LogKind, Option, RateRules
-from evalkit.kinds.models import Renames
+from evalkit.kinds.selection import Renames
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,7 +157,7 @@ def load(
     rename, model
         Names of models: see `evalkit.load`. `models` are those that they have then.
     where : sequence of str
-        Load only runs that meet conditions on their columns: ``"max_turns>=20"``; see `evalkit.kinds.where.meets`.
+        Load only runs that meet conditions on their columns: ``"max_turns>=20"``; see `evalkit.kinds.selection.meets`.
     cluster : str
         Column that stands for the task, where tasks are variants of few.
     recursive : bool

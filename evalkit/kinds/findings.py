@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 
 from evalkit._words import Note, Notes, note
-from evalkit.kinds.models import UNKNOWN
-from evalkit.kinds.runs import Outcomes
+from evalkit.kinds.runs import UNKNOWN, Outcomes
 from evalkit.stats import repeats_test
 
 MOST_EXAMPLES = 3  # runs that a finding links to

@@ -12,33 +12,36 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import combinations
+from textwrap import wrap
+from typing import Any, NamedTuple
 
+import pandas as pd
+
+from evalkit._words import counted_noun, interval_cells
 from evalkit.io.columns import summarise
 from evalkit.io.frames import escape_surrogates
 from evalkit.io.paths import FileState, SourceError, StorageOptions, storage
-from evalkit.io.screen import View
+from evalkit.io.screen import View, so_far
 from evalkit.io.sources import MISSING, KnownFolders, Listing, Source, list_source, source_names, state_of
 from evalkit.io.store import RecordStore, read_manifest
 from evalkit.io.text import plain
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.pipeline import Changes, Logs, assemble, records_of, states_of, update
-from evalkit.kinds.terminal import progress
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from evalkit.stats.sequences import Bets
+from evalkit.kinds.runs import outcome_of, outcomes
+from evalkit.kinds.terminal import fit_table, names_of, overview_rows
+from evalkit.stats.sequences import Bets
 
 SETTLE = 10.0  # seconds after its last change in which a broken file counts as being written
 MOST_FAILED = 3  # lines on files that could not be read
+MOST_RATES = 4  # models whose rates are listed; for more, only how many pairs differ
 
 
 @dataclass
 class _Claim:
     """Bounds of a mean, from 0 to 1, that hold at every look."""
 
-    bets: "Bets"
+    bets: Bets
     used: list[float]
     low: float = math.nan
     high: float = math.nan
@@ -66,7 +69,7 @@ class Counted:
         self._tasks: dict[tuple[str, ...], dict[Any, None]] = {}
         self._claims: dict[tuple[tuple[str, ...], float], _Claim] = {}
 
-    def see(self, runs: "pd.DataFrame") -> None:
+    def see(self, runs: pd.DataFrame) -> None:
         """Take in the runs of a look: run_id, model_name, task, started, running, value (missing: not measured)."""
         new = ~runs["run_id"].isin(self._seen)
         if self._seen:
@@ -110,8 +113,6 @@ class Counted:
 
     def claim(self, *models: str, confidence: float = 0.95) -> "_Claim":
         """Return the bounds of a model's mean, or which of two models is ahead; only values that are new are added."""
-        from evalkit.stats.sequences import Bets
-
         first, *others = self.values(*models)
         shares = [(a - b + 1) / 2 for a, b in zip(first, others[0], strict=True)] if others else first
         shares = [share for share in shares if share == share]  # a log that counted may be written to again
@@ -221,7 +222,8 @@ class Following:
                     width,
                     self._counted,
                 )
-                said = progress(snapshot, self._options) if self.logs else (f"no {self._kind.title} yet", False)
+                tell = self._kind.command.progress or progress_of_runs
+                said = tell(snapshot, self._options) if self.logs else (f"no {self._kind.title} yet", False)
                 self._said = None if asked else (known, said)
             else:
                 said = self._said[1]
@@ -305,3 +307,59 @@ class Following:
         lines += [f"  failed: {plain(name)}: {plain(reason)}" for name, reason in failed[:MOST_FAILED]]
         more = f"  … {len(failed) - MOST_FAILED} more; evalkit.load(…).ledger lists them all"
         return lines + [more] * (len(failed) > MOST_FAILED)
+
+
+def progress_of_runs(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
+    """Format the overview with the numbers of runs and those expected; a run is done once it can be read."""
+    logs = snapshot.logs
+    if logs is None:
+        raise ValueError("nothing can be said of a source in which no run has begun")
+    rows = overview_rows(logs.runs, logs.kind)
+    counts = [int(row.pop("n")) for row in rows]
+    shown = [
+        {"model": row.pop("model"), "runs": so_far(n, snapshot.expected), **row}
+        for row, n in zip(rows, counts, strict=True)
+    ]
+    done = snapshot.expected is not None and not snapshot.being_written and min(counts) >= snapshot.expected
+    tells = "running" in logs.kind.rates.outcome_of.values()
+    running = outcome_of(logs.runs, logs.kind).eq("running") if tells else None
+    return "\n".join([fit_table(shown, width=snapshot.width), *any_look_lines(snapshot, logs, running)]), done
+
+
+def any_look_lines(snapshot: Snapshot, logs: Logs, running: pd.Series | None) -> list[str]:
+    """Describe what is valid however often one looks: rates with confidence sequences, and which models are ahead.
+
+    Intervals of a fixed number of runs miss the truth more often if one looks repeatedly, and stops at will. Which runs
+    count, and in which order, says `Counted`; differences are corrected for the number of pairs (Bonferroni).
+    `running` says which runs are still running; where it is None they don't tell, and nothing is claimed. Empty if
+    values are not shares.
+    """
+    runs, kind = logs.runs, logs.kind
+    rated = outcomes(runs, kind=kind) if len(runs) else None
+    if rated is None or not rated.is_share:
+        return []
+    models = list(dict.fromkeys(rated.table["model_name"].sort_values()))
+    if running is None:
+        reason = f"the logs do not say which runs are still running ({kind.title})"
+    elif runs["started"].isna().all():
+        reason = f"the logs do not say when runs began ({kind.title})"
+    else:
+        tasks = rated.table["task"].astype("str") + "\n" + rated.table["condition"]
+        snapshot.counted.see(rated.table.assign(task=tasks, started=runs["started"], running=running))
+        late = counted_noun(snapshot.counted.late, "run")
+        reason = f"{late} had ended when first seen, after younger ones" if snapshot.counted.late else ""
+    if reason:
+        text = f"Which model is ahead can't be said before all runs have ended: {reason}."
+        return wrap(text, snapshot.width or len(text)) if len(models) > 1 else []
+    names, ahead, pairs = names_of(models), [], list(combinations(models, 2))
+    for a, b in pairs:
+        if sign := snapshot.counted.claim(a, b, confidence=1 - 0.05 / len(pairs)).ahead:
+            first, second = (a, b) if sign > 0 else (b, a)
+            ahead.append(f"{names[first]} is ahead of {names[second]}")
+    if len(models) > MOST_RATES:
+        return [f"{len(ahead)} of {len(pairs)} pairs of models differ, however often one looks"]
+    rates = [(name, snapshot.counted.claim(name)) for name in models]
+    rows = [(name, {"estimate": sum(rate.used) / len(rate.used), **vars(rate)}) for name, rate in rates if rate.used]
+    texts = [f"{names[name]} {interval_cells(row)[1]}" for name, row in rows]
+    text = f"{rated.name} in %, valid however often one looks: {'; '.join(texts + ahead)}"
+    return wrap(text, snapshot.width or len(text)) if texts else []

@@ -61,11 +61,10 @@ from evalkit.io.versions import code_version
 from evalkit.io.write import check_path, exclusive
 from evalkit.kinds.detection import kind_of_source, nothing_used
 from evalkit.kinds.kind import Assembled, LogKind, Parsed, Records
-from evalkit.kinds.models import rename_models, renames_of
 from evalkit.kinds.options import COMMON
 from evalkit.kinds.registry import kind_named
 from evalkit.kinds.runs import as_frame, flag_cut_names
-from evalkit.kinds.where import select_where, with_clusters
+from evalkit.kinds.selection import rename_models, renames_of, select_where, with_clusters
 
 WAIT = 60.0  # seconds to wait for another process that is updating the same store
 COMMIT_EVERY = 5.0  # seconds

@@ -14,9 +14,9 @@ from evalkit.io.columns import MOST_NAME, Column, is_cut_name
 from evalkit.io.frames import frame_of
 from evalkit.io.paths import SourceError
 from evalkit.kinds.kind import RUN_COLUMNS, LogKind
-from evalkit.kinds.models import UNKNOWN
 from evalkit.kinds.registry import kind_named
 
+UNKNOWN = "unknown"  # the model of runs whose logs name none
 LONG_NAME = "long_name"  # the flag of a run of which a name was cut
 LONG_NAME_MEANING = "a name has more than 200 characters: it was cut, and ends in a digest of the whole"
 NO_OUTCOME, NO_SCORE, NO_RUN = note("no_outcome"), note("no_score"), note("no_run")

@@ -1,29 +1,21 @@
 """Terminal output for logs of any kind, the default where the kind has no output of its own."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
-from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import pandas as pd
 from tabulate import tabulate
 
-from evalkit._words import counted_noun, format_interval, interval_cells
-from evalkit.io.screen import so_far
+from evalkit._words import counted_noun, format_interval
 from evalkit.io.text import distinct_names, plain
 from evalkit.io.write import write_frame
 from evalkit.kinds.estimates import denominators
 from evalkit.kinds.findings import alike
 from evalkit.kinds.kind import LogKind
-from evalkit.kinds.models import UNKNOWN
-from evalkit.kinds.runs import outcome_of, outcomes
+from evalkit.kinds.pipeline import Logs
+from evalkit.kinds.runs import UNKNOWN, outcomes
 from evalkit.stats import estimate_by
 
-if TYPE_CHECKING:
-    from evalkit.kinds.follow import Snapshot
-    from evalkit.kinds.pipeline import Logs
-
-MOST_LOOKED_AT = 4  # models whose rates are listed; for more, only how many pairs differ
 MOST_FAILED = 10  # lines on files that could not be read
 UNMEASURED = {
     "measured": "of those measured",
@@ -46,7 +38,7 @@ _LISTED = {
 _WIDTH = 48  # characters of a name or a cell
 
 
-def summary(logs: "Logs", views: Mapping[str, Any]) -> str:
+def summary(logs: Logs, views: Mapping[str, Any]) -> str:
     """Format logs as a command prints them: by default success rates and mean scores by model, and the files."""
     if logs.kind.command.describe:
         lines = [logs.kind.command.describe(logs, views)]
@@ -55,67 +47,6 @@ def summary(logs: "Logs", views: Mapping[str, Any]) -> str:
         lines += unmeasured_lines(logs.runs, ["model_name"], logs.kind)
         lines += file_lines(logs.ledger, len(logs.runs))
     return "\n".join([*lines, *(plain(note) for note in alike(logs.runs["model_name"].dropna()).notes)])
-
-
-def progress(snapshot: "Snapshot", options: Mapping[str, Any]) -> tuple[str, bool]:
-    """Format the progress of a growing source; also return whether all expected runs are done."""
-    if snapshot.logs is None:
-        raise ValueError("nothing can be said of a source in which no run has begun")
-    own = snapshot.logs.kind.command.progress
-    return own(snapshot, options) if own else _progress_of_runs(snapshot, snapshot.logs)
-
-
-def _progress_of_runs(snapshot: "Snapshot", logs: "Logs") -> tuple[str, bool]:
-    """Format the overview with the numbers of runs and those expected; a run is done once it can be read."""
-    rows = overview_rows(logs.runs, logs.kind)
-    counts = [int(row.pop("n")) for row in rows]
-    shown = [
-        {"model": row.pop("model"), "runs": so_far(n, snapshot.expected), **row}
-        for row, n in zip(rows, counts, strict=True)
-    ]
-    done = snapshot.expected is not None and not snapshot.being_written and min(counts) >= snapshot.expected
-    tells = "running" in logs.kind.rates.outcome_of.values()
-    running = outcome_of(logs.runs, logs.kind).eq("running") if tells else None
-    return "\n".join([fit_table(shown, width=snapshot.width), *any_look_lines(snapshot, logs, running)]), done
-
-
-def any_look_lines(snapshot: "Snapshot", logs: "Logs", running: pd.Series | None) -> list[str]:
-    """Describe what is valid however often one looks: rates with confidence sequences, and which models are ahead.
-
-    Intervals of a fixed number of runs miss the truth more often if one looks repeatedly, and stops at will. Which runs
-    count, and in which order, says `follow.Counted`; differences are corrected for the number of pairs (Bonferroni).
-    `running` says which runs are still running; where it is None they don't tell, and nothing is claimed. Empty if
-    values are not shares.
-    """
-    runs, kind = logs.runs, logs.kind
-    rated = outcomes(runs, kind=kind) if len(runs) else None
-    if rated is None or not rated.is_share:
-        return []
-    models = list(dict.fromkeys(rated.table["model_name"].sort_values()))
-    if running is None:
-        reason = f"the logs do not say which runs are still running ({kind.title})"
-    elif runs["started"].isna().all():
-        reason = f"the logs do not say when runs began ({kind.title})"
-    else:
-        tasks = rated.table["task"].astype("str") + "\n" + rated.table["condition"]
-        snapshot.counted.see(rated.table.assign(task=tasks, started=runs["started"], running=running))
-        late = counted_noun(snapshot.counted.late, "run")
-        reason = f"{late} had ended when first seen, after younger ones" if snapshot.counted.late else ""
-    if reason:
-        text = f"Which model is ahead can't be said before all runs have ended: {reason}."
-        return wrap(text, snapshot.width or len(text)) if len(models) > 1 else []
-    names, ahead, pairs = names_of(models), [], list(combinations(models, 2))
-    for a, b in pairs:
-        if sign := snapshot.counted.claim(a, b, confidence=1 - 0.05 / len(pairs)).ahead:
-            first, second = (a, b) if sign > 0 else (b, a)
-            ahead.append(f"{names[first]} is ahead of {names[second]}")
-    if len(models) > MOST_LOOKED_AT:
-        return [f"{len(ahead)} of {len(pairs)} pairs of models differ, however often one looks"]
-    rates = [(name, snapshot.counted.claim(name)) for name in models]
-    rows = [(name, {"estimate": sum(rate.used) / len(rate.used), **vars(rate)}) for name, rate in rates if rate.used]
-    texts = [f"{names[name]} {interval_cells(row)[1]}" for name, row in rows]
-    text = f"{rated.name} in %, valid however often one looks: {'; '.join(texts + ahead)}"
-    return wrap(text, snapshot.width or len(text)) if texts else []
 
 
 def overview_rows(runs: pd.DataFrame, kind: LogKind | None = None) -> list[dict[str, str]]:
@@ -180,7 +111,7 @@ def choose(runs: pd.DataFrame, which: Which) -> pd.DataFrame:
     return runs[(runs["score"].isna() | runs["status"].isin(_ENDED_BADLY)).to_numpy(dtype=bool)]
 
 
-def list_runs(logs: "Logs", which: Which) -> str:
+def list_runs(logs: Logs, which: Which) -> str:
     """Format runs with their ids, as `evalkit show SOURCE --run` accepts them."""
     chosen = choose(logs.runs, which)
     rows = [
@@ -228,7 +159,7 @@ def names_of(values: Iterable[Any], width: int = _WIDTH) -> dict[Any, str]:
     return {key: shown[text] for key, text in texts.items()}
 
 
-def write_output(logs: "Logs", views: Mapping[str, Any], path: str) -> None:
+def write_output(logs: Logs, views: Mapping[str, Any], path: str) -> None:
     """Write ``--output``: what the kind writes, else its runs."""
     if logs.kind.command.write:
         logs.kind.command.write(logs, views, path)

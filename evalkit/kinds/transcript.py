@@ -1,7 +1,7 @@
 """Transcripts: what happened in a run, turn by turn, in the same form for every kind of log."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_file
@@ -9,10 +9,8 @@ from evalkit.io.sources import resolve
 from evalkit.io.text import masked, plain
 from evalkit.kinds.detection import HEAD, recognise
 from evalkit.kinds.kind import LogKind, RunFiles
+from evalkit.kinds.pipeline import Logs
 from evalkit.kinds.registry import kind_named
-
-if TYPE_CHECKING:
-    from evalkit.kinds.pipeline import Logs
 
 SIGNS = {"system": "·", "assistant": "»", "user": "«", "action": "»", "result": "·"}
 EVENTS = ("command", "error", "achievement", "decision")  # what a viewer can jump to
@@ -111,7 +109,7 @@ def transcript_of(
         raise SourceError(f"{where}: {type(error).__name__}: {error}") from error
 
 
-def show_run(logs: "Logs", run_id: str = "", last: int | None = None, *, mask: bool = True) -> str:
+def show_run(logs: Logs, run_id: str = "", last: int | None = None, *, mask: bool = True) -> str:
     """Format a run of loaded logs as text: its last turns, or all. Its id may be left out if it is the only one.
 
     SourceError if there is no such run, or several and none was named, or one of its files can't be read.

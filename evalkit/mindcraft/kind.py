@@ -11,8 +11,8 @@ from evalkit.io import Source, StorageOptions, decode_start
 from evalkit.kinds import Command, FileRules, LogKind, Logs, Option, RateRules
 from evalkit.kinds import collect as collect_kind
 from evalkit.kinds import load as load_kind
-from evalkit.kinds.models import Renames
 from evalkit.kinds.pipeline import Changes
+from evalkit.kinds.selection import Renames
 from evalkit.mindcraft import terminal
 from evalkit.mindcraft.assemble import assemble
 from evalkit.mindcraft.format import (

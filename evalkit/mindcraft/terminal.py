@@ -13,8 +13,9 @@ from evalkit._words import counted_noun, interval_cells
 from evalkit.io import SourceError, plain, unescape_surrogates
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
+from evalkit.kinds.follow import any_look_lines
 from evalkit.kinds.runs import NO_OUTCOME
-from evalkit.kinds.terminal import any_look_lines, file_lines, fit_table, key_of, names_of, unmeasured_lines
+from evalkit.kinds.terminal import file_lines, fit_table, key_of, names_of, unmeasured_lines
 from evalkit.mindcraft.analysis import cooking_item_table, cooking_table, describe_scale, is_stale, overview
 from evalkit.mindcraft.format import STATUSES, SUCCEEDED_LATE, UNKNOWN
 

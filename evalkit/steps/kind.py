@@ -10,8 +10,8 @@ import pandas as pd
 from evalkit import kinds
 from evalkit.io import Source, SourceError, StorageOptions, decode_start
 from evalkit.kinds import Command, FileRules, LogKind, Logs, Option, RateRules, RunFiles
-from evalkit.kinds.models import Renames
 from evalkit.kinds.pipeline import Changes
+from evalkit.kinds.selection import Renames
 from evalkit.steps.analysis import compare_steps
 from evalkit.steps.assemble import assemble, frames_of, read_histories
 from evalkit.steps.checkpoints import companions

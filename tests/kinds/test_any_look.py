@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 
 from benchmarks.coverage import JOBS, ever_ahead
-from evalkit.kinds.follow import Counted, Snapshot
+from evalkit.kinds.follow import Counted, Snapshot, any_look_lines
 from evalkit.kinds.registry import kind_named
-from evalkit.kinds.terminal import any_look_lines
 from evalkit.stats import difference_sequence, mean_sequence
 from tests.compare.runs import runs_of
 

@@ -10,7 +10,7 @@ from evalkit import compare, crafter, mindcraft
 from evalkit.cli import main
 from evalkit.display.words import text_of
 from evalkit.io import SourceError
-from evalkit.kinds.models import renames_of
+from evalkit.kinds.selection import renames_of
 from tests.crafter.traces import config, environment, trace
 from tests.mindcraft.builders import SCORE, log, write_all
 

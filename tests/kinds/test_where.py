@@ -9,7 +9,7 @@ from evalkit import compare
 from evalkit.cli import main
 from evalkit.io import SourceError
 from evalkit.kinds import outcomes, rates
-from evalkit.kinds.where import meets
+from evalkit.kinds.selection import meets
 from tests import messy
 
 RUNS = pd.DataFrame({

@@ -1,0 +1,165 @@
+"""Which runs are loaded, and under which names: models renamed, conditions on columns, and what stands for a task."""
+
+import operator
+import re
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from evalkit._names import nearest
+from evalkit.io.paths import SourceError
+from evalkit.kinds.kind import Assembled, LogKind
+from evalkit.kinds.runs import UNKNOWN
+
+STATED = "stated"  # the source of a name that the user gave
+Renames = Mapping[str, str] | Sequence[str]
+_CONDITION = re.compile(r"\s*(\w+)\s*(>=|<=|!=|=|<|>)\s*(.*?)\s*", re.DOTALL)
+_COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq, "!=": operator.ne, ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
+}  # fmt: skip
+_TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def renames_of(rename: Renames, model: str = "") -> dict[str, str]:
+    """Return new names by old ones, from a mapping or texts ``OLD=NEW``; `model` is the new name of ``unknown``."""
+    texts = [rename] if isinstance(rename, str) else rename
+    pairs = texts.items() if isinstance(texts, Mapping) else [text.partition("=")[::2] for text in texts]
+    for old, new in pairs:
+        if not (old and new):
+            raise SourceError(f"rename {f'{old}={new}'!r}: write OLD=NEW, the model's name and the one to read it as")
+    return {**({UNKNOWN: model} if model else {}), **dict(pairs)}
+
+
+def rename_models(assembled: Assembled, renames: Mapping[str, str], models: Sequence[str] = ()) -> Assembled:
+    """Rename the models of all frames, also of those built later, and keep only those of `models`, if any are named.
+
+    An old name that no run has is a warning: of an experiment that goes on, its runs may be still to come.
+    """
+    names = next(iter(assembled.frames.values()))["model_name"].fillna(UNKNOWN)
+    old, new = sorted(set(names)), sorted(set(names.replace(renames)))
+    for name in renames.keys() - {UNKNOWN, *old}:
+        warnings.warn(f"--rename {name}={renames[name]}: no run of model {name!r}; {nearest(name, old)}", stacklevel=3)
+    if missing := [name for name in models if name not in new]:
+        raise SourceError(f"no runs of model {missing[0]!r}; {nearest(missing[0], new)}")
+    return _changed(assembled, partial(_renamed, renames=renames, models=models))
+
+
+def _renamed(frame: pd.DataFrame, renames: Mapping[str, str], models: Sequence[str]) -> pd.DataFrame:
+    if "model_name" not in frame:
+        return frame
+    old = frame["model_name"].fillna(UNKNOWN)
+    changed = {"model_name": old.replace(renames).astype(frame["model_name"].dtype)}
+    if "copied_model" in frame:
+        changed["copied_model"] = frame["copied_model"].replace(renames)
+    if "model_source" in frame:
+        changed["model_source"] = frame["model_source"].mask(old.eq(UNKNOWN) & old.isin(renames), STATED)
+    frame = frame.assign(**changed)
+    return frame[frame["model_name"].isin(models)].reset_index(drop=True) if models else frame
+
+
+def select_where(assembled: Assembled, kind: LogKind, where: str | Sequence[str]) -> Assembled:
+    """Keep only the runs that meet conditions, and what is theirs in all other frames; SourceError if none does."""
+    runs = assembled.frames[kind.runs]
+    met = meets(runs, where)
+    if len(runs) and not met.any():
+        texts = [where] if isinstance(where, str) else where
+        column = _CONDITION.fullmatch(texts[-1])[1]  # type: ignore[index]
+        there = runs[column].dropna().astype("str").unique()
+        raise SourceError(f"no run where {' and '.join(texts)}; of {column} {nearest('', sorted(there))}")
+    kept = runs[met].reset_index(drop=True)
+    attributes = {
+        name: [item for item, is_kept in zip(value, met, strict=True) if is_kept]
+        if isinstance(value, list) and len(value) == len(runs)
+        else value
+        for name, value in assembled.attributes.items()
+    }
+    return _changed(assembled, partial(_of_runs, runs=kept))._replace(attributes=attributes)
+
+
+def _of_runs(frame: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Select the rows that belong to some runs."""
+    if not (keys := _keys(frame, runs)):
+        return frame
+    there = frame.set_index(keys).index.isin(runs.set_index(keys).index)
+    return frame[there].reset_index(drop=True)
+
+
+def with_clusters(assembled: Assembled, kind: LogKind, column: str) -> Assembled:
+    """Add the column `cluster`, which stands for the task in all rates and comparisons, to runs and what is theirs."""
+    runs = assembled.frames[kind.runs]
+    if column not in runs:
+        raise SourceError(f"cluster {column!r}: runs have no such column; {nearest(column, runs, cutoff=0.4)}")
+    runs = runs.assign(cluster=runs[column].astype("str").where(runs[column].notna()))
+    frames = {kind.runs: runs}
+    for name, frame in assembled.frames.items():
+        if name != kind.runs and (keys := _keys(frame, runs)):
+            frames[name] = frame.merge(runs[[*keys, "cluster"]].drop_duplicates(keys), on=keys, how="left")
+    return assembled._replace(frames={**assembled.frames, **frames})
+
+
+def _changed(assembled: Assembled, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Assembled:
+    """Change all frames, also those that are built later."""
+    frames = {name: change(frame) for name, frame in assembled.frames.items()}
+    lazy = {name: partial(_make, make, change) for name, make in assembled.lazy.items()}
+    return assembled._replace(frames=frames, lazy=lazy)
+
+
+def _make(make: Callable[[], pd.DataFrame], change: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
+    return change(make())
+
+
+def _keys(frame: pd.DataFrame, runs: pd.DataFrame) -> list[str]:
+    """Return the columns that say whose a row is: the run's id, else its file and thread, if there are such."""
+    if "run_id" in frame:
+        return ["run_id"]
+    return [key for key in ("source", "thread") if key in frame and key in runs]
+
+
+def meets(runs: pd.DataFrame, where: str | Sequence[str]) -> pd.Series:
+    """Return which runs meet all conditions ``COLUMN=VALUE``, also with ``!=``, ``>=``, ``<=``, ``<`` and ``>``.
+
+    Without a value, ``=`` is met where none is known. In a column of lists, ``=`` is met by an item. A missing value
+    meets ``!=`` only. SourceError for a text that is no condition, an unknown column, and a value it can't hold.
+    """
+    met = pd.Series(True, runs.index)
+    for text in [where] if isinstance(where, str) else where:
+        match = _CONDITION.fullmatch(text)
+        if match is None:
+            raise SourceError(f"where {text!r}: write COLUMN=VALUE, or another of {', '.join(_COMPARED)}")
+        column, sign, value = match.groups()
+        if column not in runs:
+            raise SourceError(f"where {text!r}: runs have no column {column!r}; {nearest(column, runs, cutoff=0.4)}")
+        values = runs[column]
+        if not value and sign in ("=", "!="):
+            met &= values.isna() == (sign == "=")
+        elif pd.api.types.is_object_dtype(values) and sign in ("=", "!="):
+            met &= values.map(lambda items, value=value: value in map(str, items)).astype(bool) == (sign == "=")
+        else:
+            compared = _COMPARED[sign](values, _value_of(text, value, values, ordered=sign not in ("=", "!=")))
+            met &= compared.astype("boolean").fillna(sign == "!=").mask(values.isna(), sign == "!=").astype(bool)
+    return met
+
+
+def _value_of(text: str, value: str, values: pd.Series, *, ordered: bool) -> Any:
+    """Convert the value of a condition to the type of a column."""
+    if pd.api.types.is_bool_dtype(values):
+        if value.lower() not in _TRUTH or ordered:
+            raise SourceError(f"where {text!r}: {values.name} is true or false")
+        return _TRUTH[value.lower()]
+    if pd.api.types.is_numeric_dtype(values):
+        try:
+            return float(value)
+        except ValueError:
+            raise SourceError(f"where {text!r}: {values.name} holds numbers") from None
+    if pd.api.types.is_datetime64_any_dtype(values):
+        try:
+            time = pd.Timestamp(value)
+        except ValueError:
+            raise SourceError(f"where {text!r}: {values.name} holds times, such as 2026-01-31T12:00") from None
+        return time.tz_localize(values.dt.tz) if time.tz is None and values.dt.tz is not None else time
+    if ordered:
+        raise SourceError(f"where {text!r}: {values.name} holds no numbers; write = or !=")
+    return value
