@@ -3,41 +3,55 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evalkit.crafter import scoring
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, WEIGHTS
-from evalkit.crafter.scoring import Counting
-from evalkit.crafter.table import ACHIEVEMENT_ROWS, EPISODES, EVENTS, FLAGS, order_difficulties, order_flags
-from evalkit.crafter.transcript import actions, turns
+from evalkit.crafter.scoring import (
+    COUNTINGS,
+    DIGITS,
+    NO_SCORED_EVENTS,
+    Counting,
+    band,
+    check_rules,
+    count_hooks,
+    score_event,
+)
+from evalkit.crafter.table import (
+    ACHIEVEMENT_ROWS,
+    ACTION_ROWS,
+    EPISODES,
+    EVENTS,
+    FLAGS,
+    TURNS,
+    order_difficulties,
+    order_flags,
+)
 from evalkit.io import Entry, SourceError, absolute, frame_of, paused_gc
 from evalkit.kinds import Assembled, Records, run_ids
 
 PLACE = {name: place for place, name in enumerate(ACHIEVEMENTS)}
 _UNKNOWN = ("task_type", "repetition", "is_successful", "success_rate")  # common columns of runs
-_OWN = ("source", "model_name", "task_id", "difficulty")
+_NO_TURN = np.iinfo(np.int64).min
 
 
 @paused_gc()
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     """Build the frames of episodes, events and achievements, and those of turns and actions on first access."""
     counting: Counting = options.get("counting", "achievement")
-    weights = scoring.check_rules(options.get("weights") or WEIGHTS, counting)
+    weights = check_rules(options.get("weights") or WEIGHTS, counting)
     episodes, events, notes = _chosen(records, options.get("models") or (), options.get("difficulty") or "")
-    of = np.repeat(np.arange(len(episodes)), episodes["events"].to_numpy())  # the episode of each event
-    worth = _Worth(events["hooks"], weights, counting)
-    unlocks = _unlocks(episodes, events, of)
+    traces = ScoredTraces(episodes, events, weights, counting)
     frames = {
-        "episodes": _episodes(episodes, events, of, worth, unlocks[0]),
-        "events": _events(episodes, events, of, worth),
-        "achievements": _achievements(episodes, *unlocks),
+        "episodes": frame_of(traces.of_episodes(), EPISODES),
+        "events": frame_of(traces.of_events(), EVENTS),
+        "achievements": frame_of(traces.of_achievements(), ACHIEVEMENT_ROWS),
     }
-    lazy = {name: partial(make, frames["events"], events) for name, make in (("turns", turns), ("actions", actions))}
+    lazy = {name: partial(make, frames["events"], events) for name, make in (("turns", _turns), ("actions", _actions))}
     return Assembled(frames, notes, {"rules": {"weights": weights, "counting": counting}}, lazy)
 
 
@@ -62,145 +76,162 @@ def _chosen(records: Records, models: Sequence[str], difficulty: str) -> tuple[p
     return episodes.filter(pa.array(selected)), events, notes
 
 
-class _Worth:
-    """What events' hooks are worth, as arrays over events.
+class _Worth(NamedTuple):
+    """What events' hooks are worth by one way of counting."""
 
-    By counting `counts` (events × `WEIGHTS`) and `scores` (0 without a scored hook); by the one asked for `symbols`
-    (empty without a scored hook); `scored` tells which events have a scored hook.
+    counts: np.ndarray  # events × WEIGHTS
+    scores: np.ndarray  # 0 without a scored hook
+    symbols: np.ndarray  # empty without a scored hook
+
+
+def _worth(hooks: pa.ChunkedArray, weights: Mapping[str, float], counting: Counting) -> _Worth:
+    """Score events by their hooks, each distinct text of `table.RECORDS` once."""
+    encoded = hooks.combine_chunks().dictionary_encode()
+    codes = encoded.indices.fill_null(-1).to_numpy()  # -1 is the last one, no hook
+    texts = [[hook.split(":") for hook in text.split(" ")] for text in encoded.dictionary.to_pylist()]
+    kinds = [*(tuple((name, int(n), int(known)) for name, n, known in named) for named in texts), ()]
+    counts = [count_hooks(event, counting) for event in kinds]
+    scores, symbols = zip(*(score_event(event, weights, counting) for event in kinds), strict=True)
+    table = np.array([[count.get(name, 0) for name in WEIGHTS] for count in counts])
+    return _Worth(table[codes], np.array(scores)[codes], np.array(symbols, dtype="U1")[codes])
+
+
+class ScoredTraces:
+    """Records of traces with what their hooks are worth, from which the columns of the frames are made."""
+
+    def __init__(self, episodes: pa.Table, events: pa.Table, weights: Mapping[str, float], counting: Counting) -> None:
+        self.episodes, self.events, self.weights, self.counting = episodes, events, weights, counting
+        self.of = np.repeat(np.arange(len(episodes)), episodes["events"].to_numpy())  # the episode of each event
+        self.worth = {way: _worth(events["hooks"], weights, way) for way in COUNTINGS}
+        # per episode and achievement, whether a hook names it, and the turn of the first one that does
+        self.named = np.zeros((len(episodes), len(ACHIEVEMENTS)), bool)
+        self.turns = np.full(self.named.shape, _NO_TURN)
+        is_named = pc.is_valid(events["achievements"])
+        rows = events.filter(is_named)
+        columns = self.of[is_named.to_numpy()].tolist(), rows["achievements"].to_pylist(), rows["turn"].to_pylist()
+        for episode, names, turn in zip(*columns, strict=True):
+            for name in names.split(" "):
+                place = PLACE.get(name)
+                if place is not None and not self.named[episode, place]:
+                    self.named[episode, place] = True
+                    self.turns[episode, place] = _NO_TURN if turn is None else turn
+
+    def of_episodes(self) -> dict[str, Any]:
+        """Return the columns of the frame of episodes."""
+        episodes, n = self.episodes, len(self.episodes)
+        there = episodes["events"].to_numpy() > 0  # the others were aborted: nothing derived from events is known
+        counts = {way: [self._sums(column) for column in worth.counts.T] for way, worth in self.worth.items()}
+        of_hooks = zip(counts["achievement"], map(self.weights.__getitem__, WEIGHTS), strict=True)
+        totals = {
+            "achievement": np.round(sum(count * weight for count, weight in of_hooks), DIGITS) + 0.0,
+            "hook": np.bincount(self.of, self.worth["hook"].scores, n),  # a running sum in order, as in the original
+        }
+        points = np.where(there, totals[self.counting], np.nan)
+        bands = {score: band(score) for score in set(points.tolist())}
+        suspects = self._sums(self.events["suspect_invalid_actions"].to_numpy())
+        can_tell, unlocked = episodes["can_tell"].to_numpy() & there, self.named.sum(axis=1)
+        symbols = self.worth[self.counting].symbols
+        sizes = self._sums(symbols != "")
+        ends, text = np.cumsum(sizes), "".join(symbols.tolist())
+        spans = zip((ends - sizes).tolist(), ends.tolist(), there.tolist(), strict=True)
+        flags, sessions = episodes["flags"].to_pylist(), episodes["session_id"].to_pylist()
+        files = Counter(sessions)
+        for i, (session, foreign) in enumerate(zip(sessions, episodes["foreign"].to_pylist(), strict=True)):
+            raised = ["unknown_to_original"] * (foreign and self.counting == "hook")
+            raised += ["duplicate_session"] * (session is not None and files[session] > 1)
+            if raised:
+                flags[i] = order_flags([*flags[i], *raised])
+        return {
+            **{name: episodes[name] for name in episodes.column_names},
+            **dict.fromkeys(_UNKNOWN, [None] * n),
+            "run_id": run_ids("crafter", map(absolute, episodes["source"].to_pylist())),
+            "kind": ["crafter"] * n,
+            "score": points,
+            "prompt_tokens": episodes["tokens_in"],
+            "completion_tokens": episodes["tokens_out"],
+            "run_flags": flags,
+            "score_without_suspects": np.round(points - suspects * self.weights["invalid_action"], DIGITS),
+            "band": [bands.get(score) for score in points.tolist()],
+            "suspect_invalid_actions": pa.array(suspects, mask=~there),
+            "trajectory": [(text[start:end] or NO_SCORED_EVENTS) if scored else None for start, end, scored in spans],
+            "unlocked": pa.array(unlocked, mask=~can_tell),
+            "progression": np.where(can_tell, unlocked, np.nan) / len(ACHIEVEMENTS),
+            **{f"score_by_{way}": np.where(there, total, np.nan) for way, total in totals.items()},
+            **{f"{name}s": pa.array(counts[self.counting][i], mask=~there) for i, name in enumerate(WEIGHTS)},
+            **{f"flag_{flag}": [flag in raised for raised in flags] for flag in FLAGS},
+        }
+
+    def _sums(self, values: np.ndarray) -> np.ndarray:
+        """Sum whole numbers of events per episode."""
+        return np.bincount(self.of, values, len(self.episodes)).astype("int64")
+
+    def of_events(self) -> dict[str, Any]:
+        """Return the columns of the frame of events."""
+        events, worth = self.events, self.worth[self.counting]
+        of_actions = [[reason for reason in row or () if reason is not None] for row in events["reasons"].to_pylist()]
+        return {
+            **{name: events[name] for name in events.column_names},
+            **{name: self.episodes[name].take(self.of) for name in ("model_name", "task_id", "difficulty")},
+            "actions": pc.list_value_length(events["action_names"]),
+            "score": np.where(events["hooks"].is_valid().to_numpy(), worth.scores, np.nan),
+            "symbol": [text or None for text in worth.symbols.tolist()],
+            "reason": ["; ".join(reasons) or None for reasons in of_actions],
+            **{f"{name}s": worth.counts[:, i] for i, name in enumerate(WEIGHTS)},
+        }
+
+    def of_achievements(self) -> dict[str, Any]:
+        """Return the columns of the frame of achievements."""
+        n, k = self.named.shape
+        of, unlocked, turns = np.repeat(np.arange(n), k), self.named.ravel(), self.turns.ravel()
+        return {
+            **{name: self.episodes[name].take(of) for name in ("source", "model_name", "task_id", "difficulty")},
+            "achievement": list(ACHIEVEMENTS) * n,
+            "tier": [TIER_OF[name] for name in ACHIEVEMENTS] * n,
+            "unlocked": pa.array(unlocked, mask=~unlocked & ~self.episodes["can_tell"].to_numpy()[of]),
+            "turn": pa.array(turns, mask=turns == _NO_TURN),
+        }
+
+
+def _turns(events: pd.DataFrame, records: pa.Table) -> pd.DataFrame:
+    """Build the frame of turns from that of events and its records; traces whose events name no turn have none."""
+    names: Any = [None if row is None else " ".join(map(str, row)) for row in records["action_names"].to_pylist()]
+    rows = events.assign(turn=_turns_of(events), action_names=names, events=1).dropna(subset="turn")
+    groups = rows.groupby(["source", "turn"], sort=False)
+    counts = ["events", *(f"{name}s" for name in WEIGHTS), "suspect_invalid_actions"]
+    made: Any = groups[["model_name", "task_id", "difficulty"]].first().join(groups[counts].sum())
+    made = made.join(groups[["actions", "score", "total_tokens"]].sum(min_count=1))
+    made["score"] = made["score"].round(DIGITS) + 0.0
+    for name, separator in {"action_names": " ", "achievements": " ", "reason": "; "}.items():
+        made[name] = rows.dropna(subset=name).groupby(["source", "turn"], sort=False)[name].agg(separator.join)
+    return frame_of(made.reset_index(), TURNS)
+
+
+def _actions(events: pd.DataFrame, records: pa.Table) -> pd.DataFrame:
+    """Build the frame of actions from that of events and its records."""
+    names = records["action_names"].combine_chunks()
+    lengths = pc.list_value_length(names).fill_null(0).to_numpy()
+    of = np.repeat(np.arange(len(lengths)), lengths)  # the event of each action
+    judged = pc.is_valid(records["reasons"]).to_numpy() & (lengths > 0)
+    reasons = np.full(len(of), None, dtype=object)
+    reasons[judged[of]] = pc.list_flatten(records["reasons"].filter(judged)).to_pylist()
+    rows = events.assign(turn=_turns_of(events)).iloc[of]
+    suspect = rows["suspect_invalid_actions"]
+    verdicts = np.select([suspect == 0, suspect == rows["invalid_actions"]], ["invalid", "suspect"], default="")
+    told = zip(reasons, verdicts.tolist(), strict=True)
+    made = {
+        **{name: rows[name] for name in ("source", "model_name", "task_id", "difficulty", "turn", "event")},
+        "action": rows.groupby(["source", "turn"], sort=False, dropna=False).cumcount(),
+        "name": pc.list_flatten(names),
+        "verdict": [None if reason is None else verdict or None for reason, verdict in told],
+        "reason": reasons.tolist(),
+    }
+    return frame_of(made, ACTION_ROWS)
+
+
+def _turns_of(events: pd.DataFrame) -> pd.Series:
+    """Fill missing turns of events with that of the next one of their trace, else of the last one.
+
+    A model's call comes before the actions that it chose.
     """
-
-    def __init__(self, hooks: pa.ChunkedArray, weights: Mapping[str, float], counting: Counting) -> None:
-        encoded = hooks.combine_chunks().dictionary_encode()
-        codes = encoded.indices.fill_null(-1).to_numpy()  # -1 is the last one, no hook
-        texts = ([hook.split(":") for hook in text.split(" ")] for text in encoded.dictionary.to_pylist())
-        kinds = [*(tuple((name, int(n), int(known)) for name, n, known in hooks) for hooks in texts), ()]
-        self.weights, self.counting, self.scored = weights, counting, codes >= 0
-        self.counts, self.scores = {}, {}
-        for way in scoring.COUNTINGS:
-            counts = [scoring.count_hooks(event, way) for event in kinds]
-            self.counts[way] = np.array([[event.get(name, 0) for name in WEIGHTS] for event in counts])[codes]
-            self.scores[way] = np.array([scoring.score_event(event, weights, way).score for event in kinds])[codes]
-        symbols = [scoring.score_event(event, weights, counting).symbol for event in kinds]
-        self.symbols = np.array(symbols, dtype="U1")[codes]
-
-    def totals(self, of: np.ndarray, n: int, way: Counting) -> tuple[np.ndarray, np.ndarray]:
-        """Return counts and score of each episode: Σ count × weight or, by hook, the running sum over its events."""
-        counts = np.column_stack([_sums(of, column, n) for column in self.counts[way].T])
-        if way == "hook":  # in order, as the original sums
-            return counts, np.bincount(of, self.scores[way], n)
-        rows = list(map(tuple, counts.tolist()))
-        named = {row: dict(zip(WEIGHTS, row, strict=True)) for row in set(rows)}
-        scores = {row: scoring.score_counts(counted, self.weights).score for row, counted in named.items()}
-        return counts, np.array([scores[row] for row in rows], dtype=float)
-
-
-def _sums(of: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
-    return np.bincount(of, values, n).astype("int64")
-
-
-def _unlocks(episodes: pa.Table, events: pa.Table, of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return, per episode and achievement, whether it was named, and the turn of the first unlock (NaN: unknown)."""
-    named = np.zeros((len(episodes), len(ACHIEVEMENTS)), bool)
-    turns = np.full(named.shape, np.nan)
-    is_named = pc.is_valid(events["achievements"])
-    rows = events.filter(is_named)
-    columns = of[is_named.to_numpy()].tolist(), rows["achievements"].to_pylist(), rows["turn"].to_pylist()
-    for episode, names, turn in zip(*columns, strict=True):
-        for name in names.split(" "):
-            place = PLACE.get(name)
-            if place is not None and not named[episode, place]:
-                named[episode, place] = True
-                turns[episode, place] = np.nan if turn is None else turn
-    return named, turns
-
-
-def _episodes(episodes: pa.Table, events: pa.Table, of: np.ndarray, worth: _Worth, named: np.ndarray) -> pd.DataFrame:
-    n = len(episodes)
-    there = episodes["events"].to_numpy() > 0  # the others were aborted: nothing derived from events is known
-    totals = {way: worth.totals(of, n, way) for way in scoring.COUNTINGS}
-    counts, points = totals[worth.counting]
-    suspects = _sums(of, events["suspect_invalid_actions"].to_numpy(), n)
-    lifted = np.round(points - suspects * worth.weights["invalid_action"], scoring.DIGITS)
-    points = np.where(there, points, np.nan).tolist()
-    bands = {score: scoring.band(score) for score in set(points)}
-    can_tell, unlocked = episodes["can_tell"].to_numpy() & there, named.sum(axis=1)
-    flags = _flags(episodes, worth.counting)
-    values: dict[str, Any] = {name: episodes[name] for name in episodes.column_names}
-    values |= dict.fromkeys(_UNKNOWN, [None] * n)
-    values |= {
-        "run_id": run_ids("crafter", map(absolute, episodes["source"].to_pylist())),
-        "kind": ["crafter"] * n,
-        "score": points,
-        "prompt_tokens": episodes["tokens_in"],
-        "completion_tokens": episodes["tokens_out"],
-        "run_flags": flags,
-        "score_without_suspects": np.where(there, lifted, np.nan),
-        "band": [bands[score] for score in points],
-        "suspect_invalid_actions": _integers(suspects, there),
-        "trajectory": _trajectories(of, worth.symbols, there),
-        "unlocked": _integers(unlocked, can_tell),
-        "progression": np.where(can_tell, unlocked, np.nan) / len(ACHIEVEMENTS),
-        **{f"score_by_{way}": np.where(there, total, np.nan) for way, (_, total) in totals.items()},
-        **{f"{name}s": _integers(counts[:, i], there) for i, name in enumerate(WEIGHTS)},
-        **{f"flag_{flag}": np.zeros(n, bool) for flag in FLAGS},
-    }
-    for i, raised in enumerate(flags):
-        for flag in raised:
-            if flag in FLAGS:
-                values[f"flag_{flag}"][i] = True
-    return frame_of(values, EPISODES)
-
-
-def _flags(episodes: pa.Table, counting: Counting) -> list[list[str]]:
-    """Return the flags of each episode: its own, and those that other files or the user's options raise."""
-    flags, sessions = episodes["flags"].to_pylist(), episodes["session_id"].to_pylist()
-    files = Counter(sessions)
-    for i, (session, foreign) in enumerate(zip(sessions, episodes["foreign"].to_pylist(), strict=True)):
-        raised = ["unknown_to_original"] * (foreign and counting == "hook")
-        raised += ["duplicate_session"] * (session is not None and files[session] > 1)
-        if raised:
-            flags[i] = order_flags([*flags[i], *raised])
-    return flags
-
-
-def _trajectories(of: np.ndarray, symbols: np.ndarray, there: np.ndarray) -> list[str | None]:
-    shown = symbols != ""
-    text = "".join(symbols[shown].tolist())
-    ends = np.cumsum(np.bincount(of[shown], minlength=len(there))).tolist()
-    spans = zip([0, *ends[:-1]], ends, there.tolist(), strict=True)
-    return [(text[start:end] or scoring.NO_SCORED_EVENTS) if scored else None for start, end, scored in spans]
-
-
-def _integers(values: np.ndarray, known: np.ndarray) -> pd.Series:
-    return pd.Series(pd.arrays.IntegerArray(values.astype("int64"), ~known))
-
-
-def _events(episodes: pa.Table, events: pa.Table, of: np.ndarray, worth: _Worth) -> pd.DataFrame:
-    reasons: list[str | None] = [None] * len(events)
-    judged = pc.is_valid(events["reasons"])
-    texts = events["reasons"].filter(judged).to_pylist()
-    for i, of_actions in zip(np.flatnonzero(judged.to_numpy()).tolist(), texts, strict=True):
-        reasons[i] = "; ".join([text for text in of_actions if text is not None]) or None
-    values: dict[str, Any] = {name: events[name] for name in events.column_names}
-    values |= {name: episodes[name].take(of) for name in _OWN[1:]}
-    values |= {
-        "actions": pc.list_value_length(events["action_names"]),
-        "score": np.where(worth.scored, worth.scores[worth.counting], np.nan),
-        "symbol": [text or None for text in worth.symbols.tolist()],
-        "reason": reasons,
-        **{f"{name}s": worth.counts[worth.counting][:, i] for i, name in enumerate(WEIGHTS)},
-    }
-    return frame_of(values, EVENTS)
-
-
-def _achievements(episodes: pa.Table, named: np.ndarray, turns: np.ndarray) -> pd.DataFrame:
-    n, k = named.shape
-    of, unlocked = np.repeat(np.arange(n), k), named.ravel()
-    values: dict[str, Any] = {name: episodes[name].take(of) for name in _OWN}
-    values |= {
-        "achievement": list(ACHIEVEMENTS) * n,
-        "tier": [TIER_OF[name] for name in ACHIEVEMENTS] * n,
-        "unlocked": pd.Series(pd.array(unlocked, "boolean")).mask(~unlocked & ~episodes["can_tell"].to_numpy()[of]),
-        "turn": pd.Series(turns.ravel()).astype("Int64"),
-    }
-    return frame_of(values, ACHIEVEMENT_ROWS)
+    filled = events.groupby("source", sort=False)["turn"].bfill()
+    return filled.groupby(events["source"], sort=False).ffill()

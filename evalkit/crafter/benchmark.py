@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from evalkit._words import Notes, note
-from evalkit.crafter.format import ACHIEVEMENTS, ANYTHING, UNKNOWN, OtherShapeError, read_trace
+from evalkit.crafter.format import ACHIEVEMENTS, ANYTHING, UNKNOWN, OtherShapeError
 from evalkit.crafter.parse import judge_trace
 from evalkit.io import BrokenFileError, Ledger, Listing, SourceError, absolute, decode_json, list_source, read_files
 from evalkit.io import Source as Files
@@ -379,12 +379,13 @@ def _runs_of_file(path: str, data: bytes | OSError, listing: Listing) -> tuple[l
             raise BrokenFileError(f"ValueError: {error}") from error
     if isinstance(value, Mapping) and "progression" in value and "achievements" in value:
         return [_run_of_balrog(value)], ", ".join(notes)
-    trace, recovered = read_trace(data)
-    judged = judge_trace(trace)
+    judged = judge_trace(data)
     if judged.unlocked is None:
-        reason = next(f for f in judged.flags if f in ("aborted", "unnamed_achievements", "no_environment_events"))
+        reason = next(
+            f for f in judged.session["flags"] if f in ("aborted", "unnamed_achievements", "no_environment_events")
+        )
         raise OtherShapeError(f"a session trace that can't tell what was unlocked: {reason.replace('_', ' ')}")
-    return [_run_of_episode(judged.session.model_name, judged.unlocked, "session traces")], ", ".join(recovered)
+    return [_run_of_episode(judged.session["model_name"], judged.unlocked, "session traces")], judged.recovered
 
 
 def _runs_of_stats(path: str, data: bytes, listing: Listing) -> tuple[list[Run], str]:

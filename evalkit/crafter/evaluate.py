@@ -1,72 +1,57 @@
-"""Score events and single files, and format the results as text; needs no pandas."""
+"""The functions of the script trace_eval, under their names; a result is a row of the frame of episodes."""
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
 
 from evalkit.crafter import scoring
+from evalkit.crafter.assemble import ScoredTraces
 from evalkit.crafter.format import UNKNOWN, WEIGHTS, Event, fit
-from evalkit.crafter.parse import open_trace
-from evalkit.crafter.scoring import Counting
-from evalkit.crafter.table import EPISODES, FLAGS, order_flags
-from evalkit.io import Entry, Ledger, frame, plain, read_file, refuse_credentials, unescape_surrogates
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-NAMES = {name: name.replace("_", " ").capitalize() + "s" for name in WEIGHTS}
-_OTHER = {
-    "achievement": ("score_by_hook", "Per hook", "every hook counts once"),
-    "hook": ("score_by_achievement", "Per achievement", "every achievement that a hook names counts"),
-}
-_WHOSE = {  # in results as in the frame of episodes, with what stands where nothing is known
-    **dict.fromkeys(("session_id", "task_id", "task_source", "max_turns"), None),
-    **dict.fromkeys(("model_name", "difficulty"), UNKNOWN),
-}
-_WHAT = ("score_by_achievement", "score_by_hook", "suspect_invalid_actions")
-Group = Literal["model_name", "difficulty"]
-
-
-class TraceScore(TypedDict, total=False):
-    """Result of one trace; `total_score` is None and `error` is set if the file can't be read."""
-
-    total_score: float | None
-    counts: dict[str, int]
-    trajectory: str
-    num_events: int
-    trace_file: str
-    source: str
-    session_id: str | None
-    task_id: str | None
-    task_source: str | None
-    max_turns: int | None
-    model_name: str
-    difficulty: str
-    score_by_achievement: float
-    score_by_hook: float
-    suspect_invalid_actions: int
-    flags: list[str]
-    weights: dict[str, float]
-    counting: Counting
-    error: str
+from evalkit.crafter.kind import KIND, PATTERN
+from evalkit.crafter.parse import parse_file, read_hooks
+from evalkit.crafter.scoring import NO_SCORED_EVENTS, Counting, EventScore, check_rules
+from evalkit.crafter.table import EPISODES, FLAGS, RECORDS
+from evalkit.crafter.terminal import (
+    ABOUT,
+    POINTS,
+    Group,
+    TraceScore,
+    breakdown_lines,
+    ledger_text,
+    results_of,
+    summary,
+    trace_text,
+)
+from evalkit.io import (
+    Ledger,
+    Source,
+    StorageOptions,
+    escape_surrogates,
+    frame,
+    plain,
+    read_file,
+    refuse_credentials,
+    storage,
+)
+from evalkit.io.frames import arrow_table
+from evalkit.io.store import SOURCE
+from evalkit.kinds import entries_of, read_records
 
 
 class TraceScores(list[TraceScore]):
     """Results of a folder in descending order of score; `ledger` names every file that was seen."""
 
     def __init__(self, results: Iterable[TraceScore], ledger: Ledger) -> None:
-        super().__init__(sorted(results, key=lambda result: result["total_score"] or 0.0, reverse=True))
+        super().__init__(results)
         self.ledger = ledger
-        sessions = Counter(result["session_id"] for result in self)
-        for result in self:
-            if result["session_id"] is not None and sessions[result["session_id"]] > 1:
-                result["flags"] = order_flags([*result["flags"], "duplicate_session"])
 
 
 def evaluate_event(
     event: Mapping[str, Any] | Event, weights: Mapping[str, float] = WEIGHTS, counting: Counting = "achievement"
-) -> scoring.EventScore:
+) -> EventScore:
     """Score one event by its hooks.
 
     Parameters
@@ -89,9 +74,9 @@ def evaluate_event(
     ValueError
         For an unknown weight or counting.
     """
-    weights = scoring.check_rules(weights, counting)
+    weights = check_rules(weights, counting)
     read = event if isinstance(event, Event) else fit(event, Event)
-    return scoring.score_event(scoring.read_hooks(read).hooks, weights, counting)
+    return scoring.score_event(read_hooks(read).hooks, weights, counting)
 
 
 def evaluate_trace(
@@ -107,84 +92,79 @@ def evaluate_trace(
 
     Returns
     -------
-    TraceScore
+    dict
         total_score (Σ count × weight; 0.0 for an aborted trace), counts (the nonzero ones), trajectory (a symbol
         per event with a scored hook, or ``(no scored events)``), num_events (all of them), trace_file (the file's
         name); also source (its path), session_id, task_id, task_source, max_turns, model_name, difficulty,
         score_by_achievement and score_by_hook (the score by either counting), suspect_invalid_actions, flags, weights
         and counting. With `total_score` None and `error` for a file that can't be read.
     """
-    weights, place = scoring.check_rules(weights, counting), os.fspath(path)
+    rules: dict[str, Any] = {"weights": check_rules(weights, counting), "counting": counting}
+    place = os.fspath(path)
     refuse_credentials(place)
     try:
         data: bytes | OSError = read_file(path)
     except OSError as error:
         data = error
-    entry, result = evaluate_file(place, data, weights, counting)
-    return result or TraceScore(
-        total_score=None,
-        counts={},
-        trajectory=scoring.NO_SCORED_EVENTS,
-        num_events=0,
-        trace_file=os.path.basename(place),
-        source=place,
-        model_name=UNKNOWN,
-        difficulty=UNKNOWN,
-        suspect_invalid_actions=0,
-        flags=[],
-        weights=weights,
-        error=entry.reason,
-    )
-
-
-def evaluate_file(
-    path: str, data: bytes | OSError, weights: dict[str, float], counting: Counting
-) -> tuple[Entry, TraceScore | None]:
-    """Score one file; return its ledger entry and, if it is a trace, its result."""
-    entry, judged = open_trace(path, data)
-    if judged is None:
-        return entry, None
-    scored = scoring.score_verdicts(judged.verdicts, weights, counting)
-    foreign = ["unknown_to_original"] * (judged.foreign and counting == "hook")
-    episode = {
-        **judged.session._asdict(),
-        "score": scored.by_counting[counting],
-        "trajectory": scored.trajectory,
-        "events": len(judged.events),
-        **{f"score_by_{way}": score for way, score in scored.by_counting.items()},
-        "suspect_invalid_actions": sum(verdict.suspect for verdict in judged.verdicts),
-        "flags": order_flags([*judged.flags, *foreign]),
+    parsed = parse_file(place, data)
+    if parsed.status == "used":
+        source = escape_surrogates(place)
+        tables = {
+            name: arrow_table([(source, *row) for row in parsed.rows[name]], (SOURCE, *columns))
+            for name, columns in RECORDS.items()
+        }
+        return results_of(ScoredTraces(tables["episodes"], tables["events"], **rules).of_episodes(), rules)[0]
+    return {
+        "total_score": None,
+        "counts": {},
+        "trajectory": NO_SCORED_EVENTS,
+        "num_events": 0,
+        "trace_file": os.path.basename(place),
+        "source": place,
+        "model_name": UNKNOWN,
+        "difficulty": UNKNOWN,
+        "suspect_invalid_actions": 0,
+        "flags": [],
+        "weights": rules["weights"],
+        "error": parsed.reason,
     }
-    return entry, _result(path, scored.counts, episode, {"weights": weights, "counting": counting})
 
 
-def results_of(episodes: "pd.DataFrame", rules: Mapping[str, Any]) -> list[TraceScore]:
-    """Convert the frame of episodes scored by these rules to results, in descending order of score."""
-    columns = {name: f"{name}s" for name in WEIGHTS}
-    scores = ("score", "score_by_achievement", "score_by_hook")
-    aborted: dict[str, Any] = dict.fromkeys([*scores, "suspect_invalid_actions", *columns.values()], 0)
-    rows = episodes.fillna(aborted | {"trajectory": scoring.NO_SCORED_EVENTS})
-    results = []
-    for row in rows.sort_values("score", ascending=False, kind="stable").to_dict("records"):
-        named = {name: None if row[name] != row[name] else row[name] for name in _WHOSE}
-        counts = {name: int(row[column]) for name, column in columns.items() if row[column]}
-        more = {"suspect_invalid_actions": int(row["suspect_invalid_actions"]), "flags": list(row["run_flags"])}
-        results.append(_result(unescape_surrogates(row["source"]), counts, {**row, **named, **more}, rules))
-    return results
+def evaluate_all_traces(
+    trace_dir: Source,
+    pattern: str = PATTERN,
+    weights: Mapping[str, float] = WEIGHTS,
+    counting: Counting = "achievement",
+    *,
+    recursive: bool = True,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
+) -> TraceScores:
+    """Score the traces of a folder, including those in folders below.
 
+    Parameters
+    ----------
+    trace_dir, pattern, weights, counting, recursive, jobs, storage_options
+        As `path` and the others of `load`.
 
-def _result(path: str, counts: dict[str, int], episode: Mapping[Any, Any], rules: Mapping[str, Any]) -> TraceScore:
-    result: Any = {
-        "total_score": episode["score"],
-        "counts": counts,
-        "trajectory": episode["trajectory"],
-        "num_events": episode["events"],
-        "trace_file": os.path.basename(path),
-        "source": path,
-        **{name: episode[name] for name in (*_WHOSE, *_WHAT, "flags")},
-        **rules,
-    }
-    return result
+    Returns
+    -------
+    TraceScores
+        A list in descending order of total_score; unreadable files, and files that are not traces, are only in its
+        `ledger`. Empty if no file is a trace: `load` and the command raise then.
+
+    Raises
+    ------
+    evalkit.io.SourceError
+        If `trace_dir` does not exist or can't be listed.
+    """
+    rules: dict[str, Any] = {"weights": check_rules(weights, counting), "counting": counting}
+    with storage(storage_options):
+        records = read_records(KIND, trace_dir, pattern=pattern, recursive=recursive, jobs=jobs)
+    traces = ScoredTraces(records.tables["episodes"], records.tables["events"], **rules)
+    ledger = Ledger()
+    ledger.entries += entries_of(records)
+    return TraceScores(results_of(traces.of_episodes(), rules), ledger)
 
 
 def print_trace_evaluation(result: TraceScore) -> None:
@@ -195,33 +175,44 @@ def print_trace_evaluation(result: TraceScore) -> None:
     print(trace_text(result))
 
 
-def trace_text(result: TraceScore) -> str:
-    """Return the text that `print_trace_evaluation` prints."""
-    lines = [f"📊 Trace: {plain(result['trace_file'])}"]
-    if result["total_score"] is None:
-        return "\n".join([*lines, f"   Error: {plain(result['error'])}"])
-    lines += [f"   Score: {round(result['total_score'], 2) + 0.0:.2f}", f"   Events: {result['num_events']}"]
-    lines.append("   Breakdown:")
-    for name, count in result["counts"].items():
-        weight = result.get("weights", WEIGHTS)[name]
-        lines.append(f"     {NAMES[name]}: {count} × {weight} = {count * weight:.2f}")
-    key, title, meaning = _OTHER[result.get("counting", "achievement")]
-    other: Any = result.get(key)
-    if other is not None and round(other - result["total_score"], scoring.DIGITS):
-        lines.append(f"   {title}: {round(other, 2) + 0.0:.2f} ({meaning})")
-    lines.append(f"   Trajectory: {result['trajectory']}")
-    if suspect := result.get("suspect_invalid_actions"):
-        invalid = result["counts"]["invalid_action"]
-        lines.append(f"   Suspect: {suspect} of {invalid} invalid actions, judged over turns of several actions")
-    if others := [flag.replace("_", " ") for flag in result.get("flags", []) if flag != "suspect_invalid_actions"]:
-        lines.append(f"   Flags: {', '.join(others)}")
-    return "\n".join(lines)
+def print_evaluation_summary(results: Sequence[TraceScore], by: Sequence[Group] = ()) -> None:
+    """Print a folder: mean score, spread and points, then the best three, the ranking, and unused files.
+
+    Aborted traces are left out of all means; the mean with them at 0 is shown, too.
+
+    Parameters
+    ----------
+    results : sequence of dict
+        As `evaluate_all_traces` returns it; the files of its ledger that were not used come at the end.
+    by : sequence of {"model_name", "difficulty"}
+        Also break down the scores by these.
+    """
+    scored = [result for result in results if result["total_score"] is not None]
+    if scored:
+        weights, *others = [result.get("weights", WEIGHTS) for result in scored]
+        same = weights if all(other == weights for other in others) else None
+        print(summary(_episodes_of(scored), by, same, scored[0].get("counting", "achievement")))
+    else:
+        print("📈 no traces")
+    for result in results:
+        if result["total_score"] is None:
+            print(f"   not read: {plain(result['trace_file'])}: {plain(result['error'])}")
+    if (ledger := getattr(results, "ledger", None)) is not None:
+        print(f"\n{ledger_text(ledger.entries)}")
 
 
-def episodes_of_results(results: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
-    """Convert results to the frame of episodes, with missing values where a result lacks a key.
+def print_breakdown(results: Iterable[TraceScore], by: Group) -> None:
+    """Print one line per model or per difficulty: n, mean score with its interval, mean counts per trace.
 
-    Results of unreadable files (`total_score` None) are left out. The first five keys are enough.
+    Aborted traces are left out; if there are any, a second line counts them as 0.
+    """
+    print("\n".join(breakdown_lines(_episodes_of(results), by)))
+
+
+def _episodes_of(results: Iterable[TraceScore]) -> pd.DataFrame:
+    """Return results, which the user may have chosen or made, as the frame of episodes that the summary describes.
+
+    Those of unreadable files (`total_score` None) are left out. The first five keys are enough.
     """
     rows, names = [], Counter[str]()
     for result in results:
@@ -231,14 +222,15 @@ def episodes_of_results(results: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
         name = result.get("source") or result["trace_file"]
         names[name] += 1
         flags = {*result.get("flags", ()), *(["aborted"] if not result["num_events"] else [])}
-        row = {key: result.get(key) or default for key, default in _WHOSE.items()}
+        row: dict[str, Any] = {key: result.get(key) for key in ABOUT}
+        row |= {key: result.get(key) or UNKNOWN for key in ("model_name", "difficulty")}
         row |= {"source": name if names[name] == 1 else f"{name} ({names[name]})", "events": result["num_events"]}
         row |= {f"flag_{flag}": flag in flags for flag in FLAGS}
         if "aborted" not in flags:
-            row |= {name: result.get(name) for name in ("trajectory", *_WHAT)}
-            row |= {"score": score, "band": scoring.band(score)}
+            row |= {key: result.get(key) for key in POINTS}
+            row |= {"score": score, "band": scoring.band(score), "trajectory": result["trajectory"]}
             cost = (result.get("suspect_invalid_actions") or 0) * result.get("weights", WEIGHTS)["invalid_action"]
             row["score_without_suspects"] = round(score - cost, scoring.DIGITS)
-            row |= {f"{name}s": result["counts"].get(name, 0) for name in WEIGHTS}
+            row |= {f"{hook}s": result["counts"].get(hook, 0) for hook in WEIGHTS}
         rows.append(row)
     return frame(rows, EPISODES)

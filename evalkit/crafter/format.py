@@ -10,9 +10,9 @@ from hashlib import blake2b
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field, inspect
 
-from evalkit.io import BrokenFileError, WrongShapeError, decode_json, without_mark
+from evalkit.io import BrokenFileError, WrongShapeError, decode_json
 
 _ACTIONS = """
 noop move_left move_right move_up move_down do sleep place_stone place_table place_furnace place_plant
@@ -31,16 +31,13 @@ ACHIEVEMENTS = tuple(sorted(TIER_OF))
 WEIGHTS = {"easy_achievement": 1.0, "medium_achievement": 2.5, "hard_achievement": 5.0, "invalid_action": -0.05}
 UNKNOWN = "unknown"
 
-IMAGE = b'observation_image_base64"'  # a long needle is found faster than the end that all keys of images share
-_ANY_IMAGE = b'_base64"'
-_NEAR = 256  # bytes between the image and the map of one observation
-_FIRST = 1 << 17  # bytes searched for the first image, which is in the second event, or in none
 _MAP = b'"world_material_map_base64"'
 _MAP_VALUE = re.compile(rb'\s*:\s*"([A-Za-z0-9+/]{64,}={0,2})"')
 
 Count = Annotated[int, Meta(ge=-(2**40), le=2**40)]  # larger values are no counts, and overflow columns
 ANYTHING = msgspec.json.Decoder()
 _UNFIT = object()  # a value that is not of the declared type
+_type_info = cache(inspect.type_info)
 _decoder = cache(lambda kind: msgspec.json.Decoder(kind | None))
 
 
@@ -68,6 +65,8 @@ class Observation(Struct, gc=False):
     inventory: dict[str, Any] | None = None
     max_steps_episode: Count | None = None
     world_material_map_hash: Any = None
+    observation_image_base64: Raw | UnsetType = UNSET  # str
+    observation_image_shape: Any = None
 
 
 class State(Struct, gc=False):
@@ -200,50 +199,23 @@ class OtherShapeError(BrokenFileError):
 
 
 def read_trace(data: bytes) -> tuple[Trace, dict[str, str]]:
-    """Decode a session trace without building its images and conversations.
+    """Decode a session trace without building its images and conversations, which are checked only.
 
-    Structure, literals and UTF-8 are checked in the whole file, except within the quotes of an image. Notes and errors
-    are those of `evalkit.io.decode_json`, and the note ``malformed_fields`` if values were left out, with the first of
-    them. Other well-formed JSON raises `OtherShapeError`, which describes its shape.
+    Notes and errors are those of `evalkit.io.decode_json`, and the note ``malformed_fields`` if values were left out,
+    with the first of them. Other well-formed JSON raises `OtherShapeError`, which describes its shape.
     """
-    data, mark = without_mark(data)
-    lean = without_images(data)
     try:
-        trace, recovered = decode_json(lean, _TRACE)
-        notes = dict.fromkeys(mark + recovered, "")
+        trace, recovered = decode_json(data, _TRACE)
+        notes = dict.fromkeys(recovered, "")
     except WrongShapeError as error:
-        value, recovered = decode_json(lean, ANYTHING)
-        trace, notes = fit(value, Trace), dict.fromkeys(mark + recovered, "")
+        value, recovered = decode_json(data, ANYTHING)
+        trace, notes = fit(value, Trace), dict.fromkeys(recovered, "")
         notes["malformed_fields"] = str(error.__cause__)
     if trace.event_history is None and (trace.session_id is None or trace.session_metadata is None):
-        value, _ = decode_json(lean, ANYTHING)
+        value, _ = decode_json(data, ANYTHING)
         if trace.session_id is None or not value.keys() <= TRACE_KEYS:  # other programs have sessions, too
             raise OtherShapeError(f"not a session trace: {_shape_of(value)}")
     return trace, notes
-
-
-def without_images(data: bytes) -> bytes:
-    r"""Empty the image strings of a trace: they are most of its bytes, and are not read.
-
-    Sound for well-formed JSON: an unescaped quote after ``_base64`` ends a string, a colon after it makes that
-    string a key, and the value ends at the next quote not preceded by a backslash. Anything else stays as it is.
-    """
-    at = data.find(IMAGE, 0, _FIRST)
-    if at < 0:
-        return data
-    view, pieces, copied = memoryview(data), [], 0
-    while at >= 0:
-        start = data.find(b'"', at) + 1  # after the key
-        opened = data.startswith(b': "', start) * 3 or data.startswith(b':"', start) * 2
-        end = data.find(b'"', start + opened) if opened else -1
-        if end > 0 and data[end - 1] != 0x5C:
-            pieces.append(view[copied : start + opened])
-            copied = start = end
-        at = data.find(_ANY_IMAGE, start, start + _NEAR)
-        if at < 0:
-            at = data.find(IMAGE, start)
-    pieces.append(view[copied:])
-    return b"".join(pieces)
 
 
 def first_map(data: bytes) -> str | None:
@@ -282,20 +254,11 @@ def fit(value: Any, kind: Any) -> Any:
 
     Entries of lists of Structs that are not objects become empty Structs, so that lengths stay the same.
     """
-    fitted = _fit(value, _type(kind))
+    fitted = _fit(value, _type_info(kind))
     return None if fitted is _UNFIT else fitted
 
 
-@cache
-def _type(kind: Any) -> Any:
-    from msgspec.inspect import type_info
-
-    return type_info(kind)
-
-
 def _fit(value: Any, kind: Any) -> Any:
-    from msgspec import inspect
-
     if isinstance(kind, inspect.UnionType):
         if value is None:
             return None

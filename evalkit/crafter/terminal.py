@@ -1,18 +1,19 @@
-"""Terminal summaries of traces, from the same estimates as the notebook's tables."""
+"""Terminal summaries of traces, from the same estimates as the notebook's tables; results as dictionaries."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
+import pyarrow as pa
 
 from evalkit._words import counted_noun, format_interval, interval_cells
 from evalkit.crafter import analysis
 from evalkit.crafter.analysis import interval_text, number
-from evalkit.crafter.evaluate import NAMES, Group, TraceScore, episodes_of_results, results_of, trace_text
 from evalkit.crafter.format import WEIGHTS
-from evalkit.crafter.scoring import BANDS, Counting
+from evalkit.crafter.scoring import BANDS, DIGITS, NO_SCORED_EVENTS, Counting
 from evalkit.io import (
     Entry,
     SourceError,
@@ -21,17 +22,75 @@ from evalkit.io import (
     resolve,
     short_paths,
     summarise,
+    unescape_surrogates,
     write_frame,
     write_text,
 )
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
 
+Group = Literal["model_name", "difficulty"]
+TraceScore = dict[str, Any]  # see `evalkit.crafter.evaluate_trace`
+
+_NAMES = {name: name.replace("_", " ").capitalize() + "s" for name in WEIGHTS}
 _HOOKS = {column: column.split("_")[0] for column in analysis.HOOKS}  # easy, medium, hard, invalid
+_OTHER = {
+    "achievement": ("score_by_hook", "Per hook", "every hook counts once"),
+    "hook": ("score_by_achievement", "Per achievement", "every achievement that a hook names counts"),
+}
+# columns of episodes that results have, too: who and where, and points, with those of an aborted trace
+ABOUT = ("session_id", "task_id", "task_source", "max_turns", "model_name", "difficulty")
+POINTS: dict[str, float] = {"score_by_achievement": 0.0, "score_by_hook": 0.0, "suspect_invalid_actions": 0}
 TOP_REASONS = 5  # of invalid actions
 TOP = 3  # episodes listed with the sources of their points
 _NAME, _FILE, _STRIP = 40, 120, 40  # characters of a model, of a file's path, and of a trajectory
 _MOST_NAMED = 5  # files left out for one reason, up to which all are named
+
+
+def results_of(episodes: Mapping[Any, Any], rules: Mapping[str, Any]) -> list[TraceScore]:
+    """Return the rows of episodes, a frame or its columns, as results in descending order of score."""
+    hooks = {f"{name}s": name for name in WEIGHTS}
+    names = ("source", "score", "trajectory", "events", "run_flags", *ABOUT, *POINTS, *hooks)
+    columns = (episodes[name] for name in names)
+    values = [c.to_pylist() if hasattr(c, "to_pylist") else pa.array(c, from_pandas=True).to_pylist() for c in columns]
+    results = []
+    for row in (dict(zip(names, cells, strict=True)) for cells in zip(*values, strict=True)):
+        source = unescape_surrogates(row["source"])
+        result = {
+            "total_score": row["score"] or 0.0,  # as of an aborted trace
+            "counts": {name: row[column] for column, name in hooks.items() if row[column]},
+            "trajectory": row["trajectory"] or NO_SCORED_EVENTS,
+            "num_events": row["events"],
+            "trace_file": os.path.basename(source),
+            "source": source,
+            **{name: row[name] for name in ABOUT},
+            **{name: row[name] or zero for name, zero in POINTS.items()},
+            "flags": row["run_flags"],
+        }
+        results.append({**result, **rules})
+    return sorted(results, key=lambda result: result["total_score"], reverse=True)
+
+
+def trace_text(result: Mapping[str, Any]) -> str:
+    """Format a result: score, events, breakdown, trajectory, and notes about anything doubtful."""
+    lines = [f"📊 Trace: {plain(result['trace_file'])}"]
+    if result["total_score"] is None:
+        return "\n".join([*lines, f"   Error: {plain(result['error'])}"])
+    lines += [f"   Score: {number(result['total_score'])}", f"   Events: {result['num_events']}", "   Breakdown:"]
+    for name, count in result["counts"].items():
+        weight = result.get("weights", WEIGHTS)[name]
+        lines.append(f"     {_NAMES[name]}: {count} × {weight} = {count * weight:.2f}")
+    key, title, meaning = _OTHER[result.get("counting", "achievement")]
+    other = result.get(key)
+    if other is not None and round(other - result["total_score"], DIGITS):
+        lines.append(f"   {title}: {number(other)} ({meaning})")
+    lines.append(f"   Trajectory: {result['trajectory']}")
+    if suspect := result.get("suspect_invalid_actions"):
+        invalid = result["counts"]["invalid_action"]
+        lines.append(f"   Suspect: {suspect} of {invalid} invalid actions, judged over turns of several actions")
+    if others := [flag.replace("_", " ") for flag in result.get("flags", []) if flag != "suspect_invalid_actions"]:
+        lines.append(f"   Flags: {', '.join(others)}")
+    return "\n".join(lines)
 
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> str:
@@ -43,24 +102,24 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     by: list[Group] = ["model_name"] if analysis.per_budget(episodes)["model_name"].nunique() > 1 else []
     by += ["difficulty"] if views.get("by_difficulty") else []
     sections = [trace_text(result) for result in results_of(episodes, rules)] if views.get("verbose") else []
-    sections.append(_summary(episodes, by, rules["weights"], rules["counting"]))
+    sections.append(summary(episodes, by, rules["weights"], rules["counting"]))
     if len(reasons := analysis.invalid_actions(logs.actions, []).head(TOP_REASONS)):
-        rows = [(f"{r.invalid:,} of {r.taken:,}", r.action, r.reason, r.episodes) for r in reasons.itertuples()]
-        width, name = (max(map(len, column)) for column in list(zip(*rows, strict=True))[:2])
-        lines = [
-            f"   {n:>{width}}  {plain(action):{name}}  {plain(reason, _FILE)} ({counted_noun(k, 'trace')})"
-            for n, action, reason, k in rows
-        ]
-        sections.append("\n".join(["🚫 Invalid actions, of all that were taken", *lines]))
-    return "\n\n".join([*sections, _ledger_text([Entry(*row) for row in logs.ledger.itertuples(index=False)])])
+        rows = [(f"{row['invalid']:,} of {row['taken']:,}", row) for row in reasons.to_dict("records")]
+        width, longest = max(len(count) for count, _ in rows), reasons["action"].map(len).max()
+        lines = ["🚫 Invalid actions, of all that were taken"]
+        for count, row in rows:
+            reason = f"{plain(row['reason'], _FILE)} ({counted_noun(row['episodes'], 'trace')})"
+            lines.append(f"   {count:>{width}}  {plain(row['action']):{longest}}  {reason}")
+        sections.append("\n".join(lines))
+    return "\n\n".join([*sections, ledger_text([Entry(*row) for row in logs.ledger.itertuples(index=False)])])
 
 
 def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
     """Format how many traces there are of each model, and their mean score; a trace is complete once it can be read."""
     episodes = snapshot.logs.episodes
-    lines = _breakdown_lines(episodes, "model_name", lambda n: so_far(n, snapshot.expected))
+    lines = breakdown_lines(episodes, "model_name", lambda n: so_far(n, snapshot.expected))
     if options.get("by_difficulty"):
-        lines += ["", *_breakdown_lines(episodes, "difficulty")]
+        lines += ["", *breakdown_lines(episodes, "difficulty")]
     models = episodes["model_name"].value_counts()
     expected = None if snapshot.expected is None else snapshot.expected * len(models)
     (mean,) = analysis.mean_scores(episodes, []).to_dict("records")
@@ -81,14 +140,12 @@ def write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
     write_text(json.dumps(content, indent=2), path)
 
 
-def _summary(
+def summary(
     episodes: pd.DataFrame, by: Sequence[Group], weights: Mapping[str, float] | None, counting: Counting
 ) -> str:
     """Format the summary, its breakdowns, the best three and the ranking; `weights` are None where they differ."""
-    sections = [_summary_lines(episodes, weights, counting)]
-    sections += [_breakdown_lines(episodes, group) for group in by]
-    sections += [_top_lines(episodes), _ranking_lines(episodes)]
-    return "\n\n".join("\n".join(lines) for lines in sections if lines)
+    sections = [_summary_lines(episodes, weights, counting), *(breakdown_lines(episodes, group) for group in by)]
+    return "\n\n".join("\n".join(lines) for lines in [*sections, *_ranking_lines(episodes)] if lines)
 
 
 def _summary_lines(episodes: pd.DataFrame, weights: Mapping[str, float] | None, counting: Counting) -> list[str]:
@@ -112,9 +169,8 @@ def _summary_lines(episodes: pd.DataFrame, weights: Mapping[str, float] | None, 
         lines.append(f"   Standard deviation: {number(row['std'])}")
         shares = analysis.sign_shares(episodes, []).to_dict("records")
         lines += [f"   {share['sign'].capitalize()}: {_share_text(share)}" for share in shares]
-        for (name, title), hook in zip(
-            NAMES.items(), analysis.breakdown(episodes, [], weights or WEIGHTS).to_dict("records"), strict=True
-        ):
+        totals = analysis.breakdown(episodes, [], weights or WEIGHTS).to_dict("records")
+        for (name, title), hook in zip(_NAMES.items(), totals, strict=True):
             points = f" × {weights[name]} = {number(hook['points'])}" if weights else ""
             lines.append(f"   {title}: {hook['total']}{points}")
         lines.append(f"   Total: {analysis.describe_counting(episodes, counting)}")
@@ -140,7 +196,7 @@ def _share_text(row: Mapping[Any, Any]) -> str:
     return f"{row['episodes']} of {row['n']}, {format_interval(row['estimate'], row['low'], row['high'])}{weights}"
 
 
-def _breakdown_lines(episodes: pd.DataFrame, by: Group, seen: Callable[[int], str] | None = None) -> list[str]:
+def breakdown_lines(episodes: pd.DataFrame, by: Group, seen: Callable[[int], str] | None = None) -> list[str]:
     """Format one line per group; `seen` formats how many traces it has so far, in a column of its own."""
     episodes = analysis.per_budget(episodes) if by == "model_name" else episodes
     table = analysis.mean_scores(episodes, by)
@@ -150,100 +206,42 @@ def _breakdown_lines(episodes: pd.DataFrame, by: Group, seen: Callable[[int], st
     zero = {row[by]: row for row in analysis.with_aborted_at_zero(episodes, by).to_dict("records")}
     rows = [["", *["traces"] * bool(seen), "n", "score", "95 % interval", *_HOOKS.values(), ""]]
     for row in table.to_dict("records"):
-        more = [seen(int(sizes[row[by]]))] if seen else []
+        counted = [seen(int(sizes[row[by]]))] if seen else []
         note = str(row["warning"]) if pd.isna(row["low"]) else ""
-        means = map(number, counts.loc[row[by]])
-        rows.append([names[row[by]], *more, str(row["n"]), *interval_cells(row, percent=False), *means, note])
+        cells = [str(row["n"]), *interval_cells(row, percent=False), *map(number, counts.loc[row[by]]), note]
+        rows.append([names[row[by]], *counted, *cells])
         if other := zero.get(row[by]):
-            cells = [
-                f"  with {other['aborted']} aborted at 0",
-                *[""] * len(more),
-                str(other["n"]),
-                *interval_cells(other, percent=False),
-            ]
-            rows.append(cells + [""] * (len(rows[0]) - len(cells)))
+            cells = [str(other["n"]), *interval_cells(other, percent=False), *[""] * len(_HOOKS), ""]
+            rows.append([f"  with {other['aborted']} aborted at 0", *[""] * bool(seen), *cells])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     aligned = ([row[0].ljust(widths[0]), *map(str.rjust, row[1:-1], widths[1:]), row[-1]] for row in rows)
     title = f"📈 By {by.removesuffix('_name')} (mean score; mean count per trace)"
     return [title, *(f"   {'  '.join(row)}".rstrip() for row in aligned)]
 
 
-def _top_lines(episodes: pd.DataFrame) -> list[str]:
-    """Format the episodes with the most points, and the sources of these."""
-    names = _file_names(episodes)
-    rows = []
-    for place, row in enumerate(_ranked(episodes).head(TOP).to_dict("records"), start=1):
-        counts = ", ".join(f"{row[column]} {hook}" for column, hook in _HOOKS.items() if row[column])
-        rows.append(
-            f"   {place}  {number(row['score']):>6} points  {names[row['source']]}{': ' * bool(counts)}{counts}"
-        )
-    return [f"🥇 Top {len(rows)}", *rows] if rows else []
+def _ranking_lines(episodes: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """Format the episodes with the most points and their sources, and all in descending order of score.
 
-
-def _ranking_lines(episodes: pd.DataFrame) -> list[str]:
-    """Format all episodes in descending order of score; aborted ones, which have none, come last."""
-    names, rows = _file_names(episodes), [("rank", "score", "trajectory", "file")]
-    for rank, row in enumerate(_ranked(episodes).to_dict("records"), start=1):
-        rows.append((str(rank), number(row["score"]), plain(row["trajectory"], _STRIP), names[row["source"]]))
-    aborted = episodes.loc[episodes["score"].isna(), "source"]
-    rows += [("", "–", "(aborted: no events)", names[source]) for source in aborted]
-    width = max(len(row[2]) for row in rows)
-    lines = [f"   {rank:>4} {score:>8}  {strip:{width}}  {name}" for rank, score, strip, name in rows]
-    return ["🏆 Traces by score", *lines]
-
-
-def _ranked(episodes: pd.DataFrame) -> pd.DataFrame:
-    """Sort the episodes with a score in descending order; equal ones keep their order."""
-    return episodes.dropna(subset="score").sort_values("score", ascending=False, kind="stable")
-
-
-def _file_names(episodes: pd.DataFrame) -> dict[str, str]:
-    """Return the shortest distinct path of each source, safe to print."""
+    Aborted ones, which have no score, come last. Files have the shortest paths that tell them apart.
+    """
     short = short_paths(episodes["source"])
     shown = distinct_names(short.values(), _FILE)
-    return {source: shown[name] for source, name in short.items()}
+    ranked = episodes.dropna(subset="score").sort_values("score", ascending=False, kind="stable").to_dict("records")
+    best, rows = [f"🥇 Top {len(ranked[:TOP])}"] if ranked else [], [("rank", "score", "trajectory", "file")]
+    for rank, row in enumerate(ranked, start=1):
+        points, file = number(row["score"]), shown[short[row["source"]]]
+        rows.append((str(rank), points, plain(row["trajectory"], _STRIP), file))
+        if rank <= TOP:
+            counts = ", ".join(f"{row[column]} {hook}" for column, hook in _HOOKS.items() if row[column])
+            best.append(f"   {rank}  {points:>6} points  {file}{': ' * bool(counts)}{counts}")
+    aborted = episodes.loc[episodes["score"].isna(), "source"]
+    rows += [("", "–", "(aborted: no events)", shown[short[source]]) for source in aborted]
+    width = max(len(row[2]) for row in rows)
+    table = [f"   {rank:>4} {score:>8}  {strip:{width}}  {name}" for rank, score, strip, name in rows]
+    return best, ["🏆 Traces by score", *table]
 
 
-def print_evaluation_summary(results: Sequence[TraceScore], by: Sequence[Group] = ()) -> None:
-    """Print a folder: mean score, spread and points, then the best three, the ranking, and unused files.
-
-    Aborted traces are left out of all means; the mean with them at 0 is shown, too.
-
-    Parameters
-    ----------
-    results : sequence of TraceScore
-        As `evaluate_all_traces` returns it; the files of its ledger that were not used come at the end.
-    by : sequence of {"model_name", "difficulty"}
-        Also break down the scores by these.
-    """
-    scored = [result for result in results if result["total_score"] is not None]
-    if scored:
-        weights, counting = _same(scored, "weights", WEIGHTS), _same(scored, "counting", "achievement")
-        print(_summary(episodes_of_results(scored), by, weights, counting or "achievement"))
-    else:
-        print("📈 no traces")
-    for result in results:
-        if result["total_score"] is None:
-            print(f"   not read: {plain(result['trace_file'])}: {plain(result['error'])}")
-    if (ledger := getattr(results, "ledger", None)) is not None:
-        print(f"\n{_ledger_text(ledger.entries)}")
-
-
-def _same(results: Iterable[TraceScore], key: str, default: Any) -> Any:
-    """Return the value that all results share; None if they differ."""
-    first, *others = [result.get(key, default) for result in results]
-    return first if all(other == first for other in others) else None
-
-
-def print_breakdown(results: Iterable[TraceScore], by: Group) -> None:
-    """Print one line per model or per difficulty: n, mean score with its interval, mean counts per trace.
-
-    Aborted traces are left out; if there are any, a second line counts them as 0.
-    """
-    print("\n".join(_breakdown_lines(episodes_of_results(results), by)))
-
-
-def _ledger_text(entries: Sequence[Entry]) -> str:
+def ledger_text(entries: Sequence[Entry]) -> str:
     """Format how many files were used, skipped and failed, and why; if many share a reason, only an example."""
     lines = [f"📁 {summarise(entry.status for entry in entries)}"]
     unused: dict[tuple[str, str], list[str]] = {}

@@ -1,11 +1,11 @@
 import math
 
 import pytest
-from tests.display.plots.test_plots import points
 
 from evalkit.crafter import analysis, benchmark, figures, load
 from evalkit.display import show_figure, text_of
 from tests.crafter.traces import config, environment, hook, runtime, trace, write
+from tests.display.test_plots import points
 
 INVALID = hook("invalid_action", action="noop")
 

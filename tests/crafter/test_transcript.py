@@ -1,5 +1,6 @@
-"""Episodes turn by turn: the transcript, and the frames of turns and actions."""
+"""Episodes turn by turn: the transcript with what the player saw, and the frames of turns and actions."""
 
+import base64
 import json
 
 import pandas as pd
@@ -9,11 +10,14 @@ from click.testing import CliRunner
 from evalkit.cli import main
 from evalkit.crafter import load
 from evalkit.crafter.table import ACTION_ROWS, TURNS
+from evalkit.kinds import Image, RunFiles, kind_named, transcript_of
 from tests.crafter.traces import TRACES, config, environment, hook, language_model, needs_traces, runtime, trace, write
 
 WOOD = hook("easy_achievement", ["collect_wood"])
 BLOCKED = hook("invalid_action", action="move_up", reason="got [0, 0]")
 STATE = {"inventory": {"energy": 8, "health": 9, "food": 7, "drink": 6, "wood": 2, "stone": 0}}
+PIXELS = bytes(range(12))
+SEEN = {"observation_image_base64": base64.b64encode(PIXELS).decode(), "observation_image_shape": [1, 4, 3]}
 
 
 def plain(values):
@@ -26,18 +30,21 @@ def shown(path, *arguments):
     return result.stdout.splitlines()
 
 
+def read(path):
+    return transcript_of(kind_named("crafter"), RunFiles([str(path)]))
+
+
 @pytest.fixture
 def path(tmp_path):
     first = runtime(0, [BLOCKED], actions=[3, 5, "jump"])
     first["metadata"]["action_reasoning"] = "to the \x1b[31mtree\nand back"
+    full = hook("invalid_action", action="sleep", reason="Energy is full", action_index=1, suspect=False)
     events = [
         language_model(0, prompt_tokens=788, completion_tokens=57, total_tokens=845),
         first,
         environment(0, [WOOD], system_state_after={"public_state": STATE}),
         {"llm_call_records": [], "metadata": {"total_tokens": 12}},  # names no turn: it chose the next actions
-        runtime(
-            1, [hook("invalid_action", action="sleep", reason="Energy is full", action_index=1, suspect=False)], [0, 6]
-        ),
+        runtime(1, [full], [0, 6]),
         environment(1),
         {"llm_call_records": []},  # names no turn, and nothing comes after it
     ]
@@ -64,19 +71,25 @@ def test_a_trace_is_shown_turn_by_turn(path):
     ]
 
 
-def test_only_the_last_turns_may_be_shown(path):
-    assert shown(path, "--last", "2")[3:5] == ["… 1 earlier turns", "» turn 1: noop, sleep"]
-
-
-def test_an_aborted_trace_says_so(tmp_path):
-    lines = shown(write(tmp_path, trace(metadata=[config(model_name="alder", difficulty="hard")])))
-    assert lines[1:] == ["alder, difficulty hard, aborted: no events", ""]
-
-
-def test_events_of_a_trace_without_turns_are_shown_one_by_one(tmp_path):
-    events = [{"actions": [6]}, {"reward": 1.0, "hooks_triggered": ["hard_achievement"]}]
-    lines = shown(write(tmp_path, trace(*events)))
-    assert lines[3:] == ["» event 0: sleep", "» event 1: no action"]
+@pytest.mark.parametrize(
+    ("events", "lines"),
+    [
+        ([], ["alder, difficulty hard, aborted: no events", ""]),
+        (
+            [{"actions": [6]}, {"reward": 1.0, "hooks_triggered": ["hard_achievement"]}],
+            [
+                "alder, difficulty hard, score 5.00, unnamed achievements",
+                "",
+                "» event 0: sleep",
+                "» event 1: no action",
+            ],
+        ),
+    ],
+    ids=["aborted", "without turns"],
+)
+def test_a_trace_without_turns_or_events_is_shown_too(tmp_path, events, lines):
+    path = write(tmp_path, trace(*events, metadata=[config(model_name="alder", difficulty="hard")]))
+    assert shown(path)[1:] == lines
 
 
 @pytest.mark.parametrize(
@@ -93,11 +106,36 @@ def test_what_is_no_whole_trace_is_refused_with_file_and_cause(tmp_path, content
     assert result.stderr == f"evalkit: {tmp_path}/a.json: {cause}\n"
 
 
+@pytest.mark.parametrize(
+    ("observation", "images"),
+    [
+        (SEEN, (Image(4, 1, PIXELS),)),
+        ({**SEEN, "observation_image_shape": [4, 4, 3]}, ()),
+        ({**SEEN, "observation_image_shape": [12, 1]}, ()),
+        ({**SEEN, "observation_image_shape": [10**9, 10**9, 3]}, ()),
+        ({**SEEN, "observation_image_shape": [1.0, 4, 3]}, ()),
+        ({**SEEN, "observation_image_base64": "no base64!"}, ()),
+        ({**SEEN, "observation_image_base64": None}, ()),
+        ({"observation_image_shape": [1, 4, 3]}, ()),
+    ],
+)
+def test_a_turn_shows_the_picture_of_its_last_event_where_its_size_is_that_of_its_shape(tmp_path, observation, images):
+    event = environment(0, system_state_after={"public_state": observation})
+    path = write(tmp_path, trace(runtime(0), event, runtime(1), environment(1), "no event"))
+    assert [turn.images for turn in read(path).turns] == [images, ()]
+
+
+@needs_traces
+def test_real_traces_have_a_picture_at_every_turn():
+    path = TRACES / "session_crafter_episode_1_00000000-0000-0000-0000-000000000004_20250724_183546.json"
+    assert [len(turn.images) for turn in read(path).turns] == [1] * 20
+
+
 def test_a_row_per_turn_sums_up_its_events(path):
     turns = load(path.parent).turns
     assert list(turns) == [column.name for column in TURNS]
-    assert turns["source"].tolist() == [str(path)] * 2
     expected = {
+        "source": [str(path)] * 2,
         "model_name": ["alder", "alder"],
         "turn": [0, 1],
         "events": [3, 4],
@@ -111,8 +149,7 @@ def test_a_row_per_turn_sums_up_its_events(path):
         "reason": ["got [0, 0]", "Energy is full"],
         "total_tokens": [845, 12],
     }
-    for name, values in expected.items():
-        assert plain(turns[name]) == values, name
+    assert {name: plain(turns[name]) for name in expected} == expected
 
 
 def test_a_row_per_action_has_its_place_within_the_turn_and_its_verdict(path):
@@ -128,29 +165,16 @@ def test_a_row_per_action_has_its_place_within_the_turn_and_its_verdict(path):
     ]
 
 
-def test_options_choose_and_weigh_turns_and_actions_too(path):
+def test_options_choose_and_weigh_turns_and_actions_too_and_none_is_as_wide(path):
     write(path.parent, trace(runtime(0), metadata=[config(model_name="birch")]), "b.json")
+    write(path.parent, trace(), "c.json")
     chosen = load(path.parent, models=["alder"], weights={"easy_achievement": 3})
     assert chosen.turns["score"].tolist() == [2.95, -0.05]
     assert set(chosen.actions["model_name"]) == {"alder"}
-
-
-def test_frames_without_rows_have_the_same_columns_and_types(path):
-    write(path.parent, trace(), "b.json")
+    empty = load(path.parent, "c*")
     for name in ("turns", "actions"):
-        full, empty = (getattr(load(path.parent, pattern), name) for pattern in ("*.json", "b*"))
-        assert len(empty) == 0
-        assert empty.dtypes.to_dict() == full.dtypes.to_dict()
-
-
-def test_neither_is_made_before_it_is_asked_for(path, monkeypatch):
-    def fail(*_):
-        raise AssertionError
-
-    monkeypatch.setattr("evalkit.crafter.assemble.turns", fail)
-    traces = load(path.parent)
-    assert {"turns", "actions"} <= set(dir(traces))
-    assert len(list(traces)) == 4
+        assert len(getattr(empty, name)) == 0
+        assert getattr(empty, name).dtypes.to_dict() == getattr(chosen, name).dtypes.to_dict()
 
 
 @needs_traces

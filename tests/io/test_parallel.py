@@ -16,7 +16,6 @@ from click.testing import CliRunner
 
 from evalkit import crafter, mindcraft, steps
 from evalkit.cli import main
-from evalkit.crafter import kind as crafter_kind
 from evalkit.io import SourceError, cluster, parallel, parse_files, resolve
 from evalkit.io.paths import storage_options
 from evalkit.kinds import pipeline
@@ -74,13 +73,8 @@ def test_an_error_of_the_caller_is_told_as_in_one_process(paths):
 KINDS = {  # what makes frames of the samples
     "mindcraft": lambda **how: mindcraft.load("samples:mindcraft/runs", "samples:mindcraft/tasks", **how),
     "crafter": lambda **how: crafter.load("samples:crafter", **how),
-    "scores": lambda **how: _scores(crafter.evaluate_all_traces("samples:crafter", **how)),
     "steps": lambda **how: steps.load("samples:steps", **how),
 }
-
-
-def _scores(found):
-    return pd.DataFrame(found), found.ledger.frame()
 
 
 def assert_same_frames(some, others):
@@ -92,9 +86,6 @@ def assert_same_frames(some, others):
 def lower_limit(monkeypatch):
     """Let a few files be many enough for several processes, whatever their kind says."""
 
-    monkeypatch.setattr(
-        crafter_kind, "parse_files", lambda paths, then, jobs=None, *_: parse_files(paths, then, jobs, 2)
-    )
     chunks = parallel.parse_chunks
     monkeypatch.setattr(
         pipeline, "parse_chunks", lambda paths, then, pack, jobs, *_: chunks(paths, then, pack, jobs, 2)
@@ -114,14 +105,10 @@ def kill_at_the_second_file(monkeypatch, mark):
     def killing(paths, then):
         return partial(die_elsewhere, home=os.getpid(), victim=list(paths)[1], mark=str(mark), then=then)
 
-    def files(paths, then, jobs=None, *_):
-        return parse_files(paths, killing(paths, then), jobs, 2)
-
     def chunks(paths, then, pack, jobs, *_):
         return whole(paths, killing(paths, then), pack, jobs, 2)
 
     whole = parallel.parse_chunks
-    monkeypatch.setattr(crafter_kind, "parse_files", files)
     monkeypatch.setattr(pipeline, "parse_chunks", chunks)
 
 
