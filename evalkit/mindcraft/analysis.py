@@ -66,25 +66,10 @@ def select(runs: pd.DataFrame, models: Sequence[str] = (), task_type: str = "") 
 
 
 def focus(runs: pd.DataFrame, model: str = "", baseline: str = "") -> pd.DataFrame:
-    """Select the runs of one model and of another, or of all others together.
+    """Select the runs of one model and of another, by default of that with the most runs and of all others together.
 
-    Parameters
-    ----------
-    runs : DataFrame
-    model : str
-        Empty: the model with the most runs.
-    baseline : str
-        Empty: all other models together.
-
-    Returns
-    -------
-    DataFrame
-        The runs of both sides with the column `side`, an ordered category: the model first.
-
-    Raises
-    ------
-    SourceError
-        As `select`, and if a model is compared with itself.
+    The column `side` is an ordered category, the model first. SourceError as of `select`, and if a model is compared
+    with itself.
     """
     select(runs, [name for name in (model, baseline) if name])
     model = model or str(runs["model_name"].value_counts().index[0])
@@ -241,11 +226,8 @@ def cooking_item_by_blocked(
 def cooking_table(runs: pd.DataFrame, items: Sequence[str] = ()) -> pd.DataFrame:
     """Return cooking success by model and number of blocked agents, with an overall row for each model.
 
-    Returns
-    -------
-    DataFrame
-        As `evalkit.kinds.denominators`; n_blocked_agents is an ordered category of texts: ``0``, ``1``, …,
-        ``unknown``, ``overall``.
+    Columns as of `evalkit.kinds.denominators`; n_blocked_agents is an ordered category of texts: ``0``, ``1``, …,
+    ``unknown``, ``overall``.
     """
     by = ["model_name", "n_blocked_agents"]
     return denominators(_with_overall(cooking(runs, items=items)), by, "is_successful", kind_named("mindcraft"))
@@ -268,11 +250,8 @@ def _with_overall(runs: pd.DataFrame) -> pd.DataFrame:
 def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
     """Test for each model whether cooking success falls with the number of blocked agents; Hell's Kitchen is left out.
 
-    Returns
-    -------
-    DataFrame
-        model_name, then estimate, low, high (odds ratio per blocked agent), p_value, p_holm (corrected for the number
-        of models), n, n_clusters (tasks), method, direction, warning.
+    Columns: model_name, then estimate, low, high (odds ratio per blocked agent), p_value, p_holm (corrected for the
+    number of models), n, n_clusters (tasks), method, direction, warning.
     """
     table = counted(cooking(runs))
     scored = outcomes(table, "is_successful", kind_named("mindcraft")).table
@@ -362,12 +341,9 @@ def construction_by_task(runs: pd.DataFrame) -> pd.DataFrame:
 def construction_scores(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
     """Estimate construction scores: of all runs, of completed ones, and the completion rate.
 
-    Returns
-    -------
-    DataFrame
-        The columns of `by`, the columns of `score_by` (all runs with a score, zeros included), then
-        completed_estimate, completed_low, completed_high, completed_n (mean score of runs above 0), and
-        completion_estimate, completion_low, completion_high (share of runs above 0).
+    The columns are those of `score_by` (all runs with a score, zeros included), then completed_estimate, completed_low,
+    completed_high, completed_n (mean score of runs above 0), and completion_estimate, completion_low, completion_high
+    (share of runs above 0).
     """
     by = [by] if isinstance(by, str) else list(by)
     building = runs[runs["task_type"] == "construction"]
@@ -410,17 +386,8 @@ def findings(
 ) -> list[Finding]:
     """Describe what one model achieved, against what, how its other runs ended, and what is doubtful.
 
-    Parameters
-    ----------
-    sides : DataFrame
-        As `focus` returns it.
-    pairs : DataFrame
-        The comparison of the two sides on the tasks they share, as `evalkit.compare.pairs` returns it.
-    ledger : DataFrame
-    opposite : sequence of Example
-        Tasks with opposite outcomes on the two sides, as `evalkit.compare.examples` returns them.
-    planned : sequence of str
-        Tasks that were to be run, as `planned_tasks` lists them.
+    `sides` is as `focus` returns it, `pairs` the comparison of the two as `evalkit.compare.pairs` makes it, `opposite`
+    are tasks with opposite outcomes (`evalkit.compare.examples`), and `planned` those to be run (`planned_tasks`).
     """
     model = str(sides["side"].cat.categories[0])
     model_runs = sides[sides["side"] == model]
@@ -589,14 +556,10 @@ def unused_files(ledger: pd.DataFrame) -> pd.DataFrame:
 
 
 def progress(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs so far, those expected, and their durations, per experiment.
+    """Return the runs so far, those expected, and their durations, per model, experiment and task_type.
 
-    Returns
-    -------
-    DataFrame
-        model_name, experiment (with as much of its path as distinguishes experiments of one name), task_type, runs,
-        tasks, tasks_expected (as the results file says; NA where none is there), total_duration and mean_duration in
-        seconds (NaN unless the logs were loaded with original mtimes).
+    experiment has as much of its path as distinguishes experiments of one name, tasks_expected is what the results file
+    says (NA without one), total_duration and mean_duration are in seconds (NaN unless the files' times are original).
     """
     groups = runs.groupby(["model_name", "experiment_folder", "experiment", "task_type"], dropna=False)
     table = groups.agg(

@@ -29,18 +29,18 @@ from evalkit.mindcraft.tasks import Facts, TaskDefinitions, Tasks, metric_column
 
 
 class TaskOutcome(TypedDict):
-    """The outcome of one run; see `extract_task_outcome`."""
+    """The outcome of one run."""
 
     task_id: str
-    model_name: str | None
+    model_name: str | None  # always None: a folder alone does not name it; see `aggregate_results`
     agent_count: int
     task_type: str
-    overall_raw_score: float | None
-    overall_score: float | None
-    overall_is_successful: bool
-    overall_is_completed: bool
-    overall_completion_status: str
-    score_scale: str
+    overall_raw_score: float | None  # the highest of the agents, as logged
+    overall_score: float | None  # the same from 0 to 1; None where it is out of range
+    overall_is_successful: bool  # score = 1, also where a time-out was logged
+    overall_is_completed: bool  # score > 0
+    overall_completion_status: str  # TIMED_OUT of any agent, else by the best score, NO_SCORE_LOGGED, LOG_FILE_ERROR
+    score_scale: str  # percent or fraction for construction, binary for the rest, unknown without a type
     total_agent_logs_found: int
     agent_outcomes: list[AgentOutcome]
     task_definition_metrics: dict[str, Any]
@@ -48,7 +48,7 @@ class TaskOutcome(TypedDict):
     repetition_rule: str
     has_definition: bool
     definition_file: str | None
-    facts: Facts
+    facts: Facts  # what the task asks for
     flags: list[str]
     source: str
 
@@ -58,6 +58,9 @@ def extract_task_outcome(
 ) -> TaskOutcome:
     """Read the logs of one task folder as one outcome.
 
+    With several repetitions in the folder this is best-of-n, flagged ``repetitions_merged``; see
+    `extract_task_outcomes`.
+
     Parameters
     ----------
     folder_path : str or path
@@ -66,25 +69,6 @@ def extract_task_outcome(
         If None or empty, facts are read from the id as far as possible, and `has_definition` is False.
     scale : {"auto", "percent", "fraction"}
         The unit of logged construction scores; ``auto``: percent as soon as one of this folder exceeds 1.
-
-    Returns
-    -------
-    TaskOutcome
-        overall_raw_score : float or None
-            The highest score of the agents, as logged.
-        overall_score : float or None
-            The same from 0 to 1; None where it is out of range.
-        overall_is_successful, overall_is_completed : bool
-            Score = 1, score > 0; from the score alone, also where a time-out was logged.
-        overall_completion_status : str
-            TIMED_OUT (any agent) before the best score before NO_SCORE_LOGGED before LOG_FILE_ERROR (all unreadable).
-        score_scale : str
-            ``percent`` or ``fraction`` for construction, ``binary`` for the rest, ``unknown`` without a type.
-        model_name : None
-            A folder alone does not name it; see `aggregate_results`.
-
-        With several repetitions in the folder this is best-of-n, flagged ``repetitions_merged``; see
-        `extract_task_outcomes`.
 
     Raises
     ------

@@ -52,58 +52,35 @@ _row = itemgetter(*(column.name for column in RECORDS["logs"]))
 
 
 class AgentOutcome(TypedDict):
-    """The outcome of one agent's log; see `analyze_agent_log`."""
+    """The outcome of one agent's log.
 
-    raw_score: float | None
-    completion_status: str
-    final_system_message: str | None
-    near_final_message: str | None
-    agent_log_processed: bool
-    parsing_errors: list[str]
-    timed_out: bool
-    agent_name: str
-    repetition: int
-    message_count: int
-    command_count: int
-    skipped_turns: int
-    events: dict[str, int]
-    flags: list[str]
-    task_start: float | None
-    digest: str
+    Logs keep only the last messages, so all counts are lower bounds.
+    """
+
+    raw_score: float | None  # as logged; 1.0 for the old success wordings, which name none
+    completion_status: str  # a `CompletionStatus`; without a task type, a score above 1 is a percentage
+    final_system_message: str | None  # the one that decided the status
+    near_final_message: str | None  # the first with a final wording among other text; it decides nothing
+    agent_log_processed: bool  # the file could be read
+    parsing_errors: list[str]  # what was wrong with it: ``ErrorName: cause``
+    timed_out: bool  # a time-out was logged
+    agent_name: str  # from the file's name
+    repetition: int  # its last number (a folder may show otherwise)
+    message_count: int  # turns with text
+    command_count: int  # commands (``!name``) in the agent's own turns
+    skipped_turns: int  # turns without text
+    events: dict[str, int]  # lines that report trouble
+    flags: list[str]  # any of `table.LOG_FLAGS`, but for copies
+    task_start: float | None  # epoch milliseconds
+    digest: str  # equal for copies
     source: str
 
 
 def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
-    """Read one agent's log.
+    """Read one agent's log; what can't be read is an outcome, too.
 
     Only turns of the role ``system`` decide, and only if the whole message is one of the known final wordings. The
     first message with a score gives `raw_score`; a time-out message anywhere overrides the status.
-
-    Parameters
-    ----------
-    file_path : str or path
-
-    Returns
-    -------
-    AgentOutcome
-        raw_score : float or None
-            As logged; 1.0 with the flag ``score_implied`` for the old success wordings; None where there is no score.
-        completion_status : str
-            A `CompletionStatus`. A single log does not name its task type: a score above 1 is read as a percentage.
-        final_system_message : str or None
-            The message that decided the status.
-        near_final_message : str or None
-            The first system message that holds a final wording among other text; it decides nothing.
-        agent_log_processed, parsing_errors, timed_out
-            Whether the file could be read, what was wrong (``ErrorName: cause``), whether a time-out was logged.
-        agent_name, repetition
-            From the file's name, whose last number is taken as the repetition (a folder may show otherwise).
-        message_count, command_count, events
-            Turns with text, commands (``!name``) in the agent's own turns, lines that report trouble. Logs keep only
-            the last messages, so all are lower bounds.
-        flags : list of str
-            score_implied, score_not_a_number, score_out_of_range, conflicting, near_final, quoted_only, restarted,
-            turns_skipped, recovered_… (what the JSON decoder had to repair).
     """
     source = os.fspath(file_path)
     refuse_credentials(source)
