@@ -147,9 +147,9 @@ def combine(
     seconds = logs["modified"] - logs["started"] / 1000
     logs["seconds"] = seconds.where(seconds >= 0)  # a file older than its start is not an original
 
-    of_run = pd.Categorical.from_codes(logs["run"], range(len(runs)))  # some runs have no logs
+    of_run = pd.Categorical.from_codes(logs["run"].to_numpy(), pd.RangeIndex(len(runs)))  # some have no logs
     sums = {column.name: (column.name, "sum") for column in COUNT_COLUMNS}
-    combined = logs.groupby(of_run, observed=False).agg(
+    combined = logs.groupby(pd.CategoricalIndex(of_run), observed=False).agg(
         raw=("raw_score", "max"),
         lowest=("raw_score", "min"),
         timed_out=("timed_out", "any"),
@@ -191,7 +191,7 @@ def combine(
     differs = speaking["completion_status"].to_numpy() != status[speaking["run"]]
     deciding = speaking.assign(differs=differs).sort_values("differs", kind="stable").drop_duplicates("run")
     errors = logs[~logs["agent_log_processed"]].groupby("run")["parsing_errors"].agg("; ".join)
-    is_copy, original = combined["original"] >= 0, combined["original"].fillna(-1).astype(int)
+    is_copy, original = combined["original"] >= 0, combined["original"].fillna(-1).to_numpy(int)
 
     log_flags = combined[[f"flag_{name}" for name in LOG_FLAGS]].rename(columns=lambda name: name[5:])
     flags = log_flags.assign(
@@ -233,10 +233,10 @@ def combine(
     )
     of_runs = runs[["run_id", "model_name", "task_id", "repetition", "experiment"]]
     agents = frame_of(dict(logs.join(of_runs, on="run").items()), AGENTS)
-    absent = dict.fromkeys(_NOT_LOGGED, [None] * len(runs))
+    values: dict[Any, Any] = dict.fromkeys(_NOT_LOGGED, [None] * len(runs)) | dict(runs.items())
     metrics = metrics_frame([task.metrics for task in tasks])
-    table = frame_of({**absent, **dict(runs.items())}, RUNS)
-    return table if metrics.empty else table.join(metrics.take(runs["task"]).reset_index(drop=True)), agents
+    table = frame_of(values, RUNS)
+    return table if metrics.empty else table.join(metrics.take(runs["task"].tolist()).reset_index(drop=True)), agents
 
 
 def _runs_and_logs(

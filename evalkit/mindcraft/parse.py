@@ -210,7 +210,7 @@ def _read_turns(value: Any, repaired: list[str], data: bytes) -> dict[str, Any]:
     timeouts = [final for final in finals if final.timed_out]
     scored = [final for final in finals if final.score is not None or final.flag]
     score = scored[0].score if scored else None
-    deciding = (timeouts or scored or finals or [None])[0]
+    deciding = next(iter(timeouts or scored or finals), None)
     differing = len({final.score for final in scored}) > 1
     start = positive_number(log.taskStart)
     marks = {

@@ -251,6 +251,7 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
     in_kitchen = "hells_kitchen" in task_id
     blocked: set[str] | None = set()  # agents without access to the recipe; None: unknown
     plan = table = None
+    target: Any
     if definition is None:
         agent_count, depth = as_int(_found(_AGENTS, task_id)), as_int(_found(_DEPTH, task_id))
         plan = "none" if (named := _found(_PLAN, task_id)) == "no" else named
@@ -355,7 +356,7 @@ def metric_columns(metrics: Any, name: str = "metric") -> dict[str, Any]:
     """Return metrics by column, ``metric_NAME``; names within others are joined with ``_``."""
     if not isinstance(metrics, dict):
         return {name: metrics}
-    columns = {}
+    columns: dict[str, Any] = {}
     for key, inner in metrics.items():
         columns |= metric_columns(inner, cut_name(f"{name}_{key}"))
     return columns
