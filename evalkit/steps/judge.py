@@ -201,9 +201,9 @@ def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options:
             has_failed = bool(reading.failure and (silent or record["error"]))
             added, made = _judge_structure(record, reading, has_failed)
             checks.append(made)
-        prefixes = [key for key in EVALUATORS if key.endswith(("_", "*")) and function]
-        prefixes = [key for key in prefixes if function.startswith(key.rstrip("*"))]
-        own = EVALUATORS.get(function or "") or EVALUATORS.get(max(prefixes, key=len, default=""))
+        called = function or ""
+        prefixes = [key for key in EVALUATORS if key.endswith(("_", "*")) and called.startswith(key.rstrip("*"))]
+        own = EVALUATORS.get(called) or EVALUATORS.get(max(prefixes, key=len, default=""))
         if own is None:
             added |= {"function_evaluation": "generic_success"} if reading.evaluation is None else reading.evaluation
             checks += reading.checks

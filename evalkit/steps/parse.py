@@ -1,6 +1,6 @@
 """Parse a file into records: JSON, JSONL and checkpoints of LangGraph; never raises for a file's contents."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,29 +23,43 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
 
     Besides the bytes, only a database's write-ahead log is read, which holds what was written to it last.
     """
+    suffix = Path(path).suffix.lower()
     try:
         if isinstance(data, OSError):
             raise data
         if data.startswith(MAGIC):
             return _parse_checkpoints(path, data)
-        if Path(path).suffix.lower() in LINES:
-            return _parse_lines(data)
-        try:
-            value, recovered = decode_json(data, _DECODER)
-        except BrokenFileError:
-            if data.lstrip()[:1] == b"{" and b"\n" in data.strip():  # records line by line under another suffix
-                parsed = _parse_lines(data)
-                if parsed.rows:
-                    return parsed
-            raise
-        return _parse_value(value, recovered)
+        value, notes = _decode_lines(data) if suffix in LINES else _decode(data)
     except OSError as error:
         return Parsed("failed", f"{type(error).__name__}: {error.strerror or error}")
     except BrokenFileError as error:
-        return Parsed("failed", str(error)) if Path(path).suffix.lower() in SUFFIXES else _OTHER
+        return Parsed("failed", str(error)) if suffix in SUFFIXES else _OTHER
+    value = to_jsonable(value) if is_deep(value) else value  # too deep to be handled safely
+    state = _state_in(value)
+    entries = state[HISTORY_KEY] if state else [value] if is_record(value) else value
+    records = list(filter(is_record, entries)) if isinstance(entries, list) else []
+    if not isinstance(entries, list) or (entries and not records):
+        return _OTHER
+    if len(records) < len(entries):
+        notes.append(f"{len(entries) - len(records)} of {len(entries)} entries are no records of steps")
+    notes += ["no steps"] * (not entries)
+    return Parsed("used", "; ".join(notes), _rows([("", records, state.get(PLAN_KEY) if state else None)]))
 
 
-def _parse_lines(data: bytes) -> Parsed:
+def _decode(data: bytes) -> tuple[Any, list[str]]:
+    """Decode a JSON file, which may hold records line by line; returns also what was recovered, and broken lines."""
+    try:
+        value, recovered = decode_json(data, _DECODER)
+    except BrokenFileError:
+        if data.lstrip()[:1] == b"{" and b"\n" in data.strip():
+            values, notes = _decode_lines(data)
+            if any(map(is_record, values)):
+                return values, notes
+        raise
+    return value, [f"recovered: {', '.join(recovered)}"] * bool(recovered)
+
+
+def _decode_lines(data: bytes) -> tuple[list, list[str]]:
     data, mark = without_mark(data)
     values, broken, recovered = list[Any](), list[str](), set(mark)
     for i, line in enumerate(data.splitlines(), 1):
@@ -58,21 +72,9 @@ def _parse_lines(data: bytes) -> Parsed:
             broken.append(f"line {i}: {error}")
     if not values:
         raise BrokenFileError(broken[0] if broken else "JSONDecodeError: the file is empty")
+    notes = [f"recovered: {', '.join(sorted(recovered))}"] * bool(recovered)
     more = f" and {len(broken) - 1} more broken lines" if len(broken) > 1 else ""
-    return _parse_value(values, sorted(recovered), *[f"{line}{more}" for line in broken[:1]])
-
-
-def _parse_value(value: Any, recovered: Sequence[str], *reasons: str) -> Parsed:
-    state = _state_in(value)
-    entries = state[HISTORY_KEY] if state else [value] if is_record(value) else value
-    records = list(filter(is_record, entries)) if isinstance(entries, list) else []
-    if not isinstance(entries, list) or (entries and not records):
-        return _OTHER
-    notes = [f"recovered: {', '.join(recovered)}"] * bool(recovered) + list(reasons)
-    if len(records) < len(entries):
-        notes.append(f"{len(entries) - len(records)} of {len(entries)} entries are no records of steps")
-    notes += ["no steps"] * (not entries)
-    return _parsed("used", notes, [("", records, state.get(PLAN_KEY) if state else None)])
+    return values, [*notes, *(f"{line}{more}" for line in broken[:1])]
 
 
 def _parse_checkpoints(path: str, data: bytes) -> Parsed:
@@ -86,21 +88,16 @@ def _parse_checkpoints(path: str, data: bytes) -> Parsed:
             without += 1
     status: Status = "used" if histories else "failed" if reasons else "skipped"
     reasons += [f"{without} threads without {HISTORY_KEY}"] * bool(without)
-    return _parsed(status, reasons if reasons or histories else ["no checkpoints"], histories)
+    return Parsed(status, "; ".join(reasons or ["no checkpoints"] * (not histories)), _rows(histories))
 
 
-def _parsed(status: Status, notes: Sequence[str], histories: list[tuple[str, list, Any]]) -> Parsed:
-    """Return the rows of histories, each given by thread, records and plan; they are kept as JSON text."""
+def _rows(histories: list[tuple[str, list, Any]]) -> dict[str, list[tuple]]:
+    """Return the rows of histories, each given by thread, records and plan; these are kept as JSON text."""
     rows: dict[str, list[tuple]] = {"histories": [], "steps": []}
     for thread, records, plan in histories:
-        rows["histories"].append((thread, None if plan is None else _json_text(plan)))
-        rows["steps"] += [(thread, _json_text(record)) for record in records]
-    return Parsed(status, "; ".join(notes), rows)
-
-
-def _json_text(value: Any) -> str:
-    """Encode a decoded value; a structure too deep to be handled safely is kept as text below a level."""
-    return msgspec.json.encode(to_jsonable(value) if is_deep(value) else value).decode()
+        rows["histories"].append((thread, None if plan is None else msgspec.json.encode(plan).decode()))
+        rows["steps"] += [(thread, msgspec.json.encode(record).decode()) for record in records]
+    return rows
 
 
 def is_history(value: Any) -> bool:

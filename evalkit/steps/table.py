@@ -80,118 +80,66 @@ CHECKS = (
 )
 TABLES = {"runs": RUNS, "steps": STEPS, "checks": CHECKS}
 
-RECORD = (_HISTORY, _POSITION, _FUNCTION, _CELL_TYPE)  # ids of frames with one or several rows per record
-ENRICHMENTS = (
-    *RECORD,
-    Column("method", "str", "enrichment method"),
-    Column("total_significant", "int?", "significant terms; missing where the count was cut away"),
-    Column("listed", "int", "terms listed"),
-    Column("top_terms", "object", "first three of them, with p-values where known"),
-)
-ANNOTATIONS = (
-    *RECORD,
-    Column("status", "str", "how the discovery ended"),
-    Column("discovered", "object", "cell types found"),
-    Column("expected", "object", "cell types the plan expected"),
-    Column("missing", "object", "expected, not found; empty where the list was cut"),
-    Column("unexpected", "object", "found, not expected"),
-    Column("partial", "bool", "the list was cut"),
-)
-PLOTS = (
-    *RECORD,
-    Column("type", "str", "html, multiple_plots, file_ref, image, text (a message in the plot's place) or none"),
-    Column("plots", "int?", "number of plots"),
-    Column("html_length", "int?", "length of the HTML; missing where it was cut or is in a file", "characters"),
-    Column("path", "str", "file of a plot that was stored as a file"),
-)
-_STATUS = Column("status", "str", f"{', '.join(VERDICTS)}, not run")
-COVERAGE = (
-    _HISTORY,
-    _CELL_TYPE,
-    Column("analysis", "str", "function"),
-    _STATUS,
-    Column("steps", "int", "steps of this analysis on this cell type, attempts counted"),
-    Column("position", "int?", "place of the first step that ended so, from 0"),
-)
-LOOPS = (
-    _HISTORY,
-    Column("position", "int", "place of the first failure, from 0"),
-    Column("length", "int", "failures in a row"),
-    _FUNCTION,
-    Column("parameters", "object", "parameters of the call"),
-    Column("error", "str", "the last error"),
-)
-ROUTING = (
-    _HISTORY,
-    _POSITION,
-    _STEP_INDEX,
-    _FUNCTION,
-    Column("success", "bool?", "as recorded"),
-    Column("critical_failure", "bool", "nothing that follows can work"),
-    Column("attempts_at_step", "int", "times the step was tried without moving on"),
-    Column("from_executor", "str", "where the executor's router leads"),
-    Column("from_step_evaluator", "str", "where the evaluator's router leads"),
-    Column("reached", "bool", "False where the router would have ended the run before"),
-)
-ADHERENCE = (
-    _HISTORY,
-    Column("position", "int", "place in the plan, from 0"),
-    _FUNCTION,
-    _STATUS,
-    Column("attempts", "int", "records of this step"),
-    Column("in_order", "bool?", "it ran after the planned steps before it; missing where it did not run"),
-)
-OVERVIEW = (
-    _HISTORY,
-    Column("records", "int", "records in it"),
-    Column("n", "int", "steps the rates rest on: all but skipped and unknown ones"),
-    *(
-        Column(f"{which}_{bound}", "float", f"share of steps that succeeded, {meaning}: {bound}", "share")
-        for which, meaning in (("reported", "as reported"), ("confirmed", "without silent failures"))
-        for bound in ("estimate", "low", "high")
-    ),
-    *(Column(verdict, "int", f"steps with the verdict {verdict}") for verdict in VERDICTS),
-    _LOOPS,
-    _CUT,
-    Column("warning", "str", "what is doubtful about the intervals"),
-)
-FAILURE_KINDS = (
-    Column("verdict", "str", "failure, critical failure or silent failure"),
-    Column("steps", "int", "steps that ended so"),
-    Column("histories", "int", "histories they stand in"),
-    Column("kind", "str", "class of the error, or its message without names and numbers"),
-    Column("message", "str", "message of the first"),
-    Column("functions", "object", "functions of the steps"),
-    Column("error_category", "str", "system_error or analysis_error"),
-)
-STORAGE = (
-    *RECORD[:3],
-    *(
-        Column(f"{what}_{which}", "int", f"{what} in the {which} storage")
-        for what in ("numbers", "items", "characters")
-        for which in ("new", "old")
-    ),
-    Column("cut", "bool", "the old storage cuts this result"),
-    Column("result_type", "str", "how the new storage keeps it"),
-    _CELL_TYPE,
-)
-COMPARISON = (
-    Column("change", "str", "same, fixed, broken, changed, only in a, only in b"),
-    _FUNCTION,
-    *(
-        Column(f"{name}_{side}", dtype, f"{meaning} in {side}")
-        for name, dtype, meaning in (
-            ("verdict", "str", "how the step ended"),
-            ("attempts", "int?", "attempts"),
-            ("truncated", "bool?", "stored text is cut"),
-            ("total_significant", "int?", "significant terms"),
-        )
-        for side in "ab"
-    ),
-    Column("run", "int", "1 for the first run of the call, 2 for the second"),
-    _CELL_TYPE,
-)
+_COMPARED = {"verdict": "str", "attempts": "int?", "truncated": "bool?", "total_significant": "int?"}
 
+
+def _columns(*first: Column, **others: str) -> tuple[Column, ...]:
+    """Return columns of a frame made from these tables: some of theirs, then others by name and dtype."""
+    return (*first, *(Column(name, dtype, "") for name, dtype in others.items()))
+
+
+RECORD = (_HISTORY, _POSITION, _FUNCTION, _CELL_TYPE)  # ids of frames with one or several rows per record
+ENRICHMENTS = _columns(*RECORD, method="str", total_significant="int?", listed="int", top_terms="object")
+ANNOTATIONS = _columns(
+    *RECORD, status="str", discovered="object", expected="object", missing="object", unexpected="object", partial="bool"
+)
+PLOTS = _columns(*RECORD, type="str", plots="int?", html_length="int?", path="str")
+COVERAGE = _columns(_HISTORY, _CELL_TYPE, analysis="str", status="str", steps="int", position="int?")
+LOOPS = _columns(_HISTORY, position="int", length="int", function_name="name", parameters="object", error="str")
+ROUTING = _columns(
+    *(_HISTORY, _POSITION, _STEP_INDEX, _FUNCTION),
+    success="bool?",
+    critical_failure="bool",
+    attempts_at_step="int",  # without moving on
+    from_executor="str",
+    from_step_evaluator="str",
+    reached="bool",  # False where the router would have ended the run before
+)
+ADHERENCE = _columns(_HISTORY, _POSITION, _FUNCTION, status="str", attempts="int", in_order="bool?")
+OVERVIEW = _columns(
+    _HISTORY,
+    records="int",
+    n="int",  # steps the rates rest on: all but skipped and unknown ones
+    # share of steps that succeeded, as reported and without silent failures
+    **{f"{which}_{bound}": "float" for which in ("reported", "confirmed") for bound in ("estimate", "low", "high")},
+    **dict.fromkeys(VERDICTS, "int"),
+    loops="int",
+    cut="int",
+    warning="str",  # what is doubtful about the intervals
+)
+FAILURE_KINDS = _columns(
+    verdict="str",
+    steps="int",
+    histories="int",
+    kind="str",  # class of the error, or its message without names and numbers
+    message="str",  # of the first
+    functions="object",
+    error_category="str",
+)
+STORAGE = _columns(
+    *RECORD[:3],
+    **{f"{what}_{which}": "int" for what in ("numbers", "items", "characters") for which in ("new", "old")},
+    cut="bool",  # by the old storage
+    result_type="str",
+    cell_type="name",
+)
+COMPARISON = _columns(
+    change="str",  # same, fixed, broken, changed, only in a, only in b
+    function_name="name",
+    **{f"{name}_{side}": dtype for name, dtype in _COMPARED.items() for side in "ab"},
+    run="int",  # 1 for the first run of the call, 2 for the second
+    cell_type="name",
+)
 
 # What columns of frames and of estimates are called in tables, where their names are no words
 LABELS = {

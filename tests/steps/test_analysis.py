@@ -1,23 +1,27 @@
+import json
+
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from evalkit.display import text_of
-from evalkit.io import SourceError
-from evalkit.steps import History, load, normalise_history, steps_df
+from evalkit.steps import History, Options, analysis, checks_df, compare_histories, load, normalise_history, steps_df
 from evalkit.steps.analysis import (
+    annotations,
     confirmed_success,
+    coverage,
+    enrichments,
     failure_kinds,
-    overview,
+    focus,
+    loops,
+    routing,
+    steps_of,
     storage_comparison,
     success_rates,
-    truncation,
 )
-from evalkit.steps.show import findings, with_runs
-
-
-def test_a_source_that_is_not_there():
-    with pytest.raises(SourceError, match="no such file"):
-        steps_df("/nowhere/h.json")
+from evalkit.steps.show import findings, short_steps, with_runs
+from evalkit.steps.table import COMPARISON
+from tests.steps.records import JSON, RECORD
 
 
 def test_success_as_reported_and_as_confirmed(folder):
@@ -45,12 +49,6 @@ def test_failures_by_kind(folder):
     ]
 
 
-def test_messages_that_differ_in_names_and_numbers_are_one_kind(make):
-    errors = ["No cells of type 'T'", "No cells of type 'B'", "12 of 30", "1 of 3.5"]
-    kinds = failure_kinds(steps_df([make("f", None, False, error=error) for error in errors]))
-    assert kinds[["kind", "steps"]].to_numpy().tolist() == [["# of #", 2], ["No cells of type '…'", 2]]
-
-
 def test_what_survives_the_old_storage(make):
     many = {"count_results": [{"category": f"c{i}", "cell_count": i} for i in range(40)]}
     records = [make("compare_cell_counts", many, kind="structured"), make("compare_cell_counts", str(many)[:500])]
@@ -59,24 +57,6 @@ def test_what_survives_the_old_storage(make):
     assert row["cut"] is True
     complete = str(many)[:500].count("}")
     assert row["numbers_old"] in (complete, complete + 1)
-
-
-def test_verdicts_and_cut_texts_are_counted(folder):
-    steps = load(folder).steps
-    counts = {"success": 3, "silent failure": 1, "failure": 3, "critical failure": 1, "skipped": 0, "unknown": 0}
-    assert overview(steps).set_index("history").loc["a.json", list(counts)].to_dict() == counts
-    cut = truncation(steps).set_index(["history", "result_type"])
-    assert cut.loc[("a.json", "text"), ["estimate", "n"]].tolist() == [1, 1]
-    assert cut.loc[("a.json", "structured"), "estimate"] == 0
-
-
-def test_findings_say_what_worked_what_only_said_so_and_what_failed(folder):
-    logs = load(folder / "a.json")
-    first, failures, *_, files = findings(logs.steps, logs.histories, logs.ledger)
-    assert text_of(first).startswith("38 % [14, 69] of 8 steps in 1 history succeeded; 50 % [22, 78] report success, ")
-    assert "1 silent failure among them" in text_of(first)
-    assert "the most frequent: ValueError (3)" in text_of(failures)
-    assert text_of(files) == "The one file was used."
 
 
 def test_findings_lead_to_the_steps_they_count(folder):
@@ -91,15 +71,87 @@ def test_findings_lead_to_the_steps_they_count(folder):
     assert not found[-1].examples
 
 
-def test_of_several_histories_the_lowest_is_named(folder):
+def load_records(records, plan=None):
+    return [History("h.json", "", normalise_history(records), plan)]
+
+
+def test_tables_of_what_histories_hold(folder):
     logs = load(folder)
-    texts = [text_of(finding) for finding in findings(logs.steps, logs.histories, logs.ledger)]
-    assert 3 <= len(texts) <= 5
-    lowest = overview(logs.steps, logs.histories)["history"].iloc[0]
-    assert texts[1].startswith(f"The lowest share has {lowest}: ")
+    one = focus(logs.steps, logs.histories)
+    assert [history.label for history in one] == ["a.json"]
+    assert len(steps_of(logs.steps, one)) == 8
+    found = enrichments(one)
+    assert found[["method", "total_significant"]].to_numpy().tolist() == [["GO", 12], ["KEGG", 3], ["GSEA", 0]]
+    assert found["top_terms"].iloc[0] == ["a (p = 0.001)", "b (p = 0.002)", "c"]
+    assert annotations(one)["discovered"].tolist() == [["T cell", "B cell"]]
+    assert loops(one)[["position", "length"]].to_numpy().tolist() == [[2, 3]]
+    assert routing(one)["reached"].sum() == 5
+    shown = short_steps(logs.steps).iloc[:8]
+    assert shown[["record", "step"]].to_numpy().tolist()[2:5] == [[3, 3], [4, 3], [5, 3]]
+    assert shown["remark"].tolist()[0] == "Process cells: Discovery completed: T cell, B cell"
+    assert shown["remark"].tolist()[2] == "No cells of type 'B cell'"
+    cells = coverage(one).set_index(["cell_type", "analysis"])["status"].to_dict()
+    assert cells[("T cell", "perform_enrichment_analyses")] == "success"
+    assert cells[("B cell", "dea_split_by_condition")] == "failure"
+    assert cells[("B cell", "perform_enrichment_analyses")] == "not run"
 
 
-def test_without_steps_that_can_be_judged_there_is_no_rate(make):
-    steps = steps_df([make("f", None, skip_reason="no")])
-    found = findings(steps, [], pd.DataFrame({"status": ["used"]}))
-    assert text_of(found[0]) == "No step in 0 histories can be judged, so there is no success rate."
+def test_a_history_is_judged_by_the_options_it_was_loaded_with(make, tmp_path):
+    (tmp_path / "h.json").write_text(json.dumps([make("f", None, False, error="disk full")] * 2))
+    [history] = load(tmp_path, Options(critical_patterns=("disk full",), loop_length=2)).histories
+    assert routing([history])["critical_failure"].tolist() == [True, True]
+    assert loops([history])["length"].tolist() == [2]
+    assert routing([history], Options())["critical_failure"].tolist() == [False, False]
+    assert loops([history], Options()).empty
+
+
+def test_two_histories_are_compared_step_by_step(folder):
+    table = compare_histories(folder / "a.json", folder / "b.jsonl")
+    assert list(table) == [column.name for column in COMPARISON]
+    changes = {(row.function_name, row.cell_type): row.change for row in table.itertuples()}
+    assert changes[("process_cells", "T cell")] == "same"
+    assert changes[("dea_split_by_condition", "B cell")] == "fixed"
+    row = table[table["change"] == "fixed"].iloc[0]
+    assert (row["attempts_a"], row["attempts_b"], row["verdict_a"]) == (3, 1, "failure")
+    assert table["change"].value_counts().to_dict() == {"same": 1, "fixed": 1, "only in a": 4, "only in b": 1}
+
+
+def test_calls_repeated_on_purpose_are_paired_in_order(make):
+    a = [make("f", "x"), make("f", {"error": "no"})]
+    b = [make("f", {"error": "no"}), make("f", "x")]
+    table = compare_histories(a, b)
+    assert table[["run", "change"]].to_numpy().tolist() == [[1, "broken"], [2, "fixed"]]
+
+
+@given(st.lists(RECORD | JSON, max_size=4))
+@settings(max_examples=60)
+def test_any_history_becomes_frames(records):
+    histories = load_records(records)
+    steps, checks = steps_df([{"function_name": "f", "success": True}, *records]), checks_df([{"step": {}}, *records])
+    assert len(steps) == len(records) + 1
+    assert set(checks["position"]) == set(range(len(records) + 1))
+    assert len(compare_histories(steps, steps)) <= len(steps)
+    for table in (enrichments, annotations, coverage, loops, routing, storage_comparison):
+        table(histories)
+    success_rates(steps)
+    failure_kinds(steps)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "n", "estimate", "decided"),
+    [
+        (["success"] * 9 + ["failure"], ["success"] * 9 + ["failure"], 10, 0.0, False),
+        (["success"] * 12, ["silent failure"] * 12, 12, 1.0, True),
+        (
+            ["success", "skipped", None, "unknown", "success"],
+            ["failure", "success", "success", "success", "success"],
+            2,
+            0.5,
+            False,
+        ),
+    ],
+)
+def test_two_histories_are_compared_on_the_steps_that_both_ran(a, b, n, estimate, decided):
+    (row,) = analysis.paired_success(pd.DataFrame({"verdict_a": a, "verdict_b": b}), "one", "other").to_dict("records")
+    assert (row["n_tasks"], row["estimate"], row["decided"]) == (n, estimate, decided)
+    assert (row["model_a"], row["model_b"]) == ("one", "other")

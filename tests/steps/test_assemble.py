@@ -49,12 +49,6 @@ def test_the_rows_of_steps(folder):
     assert json.loads(first["parameters"].iloc[1]) == {"cell_type": "T cell", "analyses": ["go", "kegg"]}
 
 
-def test_the_ledger_names_what_could_not_be_read(folder):
-    ledger = load(folder).ledger.set_index("source")
-    assert ledger["status"].tolist() == ["used", "used", "failed"]
-    assert "JSONDecodeError" in ledger["reason"].iloc[2]
-
-
 def test_shorthands_give_the_same_frames(folder):
     logs = load(folder)
     pd.testing.assert_frame_equal(steps_df(folder), logs.steps)
@@ -62,20 +56,6 @@ def test_shorthands_give_the_same_frames(folder):
     records = logs.histories[0].records
     assert steps_df(records)["verdict"].tolist() == logs.steps["verdict"].tolist()[:8]
     assert steps_df({"execution_history": records}).shape == steps_df(records).shape
-
-
-def test_checks_carry_name_score_label_explanation_and_severity(folder):
-    checks = checks_df(folder / "a.json").set_index(["position", "name"])
-    assert checks.loc[(1, "requested_methods"), "score"] == 1
-    assert checks.loc[(4, "attempts"), "label"] == "loop"
-    assert checks.loc[(6, "text_kept"), "severity"] == "warning"
-    outcome = checks.loc[(7, "outcome")]
-    assert outcome[["score", "label", "explanation", "severity"]].tolist() == [
-        0,
-        "critical failure",
-        "gone",
-        "critical",
-    ]
 
 
 def save(folder, records, plan=None, name="h.json"):

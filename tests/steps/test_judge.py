@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.steps import (
-    Options,
     check,
     evaluate_history,
     evaluate_step,
@@ -16,7 +15,6 @@ from evalkit.steps import (
     format_step_evaluation,
     normalise_history,
     plan_adherence,
-    print_step_evaluation,
     score_tool_calls,
 )
 from evalkit.steps.judge import EVALUATORS
@@ -75,30 +73,12 @@ def test_failures_are_critical_by_class_or_message(make, error_type, message, cr
     assert "function_evaluation" not in found
 
 
-def test_critical_errors_are_options(make):
-    record = make("f", None, False, error="disk full")
-    assert not evaluate_step(record)["critical_failure"]
-    assert evaluate_step(record, {}, Options(critical_patterns=("disk full",)))["critical_failure"]
-    lax = Options(critical_errors=frozenset(), critical_patterns=())
-    assert not evaluate_step(make("f", None, False, error="No module named 'x'"), {}, lax)["critical_failure"]
-
-
-def test_a_record_that_does_not_say_how_it_ended():
-    found = evaluate_step({"function_name": "f"})
-    assert (found["success"], found["verdict"], found["critical_failure"]) == (None, "unknown", False)
-
-
 @pytest.mark.parametrize("success", [True, False])
 def test_skipped_steps_are_no_failures(make, success):
     found = evaluate_step(make("process_cells", None, success, skip_reason="no cells", error="x"))
     assert (found["verdict"], found["critical_failure"]) == ("skipped", False)
     assert found["skipped_evaluation"] == {"skip_reason": "no cells", "status": "skipped"}
     assert "failure_evaluation" not in found
-
-
-def test_validation_results_have_a_branch_of_their_own(make):
-    found = evaluate_step(make("validate", {"status": "partial_success"}, kind="validation"))
-    assert found["validation_evaluation"]["status"] == "partial_success"
 
 
 def test_failures_in_a_row_are_attempts_and_then_a_loop(make):
@@ -192,23 +172,6 @@ def test_unknown_counts_are_not_invented(make):
 def test_silent_failures_and_skipped_steps_say_so(make):
     assert "   🔇 Silent failure: the step left no result" in report(make("process_cells", None))
     assert "   Reason: no cells" in report(make("process_cells", None, skip_reason="no cells"))
-
-
-def test_control_characters_never_reach_the_terminal(make, capsys):
-    result = {"go": {"top_terms": ["\x1b[31mred\nline"], "top_pvalues": [0.1], "total_significant": 1}}
-    record = make("perform_enrichment_analyses\x1b]0;title\x07", "x")
-    print_step_evaluation(evaluate_step(record))
-    print_step_evaluation(evaluate_step(make("perform_enrichment_analyses", result, kind="structured")))
-    print_step_evaluation(evaluate_step(make("process_cells", "group_to_cell_type = {'0': 'T\\x1b[31m'}")))
-    shown = capsys.readouterr().out
-    assert "\x1b" not in shown
-    assert "\x07" not in shown
-    assert "red line" in shown
-
-
-def test_an_evaluation_of_nothing_is_printed():
-    assert format_step_evaluation({}).splitlines()[1] == "📊 STEP EVALUATION REPORT - Step ?"
-    assert format_step_evaluation({"status": "no_history", "critical_failure": False})
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from evalkit.cli import main
 from evalkit.io import SourceError
-from evalkit.kinds import kind_named, pipeline
+from evalkit.kinds import pipeline
 from evalkit.kinds.follow import Following
 from evalkit.kinds.pipeline import collect
 from evalkit.steps import KIND, Options, evaluates, load, load_history
@@ -80,20 +80,6 @@ def test_what_was_read_once_is_not_read_again_and_equal(logs, parsed):
     assert len(second.checks) > len(second.steps) == 3
 
 
-def test_one_changed_history_of_many_is_parsed_alone(tmp_path, parsed, make):
-    (tmp_path / "in").mkdir()
-    for number in range(40):
-        write(tmp_path / "in" / f"{number}.json", [make("f", "x")])
-    before = load(tmp_path / "in")
-    del parsed[:]
-    write(tmp_path / "in" / "7.json", [make("g", "x"), make("g", "y")], age=5)
-    after = load(tmp_path / "in")
-    assert parsed == ["7.json"]
-    rows = after.steps[after.steps["history"] == "7.json"]
-    assert rows["function_name"].tolist() == ["g", "g"]
-    assert len(after.steps) == len(before.steps) + 1
-
-
 @pytest.mark.parametrize("stored", [True, False])
 def test_each_record_is_normalised_once_and_judged_once_per_load(stored, monkeypatch):
     source = "samples:steps/typed.json"
@@ -122,14 +108,6 @@ def test_nothing_at_all_gives_empty_frames():
     assert nothing.histories == []
     with pytest.raises(SourceError, match="no path was given"):
         load("")
-
-
-def test_a_name_that_is_not_utf8_comes_back_as_it_was(logs, parsed):
-    name = os.fsdecode(os.fsencode(logs / "b") + b"\xff.json")
-    os.rename(logs / "b.json", name)
-    assert_same(load(logs), load(logs))
-    assert len(parsed) == 2
-    assert load(logs).histories[1].source == name
 
 
 @pytest.mark.parametrize("odd", ["[" * 300 + "]" * 300, "[NaN, -Infinity]", "1" * 400, '"\\ud800\\u0000"', "-0.0"])
@@ -211,12 +189,6 @@ def test_a_dataset_gives_what_the_folder_gives(logs, tmp_path):
     assert_same(load(logs), load(made))
 
 
-def test_the_kind_is_found_by_name_and_by_content(logs):
-    assert kind_named("steps") is KIND
-    shown = CliRunner().invoke(main, ["detect", str(logs)]).output
-    assert "2 look like execution histories: evalkit steps" in shown.replace("historys", "histories")
-
-
 @pytest.fixture
 def clock():
     """A clock that a test moves on by hand."""
@@ -262,18 +234,6 @@ def test_a_history_that_grows_is_running_until_it_rests(tmp_path, follow, clock,
     assert not follow(expected=3)().done
 
 
-def test_a_history_that_is_half_written_stands_as_it_was(tmp_path, follow, clock, make):
-    look, path = follow(idle=5), tmp_path / "in" / "a.json"
-    write(path, [make("f", "x")])
-    look()
-    path.write_text('[{"step": ')
-    view = look()
-    assert rows(view) == {"a.json": "running"}
-    assert view.status.endswith("1 being written")
-    clock[0] += 11
-    assert "1 file: 0 used, 0 skipped, 1 failed" in look().text
-
-
 def test_a_database_runs_as_long_as_its_log_grows(tmp_path, follow, clock, make):
     with closing(sqlite3.connect(tmp_path / "in" / "c.sqlite")) as connection:
         look = follow(idle=20)
@@ -283,16 +243,3 @@ def test_a_database_runs_as_long_as_its_log_grows(tmp_path, follow, clock, make)
             line = look().text.splitlines()[2].split()
             assert line[:4] == ["c.sqlite", "·", "t", str(number)]
             assert line[-1] == ("running" if number == 2 else "finished")
-
-
-def test_a_narrow_terminal_gets_a_narrow_table(tmp_path, follow, make):
-    write(tmp_path / "in" / f"{'long' * 20}.json", [make("f", "x")])
-    table = follow()(80).text.split("\n\n")[0]
-    assert max(map(len, table.splitlines())) <= 80
-
-
-def test_what_cannot_be_followed_with_is_refused(tmp_path):
-    for more in (["--details"], ["--step", "1"], ["--output", "x.csv"]):
-        shown = CliRunner().invoke(main, ["steps", str(tmp_path), "--follow", *more])
-        assert shown.exit_code == 2
-        assert f"{more[0]} does nothing with --follow" in shown.output

@@ -1,9 +1,19 @@
+import json
+from collections import deque
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.steps import load, normalise_history
-from evalkit.steps.normalise import normalise_record, unique_labels
+from evalkit.steps import normalise_history, to_jsonable
+from evalkit.steps.normalise import CutDict, is_cut, normalise_record, read_literal, unique_labels
 from tests.steps.cases import CELLS, A, B, C
 
 
@@ -16,12 +26,6 @@ def test_three_shapes_become_one(record, shape, kind, index):
     assert found["result"] == CELLS
     assert found["step"]["function_name"] == "process_cells"
     assert found["success"] is True
-
-
-@pytest.mark.parametrize("record", [A, B, C])
-def test_normalising_twice_changes_nothing(record):
-    once = normalise_record(record)
-    assert normalise_record(once) == once
 
 
 @pytest.mark.parametrize(
@@ -54,10 +58,6 @@ def test_without_an_index_a_retry_keeps_its_steps():
     calls = [("a", True), ("b", False), ("b", False), ("b", True), ("b", True), ("c", True)]
     records = [{"function_name": f, "parameters": {}, "success": s} for f, s in calls]
     assert [record["step_index"] for record in normalise_history(records)] == [0, 1, 1, 1, 2, 3]
-
-
-def test_parameters_written_as_text_are_read():
-    assert normalise_record({**C, "parameters": "{'n': '354'}"})["step"]["parameters"] == {"n": "354"}
 
 
 LABELS = [
@@ -95,11 +95,174 @@ def test_different_histories_never_have_one_label(histories):
         assert source.endswith(label.split(" #")[0].removesuffix(f" · {thread}"))
 
 
-def test_the_labels_of_a_load_are_those_of_its_frames(tmp_path):
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "h.json").write_text('[{"function_name": "f", "success": true, "result_summary": "x"}]')
-    for source, labels in ((tmp_path, ["a/h.json", "b/h.json"]), (tmp_path / "a", ["h.json"])):
-        logs = load(source)
-        assert [history.label for history in logs.histories] == labels
-        assert logs.steps["history"].tolist() == logs.checks["history"].unique().tolist() == labels
+class Pair(NamedTuple):
+    a: int
+    b: float
+
+
+@dataclass
+class Box:
+    inside: object
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (np.float64(0.5), 0.5),
+        (np.float32(0.5), 0.5),
+        (np.int64(7), 7),
+        (np.bool_(True), True),
+        (np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
+        (np.array(["a", "b"]), ["a", "b"]),
+        (np.datetime64("2026-03-02"), "2026-03-02"),
+        (np.datetime64("NaT"), None),
+        (np.array(["2026-03-02", "NaT"], dtype="datetime64[D]"), ["2026-03-02", None]),
+        (deque([1, np.int64(2)]), [1, 2]),
+        (range(3), [0, 1, 2]),
+        ({"b": 1, "a": 2}.keys(), ["b", "a"]),
+        ({"b": np.float64(0.5)}.values(), [0.5]),
+        (float("nan"), None),
+        (float("inf"), None),
+        (np.float64("nan"), None),
+        (pd.NA, None),
+        (pd.NaT, None),
+        (pd.Timestamp("2026-03-02T09:00"), "2026-03-02T09:00:00"),
+        (datetime(2026, 3, 2, tzinfo=UTC), "2026-03-02T00:00:00+00:00"),
+        (date(2026, 3, 2), "2026-03-02"),
+        ({3, 1, 2}, [1, 2, 3]),
+        (frozenset({"b", "a"}), ["a", "b"]),
+        ((1, 2), [1, 2]),
+        (Pair(1, 2.5), {"a": 1, "b": 2.5}),
+        (Box(np.int8(1)), {"inside": 1}),
+        (Decimal("1.5"), 1.5),
+        (Path("a/b"), "a/b"),
+        (b"caf\xc3\xa9", "café"),
+        (2**70, 2**70),
+        ("\ud800", "\ufffd"),
+        ({1: "x", "1": "y"}, {"1": "x", "1 #2": "y"}),
+        ({("a", 1): 2}, {"('a', 1)": 2}),
+        (pd.DataFrame({"g": ["A", "B"], "p": [0.1, np.nan]}), [{"g": "A", "p": 0.1}, {"g": "B", "p": None}]),
+        (pd.DataFrame({"p": [0.1]}, index=["GENE"]), [{"index": "GENE", "p": 0.1}]),
+        (pd.DataFrame([[1, 2]], columns=["x", "x"]), [{"x": 1, "x #2": 2}]),
+        (pd.DataFrame(), []),
+        (pd.Series([1, 2]), [1, 2]),
+        (pd.Series([1, 2], index=["a", "b"]), {"a": 1, "b": 2}),
+        (pd.Categorical(["a", "b"]), ["a", "b"]),
+        (pd.Index(["a"]), ["a"]),
+    ],
+)
+def test_values_become_json_with_their_numbers(value, expected):
+    found = to_jsonable(value)
+    assert found == expected
+    assert type(found) is type(expected)
+    json.dumps(found, allow_nan=False)
+
+
+def test_a_structure_that_holds_itself_ends():
+    loop = {"n": 1}
+    loop["self"] = loop
+    found = to_jsonable(loop)
+    assert found["n"] == 1
+    assert isinstance(found["self"], str)
+
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.dates()
+
+
+@given(st.recursive(LEAVES, lambda c: st.lists(c) | st.dictionaries(st.text() | st.integers(), c) | st.tuples(c, c)))
+def test_anything_becomes_strict_json(value):
+    text = json.dumps(to_jsonable(value), allow_nan=False, ensure_ascii=False)
+    text.encode("utf-8")
+
+
+WHOLE = [
+    ("{'a': [1, 2.5], 'b': None}", {"a": [1, 2.5], "b": None}),
+    ('{"a": [1, true], "b": NaN, "c": null}', {"a": [1, True], "b": None, "c": None}),
+    ("{'p': np.float64(0.01), 'q': nan, 'r': -inf}", {"p": 0.01, "q": None, "r": None}),
+    ("  ('a', 1) and more", ["a", 1]),
+    ("array([1, 2])", None),
+    ("[array([1, 2]), np.True_, b'x', (1,), (2), {3}]", [[1, 2], True, "b'x'", [1], 2, [3]]),
+    ("{('a', 1): 2}", {("a", 1): 2}),
+    ("no bracket", None),
+    ("{'a': <object at 0x1>}", None),
+    ('["false", "null", "np.float64"]', ["false", "null", "np.float64"]),
+    ("[}", None),
+    ("", None),
+]
+
+
+@pytest.mark.parametrize(("text", "value"), WHOLE)
+def test_complete_texts_are_read_as_literals_or_json(text, value):
+    assert read_literal(text) == (value, False)
+
+
+CUT = [
+    ("{'a': 1, 'b': 'x", {"a": 1}),
+    ("{'a': 1, 'b': 12", {"a": 1}),  # 12 may be the beginning of 1234
+    ("{'a': 1, 'b'", {"a": 1}),
+    ("{'a': 1, 'b': 'x'", {"a": 1, "b": "x"}),
+    ("{'a': {'t': ['x', 'y'], 'n': 3}, 'b': {'t': ['z', 'w", {"a": {"t": ["x", "y"], "n": 3}, "b": {"t": ["z"]}}),
+    ('{"a": [1, 2.5, tru', {"a": [1, 2.5]}),
+    ('{"\\ud83d\\ude0d": ["false", "nan", 1', {"😍": ["false", "nan"]}),
+    ("[np.float64(1.0), np.float64(0.0", [1.0]),
+    ("['it\\'s', \"b'\", 'c", ["it's", "b'"]),
+    ("[array([1, 2", [[1]]),
+    ("{'a': b'x", {}),
+    ("{'a'", {}),
+    ("[", []),
+]
+
+
+@pytest.mark.parametrize(("text", "value"), CUT)
+def test_of_a_cut_text_the_complete_elements_are_kept(text, value):
+    found = read_literal(text)
+    assert found == (value, True)
+    assert is_cut(found.value)
+
+
+def test_only_what_was_open_at_the_cut_is_marked():
+    value = read_literal("{'a': [1, 2], 'b': [3, 4").value
+    assert (is_cut(value), is_cut(value["a"]), is_cut(value["b"])) == (True, False, True)
+
+
+def test_a_list_printed_with_dots_is_not_complete():
+    assert is_cut(read_literal("[1, 2, ..., 9]").value)
+
+
+@pytest.mark.parametrize("text", ["[" * 5000, "-" * 100_000, "[" + "-" * 100_000 + "1]", "{'a': " * 500, "(" * 200])
+def test_deep_nesting_is_refused(text):
+    assert read_literal(text).value is None or is_cut(read_literal(text).value)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda c: st.lists(c, max_size=4) | st.dictionaries(st.text(max_size=5), c, max_size=4),
+    max_leaves=12,
+)
+
+
+def _is_beginning(part, whole):
+    """Whether a structure read from a cut text holds nothing that the whole does not hold at the same place."""
+    if isinstance(part, dict):
+        known = isinstance(whole, dict) and all(key in whole for key in part)
+        same_size = isinstance(part, CutDict) or len(part) == len(whole)
+        return known and same_size and all(_is_beginning(value, whole[key]) for key, value in part.items())
+    if isinstance(part, list):
+        whole = whole if isinstance(whole, (list, tuple)) else []
+        fits = len(part) <= len(whole) if is_cut(part) else len(part) == len(whole)
+        return fits and all(_is_beginning(a, b) for a, b in zip(part, whole, strict=False))
+    return part == whole and type(part) is type(whole)
+
+
+@given(st.lists(JSON, max_size=4) | st.dictionaries(st.text(max_size=5), JSON, max_size=4), st.data())
+def test_a_text_cut_anywhere_gives_nothing_that_was_not_there(value, data):
+    text = data.draw(st.sampled_from([str(value), json.dumps(value)]))
+    assert read_literal(text).value == value
+    cut = data.draw(st.integers(0, len(text)))
+    found = read_literal(text[:cut]).value
+    assert found is None or _is_beginning(found, value)
+
+
+@given(st.text())
+def test_any_text_is_survived(text):
+    read_literal(text)

@@ -2,7 +2,6 @@
 
 import json
 import sqlite3
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -14,8 +13,7 @@ from evalkit.cli import main
 from evalkit.io import SourceError
 from evalkit.kinds import rates
 from evalkit.stats import format_interval, mean_interval
-from evalkit.steps import analysis, evaluates, figures, load, show, steps_df
-from evalkit.steps.judge import EVALUATORS
+from evalkit.steps import analysis, figures, load, show, steps_df
 
 RUNS = 28
 GOOD = {"function_name": "f", "parameters": {}, "success": True, "result_summary": "done", "error": None}
@@ -75,18 +73,6 @@ def test_histories_weigh_in_the_terminal_and_in_tables_as_in_comparisons(folder,
     assert "the mean of the shares of the 28 histories, which weigh\nequally" in shown
 
 
-def test_the_terminal_shows_a_row_per_history_the_worst_first_and_a_total(folder):
-    shown = CliRunner().invoke(main, ["steps", str(folder)]).output.splitlines()
-    rows = [line for line in shown if line.startswith("run_")]
-    assert len(rows) == RUNS
-    rates = analysis.success_rates(load(folder).steps).query("success == 'confirmed'").set_index("history")["estimate"]
-    in_order = [rates[row.split()[0]] for row in rows]
-    assert in_order == sorted(in_order)
-    assert rows[0].split()[0] == "run_28/execution_history.json"
-    assert not any("process_cells" in line for line in shown)
-    assert shown.index(rows[-1]) < next(i for i, line in enumerate(shown) if line.startswith("all 28"))
-
-
 def test_each_history_is_a_row_in_every_table(folder):
     logs = load(folder)
     names = {f"run_{number:02d}/execution_history.json" for number in range(1, RUNS + 1)}
@@ -102,37 +88,6 @@ def test_each_history_is_a_row_in_every_table(folder):
     assert last[["records", "n", "failure", "silent failure", "loops"]].tolist() == [22, 22, 9, 4, 1]
     kinds = analysis.failure_kinds(logs.steps).set_index("verdict")
     assert kinds.loc["failure", ["steps", "histories"]].tolist() == [sum(n // 3 for n in range(1, RUNS + 1)), 26]
-
-
-def test_each_history_is_a_line_of_the_figure(folder):
-    steps = load(folder).steps
-    rates, pooled = analysis.success_rates(steps), analysis.success_rates(steps, [])
-    ax = figures.rates(rates, pooled=pooled)
-    ticks = [tick.get_text() for tick in ax.get_yticklabels()]
-    assert len(set(ticks)) == RUNS + 1
-    assert (ticks[0], ticks[-1]) == ("run_28/execution_history.json", "all together")
-    text = figures.describe_rates(rates, pooled=pooled)
-    assert "all together: confirmed" in text
-    assert "Between these lie 26 more." in text
-
-
-def test_long_names_that_differ_in_the_middle_only_stay_apart(tmp_path):
-    names = [f"{'a' * 60}_{number}_{'b' * 60}" for number in (1, 2)]
-    for name in names:
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "h.json").write_text(json.dumps([GOOD]))
-    ticks = figures.rates(analysis.success_rates(load(tmp_path).steps)).get_yticklabels()
-    assert len({tick.get_text() for tick in ticks}) == 2
-    shown = CliRunner().invoke(main, ["steps", str(tmp_path)]).output
-    assert all(f"\n{name}/h.json " in shown for name in names)
-
-
-def test_a_figure_of_very_many_draws_the_lowest_and_says_so():
-    rows = [{"history": f"h{i:03d}", "success": s, "estimate": i / 200, "low": 0.0, "high": 1.0, "n": 9}
-            for i in range(200) for s in ("reported", "confirmed")]  # fmt: skip
-    ax = figures.rates(pd.DataFrame(rows))
-    assert [tick.get_text() for tick in ax.get_yticklabels()] == [f"h{i:03d}" for i in range(60)]
-    assert ax.get_title(loc="left") + ax.get_title() == "the 60 lowest of 200"
 
 
 def test_a_history_without_records_is_not_lost(folder, tmp_path):
@@ -184,59 +139,6 @@ def test_the_history_to_look_at_is_the_worst_or_the_one_that_is_named(folder):
     assert "lowest" not in show.describe_focus(logs.histories, [named], named.label)
     with pytest.raises(SourceError, match=r"no history is called 'run_3': there is run_01/execution_history\.json, "):
         analysis.focus(logs.steps, logs.histories, "run_3")
-
-
-def test_two_histories_of_one_name_are_told_apart_where_they_are_compared(folder):
-    one, two = (load(folder / name / "execution_history.json") for name in ("run_01", "run_28"))
-    text = show.describe_changes(analysis.changes(one.steps, two.steps), one.histories, two.histories)
-    assert text.startswith("a: run_01/execution_history.json; b: run_28/execution_history.json. ")
-
-
-def test_with_nothing_to_compare_nothing_is_said_and_no_step_is_called_missing(folder):
-    logs, none = load(folder), load([""])
-    changes = analysis.changes(logs.steps, none.steps)
-    assert changes.empty
-    assert "change" in changes
-    assert show.describe_changes(changes, logs.histories, none.histories) == ""  # the section is left out
-
-
-@pytest.fixture
-def calls():
-    """Return a function that counts the calls of functions by name while another runs."""
-
-    def calls(names, function, *arguments):
-        counts = dict.fromkeys(names, 0)
-
-        def count(frame, event, _):
-            if event == "call" and frame.f_code.co_name in counts:
-                counts[frame.f_code.co_name] += 1
-
-        sys.setprofile(count)
-        try:
-            function(*arguments)
-        finally:
-            sys.setprofile(None)
-        return counts
-
-    return calls
-
-
-@pytest.mark.parametrize("more", [[], ["--details"], ["--checks"], ["--output", "{folder}/steps.csv"]])
-def test_each_record_is_normalised_once_and_judged_once(calls, tmp_path, monkeypatch, more):
-    monkeypatch.setenv("EVALKIT_CACHE", "off")
-    path = tmp_path / "h.json"
-    path.write_text(json.dumps(records(28)))
-    judged = []
-    before = dict(EVALUATORS)
-    evaluates("f")(lambda record, options: judged.append(record) or {})
-    arguments = ["steps", str(path), *(word.format(folder=tmp_path) for word in more)]
-    try:
-        counts = calls(("normalise_record", "evaluate_record"), CliRunner().invoke, main, arguments)
-    finally:
-        EVALUATORS.clear()
-        EVALUATORS.update(before)
-    assert counts == {"normalise_record": 22, "evaluate_record": 22}
-    assert len(judged) == 8  # the successful steps of the function
 
 
 def test_a_step_is_counted_from_one_for_people_and_from_zero_in_data():

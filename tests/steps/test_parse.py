@@ -1,5 +1,4 @@
 import json
-import os
 
 import pytest
 
@@ -69,32 +68,10 @@ def test_a_folder_is_read_and_every_file_is_in_the_ledger(tmp_path):
     assert len(logs.histories) == len(logs.runs) == sum(file[2] is not None for file in FILES)
 
 
-def test_a_file_that_cannot_be_read_is_in_the_ledger(tmp_path):
-    (tmp_path / "h.json").symlink_to(tmp_path / "gone.json")
-    (tmp_path / "good.json").write_text(json.dumps([C]))
-    ledger = load(tmp_path).ledger
-    assert ledger["status"].tolist() == ["used", "failed"]
-    assert "FileNotFoundError" in ledger["reason"][1]
-
-
 def test_several_sources_and_empty_names(tmp_path):
     (tmp_path / "h.json").write_text(json.dumps([C]))
     logs = load([tmp_path / "h.json", tmp_path, ""])
     assert len(logs.histories) == len(logs.ledger) == 1
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
-def test_a_pipe_is_not_waited_for(tmp_path):
-    os.mkfifo(tmp_path / "a.json")
-    (tmp_path / "b.json").write_text(json.dumps([C]))
-    logs = load(tmp_path)
-    assert [history.label for history in logs.histories] == ["b.json"]
-    assert logs.ledger[["status", "reason"]].to_numpy().tolist() == [
-        ["failed", "OSError: not a regular file"],
-        ["used", ""],
-    ]
-    with pytest.raises(SourceError, match="not a regular file"):
-        load(tmp_path / "a.json")
 
 
 def test_loading_one_history_names_file_and_cause(tmp_path):

@@ -1,3 +1,4 @@
+import io
 import json
 import re
 from pathlib import Path
@@ -5,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from evalkit.io import resolve
-from evalkit.steps import extract_key_findings_from_execution, load, load_history, normalise_history
+from evalkit.steps import analysis, extract_key_findings_from_execution, figures, load, load_history, show
 from evalkit.steps.analysis import old_flat, storage_comparison
+from tests.display.test_plots import points
 from tools.samples.steps import old_nested
 
 SHAPES = {"typed.json": "B", "second_run.jsonl": "B", "nested.json": "A", "execution_history.json": "C"}
@@ -20,17 +22,6 @@ def logs():
 def test_the_samples_hold_all_three_shapes(logs):
     assert {history.label: history.records[0]["shape"] for history in logs.histories} == SHAPES
     assert set(logs.ledger["status"]) == {"used"}
-
-
-def test_the_samples_show_what_goes_wrong(logs):
-    first = logs.steps[logs.steps["source"].str.endswith("typed.json")]
-    assert {"success", "silent failure", "failure", "critical failure", "skipped"} == set(first["verdict"])
-    assert first["attempt"].max() == 5
-    old = logs.steps[logs.steps["shape"] != "B"]
-    assert old["truncated"].sum() > 10
-    assert not logs.steps[(logs.steps["shape"] == "A") & (logs.steps["result_type"] == "visualization")][
-        "truncated"
-    ].any()
 
 
 def test_the_old_files_are_the_old_storage_of_the_same_executions():
@@ -49,14 +40,6 @@ def test_the_old_files_are_the_old_storage_of_the_same_executions():
             assert made[text] == old[text]
 
 
-def test_top_pathways_are_filled_and_no_failure_is_a_success(logs):
-    for history in logs.histories:
-        findings = extract_key_findings_from_execution(history.records)
-        assert findings["successful_analyses"]["enrichment_Dendritic cell"]["kegg"]["top_terms"]
-    for record in load_history("samples:steps/typed.json"):
-        assert record["success"] or "Success" not in json.dumps(record)
-
-
 def test_what_the_old_files_lost_is_unknown_and_what_they_kept_is_equal(logs):
     by = {history.label: history.records for history in logs.histories}
     new = extract_key_findings_from_execution(by["typed.json"])["successful_analyses"]["enrichment_T cell"]
@@ -68,11 +51,6 @@ def test_what_the_old_files_lost_is_unknown_and_what_they_kept_is_equal(logs):
     assert "gsea" not in old
 
 
-def test_the_samples_are_normalised_already(logs):
-    for history in logs.histories:
-        assert normalise_history(history.records) == history.records
-
-
 def test_the_figures_of_the_samples_in_the_docs_are_those_of_the_samples():
     text = (Path(__file__).parents[2] / "docs" / "steps.md").read_text(encoding="utf-8")
     table = storage_comparison(load("samples:steps/typed.json").histories)
@@ -80,3 +58,44 @@ def test_the_figures_of_the_samples_in_the_docs_are_those_of_the_samples():
     sums = [int(table[column].sum()) for column in ("numbers_old", "numbers_new", "items_old", "items_new")]
     assert [int(n) for n in figures.groups()] == sums
     assert (len(table), int(table["cut"].sum())) == (11, 9)
+
+
+def drawn(ax):
+    ax.figure.savefig(io.BytesIO(), format="png", dpi=40)
+    return ax
+
+
+@pytest.mark.parametrize("file", ["typed.json", "nested.json", "execution_history.json"])
+def test_every_figure_is_drawn_and_described(logs, file):
+    one = [history for history in logs.histories if history.label == file]
+    own = analysis.steps_of(logs.steps, one)
+    assert len(points(drawn(figures.timeline(own)))) == len(own)
+    assert "21 records" in figures.describe_timeline(own)
+    rates = analysis.success_rates(own)
+    assert drawn(figures.rates(rates)).get_xlim() == (-0.02, 1.02)
+    assert "confirmed" in figures.describe_rates(rates)
+    enriched = analysis.enrichments(one)
+    assert len([text for text in drawn(figures.enrichment(enriched)).texts if text.get_text()]) == len(enriched)
+    assert "T cell KEGG 4" in figures.describe_enrichment(enriched)
+    covered = analysis.coverage(one)
+    assert len([text for text in drawn(figures.coverage(covered)).texts if text.get_text()]) == len(covered)
+    assert "cell types by" in figures.describe_coverage(covered)
+    survived = analysis.storage_comparison(one)
+    drawn(figures.survival(survived))
+    assert figures.describe_survival(survived).startswith("Of ")
+
+
+def test_nothing_to_draw_is_said(logs):
+    steps, none = logs.steps.iloc[:0], []
+    for ax in (
+        figures.timeline(steps),
+        figures.rates(analysis.success_rates(steps)),
+        figures.enrichment(analysis.enrichments(none)),
+        figures.coverage(analysis.coverage(none)),
+        figures.survival(analysis.storage_comparison(none)),
+    ):
+        assert [text.get_text() for text in drawn(ax).texts] == ["no steps of this kind"]
+    assert figures.describe_timeline(steps) == "Timeline of 0 records: none."
+    assert analysis.focus(steps, none) == []
+    assert "0 histories" in show.describe_source(none)
+    assert show.describe_routing(analysis.routing(none)) == "No records to route."

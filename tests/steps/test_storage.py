@@ -1,17 +1,13 @@
 import json
-import os
-import stat
 
-import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.io import SourceError
 from evalkit.steps import (
     Options,
     create_result_summary,
+    extract_key_findings_from_execution,
     load_history,
     record_execution,
     save_history,
@@ -71,13 +67,6 @@ def test_how_results_are_stored(function, result, success, kind, kept, summary, 
         assert stored["result_summary"] == summary
 
 
-def test_several_plots_are_counted():
-    result = {"multiple_plots": True, "plots": [{"type": "a", "title": "A", "html": PAGE}, {"html": PAGE}]}
-    stored = store_execution_result({"function_name": "display_all"}, result, True)
-    assert stored["result"] == result
-    assert stored["result_metadata"] == {"type": "multiple_plots", "html_length": 2 * len(PAGE), "plots": 2}
-
-
 @pytest.mark.parametrize("success", [True, False])
 def test_a_step_with_a_skip_reason_is_skipped_whatever_its_success(success):
     stored = store_execution_result({"function_name": "process_cells", "skip_reason": "no cells"}, None, success)
@@ -134,13 +123,6 @@ def test_summaries(function, result, summary):
     assert create_result_summary({"function_name": function, "parameters": {}}, result) == summary
 
 
-@pytest.mark.parametrize(
-    ("success", "kind"), [(np.True_, "structured"), (1, "structured"), (np.False_, "text"), (None, "text")]
-)
-def test_success_may_come_from_numpy(success, kind):
-    assert store_execution_result({"function_name": "process_cells"}, CELLS, success)["result_type"] == kind
-
-
 def test_limits_and_functions_are_options():
     options = Options(structured_functions=frozenset({"mine"}), text_limit=10, summary_limit=5)
     kept = store_execution_result({"function_name": "mine"}, {"a": [1]}, True, options)
@@ -178,16 +160,6 @@ def test_errors_are_kept_with_their_class(error, text, name):
     assert record["step_index"] == 0
 
 
-def test_everything_is_jsonable_when_stored():
-    frame = pd.DataFrame({"gene": ["A"], "p": [np.float64(0.5)]})
-    result = {"table": frame, "n": np.int64(3), "p": np.nan, "set": {2, 1}, "array": np.arange(2)}
-    record = record_execution({}, {"function_name": "process_cells", "parameters": {"n": np.int64(1)}}, result, True)[
-        -1
-    ]
-    assert record["result"] == {"table": [{"gene": "A", "p": 0.5}], "n": 3, "p": None, "set": [1, 2], "array": [0, 1]}
-    json.dumps(record, allow_nan=False)
-
-
 @pytest.mark.parametrize("name", ["h.json", "h.jsonl"])
 def test_saving_and_loading_keeps_every_record(tmp_path, history, name):
     records = history(
@@ -201,35 +173,6 @@ def test_saving_and_loading_keeps_every_record(tmp_path, history, name):
     loaded = load_history(tmp_path / name)
     assert [{**record, "shape": None} for record in loaded] == [{**record, "shape": None} for record in records]
     assert list(tmp_path.iterdir()) == [tmp_path / name]
-
-
-def test_an_empty_history_can_be_kept(tmp_path):
-    save_history([], tmp_path / "h.json")
-    assert load_history(tmp_path / "h.json") == []
-
-
-def test_saving_replaces_a_file_whole_and_readable_for_others(tmp_path, history):
-    target = tmp_path / "h.json"
-    target.write_text("old")
-    save_history(history(("f", "x", None)), target)
-    assert len(load_history(target)) == 1
-    umask = os.umask(0)
-    os.umask(umask)
-    assert stat.S_IMODE(target.stat().st_mode) == 0o666 & ~umask
-
-
-def test_a_failed_write_leaves_the_old_file(tmp_path, history, monkeypatch):
-    target = tmp_path / "h.json"
-    target.write_text("old")
-
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(SourceError, match="No space left"):
-        save_history(history(("f", "x", None)), target)
-    assert target.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [target]
 
 
 def test_old_shapes_are_saved_in_shape_b(tmp_path):
@@ -255,6 +198,81 @@ def test_the_round_trip_keeps_every_number(tmp_path_factory, function, result):
     assert load_history(path)[0]["result"] == result
 
 
-@given(NUMBERS)
-def test_numbers_of_other_functions_are_kept_too(result):
-    assert store_execution_result({"function_name": "other"}, result, True)["result"] == result
+def found(records, kind="successful_analyses"):
+    return extract_key_findings_from_execution(records)[kind]
+
+
+def test_enrichment_by_cell_type_and_method(make):
+    record = make("perform_enrichment_analyses", ENRICHMENT, kind="structured", parameters={"cell_type": "T cell"})
+    assert found([record]) == {
+        "enrichment_T cell": {
+            "go": {"top_terms": ["a", "b", "c", "d"], "p_values": [0.001, 0.002, None, 0.04], "total_significant": 12},
+            "kegg": {"top_terms": ["k1", "k2", "k3"], "p_values": [1e-5, 0.01, 0.02], "total_significant": 3},
+            "gsea": {"top_terms": [], "p_values": [], "total_significant": 0},
+        }
+    }
+
+
+def test_legacy_text_gives_what_it_holds(make):
+    text = str(ENRICHMENT)[:130]
+    methods = found([make("perform_enrichment_analyses", text, target_cell_type="B cell")])["enrichment_B cell"]
+    assert methods["go"]["total_significant"] == 12
+    assert methods["kegg"]["total_significant"] is None
+    partial = found([make("process_cells", CELLS[:-20])])["process_cells_unknown"]
+    assert partial == {
+        "status": "discovered",
+        "discovered_cell_types": ["T cell"],
+        "group_to_cell_type": {"0": "T cell"},
+        "partial": True,
+    }
+
+
+def test_the_other_functions_by_their_real_shapes(make):
+    records = [
+        make("dea_split_by_condition", EXPRESSION, kind="structured", parameters={"cell_type": "T cell"}),
+        make("dea_split_by_condition", EXPRESSION["dea_results"], kind="structured"),
+        make("compare_cell_counts", COUNTS, kind="structured", parameters={"cell_types": ["T cell", "B cell"]}),
+        make("display_dotplot", "<div></div>", parameters={"cell_type": "T cell"}),
+        make("search_enrichment_semantic", {"search_results": {"total_matches": 1, "results": [{"term": "x"}]}},
+             parameters={"query": "immune"}),
+        make("my_tool", "some text"),
+        make("conversational_response", "hello"),
+        make(None, "hello"),
+    ]  # fmt: skip
+    conditions = {
+        "healthy": {"significant_genes": 2, "top_genes": ["G1", "G2"]},
+        "ill": {"significant_genes": 0, "top_genes": []},
+    }
+    assert found(records) == {
+        "dea_T cell": conditions,
+        "dea_unknown": conditions,
+        "compare_cell_counts_T cell, B cell": {"x": 354, "y": 0},
+        "visualization_dotplot_T cell": {"type": "html", "plots": 1, "html_length": 11},
+        "search_immune": {"total_matches": 1, "results": ["x"], "message": None},
+        "my_tool": {"summary": "some text"},
+    }
+
+
+def test_two_runs_of_one_analysis_do_not_overwrite_each_other(make):
+    records = [make("perform_enrichment_analyses", ENRICHMENT, parameters={"cell_type": "T cell"})] * 3
+    assert list(found(records)) == ["enrichment_T cell", "enrichment_T cell #2", "enrichment_T cell #3"]
+
+
+def test_failures_and_silent_failures_are_no_findings(make):
+    records = [
+        make("dea_split_by_condition", None, False, error="no cells", error_type="ValueError", kind="text", index=4),
+        make("dea_split_by_condition", {}, kind="structured", index=5),
+        make("process_cells", None, skip_reason="not needed"),
+    ]
+    assert found(records) == {}
+    assert found(records, "failed_analyses") == {
+        "dea_unknown": {"error": "no cells", "error_type": "ValueError", "silent": False, "step_index": 4},
+        "dea_unknown #2": {"error": "the step left no result", "error_type": None, "silent": True, "step_index": 5},
+    }
+    assert found(records, "skipped_analyses") == {"process_cells_unknown": {"skip_reason": "not needed"}}
+
+
+def test_a_state_and_nothing_are_read_too(make):
+    assert found({"execution_history": [make("my_tool", "x")]}) == {"my_tool": {"summary": "x"}}
+    for nothing in (None, [], {}, "text", 5):
+        assert found(nothing) == {}

@@ -5,8 +5,6 @@ import pytest
 from click.testing import CliRunner
 
 from evalkit.cli import main
-from evalkit.io import SourceError
-from evalkit.steps import load
 from tests.steps.test_checkpoints import database
 
 
@@ -22,17 +20,6 @@ def run():
     return run
 
 
-def test_a_history_is_shown_step_by_step(run):
-    shown = run("samples:steps/typed.json")
-    assert "\n1    1               process_cells" in shown
-    assert "\n18   14 (attempt 5)  dea_split_by_condition" in shown
-    assert "21 records: 11 success, 3 silent failure, 5 failure, 1 critical failure, 1 skipped" in shown
-    assert "success: 70 % [48, 85] (14 of 20) reported, 55 % [34, 74] (11 of 20) confirmed" in shown
-    assert "loop: 5 failures in a row of dea_split_by_condition, from record 14" in shown
-    assert "router: abort after record 16, the rest would not have run" in shown
-    assert "1 file: 1 used, 0 skipped, 0 failed" in shown
-
-
 def test_several_histories_and_what_was_cut(run):
     files = ("samples:steps/typed.json", "samples:steps/execution_history.json")
     shown = run(*files, "--details")
@@ -41,25 +28,6 @@ def test_several_histories_and_what_was_cut(run):
     assert "\ntyped.json\n" not in run(*files)
     assert "expected_cell_types" in run(*files, "--checks")
     assert "2 files: 2 used" in shown
-
-
-def test_checks(run):
-    shown = run("samples:steps/typed.json", "--checks")
-    assert "expected_cell_types" in shown
-    assert "without: Megakaryocyte" in shown
-
-
-def test_the_report_of_one_step(run):
-    shown = run("samples:steps/typed.json", "--step", "1")
-    assert "typed.json: record 1 of 21\n" in shown
-    assert "📊 STEP EVALUATION REPORT - Step 1\n" in shown
-    assert "      Discovered: 6 new cell types" in shown
-    retried = run("samples:steps/typed.json", "--step", "15")
-    assert "typed.json: record 15 of 21, attempt 2\n" in retried
-    assert "📊 STEP EVALUATION REPORT - Step 14\n" in retried
-    assert run("samples:steps/typed.json", "--step", "21").startswith("typed.json: record 21 of 21\n")
-    assert "there is no record 99: the longest history has 21" in run("samples:steps", "--step", "99", code=2)
-    run("samples:steps", "--step", "0", code=2)
 
 
 @pytest.mark.parametrize(
@@ -88,34 +56,6 @@ def test_a_file_without_a_history_is_one_line_and_exit_2(run, tmp_path, name, te
     assert shown.count("\n") == 1
     assert name in shown
     assert message in shown
-
-
-def test_a_folder_of_another_kind_is_named_with_the_command_that_reads_it(run, tmp_path):
-    (tmp_path / "a.txt").write_text("x")
-    (tmp_path / "trace.json").write_text('{"session_metadata": [], "event_history": []}')
-    for more in ([], ["--step", "1"], ["--checks"], ["--output", tmp_path / "steps.csv"]):
-        shown = run(tmp_path, *more, code=2)
-        assert "no execution history could be read in it (2 files; 1 looks like a Crafter session trace)" in shown
-        assert "`evalkit crafter` reads those" in shown
-    assert not (tmp_path / "steps.csv").exists()
-    with pytest.raises(SourceError, match="Crafter session trace"):
-        load(tmp_path)
-
-
-def test_broken_files_beside_good_ones_are_named(run, tmp_path):
-    (tmp_path / "good.json").write_text('[{"function_name": "f", "success": true, "result_summary": "x"}]')
-    (tmp_path / "bad.json").write_text("[")
-    shown = run(tmp_path)
-    assert "1 record: 1 success" in shown
-    assert "bad.json: JSONDecodeError" in shown
-
-
-def test_an_empty_path_is_called_one(run):
-    assert run("", code=2) == "evalkit: no path was given (the path is empty)\n"
-
-
-def test_an_impossible_output_is_refused_before_reading(run, tmp_path):
-    assert "must end in .csv" in run("samples:steps", "--output", tmp_path / "x.xlsx", code=2)
 
 
 def test_text_from_logs_cannot_reach_the_terminal_as_codes(run, tmp_path):
@@ -152,11 +92,3 @@ def test_threads_are_shown_one_after_the_other(tmp_path):
     shown = CliRunner().invoke(main, ["show", str(tmp_path / "c.sqlite")]).output
     assert shown.count("· thread: ") == 2
     assert shown.index("· thread: one") < shown.index("· thread: two")
-
-
-@pytest.mark.parametrize("text", ['{"a": 1}', "["])
-def test_a_file_without_a_history_cannot_be_shown(tmp_path, text):
-    (tmp_path / "h.json").write_text(text)
-    shown = CliRunner().invoke(main, ["show", "--kind", "steps", str(tmp_path / "h.json")])
-    assert (shown.exit_code, shown.output.count("\n")) == (2, 1)
-    assert "h.json: " in shown.output
