@@ -34,24 +34,15 @@ def rates(
     missing: Missing = "",
     cluster: str = "",
 ) -> pd.DataFrame:
-    """Estimate the success rate or mean score of groups of runs; each task has the same weight.
+    """Estimate the success rate or mean score of groups of runs, by columns; each task has the same weight.
 
-    Parameters
-    ----------
-    runs, value, kind, cluster
-        As for `evalkit.kinds.outcomes`.
-    by : str or list of str
-        Columns of the groups; an empty list for all runs together.
-    missing : {"", "failure", "exclude", "success"}
-        How a run that was not measured counts; by default as the kind declares, and for scores not at all. Of scores
-        that are no shares, failure is 0, and there is no success.
+    `value`, `kind` and `cluster` are as for `outcomes`; an empty `by` takes all runs together. `missing` says how a run
+    that was not measured counts, by default as the kind declares, and for scores not at all; of scores that are no
+    shares, failure is 0, and there is no success.
 
-    Returns
-    -------
-    DataFrame
-        The columns of `by`, then n, n_clusters (tasks), estimate (the mean of the rates of tasks), low, high, method,
-        target, warning, n_not_measured. A group without a measured run has no rate (NaN), and the reason in `warning`.
-        Runs that are still running, and those whose flags say so, are left out; `warning` says how many the flags did.
+    The columns after those of `by` are n, n_clusters (tasks), estimate (the mean of the rates of tasks), low, high,
+    method, target, warning, n_not_measured. A group without a measured run has no rate (NaN), and the reason in
+    `warning`. Runs that are still running, and those whose flags say so, are left out; `warning` says how many.
     """
     if missing not in ("", *_FILL):
         raise ValueError(f"missing {missing!r}: one of {', '.join(_FILL)}")

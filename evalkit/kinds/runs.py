@@ -94,32 +94,12 @@ class Outcomes(NamedTuple):
 
 
 def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *, cluster: str = "") -> Outcomes:
-    """Select the runs that count, with the outcome of each.
+    """Select the runs that count, with the outcome of each; ValueError for a column that is not there.
 
-    Of success, a run that was not measured has no value, or 0 where the kind's leading rate counts all runs and another
-    run of its model was measured. Of scores, a run without one has no value.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        The first table of any kind, with the columns `evalkit.kinds.RUN_COLUMNS`.
-    value : {"", "is_successful", "score"}
-        What to compare; by default success if any run has one, or could have and none has a score; else scores.
-    kind : LogKind, optional
-        Of the runs; by default the one they name.
-    cluster : str
-        A column that stands for the task where tasks are variants of few; by default the one that `load` was given.
-
-    Returns
-    -------
-    Outcomes
-
-    Raises
-    ------
-    SourceError
-        For runs of several kinds.
-    ValueError
-        For another value, or a column that is not there.
+    `value` is what to compare, ``is_successful`` or ``score``; by default success if any run has one, or could have and
+    none has a score. Of success, a run that was not measured has no value, or 0 where the kind's leading rate counts
+    all runs and another run of its model was measured; of scores, a run without one has none. `cluster` is a column
+    that stands for the task where tasks are variants of few; by default the one that `load` was given.
     """
     if value not in ("", "is_successful", "score"):
         raise ValueError(f"{value!r} can't be compared: {nearest(value, ('is_successful', 'score'))}")
