@@ -6,11 +6,11 @@ from evalkit._words import format_interval, interval_cells
 from evalkit.compare.paired import LEAST, against, pairs_text
 from evalkit.compare.ranks import FIRST, headline, leaderboard, ranks_text
 from evalkit.display.words import headline_text, sentence, undecided_text
-from evalkit.io import plain
+from evalkit.io import distinct_names, plain
 from evalkit.kinds import outcomes
 from evalkit.kinds.findings import alike, variants
 from evalkit.kinds.runs import kind_of
-from evalkit.kinds.terminal import fit_table, names_of, unmeasured_lines
+from evalkit.kinds.terminal import NAME_WIDTH, fit_table, unmeasured_lines
 
 ESTIMATE = "95 % interval"
 
@@ -19,7 +19,7 @@ def describe_comparison(runs: pd.DataFrame, value: str = "", margin: float | Non
     """Format models with their rates and ranks, the headline, and the most notable pairs."""
     board = leaderboard(runs, value, margin=margin)
     table, share = board.table, board.outcomes.is_share
-    names, rows = names_of(table["model_name"]), []
+    names, rows = distinct_names(table["model_name"], NAME_WIDTH), []
     for row, rank in zip(table.to_dict("records"), ranks_text(table), strict=True):
         cells = {"model": names[row["model_name"]], "rank": rank or "–", "runs": str(row["n"])}
         cells["tasks"] = str(row["n_tasks"])
@@ -51,7 +51,7 @@ def describe_baseline(
         return f"{plain(baseline)} is the only model: there is nothing to compare with it.", not strict
     data = outcomes(runs, value)
     share, unit = data.is_share, "percentage points" if data.is_share else data.unit
-    names, rows = names_of(table["model"]), []
+    names, rows = distinct_names(table["model"], NAME_WIDTH), []
     for row in table.to_dict("records"):
         means = (format_interval(row[name], None, None, percent=share) for name in ("mean", "mean_baseline"))
         points = {name: row[name] * (100 if share else 1) for name in ("estimate", "low", "high")}

@@ -25,11 +25,11 @@ from evalkit.io.paths import FileState, SourceError, StorageOptions, storage
 from evalkit.io.screen import View, so_far
 from evalkit.io.sources import MISSING, KnownFolders, Listing, Source, list_source, source_names, state_of
 from evalkit.io.store import RecordStore, read_manifest
-from evalkit.io.text import plain
+from evalkit.io.text import distinct_names, plain
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.pipeline import Changes, Logs, assemble, records_of, states_of, update
 from evalkit.kinds.runs import outcome_of, outcomes
-from evalkit.kinds.terminal import fit_table, names_of, overview_rows
+from evalkit.kinds.terminal import NAME_WIDTH, fit_table, overview_rows
 from evalkit.stats.sequences import Bets
 
 SETTLE = 10.0  # seconds after its last change in which a broken file counts as being written
@@ -351,7 +351,7 @@ def any_look_lines(snapshot: Snapshot, logs: Logs, running: pd.Series | None) ->
     if reason:
         text = f"Which model is ahead can't be said before all runs have ended: {reason}."
         return wrap(text, snapshot.width or len(text)) if len(models) > 1 else []
-    names, ahead, pairs = names_of(models), [], list(combinations(models, 2))
+    names, ahead, pairs = distinct_names(models, NAME_WIDTH), [], list(combinations(models, 2))
     for a, b in pairs:
         if sign := snapshot.counted.claim(a, b, confidence=1 - 0.05 / len(pairs)).ahead:
             first, second = (a, b) if sign > 0 else (b, a)

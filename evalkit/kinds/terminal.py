@@ -1,6 +1,6 @@
 """Terminal output for logs of any kind, the default where the kind has no output of its own."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import pandas as pd
@@ -35,7 +35,7 @@ _LISTED = {
     "score": "score",
     "run_flags": "flags",
 }
-_WIDTH = 48  # characters of a name or a cell
+NAME_WIDTH = 48  # characters of a name or a cell
 
 
 def summary(logs: Logs, views: Mapping[str, Any]) -> str:
@@ -72,9 +72,9 @@ def unmeasured_lines(runs: pd.DataFrame, by: Sequence[str], kind: LogKind, value
     if table.empty:
         return []
     ways = ["measured", "zero"] if "zero_estimate" in table else ["measured", "lowest", "highest"]
-    names, rows = {column: names_of(table[column]) for column in by}, []
-    for row in table.to_dict("records"):
-        cells = {column: names[column][key_of(row[column])] for column in by}
+    names, rows = {column: group_names(table[column]) for column in by}, []
+    for place, row in enumerate(table.to_dict("records")):
+        cells = {column: names[column][place] for column in by}
         cells["not measured"] = f"{row['n_not_measured']} of {row['n_measured'] + row['n_not_measured']}"
         for name in ways:
             way = name if f"{name}_estimate" in row else ""
@@ -116,7 +116,7 @@ def list_runs(logs: Logs, which: Which) -> str:
     chosen = choose(logs.runs, which)
     rows = [
         {
-            name: plain(cell_text(run.get(column)) or "–", None if name == "run" else _WIDTH)
+            name: plain(cell_text(run.get(column)) or "–", None if name == "run" else NAME_WIDTH)
             for column, name in _LISTED.items()
         }
         for run in chosen.assign(status=chosen["status"].replace(logs.kind.labels)).to_dict("records")
@@ -145,18 +145,12 @@ def cell_text(value: Any) -> str:
     return plain(f"{value:.4g}" if isinstance(value, float) else value)
 
 
-def key_of(value: Any) -> Any:
-    """Return the key of a group: the value itself, None for any missing one."""
-    return None if pd.api.types.is_scalar(value) and pd.isna(value) else value
-
-
-def names_of(values: Iterable[Any], width: int = _WIDTH) -> dict[Any, str]:
-    """Return distinct names of groups, by `key_of` of each: plain text of one line, cut in its middle to a width."""
-    texts = {key: "unknown" if key is None else str(key) for key in map(key_of, values)}
-    if None in texts and list(texts.values()).count(texts[None]) > 1:
-        texts[None] = "unknown (missing)"
-    shown = distinct_names(texts.values(), width)
-    return {key: shown[text] for key, text in texts.items()}
+def group_names(values: pd.Series, width: int = NAME_WIDTH) -> list[str]:
+    """Return the name of each row's group: plain text of one line, cut in its middle to a width, and still distinct."""
+    texts = values.astype("object").map(str)
+    missing = "unknown (missing)" if texts[values.notna()].eq("unknown").any() else "unknown"
+    texts = texts.where(values.notna(), missing)
+    return texts.map(distinct_names(texts.unique(), width)).tolist()
 
 
 def write_output(logs: Logs, views: Mapping[str, Any], path: str) -> None:

@@ -15,7 +15,7 @@ from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
 from evalkit.kinds.follow import any_look_lines
 from evalkit.kinds.runs import NO_OUTCOME
-from evalkit.kinds.terminal import file_lines, fit_table, key_of, names_of, unmeasured_lines
+from evalkit.kinds.terminal import file_lines, fit_table, group_names, unmeasured_lines
 from evalkit.mindcraft.analysis import cooking_item_table, cooking_table, describe_scale, is_stale, overview
 from evalkit.mindcraft.format import STATUSES, SUCCEEDED_LATE, UNKNOWN
 
@@ -127,9 +127,9 @@ def _rows(table: pd.DataFrame, by: Sequence[str], width: int = 48) -> list[dict[
     """Format groups as cells by header: their names, cut to a width and still distinct, rates, and any statuses."""
     if SUCCEEDED_LATE in table and not table[SUCCEEDED_LATE].any():
         table = table.drop(columns=SUCCEEDED_LATE)
-    names, rows = {column: names_of(table[column], width) for column in by}, []
-    for row in table.to_dict("records"):
-        keys = {column: names[column][key_of(row[column])] for column in by}
+    names, rows = {column: group_names(table[column], width) for column in by}, []
+    for place, row in enumerate(table.to_dict("records")):
+        keys = {column: names[column][place] for column in by}
         rate = dict(zip(("success rate", "95 % interval"), interval_cells(row), strict=True))
         statuses = {status.short: str(row[code]) for code, status in STATUSES.items() if code in row}
         rows.append({**keys, "n": str(row["n"]), **rate, **statuses})
