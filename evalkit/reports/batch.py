@@ -112,7 +112,7 @@ def run(
         try:
             batch.make(due, jobs, stopped)
         finally:
-            batch.progress.close()
+            batch.progress.bar.close()
         fault = ""
         try:
             if not stopped.is_set() and (batch.keys["made"] or batch.keys["failed"] or is_missing(output)):
@@ -270,7 +270,7 @@ def _work(job: Job) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         for descriptor, path in enumerate(job.printed, 1):
-            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
             os.dup2(file, descriptor)
             os.close(file)
         os.environ[VARIABLE] = job.evidence

@@ -30,6 +30,8 @@ KERNEL, FORKED = "evalkit-kernel", "evalkit-forked"
 
 _INLINE = "module://matplotlib_inline.backend_inline"
 
+_DESCRIPTORS = {"stdout": 1, "stderr": 2}
+
 # Messages that become outputs, and the fields that are taken from them
 _OUTPUTS = {
     "stream": ("name", "text"),
@@ -124,7 +126,8 @@ def _execute_cell(cell: NotebookNode, shell: "_Shell", recorder: "_Recorder", lo
     except (KeyboardInterrupt, TimeoutError):  # while the cell was awaiting
         shell.showtraceback()
         ok = False
-    shell.payload_manager.clear_payload()
+    if shell.payload_manager is not None:
+        shell.payload_manager.clear_payload()
     if (not ok or any(output.output_type == "error" for output in cell.outputs)) and "raises-exception" not in tags:
         raise CellExecutionError("", "", "")
 
@@ -144,7 +147,7 @@ def _start_shell() -> tuple[_Shell, "_Recorder"]:
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()  # else every child would draw the same numbers
     sys.path.insert(0, "")
-    sys.stdout, sys.stderr = recorder.streams = [_Stream(recorder, "stdout"), _Stream(recorder, "stderr")]
+    sys.stdout, sys.stderr = _Stream(recorder, "stdout"), _Stream(recorder, "stderr")
     module = types.ModuleType("__main__")
     shell = _Shell.instance(config=Config({"HistoryManager": {"enabled": False}}), user_module=module)
     hook: Any = shell.displayhook
@@ -170,7 +173,7 @@ class _Recorder(Session):
         self.outputs: list[NotebookNode] = []
         self.displays: dict[str, list[NotebookNode]] = {}
         self.clear_next = False
-        self.streams: list[_Stream] = []
+        self.taken = {name: os.fstat(descriptor).st_size for name, descriptor in _DESCRIPTORS.items()}
 
     def msg(self, msg_type: str, content: dict | None = None, *_: Any, **__: Any) -> dict:
         """Create a message; its header holds the type only."""
@@ -193,8 +196,6 @@ class _Recorder(Session):
                 output.data = nbformat.from_dict(content["data"])
                 output.metadata = nbformat.from_dict(content["metadata"])
         elif kind in _OUTPUTS:
-            if kind != "stream":
-                self.take_printed()
             # nbformat's own function for this validates each output against the schema of a whole notebook
             output = nbformat.from_dict({"output_type": kind, **{key: content[key] for key in _OUTPUTS[kind]}})
             self.outputs.append(output)
@@ -203,24 +204,22 @@ class _Recorder(Session):
         return message
 
     def take_printed(self) -> None:
-        """Add what was written to the descriptors, past Python, since the last call."""
-        for stream in self.streams:
-            stream.take_printed()
+        """Add what programs wrote past Python, to the files behind the process's own descriptors."""
+        for name, descriptor in _DESCRIPTORS.items():
+            data = os.pread(descriptor, os.fstat(descriptor).st_size, self.taken[name])
+            self.taken[name] += len(data)
+            if data:
+                self.send(None, "stream", {"name": name, "text": data.decode(errors="replace")})
 
 
 class _Stream(io.TextIOBase):
-    """Standard output or error of a notebook.
-
-    What programs write past Python, to the process's own descriptor, goes to a file; it is added before the next output
-    of another kind, and at the end of the cell.
-    """
+    """Standard output or error of a notebook."""
 
     encoding = "UTF-8"
     errors = "strict"
 
     def __init__(self, recorder: _Recorder, name: str) -> None:
         self.recorder, self.name = recorder, name
-        self.taken = os.fstat(self.fileno()).st_size
 
     def writable(self) -> bool:
         """Return True."""
@@ -228,7 +227,7 @@ class _Stream(io.TextIOBase):
 
     def fileno(self) -> int:
         """Return the process's own descriptor, so that programs started by the notebook can write to it."""
-        return {"stdout": 1, "stderr": 2}[self.name]
+        return _DESCRIPTORS[self.name]
 
     def write(self, text: str) -> int:
         """Add text to the current cell's outputs."""
@@ -237,13 +236,3 @@ class _Stream(io.TextIOBase):
         if text:
             self.recorder.send(None, "stream", {"name": self.name, "text": text})
         return len(text)
-
-    def take_printed(self) -> None:
-        """Add what was written to the descriptor since the last call."""
-        size = os.fstat(self.fileno()).st_size
-        if size > self.taken:
-            with open(f"/proc/self/fd/{self.fileno()}", "rb") as file:
-                file.seek(self.taken)
-                data = file.read(size - self.taken)
-            self.taken = size
-            self.write(data.decode(errors="replace"))

@@ -1,21 +1,21 @@
 """Values of parameters: read from YAML or the command line, and checked against a notebook's parameters cell."""
 
 import json
-import math
 import os
-import re
+import typing
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
 from evalkit._names import nearest
 from evalkit.io.text import shorten
 from evalkit.reports.notebooks import Parameter
 
-_TYPES: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool, "list": list, "dict": dict}
+_TYPES = {"str": str, "int": int, "float": float, "bool": bool, "list": list, "dict": dict}
 
 
 class Faults(list[str]):
@@ -72,24 +72,12 @@ def check_value(value: Any, parameter: Parameter) -> tuple[Any, str]:
     """Return a value as passed to the notebook (an integer given for a float is a float) and its fault, or ``""``."""
     if value is None:
         return value, f"{parameter.name} has no value (null); its type is {parameter.type or 'not annotated'}"
-    outer, inner = _split(parameter.type)
-    if outer not in _TYPES:
-        return value, ""
-    if outer == "float" and type(value) is int:
-        value = float(value)
-    if type(value) is not _TYPES[outer]:
+    try:
+        return msgspec.convert(value, _type_of(parameter)), ""
+    except msgspec.ValidationError:
         given = f"{type(value).__name__} ({json.dumps(value, default=str, ensure_ascii=False)})"
-        return value, f"{parameter.name} must be {parameter.type}, not {given}{_hint(value, outer)}"
-    kind = inner[-1] if inner else ""
-    held: Any = value  # the type check narrowed it from Any
-    items = held if outer == "list" else held.values() if outer == "dict" else ()
-    for i, item in enumerate(items):
-        item, fault = check_value(item, Parameter(f"{parameter.name}[{i + 1}]", kind, None))
-        if fault:
-            return value, fault
-    if kind == "float":
-        value = [float(v) for v in held] if outer == "list" else {k: float(v) for k, v in held.items()}
-    return value, ""
+        quoted = '; put it in quotes: "…"' if parameter.type == "str" and isinstance(value, (int, float)) else ""
+        return value, f"{parameter.name} must be {parameter.type}, not {shorten(given, 200)}{quoted}"
 
 
 def from_text(text: str, parameter: Parameter) -> tuple[Any, str]:
@@ -97,22 +85,26 @@ def from_text(text: str, parameter: Parameter) -> tuple[Any, str]:
 
     A list is written as in YAML, ``[a, b]``, or as a single item.
     """
-    outer, inner = _split(parameter.type)
+    wanted = _type_of(parameter)
+    holds_many = typing.get_origin(wanted) or wanted
     try:
-        if outer in ("int", "float"):
-            return _TYPES[outer](text), ""
-        if outer == "bool":
-            return {"true": True, "false": False}[text.lower()], ""
-        if outer == "list" and not text.startswith("["):
-            item, fault = from_text(text, Parameter(parameter.name, inner[0] if inner else "str", None))
-            return [item], fault
-        if outer in ("list", "dict"):
-            return check_value(yaml.load(text, Loader=_Loader), parameter)
-    except (ValueError, KeyError, yaml.YAMLError):
-        is_sweep = text.startswith("[") and outer != "list"
+        if holds_many is list and not text.startswith("["):
+            return msgspec.convert([text], wanted, strict=False), ""
+        if holds_many in (list, dict):
+            return msgspec.convert(yaml.load(text, Loader=_Loader), wanted), ""
+        return msgspec.convert(text, wanted, strict=False), ""
+    except (msgspec.ValidationError, yaml.YAMLError):
+        is_sweep = text.startswith("[") and holds_many is not list
         again = f"; for a report of each, say -p {parameter.name} again" if is_sweep else ""
         return text, f"{parameter.name} must be {parameter.type}, not {shorten(repr(text), 200)}{again}"
-    return text, ""
+
+
+def _type_of(parameter: Parameter) -> Any:
+    """Return the type of an annotation such as ``list[str]``; Any for one of other names."""
+    try:
+        return eval(parameter.type, {"__builtins__": {}}, _TYPES)
+    except (SyntaxError, NameError, TypeError, AttributeError):
+        return Any
 
 
 def texts_of(value: Any) -> list[str]:
@@ -121,22 +113,3 @@ def texts_of(value: Any) -> list[str]:
         return [value]
     items = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
     return [text for item in items for text in texts_of(item)]
-
-
-def _split(annotation: str) -> tuple[str, list[str]]:
-    """Split ``dict[str, int]`` into ``dict`` and its inner types."""
-    if match := re.fullmatch(r"(\w+)(?:\[(.*)\])?", annotation.strip()):
-        return match[1], [inner for part in (match[2] or "").split(",") if (inner := part.strip())]
-    return annotation, []
-
-
-def _hint(value: Any, wanted: str) -> str:
-    """Return a hint at the usual cause of a value of the wrong type in YAML."""
-    if wanted == "str" and isinstance(value, (int, float)):
-        return '; put it in quotes: "…"'
-    if wanted == "float" and isinstance(value, str):
-        try:
-            return f"; write {float(value)!r} without quotes" if math.isfinite(float(value)) else ""
-        except ValueError:
-            return ""
-    return ""

@@ -3,10 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TextIO
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-from rich.progress import Progress as Bar
-from rich.table import Column
+from tqdm import tqdm
 
 from evalkit.io.text import plain
 from evalkit.reports.report import Record
@@ -18,21 +15,12 @@ class Progress:
     """The lines of a batch of `total` reports; if `terminal` is one, they are written above a bar."""
 
     def __init__(self, total: int, say: Callable[[str], None], terminal: TextIO | None = None) -> None:
-        self.total, self.say, self.done = total, say, 0
-        self._bar = None
-        if terminal is not None and terminal.isatty() and total:
-            text = TextColumn(
-                "{task.fields[running]}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")
-            )
-            self._bar = bar = Bar(
-                BarColumn(bar_width=24), MofNCompleteColumn(), text,
-                console=Console(file=terminal, highlight=False), transient=True,
-                auto_refresh=False,  # without a thread, as processes are forked while it is shown
-                redirect_stdout=False, redirect_stderr=False,
-            )  # fmt: skip
-            bar.start()
-            self._task = bar.add_task("", total=total, running="")
-            self.say = lambda line: bar.console.out(line, highlight=False)
+        self.total, self.done = total, 0
+        tqdm.monitor_interval = 0  # no thread, as processes are forked while it is shown
+        form = "{bar:24} {n_fmt}/{total_fmt}{postfix}"
+        disable = None if terminal else True  # None: unless it is a terminal
+        self.bar = tqdm(total=total, file=terminal, disable=disable, leave=False, dynamic_ncols=True, bar_format=form)
+        self.say = say if self.bar.disable else lambda line: self.bar.write(line, file=terminal)
 
     def unchanged(self, record: Record) -> None:
         """Print that a report is up to date."""
@@ -51,16 +39,11 @@ class Progress:
 
     def running(self, keys: Iterable[str]) -> None:
         """Draw the bar, with the reports in progress beside it."""
-        if self._bar:
-            self._bar.update(self._task, completed=self.done, running=plain(", ".join(keys)), refresh=True)
-
-    def close(self) -> None:
-        """Remove the bar."""
-        if self._bar:
-            self._bar.stop()
+        self.bar.set_postfix_str(plain(", ".join(keys), 60))
 
     def _line(self, status: str, key: str, text: str, note: str) -> None:
         self.done += 1
+        self.bar.update()
         columns = [f"[{self.done}/{self.total}] {status:9} {plain(key)}", plain(text), f"({note})" if note else ""]
         self.say("  ".join(column for column in columns if column))
 

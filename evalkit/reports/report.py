@@ -102,7 +102,7 @@ class Job(NamedTuple):
     def record(self, **fields: Any) -> Record:
         """Return the report's record with these fields; by default, that of a failed one without a page."""
         report = self.report
-        blank = {
+        blank: Record = {
             "key": report.key,
             "notebook": report.notebook.name,
             "name": report.name,
@@ -143,28 +143,21 @@ def refuse_secrets(name: str, value: Any) -> None:
 def file_name(values: Iterable[Any]) -> str:
     """Return a file name for values, without suffix, that is safe on every system; ``defaults`` if all are empty.
 
-    Characters that are not allowed in a file name become ``_``, as in ``meta-llama_Llama-3-8B``; of a path only the
-    last part is used. So different values may have the same name. A value without any valid character, or with a name
-    that some system reserves, gets a hash of six hexadecimal digits.
+    Other characters become ``_``, as in ``meta-llama_Llama-3-8B``; of a path only the last part is used. So different
+    values may have the same name. A value without any valid character gets a hash of six hexadecimal digits.
     """
-    values = [value for value in values if value != ""]
-    name = "-".join(map(_name_part, values))
+    parts = []
+    for text in filter(None, map(str, values)):
+        is_path = text.startswith(("/", "./", "../", "~/"))
+        shown = unicodedata.normalize("NFC", text.rstrip("/").rsplit("/", 1)[-1] if is_path else text)
+        safe = re.sub(r"[^\w.+-]+", "_", shown).strip("._-")
+        parts.append(safe if safe and not _RESERVED.fullmatch(safe) else f"{safe}-{short_hash(text)}".lstrip("-"))
+    name = "-".join(parts)
     if len(name.encode()) > _LONGEST:
-        name = f"{name.encode()[: _LONGEST - 7].decode(errors='ignore')}-{short_hash(repr(values))}"
+        name = f"{name.encode()[: _LONGEST - 7].decode(errors='ignore')}-{short_hash(name)}"
     return name or "defaults"
 
 
 def short_hash(text: str) -> str:
     """Hash a text to six hexadecimal digits."""
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=3).hexdigest()
-
-
-def _name_part(value: Any) -> str:
-    text = str(value)
-    shown = text.rstrip("/").rsplit("/", 1)[-1] if text.startswith(("/", "./", "../", "~/")) else text
-    shown = unicodedata.normalize("NFC", shown)
-    safe = "".join(c if c.isalnum() or c in "-_.+" else "_" for c in shown)
-    safe = re.sub("_+", "_", safe).strip("._-") if safe != text else safe.strip("._-")
-    if safe and not _RESERVED.fullmatch(safe):
-        return safe
-    return f"{safe}-{short_hash(text)}".lstrip("-")

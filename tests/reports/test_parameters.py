@@ -54,17 +54,17 @@ def test_the_parameters_cell_is_the_schema():
         ("int", 4.0, "p must be int, not float (4.0)"),
         ("int", "4", 'p must be int, not str ("4")'),
         ("float", 0.5, ""),
-        ("float", "1e-3", 'p must be float, not str ("1e-3"); write 0.001 without quotes'),
+        ("float", "1e-3", 'p must be float, not str ("1e-3")'),
         ("float", "much", 'p must be float, not str ("much")'),
         ("bool", "yes", 'p must be bool, not str ("yes")'),
         ("list[str]", ["a"], ""),
         ("list[str]", [], ""),
         ("list[str]", "a", 'p must be list[str], not str ("a")'),
-        ("list[str]", ["a", 1], 'p[2] must be str, not int (1); put it in quotes: "…"'),
+        ("list[str]", ["a", 1], 'p must be list[str], not list (["a", 1])'),
         ("list", ["a", 1], ""),
-        ("list[list[int]]", [[1], ["a"]], 'p[2][1] must be int, not str ("a")'),
+        ("list[list[int]]", [[1], ["a"]], 'p must be list[list[int]], not list ([[1], ["a"]])'),
         ("dict[str, float]", {"a": 1}, ""),
-        ("dict[str, float]", {"a": "b"}, 'p[1] must be float, not str ("b")'),
+        ("dict[str, float]", {"a": "b"}, 'p must be dict[str, float], not dict ({"a": "b"})'),
         ("", 7, ""),
         ("Path", 7, ""),
     ],
@@ -99,7 +99,7 @@ def test_typed_texts_are_read_by_the_parameters_type(kind, text, value):
     assert from_text(text, Parameter("p", kind, None)) == (value, "")
 
 
-@pytest.mark.parametrize(("kind", "text"), [("int", "4.5"), ("float", "x"), ("bool", "1"), ("list[int]", "[a")])
+@pytest.mark.parametrize(("kind", "text"), [("int", "4.5"), ("float", "x"), ("bool", "maybe"), ("list[int]", "[a")])
 def test_typed_texts_of_the_wrong_type_are_faults(kind, text):
     fault = from_text(text, Parameter("p", kind, None))[1]
     assert fault.startswith(f"p must be {kind}, not ")

