@@ -1,6 +1,5 @@
 """Compare pairs of models, and models with a baseline; find opposite runs; estimate reliability and cost; plan."""
 
-import math
 import sys
 from collections.abc import Sequence
 from itertools import combinations
@@ -16,25 +15,19 @@ from evalkit.kinds.findings import MOST_EXAMPLES
 from evalkit.stats import compare_all, compare_to_baseline, cost_front
 from evalkit.stats import plan as plan_pairs
 from evalkit.stats import reliability as reliability_of
-from evalkit.stats.comparable import strata_of
-from evalkit.stats.inputs import cells_of
 from evalkit.stats.intervals import Target
-from evalkit.stats.paired import UNPAIRED, unpaired
-from evalkit.stats.pairs import holm
 from evalkit.stats.ranks import MOST_PAIRED
 
 MOST_PAIRS = 45  # shown on a page: those of 10 models
 MOST_SHOWN = 30  # models whose pairs are made where there are too many for all
 LEAST = 0.05  # loss of a share that is acceptable by default
-FEW_SHARED = 5  # tasks, below which two models are compared unpaired
-CONFIDENCE = 0.95
 COSTS = ("cost", "tokens", "duration")
 
 _DISCORDANT = ["task", "model_a", "model_b", "repetition", "value_a", "value_b", "run_id_a", "run_id_b"]
 
 
 def pairs(
-    runs: pd.DataFrame, value: str = "", *, target: Target = "new tasks", margin: float | None = None
+    runs: pd.DataFrame | Outcomes, value: str = "", *, target: Target = "new tasks", margin: float | None = None
 ) -> pd.DataFrame:
     """Compare every pair of models on the tasks both ran; of more than 100 models, of the 30 with the highest means.
 
@@ -53,20 +46,16 @@ def pairs(
     Returns
     -------
     DataFrame
-        As `evalkit.stats.compare_all`, and unit (``%`` for shares), sentence (what the pair says).
+        As `evalkit.stats.compare_all`, and unit (``%`` for shares), sentence (what the pair says). A model without any
+        outcome is not compared, and the pair says why.
     """
-    return pairs_of(outcomes(runs, value), target, margin)
-
-
-def pairs_of(data: Outcomes, target: Target = "new tasks", margin: float | None = None) -> pd.DataFrame:
-    """Return the table of `pairs` for outcomes; a model without any is not compared, and the pair says why."""
+    data = runs if isinstance(runs, Outcomes) else outcomes(runs, value)
     rows = data.table
     if rows["model_name"].nunique() > MOST_PAIRED:
         means = rows.groupby(["model_name", "task"])["value"].mean().groupby("model_name").mean()
         rows = rows[rows["model_name"].isin(means.nlargest(MOST_SHOWN).index)]
-    table = compare_all(rows, "model_name", "task", "value", target=target, margin=margin, condition="condition")
-    if target == "new tasks" and (table["n_tasks"] < FEW_SHARED).any():
-        table = _with_unpaired(table, rows)
+    how = {"margin": margin, "condition": "condition", "stratum": "task_type"}
+    table = compare_all(rows, "model_name", "task", "value", target=target, **how)
     has_value = data.table.groupby("model_name")["value"].count() > 0
     for side in ("model_a", "model_b"):
         nothing = ~table[side].map(has_value).astype(bool)
@@ -75,39 +64,11 @@ def pairs_of(data: Outcomes, target: Target = "new tasks", margin: float | None 
     return table.assign(sentence=pd.Series(map(pair_text, table.to_dict("records")), table.index, dtype="str"))
 
 
-def _with_unpaired(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """Compare unpaired the pairs that share too few tasks for a test; then all pairs are corrected by Holm."""
-    few = table.index[table["n_tasks"] < FEW_SHARED]
-    cells = cells_of(rows, "model_name", "task", "value", "condition")
-    strata = strata_of(cells, rows.groupby("task")["task_type"].first())
-    clusters = np.arange(len(cells.tasks)) if cells.clusters is None else cells.clusters
-    places, found = {name: i for i, name in enumerate(cells.models)}, {}
-    for i, a, b in table.loc[few, ["model_a", "model_b"]].itertuples(name=None):
-        result = unpaired(cells, places[a], places[b], strata, clusters, CONFIDENCE)
-        if result and min(result.tasks_a, result.tasks_b) >= FEW_SHARED:
-            found[i] = result
-    if not found:
-        return table
-    results = pd.DataFrame(list(found.values()), index=list(found))
-    for name in table.columns.intersection(results.columns):
-        table.loc[results.index, name] = results[name]
-    table.loc[results.index, "method"] = UNPAIRED
-    table.loc[results.index, "p_equivalent"] = math.nan
-    table.loc[results.index, "equivalent"] = False
-    counts = results[["tasks_a", "tasks_b"]].itertuples(index=False, name=None)
-    table.loc[results.index, "warning"] = pd.Series([note("unpaired", a=a, b=b) for a, b in counts], results.index)
-    table["p_holm"] = holm(table["p_value"])
-    table["p_adjusted"] = table["p_holm"]
-    table["decided"] = (table["p_holm"] <= 1 - CONFIDENCE) & (table["decided"] | table.index.isin(results.index))
-    table["correction"], table["tested"] = "Holm", int(table["p_value"].notna().sum())
-    return table
-
-
 def notable(pairs: pd.DataFrame, most: int = MOST_PAIRS) -> pd.DataFrame:
     """Select the pairs that a page shows: all of up to 10 models, else those with the smallest p values.
 
-    Columns are model_a, model_b, n_tasks, estimate (a minus b), low, high, p_adjusted, decided, equivalent (if a margin
-    was given).
+    Columns are model_a, model_b, n_tasks, estimate (a minus b), low, high, p_adjusted, decided, equivalent (with a
+    margin).
     """
     shown = pairs.nsmallest(most, "p_adjusted") if len(pairs) > most else pairs
     columns = ["model_a", "model_b", "n_tasks", "estimate", "low", "high", "p_adjusted", "decided"]
@@ -132,7 +93,7 @@ def pairs_text(pairs: pd.DataFrame) -> str:
     return "\n".join([f"{head}.", *map(plain, decided["sentence"])])
 
 
-def discordant(runs: pd.DataFrame, model_a: str = "", model_b: str = "", value: str = "") -> pd.DataFrame:
+def discordant(runs: pd.DataFrame | Outcomes, model_a: str = "", model_b: str = "", value: str = "") -> pd.DataFrame:
     """Find the tasks with opposite outcomes for two models, with the runs that had them.
 
     Runs of a task are paired by repetition, in the order of the repetitions. A run without an outcome is a failure
@@ -152,11 +113,7 @@ def discordant(runs: pd.DataFrame, model_a: str = "", model_b: str = "", value: 
         task, model_a, model_b, repetition (of `model_a`), value_a, value_b, run_id_a, run_id_b; one row per pair of
         runs, sorted by models and task.
     """
-    return discordant_of(outcomes(runs, value), model_a, model_b)
-
-
-def discordant_of(scored: Outcomes, model_a: str = "", model_b: str = "") -> pd.DataFrame:
-    """Find the tasks with opposite outcomes for two models; see `discordant`."""
+    scored = runs if isinstance(runs, Outcomes) else outcomes(runs, value)
     named = {name for name in (model_a, model_b) if name}
     table = scored.table.dropna(subset="value")
     table = table[table["model_name"].isin(named)] if len(named) == 2 else table
@@ -207,14 +164,14 @@ def against(
     runs, value, target
         As for `pairs`.
     baseline : str
-        The model to compare with; a SourceError if it has no runs.
+        The model to compare with; a SourceError if it has no runs, no rows if it is empty.
     margin : float, optional
         The largest loss that is acceptable, in the unit of the values. By default 0.05 for shares, and none for others.
 
     Returns
     -------
     DataFrame
-        As `evalkit.stats.compare_to_baseline`; without rows if no baseline is given.
+        As `evalkit.stats.compare_to_baseline`.
     """
     scored = outcomes(runs, value)
     there = sorted(scored.table["model_name"].unique())
@@ -238,12 +195,7 @@ def reliability(runs: pd.DataFrame, ks: Sequence[int] | None = None) -> pd.DataF
 def plan(runs: pd.DataFrame, difference: float | None = None, value: str = "") -> pd.DataFrame:
     """Plan tasks and repetitions that show a true difference of a typical pair with 80 % power; `evalkit.stats.plan`.
 
-    Parameters
-    ----------
-    runs, value
-        As for `leaderboard`.
-    difference : float, optional
-        By default 0.1 for shares; for other values a quarter of the standard deviation of task means.
+    The difference is by default 0.1 for shares; for other values a quarter of the standard deviation of task means.
     """
     scored = outcomes(runs, value)
     if difference is None:
@@ -255,12 +207,8 @@ def plan(runs: pd.DataFrame, difference: float | None = None, value: str = "") -
 def cost(runs: pd.DataFrame, value: str = "") -> tuple[pd.DataFrame, str]:
     """Compare the results of models with their cost: US dollars, else tokens, else seconds, whichever runs have.
 
-    Returns
-    -------
-    DataFrame
-        As `evalkit.stats.cost_front`; no rows if runs have none of these.
-    str
-        Which of them: cost, tokens or duration; empty if runs have none.
+    The table is that of `evalkit.stats.cost_front`; the text says which it is: cost, tokens or duration. No rows, and
+    an empty text, if runs have none of these.
     """
     table = outcomes(runs, value).table
     name = next((name for name in COSTS if table.loc[table["value"].notna(), name].notna().any()), "")

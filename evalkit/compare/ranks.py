@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from evalkit._words import Notes, format_interval, note
-from evalkit.compare.paired import FEW_SHARED, discordant_of, examples, pairs_of
+from evalkit.compare.paired import discordant, examples, pairs
 from evalkit.kinds import Example, Finding, Outcomes, examples_of, outcomes, rates
 from evalkit.kinds.findings import alike, doubts, files_of, variants
 from evalkit.kinds.runs import UNKNOWN, copied, kind_of
 from evalkit.stats import Estimate, like_with_like, pair_structure, rank_models
-from evalkit.stats.paired import UNPAIRED
+from evalkit.stats.paired import FEW_SHARED, UNPAIRED
 from evalkit.stats.ranks import MOST_PAIRED
 
 RANKING, PAIRS = "Which model is best?", "Every pair on the tasks it shares"
@@ -30,27 +30,17 @@ _STANDING = ["kind", "outcome", "model_name", "n", "n_tasks", "estimate", "low",
 class Leaderboard(NamedTuple):
     """Models in order, as far as the data show one.
 
-    Attributes
-    ----------
-    table : DataFrame
-        One row per model, the one with the highest adjusted estimate first: model_name, n (runs), n_tasks, coverage (of
-        the tasks that any model ran), estimate with low and high (over its own tasks), adjusted with low and high (for
-        the tasks that models ran, see `basis`), rank_low to rank_high (ranks that the data leave open), behind_first,
-        ties_with_first, corrected with low and high (the estimate after picking among all models), method, target,
-        warning; see `evalkit.stats.rank_models`. Equal models are in the order of their names, which means nothing.
-    pairs : DataFrame
-        Every pair, as `pairs` returns it: of more than 100 models, the pairs of the first 30.
-    basis : str
-        What `adjusted` is: raw (all models ran the same tasks), adjusted for tasks, standardised, or none.
-    notes : Notes
-        Caveats: how the models' tasks differ, cycles, disjoint sets, and runs left out.
-    outcomes : Outcomes
+    The table has one row per model, the one with the highest adjusted estimate first; equal ones are in the order of
+    their names, which means nothing: model_name, n (runs), n_tasks, coverage (of the tasks that any model ran),
+    estimate with low and high (over its own tasks), adjusted with low and high (see `basis`), rank_low to rank_high
+    (ranks that the data leave open), behind_first, ties_with_first, corrected with low and high (the estimate after
+    picking among all models), method, target, warning; see `evalkit.stats.rank_models`.
     """
 
     table: pd.DataFrame
-    pairs: pd.DataFrame
-    basis: str
-    notes: Notes
+    pairs: pd.DataFrame  # every pair, as `pairs` returns it: of more than 100 models, the pairs of 30
+    basis: str  # what is adjusted: raw (all ran the same tasks), adjusted for tasks, standardised, or none
+    notes: Notes  # caveats: how the models' tasks differ, cycles, disjoint sets, and runs left out
     outcomes: Outcomes
 
     @property
@@ -74,7 +64,7 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     scored = outcomes(runs, value)
     has_value = scored.table.groupby("model_name")["value"].transform("count") > 0
     rows = scored.table[has_value]
-    compared = pairs_of(scored._replace(table=rows), margin=margin)
+    compared = pairs(scored._replace(table=rows), margin=margin)
     kinds = rows["task_type"] if rows["task_type"].notna().all() else pd.Series("", rows.index)
     rows = rows.assign(stratum=[", ".join(filter(None, both)) for both in zip(kinds, rows["condition"], strict=True)])
     stratum = "stratum" if rows["stratum"].nunique() > 1 else None
@@ -130,13 +120,10 @@ def rank_table(board: Leaderboard) -> pd.DataFrame:
 def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
     """List the results of each model, for the page that lists the models of all reports; `runs` are those of `board`.
 
-    Returns
-    -------
-    DataFrame
-        kind, outcome (what the estimates are, with their unit), model_name, n (runs), n_tasks, estimate, low, high,
-        text (these three, formatted), rank (the range that the data leave open, among the report's models), task_set
-        (the same for models that ran the same tasks, in every report; empty if tasks are not known). Models without a
-        name are left out; the text of one without an estimate is the reason. Without any estimate there are no rows.
+    Columns are kind, outcome (what the estimates are, with their unit), model_name, n (runs), n_tasks, estimate, low,
+    high, text (these three, formatted), rank (the range that the data leave open, among the report's models), task_set
+    (the same for models that ran the same tasks, in every report; empty if tasks are not known). Models without a name
+    are left out; the text of one without an estimate is the reason. Without any estimate there are no rows.
     """
     named = board.table["model_name"].ne(UNKNOWN)
     table = board.table[named]
@@ -171,14 +158,9 @@ def ranks_text(table: pd.DataFrame) -> list[str]:
 def headline(board: Leaderboard) -> dict[str, Any]:
     """Describe which model is best, or that the data leave it open.
 
-    No model is named if the best ones tie, have no name, or share no tasks. The estimate of a model that is shown to be
-    best is corrected for selection.
-
-    Returns
-    -------
-    dict
-        `code` and the values of its text, `evalkit.display.words.headline_text`; if one model is shown to be best, or
-        there is only one, also the fields of an estimate.
+    No model is named if the best ones tie, have no name, or share no tasks. The result has `code` and the values of its
+    text, `evalkit.display.words.headline_text`; of a model that leads, is best (corrected for selection) or alone, also
+    the fields of an estimate.
     """
     table, name = board.table, board.outcomes.name
     estimated = table[table["estimate"].notna()]
@@ -230,21 +212,9 @@ def findings(
 ) -> list[Finding]:
     """Describe which model is best as far as the data show, what is open, what would decide it, and caveats.
 
-    Parameters
-    ----------
-    board : Leaderboard
-    ledger : DataFrame, optional
-        If given, the last finding says how many files were used.
-    planned : iterable of str
-        Tasks that were to be run; by default those that other models ran.
-    ranking, pairs : str
-        Headings of the sections that hold the ranking and the pairs.
-
-    Returns
-    -------
-    list of Finding
-        The most important first; conditions that differ stand before the ranking. A model is called best if every other
-        one is decided to be worse than some model.
+    The most important stands first, and conditions that differ before the ranking. With a `ledger` the last one says
+    how many files were used; `planned` are the tasks that were to be run, by default those that other models ran;
+    `ranking` and `pairs` are the headings of their sections.
     """
     data = board.outcomes
     # the pair of the first model that is nearest to a decision: an open one, if there is any
@@ -253,7 +223,7 @@ def findings(
     undecided = near[~near["decided"] & near["p_adjusted"].notna()]
     nearest = (undecided if len(undecided) else near).sort_values("p_adjusted", ascending=bool(len(undecided))).head(1)
     sides = nearest[["model_a", "model_b"]].itertuples(index=False)
-    opposite = tuple(example for pair in sides for example in examples(discordant_of(data, *pair)))
+    opposite = tuple(example for pair in sides for example in examples(discordant(data, *pair)))
     named = board.table[board.table["estimate"].notna() & (board.table["model_name"] != UNKNOWN)]
     first = {
         "headline": headline(board),

@@ -9,7 +9,7 @@ from scipy import special
 
 from evalkit._words import Notes, note
 from evalkit.stats import formulas
-from evalkit.stats.inputs import Cells, by_cluster, cells_of, coded, numbers
+from evalkit.stats.inputs import Cells, by_cluster, cells_of, numbers, strata_of
 from evalkit.stats.intervals import Kind, estimate_by
 from evalkit.stats.pairs import components
 
@@ -46,21 +46,10 @@ def like_with_like(
     where all models have all strata, else none. The reason names models that the raw rates and those
     of the headline order differently.
 
-    Parameters
-    ----------
-    frame, model, task, value, condition, confidence
-        As for `compare_all`; tasks under different conditions are different ones, from the same cluster.
-    stratum : str, optional
-        Column of the type of task.
-    kind : {"proportion", "score", "mean"}
-        As for `estimate_by`.
-
-    Returns
-    -------
-    LikeWithLike
-        The table has model, n (runs), n_tasks, coverage; estimate, low, high, method (raw);
-        adjusted, adjusted_low, adjusted_high; standardised, standardised_low, standardised_high; headline,
-        headline_low, headline_high (those of the rule; NaN for "none"); warning.
+    Arguments are as for `compare_all` and `estimate_by`; `stratum` is the column of the type of task. Tasks under
+    different conditions are different ones, from the same cluster. The table has model, n (runs), n_tasks, coverage;
+    estimate, low, high, method (raw); adjusted, standardised and headline (that of the rule; NaN for "none"), each with
+    _low and _high; warning.
     """
     cells = cells_of(frame, model, task, value, condition)
     known = frame[frame[model].notna() & frame[task].notna()].astype({model: "str"})
@@ -94,12 +83,6 @@ def like_with_like(
         source = f"{columns[headline]}{end}" if headline in columns else end.removeprefix("_") or "estimate"
         table[f"headline{end}"] = math.nan if headline == NONE else table[source]
     return LikeWithLike(table, headline, reason)
-
-
-def strata_of(cells: Cells, kinds: pd.Series) -> np.ndarray:
-    """Return a code for each row of cells: of the kind of its task, in `kinds` by task, and its condition."""
-    named = [(name, "") if cells.clusters is None else name for name in cells.tasks]
-    return coded(pd.Series([f"{kinds.get(name, '')}\0{condition}" for name, condition in named], dtype="object"))[0]
 
 
 def standardise(

@@ -39,16 +39,13 @@ def cost_front(
         As for `compare_all`; higher values are better.
     cost : str
         Column of the cost, such as tokens or time; lower is better.
-    n_resamples : int
-    rng : numpy.random.Generator, optional
-        Of the Bayesian bootstrap over tasks (Rubin 1981) that `front_share` counts; by default one with seed 0.
 
     Returns
     -------
     DataFrame
-        One row per model, the cheapest first: model, n_tasks, success, success_low, success_high, cost, cost_low,
-        cost_high (means over tasks), on_front, dominated_by (a model that is better in one and no worse in the other,
-        the cheapest of these), front_share (share of resamples in which it is on the front), warning.
+        One row per model, the cheapest first: model, n_tasks, success and cost (means over tasks) with _low and _high,
+        on_front, dominated_by (the cheapest model that is better in one and no worse in the other), front_share (of
+        resamples of tasks, by the Bayesian bootstrap of Rubin 1981, in which it is on the front), warning.
     """
     check_confidence(confidence)
     check_columns(frame, model, task, value, cost)

@@ -147,6 +147,12 @@ def cells_of(frame: pd.DataFrame, model: str, task: str, value: str, condition: 
     return Cells(models, tasks, means, sizes, variances, lost, len(frame) - len(named), clusters)
 
 
+def strata_of(cells: Cells, kinds: pd.Series) -> np.ndarray:
+    """Return a code for each row of cells: of the kind of its task, in `kinds` by task, and its condition."""
+    named = [(name, "") if cells.clusters is None else name for name in cells.tasks]
+    return coded(pd.Series([f"{kinds.get(name, '')}\0{condition}" for name, condition in named], dtype="object"))[0]
+
+
 def check_choice(name: str, value: str, choices: Iterable[str]) -> None:
     """Raise ValueError for a value that is none of the choices."""
     if value not in choices:

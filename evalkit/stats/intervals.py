@@ -31,33 +31,16 @@ FEW = note("few", fewest=FEW_CLUSTERS, what="independent values")
 
 
 class Estimate(NamedTuple):
-    """An estimate with its interval.
-
-    Attributes
-    ----------
-    estimate, low, high : float
-        In the unit of the values (a share for proportions); NaN where it can't be computed.
-    n : int
-        Values used.
-    n_clusters : int
-        Independent units: clusters, or `n` where the values are taken as independent.
-    method : str
-        How the interval was computed.
-    target : str
-        What is estimated: "new tasks" like these, "these tasks" run again, or "new values" like these where the
-        values are independent.
-    warning : Notes
-        What is wrong or doubtful about the interval, false where nothing is; ``str(warning)`` says it.
-    """
+    """An estimate with its interval, in the unit of the values (a share for proportions); NaN where there is none."""
 
     estimate: float
     low: float
     high: float
-    n: int
-    n_clusters: int
+    n: int  # values used
+    n_clusters: int  # independent units: clusters, or `n` where the values are taken as independent
     method: str
-    target: str = NEW_VALUES
-    warning: Notes = Notes()
+    target: str = NEW_VALUES  # what is estimated: "new tasks" like these, "these tasks" run again, or "new values"
+    warning: Notes = Notes()  # what is doubtful about the interval, false where nothing is; ``str(warning)`` says it
 
 
 def proportion_interval(
@@ -65,13 +48,8 @@ def proportion_interval(
 ) -> Estimate:
     """Estimate a proportion from counts of independent trials; `rate_interval` does from 0/1 values, with clusters.
 
-    Parameters
-    ----------
-    successes, n : int
-        With ``0 <= successes <= n``; n = 0 gives NaN.
-    method : {"wilson", "exact"}
-        Wilson's score interval (1927), or Clopper and Pearson's (1934), whose coverage is never below `confidence`.
-    confidence : float
+    By Wilson's score interval (1927), or the "exact" one of Clopper and Pearson (1934), whose coverage is never below
+    the confidence. Of no trials all is NaN.
     """
     check_confidence(confidence)
     if not (float(n).is_integer() and float(successes).is_integer() and 0 <= successes <= n):
@@ -108,11 +86,9 @@ def rate_interval(
     Parameters
     ----------
     values : array-like of 0/1, bool or missing
-        Missing values are left out.
     clusters : array-like, optional
         One label per value; values without a label are taken as one cluster.
     confidence : float
-        Between 0 and 1, both excluded.
     target : {"new tasks", "these tasks"}
         Whether the interval holds the rate on new clusters like these, or on these very clusters if each were run
         again. The second needs clusters with several values, and is narrower.
@@ -142,7 +118,6 @@ def mean_interval(
     Parameters
     ----------
     values : array-like of float
-        Missing and infinite values are left out.
     clusters, confidence, target
         As for `rate_interval`.
     bounds : (float, float), optional

@@ -23,6 +23,7 @@ PSEUDO_PAIR = 0.5  # squared deviations of two runs of a task that end different
 MCNEMAR, PAIRED_T = "Agresti-Min; McNemar exact", "paired t"
 WITHIN_TASKS, UNPAIRED = "t within tasks", "Welch t, unpaired"
 
+FEW_SHARED = 5  # tasks, below which two models may be compared unpaired
 FEWEST_OF_STRATUM = 2  # tasks of each model, for an unpaired comparison
 APART_AT = 0.1  # of the test that the tasks of two models differ in kind
 
@@ -68,15 +69,10 @@ def paired_difference(
     Parameters
     ----------
     a, b : array-like of float or bool, of one length
-        Element i of both belongs to the same unit. Pairs with a missing value are left out.
+        Element i of both belongs to the same unit.
     clusters : array-like, optional
         One label per pair.
     confidence : float
-
-    Returns
-    -------
-    Estimate
-        n is the number of pairs. Without bounds for a single pair or cluster.
     """
     check_confidence(confidence)
     a, b, codes, lost = _pairs(a, b, clusters)
@@ -98,11 +94,6 @@ def paired_test(a: Iterable[Any], b: Iterable[Any]) -> PairedTest:
     The p value of t is the larger of two: that of t itself, and that of t transformed to remove its skewness (Hall
     1992). For shares of which few are above 0 or below 1, or that are skewed, it is also at least that of t after half
     a pair is added to each kind of pairs (Agresti and Min 2005), since what is rare may not have been seen.
-
-    Parameters
-    ----------
-    a, b
-        As for `paired_difference`.
     """
     a, b, _, lost = _pairs(a, b)
     better, worse, n = int((a > b).sum()), int((a < b).sum()), len(a)
@@ -237,29 +228,17 @@ def compare_runs(
     return Compared(low, high, 2 * float(beyond[0]), WITHIN_TASKS, doubt, 1 - confidence, *map(float, beyond[1:]))
 
 
-class Unpaired(NamedTuple):
-    """A difference of two models on different tasks: means, difference with interval, p value, and tasks of each."""
-
-    mean_a: float
-    mean_b: float
-    estimate: float
-    low: float
-    high: float
-    p_value: float
-    tasks_a: int
-    tasks_b: int
-
-
 def unpaired(
-    cells: Cells, a: int, b: int, strata: np.ndarray, clusters: np.ndarray, confidence: float
-) -> Unpaired | None:
-    """Compare two models by Welch's t over clusters, stratum by stratum, as if their tasks were drawn alike.
+    cells: Cells, a: int, b: int, strata: np.ndarray, confidence: float
+) -> tuple[float, float, float, Compared] | None:
+    """Compare two models by Welch's t over tasks, stratum by stratum, as if their tasks were drawn alike.
 
-    `strata` (such as types of tasks and budgets) and `clusters` are codes of the rows of `cells`. The difference is the
-    mean of those in the strata that both have, weighted by their tasks; for shares a success and a failure are added to
-    each model and stratum (Agresti and Caffo 2000). None where both have no stratum, or where what other models reached
-    says that the tasks of the two differ in kind.
+    `strata` (such as types of tasks and budgets) are codes of the rows of `cells`. The difference is the mean of those
+    in the strata that both have, weighted by their tasks; for shares a success and a failure are added to each model
+    and stratum (Agresti and Caffo 2000). Returns the means, their difference and the comparison; None where both have
+    no stratum, or fewer than 5 tasks, or where what other models reached says that the tasks of the two differ in kind.
     """
+    clusters = np.arange(len(cells.tasks)) if cells.clusters is None else cells.clusters
     has = cells.sizes[:, [a, b]] > 0
     counts = np.array(
         [[len(np.unique(clusters[has[:, i] & (strata == s)])) for i in (0, 1)] for s in np.unique(strata)]
@@ -288,14 +267,15 @@ def unpaired(
         centres.append(centre)
         tasks.append(len(np.unique(clusters[has[:, side] & np.isin(strata, common)])))
     variance = sum(variances)
-    if variance <= 0:
+    if variance <= 0 or min(tasks) < FEW_SHARED:
         return None
     freedom = variance**2 / sum(v**2 / f for v, f in zip(variances, freedoms, strict=True))
     estimate, gap = means[0] - means[1], centres[0] - centres[1]
     low, high = map(float, formulas.by_t(gap, variance, freedom, confidence))
     low, high = (max(low, -1.0), min(high, 1.0)) if cells.shares else (low, high)
     p_value = 2 * float(special.stdtr(freedom, -abs(gap) / np.sqrt(variance)))
-    return Unpaired(means[0], means[1], estimate, low, high, p_value, tasks[0], tasks[1])
+    alike = note("unpaired", a=tasks[0], b=tasks[1])
+    return means[0], means[1], estimate, Compared(low, high, p_value, UNPAIRED, alike, 1 - confidence)
 
 
 def _differ(cells: Cells, a: int, b: int, has: np.ndarray) -> bool:

@@ -13,11 +13,9 @@ from scipy.sparse.csgraph import connected_components, shortest_path
 from statsmodels.stats.multitest import multipletests
 
 from evalkit._words import Notes, note
-from evalkit.stats.inputs import Cells, cells_of, check_choice, check_confidence, numbers, typed
+from evalkit.stats.inputs import Cells, cells_of, check_choice, check_confidence, numbers, strata_of, typed
 from evalkit.stats.intervals import Target
-from evalkit.stats.paired import Compared, compare_runs, compare_units
-
-Pairs = list[tuple[int, int]]
+from evalkit.stats.paired import FEW_SHARED, UNPAIRED, Compared, compare_runs, compare_units, unpaired
 
 N_DRAWS = 10_000  # for max-T
 CHUNK = 250  # draws at a time, which keeps 5,000 tests within 10 MB
@@ -43,6 +41,7 @@ def compare_all(
     target: Target = "new tasks",
     margin: float | None = None,
     condition: str = "",
+    stratum: str = "",
     rng: np.random.Generator | None = None,
 ) -> pd.DataFrame:
     """Compare every pair of models, paired on the tasks both have runs of.
@@ -70,6 +69,10 @@ def compare_all(
     condition : str
         Column of what makes runs comparable beside the task, such as a budget: models are compared within equal ones,
         whose differences are averaged by task.
+    stratum : str
+        Column of the type of task. With it, models that share fewer than 5 tasks, and have as many of their own, are
+        compared unpaired for new tasks, by Welch's t within types and conditions, unless these, or what other models
+        reached, say that their tasks differ in kind; `warning` says so, and all pairs are then corrected by Holm.
     rng : numpy.random.Generator, optional
         For max-T; by default one with seed 0.
 
@@ -84,12 +87,17 @@ def compare_all(
     check_confidence(confidence)
     check_choice("target", target, get_args(Target))
     cells = cells_of(frame, model, task, value, condition)
-    table = pair_rows(cells, list(combinations(range(len(cells.models)), 2)), target, confidence, margin)
-    table["p_holm"], table["p_adjusted"] = holm(table["p_value"]), _corrected(cells, table, target, rng)
+    has_strata = stratum and target == "new tasks"
+    strata = strata_of(cells, frame.groupby(task)[stratum].first()) if has_strata else None
+    table = pair_rows(cells, list(combinations(range(len(cells.models)), 2)), target, confidence, margin, strata)
+    by_holm = target == "these tasks" or (table["method"] == UNPAIRED).any()
+    table["p_holm"] = table["p_adjusted"] = holm(table["p_value"])
+    if not by_holm:
+        table["p_adjusted"] = _by_max_t(cells, table, rng)
     table["decided"] = table["p_adjusted"] <= table["claim_at"]
     table["p_equivalent"] = holm(table[["p_above", "p_below"]].max(axis=1, skipna=False))
     table["equivalent"] = table["p_equivalent"] <= 1 - confidence
-    table["correction"] = "max-T" if target == "new tasks" else "Holm"
+    table["correction"] = "Holm" if by_holm else "max-T"
     table = table.assign(target=target, tested=table["p_value"].notna().sum())
     return typed(table.assign(margin=math.nan if margin is None else margin), _COLUMNS)
 
@@ -136,7 +144,8 @@ def compare_to_baseline(
     base = cells.models.index(baseline)
     pairs = [(i, base) for i in range(len(cells.models)) if i != base]
     table = pair_rows(cells, pairs, target, confidence, margin)
-    table["p_adjusted"], table["p_not_worse"] = _corrected(cells, table, target, rng), holm(table["p_above"])
+    table["p_adjusted"] = holm(table["p_value"]) if target == "these tasks" else _by_max_t(cells, table, rng)
+    table["p_not_worse"] = holm(table["p_above"])
     different, above = table["p_adjusted"] <= table["claim_at"], table["estimate"] > 0
     choices = [different & above, table["p_not_worse"] <= 1 - confidence, different & ~above]
     table["verdict"] = np.select(choices, ["better", "not worse", "regression"], "not decided")
@@ -144,8 +153,15 @@ def compare_to_baseline(
     return typed(table.assign(target=target), _BASELINE_COLUMNS)
 
 
-def pair_rows(cells: Cells, pairs: Pairs, target: str, confidence: float, margin: float | None = None) -> pd.DataFrame:
-    """Compare the models of each pair, without any correction.
+def pair_rows(
+    cells: Cells,
+    pairs: list[tuple[int, int]],
+    target: str,
+    confidence: float,
+    margin: float | None = None,
+    strata: np.ndarray | None = None,
+) -> pd.DataFrame:
+    """Compare the models of each pair, without any correction; unpaired where there are strata and few shared tasks.
 
     Beside the columns of `compare_all` up to p_value, method and warning: `a` and `b` (places of the models),
     `claim_at`, `p_above` and `p_below` (see `Compared`), and `binary` (0/1 outcomes, or none in common).
@@ -157,6 +173,8 @@ def pair_rows(cells: Cells, pairs: Pairs, target: str, confidence: float, margin
         shared = cells.has(a, b)
         left, right = (cells.by_task(cells.means[shared, i], shared) for i in (a, b))
         both, count = np.concatenate([left, right]), len(left)
+        runs, binary = int(cells.sizes[shared][:, [a, b]].sum()), bool(((both == 0) | (both == 1)).all())
+        means = (left.mean(), right.mean(), (left - right).mean()) if count else (math.nan,) * 3
         compared, cautious = None, Notes()
         if target == "these tasks" and count:
             shares = bool(((both >= 0) & (both <= 1)).all())
@@ -168,17 +186,17 @@ def pair_rows(cells: Cells, pairs: Pairs, target: str, confidence: float, margin
             p_value, reason = (1.0, note("one_shared")) if count else (math.nan, note("no_shared"))
             compared = Compared(math.nan, math.nan, p_value, "", reason)
         compared = compared._replace(warning=compared.warning + cautious + cells.lost_of(a, b))
-        means = (left.mean(), right.mean(), (left - right).mean()) if count else (math.nan,) * 3
-        runs, binary = int(cells.sizes[shared][:, [a, b]].sum()), bool(((both == 0) | (both == 1)).all())
+        if strata is not None and count < FEW_SHARED and (apart := unpaired(cells, a, b, strata, confidence)):
+            *means, compared = apart
         rows.append((a, b, cells.models[a], cells.models[b], count, runs, *means, *compared, binary))
     names = ["a", "b", "model_a", "model_b", "n_tasks", "n_runs", "mean_a", "mean_b", "estimate", *Compared._fields]
     return typed(pd.DataFrame(rows, columns=[*names, "binary"]))
 
 
-def _corrected(cells: Cells, table: pd.DataFrame, target: str, rng: np.random.Generator | None) -> pd.Series:
-    """Return the p values of the table of `pair_rows` corrected for their number, none below the uncorrected one."""
-    if target == "these tasks" or table.empty:
-        return pd.Series(holm(table["p_value"]), table.index)
+def _by_max_t(cells: Cells, table: pd.DataFrame, rng: np.random.Generator | None) -> pd.Series:
+    """Return the p values of the table of `pair_rows` corrected by max-T, none below the uncorrected one."""
+    if table.empty:
+        return table["p_value"]
     differences = cells.by_task(cells.means[:, table["a"]] - cells.means[:, table["b"]])
     p_values = None if table["binary"].all() else table["p_value"]
     return table["p_value"].clip(lower=max_t(differences, rng, p_values=p_values))

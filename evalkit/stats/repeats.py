@@ -119,14 +119,7 @@ def repeats_test(values: Iterable[Any], tasks: Iterable[Any], order: Iterable[An
     last of n runs with c successes succeeds with probability c / n; the exact distribution of the number of such tasks
     is that of independent trials with these probabilities.
 
-    Parameters
-    ----------
-    values : array-like of 0/1
-        Missing values are left out.
-    tasks : array-like
-        One label per value.
-    order : array-like, optional
-        One sortable value per run; by default the runs are in their order.
+    `order` has one sortable value per run; by default the runs are in their order.
     """
     table = pd.DataFrame({"value": numbers(values), "task": list(tasks)})
     if order is not None:
@@ -152,19 +145,7 @@ def pass_at_k(n: Iterable[Any] | int, c: Iterable[Any] | int, k: int) -> np.ndar
     1 − C(n − c, k) / C(n, k): the share of the subsets of k attempts that hold a success. For the mean over tasks with
     its interval, pass the result to `mean_interval`.
 
-    Parameters
-    ----------
-    n : int or array-like of int
-        Attempts at each task.
-    c : int or array-like of int
-        Successful ones, 0 <= c <= n.
-    k : int
-        At least 1.
-
-    Returns
-    -------
-    float or numpy.ndarray
-        One value per task; NaN where a task has fewer than k attempts. A float for whole numbers.
+    There is one value per task, of n attempts of which c succeeded; NaN for fewer than k attempts.
     """
     return _share_of_subsets(n, c, k, of_failures=True)
 
@@ -172,8 +153,7 @@ def pass_at_k(n: Iterable[Any] | int, c: Iterable[Any] | int, k: int) -> np.ndar
 def pass_hat_k(n: Iterable[Any] | int, c: Iterable[Any] | int, k: int) -> np.ndarray | float:
     """Estimate the probability that all of k attempts succeed, pass^k, without bias (Yao et al. 2024).
 
-    C(c, k) / C(n, k): the share of the subsets of k attempts that hold successes only. Parameters, result and errors
-    are those of `pass_at_k`.
+    C(c, k) / C(n, k): the share of the subsets of k attempts that hold successes only; as `pass_at_k`.
     """
     return _share_of_subsets(n, c, k, of_failures=False)
 

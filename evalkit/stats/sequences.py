@@ -31,13 +31,11 @@ def mean_sequence(
     ----------
     values : array-like of float
         In the order they came in, which must not depend on them: if quick runs tend to fail, those that end first are
-        not a fair sample. Missing values are left out.
+        not a fair sample.
     clusters : array-like, optional
-        One label per value, such as the task; only the first value of each is used, since further ones are no new
-        evidence of the mean over tasks.
-    bounds : (float, float)
-        The least and the largest possible value.
-    confidence : float
+        One label per value, such as the task; only the first value of each is used.
+    bounds, confidence
+        As for `mean_interval`.
 
     Returns
     -------
@@ -69,18 +67,9 @@ def difference_sequence(
 ) -> pd.DataFrame:
     """Follow the mean difference of pairs, such as two models on the tasks they share; see `mean_sequence`.
 
-    Parameters
-    ----------
-    a, b : array-like of float, of one length
-        Pairs, in the order their second half came in; pairs with a missing value are left out.
-    bounds, confidence
-        As for `mean_sequence`; the bounds are those of a and b.
-
-    Returns
-    -------
-    DataFrame
-        The columns of `mean_sequence`, of a − b, and `decided`: whether the interval has left 0, at this look or
-        before. From then on a difference may be declared, however often one looks.
+    Pairs are in the order their second half came in, and the bounds are those of a and b. Beside the columns of
+    `mean_sequence`, of a − b, stands `decided`: whether the interval has left 0, at this look or before. From then on a
+    difference may be declared, however often one looks.
     """
     a, b = numbers(a), numbers(b)
     if len(a) != len(b):

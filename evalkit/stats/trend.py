@@ -89,7 +89,7 @@ def trend_test(
     Parameters
     ----------
     successes, n : array-like of int
-        Counts, one per level, or with `clusters` one per level and cluster. Rows with a missing value are left out.
+        Counts, one per level, or with `clusters` one per level and cluster.
     scores : array-like of float
         The level of each row, such as 0, 1, 2.
     clusters : array-like, optional
@@ -98,7 +98,6 @@ def trend_test(
         Of the odds ratio's interval and of the steps that `direction` speaks of.
     n_permutations : int
     rng : numpy.random.Generator, optional
-        Of the random assignments; by default one with seed 0.
 
     Returns
     -------
@@ -154,15 +153,13 @@ def trend_by(
         One row per run.
     by, level, value, clusters : str
         Columns of the group (such as the model), of the ordered factor (numbers), of the 0/1 outcome, and optionally of
-        what repeats, such as the task. Rows without one of the first three are left out.
-    confidence, rng
-        As for `trend_test`.
+        what repeats, such as the task.
 
     Returns
     -------
     DataFrame
-        One row per group, in the order of their keys: `by`, the fields of `Trend`, and p_holm after p_value. A
-        direction is "no" where Holm's correction over the groups leaves no trend.
+        One row per group: `by`, the fields of `Trend`, and p_holm after p_value. A direction is "no" where Holm's
+        correction over the groups leaves no trend.
     """
     check_confidence(confidence)
     check_columns(frame, by, level, value, clusters)
@@ -196,16 +193,8 @@ def trend_steps(
     from theirs (square-and-add, Newcombe 1998, of Wilson's on the effective n). Intervals are of single steps: where
     all of them lie below 0, one may say without a correction that all steps fall (Berger 1982).
 
-    Parameters
-    ----------
-    successes, n, scores, clusters, confidence
-        As for `trend_test`.
-
-    Returns
-    -------
-    DataFrame
-        One row per step: level, next_level, rate, next_rate, estimate (next_rate − rate), low, high, n_clusters and
-        next_n_clusters (trials where there are no clusters), method, warning.
+    Arguments are those of `trend_test`. There is one row per step: level, next_level, rate, next_rate, estimate
+    (next_rate − rate), low, high, n_clusters and next_n_clusters (trials without clusters), method, warning.
     """
     check_confidence(confidence)
     return _steps(_counted(successes, n, scores, clusters)[0], confidence)
