@@ -35,7 +35,7 @@ from benchmarks.simulate import (
     score_coverage,
     sizes_of,
 )
-from evalkit.kinds.follow import Counted
+from evalkit.kinds.progress import Counted
 from evalkit.stats import difference_sequence, formulas, plan, trend_test
 from evalkit.stats.paired import compare_units, tango
 from evalkit.stats.pairs import max_t

@@ -11,7 +11,7 @@ _PLACES = {
     "pipeline": "Changes Logs assemble cached_records collect entries_of load no_records read_records",
     "detection": "recognise HEAD detect nothing_used",
     "findings": "Example Finding alike data_finding doubts endings_finding examples_of",
-    "follow": "Snapshot",
+    "progress": "Snapshot",
     "estimates": "denominators rates usage",
     "runs": "Outcomes outcome_of outcomes run_ids",
 }

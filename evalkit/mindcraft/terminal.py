@@ -13,7 +13,7 @@ from evalkit._words import counted_noun, interval_cells
 from evalkit.io import SourceError, plain, unescape_surrogates
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
-from evalkit.kinds.follow import any_look_lines
+from evalkit.kinds.progress import any_look_lines
 from evalkit.kinds.runs import NO_OUTCOME
 from evalkit.kinds.terminal import file_lines, fit_table, group_names, unmeasured_lines
 from evalkit.mindcraft.analysis import cooking_item_table, cooking_table, describe_scale, is_stale, overview

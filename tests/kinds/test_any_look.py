@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.coverage import JOBS, ever_ahead
-from evalkit.kinds.follow import Counted, Snapshot, any_look_lines
+from evalkit.kinds.progress import Counted, Snapshot, any_look_lines
 from evalkit.kinds.registry import kind_named
 from evalkit.stats import difference_sequence, mean_sequence
 from tests.compare.runs import runs_of
