@@ -1,10 +1,10 @@
 """`counting="hook"` beside the original trace_eval: what it said of the samples, and the script itself where it is."""
 
 import importlib.util
-import json
 import tempfile
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,10 +47,6 @@ def script():
     return module
 
 
-def numbers(result):
-    return {key: result[key] for key in KEYS}
-
-
 @pytest.mark.parametrize("name", RECORDED)
 def test_samples_score_per_hook_as_recorded_from_the_original(name):
     score, *counts, events, trajectory = RECORDED[name]
@@ -68,13 +64,13 @@ def test_every_sample_is_recorded():
 def assert_as_original(script, path):
     """Compare exactly, to the last bit; hooks that the script does not know are flagged."""
     ours = evaluate_trace(path, counting="hook")
-    assert numbers(ours) == script.evaluate_trace(Path(path))
+    assert {key: ours[key] for key in KEYS} == script.evaluate_trace(Path(path))
 
 
 @needs_script
-@pytest.mark.parametrize("path", list_files("samples:crafter", "*.json"), ids=lambda path: Path(path).stem)
-def test_samples_score_per_hook_exactly_as_in_the_original(path, script):
-    assert_as_original(script, path)
+def test_samples_score_per_hook_exactly_as_in_the_original(script):
+    for path in list_files("samples:crafter", "*.json"):
+        assert_as_original(script, path)
 
 
 @needs_script
@@ -97,24 +93,22 @@ def test_a_folder_ranks_per_hook_as_in_the_original(script, tmp_path):
     write(tmp_path / "below", trace(environment(0, [easy])), "3.json")
     write(tmp_path, trace(), "4.json")
     ours = evaluate_all_traces(tmp_path, counting="hook", recursive=False)
-    assert [numbers(result) for result in ours] == script.evaluate_all_traces(tmp_path)
+    assert [{key: result[key] for key in KEYS} for result in ours] == script.evaluate_all_traces(tmp_path)
 
 
-FACTS = {
-    "achievement and invalid action": (["easy_achievement", "invalid_action"], 0.95, "-"),
-    "invalid action and achievement": (["invalid_action", "easy_achievement"], 0.95, "+"),
-    "more lost than gained": (["easy_achievement", *["invalid_action"] * 21, "easy_achievement"], 0.95, "+"),
-    "only unknown hooks": (["inventory_increase"], 0.0, ""),
-    "no hooks": ([], 0.0, ""),
-}
-
-
-@pytest.mark.parametrize("case", FACTS)
-def test_per_hook_the_last_scored_hook_gives_the_symbol(case):
-    names, score, symbol = FACTS[case]
+@pytest.mark.parametrize(
+    ("names", "score", "symbol"),
+    [
+        (["easy_achievement", "invalid_action"], 0.95, "-"),
+        (["invalid_action", "easy_achievement"], 0.95, "+"),
+        (["easy_achievement", *["invalid_action"] * 21, "easy_achievement"], 0.95, "+"),
+        (["inventory_increase"], 0.0, ""),
+        ([], 0.0, ""),
+    ],
+)
+def test_per_hook_the_last_scored_hook_gives_the_symbol(names, score, symbol):
     found = evaluate_event(environment(0, [hook(name, ["collect_wood"]) for name in names]), counting="hook")
-    assert found.score == pytest.approx(score)
-    assert found.symbol == symbol
+    assert found == (pytest.approx(score), symbol)
 
 
 def test_per_hook_an_event_whose_points_cancel_has_no_symbol(tmp_path):
@@ -124,8 +118,7 @@ def test_per_hook_an_event_whose_points_cancel_has_no_symbol(tmp_path):
     assert evaluate_event(both, weights) == (0.0, "0")
     write(tmp_path, trace(both))
     (row,) = load(tmp_path, weights=weights, counting="hook").events.to_dict("records")
-    assert row["score"] == 0.0
-    assert row["symbol"] != row["symbol"]
+    assert (row["score"], pd.isna(row["symbol"])) == (0.0, True)
 
 
 @pytest.mark.parametrize(
@@ -213,4 +206,3 @@ def test_both_scores_of_a_trace_are_those_of_either_counting(events):
     for result in (by_achievement, by_hook):
         assert result["score_by_achievement"] == by_achievement["total_score"]
         assert result["score_by_hook"] == by_hook["total_score"]
-    assert json.dumps(by_achievement["session_id"]) == json.dumps(by_hook["session_id"])

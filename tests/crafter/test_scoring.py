@@ -65,18 +65,6 @@ def test_sums_of_decimals_cancel_to_zero():
     assert evaluate_event(event, {"easy_achievement": 0.3, "invalid_action": -0.1}) == (0.0, "0")
 
 
-def test_one_easy_achievement_and_twenty_invalid_actions_are_exactly_zero(tmp_path):
-    events = [
-        environment(hooks=[hook("easy_achievement", ["collect_wood"])]),
-        *[runtime(i, [INVALID]) for i in range(20)],
-    ]
-    result = evaluate_trace(write(tmp_path, trace(*events)))
-    assert str(result["total_score"]) == "0.0"
-    assert result["counts"] == {"easy_achievement": 1, "invalid_action": 20}
-    assert result["trajectory"] == "+" + "-" * 20
-    assert result["num_events"] == 21
-
-
 @pytest.mark.parametrize(
     ("score", "name"),
     [
@@ -93,63 +81,58 @@ def test_bands_have_the_published_bounds(score, name):
     assert band(score) == name
 
 
-def test_achievements_are_derived_from_states_only_where_there_are_no_hooks_at_all(tmp_path):
-    none, wood = {"collect_wood": False, "eat_cow": False}, {"collect_wood": True, "eat_cow": False}
-    both = {"collect_wood": True, "eat_cow": True}
-    events = [environment(0, status=none, before=none), environment(1, status=wood, before=none)]
-    events += [environment(2, status=wood, before=wood), environment(3, status=both, before=wood)]
-    result = evaluate_trace(write(tmp_path, trace(*events)))
-    assert (result["total_score"], result["trajectory"], result["flags"]) == (3.5, "++", ["derived"])
-    assert result["counts"] == {"easy_achievement": 1, "medium_achievement": 1}
-    with_hook = evaluate_trace(write(tmp_path, trace(*events, runtime(3, [INVALID]))))
-    assert with_hook["counts"] == {"invalid_action": 1}
-
-
-def test_what_the_first_state_has_is_not_derived_as_unlocked(tmp_path):
-    had = {"collect_wood": True, "eat_cow": False}
-    result = evaluate_trace(write(tmp_path, trace(environment(0, status=had, before=had))))
-    assert result["counts"] == {}
+NONE, WOOD = {"collect_wood": False, "eat_cow": False}, {"collect_wood": True, "eat_cow": False}
+BOTH = {"collect_wood": True, "eat_cow": True}
+STATES = [environment(0, status=NONE, before=NONE), environment(1, status=WOOD, before=NONE)]
+STATES += [environment(2, status=WOOD, before=WOOD), environment(3, status=BOTH, before=WOOD)]
+EASY, HARD = hook("easy_achievement", ["collect_wood"]), hook("hard_achievement", ["defeat_zombie"])
+JUDGED = hook("invalid_action", action="move_up", suspect=False)
+ERROR = {"metadata_type": "error", "data": {"error_message": ""}, "timestamp": ""}
+SEVERAL = [runtime(0, [INVALID], [2, 2, 5]), runtime(1, [INVALID], [3]), runtime(2, [JUDGED, JUDGED], [3, 3])]
+AGAIN = [{"step_id": "turn_0", "events": [environment(hooks=[EASY])], "step_messages": []}]
+ABORTED = (0.0, "(no scored events)", {}, ["aborted"])
 
 
 @pytest.mark.parametrize(
-    ("claimed", "flags"), [(["collect_wood"], []), ([], ["results_mismatch"]), (["eat_cow"], ["results_mismatch"])]
+    ("content", "expected"),
+    [
+        (
+            trace(environment(hooks=[EASY]), *[runtime(i, [INVALID]) for i in range(20)]),
+            (0.0, "+" + "-" * 20, {"easy_achievement": 1, "invalid_action": 20}, []),
+        ),
+        # achievements are derived from states only where there are no hooks at all, and not those of the first state
+        (trace(*STATES), (3.5, "++", {"easy_achievement": 1, "medium_achievement": 1}, ["derived"])),
+        (trace(*STATES, runtime(3, [INVALID])), (-0.05, "-", {"invalid_action": 1}, [])),
+        (trace(environment(0, status=WOOD, before=WOOD)), (0.0, "(no scored events)", {}, [])),
+        # what episode_results say is compared
+        (trace(environment(hooks=[EASY]), metadata=[results("collect_wood")]), (1.0, "+", {"easy_achievement": 1}, [])),
+        (
+            trace(environment(hooks=[EASY]), metadata=[results("eat_cow")]),
+            (1.0, "+", {"easy_achievement": 1}, ["results_mismatch"]),
+        ),
+        # invalid actions of turns with several actions are suspect, and still count
+        (trace(*SEVERAL, environment()), (-0.2, "---", {"invalid_action": 4}, ["suspect_invalid_actions"])),
+        (
+            trace(runtime(0, [INVALID], metadata={"step": 0, "invalid_action": False}), environment()),
+            (-0.05, "-", {"invalid_action": 1}, ["verdicts_disagree"]),
+        ),
+        (
+            trace(environment(hooks=[HARD]), metadata=[ERROR]),
+            (5.0, "+", {"hard_achievement": 1}, ["error_entry"]),
+        ),
+        # events that stand in time steps again count once
+        (trace(environment(hooks=[EASY]), session_time_steps=AGAIN), (1.0, "+", {"easy_achievement": 1}, [])),
+        (trace(), ABORTED),
+        ({"session_id": "x"}, ABORTED),
+        ({"session_id": "x", "event_history": None}, ABORTED),
+    ],
 )
-def test_a_mismatch_with_episode_results_is_flagged(tmp_path, claimed, flags):
-    event = environment(hooks=[hook("easy_achievement", ["collect_wood"])])
-    result = evaluate_trace(write(tmp_path, trace(event, metadata=[results(*claimed)])))
-    assert (result["flags"], result["total_score"]) == (flags, 1.0)
-
-
-def test_invalid_actions_of_turns_with_several_actions_are_suspect_and_still_count(tmp_path):
-    judged = hook("invalid_action", action="move_up", suspect=False)
-    events = [runtime(0, [INVALID], [2, 2, 5]), runtime(1, [INVALID], [3]), runtime(2, [judged, judged], [3, 3])]
-    result = evaluate_trace(write(tmp_path, trace(*events, environment())))
-    assert result["counts"] == {"invalid_action": 4}
-    assert result["suspect_invalid_actions"] == 1
-    assert result["flags"] == ["suspect_invalid_actions"]
-
-
-def test_an_event_whose_metadata_says_other_than_its_hook_is_flagged(tmp_path):
-    event = runtime(0, [INVALID], metadata={"step": 0, "invalid_action": False})
-    result = evaluate_trace(write(tmp_path, trace(event, environment())))
-    assert result["flags"] == ["verdicts_disagree"]
-
-
-def test_an_error_entry_only_flags_a_trace(tmp_path):
-    error = {"metadata_type": "error", "data": {"error_message": ""}, "timestamp": ""}
-    event = environment(hooks=[hook("hard_achievement", ["defeat_zombie"])])
-    result = evaluate_trace(write(tmp_path, trace(event, metadata=[error])))
-    assert (result["total_score"], result["flags"]) == (5.0, ["error_entry"])
-
-
-def test_events_that_stand_in_time_steps_again_count_once(tmp_path):
-    event = environment(hooks=[hook("easy_achievement", ["collect_wood"])])
-    steps = [{"step_id": "turn_0", "events": [event], "step_messages": []}]
-    assert evaluate_trace(write(tmp_path, trace(event, session_time_steps=steps)))["total_score"] == 1.0
-
-
-@pytest.mark.parametrize("content", [trace(), {"session_id": "x"}, {"session_id": "x", "event_history": None}])
-def test_an_aborted_trace_scores_nothing_and_is_flagged(tmp_path, content):
+def test_a_trace_scores_by_its_hooks_and_doubts_are_flags(content, expected, tmp_path):
     result = evaluate_trace(write(tmp_path, content))
-    assert (result["total_score"], result["trajectory"], result["counts"]) == (0.0, "(no scored events)", {})
-    assert result["flags"] == ["aborted"]
+    assert tuple(result[key] for key in ("total_score", "trajectory", "counts", "flags")) == expected
+    assert str(result["total_score"]) != "-0.0"
+    assert result["num_events"] == len(content.get("event_history") or [])
+
+
+def test_suspect_verdicts_are_counted_apart(tmp_path):
+    assert evaluate_trace(write(tmp_path, trace(*SEVERAL, environment())))["suspect_invalid_actions"] == 1

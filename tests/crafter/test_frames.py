@@ -1,0 +1,233 @@
+"""The frames of traces, and the estimates and figures that are made of them."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from evalkit.crafter import ACHIEVEMENTS, achievements_df, analysis, benchmark, episodes_df, events_df, figures, load
+from evalkit.crafter.table import ACHIEVEMENT_ROWS, EPISODES, EVENTS
+from evalkit.display import show_figure, text_of
+from evalkit.io import SourceError
+from tests.crafter.traces import config, environment, hook, language_model, runtime, trace, write
+
+INVALID = hook("invalid_action", action="noop", reason="why")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    events = [
+        language_model(0, prompt_tokens=10, completion_tokens=2, total_tokens=12) | {"cost": 0.25},
+        runtime(0, [INVALID], actions=[1, 5]),
+        environment(0, [hook("easy_achievement", ["collect_wood", "place_table"])]),
+        language_model(1, prompt_tokens=20, total_tokens=21) | {"cost": 0.5},
+        runtime(1, actions=[5]),
+        environment(1, [hook("medium_achievement", ["eat_cow"])]),
+    ]
+    alder = config(model_name="alder", difficulty="easy", task_instance_id="t1")
+    write(tmp_path, trace(*events, metadata=[alder]), "a.json")
+    write(tmp_path, trace(session_id="other", metadata=[config(model_name="birch", difficulty="hard")]), "b.json")
+    (tmp_path / "below").mkdir()
+    write(tmp_path / "below", trace({"hooks_triggered": ["hard_achievement"]}, session_id="third"), "c.json")
+    (tmp_path / "d.json").write_text("")
+    return tmp_path
+
+
+def test_an_episode_is_one_row(folder):
+    row = episodes_df(folder).set_index("model_name").loc["alder"]
+    expected = {"score": 4.45, "band": "Excellent", "trajectory": "-++", "task_id": "t1", "difficulty": "easy"}
+    expected |= {"easy_achievements": 2, "medium_achievements": 1, "hard_achievements": 0, "invalid_actions": 1}
+    expected |= {"suspect_invalid_actions": 1, "events": 6, "turns": 2, "actions": 3, "unlocked": 3}
+    expected |= {"progression": 3 / 22, "prompt_tokens": 30, "completion_tokens": 2, "total_tokens": 33, "cost": 0.75}
+    assert row[list(expected)].to_dict() == expected
+
+
+def test_what_a_trace_can_not_tell_is_missing_and_flagged(folder):
+    episodes = episodes_df(folder).set_index("model_name")
+    missing = ["score", "band", "easy_achievements", "invalid_actions", "trajectory", "turns", "unlocked"]
+    assert episodes.loc["birch", [*missing, "progression"]].isna().all()
+    assert episodes.loc["birch", ["events", "flag_aborted"]].tolist() == [0, True]
+    assert achievements_df(folder).query("model_name == 'birch'")["unlocked"].isna().all()
+    unnamed = episodes.loc["unknown"]  # a hook without a name scores, and leaves open what is unlocked
+    assert (unnamed["score"], unnamed["flag_unnamed_achievements"]) == (5.0, True)
+    assert unnamed[["unlocked", "progression"]].isna().all()
+
+
+def test_events_keep_their_order_and_say_why(folder):
+    events = events_df(folder).query("model_name == 'alder'")
+    expected = {
+        "kind": ["language_model", "runtime", "environment"] * 2,
+        "event": [0, 1, 2, 3, 4, 5],
+        "turn": [0, 0, 0, 1, 1, 1],
+        "symbol": ["-", "+", "+"],
+        "score": [-0.05, 2.0, 2.5],
+        "reason": ["why"],
+        "achievements": ["collect_wood place_table", "eat_cow"],
+        "total_tokens": [12, 21],
+    }
+    assert {name: events[name].dropna().tolist() for name in expected} == expected
+
+
+def test_achievements_say_when_they_were_unlocked_first(folder):
+    rows = achievements_df(folder).query("model_name == 'alder'").set_index("achievement")
+    assert list(rows.index) == list(ACHIEVEMENTS)
+    assert rows["turn"].dropna().to_dict() == {"collect_wood": 0, "eat_cow": 1, "place_table": 0}
+    assert rows["unlocked"].sum() == 3
+    assert rows.loc["eat_cow", "tier"] == "medium"
+
+
+def test_columns_are_those_written_down_also_without_rows(folder):
+    full, aborted = load(folder), load(folder, pattern="b*")
+    assert (len(aborted.episodes), len(aborted.events)) == (1, 0)
+    for name, columns in (("episodes", EPISODES), ("events", EVENTS), ("achievements", ACHIEVEMENT_ROWS)):
+        assert list(getattr(full, name)) == [column.name for column in columns]
+        assert getattr(full, name).dtypes.to_dict() == getattr(aborted, name).dtypes.to_dict()
+        assert all(column.meaning for column in columns)
+
+
+def test_models_and_difficulty_choose_and_the_ledger_names_the_others(folder):
+    assert episodes_df(folder, difficulty="easy")["model_name"].tolist() == ["alder"]
+    assert episodes_df(folder, models=["alder", "birch"], difficulty="hard")["model_name"].tolist() == ["birch"]
+    assert episodes_df(folder, pattern="c*")["model_name"].tolist() == ["unknown"]
+    ledger = load(folder, models=["alder"]).ledger
+    rows = zip(ledger["source"].str[-6:], ledger["status"], ledger["reason"].str[:15], strict=True)
+    assert sorted(rows) == [
+        ("a.json", "used", ""),
+        ("b.json", "skipped", "not asked for: "),
+        ("c.json", "skipped", "not asked for: "),
+        ("d.json", "failed", "JSONDecodeError"),
+    ]
+    with pytest.raises(SourceError, match="no trace has the model 'elm'; there are alder, birch, unknown"):
+        load(folder, models=["elm"])
+    with pytest.raises(SourceError, match="no trace has the difficulty 'medium'; there are easy, hard, unknown"):
+        load(folder, difficulty="medium")
+
+
+def test_weights_and_counting_reach_the_tables(folder):
+    rows = episodes_df(folder, weights={"invalid_action": -1}, counting="hook").set_index("model_name")
+    assert rows.loc["alder", "score"] == 2.5
+    assert events_df(folder, weights={"invalid_action": -1})["score"].min() == -1.0
+
+
+def test_one_session_in_two_files_is_flagged_in_both(folder):
+    write(folder, trace(environment(), session_id="third"), "e.json")
+    flags = episodes_df(folder).set_index("session_id")["flag_duplicate_session"]
+    assert flags.loc["third"].tolist() == [True, True]
+    assert flags.sum() == 2
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    """Two models in three worlds, one of them with invalid actions, and an aborted trace."""
+    folder = tmp_path_factory.mktemp("traces")
+    for seed, names_by_turn in enumerate([[["collect_wood"], ["place_table"]], [["collect_wood"], []], [[], []]]):
+        for model, n_invalid in (("alder $x$", 0), ("birch", 1)):
+            events = []
+            for turn, names in enumerate(names_by_turn):
+                events.append(runtime(turn, [INVALID] * n_invalid, actions=[1, 2]))
+                events.append(environment(turn, [hook("easy_achievement", names)] if names else []))
+            told = config(model_name=model, difficulty=["easy", "hard", "easy"][seed], task_instance_id=f"t{seed}")
+            write(folder, trace(*events, metadata=[told], session_id=f"{model}{seed}"), f"{model[0]}{seed}.json")
+    write(folder, trace(metadata=[config(model_name="birch")], session_id="aborted"), "z.json")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def logs(played):
+    return load(played)
+
+
+def test_mean_scores_leave_out_aborted_traces_and_say_so(logs):
+    table = analysis.mean_scores(logs.episodes).set_index("model_name")
+    assert table["estimate"].to_dict() == pytest.approx({"alder $x$": 1.0, "birch": 0.9})
+    assert (table["n"].tolist(), table["aborted"].tolist()) == ([3, 3], [0, 1])
+    assert str(table.loc["birch", "warning"]).endswith("left out: 1 aborted")
+    by_difficulty = analysis.mean_scores(logs.episodes, ["difficulty", "model_name"])
+    assert by_difficulty["difficulty"].tolist() == ["easy", "easy", "hard", "hard", "unknown"]
+
+
+def test_the_breakdown_counts_every_hook_and_suspects_stand_beside(logs):
+    table = analysis.breakdown(logs.episodes).set_index(["model_name", "hook"])
+    assert table.loc[("birch", "invalid action"), ["estimate", "total", "n"]].tolist() == [2.0, 6, 3]
+    assert table.loc[("birch", "easy"), "estimate"] == 1.0
+    assert table.loc[("alder $x$", "hard"), "estimate"] == 0.0
+    suspects = analysis.suspect_share(logs.episodes).set_index("model_name")
+    assert suspects.loc["birch", ["suspect", "share"]].tolist() == [6, 1.0]
+    assert suspects.loc["birch", "mean_score_without_suspects"] == pytest.approx(1.0)
+    assert math.isnan(suspects.loc["alder $x$", "share"])
+
+
+def test_achievements_are_rates_turns_and_a_curve_of_the_episodes_that_can_tell(logs):
+    rates = analysis.achievement_rates(logs.achievements).set_index(["model_name", "achievement"])
+    assert len(rates) == 44
+    assert rates.loc[("birch", "collect_wood"), ["estimate", "n"]].tolist() == [pytest.approx(2 / 3), 3]
+    assert rates.loc[("birch", "place_table"), "estimate"] == pytest.approx(1 / 3)
+    curve = analysis.unlock_curve(logs.achievements, logs.episodes).set_index(["model_name", "turn"])["estimate"]
+    assert curve["birch"].to_dict() == pytest.approx({0: 2 / 3, 1: 1.0})
+    turns = analysis.unlock_turns(logs.achievements).set_index(["model_name", "achievement"])
+    assert turns.loc[("birch", "place_table"), ["unlocked", "first", "median", "last"]].tolist() == [1, 1, 1, 1]
+    progress = analysis.in_percent(analysis.progressions(logs.episodes)).set_index("model_name")
+    assert progress.loc["birch", "estimate"] == pytest.approx(100 / 22)
+
+
+def test_the_official_formula_on_frames_equals_that_on_files(logs, played):
+    table = analysis.official_scores(logs.achievements).set_index("model_name")
+    for model, score in benchmark.crafter_scores(played).items():
+        assert table.loc[model, "estimate"] == pytest.approx(score.estimate)
+        assert table.loc[model, "n"] == score.n_episodes == 3
+
+
+def test_best_and_worst_bands_and_flags(logs):
+    table = analysis.best_and_worst(logs.episodes, 4)
+    assert len(table) == 6
+    assert table["score"].is_monotonic_decreasing
+    assert not table["source"].duplicated().any()
+    assert "/" not in "".join(table["source"])
+    bands = analysis.band_counts(logs.episodes).set_index("model_name")
+    assert bands.loc["birch"].to_dict() == {"Excellent": 0, "Good": 1, "Limited": 1, "Poor": 1, "no score": 1}
+    flags = analysis.flag_counts(logs.episodes).set_index("flag")["episodes"].to_dict()
+    assert flags == {"aborted": 1, "suspect invalid actions": 3}
+
+
+def test_findings_say_where_the_points_come_from_and_what_is_doubtful(logs, played):
+    points, data = map(text_of, analysis.findings(logs.episodes, logs.ledger))
+    assert points.startswith("Of 6 episodes with a score, 4 scored above zero, 1 below and 1 exactly zero.")
+    assert points.endswith("Achievements earned 6.00 points in all, invalid actions cost 0.30.")
+    assert data.endswith("; all 7 files were used.")
+    assert "aborted (1)" in data
+    unscored = load(played / "z.json")
+    (only,) = analysis.findings(unscored.episodes, unscored.ledger)
+    assert text_of(only).startswith("1 of 1 episode carries a flag: aborted (1)")
+
+
+@pytest.mark.parametrize("rows", [None, 0], ids=["traces", "empty"])
+def test_figures_draw_on_axes_and_come_with_words(rows, logs):
+    episodes, _, achievements, _ = (frame.iloc[:rows] for frame in logs)
+    scores, breakdown = analysis.mean_scores(episodes), analysis.breakdown(episodes)
+    rates, curve = analysis.achievement_rates(achievements), analysis.unlock_curve(achievements, episodes)
+    by_difficulty = analysis.mean_scores(episodes, ["difficulty", "model_name"])
+    progress, published = analysis.progressions(episodes), benchmark.reference_scores("progression")
+    for ax, words in (
+        (figures.scores(episodes, scores), figures.describe_estimates(scores, "model_name")),
+        (figures.breakdown(breakdown), figures.describe_estimates(breakdown, "model_name", "hook")),
+        (figures.achievements(rates), figures.describe_achievements(rates)),
+        (figures.unlocks(curve), figures.describe_estimates(curve, "model_name", "turn")),
+        (figures.trajectories(episodes), figures.describe_trajectories(episodes)),
+        (figures.against_references(progress, published, xlabel="progression"), "words"),
+        (figures.estimates(by_difficulty, "difficulty", "model_name", xlabel="score"), "words"),
+    ):
+        show_figure(ax, alt=words)
+
+
+def test_a_dollar_sign_in_a_model_name_is_drawn_as_it_is(logs):
+    scores = analysis.mean_scores(logs.episodes)
+    ax = figures.scores(logs.episodes, scores)
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["alder $x$", "birch"]
+    assert "birch: 0.90 [" in figures.describe_estimates(scores, "model_name")
+
+
+def test_many_trajectories_are_thinned_evenly_per_model(logs):
+    assert len(figures.trajectories(logs.episodes).get_yticks()) == 6
+    chosen = figures.choose_episodes(logs.episodes, 4).groupby("model_name")["score"]
+    expected = pd.DataFrame({"size": [2, 2], "max": [2.0, 1.9], "min": [0.0, -0.1]}, index=["alder $x$", "birch"])
+    pd.testing.assert_frame_equal(chosen.agg(["size", "max", "min"]), expected, check_names=False)
