@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tabulate import tabulate
 
@@ -11,20 +11,18 @@ from evalkit.io import SourceError, plain, summarise, write_frame
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
 from evalkit.kinds.terminal import fit_table, unmeasured_lines
+from evalkit.stats import proportion_interval
 from evalkit.steps import analysis
-from evalkit.steps.format import CRITICAL, SILENT, VERDICTS
+from evalkit.steps.format import CRITICAL, NOT_JUDGED, SILENT, VERDICTS
 from evalkit.steps.judge import History, find_loops, format_step_evaluation
 from evalkit.steps.normalise import to_jsonable
 from evalkit.steps.workflow import simulate_routing
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MOST_NOTED = 10  # files of the ledger that are named
 IDLE = 60.0  # seconds after which a history that has not changed counts as finished
 _OVERVIEW = ("history", "records", "n", "reported", "confirmed", "silent", "failed", "loops", "cut")
 _NOTES = ("silent_failure_reason", "error", "skip_reason", "summary")
-Rows = list[dict[str, Any]]
+_SIMPLE: dict[str, Any] = {"tablefmt": "simple", "disable_numparse": True}
 _CELLS: dict[str, Callable[[dict[str, Any]], str]] = {
     "#": lambda row: str(row["position"] + 1),
     "step": lambda row: str(row["step_index"] + 1),
@@ -63,13 +61,12 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     several, checks = len(logs.histories) > 1, views.get("checks")
     sections = [_overview(logs)] if several else []
     if views.get("details") or checks or not several:
-        steps, shown = _by_history(logs, logs.steps), _by_history(logs, logs.checks if checks else logs.steps)
+        shown = dict(iter((logs.checks if checks else logs.steps).groupby("history")))
         cells = _CHECK_CELLS if checks else _STEP_CELLS
         for history in logs.histories:
-            rows = [[cell(row) for cell in cells.values()] for row in shown[history.label]]
-            table = tabulate(rows, [*cells], tablefmt="simple", disable_numparse=True)
-            lines = [plain(history.label), "", table, "", *_summary(history, steps[history.label], logs)]
-            sections.append("\n".join(lines))
+            rows = to_jsonable(shown[history.label]) if history.records else []
+            table = tabulate([[cell(row) for cell in cells.values()] for row in rows], [*cells], **_SIMPLE)
+            sections.append("\n".join([plain(history.label), "", table, "", *_summary(history)]))
     elif several:
         sections.append("The steps of each history: --details.")
     noted = logs.ledger[logs.ledger["reason"] != ""]
@@ -85,17 +82,16 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     logs = snapshot.logs
     idle = IDLE if snapshot.idle is None else snapshot.idle
     running = {history.label for history in logs.histories if snapshot.unchanged_for(history.source) < idle}
-    rows = to_jsonable(analysis.overview(logs.steps, logs.histories))
-    cells = [dict(zip(_OVERVIEW, _overview_cells(row), strict=True)) for row in rows]
-    for row, cell in zip(rows, cells, strict=True):
-        cell["state"] = "running" if row["history"] in running else "finished"
+    cells = []
+    for row in to_jsonable(analysis.overview(logs.steps, logs.histories)):
+        state = "running" if row["history"] in running else "finished"
+        cells.append(dict(zip(_OVERVIEW, _overview_cells(row), strict=True)) | {"state": state})
     table = fit_table(cells, spare=("cut", "loops", "silent", "failed"), width=snapshot.width)
-    rates = to_jsonable(analysis.success_rates(logs.steps, []))
-    confirmed = "".join(f", confirmed {_interval(rate)}" for rate in rates if rate["success"] == analysis.CONFIRMED)
-    total = f"total: {so_far(len(rows), snapshot.expected)} histories, {len(running)} running{confirmed}"
+    rate = analysis.confirmed_success(logs.steps)
+    confirmed = f", confirmed {format_interval(*rate[:3])}" if rate.n else ""
+    total = f"total: {so_far(len(cells), snapshot.expected)} histories, {len(running)} running{confirmed}"
     ended = not running and not snapshot.being_written
-    done = snapshot.expected is not None and len(rows) >= snapshot.expected and ended
-    return f"{table}\n\n{total}", done
+    return f"{table}\n\n{total}", snapshot.expected is not None and len(cells) >= snapshot.expected and ended
 
 
 def write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
@@ -108,54 +104,47 @@ def _overview(logs: Logs) -> str:
     arguments = (logs.steps, logs.histories, logs.histories[0].options)
     rows = to_jsonable(analysis.overview(*arguments))
     [together] = to_jsonable(analysis.total(*arguments))
-    cells = [_overview_cells(row) for row in (*rows, together)]
-    weighing = f"{len(rows)} histories" if "cluster" not in logs.runs else "clusters of histories"
     align = ("left", *["right"] * (len(_OVERVIEW) - 1))
-    table = tabulate(cells, _OVERVIEW, tablefmt="simple", disable_numparse=True, colalign=align).splitlines()
-    return "\n".join(
-        [f"{len(rows)} histories, {counted_noun(together['records'], 'record')}, the lowest confirmed success first\n"]
-        + [*table[:-1], table[1], table[-1], "", _EXPLAINED.format(weighing)]
-        + [f"Of all: {together['warning']}."] * bool(together["warning"])
-        + unmeasured_lines(logs.runs, [], logs.kind, "score")
-        + [f"  not measured: {plain(row['history'])}: {row['warning']}" for row in rows if not row["n"]]
-    )
+    cells = [_overview_cells(row) for row in (*rows, together)]
+    table = tabulate(cells, _OVERVIEW, **_SIMPLE, colalign=align).splitlines()
+    weighing = f"{len(rows)} histories" if "cluster" not in logs.runs else "clusters of histories"
+    lines = [
+        f"{len(rows)} histories, {counted_noun(together['records'], 'record')}, the lowest confirmed success first"
+    ]
+    lines += ["", *table[:-1], table[1], table[-1], "", _EXPLAINED.format(weighing)]
+    lines += [f"Of all: {together['warning']}."] * bool(together["warning"])
+    lines += unmeasured_lines(logs.runs, [], logs.kind, "score")
+    lines += [f"  not measured: {plain(row['history'])}: {row['warning']}" for row in rows if not row["n"]]
+    return "\n".join(lines)
 
 
 def _overview_cells(row: dict[str, Any]) -> list[str]:
+    rates = [[row[f"{which}_{bound}"] for bound in ("estimate", "low", "high")] for which in ("reported", "confirmed")]
     counts = (row[SILENT], row["failure"] + row[CRITICAL], row["loops"], row["cut"])
-    rates = (_interval(row, f"{which}_") for which in ("reported", "confirmed"))
-    return [plain(row["history"]), str(row["records"]), str(row["n"]), *rates, *map(str, counts)]
+    shown = [str(row["records"]), str(row["n"]), *(format_interval(*rate) for rate in rates), *map(str, counts)]
+    return [plain(row["history"]), *shown]
 
 
-def _interval(row: dict[str, Any], prefix: str = "") -> str:
-    return format_interval(*(row[f"{prefix}{bound}"] for bound in ("estimate", "low", "high")))
-
-
-def _summary(history: History, rows: Rows, logs: Logs) -> list[str]:
-    counts = Counter(row["verdict"] for row in rows)
+def _summary(history: History) -> list[str]:
+    counts, n = Counter(evaluation["verdict"] for evaluation in history.evaluations), len(history.records)
     ended = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
-    lines = [f"{counted_noun(len(rows), 'record')}: {ended or 'none'}"]
-    if rates := to_jsonable(analysis.success_rates(analysis.steps_of(logs.steps, [history]), [])):
-        by = {r["success"]: f"{_interval(r)} ({round(r['estimate'] * r['n'])} of {r['n']})" for r in rates}
-        lines.append(f"success: {by['reported']} reported, {by['confirmed']} confirmed")
-    if cut := sum(row["truncated"] for row in rows):
-        lines.append(f"cut: {cut} of {len(rows)} stored results, what was cut away is unknown")
+    lines = [f"{counted_noun(n, 'record')}: {ended or 'none'}"]
+    if judged := n - sum(counts[verdict] for verdict in NOT_JUDGED):
+        reported, confirmed = counts["success"] + counts[SILENT], counts["success"]
+        rates = (
+            f"{format_interval(*proportion_interval(k, judged)[:3])} ({k} of {judged})" for k in (reported, confirmed)
+        )
+        lines.append("success: {} reported, {} confirmed".format(*rates))
+    if cut := sum(evaluation["truncated"] for evaluation in history.evaluations):
+        lines.append(f"cut: {cut} of {n} stored results, what was cut away is unknown")
     for loop in find_loops(history):
         function = plain(loop.function_name, 60)
         lines.append(f"loop: {loop.length} failures in a row of {function}, from record {loop.position + 1}")
     if reached := [row for row in simulate_routing(history) if row["reached"]]:
         end = reached[-1]["from_step_evaluator"] or reached[-1]["from_executor"]
-        rest = ", the rest would not have run" if len(reached) < len(rows) else ""
+        rest = ", the rest would not have run" if len(reached) < n else ""
         lines.append(f"router: {end} after record {reached[-1]['position'] + 1}{rest}")
     return lines
-
-
-def _by_history(logs: Logs, table: "pd.DataFrame") -> dict[str, Rows]:
-    """Group the rows of a frame by history, in the order of the histories."""
-    rows: dict[str, Rows] = {history.label: [] for history in logs.histories}
-    for row in to_jsonable(table):
-        rows[row["history"]].append(row)
-    return rows
 
 
 def _reports(histories: list[History], step: int) -> str:
