@@ -191,16 +191,18 @@ def reporting_success(steps: pd.DataFrame) -> pd.DataFrame:
 def storage_comparison(histories: Sequence[History], options: Options = DEFAULTS) -> pd.DataFrame:
     """Compare the old storage on disk with the new one, for the same executions: how much of each result survives.
 
-    For every successful step whose result was stored unchanged (shape B), the old storage is applied to the same
-    result, and both are read back by the same reader: numbers, items (terms, genes, named groups) and characters, with
-    the columns of `STORAGE`.
+    For every successful step whose result was stored unchanged (shape B), the old storage, shape C, is applied to the
+    same result, and both are read back by the same reader: numbers, items (terms, genes, named groups) and characters,
+    with the columns of `STORAGE`.
     """
     rows = []
     for ids, record, reading in each_record(histories):
         is_kept = record["shape"] == "B" and record["result_type"] in ("structured", "visualization")
         if not is_kept or record["success"] is not True or not record["result"]:
             continue
-        old = normalise_record(old_flat(record["step"], record["result"], True, options=options), options)
+        call = {key: record["step"].get(key) for key in ("function_name", "parameters")}
+        flat = call | {"success": True, "result_summary": str(record["result"])[: options.text_limit]}
+        old = normalise_record(flat, options)
         row = {**ids, "result_type": record["result_type"], "cut": truncated(old)}
         for which, version, read in (("new", record, reading), ("old", old, read_result(old, options))):
             values = list(_values(content(version)))
@@ -219,25 +221,6 @@ def _values(structure: Any, listed: bool = False) -> Iterator[tuple[Any, bool]]:
             yield from _values(item, isinstance(structure, list))
     else:
         yield structure, listed
-
-
-def old_flat(
-    step: Mapping[str, Any],
-    result: Any,
-    success: bool,
-    error: Any = None,
-    timestamp: str | None = None,
-    options: Options = DEFAULTS,
-) -> dict[str, Any]:
-    """Store a step on disk as shape C did: the first 500 characters of any result, called a summary."""
-    return {
-        "timestamp": timestamp,
-        "function_name": step.get("function_name"),
-        "parameters": step.get("parameters", {}),
-        "success": success,
-        "error": None if error is None else str(error),
-        "result_summary": str(result)[: options.text_limit] if result else None,
-    }
 
 
 def enrichments(histories: Sequence[History]) -> pd.DataFrame:

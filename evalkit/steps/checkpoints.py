@@ -19,9 +19,10 @@ from urllib.parse import quote
 import msgspec
 import numpy as np
 
-from evalkit.io import BrokenFileError, is_url
+from evalkit.io import BrokenFileError
 from evalkit.io.columns import cut_name
 from evalkit.io.limits import check_regular, check_size, limits
+from evalkit.steps.format import companions
 from evalkit.steps.normalise import unique_keys
 
 MAGIC = b"SQLite format 3\0"
@@ -35,11 +36,6 @@ _NEWEST = f"""
     GROUP BY thread_id, checkpoint_ns ORDER BY MAX(checkpoint_id)
 """
 _ONE = f"SELECT type, checkpoint FROM {_TABLE} WHERE rowid = ?"
-
-
-def companions(path: str) -> list[str]:
-    """Return the path of the write-ahead log that may be beside a database."""
-    return [] if is_url(path) else [f"{path}-wal"]
 
 
 def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, Any] | BrokenFileError]]:

@@ -14,8 +14,7 @@ from evalkit.kinds.pipeline import Changes
 from evalkit.kinds.selection import Renames
 from evalkit.steps.analysis import compare_steps
 from evalkit.steps.assemble import assemble, frames_of, read_histories
-from evalkit.steps.checkpoints import companions
-from evalkit.steps.format import DEFAULTS, Options, StepRecord
+from evalkit.steps.format import DEFAULTS, Options, StepRecord, companions
 from evalkit.steps.judge import as_history
 from evalkit.steps.parse import is_history, parse_file
 from evalkit.steps.table import LABELS, RECORDS, TABLES

@@ -476,8 +476,10 @@ def _list(value: Any) -> list:
 def _categories(value: Any, key: str) -> tuple[Any, list[Mapping], int | None]:
     """Return what stands under `key`, or the bare list; its entries; their number (None: no list, cut, an error)."""
     listed = value.get(key) if isinstance(value, Mapping) else value
-    mappings = [entry for entry in _list(listed) if isinstance(entry, Mapping)]
-    entries = [entry for entry in mappings if not (is_cut(entry) and "category" not in entry)]
+    entries = list[Mapping]()
+    for entry in _list(listed):
+        if isinstance(entry, Mapping) and not (is_cut(entry) and "category" not in entry):
+            entries.append(entry)
     is_known = isinstance(listed, list) and not is_cut(listed) and not _error_in(value)
     return listed, entries, len(entries) if is_known else None
 

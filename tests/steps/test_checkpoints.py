@@ -14,6 +14,7 @@ import pytest
 
 from evalkit.io.limits import VARIABLE
 from evalkit.steps import checkpoints, load
+from evalkit.steps.format import companions
 from evalkit.steps.parse import parse_file
 from tests.steps.cases import A
 
@@ -73,8 +74,8 @@ def test_a_database_behind_a_url_is_read_by_its_bytes(journal):
     data = database([thread(value=state(A, A))])
     fsspec.filesystem("memory").pipe("/steps/c.sqlite", data[:18] + journal + data[20:])
     assert load("memory://steps/c.sqlite").runs["records"].tolist() == [2]
-    assert checkpoints.companions("s3://bucket/c.sqlite") == []
-    assert checkpoints.companions("/a/c.sqlite") == ["/a/c.sqlite-wal"]
+    assert companions("s3://bucket/c.sqlite") == []
+    assert companions("/a/c.sqlite") == ["/a/c.sqlite-wal"]
 
 
 def test_arrays_are_read():

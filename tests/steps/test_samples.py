@@ -7,9 +7,9 @@ import pytest
 
 from evalkit.io import resolve
 from evalkit.steps import analysis, extract_key_findings_from_execution, figures, load, load_history, show
-from evalkit.steps.analysis import old_flat, storage_comparison
+from evalkit.steps.analysis import storage_comparison
 from tests.display.test_plots import points
-from tools.samples.steps import old_nested
+from tools.samples.steps import old_flat, old_nested
 
 SHAPES = {"typed.json": "B", "second_run.jsonl": "B", "nested.json": "A", "execution_history.json": "C"}
 

@@ -25,11 +25,24 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.steps import Options, record_execution, save_history
-from evalkit.steps.analysis import old_flat
 from tools.samples.blood_cells import Analysis
 
 FOLDER = Path(__file__).parents[2] / "evalkit/samples/steps"
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+
+
+def old_flat(
+    step: dict[str, Any], result: Any, success: bool, error: Any = None, timestamp: str = ""
+) -> dict[str, Any]:
+    """Store a step on disk as shape C did: the first 500 characters of any result, called a summary."""
+    return {
+        "timestamp": time or None,
+        "function_name": step.get("function_name"),
+        "parameters": step.get("parameters", {}),
+        "success": success,
+        "error": None if error is None else str(error),
+        "result_summary": str(result)[:500] if result else None,
+    }
 
 
 def old_nested(step: dict[str, Any], result: Any, success: bool, error: Any = None, index: int = 0) -> dict[str, Any]:
