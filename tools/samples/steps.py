@@ -31,9 +31,7 @@ FOLDER = Path(__file__).parents[2] / "evalkit/samples/steps"
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
 
-def old_flat(
-    step: dict[str, Any], result: Any, success: bool, error: Any = None, timestamp: str = ""
-) -> dict[str, Any]:
+def old_flat(step: dict[str, Any], result: Any, success: bool, error: Any = None, time: str = "") -> dict[str, Any]:
     """Store a step on disk as shape C did: the first 500 characters of any result, called a summary."""
     return {
         "timestamp": time or None,
