@@ -21,6 +21,7 @@ from tests.display.gallery import KINDS, counts, names, shapes, table
 HOSTILE = ["$x_1$ \\frac{", "<b>b</b> & 'c'", "\x1b[31m\u202ered", "漢字🎉", "long " * 30, "_hidden", ""]
 LONG = "organisation/of-a-long-name-that-nobody-would-cut/model"
 EMPTY = table(["a"], ["b"]).iloc[:0]
+NAN = np.nan
 
 
 def overhang(figure) -> float:
@@ -32,65 +33,12 @@ def overhang(figure) -> float:
     return max(-box.x0, -box.y0, box.x1 - width, box.y1 - height)
 
 
-def texts(figure) -> list[str]:
-    return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
+def texts(ax) -> list[str]:
+    return [text.get_text() for text in ax.texts]
 
 
-@pytest.mark.parametrize(
-    ("models", "items", "stem"),
-    [(1, 1, "model"), (1, 40, "model"), (5, 12, LONG), (12, 1, LONG), (12, 30, "model"), (12, 30, LONG)],
-)
-def test_nothing_is_cut_off(models, items, stem):
-    drawn = shapes(names(stem, models), names(f"item of {stem}", items))
-    found = {name: overhang(make().figure) for name, make in drawn.items() if models * items < 100 or name in BIG}
-    assert {name: out for name, out in found.items() if out > 0.01} == {}
-
-
-BIG = ("estimates by hue", "heatmap", "curves")
-
-
-@pytest.mark.parametrize("name", shapes(["a"], ["b"]))
-def test_any_text_can_be_a_name(name):
-    figure = shapes(HOSTILE, HOSTILE)[name]().figure
-    assert overhang(figure) < 0.01
-    assert not {"\x1b", "\u202e"} & set("".join(texts(figure)))
-    if figure.legends and name not in ("timeline", "endings"):
-        assert len(figure.legends[0].get_texts()) == len(HOSTILE)
-
-
-NOTHING = {
-    "estimates": lambda **o: plots.estimates(EMPTY, "item", **o),
-    "strips": lambda **o: plots.strips(EMPTY, "item", "estimate", **o),
-    "shares": lambda **o: plots.shares(pd.DataFrame({"item": ["a"], "x": [0], "y": [0]}), "item", ["x", "y"], **o),
-    "heatmap": lambda **o: plots.heatmap(EMPTY, "item", "model_name", **o),
-    "curves": lambda **o: plots.curves(EMPTY, "place", "model_name", **o),
-    "timeline": lambda **o: plots.timeline(EMPTY, "item", "place", "model_name", KINDS, **o),
-}
-
-
-@pytest.mark.parametrize("name", NOTHING)
-def test_where_there_is_nothing_to_draw_it_is_said(name):
-    assert re.search(r"no (runs|events) of this kind", "\n".join(texts(NOTHING[name]().figure)))
-    assert plots.facets(EMPTY, "item", lambda own, ax: None).shape == (1,)
-
-
-GIVEN = {
-    "estimates": lambda t, ax: plots.estimates(t, "item", "model_name", ax=ax),
-    "strips": lambda t, ax: plots.strips(t, "item", "estimate", ax=ax),
-    "shares": lambda t, ax: plots.shares(counts(t), "item", ["m 0", "m 1"], ax=ax),
-    "heatmap": lambda t, ax: plots.heatmap(t, "item", "model_name", ax=ax),
-    "curves": lambda t, ax: plots.curves(t, "place", "model_name", ax=ax),
-    "timeline": lambda t, ax: plots.timeline(t.assign(k="+"), "item", "place", "k", KINDS, ax=ax),
-}
-
-
-@pytest.mark.parametrize("name", GIVEN)
-def test_axes_that_are_given_are_used_and_hold_the_legend_too(name):
-    axes = new_axes(9, 7, ncols=2)
-    for ax in axes:
-        assert GIVEN[name](table(names("m", 2), names("i", 3)), ax) is ax
-    assert axes[0].figure.legends == []
-    assert overhang(axes[0].figure) < 0.01
+def row_names(ax) -> list[str]:
+    return [label.get_text() for label in ax.get_yticklabels()]
 
 
 def points(ax: Axes) -> np.ndarray:
@@ -103,59 +51,82 @@ def intervals(ax: Axes) -> list[list[float]]:
     return sorted([*segment[:, 0], segment[0, 1]] for line in lines for segment in line.get_segments())
 
 
+@pytest.mark.parametrize(
+    ("models", "items", "stem"), [(1, 1, "model"), (1, 40, "model"), (5, 12, LONG), (12, 1, LONG), (12, 30, LONG)]
+)
+def test_nothing_is_cut_off(models, items, stem):
+    drawn = shapes(names(stem, models), names(f"item of {stem}", items))
+    some = drawn if models * items < 100 else ("estimates by hue", "heatmap", "curves")
+    found = {name: overhang(drawn[name]().figure) for name in some}
+    assert {name: out for name, out in found.items() if out > 0.01} == {}
+
+
+@pytest.mark.parametrize("name", shapes(["a"], ["b"]))
+def test_any_text_can_be_a_name(name):
+    figure = shapes(HOSTILE, HOSTILE)[name]().figure
+    assert overhang(figure) < 0.01
+    written = [artist.get_text() for artist in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
+    assert not {"\x1b", "\u202e"} & set("".join(written))
+    if figure.legends and name not in ("timeline", "endings"):
+        assert len(figure.legends[0].get_texts()) == len(HOSTILE)
+
+
+GIVEN = {
+    "estimates": lambda t, ax: plots.estimates(t, "item", "model_name", ax=ax),
+    "strips": lambda t, ax: plots.strips(t, "item", "estimate", ax=ax),
+    "shares": lambda t, ax: plots.shares(counts(t), "item", ["m 0", "m 1"][: t["model_name"].nunique()], ax=ax),
+    "heatmap": lambda t, ax: plots.heatmap(t, "item", "model_name", ax=ax),
+    "curves": lambda t, ax: plots.curves(t, "place", "model_name", ax=ax),
+    "timeline": lambda t, ax: plots.timeline(t.assign(k="+"), "item", "place", "k", KINDS, ax=ax),
+}
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_axes_that_are_given_are_used_and_where_there_is_nothing_to_draw_it_is_said(name):
+    full, empty = new_axes(9, 7, ncols=2)
+    assert GIVEN[name](table(names("m", 2), names("i", 3)), full) is full
+    assert GIVEN[name](EMPTY, empty) is empty
+    assert re.fullmatch(r"no (runs|events) of this kind", texts(empty)[0])
+    assert full.figure.legends == []
+    assert overhang(full.figure) < 0.01
+
+
 def test_estimates_and_intervals_lie_where_the_table_says():
     t = table(["a"], names("i", 4))
     ax = plots.estimates(t, "item")
     assert np.allclose(points(ax), np.column_stack([t["estimate"], range(4)]))
     assert np.allclose(intervals(ax), sorted(zip(t["low"], t["high"], range(4), strict=True)))
-    assert [label.get_text() for label in ax.get_yticklabels()] == t["item"].tolist()
-
-
-MEANS = ["model", "estimate", "low", "high", "n"]
+    assert row_names(ax) == t["item"].tolist()
+    t = pd.DataFrame({"item": ["x", "x", "y"], "model": ["a", "b", "b"], "estimate": 0.5, "n": 3})
+    assert points(plots.estimates(t, "item", "model"))[:, 1].tolist() == pytest.approx([-0.2, 0.2, 1.2])
+    assert points(plots.estimates(t, "item", "item"))[:, 1].tolist() == [0, 0, 1]
 
 
 def test_an_unknown_bound_is_no_bar_and_an_unknown_estimate_says_why_instead_of_a_point():
+    notes = [Notes(), Notes(), Notes(), note("none", "no run") + note("x", "x"), Notes()]
     t = pd.DataFrame(
         [
-            ("known", 0.5, 0.4, 0.6, 10, ""),
-            ("no interval", 0.5, np.nan, np.nan, 1, ""),
-            ("no score", np.nan, np.nan, np.nan, 3, ""),
-            ("reason", np.nan, np.nan, np.nan, 3, "too few tasks"),
-            ("no runs", np.nan, np.nan, np.nan, 0, ""),
+            ("known", 0.5, 0.4, 0.6, 10, 0, ""),
+            ("no interval", 0.5, NAN, NAN, 1, 0, ""),
+            ("reason", NAN, NAN, NAN, 3, 0, "too few tasks"),
+            ("note", NAN, NAN, NAN, 0, 2, ""),
+            ("no runs", NAN, NAN, NAN, 0, 0, ""),
         ],
-        columns=["item", "estimate", "low", "high", "n", "reason"],
-    )
+        columns=["item", "estimate", "low", "high", "n", "n_not_measured", "reason"],
+    ).assign(warning=notes)
     ax = plots.estimates(t, "item")
     assert np.allclose(points(ax), [(0.5, 0), (0.5, 1)])
     assert np.allclose(intervals(ax), [(0.4, 0.6, 0)])
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["known", "no interval", "no score", "reason"]
-    assert [text.get_text() for text in ax.texts] == ["no score", "too few tasks", "n=10", "n=1", "n=3", "n=3"]
-
-
-def test_values_that_are_all_missing_leave_the_reason_alone():
-    t = pd.DataFrame({"model": ["a"], "score": [np.nan]})
-    means = pd.DataFrame([("a", np.nan, np.nan, np.nan, 0, "none has a score")], columns=[*MEANS, "warning"])
-    ax = plots.strips(t, "model", "score", means=means)
-    assert [text.get_text() for text in ax.texts] == ["none has a score", "n=0"]
-    assert len(points(ax)) == 0
-
-
-def test_runs_without_a_score_are_data():
-    notes = [note("none", "no run has a score") + note("x", "x"), Notes()]
-    t = table(["a"], names("i", 2)).assign(estimate=np.nan, n=0, n_not_measured=[3, 0], warning=notes)
-    ax = plots.estimates(t, "item")
-    assert [text.get_text() for text in ax.texts] == ["no run has a score", "n=3"]
-    assert [text.get_text() for text in plots.heatmap(t, "item", "model_name").texts] == ["– (3)"]
+    assert row_names(ax) == ["known", "no interval", "reason", "note"]
+    assert texts(ax) == ["too few tasks", "no run", "n=10", "n=1", "n=3", "n=2"]
 
 
 def test_different_names_never_share_a_place():
-    alike = [f"{'x' * 40}{i}{'y' * 40}" for i in range(3)] + [None, "unknown", np.nan]
-    t = pd.DataFrame({"item": alike, "estimate": 0.5, "low": 0.4, "high": 0.6, "n": 5})
-    ax = plots.estimates(t, "item")
+    alike = [f"{'x' * 40}{i}{'y' * 40}" for i in range(3)] + [None, "unknown", NAN]
+    ax = plots.estimates(pd.DataFrame({"item": alike, "estimate": 0.5, "low": 0.4, "high": 0.6, "n": 5}), "item")
     assert sorted(points(ax)[:, 1]) == [0, 1, 2, 3, 3, 4]  # what is missing is one group, and not the one called so
-    drawn = [label.get_text() for label in ax.get_yticklabels()]
-    assert len(set(drawn)) == len(drawn) == 5
-    assert drawn[3:] == ["unknown (missing)", "unknown"]
+    assert len(set(row_names(ax))) == 5
+    assert row_names(ax)[3:] == ["unknown (missing)", "unknown"]
 
 
 def test_twelve_models_differ_in_colour_and_marker_and_stand_apart():
@@ -167,12 +138,16 @@ def test_twelve_models_differ_in_colour_and_marker_and_stand_apart():
     assert np.diff(sorted(points(ax)[:, 1])).min() > 0.05
 
 
-def test_the_highlighted_group_is_strong_and_the_others_are_pale():
-    ax = plots.estimates(table(names("m", 3), ["i"]), "model_name", highlight="m 1")
-    strength = {
-        tuple(o): c.get_alpha() for c in ax.collections if isinstance(c, PathCollection) for o in c.get_offsets()
-    }
-    assert sorted((y, alpha) for (_, y), alpha in strength.items()) == [(0, 0.45), (1, 1.0), (2, 0.45)]
+def test_what_is_highlighted_is_strong_and_the_others_are_pale():
+    t = table(names("m", 3), names("i", 2))
+    ax = plots.estimates(t[t["item"] == "i 0"], "model_name", highlight="m 1")
+    alphas = {y: c.get_alpha() for c in ax.collections if isinstance(c, PathCollection) for _, y in c.get_offsets()}
+    assert alphas == {0: 0.45, 1: 1.0, 2: 0.45}
+    ax = plots.curves(t, "place", "model_name", highlight="m 1")
+    own = t[t["model_name"] == "m 1"]
+    assert np.allclose(points(ax), own[["place", "estimate"]])
+    assert texts(ax) == [f"n={n}" for n in own["n"]]
+    assert len(ax.lines) == 3
 
 
 @pytest.mark.parametrize(
@@ -185,71 +160,89 @@ def test_the_highlighted_group_is_strong_and_the_others_are_pale():
     ],
 )
 def test_axes_hold_all_values(percent, scale, values, limits):
-    t = pd.DataFrame({"item": ["a", "b"], "estimate": values, "low": np.nan, "high": np.nan, "n": 3})
+    t = pd.DataFrame({"item": ["a", "b"], "estimate": values, "low": NAN, "high": NAN, "n": 3})
     assert plots.estimates(t, "item", percent=percent, scale=scale).get_xlim() == pytest.approx(limits)
 
 
-def test_published_results_stand_below_in_grey_with_a_line_through_the_rows():
-    references = pd.DataFrame({"name": ["one", "i"], "mean": [0.3, 0.6], "spread": [0.05, np.nan]})
+def test_published_results_stand_below_with_a_line_through_the_rows():
+    references = pd.DataFrame({"name": ["one", "i"], "mean": [0.3, 0.6], "spread": [0.05, NAN]})
     ax = plots.estimates(table(["a"], ["i"]), "item", references=references)
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["i", "one", "i"]
-    lines = [line.get_xdata()[0] for line in ax.lines if len(line.get_xdata()) == 2]
-    assert lines == [0.3, 0.6]
+    assert row_names(ax) == ["i", "one", "i"]
+    assert [line.get_xdata()[0] for line in ax.lines if len(line.get_xdata()) == 2] == [0.3, 0.6]
     assert len(points(ax)) == 1
 
 
 def test_every_value_is_a_point_and_means_lie_below():
-    values = pd.DataFrame({"model": ["a"] * 4 + ["b"] * 3, "score": [1.0, 1.0, 1.0, 2.0, 0.0, np.nan, 4.0]})
+    values = pd.DataFrame({"model": ["a"] * 4 + ["b"] * 3, "score": [1.0, 1.0, 1.0, 2.0, 0.0, NAN, 4.0]})
     means = pd.DataFrame({"model": ["b", "a"], "estimate": [2.0, 1.25], "low": [0, 1], "high": [4, 1.5], "n": [2, 4]})
     ax = plots.strips(values, "model", "score", means=means)
     assert sorted(points(ax)[:, 0]) == [0, 1, 1, 1, 1.25, 2, 2, 4]
-    ones = points(ax)[points(ax)[:, 0] == 1]
-    assert len({y for _, y in ones}) == 3
+    assert len({y for x, y in points(ax) if x == 1}) == 3
     assert np.allclose(intervals(ax), [(0, 4, 0.28), (1, 1.5, 1.28)])
-    assert [text.get_text() for text in ax.texts] == ["n=2", "n=4"]
+    plain = plots.strips(values, "model", "score")
+    assert (1.25, 0.28) in {tuple(point) for point in points(plain)}
+    assert intervals(plain) == []
+
+
+@given(st.lists(st.floats(-1e6, 1e6), max_size=60))
+def test_points_close_to_each_other_are_spread_within_their_row(values):
+    offsets = swarm(values)
+    assert len(offsets) == len(values)
+    assert np.all(np.abs(offsets) <= 0.5 + 1e-9)
+    assert not pd.DataFrame({"value": values, "offset": offsets}).duplicated().any()
 
 
 @pytest.mark.parametrize("share", [True, False])
 def test_bars_are_as_long_as_their_counts_and_hatched(share):
     t = pd.DataFrame({"model": ["a", "none", "b"], "ok": [3, 0, 1], "bad": [1, 0, 3], "worse": [0, 0, 0]})
-    parts = {"ok": Look("#009e73", text="success"), "bad": Look("#d55e00", hatch="//"), "worse": Look("#000000")}
-    ax = plots.shares(t, "model", parts, share=share)
+    looks = {"ok": Look("#009e73", text="success"), "bad": Look("#d55e00", hatch="//"), "worse": Look("#000000")}
+    ax = plots.shares(t, "model", looks, share=share)
     bars = sorted((bar.get_y(), bar.get_x(), bar.get_width(), bar.get_hatch() or "") for bar in ax.patches)
     whole = 1 if share else 4
     assert [(x / whole, width / whole, hatch) for _, x, width, hatch in bars] == [
         (0, 0.75, ""), (0.75, 0.25, "//"), (0, 0.25, ""), (0.25, 0.75, "//"),
     ]  # fmt: skip
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "b"]
+    assert row_names(ax) == ["a", "b"]
     assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == ["success", "bad"]
-    assert sorted(text.get_text() for text in ax.texts) == ["1", "1", "3", "3", "n=4", "n=4"]
+    assert sorted(texts(ax)) == ["1", "1", "3", "3", "n=4", "n=4"]
 
 
 def test_cells_hold_value_and_n_and_those_without_data_stay_empty():
-    rows = [("a", "x", 0.5, 4), ("a", "y", 0.256, 9), ("b", "x", np.nan, 2), ("b", "y", np.nan, 0)]
+    rows = [("a", "x", 0.5, 4), ("a", "y", 0.256, 9), ("b", "x", NAN, 2), ("b", "y", NAN, 0)]
     t = pd.DataFrame(rows, columns=["item", "model", "estimate", "n"])
     ax = plots.heatmap(t, "item", "model")
-    assert sorted(text.get_text() for text in ax.texts) == ["26 (9)", "50 (4)", "– (2)"]
-    assert np.isnan(ax.collections[0].get_array().filled(np.nan)).sum() == 2
+    assert sorted(texts(ax)) == ["26 (9)", "50 (4)", "– (2)"]
+    assert np.isnan(ax.collections[0].get_array().filled(NAN)).sum() == 2
+    assert sorted(texts(plots.heatmap(t, "item", "model", percent=False, digits=1))) == ["0.3 (9)", "0.5 (4)", "– (2)"]
 
 
-def test_a_matrix_of_differences_has_both_sides_signs_and_frames():
+def test_a_matrix_of_differences_has_both_sides_signs_and_frames_and_the_best_model_first():
     pairs = pd.DataFrame(
-        [("a", "b", 0.5, 0.5, 0.0, False), ("a", "c", 0.5, 0.498, 0.002, False), ("b", "c", 0.5, 0.3, 0.2, True)],
-        columns=["model_a", "model_b", "mean_a", "mean_b", "estimate", "decided"],
+        [("b", "a", 0.3, 0.5, -0.2, -0.3, -0.1, True), ("b", "c", 0.3, 0.302, -0.002, -0.1, 0.1, False)],
+        columns=["model_a", "model_b", "mean_a", "mean_b", "estimate", "low", "high", "decided"],
     )
-    ax = plots.heatmap(plots.mirrored(pairs), "model_a", "model_b", signed=True, frame="decided")
-    written = {text.get_text() for text in ax.texts}
-    assert written == {"0", "+20", "-20"}
+    both = plots.mirrored(pairs)
+    assert both["model_a"].tolist() == ["a", "c", "b", "b"]
+    assert both.loc[0, ["estimate", "low", "high"]].tolist() == [0.2, 0.1, 0.3]
+    ax = plots.heatmap(both, "model_a", "model_b", signed=True, frame="decided")
+    assert set(texts(ax)) == {"0", "+20", "-20"}
     assert {text.get_text() for text in ax.texts if text.get_weight() == "bold"} == {"+20", "-20"}
     assert sum(patch.get_linewidth() > 0 for patch in ax.patches) == 2
     ticks = [[label.get_text() for label in axis.get_ticklabels()] for axis in (ax.xaxis, ax.yaxis)]
-    assert ticks == [["a", "b", "c"]] * 2
+    assert ticks == [["a", "c", "b"]] * 2
 
 
-def test_values_that_are_no_shares_keep_their_decimals():
-    t = pd.DataFrame({"item": ["a"], "model": ["x"], "estimate": [2.345], "n": [3]})
-    ax = plots.heatmap(t, "item", "model", percent=False, digits=1)
-    assert [text.get_text() for text in ax.texts] == ["2.3 (3)"]
+def test_of_a_tall_table_the_rows_are_drawn_whose_values_differ_most():
+    spreads = {f"t{i:03}": (i * 37 % 100) / 100 for i in range(100)} | {"nothing": None}
+    rows = [(task, model, value, 1) for task, gap in spreads.items() for model, value in (("a", 0.0), ("b", gap))]
+    t = pd.DataFrame(rows, columns=["task", "model", "estimate", "n"])
+    ax = plots.heatmap(t, "task", "model")
+    widest = sorted((task for task in spreads if task != "nothing"), key=lambda task: -spreads[task])[:40]
+    assert row_names(ax) == [task for task in spreads if task in widest]
+    assert "40 of 101 rows: those whose values differ most" in ax.get_xlabel().replace("\n", " ")
+    equal = plots.heatmap(t.assign(estimate=0.5), "task", "model")
+    assert "40 of 101 rows: the first" in equal.get_xlabel().replace("\n", " ")
+    assert len(plots.heatmap(t, "task", "model", rows=["t000"]).get_yticklabels()) == 101
 
 
 def test_curves_have_bars_at_few_places_and_bands_at_many():
@@ -263,92 +256,33 @@ def test_curves_have_bars_at_few_places_and_bands_at_many():
 
 @pytest.mark.parametrize("name", ["estimates", "curves", "heatmap", "strips"])
 def test_bounds_and_sizes_need_not_be_there(name):
-    t = table(["a", "b"], names("i", 2)).drop(columns=["low", "high", "n"])
-    ax = GIVEN[name](t, None)
+    ax = GIVEN[name](table(["a", "b"], names("i", 2)).drop(columns=["low", "high", "n"]), None)
     assert intervals(ax) == []
     assert "interval" not in ax.get_xlabel() + ax.get_ylabel()
 
 
-def test_a_highlighted_curve_stands_before_the_others_with_n():
-    t = table(names("m", 3), names("i", 2))
-    ax = plots.curves(t, "place", "model_name", highlight="m 1")
-    own = t[t["model_name"] == "m 1"]
-    assert np.allclose(points(ax), own[["place", "estimate"]])
-    assert [text.get_text() for text in ax.texts] == [f"n={n}" for n in own["n"]]
-    assert len(ax.lines) == 3
-
-
-def test_events_lie_in_their_lines_and_unknown_kinds_are_left_out():
-    t = pd.DataFrame({"run": ["a", "a", "b"], "x": [0, 1, 0], "kind": ["+", "-", "?"]})
+def test_events_lie_in_their_lines_the_rare_before_the_frequent_and_unknown_kinds_are_left_out():
+    t = pd.DataFrame({"run": ["a", "a", "b", "a"], "x": [0, 1, 0, 2], "kind": ["-", "+", "?", "+"]})
     ax = plots.timeline(t, "run", "x", "kind", KINDS)
-    assert sorted(map(tuple, points(ax))) == [(0, 0), (1, 0)]
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "b"]
+    assert points(ax).tolist() == [[1, 0], [2, 0], [0, 0]]
+    assert row_names(ax) == ["a", "b"]
     assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == ["gains points", "loses points"]
 
 
-@pytest.mark.parametrize(("places", "width"), [(600, 1), (4000, 1), (4001, 26), (10_000, 63)])
+@pytest.mark.parametrize(("places", "width"), [(600, 1), (4000, 1), (10_000, 63)])
 def test_of_very_many_events_nearby_ones_share_a_mark(places, width):
     t = pd.DataFrame({"run": "a", "x": range(places), "kind": np.resize(["+", "+", "-"], places)})
     ax = plots.timeline(t, "run", "x", "kind", KINDS)
-    drawn = points(ax)
-    assert len(drawn) == -(-places // width)
-    assert np.diff(sorted(drawn[:, 0])).min() == width
+    assert len(points(ax)) == -(-places // width)
+    assert np.diff(sorted(points(ax)[:, 0])).min() == width
     assert (f"the most frequent kind of {width} places" in ax.get_xlabel().replace("\n", " ")) == (width > 1)
 
 
-def test_rare_events_are_not_hidden_by_frequent_ones():
-    t = pd.DataFrame({"run": "a", "x": [0, 1, 2], "kind": ["-", "+", "+"]})
-    assert points(plots.timeline(t, "run", "x", "kind", KINDS))[-1].tolist() == [0, 0]
-
-
-def test_names_in_panels_of_cells_keep_their_places():
-    t = table(["a", "b"], names("i", 2)).iloc[[0, 3]]
+def test_panels_stand_for_groups_and_their_cells_keep_their_places():
+    t = table(["a", "b"], names("i", 2)).iloc[[0, 3]].assign(model_name=["a", None])
     panels = plots.facets(
         t, "model_name", lambda own, ax: plots.heatmap(own, "item", "place", rows=names("i", 2), columns=[0, 1], ax=ax)
     )
-    places = [[text.get_position() for text in panel.texts] for panel in panels]
-    assert places == [[(0.5, 0.5)], [(1.5, 1.5)]]
-
-
-def test_panels_stand_for_groups_and_missing_ones_too():
-    t = table(["a", "b"], ["i"]).assign(model_name=["a", None])
-    panels = plots.facets(t, "model_name", lambda own, ax: plots.estimates(own, "item", ax=ax), columns=1)
     assert [panel.get_title("left") for panel in panels] == ["a", "unknown"]
-    assert [points(panel)[0, 0] for panel in panels] == pytest.approx(t["estimate"])
-
-
-def test_series_lie_side_by_side_within_their_row():
-    t = pd.DataFrame({"item": ["x", "x", "y"], "model": ["a", "b", "b"], "estimate": 0.5, "n": 3})
-    assert points(plots.estimates(t, "item", "model"))[:, 1].tolist() == pytest.approx([-0.2, 0.2, 1.2])
-    assert points(plots.estimates(t, "item", "item"))[:, 1].tolist() == [0, 0, 1]
-
-
-@given(st.lists(st.floats(-1e6, 1e6), max_size=60))
-def test_points_close_to_each_other_are_spread_within_their_row(values):
-    offsets = swarm(values)
-    assert len(offsets) == len(values)
-    assert np.all(np.abs(offsets) <= 0.5 + 1e-9)
-    assert not pd.DataFrame({"value": values, "offset": offsets}).duplicated().any()
-
-
-def test_a_mirrored_pair_has_its_bounds_swapped_and_the_best_model_stands_first():
-    pairs = pd.DataFrame(
-        [("worse", "better", 0.2, 0.6, -0.4, -0.5, -0.1)],
-        columns=["model_a", "model_b", "mean_a", "mean_b", "estimate", "low", "high"],
-    )
-    both = plots.mirrored(pairs)
-    assert both["model_a"].tolist() == ["better", "worse"]
-    assert both[["estimate", "low", "high"]].to_numpy().tolist() == [[0.4, 0.1, 0.5], [-0.4, -0.5, -0.1]]
-
-
-def test_of_a_tall_table_the_rows_are_drawn_whose_values_differ_most():
-    spreads = {f"t{i:03}": (i * 37 % 100) / 100 for i in range(100)} | {"nothing": None}
-    rows = [(task, model, value, 1) for task, gap in spreads.items() for model, value in (("a", 0.0), ("b", gap))]
-    t = pd.DataFrame(rows, columns=["task", "model", "estimate", "n"])
-    ax = plots.heatmap(t, "task", "model")
-    widest = sorted((task for task in spreads if task != "nothing"), key=lambda task: -spreads[task])[:40]
-    assert [label.get_text() for label in ax.get_yticklabels()] == [task for task in spreads if task in widest]
-    assert "40 of 101 rows: those whose values differ most" in ax.get_xlabel().replace("\n", " ")
-    equal = plots.heatmap(t.assign(estimate=0.5), "task", "model")
-    assert "40 of 101 rows: the first" in equal.get_xlabel().replace("\n", " ")
-    assert len(plots.heatmap(t, "task", "model", rows=["t000"]).get_yticklabels()) == 101
+    assert [[text.get_position() for text in panel.texts] for panel in panels] == [[(0.5, 0.5)], [(1.5, 1.5)]]
+    assert plots.facets(EMPTY, "item", lambda own, ax: None).shape == (1,)

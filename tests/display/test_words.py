@@ -1,12 +1,18 @@
-"""Alt texts say what the pictures show: values with intervals and n, and why one is missing."""
+"""Words made from codes and values: intervals, alt texts, notes and findings, with any name in them whole."""
 
+import copy
 import math
+import pickle
+import string
+from inspect import signature
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from evalkit._words import note
+from evalkit import compare
+from evalkit._words import TEXTS, Notes, format_interval, left_out, note
+from evalkit.display import pair_text, text_of
 from evalkit.display.words import (
     describe_curves,
     describe_estimates,
@@ -14,81 +20,87 @@ from evalkit.display.words import (
     describe_strips,
     describe_timeline,
     describe_value,
+    headline_text,
     name_of,
 )
+from evalkit.io.write import write_frame
+from evalkit.kinds import Finding, endings_finding
+from evalkit.stats import estimate_by
+from tests.compare.runs import runs_of
 from tests.display.gallery import KINDS
 
+NAN = math.nan
 NOTES = note("none", "no scores") + note("x", "x")
+ODD = ["GPT-5 (high)", 'x; y: "z"', "<b>&amp;</b>", "{model} {0} %s", "a\nb\tc", "all others", ")"]
+RATE = {"estimate": 0.5, "low": 0.4, "high": 0.6, "n": 10, "n_clusters": 5}
+LEADS = {"code": "leads", "behind": ["b"], "open": ["c"], "few": True, **RATE}
+PAIR = {
+    "model_a": "a", "model_b": "b", "n_tasks": 9, "mean_a": 0.9, "mean_b": 0.2, "estimate": 0.7, "low": 0.5,
+    "high": 0.8, "p_adjusted": 0.01, "decided": False, "equivalent": False, "target": "new tasks", "tested": 3,
+    "correction": "max-T", "margin": 0.1, "unit": "%", "warning": Notes(),
+}  # fmt: skip
+RANKED = {"n_models": 2, "title": "success rate", "is_share": True, "unit": "", "more": False, "rates": []}
 
 
 @pytest.mark.parametrize(
-    ("row", "options", "text"),
+    ("values", "options", "text"),
     [
-        ({"estimate": 0.63, "low": 0.52, "high": 0.73, "n": 40}, {}, "63 % [52, 73] (n = 40)"),
-        ({"estimate": 0.025, "low": 0.011, "high": 0.06, "n": 1234}, {}, "2.5 % [1.1, 6.0] (n = 1,234)"),
-        ({"estimate": 0.5, "low": math.nan, "high": math.nan, "n": 1}, {}, "50 % (n = 1)"),
-        ({"estimate": 0.5}, {}, "50 %"),
-        ({"estimate": math.nan, "n": 3}, {}, "no estimate (n = 3)"),
-        ({"estimate": pd.NA, "n": 3, "reason": "too few <b>\x1b"}, {}, "too few <b>\ufffd (n = 3)"),
-        (
-            {"estimate": math.nan, "n": 0, "n_not_measured": 3, "warning": NOTES},
-            {},
-            "no scores (n = 3)",
-        ),
-        ({"estimate": 0.5, "n": 2, "n_not_measured": 3, "warning": note("none", "few tasks")}, {}, "50 % (n = 2)"),
-        ({"estimate": 1.25, "low": 0.8, "high": 1.7, "n": 4}, {"percent": False}, "1.25 [0.80, 1.70] (n = 4)"),
-        ({"x": 1.25, "n": 4}, {"percent": False, "digits": 0, "value": "x"}, "1 (n = 4)"),
+        ((0.63, 0.52, 0.73), {}, "63 % [52, 73]"),
+        ((0.0, 0.0, 0.04), {}, "0 % [0, 4]"),
+        ((0.025, 0.011, 0.06), {}, "2.5 % [1.1, 6.0]"),
+        ((0.5, None, 0.6), {}, "50 %"),
+        ((NAN, 0.1, 0.2), {}, "–"),
+        ((pd.NA, pd.NA, pd.NA), {}, "–"),
+        ((1.25, 0.8, 1.7), {"percent": False}, "1.25 [0.80, 1.70]"),
+        ((np.float64(2), np.float64(1), np.int64(3)), {"percent": False, "digits": 1}, "2.0 [1.0, 3.0]"),
+        ((0.2, -0.001, 0.3), {"unit": "points"}, "20 points [0, 30]"),
     ],
 )
-def test_a_value_is_said_with_interval_and_n(row, options, text):
-    assert describe_value(row, **options) == text
+def test_an_estimate_is_written_with_its_interval(values, options, text):
+    assert format_interval(*values, **options) == text
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
-    [("a", "a"), (None, "unknown"), (np.nan, "unknown"), (pd.NA, "unknown"), (2.0, "2"), (2.5, "2.5"), ("a\nb", "a b")],
+    ("row", "text"),
+    [
+        ({"estimate": 0.025, "low": 0.011, "high": 0.06, "n": 1234}, "2.5 % [1.1, 6.0] (n = 1,234)"),
+        ({"estimate": 0.5}, "50 %"),
+        ({"estimate": NAN, "n": 3}, "no estimate (n = 3)"),
+        ({"estimate": pd.NA, "n": 3, "reason": "too few <b>\x1b"}, "too few <b>\ufffd (n = 3)"),
+        ({"estimate": NAN, "n": 0, "n_not_measured": 3, "warning": NOTES}, "no scores (n = 3)"),
+        ({"estimate": 0.5, "n": 2, "n_not_measured": 3, "warning": NOTES}, "50 % (n = 2)"),
+    ],
 )
+def test_a_value_is_said_with_interval_and_n_or_the_reason_why_it_is_missing(row, text):
+    assert describe_value(row) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(None, "unknown"), (np.nan, "unknown"), (2.0, "2"), ("a\nb", "a b")])
 def test_groups_are_named_in_one_plain_line(value, text):
     assert name_of(value) == text
 
 
-def estimates(count: int) -> pd.DataFrame:
-    rates = np.linspace(0, 1, count)
-    return pd.DataFrame({"item": [f"i{i}" for i in range(count)], "estimate": rates, "n": 5})
-
-
-def test_estimates_are_listed_and_groups_without_runs_left_out():
-    t = estimates(3).assign(side=["a", None, "a"], n=[5, 2, 0])
-    assert describe_estimates(t, "item", "side") == "i0, a: 0 % (n = 5); i1, unknown: 50 % (n = 2)."
+def test_alt_texts_say_what_the_pictures_show():
+    t = pd.DataFrame({"item": ["i", "j", "k"], "side": ["a", None, "a"], "estimate": [0, 0.5, 1], "n": [5, 2, 0]})
+    assert describe_estimates(t, "item", "side") == "i, a: 0 % (n = 5); j, unknown: 50 % (n = 2)."
     assert describe_estimates(t.iloc[:0], "item") == "Nothing to show."
-
-
-def test_of_many_groups_only_the_extremes_are_named():
-    text = describe_estimates(estimates(360).assign(model="m"), "item", "model")
-    assert text == (
-        "360 groups, 360 of them with an estimate. Lowest: i0, m: 0 % (n = 5); highest: i359, m: 100 % (n = 5)."
-    )
-    unknown = estimates(60).assign(estimate=np.nan)
-    assert describe_estimates(unknown, "item") == "60 groups, 0 of them with an estimate."
-
-
-def test_shares_are_counted_by_part():
-    t = pd.DataFrame({"model": ["a", "b"], "ok": [3, 0], "bad": [1, 0]})
-    assert describe_shares(t, "model", ["ok", "bad"]) == "a: 3 ok, 1 bad of 4."
-    looks = {"ok": KINDS["+"], "bad": KINDS["-"]}
-    assert describe_shares(t, "model", looks) == "a: 3 gains points, 1 loses points of 4."
-    assert describe_shares(t.iloc[1:], "model", ["ok"]) == "Nothing to show."
-
-
-def test_single_values_are_said_by_mean_and_range():
+    many = pd.concat([t] * 20).assign(item=range(60), n=5)
+    ends = "Lowest: 0: 0 % (n = 5); highest: 59: 100 % (n = 5)."
+    assert describe_estimates(many, "item") == f"60 groups, 60 of them with an estimate. {ends}"
+    counts = pd.DataFrame({"model": ["a", "b"], "ok": [3, 0], "bad": [1, 0]})
+    assert describe_shares(counts, "model", ["ok", "bad"]) == "a: 3 ok, 1 bad of 4."
+    assert describe_shares(counts, "model", {"ok": KINDS["+"]}) == "a: 3 gains points of 3."
     values = pd.DataFrame({"model": ["a", "a", "b", "b"], "score": [1.0, 2.0, 4.0, np.nan]})
     means = pd.DataFrame({"model": ["a"], "estimate": [1.5], "low": [0.5], "high": [2.5], "n": [2]})
     assert describe_strips(values, "model", "score", means) == (
         "a: mean 1.50 [0.50, 2.50] (n = 2), values from 1.00 to 2.00; b: mean 4.00 (n = 1), values from 4.00 to 4.00."
     )
+    events = pd.DataFrame({"run": ["a", "a", "b"], "kind": ["+", "+", "-"]})
+    assert describe_timeline(events, "run", "kind", KINDS) == "a: 2 gains points; b: 1 loses points."
+    assert describe_timeline(many.assign(kind="+"), "item", "kind", KINDS) == "all: 60 gains points."
 
 
-@pytest.mark.parametrize(("places", "said"), [(2, 2), (6, 6), (7, 2), (40, 2)])
+@pytest.mark.parametrize(("places", "said"), [(6, 6), (7, 2), (40, 2)])
 def test_curves_are_said_by_their_places_or_their_ends(places, said):
     t = pd.DataFrame({"model": "a", "turn": range(places), "estimate": np.linspace(0, 1, places), "n": 3})
     text = describe_curves(t, "turn", "model")
@@ -97,9 +109,107 @@ def test_curves_are_said_by_their_places_or_their_ends(places, said):
     assert text.count("turn") == said
 
 
-def test_events_are_counted_by_kind():
-    t = pd.DataFrame({"run": ["a", "a", "b"], "kind": ["+", "+", "-"]})
-    assert describe_timeline(t, "run", "kind", KINDS) == "a: 2 gains points; b: 1 loses points."
-    many = pd.DataFrame({"run": range(60), "kind": "+"})
-    assert describe_timeline(many, "run", "kind", KINDS) == "all: 60 gains points."
-    assert describe_timeline(t.iloc[:0], "run", "kind", KINDS) == "Nothing to show."
+def test_notes_are_asked_for_codes_and_say_their_text():
+    notes = note("one_value") + left_out(2, "row") + note("one_value")
+    assert [code in notes for code in ("left_out", "no_values")] == [True, False]
+    assert str(notes) == "a single value has no interval; 2 rows left out as missing"
+    assert str(notes.without("one_value")) == "2 rows left out as missing"
+    assert str(notes.worded({"left_out": "left out: {count} aborted"})).endswith("; left out: 2 aborted")
+    assert (bool(left_out(0, "row")), Notes() + Notes(), str(Notes())) == (False, Notes(), "")
+    hostile = 'a; {b} (c): "d" <e>\n%s'  # never read as a template, nor split
+    assert str(note("unmeasured", model=hostile)).count(hostile) == 1
+
+
+@pytest.mark.parametrize("code", TEXTS)
+def test_every_text_of_a_note_can_be_made(code):
+    text = TEXTS[code]
+    names = signature(text).parameters if callable(text) else {name for _, name, _, _ in string.Formatter().parse(text)}
+    values = dict.fromkeys(set(names) - {None}, 3)
+    values |= {name: [("a", "b"), ("c", "d")] for name in ("sets", "pairs") if callable(text) and name in values}
+    values |= {name: ["a", "b"] for name in ("models", "names") if name in values}
+    values |= {"models": [("a", 1, 2)]} if code == "not_measured" else {}
+    values |= {"conditions": ["depth=1", ""]} if "conditions" in values else {}
+    values |= {"pairs": [("a", "b", 3)]} if code == "copied" else {}
+    assert str(note(code, **values))
+
+
+def test_results_with_notes_survive_pickling_copying_and_files(tmp_path):
+    table = estimate_by(pd.DataFrame({"m": ["a", "b"], "x": [1.0, np.nan]}), "m", "x")
+    for again in (pickle.loads(pickle.dumps(table)), copy.deepcopy(table)):
+        pd.testing.assert_frame_equal(again, table)
+        assert again["warning"].tolist() == table["warning"].tolist()
+    for suffix in ("csv", "json", "parquet"):
+        write_frame(table, str(tmp_path / f"t.{suffix}"))
+        texts = ["fewer than 15 values: a rough interval", "no values; 1 value left out as missing"]
+        assert getattr(pd, f"read_{suffix}")(tmp_path / f"t.{suffix}")["warning"].tolist() == texts
+
+
+def findings(name: str) -> list[Finding]:
+    """One finding of each code that has a name in it."""
+    headlines = [
+        {"code": "best", "model": name, "what": "success rate", "basis": "", **RATE},
+        {"code": "one_model", "model": name, "what": "success rate", **RATE},
+        {"code": "tie", "models": ["b", name]},
+        {"code": "cycle", "models": [name, "b", name]},
+        {"code": "apart", "models": ["b", name], "basis": "none", "rates": {}, "is_share": True, "unit": ""},
+        LEADS | {"model": name},
+        LEADS | {"model": "a", "open": [name]},
+    ]
+    trend = {"model_name": name, "p_value": 0.01, "p_holm": 0.01, "direction": "falls", "n": 9, "n_clusters": 3}
+    rate = {"code": "rate", "what": f"the rate of {name}", "n_not_measured": 1, **RATE}
+    return [
+        *(Finding("ranking", "s", {**RANKED, "headline": headline}) for headline in headlines),
+        Finding("rate", "s", {"headline": rate}),
+        Finding("no_other", "s", {"model": name}),
+        Finding("trends", "s", {"trends": [trend], "models": []}),
+        Finding("trends", "s", {"trends": [], "models": ["b", name]}),
+        Finding("reach", "s", {"model": name, "tasks": {0: 2, 1: 3}, "gap": 0.5}),
+        Finding("lowest", "s", {"row": {**RATE, "history": name}}),
+        Finding("failures", "s", {"n": 3, "ways": 1, "first": [(name, 3)]}),
+        endings_finding({name: 3}, 9, "run", "s"),
+        *(Finding("pair", "s", {"row": {**PAIR, **sides}}) for sides in ({"model_a": name}, {"model_b": name})),
+        Finding("pair", "s", {"row": PAIR | {"model_a": name, "decided": True}, "together": [name]}),
+        Finding("pair", "s", {"row": PAIR | {"model_b": name, "equivalent": True}}),
+        Finding("pair", "s", {"row": PAIR | {"model_b": name, "n_tasks": 0}}),
+        Finding("pair", "s", {"row": PAIR | {"warning": note("unmeasured", model=name)}}),
+        Finding("own", "s", {"model": name}, template="{model} is new."),
+    ]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_any_name_comes_out_whole_in_every_finding(name):
+    for finding in findings(name):
+        assert name in text_of(finding), finding
+    with pytest.raises(KeyError):  # and no sentence for an unknown code
+        text_of(Finding("nothing like that", "s"))
+
+
+@pytest.mark.parametrize("name", [ODD[0], ODD[2]])
+def test_a_best_model_of_any_name_is_named_whole_from_runs_to_findings(name):
+    runs = runs_of([(model, str(i), model == name) for model in (name, "GPT-5 (low)") for i in range(30)])
+    board = compare.leaderboard(runs)
+    found = compare.findings(board)
+    assert text_of(found[0]).startswith(f"{name} is shown to be the best of 2 models: success rate ")
+    assert text_of(found[1]).startswith(f"{name} is better than GPT-5 (low) ")
+    assert headline_text(compare.headline(board)) == f"best: {name} (success rate)"
+
+
+@pytest.mark.parametrize(
+    ("row", "options", "text"),
+    [
+        (
+            {"unit": "points", "mean_a": 39.25, "mean_b": -0.714, "estimate": 39.96, "low": 20.1, "high": 47.2},
+            {},
+            "39.25 against -0.71 on 9 tasks shared, difference 39.96 points [20.10, 47.20]",
+        ),
+        ({}, {"noun": "step", "together": ["a"]}, "a together are better than b on new steps like these"),
+        (
+            {"estimate": -0.7, "low": -0.8, "high": -0.5, "mean_a": 0.2, "mean_b": 0.9},
+            {},
+            "b is better than a on new tasks like these: 90 % against 20 % on 9 tasks shared, difference 70 points "
+            "[50, 80], p = 0.01 after max-T correction for 3 pairs.",
+        ),
+    ],
+)
+def test_a_pair_is_said_from_the_better_side_in_its_unit(row, options, text):
+    assert text in pair_text({**PAIR, "decided": True, **row}, **options)
