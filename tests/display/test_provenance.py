@@ -84,7 +84,7 @@ def test_only_regular_files_are_opened(folder, make, opened):
 
 def test_only_files_that_have_changed_are_read_again(folder, opened, tmp_path, monkeypatch):
     monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("evalkit.io.sources.SETTLED", -1.0)  # all files count as left alone for long
+    monkeypatch.setattr("evalkit.kinds.pipeline.SETTLED", -1.0)  # all files count as left alone for long
 
     def read_for(paths):
         opened.clear()
