@@ -158,10 +158,8 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "too_few_runs": lambda count, runs: f"{count} task{'s' * (count > 1)} with fewer than {runs} runs left out",
     "retried": "the number of runs depends on their outcome ({method}, p = {p_value:.2g}): biased",
     # pairs
-    "no_pairs": "no pairs",
     "skewed_pair": "few tasks for how skewed the differences are: one is claimed from p = {claim_at:.2g} down",
     "few_pairs": "too few tasks to show how skewed scores are: a difference is claimed from p = {claim_at:.2g} down",
-    "never_differ": "no pair differs",
     "no_shared": "no shared tasks",
     "unpaired": "different tasks, taken to be drawn alike",
     "conditions_differ": lambda conditions: (

@@ -9,7 +9,7 @@ from evalkit._lazy import door
 _PLACES = {
     "intervals": "Estimate proportion_interval rate_interval mean_interval jackknife_interval estimate_by",
     "evalkit._words": "format_interval",
-    "paired": "PairedTest paired_difference paired_test",
+    "paired": "PairedTest paired_test",
     "pairs": "compare_all compare_to_baseline Structure pair_structure",
     "ranks": "rank_models",
     "comparable": "LikeWithLike like_with_like",

@@ -10,7 +10,7 @@ from scipy import special
 from evalkit._words import Notes, left_out, note
 from evalkit.stats import formulas
 from evalkit.stats.inputs import Cells, Clusters, by_cluster, check_confidence, labels, numbers
-from evalkit.stats.intervals import FEW, FEW_CLUSTERS, NEW_VALUES, Estimate, of_repetitions, too_few
+from evalkit.stats.intervals import FEW, FEW_CLUSTERS, NEW_VALUES, of_repetitions, too_few
 
 # what an error of at most 6.5 % takes where 5 % are promised (docs/coverage.md)
 FEW_SHARES, FEW_SCORES = 5, 12  # tasks, below which they can't show how skewed the differences are
@@ -29,13 +29,18 @@ APART_AT = 0.1  # of the test that the tasks of two models differ in kind
 
 
 class PairedTest(NamedTuple):
-    """A test that two conditions do equally well on the same units."""
+    """A test that two conditions do equally well on the same units, and the interval of their mean difference."""
 
+    estimate: float
+    low: float
+    high: float
     p_value: float  # two-sided; NaN without pairs, or where all differences are equal and may be of any size
     better: int  # pairs where the first condition has the higher value
     worse: int  # pairs where it has the lower one
     n: int  # pairs used, ties included
+    n_clusters: int
     method: str
+    target: str
     warning: Notes = Notes()
 
 
@@ -56,15 +61,17 @@ class Compared(NamedTuple):
     p_below: float = math.nan
 
 
-def paired_difference(
+def paired_test(
     a: Iterable[Any], b: Iterable[Any], clusters: Iterable[Any] | None = None, confidence: float = 0.95
-) -> Estimate:
-    """Estimate the mean of a − b over pairs, or with clusters the mean of their means.
+) -> PairedTest:
+    """Test that the mean of a − b over pairs, or with clusters the mean of their means, is 0, and estimate it.
 
-    The interval is that of `paired_test`, and excludes 0 exactly where its p value is at most 1 − confidence. For 0/1
-    outcomes without clusters it is Agresti and Min's, extended to 0 where McNemar's exact test does not reject it. For
-    others it is Student's t over pairs or clusters, on each side the wider of the plain one and of that with Hall's
-    correction for skewness. Values from 0 to 1 are taken as shares: their interval ends at −1 and 1.
+    For 0/1 outcomes by McNemar's exact test, with Agresti and Min's interval, extended to 0 where the test does not
+    reject it; else by Student's t, whose p value is the larger of two: that of t itself, and that of t transformed to
+    remove its skewness (Hall 1992). For shares (values from 0 to 1, whose difference ends at −1 and 1) of which few are
+    above 0 or below 1, or that are skewed, it is also at least that of t after half a pair is added to each kind of
+    pairs (Agresti and Min 2005), since what is rare may not have been seen. The interval excludes 0 exactly where the p
+    value is at most 1 − confidence.
 
     Parameters
     ----------
@@ -75,34 +82,22 @@ def paired_difference(
     confidence : float
     """
     check_confidence(confidence)
-    a, b, codes, lost = _pairs(a, b, clusters)
-    n, target = len(a), NEW_VALUES if codes is None else "new tasks"
-    if codes is not None:
-        codes = np.unique(codes, return_inverse=True)[1]
-        a, b = (by_cluster(side, codes).means for side in (a, b))
-    mean = float((a - b).mean()) if n else math.nan
-    described = Estimate(mean, math.nan, math.nan, n, len(a), PAIRED_T, target, too_few(n, len(a)) + lost)
-    if len(a) < 2:
-        return described
-    low, high, _, method, warning, *_ = compare_units(a, b, confidence)
-    return described._replace(low=low, high=high, method=method, warning=warning + lost)
-
-
-def paired_test(a: Iterable[Any], b: Iterable[Any]) -> PairedTest:
-    """Test that the mean difference of pairs is 0, two-sided: for 0/1 outcomes McNemar's exact test, else Student's t.
-
-    The p value of t is the larger of two: that of t itself, and that of t transformed to remove its skewness (Hall
-    1992). For shares of which few are above 0 or below 1, or that are skewed, it is also at least that of t after half
-    a pair is added to each kind of pairs (Agresti and Min 2005), since what is rare may not have been seen.
-    """
-    a, b, _, lost = _pairs(a, b)
-    better, worse, n = int((a > b).sum()), int((a < b).sum()), len(a)
-    if n < 2:
-        p_value, method, doubt = 1.0 if n else math.nan, MCNEMAR, Notes()
-    else:
-        _, _, p_value, method, doubt, *_ = compare_units(a, b, 0.95)
-    reason = doubt.without("few", "cautious") if better + worse else note("never_differ" if n else "no_pairs")
-    return PairedTest(p_value, better, worse, n, method, reason + lost)
+    a, b = numbers(a), numbers(b)
+    if len(a) != len(b):
+        raise ValueError(f"pairs need one length, not {len(a)} and {len(b)}")
+    known = np.isfinite(a) & np.isfinite(b)
+    lost = left_out(int((~known).sum()), "pair")
+    n, target = int(known.sum()), NEW_VALUES if clusters is None else "new tasks"
+    codes = np.arange(len(a)) if clusters is None else labels(clusters, len(a))
+    a, b = (by_cluster(side[known], np.unique(codes[known], return_inverse=True)[1]).means for side in (a, b))
+    better, worse, count = int((a > b).sum()), int((a < b).sum()), len(a)
+    if count < 2:
+        estimate, p_value = (float((a - b)[0]), 1.0) if count else (math.nan, math.nan)
+        reason = too_few(n, count) + lost
+        return PairedTest(estimate, math.nan, math.nan, p_value, better, worse, n, count, MCNEMAR, target, reason)
+    low, high, p_value, method, warning, *_ = compare_units(a, b, confidence)
+    found = float((a - b).mean()), low, high, p_value
+    return PairedTest(*found, better, worse, n, count, method, target, warning + lost)
 
 
 def compare_units(a: np.ndarray, b: np.ndarray, confidence: float, margin: float = math.nan) -> Compared:
@@ -294,15 +289,3 @@ def _differ(cells: Cells, a: int, b: int, has: np.ndarray) -> bool:
     variance = sum(formulas.variance_of_mean(side) for side in ease)
     gap = abs(ease[0].mean() - ease[1].mean())
     return bool(gap > 1e-9 and gap >= formulas.quantile(1 - APART_AT, min(map(len, ease)) - 1) * np.sqrt(variance))
-
-
-def _pairs(
-    a: Iterable[Any], b: Iterable[Any], clusters: Iterable[Any] | None = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, Notes]:
-    """Return the complete pairs of a and b, the codes of their clusters and a note on those left out."""
-    a, b = numbers(a), numbers(b)
-    if len(a) != len(b):
-        raise ValueError(f"pairs need one length, not {len(a)} and {len(b)}")
-    complete = np.isfinite(a) & np.isfinite(b)
-    codes = None if clusters is None else labels(clusters, len(a))[complete]
-    return a[complete], b[complete], codes, left_out(int((~complete).sum()), "pair")

@@ -74,7 +74,7 @@ def compare_all(
         compared unpaired for new tasks, by Welch's t within types and conditions, unless these, or what other models
         reached, say that their tasks differ in kind; `warning` says so, and all pairs are then corrected by Holm.
     rng : numpy.random.Generator, optional
-        For max-T; by default one with seed 0.
+        For max-T.
 
     Returns
     -------
@@ -127,7 +127,6 @@ def compare_to_baseline(
     frame, model, task, value, confidence, target, condition, rng
         As for `compare_all`.
     baseline : str
-        The model to compare with.
     margin : float
         In the unit of the values, above 0: the largest loss that is acceptable.
 
@@ -174,7 +173,7 @@ def pair_rows(
         left, right = (cells.by_task(cells.means[shared, i], shared) for i in (a, b))
         both, count = np.concatenate([left, right]), len(left)
         runs, binary = int(cells.sizes[shared][:, [a, b]].sum()), bool(((both == 0) | (both == 1)).all())
-        means = (left.mean(), right.mean(), (left - right).mean()) if count else (math.nan,) * 3
+        means = [left.mean(), right.mean(), (left - right).mean()] if count else [math.nan] * 3
         compared, cautious = None, Notes()
         if target == "these tasks" and count:
             shares = bool(((both >= 0) & (both <= 1)).all())
@@ -283,18 +282,9 @@ class Structure(NamedTuple):
 def pair_structure(pairs: pd.DataFrame) -> Structure:
     """Find disjoint groups of models and cycles among the decided pairs.
 
-    A cycle can only come from pairs that were compared on different tasks, or from models that suit different tasks:
-    no order of its models is right.
-
-    Parameters
-    ----------
-    pairs : DataFrame
-        As `compare_all` returns it.
-
-    Returns
-    -------
-    Structure
-        One shortest cycle for each set of models that are in cycles with each other.
+    `pairs` are as `compare_all` returns them. A cycle can only come from pairs that were compared on different tasks,
+    or from models that suit different tasks: no order of its models is right. Of each set of models that are in cycles
+    with each other, one shortest cycle is named.
     """
     models = list(dict.fromkeys([*pairs["model_a"], *pairs["model_b"]]))
     number = {name: i for i, name in enumerate(models)}

@@ -37,11 +37,9 @@ def minimal_detectable_difference(
 
     Parameters
     ----------
-    n : int or array of int
-        Pairs, such as tasks that two models share.
-    deviation : float or array of float
-        Standard deviation of the differences. For 0/1 outcomes the root of (share of pairs that differ − difference²),
-        and at least that of a difference to which all of these pairs contribute.
+    n, deviation : number or array
+        Pairs, such as tasks that two models share, and the standard deviation of their differences: for 0/1 outcomes
+        the root of (share of pairs that differ − difference²).
     power, confidence : float
         Probability of finding the difference, 0.8 by custom, and 1 − level of the test.
     comparisons : int
@@ -53,8 +51,7 @@ def minimal_detectable_difference(
     Returns
     -------
     float or array of float
-        In the unit of `deviation`. NaN for n < 2 or a deviation that is NaN, and for 0/1 outcomes where not even a
-        difference of 1 would show.
+        In the unit of `deviation`; NaN where nothing would show.
     """
     level = _level(power, confidence, comparisons)
     n, deviation, binary = np.broadcast_arrays(np.asarray(n, float), np.asarray(deviation, float), np.asarray(binary))

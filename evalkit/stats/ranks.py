@@ -45,14 +45,12 @@ def rank_models(
 
     Parameters
     ----------
-    frame, model, task, value, condition, confidence
+    frame, model, task, value, condition, confidence, rng
         As for `compare_all`.
     first : str
         The model that is tested for being best; by default that with the highest estimate.
     pairs : DataFrame, optional
         The result of `compare_all` for the same rows and confidence, if already computed.
-    rng : numpy.random.Generator, optional
-        For `compare_all`.
 
     Returns
     -------

@@ -53,8 +53,8 @@ def mean_sequence(
     check_bounds(used, bounds)
     least, width, n = bounds[0], bounds[1] - bounds[0], np.arange(1, len(used) + 1)
     bets = Bets(confidence)
-    bounds = np.array([bets.add(value) for value in (used - least) / width]).reshape(-1, 2)
-    low, high = least + width * bounds.T
+    found = np.array([bets.add(value) for value in (used - least) / width]).reshape(-1, 2)
+    low, high = least + width * found.T
     return pd.DataFrame({"look": places + 1, "n": n, "estimate": np.cumsum(used) / n, "low": low, "high": high})
 
 

@@ -189,7 +189,7 @@ def trend_steps(
     """Estimate the difference of success rates from each level to the next.
 
     Clusters have the same weight. Where at least half of the clusters of two levels have both, these are compared by
-    their differences (`paired_difference`); else the levels are taken as independent, and the interval is put together
+    their differences (`paired_test`); else the levels are taken as independent, and the interval is put together
     from theirs (square-and-add, Newcombe 1998, of Wilson's on the effective n). Intervals are of single steps: where
     all of them lie below 0, one may say without a correction that all steps fall (Berger 1982).
 

@@ -49,16 +49,6 @@ def test_the_headline_follows_the_rule(parts, stratum, headline, reason):
     pd.testing.assert_series_equal(found.table["headline"], expected, check_names=False)
 
 
-def test_a_model_on_easy_tasks_only_is_not_first_by_its_raw_rate():
-    found = like(
-        runs("a", "t", range(40), 24), runs("b", "t", range(40), 24), runs("easy", "t", range(26), 24), stratum=None
-    )
-    table = found.table.set_index("model")
-    assert table.loc["easy", "estimate"] > 0.9
-    assert table["headline"].tolist() == pytest.approx([0.6] * 3, abs=0.01)
-    assert table.loc["easy", "coverage"] == pytest.approx(0.65)
-
-
 def of_type(model, kind, n, successes, first=0):
     return [(model, f"{kind}{i}", kind, float(i < first + successes)) for i in range(first, first + n)]
 
@@ -94,12 +84,6 @@ def test_means_have_the_interval_of_welch():
     assert math.isnan(single["low"])
 
 
-def test_a_mix_that_a_model_cannot_reach_has_no_estimate():
-    table = frame(of_type("a", "easy", 8, 6), of_type("b", "easy", 8, 6), of_type("b", "hard", 8, 1))
-    found = standardised(table)
-    assert list(found.index) == ["b"]
-
-
 def by_task(values):
     """Runs from an array (tasks, models), NaN for none."""
     tasks, models = np.nonzero(~np.isnan(values))
@@ -124,11 +108,6 @@ def test_effects_are_those_of_least_squares_with_task_dummies():
     fit = ols("value ~ 0 + C(model) + C(task, Sum)", table).fit()
     effects = fit.params.filter(like="C(model)").to_numpy()
     assert adjusted(table)["estimate"].to_numpy() == pytest.approx(effects)
-
-
-def test_models_that_ran_all_tasks_have_their_own_means():
-    values = sample(missing=0)
-    assert adjusted(by_task(values))["estimate"].to_numpy() == pytest.approx(values.mean(axis=0))
 
 
 def test_the_difference_of_two_models_is_that_on_the_tasks_they_share():
@@ -178,9 +157,3 @@ def test_what_cannot_be_adjusted_or_bounded_is_missing(values, reason):
     found = adjusted(by_task(np.array(values, dtype=float)))
     assert found["low"].isna().all()
     assert found["estimate"].isna().all() == (reason == "sets that share no tasks")
-
-
-def test_no_rows_give_no_rows():
-    assert adjusted(by_task(sample())[:0]).empty
-    lost = adjusted(by_task(sample()).assign(value=math.nan))
-    assert lost["estimate"].isna().all()

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from evalkit._words import Notes
 from evalkit.stats import (
     estimate_by,
     formulas,
@@ -147,17 +146,6 @@ def test_values_may_come_in_any_form_and_missing_ones_are_left_out(values):
     assert rate_interval(iter(values))[:4] == found[:4]
 
 
-def test_a_rate_of_other_values_is_misuse():
-    with pytest.raises(ValueError, match="0/1 values"):
-        rate_interval([0, 1, 0.5])
-
-
-@pytest.mark.parametrize("interval", [rate_interval, mean_interval])
-def test_clusters_need_a_label_for_each_value(interval):
-    with pytest.raises(ValueError, match="3 values, but 2 cluster labels"):
-        interval([0, 1, 1], ["a", "b"])
-
-
 @given(st.lists(st.integers(0, 1), min_size=2, max_size=80))
 def test_clusters_of_one_value_change_nothing_but_the_target(values):
     plain, clustered = rate_interval(values), rate_interval(values, range(len(values)))
@@ -260,15 +248,6 @@ def test_the_mean_of_bounded_values_lies_in_its_interval_within_the_bounds(rows)
         assert found.high > found.low
 
 
-def test_bounds_of_another_scale_move_the_interval_along():
-    values, clusters = np.random.default_rng(4).random(30), np.arange(30) // 3
-    found = mean_interval(values, clusters, bounds=(0, 1))
-    moved = mean_interval(100 * values - 50, clusters, bounds=(-50, 50))
-    assert (moved.low, moved.high) == pytest.approx((100 * found.low - 50, 100 * found.high - 50))
-    rates = np.random.default_rng(5).integers(0, 2, 30)
-    assert mean_interval(rates, clusters, bounds=(0, 1))[:5] == rate_interval(rates, clusters)[:5]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -310,14 +289,6 @@ def test_these_tasks_need_repetitions_that_differ(values, tasks, bounded, warnin
     found = mean_interval(values, tasks, bounds=(0, 1) if bounded else None, target="these tasks")
     assert math.isnan(found.low)
     assert str(found.warning).startswith(warning)
-
-
-def test_tasks_with_a_single_run_are_warned_of():
-    values, tasks = [1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 1], list("aabbccddeef")
-    assert "single run" in str(rate_interval(values, tasks, target="these tasks").warning)
-    assert rate_interval(values[:10], tasks[:10], target="these tasks").warning == Notes()
-    one = rate_interval([1, 1, 0, 1], list("aaaa"), target="these tasks")
-    assert one.low < 0.75 < one.high
 
 
 def test_the_jackknife_of_a_mean_is_students_t():
@@ -379,31 +350,10 @@ def test_each_group_has_the_interval_of_its_rows():
         assert tuple(row[name] for name in expected._fields) == pytest.approx(tuple(expected), nan_ok=True)
 
 
-def test_the_order_of_rows_does_not_matter():
-    shuffled = RUNS.sample(frac=1, random_state=3)
-    pd.testing.assert_frame_equal(
-        estimate_by(shuffled, ["model_name", "size"], "success"), estimate_by(RUNS, ["model_name", "size"], "success")
-    )
-
-
 def test_all_rows_are_one_group_without_keys():
     found = estimate_by(RUNS, [], "score", "task_id", kind="mean", confidence=0.8)
     expected = mean_interval(RUNS["score"], RUNS["task_id"], 0.8)
     assert found.loc[0, list(expected._fields)].tolist() == list(expected)
-
-
-@pytest.mark.parametrize("by", [[], ["model_name", "blocked", "size"]])
-def test_no_rows_give_no_rows_of_the_same_types(by):
-    found, full = estimate_by(RUNS[:0], by, "success", "task_id"), estimate_by(RUNS, by, "success", "task_id")
-    assert len(found) == 0
-    pd.testing.assert_series_equal(found.dtypes, full.dtypes)
-
-
-def test_a_group_without_values_is_kept_with_nan():
-    found = estimate_by(RUNS.assign(success=[None] * 6), "task_id", "success")
-    assert found["n"].tolist() == [0, 0]
-    assert found["estimate"].isna().all()
-    assert found["warning"].map(str).str.startswith("no values").all()
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,3 @@
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -48,12 +46,6 @@ def test_a_difference_is_decided_once_the_interval_has_left_0_for_good():
     assert not difference_sequence([1, 0] * 100, [0, 1] * 100)["decided"].any()
 
 
-def test_pairs_with_a_missing_value_are_left_out():
-    found = difference_sequence([1, None, 1, 0], [0, 1, math.nan, 0])
-    assert found["look"].tolist() == [1, 4]
-    assert found["estimate"].tolist() == [1, 0.5]
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -67,8 +59,3 @@ def test_pairs_with_a_missing_value_are_left_out():
 def test_misuse_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_no_values_have_no_looks():
-    assert mean_sequence([]).empty
-    assert difference_sequence([], []).empty

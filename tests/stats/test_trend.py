@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from statsmodels.discrete.discrete_model import Logit
 from statsmodels.stats.proportion import confint_proportions_2indep
 
-from evalkit.stats import paired_difference, rate_interval, trend_by, trend_steps, trend_test
+from evalkit.stats import rate_interval, trend_by, trend_steps, trend_test
 from evalkit.stats.pairs import holm
 
 LEVELS = st.lists(
@@ -80,18 +80,6 @@ def test_the_odds_ratio_is_that_of_a_logistic_fit():
     )
     assert found.estimate < 1
     assert str(found.warning) == ""
-
-
-@pytest.mark.parametrize("counts", [(20, 10, 4), (30, 20, 8)])
-def test_levels_of_few_clusters_that_vary_more_are_seldom_a_trend(counts):
-    # the same mean everywhere; the rates of tasks of the smaller levels are all or nothing
-    rng, found, scores = np.random.default_rng(6), 0, np.repeat(np.arange(3), counts)
-    shapes = np.array([20, 2, 0.2])[scores]
-    for _ in range(250):
-        successes = rng.binomial(10, rng.beta(shapes, shapes))
-        options = {"n_permutations": 199, "rng": rng}
-        found += trend_test(successes, [10] * len(scores), scores, range(len(scores)), **options).direction != "no"
-    assert found / 250 < 0.11  # 24 % without a standard error
 
 
 def test_no_trend_is_claimed_where_clusters_of_some_levels_hold_many_more_runs():
@@ -231,11 +219,3 @@ def test_steps_between_different_clusters_are_put_together_from_both():
     assert found["estimate"] == pytest.approx(sides[1].estimate - sides[0].estimate)
     assert found["low"] == pytest.approx(found["estimate"] - below)
     assert (found["n_clusters"], found["next_n_clusters"]) == (4, 3)
-
-
-def test_steps_within_the_same_clusters_are_paired():
-    first, second = np.array([4, 3, 4, 2, 3, 4]), np.array([2, 2, 3, 0, 2, 3])
-    found = trend_steps([*first, *second], [4] * 12, [0] * 6 + [1] * 6, [*range(6)] * 2).iloc[0]
-    paired = paired_difference(second / 4, first / 4)
-    assert (found["low"], found["high"]) == pytest.approx((paired.low, paired.high))
-    assert found["method"] == "paired t"
