@@ -55,47 +55,25 @@ Source = str | os.PathLike | Mapping | Sequence[Mapping]
 
 
 class CrafterScore(NamedTuple):
-    """A score with its spread over seeds and its interval.
+    """A score with its spread over seeds and its interval."""
 
-    Attributes
-    ----------
-    estimate : float
-        From 0 to 100.
-    std : float
-        Population standard deviation over seeds; NaN for one seed or one pooled group.
-    per_seed : tuple of float
-        In the order of the runs.
-    n_seeds, n_episodes : int
-        Seeds and episodes used.
-    low, high : float
-        95 % interval: of the mean over seeds for several, none for one, and over episodes for one pooled group.
-    method : str
-        What was computed, and how its interval.
-    warning : Notes
-        What is doubtful about the interval, or why there is none.
-    """
-
-    estimate: float
-    std: float
-    per_seed: tuple[float, ...]
+    estimate: float  # from 0 to 100
+    std: float  # population standard deviation over seeds; NaN for one seed or one pooled group
+    per_seed: tuple[float, ...]  # in the order of the runs
     n_seeds: int
     n_episodes: int
-    low: float
+    low: float  # 95 % interval: of the mean over seeds for several, none for one, over episodes for one pooled group
     high: float
-    method: str
-    warning: Notes = Notes()
+    method: str  # what was computed, and how its interval
+    warning: Notes = Notes()  # what is doubtful about the interval, or why there is none
 
 
 class Progression(NamedTuple):
-    """Mean share of the 22 achievements unlocked per episode, as BALROG reports it.
-
-    `standard_error` is the population standard deviation over √n; `low` and `high` are a 95 % interval, as for all
-    means with bounds.
-    """
+    """Mean share of the 22 achievements unlocked per episode, as BALROG reports it."""
 
     estimate: float
-    standard_error: float
-    low: float
+    standard_error: float  # population standard deviation over √n
+    low: float  # 95 % interval, as for all means with bounds
     high: float
     n: int
     method: str
@@ -109,17 +87,10 @@ class Runs(NamedTuple):
 
 
 def reference_scores(kind: str = "") -> pd.DataFrame:
-    """Return published results in percent, with their sources.
+    """Return published results in percent: name, kind, mean, spread and source.
 
-    Parameters
-    ----------
-    kind : str
-        Only ``score`` (of training runs of 1,000,000 steps; human: of expert play) or ``progression`` (of LLM agents).
-
-    Returns
-    -------
-    DataFrame
-        name, kind, mean, spread (standard deviation over seeds for scores, standard error for shares), source.
+    `kind` chooses ``score`` (of training runs of 1,000,000 steps; human: of expert play), whose spread is the standard
+    deviation over seeds, or ``progression`` (of LLM agents), whose spread is the standard error.
     """
     table = pd.read_csv(Path(__file__).with_name("references.csv"))
     return table[table["kind"].eq(kind) | (not kind)].reset_index(drop=True)
@@ -149,8 +120,8 @@ def crafter_score(path_or_runs: Source, budget: int = BUDGET) -> CrafterScore:
     ValueError
         For runs whose counts are not counts, such as rates.
     """
-    scores = crafter_scores(path_or_runs, budget)
-    return scores[_only(scores, "crafter_scores gives one score each")]
+    score: CrafterScore = _only(crafter_scores(path_or_runs, budget), "crafter_scores gives one score each")
+    return score
 
 
 def crafter_scores(path_or_runs: Source, budget: int = BUDGET) -> dict[str, CrafterScore]:
@@ -160,7 +131,7 @@ def crafter_scores(path_or_runs: Source, budget: int = BUDGET) -> dict[str, Craf
 
 def pooled_episodes_score(path_or_runs: Source, budget: int = BUDGET) -> CrafterScore:
     """Score all episodes of all seeds as one group. Not the official score: long seeds weigh more."""
-    runs = _of_one_method(path_or_runs)
+    runs = _only(_by_method(path_or_runs))
     score = pooled_score(
         np.concatenate(_unlocked(runs, budget)), what="score of pooled episodes, not the official score"
     )
@@ -169,7 +140,7 @@ def pooled_episodes_score(path_or_runs: Source, budget: int = BUDGET) -> Crafter
 
 def mean_rates_score(path_or_runs: Source, budget: int = BUDGET) -> CrafterScore:
     """Score the success rates averaged over seeds. Not the official score: it is never below it."""
-    runs = _of_one_method(path_or_runs)
+    runs = _only(_by_method(path_or_runs))
     seeds = [unlocked for unlocked in _unlocked(runs, budget) if len(unlocked)]
     rates = np.array([100 * unlocked.mean(axis=0) for unlocked in seeds]).reshape(-1, len(ACHIEVEMENTS))
     interval = _of_means(rates)
@@ -179,7 +150,7 @@ def mean_rates_score(path_or_runs: Source, budget: int = BUDGET) -> CrafterScore
 
 def progression(path_or_runs: Source) -> Progression:
     """Average the share of achievements unlocked per episode over all episodes; arguments as for `crafter_score`."""
-    runs = _of_one_method(path_or_runs)
+    runs = _only(_by_method(path_or_runs))
     counts = np.concatenate(_unlocked(runs, math.inf)).sum(axis=1)  # whole numbers: equal for equal episodes
     n, interval = len(counts), mean_interval(counts / len(ACHIEVEMENTS), bounds=(0, 1))
     error = float(counts.std() / len(ACHIEVEMENTS) / math.sqrt(n)) if n > 1 else math.nan
@@ -188,21 +159,9 @@ def progression(path_or_runs: Source) -> Progression:
 
 
 def pooled_score(unlocked: np.ndarray, tasks: Iterable | None = None, what: str = "score of one group") -> CrafterScore:
-    """Apply the official formula to episodes as one group.
+    """Apply the official formula to episodes (an array of episodes × 22, 1 where unlocked) as one group called `what`.
 
-    Parameters
-    ----------
-    unlocked : ndarray of shape (episodes, 22)
-        1 where an episode unlocked an achievement.
-    tasks : iterable, optional
-        The task of each episode: episodes of one task are a cluster in the interval.
-    what : str
-        Its name in `method`.
-
-    Returns
-    -------
-    CrafterScore
-        The interval is a jackknife of ln(1 + score), over episodes or over tasks.
+    The interval is a jackknife of ln(1 + score) over episodes or, if these are given, over the `tasks` of episodes.
     """
     interval, n = _of_means(100 * unlocked, tasks), len(unlocked)
     method = f"{what}; {interval.method} over {'episodes' if tasks is None else 'tasks'}"
@@ -450,17 +409,11 @@ def _by_method(path_or_runs: Source) -> dict[str, list[Run]]:
     return groups
 
 
-def _of_one_method(path_or_runs: Source) -> list[Run]:
-    methods = _by_method(path_or_runs)
-    return methods[_only(methods, "choose one")]
-
-
-def _only(methods: Iterable[str], hint: str) -> str:
-    """Return the only one of the names of methods."""
-    first, *others = methods
-    if others:
-        raise SourceError(f"{len(others) + 1} methods are there: {', '.join(methods)}; {hint}")
-    return first
+def _only(methods: Mapping[str, Any], hint: str = "choose one") -> Any:
+    """Return what belongs to the only method."""
+    if len(methods) > 1:
+        raise SourceError(f"{len(methods)} methods are there: {', '.join(methods)}; {hint}")
+    return next(iter(methods.values()))
 
 
 def _repeats(runs: list[Run]) -> str:

@@ -37,16 +37,7 @@ describe_estimates = partial(describe, percent=False)
 
 
 def scores(episodes: pd.DataFrame, means: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw every episode's score, and each model's mean with its interval.
-
-    Parameters
-    ----------
-    episodes : DataFrame
-        With model_name and score.
-    means : DataFrame
-        As `analysis.mean_scores` returns it; one row of the figure per row, in its order.
-    ax : Axes, optional
-    """
+    """Draw every episode's score, and each model's mean with its interval, in the order of `means`."""
     return plots.strips(episodes, "model_name", "score", means=means, ax=ax)
 
 
@@ -60,18 +51,10 @@ def estimates(
 def against_references(
     table: pd.DataFrame, references: pd.DataFrame, *, xlabel: str, small: bool = False, ax: Axes | None = None
 ) -> Axes:
-    """Draw estimates per model above published results, which are grey, with a line extending up through the models.
+    """Draw estimates per model (0 to 100) above published results, which are grey, with a line up through the models.
 
-    Parameters
-    ----------
-    table : DataFrame
-        With model_name, estimate, low, high, n, warning; from 0 to 100.
-    references : DataFrame
-        As `benchmark.reference_scores` returns it: name, mean, spread.
-    xlabel : str
-    small : bool
-        Whether to spread small values, with a scale that is logarithmic above 1.
-    ax : Axes, optional
+    `references` as `benchmark.reference_scores` returns them; `small` spreads small values, with a scale that is
+    logarithmic above 1.
     """
     style: dict[str, Any] = {"references": references, "scale": "symlog" if small else "linear"}
     ax = plots.estimates(table, "model_name", "model_name", percent=False, xlabel=xlabel, ax=ax, **style)
@@ -81,10 +64,7 @@ def against_references(
 
 
 def breakdown(table: pd.DataFrame) -> Axes:
-    """Draw the mean counts per episode of `analysis.breakdown`: one panel with its own scale per kind of hook.
-
-    Returns the axes of the first panel.
-    """
+    """Draw the mean counts per episode of `analysis.breakdown`, a panel with its own scale per kind of hook."""
     names = list(dict.fromkeys(table["model_name"]))
 
     def draw(panel: pd.DataFrame, ax: Axes) -> None:
@@ -115,15 +95,9 @@ def unlocks(curve: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 
 def trajectories(episodes: pd.DataFrame, rows: int = 40, ax: Axes | None = None) -> Axes:
-    """Draw trajectories: one row per episode, one mark per event with a scored hook.
+    """Draw trajectories: one row per episode, by model and in descending order, one mark per event with a scored hook.
 
-    Parameters
-    ----------
-    episodes : DataFrame
-        With model_name, score, source and trajectory. Those with a score are drawn, by model, then in descending order.
-    rows : int
-        The most rows; of more episodes, equally many of each model, evenly spaced from its best to its worst.
-    ax : Axes, optional
+    Of more than `rows` episodes, equally many of each model are drawn, evenly spaced from its best to its worst.
     """
     chosen = choose_episodes(episodes, rows)
     models = chosen["model_name"].map(distinct_names(chosen["model_name"], 26)).astype("str")

@@ -114,6 +114,11 @@ class Metadata(Struct, gc=False):
     num_achievements: Count | None = None
     error_message: str | None = None
 
+    @property
+    def of_task(self) -> TaskMetadata:
+        """What its task instance says."""
+        return (self.task_instance and self.task_instance.metadata) or TaskMetadata()
+
 
 class SessionMetadata(Struct, gc=False):
     """An entry of ``session_metadata``."""

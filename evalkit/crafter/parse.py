@@ -139,7 +139,7 @@ def judge_trace(data: bytes) -> Judged:
     Raises as `read_trace`.
     """
     trace, notes = read_trace(data)
-    session, events, config = describe(trace, first_map(data)), trace.event_history or [], _config(trace)
+    session, events, config = read_session(trace, first_map(data)), trace.event_history or [], _config(trace)
     derived = not any(event.event_metadata or event.hooks_triggered for event in events)
     verdicts = derive(events) if derived else [read_hooks(event) for event in events]
     scored = [verdict for verdict in verdicts if verdict is not NOTHING]
@@ -251,7 +251,7 @@ def observed(raw: Any) -> Observation | None:
     return (state.public_state or state.observation) if state else None
 
 
-def describe(trace: Trace, world: str | None) -> dict[str, Any]:
+def read_session(trace: Trace, world: str | None) -> dict[str, Any]:
     """Collect what a trace says about its whole session, wherever it says so; `world` is the digest of its map."""
     config, events = _config(trace), trace.event_history or []
     where, model = "session_metadata", _first([m.model_name or m.model for m in config])
@@ -260,9 +260,9 @@ def describe(trace: Trace, world: str | None) -> dict[str, Any]:
     if model is None:
         where, model = "session_id", _model_in_id(trace.session_id)
     instance, experiment = _first([m.task_instance_id for m in config]), _first([m.experiment_id for m in config])
-    seeds = [m.seed for m in config]
-    seeds += [m.task_instance.metadata.seed for m in config if m.task_instance and m.task_instance.metadata]
+    seeds = [m.seed for m in config] + [m.of_task.seed for m in config]
     number, seed = _first([m.instance_num for m in config]), _first([str(s) for s in seeds if type(s) in (int, str)])
+    told = chain(config, (event.metadata for event in events if event.metadata))
     opening = [event for event in events[:_OPENING] if event.kind != "language_model"]
     seen = _first(observed(raw) for event in opening for raw in (event.system_state_before, event.system_state_after))
     known = {  # what identifies a task, the surest first
@@ -282,7 +282,7 @@ def describe(trace: Trace, world: str | None) -> dict[str, Any]:
         "task_source": task_source,
         "task_instance_id": instance,
         "experiment": experiment,
-        "difficulty": _first(_difficulties(config, events)) or UNKNOWN,
+        "difficulty": _first(level for m in told for level in (m.difficulty, m.of_task.difficulty)) or UNKNOWN,
         "agent_type": _first([m.agent_type for m in config]),
         "seed": seed,
         "max_turns": _first([m.max_turns for m in config]),
@@ -347,14 +347,6 @@ def _models(events: list[Event]) -> Iterator[str | None]:
                 yield call.model
         if (state := peek(event.system_state_before, State)) is not None:
             yield state.request_model
-
-
-def _difficulties(config: list[Metadata], events: list[Event]) -> Iterator[str | None]:
-    for metadata in chain(config, (event.metadata for event in events)):
-        if metadata is not None:
-            yield metadata.difficulty
-            if metadata.task_instance and metadata.task_instance.metadata:
-                yield metadata.task_instance.metadata.difficulty
 
 
 def _model_in_id(session_id: str | None) -> str | None:
