@@ -117,12 +117,6 @@ def test_where_budgets_differ_every_door_says_so_and_no_mean_of_a_model_spans_th
             assert "alder  " not in line
 
 
-def test_one_budget_leaves_models_as_they_are(mixed):
-    episodes = load(mixed).episodes
-    assert analysis.per_budget(episodes) is episodes
-    assert analysis.together(episodes) == []
-
-
 def test_invalid_actions_are_counted_by_action_and_reason(budgets):
     logs = load(budgets)
     (row,) = analysis.invalid_actions(logs.actions).to_dict("records")
@@ -321,15 +315,6 @@ def test_a_model_without_a_score_is_missing_with_its_reason(tmp_path):
     assert str(suspects["warning"]) == "no trace has a score"
     assert "alder: no trace has a score" in figures.describe_estimates(tables["scores"], "model_name")
     assert "alder: no trace can tell" in figures.describe_achievements(tables["rates"])
-
-
-def test_a_report_on_nothing_scored_claims_nothing(tmp_path, tmp_path_factory):
-    put(tmp_path, "a.json", aborted=True)
-    page, tables = report(tmp_path, tmp_path_factory.mktemp("report"))
-    assert ">best: " not in page
-    assert "shown to be best" not in page
-    assert tables["scores"]["estimate"].isna().all()
-    assert "Mean score: none (n = 0; no trace has a score)" in command(tmp_path)
 
 
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside another trace"])

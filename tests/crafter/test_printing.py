@@ -124,47 +124,6 @@ def test_many_files_left_out_for_one_reason_are_counted_and_few_are_named(folder
     assert f"   failed: {folder}/session_d.json: JSONDecodeError" in out
 
 
-def test_groups_leave_aborted_traces_out_and_give_the_means_with_them(tmp_path):
-    alder = [config(model_name="alder", difficulty="hard")]
-    for i, events in enumerate([[environment(0, [HARD])], [environment(0, [HARD])], []]):
-        write(tmp_path, trace(*events, metadata=alder), f"{i}.json")
-    write(tmp_path, trace(metadata=[config(model_name="birch", difficulty="easy")]), "3.json")
-    lines = [line.split() for line in run(tmp_path, "--by-difficulty").output.splitlines()]
-    starts = [line[:8] for line in lines]
-    for name in ("alder", "hard"):
-        at = starts.index([name, "2", "5.00", "–", "0.00", "0.00", "1.00", "0.00"])
-        assert " ".join(lines[at][8:]) == "all values are equal: their spread can't be estimated; left out: 1 aborted"
-        assert lines[at + 1] == ["with", "1", "aborted", "at", "0", "3", "3.33", "[-3.84,", "10.50]"]
-    at = starts.index(["birch", "0", "–", "–", "–", "–", "–", "–"])
-    assert " ".join(lines[at][8:]) == "no trace has a score; left out: 1 aborted"
-    assert lines[at + 1] == ["with", "1", "aborted", "at", "0", "1", "0.00", "–"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["{folder}/no"], "no such file or folder"),
-        (["{folder}", "--pattern", "x*"], "no file matches x* (6 other files; 4 look like Crafter session traces)"),
-        (["{folder}", "--pattern", "config*"], "of no kind that evalkit knows): not a session trace: neither session"),
-        (["{folder}/session_d.json"], "session_d.json: no Crafter session trace could be read in it (1 file, broken"),
-        (["{folder}", "--output", "{folder}/no/out.json"], "out.json: no folder"),
-    ],
-)
-def test_a_source_that_cannot_be_used_is_one_line_and_exit_2(folder, arguments, message):
-    result = run(*[argument.format(folder=folder) for argument in arguments])
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert "Traceback" not in result.output + result.stderr
-
-
-def test_text_of_traces_can_not_steer_a_terminal(tmp_path):
-    write(tmp_path, trace(environment(0, [EASY]), metadata=[config(model_name="\x1b[31mred\u202e")]), "a\x1b]0;x.json")
-    write(tmp_path, trace(environment(0, [EASY]), metadata=[config(model_name="plain")]), "b.json")
-    output = run(tmp_path, "--verbose").output
-    assert "\x1b" not in output
-    assert "\u202e" not in output
-
-
 def test_the_example_scores_a_trace_a_folder_and_with_own_weights(tmp_path, capsys):
     hard = environment(0, [HARD])
     write(tmp_path, trace(hard, runtime(0, [hook("invalid_action")])), "a.json")
