@@ -72,8 +72,7 @@ def write_view(logs: Logs, runs: pd.DataFrame, output: Path, title: str = "", *,
     `title` says what the runs have in common, such as ``failed``.
     """
     references = [reference(logs, run) for run in runs.to_dict("records")]
-    places = logs.source.split(", ")
-    shown = shown_paths([*places, *(origin for place in places for origin in collected_from(place))])
+    shown = shown_paths([*logs.sources, *(origin for place in logs.sources for origin in collected_from(place))])
     named = shown(f"{title} runs of {logs.source}".strip())
     members = RunList(named, "../index.html", [run.page for run in references], "runs")
     with storage(logs.storage_options):

@@ -102,7 +102,7 @@ class Following:
         if any(self.changes[:3]) or listing.folders.keys() != self._listing.folders.keys():
             records = records_of(self._store, self._kind, listing)
             begun = len(next(iter(records.tables.values()))) > 0  # including logs that are being written
-            self.logs = assemble(self._kind, records, self._options, listing.root, self._storage) if begun else None
+            self.logs = assemble(self._kind, records, self._options, [listing.root], self._storage) if begun else None
         self._listing, self._notes = listing, [f"waiting for {plain(reason)}" for reason in waiting]
         self._is_first = False
 

@@ -84,8 +84,8 @@ class Logs:
     Attributes
     ----------
     kind : LogKind
-    source : str
-        The source, as given.
+    sources : list of str
+        The places that were loaded together, as given; `source` is their names as one text.
     ledger : DataFrame
         One row per file that was seen: source, status, reason.
     storage_options : mapping, optional
@@ -95,12 +95,12 @@ class Logs:
     def __init__(
         self,
         kind: LogKind,
-        source: str,
+        sources: Sequence[str],
         assembled: Assembled,
         ledger: pd.DataFrame,
         storage_options: StorageOptions = None,
     ) -> None:
-        self.kind, self.source, self.ledger = kind, source, ledger
+        self.kind, self.sources, self.source, self.ledger = kind, list(sources), ", ".join(sources), ledger
         self._frames, self._attributes = dict(assembled.frames), dict(assembled.attributes)
         self._lazy, self.storage_options = dict(assembled.lazy), storage_options
 
@@ -121,7 +121,11 @@ class Logs:
         raise AttributeError(f"{name!r}: these logs have {', '.join(sorted(names))}")
 
     def __dir__(self) -> list[str]:
-        return list(dict.fromkeys(["kind", "ledger", "runs", "source", *self._frames, *self._attributes, *self._lazy]))
+        return list(
+            dict.fromkeys(
+                ["kind", "ledger", "runs", "source", "sources", *self._frames, *self._attributes, *self._lazy]
+            )
+        )
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
         """Return the frames in order, then the ledger: ``episodes, events, achievements, ledger = load(…)``."""
@@ -217,7 +221,7 @@ def load(
         if not pc.any(pc.is_in(first["source"], used.combine_chunks())).as_py():
             entries = entries_of(records)
             raise nothing_used(named, entries, kind.title, pattern or kind.files.pattern, recursive=recursive)
-    return assemble(kind, records, options, ", ".join(named), storage_options)
+    return assemble(kind, records, options, named, storage_options)
 
 
 def read_records(
@@ -522,7 +526,7 @@ def assemble(
     kind: LogKind,
     records: Records,
     options: Mapping[str, Any],
-    source: str,
+    sources: Sequence[str],
     storage_options: StorageOptions = None,
 ) -> Logs:
     """Build the frames of records, and the ledger; the options of a dataset are the defaults."""
@@ -548,7 +552,7 @@ def assemble(
     else:
         files = records.files.filter(pc.invert(records.files["context"]))
         ledger = frame_of({name: files[name] for name in Entry._fields}, LEDGER)
-    return Logs(kind, source, assembled, ledger, storage_options)
+    return Logs(kind, sources, assembled, ledger, storage_options)
 
 
 def as_recorded(kind: LogKind, records: Records) -> Assembled:

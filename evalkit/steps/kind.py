@@ -106,7 +106,7 @@ def load(
     if not isinstance(source, (str, os.PathLike)):
         source = [name for name in source if os.fspath(name)]
         if not source:
-            return kinds.assemble(KIND, kinds.no_records(KIND), {"options": options}, "")
+            return kinds.assemble(KIND, kinds.no_records(KIND), {"options": options}, [])
     given = {"options": options, "rename": rename, "model": model, "where": where, "cluster": cluster}
     reading: Any = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
     return kinds.load(KIND, source, given, **reading)
