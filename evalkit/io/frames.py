@@ -3,7 +3,7 @@
 import gc
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import methodcaller
 from typing import Any
@@ -51,17 +51,13 @@ def arrow_table(rows: Sequence[tuple], columns: Sequence[Column]) -> pa.Table:
     if not rows:
         return schema.empty_table()
     arrays = []
-    for values, column, field in zip(zip(*rows, strict=True), columns, schema, strict=True):
-        shown = _cut(list(values), *CUT[column.dtype]) if column.dtype in CUT else list(values)
-        arrays.append(_array(shown, field.type))
+    for values, column in zip(zip(*rows, strict=True), columns, strict=True):
+        values = _cut(values, column.dtype)
+        try:
+            arrays.append(pa.array(values, _ARROW[column.dtype]))
+        except UnicodeEncodeError:
+            arrays.append(pa.array([_escaped(value) for value in values], _ARROW[column.dtype]))
     return pa.Table.from_arrays(arrays, schema=schema)
-
-
-def _array(values: list, kind: pa.DataType) -> pa.Array:
-    try:
-        return pa.array(values, kind)
-    except UnicodeEncodeError:
-        return pa.array([_escaped(value) for value in values], kind)
 
 
 def _escaped(value: Any) -> Any:
@@ -92,11 +88,9 @@ def frame_of(values: Mapping[str, Iterable], columns: Sequence[Column]) -> pd.Da
 
 
 def _series(values: Any, dtype: str) -> pd.Series:
-    if dtype in CUT:
-        values = _cut(values, *CUT[dtype])
+    values = _cut(values, dtype)
     if isinstance(values, pd.Series):
-        values = values.reset_index(drop=True).astype(_PANDAS.get(dtype, "object"))  # type: ignore[call-overload]  # the stubs accept literals only
-        return values
+        return values.reset_index(drop=True).astype(_PANDAS.get(dtype, "object"))  # type: ignore[call-overload]  # the stubs accept literals only
     if isinstance(values, np.ndarray) and dtype in _PANDAS:
         return pd.Series(values, dtype=_PANDAS[dtype], copy=False)
     is_arrow = isinstance(values, pa.Array | pa.ChunkedArray)
@@ -121,8 +115,11 @@ def _series(values: Any, dtype: str) -> pd.Series:
     return pd.Series(values.to_pandas(), dtype=extension)
 
 
-def _cut(values: Any, most: int, cut: Callable[[str], str]) -> Any:
-    """Cut the texts of a column; one without a long text is returned as it is."""
+def _cut(values: Any, dtype: str) -> Any:
+    """Cut the texts of a column of names or lines; one without a long text is returned as it is."""
+    if dtype not in CUT:
+        return values
+    most, cut = CUT[dtype]
     if isinstance(values, pa.Array | pa.ChunkedArray):
         is_long = (pc.max(pc.binary_length(values)).as_py() or 0) > most
         texts = values.to_pylist() if is_long else []
@@ -151,8 +148,8 @@ class Ledger:
 
 def ledger_frame(entries: Iterable[Entry]) -> pd.DataFrame:
     """Build the frame of a ledger."""
-    rows = list(entries)
-    return frame_of({name: [row[i] for row in rows] for i, name in enumerate(Entry._fields)}, LEDGER)
+    columns = list(zip(*entries, strict=True)) or [()] * len(LEDGER)
+    return frame_of(dict(zip(Entry._fields, columns, strict=True)), LEDGER)
 
 
 def escape_surrogates(name: str) -> str:

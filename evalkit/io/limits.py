@@ -11,7 +11,6 @@ import re
 import signal
 import stat
 import threading
-from functools import lru_cache
 from types import FrameType
 from typing import NamedTuple
 
@@ -39,13 +38,8 @@ class LimitError(OSError):
 
 def limits() -> Limits:
     """Return the current limits; SourceError if ``EVALKIT_LIMITS`` can't be parsed."""
-    return _parse(os.environ.get(VARIABLE, ""))
-
-
-@lru_cache(8)
-def _parse(text: str) -> Limits:
     given = {}
-    for item in filter(str.strip, text.split(",")):
+    for item in filter(str.strip, os.environ.get(VARIABLE, "").split(",")):
         match = _SETTING.fullmatch(item)
         if match is None or match["name"] not in Limits._fields or not int(match["number"]):
             names = ", ".join(Limits._fields)

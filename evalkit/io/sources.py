@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from fnmatch import fnmatch
 from functools import cache, cached_property
-from importlib.resources import files as package_files
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote
@@ -31,6 +30,7 @@ Source = str | os.PathLike | Iterable[str | os.PathLike]
 SETTLED = 2.0  # seconds without a change: a file that is being written may change within its time stamp
 MISSING = FileState(0, 0)  # a dangling link, or a file that vanished after it was listed
 _SAMPLES = "samples:"
+_SAMPLES_FOLDER = Path(__file__).parents[1] / "samples"
 _PARTS = re.compile(r"::|!/|[a-z]+://")
 _INNER = re.compile(r"(?P<protocol>zip|tar)://(?P<inner>.*)::(?P<archive>.+)", re.DOTALL)
 
@@ -102,7 +102,7 @@ def resolve(source: str | os.PathLike) -> str:
     if not text:
         raise SourceError("no path was given (the path is empty)")
     if text.startswith(_SAMPLES):
-        root = Path(_samples())
+        root = _SAMPLES_FOLDER
         path = root / text.removeprefix(_SAMPLES)
         if not path.exists() or path.resolve() == root.resolve():
             folders = sorted(p.name for p in root.iterdir() if p.is_dir() and not p.name.startswith(("_", ".")))
@@ -110,11 +110,6 @@ def resolve(source: str | os.PathLike) -> str:
         return str(path)
     refuse_credentials(text)
     return _normal_url(text) if is_url(text) else _as_archive(_existing(text))
-
-
-def _samples() -> str:
-    """Return the folder of the sample data."""
-    return os.path.join(str(package_files("evalkit")), "samples")
 
 
 def _existing(text: str) -> str:
@@ -157,7 +152,7 @@ def _expand(text: str) -> tuple[str, list[str]]:
     if not has_magic(text) or (not is_url(text) and os.path.lexists(text)):
         return "", [resolve(text)]
     if text.startswith(_SAMPLES):
-        text = os.path.join(_samples(), text.removeprefix(_SAMPLES))
+        text = os.path.join(_SAMPLES_FOLDER, text.removeprefix(_SAMPLES))
     try:
         if is_url(text):
             pattern = _normal_url(text)
@@ -254,7 +249,12 @@ def _walk(root: str, recursive: bool, known: KnownFolders | None) -> tuple[list[
             if known and (entries := known.entries(folder, state)):
                 folder_files, below = entries
             else:
-                folder_files, below, linked = _scan(folder)
+                folder_files, below = [], []
+                with os.scandir(folder) as there:
+                    for entry in there:
+                        if not entry.name.startswith("."):
+                            kept = linked if entry.is_symlink() else below
+                            (kept if _is_folder(entry) else folder_files).append(entry.path)
             folders[folder] = FolderState(0) if linked or status.st_ctime_ns > newest else state
             files += folder_files
             if recursive:
@@ -271,22 +271,11 @@ def _walk(root: str, recursive: bool, known: KnownFolders | None) -> tuple[list[
     return files, folders
 
 
-def _scan(folder: str) -> tuple[list[str], list[str], list[str]]:
-    """Return the files of a folder, its folders, and its links to folders."""
-    files, folders, links = list[str](), list[str](), list[str]()
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.startswith("."):
-                continue
-            try:
-                is_folder = entry.is_dir()
-            except OSError:  # a circular link: reading it will report that
-                is_folder = False
-            if not is_folder:
-                files.append(entry.path)
-            else:
-                (links if entry.is_symlink() else folders).append(entry.path)
-    return files, folders, links
+def _is_folder(entry: os.DirEntry) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a circular link: reading it will report that
+        return False
 
 
 def _once(paths: Iterable[str]) -> list[str]:
@@ -355,7 +344,7 @@ def shown_paths(sources: Iterable[str]) -> Callable[[str], str]:
     """
     names: dict[str, str] = {}
     for source in sources:
-        text = os.path.join(_samples(), source.removeprefix(_SAMPLES)) if source.startswith(_SAMPLES) else source
+        text = os.path.join(_SAMPLES_FOLDER, source.removeprefix(_SAMPLES)) if source.startswith(_SAMPLES) else source
         local = [part for part in _PARTS.split(text) if part.startswith("/")] if is_url(text) else [text]
         for part in (part for part in local if "\0" not in part):
             path = os.path.abspath(os.path.expanduser(_fixed_part(part) if has_magic(part) else part))

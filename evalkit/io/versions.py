@@ -1,6 +1,7 @@
 """What results depend on besides the data: the versions of packages, and evalkit's own code."""
 
 import hashlib
+import os
 import platform
 import sys
 import uuid
@@ -11,7 +12,7 @@ from pathlib import Path
 from evalkit._version import __version__
 
 PACKAGES = ("pandas", "numpy", "scipy", "statsmodels", "matplotlib", "seaborn", "msgspec", "papermill", "nbconvert")
-_CODE = {".py", ".j2", ".css", ".js"}
+_CODE = (".py", ".j2", ".css", ".js")
 _EVALKIT = Path(__file__).parents[1]
 
 
@@ -28,22 +29,26 @@ def package_versions() -> dict[str, str]:
 
 
 def code_version(*modules: str) -> str:
-    """Return evalkit's version and a hash of the code of some modules' packages and `evalkit.io`, or of all of evalkit.
+    """Return evalkit's version and a hash of its code, also of changes in a checkout, and that of modules' packages.
 
-    It covers changes in a checkout, too. Changes of code typed in, as into a notebook, can't be detected: each call
-    returns another hash.
+    Changes of code typed in, as into a notebook, can't be detected: each call returns another hash.
     """
-    files = [getattr(sys.modules[module], "__file__", None) for module in modules]
-    if not all(name and Path(name).exists() for name in files):
-        return f"{__version__}+{uuid.uuid4().hex[:16]}"
-    return _version_of_code(*map(str, files))
+    places = [_EVALKIT]
+    for module in modules:
+        file = Path(getattr(sys.modules[module], "__file__", None) or "")
+        if not file.is_file():
+            return f"{__version__}+{uuid.uuid4().hex[:16]}"
+        if _EVALKIT not in file.parents:
+            places.append(file.parent if (file.parent / "__init__.py").exists() else file)
+    return _version_of_code(*places)
 
 
 @cache
-def _version_of_code(*files: str) -> str:
-    packages = [path.parent if (path.parent / "__init__.py").exists() else path for path in map(Path, files)]
+def _version_of_code(*places: Path) -> str:
     digest = hashlib.blake2b(digest_size=8)
-    for place in (_EVALKIT / "io", *packages) if files else (_EVALKIT,):
-        for path in sorted(p for p in place.rglob("*") if p.suffix in _CODE) if place.is_dir() else [place]:
-            digest.update(path.relative_to(place.parent).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    for place in places:
+        for folder, _, names in sorted(os.walk(place)) if place.is_dir() else [(place.parent, [], [place.name])]:
+            for name in sorted(names):
+                if name.endswith(_CODE):
+                    digest.update(name.encode() + Path(folder, name).read_bytes())
     return f"{__version__}+{digest.hexdigest()}"

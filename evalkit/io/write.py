@@ -79,8 +79,8 @@ def check_output(path: str) -> None:
 def write_frame(table: pd.DataFrame, path: str) -> None:
     """Write a frame as CSV, JSON (a list of records) or Parquet, by the suffix; SourceError if it can't be written."""
     check_output(path)
-    suffix = os.path.splitext(path)[1].lower()
-    _replace(path, lambda temporary: _WRITERS[suffix](table, temporary), durable=True)
+    with _replaced(path, durable=True) as temporary:
+        _WRITERS[os.path.splitext(path)[1].lower()](table, temporary)
 
 
 def write_text(text: str, path: str | os.PathLike) -> None:
@@ -100,15 +100,8 @@ def write_bytes(data: bytes, path: str, *, durable: bool = False) -> None:
         except OSError as error:
             raise SourceError(f"{path}: {error.strerror or error}") from None
 
-    def write(temporary: str) -> None:
-        with open(temporary, "r+b") as file:  # it exists and is empty; truncating makes ext4 flush it on closing
-            file.write(data)
-
-    try:
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    except OSError as error:
-        raise SourceError(f"{path}: {error.strerror or error}") from error
-    _replace(path, write, durable=durable)
+    with _replaced(path, durable=durable) as temporary, open(temporary, "r+b") as file:  # "w" would make ext4 flush it
+        file.write(data)
 
 
 def is_temporary(name: str) -> bool:
@@ -152,15 +145,16 @@ def exclusive(folder: str, wait: float = 0.0) -> Iterator[bool]:
         lock.release()
 
 
-def _replace(path: str, write: Callable[[str], object], *, durable: bool) -> None:
-    """Let `write` fill a file beside `path`, and move it to `path` when it is complete."""
+@contextlib.contextmanager
+def _replaced(path: str, *, durable: bool) -> Iterator[str]:
+    """Yield the name of an empty file beside `path`, and move it there once the block has filled it."""
     try:
-        suffix = os.path.splitext(path)[1].lower()
         folder = os.path.dirname(os.path.abspath(path))
-        handle, temporary = tempfile.mkstemp(suffix, _TEMPORARY, folder)
+        os.makedirs(folder, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(os.path.splitext(path)[1].lower(), _TEMPORARY, folder)
         os.close(handle)
         try:
-            write(temporary)
+            yield temporary
             mask = os.umask(0)  # it can only be read by setting it
             os.umask(mask)
             os.chmod(temporary, 0o666 & ~mask)

@@ -144,7 +144,7 @@ def test_a_path_that_is_none_is_one_line(command):
 
 
 def test_code_of_files_has_one_version_and_typed_in_code_another_at_each_call(monkeypatch):
-    assert code_version("evalkit.mindcraft.parse") == code_version("evalkit.mindcraft.parse") != code_version()
+    assert code_version("tests.io.test_write") == code_version("tests.io.test_write") != code_version()
     for name in (None, "<stdin>"):
         typed = types.ModuleType("typed_in")
         if name:
