@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 import pandas as pd
 
@@ -123,31 +123,22 @@ def extract_task_outcomes(
         outcome["agent_name"], outcome["repetition"] = log["agent_name"], log["repetition"]
         outcome["flags"] += ["stale_copy"] * log["flag_stale_copy"]
         logs[log["run_id"]].append(outcome)
-    return [
-        {
+    outcomes = []
+    for row in runs.astype("object").where(runs.notna(), None).to_dict("records"):
+        shared = {name: row[name] for name in TaskOutcome.__annotations__ if name in row}
+        own = {
             "task_id": task_id,
             "model_name": None,
-            "agent_count": row["agent_count"],
-            "task_type": row["task_type"],
-            "overall_raw_score": row["overall_raw_score"],
-            "overall_score": row["overall_score"],
-            "overall_is_successful": row["overall_is_successful"],
-            "overall_is_completed": row["overall_is_completed"],
             "overall_completion_status": CompletionStatus(row["overall_completion_status"]),
-            "score_scale": row["score_scale"],
-            "total_agent_logs_found": row["total_agent_logs_found"],
             "agent_outcomes": logs[row["run_id"]],
             "task_definition_metrics": metrics_of(definition or {}),
-            "repetition": row["repetition"],
-            "repetition_rule": row["repetition_rule"],
-            "has_definition": row["has_definition"],
-            "definition_file": row["definition_file"],
+            "definition_file": (definition or {}).get("definition_file"),
             "facts": facts,
             "flags": row["run_flags"],
             "source": folder,
         }
-        for row in runs.astype("object").where(runs.notna(), None).to_dict("records")
-    ]
+        outcomes.append(cast(TaskOutcome, shared | own))
+    return outcomes
 
 
 @paused_gc()

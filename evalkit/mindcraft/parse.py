@@ -48,6 +48,7 @@ NO_TURNS = "TypeError: no list of turns in it"
 NEAR_FINAL_WIDTH = 200  # characters of a message in the ledger
 ENDS = 2048  # bytes
 _BY_NAME = "another kind of file, by its name"
+_NO_EVENTS = dict.fromkeys(EVENTS, 0)
 _row = itemgetter(*(column.name for column in RECORDS["logs"]))
 
 
@@ -192,7 +193,7 @@ def _read_turns(value: Any, repaired: list[str], data: bytes) -> dict[str, Any]:
             (system if role == "system" else agent if role == "assistant" else others).append(content)
     messages = len(system) + len(agent) + len(others)
     joined = "\n".join(system)  # no event spans lines, and no final wording holds a line break
-    events = Counter(match.lastgroup for match in EVENT.finditer(joined)) if may_hold_event(joined) else {}
+    events = Counter(match.lastgroup or "" for match in EVENT.finditer(joined)) if may_hold_event(joined) else {}
 
     finals, rest, near, quoted = list[Final](), list[str](), None, False
     if holds_any(joined, FINAL_STARTS):
@@ -250,7 +251,8 @@ def _read_turns(value: Any, repaired: list[str], data: bytes) -> dict[str, Any]:
         "task_start": start,
         "message_count": messages,
         "command_count": len(COMMAND.findall("\n".join([text for text in agent if "!" in text]))),
-        **{event: events.get(event, 0) for event in EVENTS},
+        **_NO_EVENTS,
+        **events,
         "flags": flags,
         "digest": digest,
     }

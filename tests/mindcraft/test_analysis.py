@@ -22,11 +22,6 @@ RUNS = {
     ("a", "t2", 0): 0.5, ("a", "b1", 0): 100, ("a", "b2", 0): 0,
     ("b", "c1", 0): 0, ("b", "c2", 0): "timeout", ("b", "t1", 0): "broken", ("b", "b1", 0): 40,
 }  # fmt: skip
-EMPTY_OK = [
-    "success_by", "completion_by", "score_by", "status_counts", "overview", "with_difficulty",
-    "failed_runs", "without_score", "flag_counts", "event_means", "cooking_by_blocked", "cooking_by_item",
-    "cooking_item_by_blocked", "crafting_by_plan", "crafting_groups", "construction_scores", "progress",
-]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -92,14 +87,6 @@ def test_failed_runs_stand_broken_ones_first_with_message_and_file(runs):
     assert table["parsing_errors"][0].startswith("JSONDecodeError")
     assert table["final_system_message"][2] == "Task timeout reached"
     assert table["source"].str.contains("hand").all()
-
-
-@pytest.mark.parametrize("name", EMPTY_OK)
-def test_no_runs_give_no_rows_and_the_same_columns(runs, name):
-    function = getattr(analysis, name)
-    empty, full = function(runs.iloc[:0]), function(runs)
-    assert len(empty) == 0
-    assert list(empty) == list(full)
 
 
 def test_tasks_of_one_id_and_two_definitions_are_two_tasks(tmp_path):

@@ -67,11 +67,3 @@ def test_estimates_lie_where_the_table_says(runs):
     assert np.allclose(
         sorted(intervals(axes), key=lambda bar: bar[2]), table[["low", "high"]].assign(y=range(len(table)))
     )
-
-
-def test_words_say_what_the_figures_show(runs):
-    words = figures.describe_estimates(analysis.success_by(runs[runs["model_name"] == "a"]), "model_name")
-    assert words.startswith("a: 33 % [")
-    assert words.endswith("n = 3).")
-    statuses = figures.describe_statuses(analysis.status_counts(runs[runs["model_name"] == "a"]))
-    assert statuses == "a: 1 success, 2 score of zero of 3."

@@ -110,17 +110,6 @@ def test_a_run_is_finished_by_a_final_message_or_by_being_left_alone(tmp_path, f
     assert table(experiment.look().text)["m"]["running"] == str(int(running))
 
 
-def test_a_task_s_own_timeout_says_how_long_a_run_may_be_quiet(tmp_path):
-    tasks = str(write(tmp_path / "tasks.json", {"cook": task(timeout=60)}))
-    experiment = Experiment(tmp_path / "runs")
-    experiment.following = Following(KIND, experiment.root, {"tasks": [tasks]}, clock=lambda: experiment.now)
-    experiment.write("m/cook/andy_0.json", None)
-    assert table(experiment.look().text)["m"]["running"] == "1"
-    assert table(experiment.look(59).text)["m"]["running"] == "1"
-    row = table(experiment.look(1).text)["m"]
-    assert (row["running"], row["no score"]) == ("0", "1")
-
-
 @pytest.mark.parametrize(
     ("results", "definitions", "expected", "shown"),
     [

@@ -109,16 +109,6 @@ def test_every_layout_gives_the_same_runs(tmp_path, files, expected):
     assert found(write_all(tmp_path, dict.fromkeys(files, 1)), TASKS) == expected
 
 
-@pytest.mark.parametrize("spoilt", [b"", b'{"turns": [', b'{"turns": 5, "memory": ""}'])
-@pytest.mark.parametrize("agent_count", [1, 2, 3, None])
-def test_files_named_agent_are_the_agents_of_one_run_also_where_one_is_broken(tmp_path, spoilt, agent_count):
-    files = {"x/m/cook_1/agent_0.json": 1, "x/m/cook_1/agent_1.json": spoilt, "x/m/cook_1/agent_2.json": 0}
-    (run,) = runs_df(write_all(tmp_path, files), {"cook_1": task(agent_count=agent_count)}).to_dict("records")
-    assert (run["total_agent_logs_found"], run["overall_is_successful"]) == (3, True)
-    assert run["flag_unreadable_logs"]
-    assert run["flag_extra_agent_logs"] is (agent_count in (1, 2))
-
-
 RESULTS = "{'total': 3, 'successful': 1, 'exp_name': 'x', 'model': 'from-results', 'success_rate': nan}"
 LOG = "exp_1/cook/Andy_0_0.json"
 S3 = "cooking/from/s3/suite/exp/"
@@ -203,25 +193,6 @@ def test_a_path_may_be_s3_like_from_above_unless_a_profile_or_the_task_tells_oth
     tmp_path, where, files, expected
 ):
     assert names(write_all(tmp_path / where, files)) == [expected]
-
-
-@pytest.mark.parametrize(
-    ("text", "model"),
-    [
-        ("{'model': 'm'}", "m"),
-        ("\ufeff{'model': 'm'}\n", "m"),
-        ("{'model': 'm', 'rate': nan, 'top': inf, 'none': None}", "m"),
-        ("{'model': {'api': 'x', 'model': 'm'}}", "m"),
-        ('{"model": "m"}', "m"),
-        ("{'model': 5}", "unknown"),
-        ("{'model': ' '}", "unknown"),
-        ("{}", "unknown"),
-    ],
-)
-def test_results_are_read_as_a_dictionary(tmp_path, text, model):
-    logs = load(write_all(tmp_path, {LOG: 1, "exp_1/results.txt": text}))
-    assert logs.runs["model_name"].tolist() == [model]
-    assert logs.ledger["status"].tolist() == ["used", "used"]
 
 
 @pytest.mark.parametrize(

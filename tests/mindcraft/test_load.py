@@ -90,12 +90,6 @@ def test_an_empty_task_folder_is_a_run_without_score(tmp_path):
     assert runs.loc["known", "flag_missing_agent_logs"]
 
 
-@pytest.mark.parametrize("where", [".", "exp_1", "exp_1/cook", "exp_1/cook/Andy_0_0.json"])
-def test_any_level_may_be_loaded(tmp_path, where):
-    runs = runs_df(write_all(tmp_path, {"exp_1/cook/Andy_0_0.json": 1}) / where)
-    assert runs[["task_id", "experiment", "overall_is_successful"]].to_numpy().tolist() == [["cook", "exp_1", True]]
-
-
 @pytest.mark.parametrize(
     ("options", "error"),
     [
@@ -193,15 +187,6 @@ def test_every_file_is_in_the_ledger_once_with_its_reason(tmp_path):
     assert all(reason for name, (state, reason) in found.items() if state != "used")
 
 
-@pytest.mark.parametrize("name", ["results.json", "profile.json", "last_profile.json", "hells_kitchen_progress.json"])
-@pytest.mark.parametrize("content", [{}, [], [{"role": "system", "content": "x"}], 5, b"{", b"\xff"])
-def test_files_that_are_no_logs_by_their_name_never_count_as_agents(tmp_path, name, content):
-    logs = load(write_all(tmp_path, {"exp_1/cook/Andy_0_0.json": 1, f"exp_1/cook/{name}": content}))
-    assert logs.runs["total_agent_logs_found"].tolist() == [1]
-    broken = isinstance(content, bytes)
-    assert sorted(logs.ledger["status"]) == (["failed", "used"] if broken else ["skipped", "used"])
-
-
 RUN, TRACE = {"m/cook_1/Andy_0_0.json": 1}, {"session_id": "a", "event_history": []}
 CHAT = {"messages": [{"role": "system", "content": f"{SCORE}1"}]}
 
@@ -227,14 +212,3 @@ def test_a_broken_file_belongs_to_the_kind_of_its_siblings(tmp_path, files, runs
     assert set(logs.runs["model_name"]) <= {"m", "n", "t"}
     assert len(logs.ledger) == len(files)
     assert set(logs.runs.loc[logs.runs["flag_unreadable_logs"], "task_id"]) <= {"fry", "cook_1", "multiagent_cooking_1"}
-
-
-@pytest.mark.parametrize(
-    "content", [CHAT, [CHAT], {"turns": 12}, {"turns": [{"text": "hello"}]}, {"a": 1}, b"5", "text"]
-)
-def test_other_json_is_skipped_and_no_run(tmp_path, content):
-    content = f'"{content}"' if isinstance(content, str) else content
-    logs = load(write_all(tmp_path, {**RUN, "m/bake/Andy_0_0.json": content, "rollout.json": content}))
-    assert logs.runs["task_id"].tolist() == ["cook_1"]
-    skipped = logs.ledger[logs.ledger["status"] == "skipped"]
-    assert skipped["reason"].tolist() == ["not an agent log: no list of turns in it"] * 2

@@ -1,7 +1,6 @@
 """One agent's log: every wording in every shape of log, damaged logs, counts and events; the quick search finds all."""
 
 import json
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -134,26 +133,18 @@ GOOD = b'{"memory": "", "turns": [' + ONE + b"]}"
     ("data", "error"),
     [
         (b"", "JSONDecodeError: the file is empty"),
-        (b"\n", "JSONDecodeError: the file is empty"),
         (GOOD[:-1], "JSONDecodeError"),
-        (GOOD[:40], "JSONDecodeError"),
         (GOOD + b"}", "JSONDecodeError"),
         (b"no JSON at all", "JSONDecodeError"),
         (GOOD.replace(b'"memory": ""', b'"memory": "\xff"'), "UnicodeDecodeError"),
-        (GOOD.replace(b"score", b"sc\x80re"), "UnicodeDecodeError"),
         (GOOD.decode().encode("utf-16")[:-1], "UnicodeDecodeError"),
         (GOOD.decode().encode("utf-16-be"), "JSONDecodeError"),
         (b'{"turns": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "RecursionError"),
         (b'{"turns": 5, "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "RecursionError"),
-        (b'{"x": ' + b"[" * 100_000 + b"]" * 100_000 + b', "turns": []}', "RecursionError"),
         (b"{}", "TypeError: no list of turns"),
         (b'{"turns": null}', "TypeError: no list of turns"),
-        (b'{"turns": {"0": 1}}', "TypeError: no list of turns"),
-        (b'{"turns": "text"}', "TypeError: no list of turns"),
         (b"[1, 2]", "TypeError: no list of turns"),
         (b"5", "TypeError: no list of turns"),
-        (b"null", "TypeError: no list of turns"),
-        (b'"turns"', "TypeError: no list of turns"),
         (b"[1, ", "JSONDecodeError"),
         (b'{"turns": 5, "x": ', "JSONDecodeError"),
         (b'{"turns": 5, "x": "\xff"}', "UnicodeDecodeError"),
@@ -196,18 +187,6 @@ def test_what_is_recovered_is_flagged_and_counts(tmp_path, data, flags):
     assert (outcome["completion_status"], outcome["raw_score"]) == ("SUCCESS", 1)
     assert outcome["flags"] == flags
     assert outcome["parsing_errors"] == []
-
-
-@pytest.mark.parametrize(
-    ("name", "error"),
-    [("gone.json", "FileNotFoundError"), ("x.json", "IsADirectoryError"), ("a\0b.json", "ValueError")],
-)
-def test_a_path_that_holds_no_file(tmp_path, name, error):
-    (tmp_path / "x.json").mkdir()
-    outcome = analyze_agent_log(os.path.join(tmp_path, name))
-    assert outcome["completion_status"] == "LOG_FILE_ERROR"
-    assert outcome["parsing_errors"][0].startswith(f"{error}: ")
-    assert str(tmp_path) not in outcome["parsing_errors"][0]
 
 
 anything = st.recursive(
@@ -362,15 +341,3 @@ def test_a_wording_or_an_event_does_not_reach_from_one_turn_into_the_next():
     check(json.dumps([turn("user", "Task ended with score : "), turn("user", "1")]).encode())
     check(json.dumps([turn("system", "Command !"), turn("system", "fly does not exist.")]).encode())
     check(json.dumps([turn("assistant", "Wow!"), turn("assistant", "inventory")]).encode())
-
-
-def test_of_a_key_that_stands_twice_the_last_one_counts():
-    check(b'[{"role": "user", "content": "x", "role": "system", "content": "Task successful"}]')
-
-
-@pytest.mark.skipif(not REAL.is_dir(), reason="the real data are not here")
-def test_real_logs_are_read_as_the_rules_say():
-    files = list(REAL.rglob("*.json"))
-    assert files
-    for file in files:
-        check(file.read_bytes())

@@ -10,7 +10,6 @@ from click.testing import CliRunner
 from evalkit.cli import main
 from evalkit.display.words import headline_text
 from evalkit.kinds import denominators
-from evalkit.kinds.runs import NO_RUN
 from evalkit.mindcraft import aggregate_results_to_dataframe, analysis, runs_df
 from tests.mindcraft.builders import SCORE, log, task, write, write_all
 
@@ -176,13 +175,6 @@ def test_stale_copies_count_in_nothing(runs, name):
         assert {**mixed, "warning": ""} == {**alone, "warning": ""}
     else:
         assert mixed == alone
-
-
-def test_a_group_of_stale_copies_only_has_no_rate_and_says_so(runs):
-    table = analysis.success_by(runs.assign(run_flags=[["stale_copy"]] * len(runs)))
-    assert (table["n"][0], str(table["warning"][0])) == (0, f"{NO_RUN}; 31 stale copies left out")
-    assert pd.isna(table["estimate"][0])
-    assert len(analysis.stale_copies(runs.assign(flag_stale_copy=True))) == 31
 
 
 TEN = {
