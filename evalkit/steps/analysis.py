@@ -38,11 +38,9 @@ def success_rates(steps: pd.DataFrame, by: str | Sequence[str] = "history") -> p
     """Estimate the share of steps that succeeded: as reported, and without silent failures.
 
     Skipped steps, and those whose record does not say, are left out; every attempt counts. Where groups span several
-    histories, these (or the clusters that `load` was given) weigh equally, as in `evalkit.compare`: the estimate is the
-    mean of their shares. Within one history steps are taken as independent, which makes its interval too narrow if one
-    failure causes the next. Histories are distinguished by source and thread, never by their labels alone. `by` names
-    columns of the frame, or ``history``; an empty list pools all steps. Columns: those of `by`, `success` (reported or
-    confirmed), n, n_clusters, estimate, low, high, method, warning.
+    histories, these (or the clusters that `load` was given) weigh equally: the estimate is the mean of their shares.
+    Within one history steps are taken as independent, which makes its interval too narrow if one failure causes the
+    next. `by` names columns of the frame; an empty list pools all steps. The column `success` is reported or confirmed.
     """
     by = [by] if isinstance(by, str) else list(by)
     counted = with_labels(steps)
@@ -73,10 +71,9 @@ def confirmed_success(steps: pd.DataFrame) -> Estimate:
 
 
 def overview(steps: pd.DataFrame, histories: Sequence[History] = (), options: Options = DEFAULTS) -> pd.DataFrame:
-    """Summarise each history in a row: the lowest confirmed success first, and the longer of equal ones.
+    """Summarise each history in a row (`OVERVIEW`): the lowest confirmed success first, and the longer of equal ones.
 
-    The columns are those of `OVERVIEW`: rates with intervals as `success_rates` returns them, missing if no step can be
-    judged; then counts. Members of `histories` without records have no rows in `steps`, but one here.
+    Members of `histories` without records have no rows in `steps`, but one here.
     """
     steps = with_labels(steps)
     table = _summarise(steps, success_rates(steps), _labels(steps, histories), options)
@@ -85,10 +82,7 @@ def overview(steps: pd.DataFrame, histories: Sequence[History] = (), options: Op
 
 
 def total(steps: pd.DataFrame, histories: Sequence[History] = (), options: Options = DEFAULTS) -> pd.DataFrame:
-    """Summarise several histories together in one row with the columns of `overview`; a single one gives no row.
-
-    Histories weigh equally.
-    """
+    """Summarise several histories, which weigh equally, in one row with the columns of `overview`; one gives no row."""
     steps = with_labels(steps)
     if (n := len(_labels(steps, histories))) < 2:
         return frame([], table.OVERVIEW)
@@ -97,10 +91,7 @@ def total(steps: pd.DataFrame, histories: Sequence[History] = (), options: Optio
 
 
 def focus(steps: pd.DataFrame, histories: Sequence[History], label: str = "") -> list[History]:
-    """Return the history to show in detail, if any: the one with this label, else the first of `overview`.
-
-    Raises SourceError if no history has this label.
-    """
+    """Return the history to show in detail, if any: the one with this label, else the first of `overview`."""
     by_label = {history.label: history for history in histories}
     if label and label not in by_label:
         known = ", ".join(list(by_label)[:5]) + ", …" * (len(by_label) > 5)
@@ -114,11 +105,7 @@ def _labels(steps: pd.DataFrame, histories: Sequence[History]) -> list[str]:
 
 
 def with_labels(steps: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame of steps in which every history has a distinct label in the column `history`.
-
-    Labels from `load` are kept if they are distinct; if not, as in a frame concatenated from several loads, all are
-    relabelled.
-    """
+    """Relabel the histories of a frame if their labels are not distinct, as in one concatenated from several loads."""
     if "history" in steps:
         known = steps[["history", "source", "thread"]].drop_duplicates()
         if known["history"].is_unique and not known.duplicated(["source", "thread"]).any():
@@ -151,10 +138,9 @@ def steps_of(steps: pd.DataFrame, histories: Sequence[History]) -> pd.DataFrame:
 
 
 def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
-    """Sort failures and silent failures by kind, the most frequent first; columns as in `FAILURE_KINDS`.
+    """Sort failures and silent failures by kind (`FAILURE_KINDS`), the most frequent first.
 
-    The kind is the class of the error if recorded, else the message without what varies in it, so that
-    ``No cells of type 'B'`` and ``No cells of type 'T'`` are one.
+    The kind is the class of the error if recorded, else the message without what varies in it.
     """
     failed = with_labels(steps)
     failed = failed[steps["verdict"].isin(WENT_WRONG).to_numpy()]
@@ -255,11 +241,10 @@ def annotations(histories: Sequence[History]) -> pd.DataFrame:
 
 
 def coverage(histories: Sequence[History], options: Options | None = None) -> pd.DataFrame:
-    """Return for each cell type and analysis whether it was done: the best outcome of its steps counts.
+    """Return for each cell type and analysis whether it was done (`COVERAGE`): the best outcome of its steps counts.
 
     Cell types are those a step names and those an annotation discovered, so an analysis that was never requested shows
-    as ``not run``; of more than `MOST_PAIRS` pairs only those that were run are listed. Plots and talk are not
-    analyses. As in all functions here, options default to those of each history. Columns as in `COVERAGE`.
+    as ``not run``; of more than `MOST_PAIRS` pairs only those that were run are listed. Plots and talk are no analyses.
     """
     rows = []
     for history in (as_history(one, options) for one in histories):

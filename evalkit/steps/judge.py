@@ -51,20 +51,9 @@ EVALUATORS: dict[str, Evaluator] = {}  # of users, by function name
 def evaluates(function_name: str) -> Callable[[Evaluator], Evaluator]:
     """Register an evaluator for a function, or for all functions with a common prefix.
 
-    The evaluator gets the record and the options of every successful step and returns the keys it adds to the
-    evaluation; its ``checks`` are appended to the checks. It replaces what evalkit adds for that function, and the
-    latest registration counts.
-
-    Parameters
-    ----------
-    function_name : str
-        A function's name; one that ends in ``_`` or ``*`` stands for every name with this prefix.
-
-    Examples
-    --------
-    >>> @evaluates("score_genes")
-    ... def gene_scores(record, options):
-    ...     return {"gene_score_evaluation": {"scored": len(record["result"])}}
+    A name that ends in ``_`` or ``*`` stands for every name with this prefix. The evaluator gets the record and the
+    options of every successful step and returns the keys it adds to the evaluation; its ``checks`` are appended to the
+    checks. It replaces what evalkit adds for that function, and the latest registration counts.
     """
 
     def register(evaluator: Evaluator) -> Evaluator:

@@ -82,21 +82,13 @@ def step_evaluator_node(
 
 
 def route_from_executor(state: Mapping[str, Any]) -> str:
-    """Choose the node after the executor.
-
-    ``step_evaluate`` while there is a history and `current_step_index` is at most the number of planned steps, else
-    ``complete``.
-    """
+    """Return ``step_evaluate`` while there is a history and the index is within the plan, else ``complete``."""
     at_step = _index(state) <= _step_count(state.get(PLAN_KEY))
     return "step_evaluate" if at_step and state.get(HISTORY_KEY) else "complete"
 
 
 def route_from_step_evaluator(state: Mapping[str, Any]) -> str:
-    """Choose the node after an evaluation.
-
-    ``abort`` after a critical failure, and if a step is stuck (`retry_cap_reached`); ``complete`` when
-    `current_step_index` has reached the number of planned steps; else ``continue``.
-    """
+    """Return ``abort`` after a critical failure or if stuck, ``complete`` at the plan's end, else ``continue``."""
     last = state.get("last_step_evaluation") or {}
     if last.get("critical_failure"):
         return "abort"

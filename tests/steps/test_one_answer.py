@@ -11,7 +11,6 @@ from click.testing import CliRunner
 
 from evalkit.cli import main
 from evalkit.io import SourceError
-from evalkit.kinds import rates
 from evalkit.stats import format_interval, mean_interval
 from evalkit.steps import analysis, figures, load, show, steps_df
 
@@ -62,15 +61,6 @@ def test_the_rates_of_28_histories_are_of_28_clusters(folder, expected):
     for name, estimate in expected.items():
         assert pooled.loc[name, list(estimate._fields)].tolist() == pytest.approx(list(estimate))
         assert format_interval(*estimate[:3]) in total
-
-
-def test_histories_weigh_in_the_terminal_and_in_tables_as_in_comparisons(folder, expected):
-    (row,) = rates(load(folder).runs, [], "score").to_dict("records")
-    wanted = expected["confirmed"]
-    assert [row[name] for name in ("estimate", "low", "high")] == pytest.approx(wanted[:3])
-    assert (row["n"], row["n_clusters"]) == (RUNS, wanted.n_clusters)
-    shown = CliRunner().invoke(main, ["steps", str(folder)]).output
-    assert "the mean of the shares of the 28 histories, which weigh\nequally" in shown
 
 
 def test_each_history_is_a_row_in_every_table(folder):

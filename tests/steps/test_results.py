@@ -131,16 +131,6 @@ def test_structures_are_checked(make, function, result, parameters, completeness
     assert found["data_quality"] == ("unexpected_structure" if unexpected else "high_structured_access")
 
 
-@pytest.mark.parametrize(
-    ("length", "completeness", "issues"), [(500, "limited", ["truncation_likely"]), (400, "complete", [])]
-)
-def test_texts_are_judged_by_whether_they_were_cut(make, length, completeness, issues):
-    found = evaluate_step(make("other", "x" * length))
-    assert (found["data_quality"], found["data_completeness"]) == ("legacy_text_parsing", completeness)
-    assert (found["parsing_issues"], found["truncated"]) == (issues, bool(issues))
-    assert found["function_evaluation"] == "generic_success"
-
-
 def test_an_error_beside_data_leaves_the_data_complete(make):
     for result, completeness in ((COUNTS, "complete"), ({}, "none")):
         found = evaluate_step(make("compare_cell_counts", result, kind="structured", error="late"))
@@ -180,22 +170,6 @@ def test_a_cut_result_is_limited_and_what_is_not_known_of_it_is_unknown(make, fu
     assert "No method has a result" not in enrichment["concerns"]
     [row] = steps_df([record]).to_dict("records")
     assert (row["truncated"], row["data_completeness"]) == (True, "limited")
-
-
-def test_no_count_is_invented_from_cut_text(make):
-    enrichment = make("perform_enrichment_analyses", str(ENRICHMENT)[:130], parameters={"analyses": ["go", "kegg"]})
-    assert evaluate_step(enrichment)["enrichment_evaluation"]["pathway_counts"] == {"go": 12, "kegg": None}
-    cells = evaluate_step(make("process_cells", CELLS[:-20]))["process_cells_evaluation"]
-    assert (cells["cell_type_count"], cells["group_count"], cells["partial"]) == (None, None, True)
-    assert cells["discovered_cell_types"] == ["T cell"]
-    expression = evaluate_step(make("dea_split_by_condition", str(EXPRESSION)[:60]))["dea_evaluation"]
-    assert (expression["condition_count"], expression["genes_per_condition"]) == (None, {"healthy": None})
-    counts = evaluate_step(make("compare_cell_counts", str(COUNTS)[:70]))["cell_counts_evaluation"]
-    assert (counts["total_cells"], counts["category_count"]) == (None, None)
-    text = "Discovered new cell type: T cell\nDiscovered new cell type: B ce"  # a name at the cut is no name
-    record = make("process_cells", text, kind="text") | {"result_metadata": {"truncated": [900, len(text)]}}
-    found = evaluate_step(record)["process_cells_evaluation"]
-    assert (found["discovered_cell_types"], found["partial"], found["cell_type_count"]) == (["T cell"], True, None)
 
 
 def test_enrichment(make):
@@ -381,12 +355,6 @@ def test_discoveries_in_words_are_read(make, text, types):
     assert (found["discovery_status"], found["discovered_cell_types"]) == ("discovered", types)
     assert (found["cell_type_count"], found["group_count"]) == (len(types), None)
     assert (evaluation["verdict"], evaluation["data_completeness"]) == ("success", "complete")
-
-
-def test_counts_of_cells(make):
-    found = evaluate_step(make("compare_cell_counts", COUNTS, kind="structured"))["cell_counts_evaluation"]
-    assert found["cells_per_category"] == {"x": 354, "y": 0}
-    assert (found["total_cells"], found["empty_categories"]) == (354, ["y"])
 
 
 MATCHES = str({"search_results": {"results": [{"term": "a"}, {"term": "b"}], "total_matches": 77}})

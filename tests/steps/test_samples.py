@@ -1,12 +1,27 @@
 import io
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from evalkit.display import show as notebook
 from evalkit.io import resolve
-from evalkit.steps import analysis, extract_key_findings_from_execution, figures, load, load_history, show
+from evalkit.steps import (
+    History,
+    analysis,
+    extract_key_findings_from_execution,
+    figures,
+    load,
+    load_history,
+    normalise_history,
+    show,
+    show_findings,
+    show_plots,
+    show_step_reports,
+)
 from evalkit.steps.analysis import storage_comparison
 from tests.display.test_plots import points
 from tools.samples.steps import old_flat, old_nested
@@ -99,3 +114,67 @@ def test_nothing_to_draw_is_said(logs):
     assert analysis.focus(steps, none) == []
     assert "0 histories" in show.describe_source(none)
     assert show.describe_routing(analysis.routing(none)) == "No records to route."
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_example_runs_and_says_what_it_promises(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "examples/judge_steps.py", str(tmp_path)],
+        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False, env={"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "genes_scored: 2 of 3" in done.stdout
+    assert "   Critical: 🚨 YES" in done.stdout
+    assert "match=True, precision=1.0" in done.stdout
+    assert "the workflow ended in a critical failure" in done.stdout or "evalkit[workflow]" in done.stdout
+    assert (tmp_path / "history.json").is_file()
+
+
+HOSTILE = '</iframe><script>alert(1)</script><img src=x onerror=alert(2)>"\' srcdoc="<b>'
+
+
+@pytest.fixture
+def pages(monkeypatch):
+    """Return a function that calls another and gives the HTML it showed."""
+    shown = []
+    monkeypatch.setattr(notebook, "display", lambda data, **_: shown.append(data.get("text/html", "")))
+
+    def pages(function, *arguments):
+        shown.clear()
+        function(*arguments)
+        return list(shown)
+
+    return pages
+
+
+def history(*records):
+    return [History("h.json", "", normalise_history(list(records)))]
+
+
+def plot(result, function="display_x"):
+    return {"step": {"function_name": function}, "success": True, "result": result, "result_type": "visualization"}
+
+
+def test_stored_plots_are_shown_in_frames_only(pages):
+    records = [
+        plot(f"<div>{HOSTILE}</div>"),
+        plot({"multiple_plots": True, "plots": [{"title": HOSTILE, "html": "<p>1</p>"}, {"html": "<p>2</p>"}]}),
+        plot({"type": "file_ref", "path": "a.html"}),
+        plot(f"Error: {HOSTILE}"),
+        plot(None),
+    ]
+    found = pages(show_plots, history(*records))
+    frames = [page for page in found if "<iframe" in page]
+    assert len(frames) == 3
+    assert all("<script" not in page and "<img" not in page for page in found)
+
+
+def test_reports_and_findings_are_escaped(pages):
+    record = {"step": {"function_name": HOSTILE}, "success": True, "result": HOSTILE}
+    for function in (show_step_reports, show_findings):
+        found = "".join(pages(function, history(record)))
+        assert found
+        assert "<script" not in found
+        assert "<img" not in found

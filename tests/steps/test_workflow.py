@@ -1,6 +1,5 @@
 import logging
 import operator
-import sqlite3
 from typing import Annotated, TypedDict
 
 import numpy as np
@@ -289,14 +288,3 @@ def test_the_routing_of_a_loop_of_failures_without_indices():
     assert [row["attempts_at_step"] for row in rows] == list(range(1, 44))
     assert routes(failing, retry_cap=10)[-1] == "abort"
     assert len(routes(failing, retry_cap=10)) == 10
-
-
-def test_a_checkpoint_in_wal_mode_of_a_running_agent_is_read(nodes, tmp_path):
-    sqlite = pytest.importorskip("langgraph.checkpoint.sqlite", reason="needs the extra 'workflow'")
-    path = tmp_path / "c.sqlite"
-    connection = sqlite3.connect(path, check_same_thread=False)
-    made, _ = nodes([DONE])
-    build_workflow(made, checkpointer=sqlite.SqliteSaver(connection)).invoke({}, {"configurable": {"thread_id": "t"}})
-    assert path.with_name("c.sqlite-wal").exists()
-    assert len(load(path).histories[0].records) == 2
-    connection.close()
