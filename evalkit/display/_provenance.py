@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from evalkit.display.show import show_table
-from evalkit.io.columns import Column
-from evalkit.io.frames import escape_surrogates, unescape_surrogates
+from evalkit.io.frames import Column, escape_surrogates, unescape_surrogates
 from evalkit.io.paths import FileState, SourceError, absolute, common_folder, is_secret_name, is_url, redacted
 from evalkit.io.sources import Listing, list_source
 from evalkit.io.store import dataset_files

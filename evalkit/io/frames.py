@@ -1,20 +1,25 @@
-"""Build tables from columns: Arrow tables for records, frames for users."""
+"""Tables with columns that are declared once, as data: of Arrow for records, frames for users; the ledger of files."""
 
 import gc
+import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import methodcaller
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evalkit.io.columns import CUT, LEDGER, Column, Entry, Status
+from evalkit.io.text import MOST_LINE, cut_line
 
+MOST_NAME = 200  # characters of a name
+_BEGINNING = MOST_NAME - 13  # characters kept of a name that is cut
+Status = Literal["used", "skipped", "failed"]
 _PANDAS = {
     **dict.fromkeys(("str", "name", "line"), "str"),
     "int": "int64",
@@ -35,6 +40,46 @@ _ARROW = {
 }
 _ESCAPED = re.compile(r"\\u(d[89a-f][0-9a-f]{2}|005c)")  # a lone surrogate, or the backslash of what looks like one
 _LOOKS_ESCAPED = re.compile(r"\\(?=ud|u005c)")
+
+
+class Column(NamedTuple):
+    """A column of a table.
+
+    `dtype` is one of ``str`` (missing: NaN), ``name`` (a ``str`` that identifies something, such as a model or a task;
+    see `cut_name`), ``line`` (a ``str`` that says something in a line: cut in its middle to 500 characters), ``int``
+    (never missing), ``int?`` (nullable), ``float`` (missing: NaN), ``bool`` (missing: False), ``bool?`` (nullable),
+    ``list`` (of texts), ``counts`` (texts to whole numbers), ``time`` (UTC; missing: NaT), and, in frames only,
+    ``object``.
+    """
+
+    name: str
+    dtype: str
+    meaning: str
+    unit: str = ""
+
+
+class Entry(NamedTuple):
+    """One file of the ledger."""
+
+    source: str
+    status: Status
+    reason: str = ""
+
+
+def cut_name(name: str) -> str:
+    """Cut a name of more than 200 characters to 200, of which the last twelve are a digest of the whole name."""
+    if len(name) <= MOST_NAME:
+        return name
+    digest = hashlib.blake2b(name.encode(errors="surrogatepass"), digest_size=6).hexdigest()
+    return f"{name[:_BEGINNING]}…{digest}"
+
+
+def is_cut_name(name: object) -> bool:
+    """Return whether a name was cut."""
+    return isinstance(name, str) and len(name) == MOST_NAME and name[_BEGINNING] == "…"
+
+
+_CUT: dict[str, tuple[int, Callable[[str], str]]] = {"name": (MOST_NAME, cut_name), "line": (MOST_LINE, cut_line)}
 
 
 def arrow_schema(columns: Sequence[Column]) -> pa.Schema:
@@ -117,9 +162,9 @@ def _series(values: Any, dtype: str) -> pd.Series:
 
 def _cut(values: Any, dtype: str) -> Any:
     """Cut the texts of a column of names or lines; one without a long text is returned as it is."""
-    if dtype not in CUT:
+    if dtype not in _CUT:
         return values
-    most, cut = CUT[dtype]
+    most, cut = _CUT[dtype]
     if isinstance(values, pa.Array | pa.ChunkedArray):
         is_long = (pc.max(pc.binary_length(values)).as_py() or 0) > most
         texts = values.to_pylist() if is_long else []
@@ -129,6 +174,20 @@ def _cut(values: Any, dtype: str) -> Any:
         texts = values = values if isinstance(values, pd.Series) else list(values)
         is_long = any(isinstance(value, str) and len(value) > most for value in values)
     return [cut(text) if isinstance(text, str) else text for text in texts] if is_long else values
+
+
+LEDGER = (
+    Column("source", "str", "path of the file"),
+    Column("status", "str", "used, skipped (not a log of this kind) or failed (a log that can't be read)"),
+    Column("reason", "line", "why it was skipped or failed; for a used file, what was recovered, or empty"),
+)
+
+
+def summarise(statuses: Iterable[str]) -> str:
+    """Describe in one line how many files were used, skipped and failed."""
+    counts = Counter(statuses)
+    noun = "file" if counts.total() == 1 else "files"
+    return f"{counts.total()} {noun}: " + ", ".join(f"{counts[s]} {s}" for s in ("used", "skipped", "failed"))
 
 
 class Ledger:
@@ -142,7 +201,7 @@ class Ledger:
         self.entries.append(Entry(os.fspath(source), status, reason))
 
     def frame(self) -> pd.DataFrame:
-        """Return the ledger as a frame with the columns of `evalkit.io.columns.LEDGER`."""
+        """Return the ledger as a frame with the columns of `evalkit.io.frames.LEDGER`."""
         return ledger_frame(self.entries)
 
 

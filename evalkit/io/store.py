@@ -24,8 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from evalkit.io.columns import Column
-from evalkit.io.frames import arrow_schema, unescaped
+from evalkit.io.frames import Column, arrow_schema, unescaped
 from evalkit.io.limits import LimitError
 from evalkit.io.paths import SourceError, is_url, protocol_of
 from evalkit.io.read import read_file

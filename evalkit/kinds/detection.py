@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from evalkit._words import counted_noun
-from evalkit.io.columns import Entry
 from evalkit.io.decode import beginning
-from evalkit.io.frames import unescape_surrogates
+from evalkit.io.frames import Entry, unescape_surrogates
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_files
 from evalkit.io.sources import Source, list_source, source_names

@@ -12,8 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from evalkit.io.columns import summarise
-from evalkit.io.frames import escape_surrogates
+from evalkit.io.frames import escape_surrogates, summarise
 from evalkit.io.paths import FileState, SourceError, StorageOptions, storage
 from evalkit.io.screen import View
 from evalkit.io.sources import MISSING, KnownFolders, Listing, Source, list_source, source_names, state_of

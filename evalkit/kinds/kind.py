@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 import pyarrow as pa
 
-from evalkit.io.columns import Column, Entry, Status
+from evalkit.io.frames import Column, Entry, Status
 from evalkit.io.sources import Listing
 from evalkit.kinds.options import Option
 from evalkit.kinds.registry import kind_named

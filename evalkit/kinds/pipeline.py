@@ -26,8 +26,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evalkit._names import nearest
-from evalkit.io.columns import LEDGER, Column, Entry, Status
-from evalkit.io.frames import arrow_table, escape_surrogates, frame_of, ledger_frame, paused_gc
+from evalkit.io.frames import (
+    LEDGER,
+    Column,
+    Entry,
+    Status,
+    arrow_table,
+    escape_surrogates,
+    frame_of,
+    ledger_frame,
+    paused_gc,
+)
 from evalkit.io.parallel import parse_chunks
 from evalkit.io.paths import (
     FileState,

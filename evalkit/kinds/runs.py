@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from evalkit._names import check_columns, nearest
 from evalkit._words import note
-from evalkit.io.columns import MOST_NAME, Column, is_cut_name
-from evalkit.io.frames import frame_of
+from evalkit.io.frames import MOST_NAME, Column, frame_of, is_cut_name
 from evalkit.io.paths import SourceError
 from evalkit.kinds.kind import RUN_COLUMNS, LogKind
 from evalkit.kinds.registry import kind_named

@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from evalkit.io import BrokenFileError
-from evalkit.io.columns import cut_name
+from evalkit.io.frames import cut_name
 from evalkit.io.limits import check_regular, check_size, limits
 from evalkit.steps.format import companions
 from evalkit.steps.normalise import unique_keys

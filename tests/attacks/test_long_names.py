@@ -9,7 +9,7 @@ from click.testing import CliRunner
 import evalkit
 from evalkit import crafter
 from evalkit.cli import main
-from evalkit.io.columns import MOST_NAME, cut_name, is_cut_name
+from evalkit.io.frames import MOST_NAME, cut_name, is_cut_name
 from evalkit.io.text import MOST_LINE
 from tests.crafter.traces import config, environment, hook, trace
 from tests.mindcraft.builders import SCORE, log, write_all

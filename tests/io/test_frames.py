@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.io import Column, Ledger, escape_surrogates, frame, summarise, unescape_surrogates
-from evalkit.io.columns import Entry
-from evalkit.io.frames import arrow_table, frame_of, unescaped
+from evalkit.io.frames import Entry, arrow_table, frame_of, unescaped
 
 COLUMNS = (
     Column("text", "str", ""),
