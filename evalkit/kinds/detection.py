@@ -21,8 +21,7 @@ MOST = 200  # files that are examined
 MOST_CAUSES = 3  # that are named
 
 _BROAD = ("mindcraft",)  # kinds that are tried last: others also hold the mark of their logs, messages with roles
-# logs that no kind reads (yet), for error messages
-_FOREIGN = {
+_UNREAD = {  # logs that no kind reads (yet), for error messages
     "inspect_ai log": re.compile(
         rb'\APK.{0,200}?(?:_journal/|header\.json)|\A\s*\{\s*"version".{0,80}"status".{0,80}"eval"', re.DOTALL
     )
@@ -36,25 +35,6 @@ class FileType(NamedTuple):
     title: str
 
 
-def recognise(head: bytes, kinds: Iterable[LogKind] | None = None) -> FileType | None:
-    """Return the kind of a log by its first bytes; None for any other file.
-
-    Parameters
-    ----------
-    head : bytes
-    kinds : iterable of LogKind, optional
-        The kinds to try, in this order; by default `kinds_to_ask`.
-    """
-    head = beginning(head)
-    for title, pattern in _FOREIGN.items():
-        if pattern.search(head):
-            return FileType("", title)
-    for kind in kinds_to_ask() if kinds is None else kinds:
-        if title := kind.recognises(head):
-            return FileType(kind.name, title)
-    return None
-
-
 def kinds_to_ask() -> list[LogKind]:
     """Return all kinds, the most specific first; one that can't be imported is left out, with a warning."""
     kinds = []
@@ -66,15 +46,38 @@ def kinds_to_ask() -> list[LogKind]:
     return kinds
 
 
-def detect(source: Source) -> dict[FileType, int]:
-    """Count the detected types of a source's files, the most frequent first; of many files, `MOST` evenly spread.
+def recognise(head: bytes, kinds: Iterable[LogKind] | None = None) -> FileType | None:
+    """Return the type of a log by its first bytes, of the first of the kinds that knows it; None for other files."""
+    head = beginning(head)
+    for title, pattern in _UNREAD.items():
+        if pattern.search(head):
+            return FileType("", title)
+    for kind in kinds_to_ask() if kinds is None else kinds:
+        if title := kind.recognises(head):
+            return FileType(kind.name, title)
+    return None
 
-    Raises
-    ------
-    SourceError
-        As `list_source`.
-    """
-    return _types_in(list_source(source).files)
+
+def detect(source: Source) -> dict[FileType, int]:
+    """Count the detected types of a source's files, the most frequent first; of many files, `MOST` evenly spread."""
+    return _types_of(list_source(source).files)
+
+
+def _types_of(files: Sequence[str]) -> dict[FileType, int]:
+    """Count the types of `MOST` files, evenly spread; those that only the first files of folders show come last."""
+    kinds = kinds_to_ask()
+    firsts: dict[str, str] = {}  # of each folder
+    for file in files if len(files) > MOST else ():
+        firsts.setdefault(file.rpartition("/")[0], file)
+    types: dict[FileType, int] = {}
+    for asked in (files, list(firsts.values())):
+        step = max(1, len(asked) / MOST)
+        chosen = [asked[int(i * step)] for i in range(min(MOST, len(asked)))]
+        heads = (data for _, data in read_files(chosen, HEAD) if not isinstance(data, OSError))
+        counts = Counter(found for head in heads if (found := recognise(head, kinds)))
+        most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        types |= {found: count for found, count in most if found not in types}
+    return types
 
 
 def kind_of_source(source: Source) -> LogKind:
@@ -103,53 +106,35 @@ def _kinds_in(source: Source) -> list[tuple[LogKind, str]]:
     files = list_source(named).files
     if not files:
         raise SourceError(f"{_name_of(named)}: there is no file in it; name a folder of logs, or samples:mindcraft")
-    types = _types_in(files)
-    found = {seen: kind_named(seen.kind) for seen in types if seen.kind}
-    is_log = {seen: seen.title == kind.title for seen, kind in found.items()}
-    first = {kind.name: seen for seen, kind in reversed(found.items()) if is_log[seen] or not any(is_log.values())}
+    types = _types_of(files)
+    kinds = {name: kind_named(name) for name, _ in types if name}
+    logs = [one for one in types if one.kind and one.title == kinds[one.kind].title]
+    first = {one.kind: one for one in reversed(logs or [one for one in types if one.kind])}  # of each kind
     if first:
-        return [(kind, counted_noun(types[seen], seen.title)) for seen, kind in found.items() if seen in first.values()]
-    what = ", ".join(f"{count} {_look_like(seen.title, count)}" for seen, count in types.items())
+        return [(kinds[one.kind], counted_noun(types[one], one.title)) for one in types if one in first.values()]
     hint = f"if there are some, name their kind: --kind {' or '.join(kind_names())}"
-    text = f"no log of a kind that evalkit knows ({counted_noun(len(files), 'file')}{'; ' * bool(what)}{what})"
-    raise SourceError(f"{_name_of(named)}: {text}; {hint}")
+    text = "; ".join(filter(None, [counted_noun(len(files), "file"), ", ".join(_texts_of(types))]))
+    raise SourceError(f"{_name_of(named)}: no log of a kind that evalkit knows ({text}); {hint}")
 
 
 def describe_source(source: Source) -> str:
     """Describe what the files of a source look like, and which command reads them."""
-    listing = list_source(source)
-    types = _types_in(listing.files)
-    of = f", of which {MOST} were looked at" * (len(listing.files) > MOST)
-    lines = [f"{_name_of(source)}: {len(listing.files)} file{'s' * (len(listing.files) != 1)}{of}"]
-    for seen, count in types.items():
-        command = f": evalkit {seen.kind}" if seen.kind else " (no command reads those)"
-        lines.append(f"  {count} {_look_like(seen.title, count)}{command}")
-    if not types:
-        lines.append("  none of a kind that evalkit knows")
-    return "\n".join(lines)
+    files = list_source(source).files
+    types = _types_of(files)
+    of = f", of which {MOST} were looked at" * (len(files) > MOST)
+    commands = [f": evalkit {one.kind}" if one.kind else " (no command reads those)" for one in types]
+    lines = [f"  {text}{command}" for text, command in zip(_texts_of(types), commands, strict=True)]
+    head = f"{_name_of(source)}: {counted_noun(len(files), 'file')}{of}"
+    return "\n".join([head, *(lines or ["  none of a kind that evalkit knows"])])
 
 
 def nothing_used(
     source: Source, entries: Sequence[Entry], wanted: str, pattern: str = "*", *, recursive: bool = True
 ) -> SourceError:
-    """Return the error for a source without usable files.
+    """Return the error for a source without usable files; `entries` are its ledger, `wanted` is the title of a log.
 
-    Parameters
-    ----------
-    source : str, path, or several of them
-        As given by the user.
-    entries : sequence of Entry
-        The ledger of the files that were read.
-    wanted : str
-        Title of the logs wanted, such as ``Mindcraft agent log``.
-    pattern, recursive
-        How the files were chosen.
-
-    Returns
-    -------
-    SourceError
-        It says how many files there are (those that don't match the pattern, if none does), what they look like by
-        their content, which command reads those, and the causes if all files are broken or there is only one.
+    It says how many files there are (those that don't match the pattern, if none does), what they look like by their
+    content, which command reads those, and the causes if all files are broken or there is only one.
     """
     named = _name_of(source)
     files = [unescape_surrogates(entry.source) for entry in entries]
@@ -157,46 +142,36 @@ def nothing_used(
     if not others:
         hint = "name a folder of logs" if recursive else "folders below are read without --no-recursive"
         return SourceError(f"{named}: no {wanted} in it: there is no file; {hint}")
-    types = {seen: count for seen, count in _types_in(others).items() if seen.title != wanted or not files}
-    n = f"{len(others)} {'other ' * (not files)}file{'s' * (len(others) != 1)}"
+    types = {one: count for one, count in _types_of(others).items() if one.title != wanted or not files}
+    n = counted_noun(len(others), "file" if files else "other file")
     if types:
-        what = ", ".join(f"{count} {_look_like(seen.title, count)}" for seen, count in types.items())
-        text = f"{n}; {f'of {MOST} that were looked at, ' * (len(others) > MOST)}{what}"
-    else:
-        text = f"{n}, broken or of no kind that evalkit knows" if files else n
-    commands = list(dict.fromkeys(f"`evalkit {seen.kind}`" for seen in types if seen.kind and seen.title != wanted))
+        n += f"; {f'of {MOST} that were looked at, ' * (len(others) > MOST)}{', '.join(_texts_of(types))}"
+    elif files:
+        n += ", broken or of no kind that evalkit knows"
+    commands = list(dict.fromkeys(f"`evalkit {one.kind}`" for one in types if one.kind and one.title != wanted))
     hint = "`evalkit detect FOLDER` tells what a folder holds" if files else "--pattern GLOB takes others"
-    hint = f"{' and '.join(commands)} read{'s' * (len(commands) == 1)} those" if commands else hint
+    if commands:
+        hint = f"{' and '.join(commands)} read{'s' * (len(commands) == 1)} those"
     if not files:
-        return SourceError(f"{named}: no file matches {pattern} ({text}); {hint}")
-    causes = list(dict.fromkeys(entry.reason for entry in entries))[:MOST_CAUSES]
-    because = len(entries) == 1 or all(entry.status == "failed" for entry in entries)
-    why = f"; {hint}" * bool(commands or not because) + f": {'; '.join(causes)}" * because
-    return SourceError(f"{named}: no {wanted} could be read in it ({text}){why}")
+        return SourceError(f"{named}: no file matches {pattern} ({n}); {hint}")
+    text = f"{named}: no {wanted} could be read in it ({n})"
+    is_told = len(entries) == 1 or all(entry.status == "failed" for entry in entries)
+    if commands or not is_told:
+        text += f"; {hint}"
+    if is_told:
+        text += f": {'; '.join(list(dict.fromkeys(entry.reason for entry in entries))[:MOST_CAUSES])}"
+    return SourceError(text)
 
 
 def _name_of(source: Source) -> str:
     return ", ".join(source_names(source))
 
 
-def _types_in(files: Sequence[str]) -> dict[FileType, int]:
-    """Count the types of `MOST` files, evenly spread; those that only the first files of folders show come last."""
-    kinds = kinds_to_ask()
-    folders: dict[str, str] = {}
-    for file in files if len(files) > MOST else ():
-        folders.setdefault(file.rpartition("/")[0], file)
-    counts = [Counter[FileType](), Counter[FileType]()]
-    for counted, some in zip(counts, (files, list(folders.values())), strict=True):
-        step = max(1, len(some) / MOST)
-        chosen = [some[int(i * step)] for i in range(min(MOST, len(some)))]
-        heads = (data for _, data in read_files(chosen, HEAD) if not isinstance(data, OSError))
-        counted.update(seen for head in heads if (seen := recognise(head, kinds)))
-    spread, firsts = (sorted(counted.items(), key=lambda item: (-item[1], item[0])) for counted in counts)
-    return {**dict(spread), **{seen: n for seen, n in firsts if seen not in counts[0]}}
-
-
-def _look_like(title: str, count: int) -> str:
-    if count == 1:
-        return f"looks like {'an' if title[0] in 'aeio' else 'a'} {title}"
-    plural = f"{title[:-1]}ies" if title.endswith("y") else f"{title}s"
-    return f"look like {plural}"
+def _texts_of(types: dict[FileType, int]) -> list[str]:
+    """Say how many files look like what."""
+    texts = []
+    for (_, title), count in types.items():
+        one = f"looks like {'an' if title[0] in 'aeio' else 'a'} {title}"
+        many = f"look like {title[:-1]}ies" if title.endswith("y") else f"look like {title}s"
+        texts.append(f"{count} {one if count == 1 else many}")
+    return texts
