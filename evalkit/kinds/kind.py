@@ -50,78 +50,36 @@ def run_columns(*own: Column, score: str = "") -> tuple[Column, ...]:
 
 
 class Parsed(NamedTuple):
-    """The parsed contents of one file.
+    """The parsed contents of one file."""
 
-    Attributes
-    ----------
-    status : {"used", "skipped", "failed"}
-        Whether it is a log of this kind, something else, or a log that can't be read.
-    reason : str
-        Why it was skipped or failed; for a used file, what was recovered.
-    rows : mapping of str to sequence of tuple
-        The rows of tables of records, with values in the order of the columns (without `source`).
-    """
-
-    status: Status
-    reason: str = ""
-    rows: Mapping[str, Sequence[tuple]] = {}
+    status: Status  # a log of this kind is used, something else skipped, a log that can't be read has failed
+    reason: str = ""  # why it was skipped or failed; for a used file, what was recovered
+    rows: Mapping[str, Sequence[tuple]] = {}  # of tables of records, in the order of the columns, without `source`
 
 
 class Records(NamedTuple):
-    """The parsed contents of all files of a source.
+    """The parsed contents of all files of a source."""
 
-    Attributes
-    ----------
-    tables : dict of str to pyarrow.Table
-        As `LogKind.records` names them, each with the column `source`, in the order of the files.
-    files : pyarrow.Table
-        One row per file; see `evalkit.io.store.FILES`.
-    listing : Listing
-        Where the files are; `states` has size and time of each.
-    options : mapping
-        Of the kind, as given when a dataset was collected.
-    """
-
-    tables: dict[str, pa.Table]
-    files: pa.Table
-    listing: Listing
-    options: Mapping[str, Any] = {}
+    tables: dict[str, pa.Table]  # as `LogKind.records` names them, with `source`, in the order of the files
+    files: pa.Table  # one row per file; see `evalkit.io.store.FILES`
+    listing: Listing  # where the files are
+    options: Mapping[str, Any] = {}  # of the kind, as given when a dataset was collected
 
 
 class Assembled(NamedTuple):
-    """The frames assembled from records.
+    """The frames assembled from records."""
 
-    Attributes
-    ----------
-    frames : dict of str to DataFrame
-        As `LogKind.tables` names them.
-    notes : sequence of Entry
-        Ledger entries that replace the files' own status and reason.
-    attributes : dict
-        Further attributes of `Logs`.
-    lazy : mapping of str to function
-        Functions that build frames on first access, by name, as in `LogKind.lazy_tables`. A function may read the logs
-        again: it is called with the storage options of `load`.
-    """
-
-    frames: dict[str, pd.DataFrame]
-    notes: Sequence[Entry] = ()
-    attributes: Mapping[str, Any] = {}
-    lazy: Mapping[str, Callable[[], pd.DataFrame]] = {}
+    frames: dict[str, pd.DataFrame]  # as `LogKind.tables` names them
+    notes: Sequence[Entry] = ()  # ledger entries that replace the files' own status and reason
+    attributes: Mapping[str, Any] = {}  # further ones of `Logs`
+    lazy: Mapping[str, Callable[[], pd.DataFrame]] = {}  # build frames on first access, with the storage options
 
 
 class RunFiles(NamedTuple):
-    """The files of a run's transcript.
-
-    Attributes
-    ----------
-    paths : sequence of str
-    part : str
-        Which of several runs in one file, such as the thread of a checkpoint; empty if the file holds one.
-    """
+    """The files of a run's transcript."""
 
     paths: Sequence[str]
-    part: str = ""
+    part: str = ""  # which of several runs in one file, such as the thread of a checkpoint
 
 
 def own_file(logs: Any, run: Mapping[str, Any]) -> RunFiles:
@@ -131,24 +89,14 @@ def own_file(logs: Any, run: Mapping[str, Any]) -> RunFiles:
 
 @dataclass(frozen=True, kw_only=True)
 class FileRules:
-    """Which files of a source are read.
+    """Which files of a source are read."""
 
-    Attributes
-    ----------
-    pattern : str
-        Glob for the names of files.
-    accepts : function of path
-        Returns why a file need not be read, by its name; empty if it must be.
-    context : function of paths
-        Returns files above the source that describe it; missing ones are left out.
-    companions : function of path
-        Returns files whose change is a change of this one, such as a database's write-ahead log.
-    """
-
-    pattern: str = "*"
-    accepts: Callable[[str], str] = lambda path: ""
-    context: Callable[[Sequence[str]], Iterable[str]] = lambda paths: ()
-    companions: Callable[[str], Sequence[str]] = lambda path: ()
+    pattern: str = "*"  # glob for their names
+    accepts: Callable[[str], str] = lambda path: ""  # why a file need not be read, by its name; empty if it must be
+    context: Callable[[Sequence[str]], Iterable[str]] = lambda paths: ()  # files above the source that describe it
+    companions: Callable[[str], Sequence[str]] = (
+        lambda path: ()
+    )  # files whose change is one of this, as a database's log
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,28 +127,16 @@ class RateRules:
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """The command ``evalkit NAME``; what is not given is as in `evalkit.kinds.terminal`.
+    """The command ``evalkit NAME``; what is not given is as for any kind."""
 
-    Attributes
-    ----------
-    summary, help : str
-        One line for ``evalkit --help``, by default the title, and the text of ``evalkit NAME --help``.
-    views : sequence of Option
-        Options of the text.
-    describe : function of (Logs, views)
-        Formats the logs as text.
-    progress : function of (Snapshot, options and views)
-        Formats the progress of a growing source; also returns whether all expected runs are done.
-    write, output_help
-        Writes ``--output``: a function of (Logs, views, path), and its line of help.
-    """
-
-    summary: str = ""
-    help: str = ""
-    views: Sequence[Option] = ()
-    describe: Callable[..., str] | None = None
-    progress: Callable[..., tuple[str, bool]] | None = None
-    write: Callable[..., None] | None = None
+    summary: str = ""  # one line for ``evalkit --help``; by default the title
+    help: str = ""  # for ``evalkit NAME --help``
+    views: Sequence[Option] = ()  # options of the text
+    describe: Callable[..., str] | None = None  # of (Logs, views): the text
+    progress: Callable[..., tuple[str, bool]] | None = (
+        None  # of (Snapshot, options and views): text, and if all is done
+    )
+    write: Callable[..., None] | None = None  # of (Logs, views, path): ``--output``
     output_help: str = "Write the runs to FILE.csv, FILE.json or FILE.parquet."
 
 

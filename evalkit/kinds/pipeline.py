@@ -13,7 +13,7 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -406,7 +406,10 @@ def update(
             for path, was_read, status, reason in read.files
             if path not in kept
         ]
-        tables = {"files": arrow_table(rows, FILES), **_without(read.tables, kept)}
+        tables = {"files": arrow_table(rows, FILES), **read.tables}
+        if kept:
+            names = pa.array(sorted(map(escape_surrogates, kept)), pa.large_string())
+            tables = {name: table.filter(pc.invert(pc.is_in(table["source"], names))) for name, table in tables.items()}
         store.replace(set(map(escape_surrogates, (chunk.keys() & known.states.keys()) - kept)), tables)
         done += len(chunk)
         if done < len(to_read) and time.monotonic() - committed > COMMIT_EVERY:
@@ -505,14 +508,6 @@ def _tables(records: Mapping[str, Sequence[Column]], parsed: Sequence[_Result]) 
     return {name: arrow_table(values, (SOURCE, *records[name])) for name, values in rows.items()}
 
 
-def _without(tables: dict[str, pa.Table], files: Set[str]) -> dict[str, pa.Table]:
-    """Return tables without the rows of some files."""
-    if not files:
-        return tables
-    names = pa.array(sorted(map(escape_surrogates, files)), pa.large_string())
-    return {name: table.filter(pc.invert(pc.is_in(table["source"], names))) for name, table in tables.items()}
-
-
 def records_of(store: RecordStore, kind: LogKind, listing: Listing) -> Records:
     """Return the records of a store, in the order of the listing's files, followed by those of files above them."""
     files = store.table("files")
@@ -589,30 +584,11 @@ def collect(
 ) -> Changes:
     """Collect logs into a dataset, which `load` accepts in place of their folder, or update it.
 
-    Parameters
-    ----------
-    kind : LogKind
-    source : str, path, or several of them
-        As for `load`. A dataset keeps its sources: more may be added later, but none left out.
-    output : str or path
-        The dataset's folder, or a URL.
-    options : mapping, optional
-        Of `kind`: stored as the defaults for loading the dataset.
-    pattern, recursive, jobs, storage_options
-        As for `load`; the dataset keeps to its pattern and depth.
-    progress : function of (files read, files to read), optional
-        Called after each chunk of files.
-
-    Returns
-    -------
-    Changes
-        How many files were new, changed, vanished and unchanged.
-
-    Raises
-    ------
-    SourceError
-        If the source does not exist or is empty now, `output` holds other files or lies in the source, it was
-        collected from other sources or with another pattern, or another process is updating it.
+    `output` is a folder or a URL. A dataset keeps to its pattern and depth, and to its sources: more may be added later,
+    but none left out. `options` of the kind are stored as the defaults for loading it; `progress` is called with the
+    numbers of files read and to be read. SourceError if the source does not exist or is empty now, `output` holds other
+    files or lies in the source, it was collected from other sources or with another pattern, or another process is
+    updating it.
     """
     named, path = list(map(_anchored, source_names(source))), _anchored(output).rstrip("/")
     if not named:
