@@ -584,7 +584,7 @@ def collect(
 ) -> Changes:
     """Collect logs into a dataset, which `load` accepts in place of their folder, or update it.
 
-    `output` is a folder or a URL. A dataset keeps to its pattern and depth, and to its sources: more may be added later,
+    `output` is a folder or a URL. A dataset keeps to its pattern, depth and sources: more of these may be added later,
     but none left out. `options` of the kind are stored as the defaults for loading it; `progress` is called with the
     numbers of files read and to be read. SourceError if the source does not exist or is empty now, `output` holds other
     files or lies in the source, it was collected from other sources or with another pattern, or another process is
