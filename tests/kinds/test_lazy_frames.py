@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 
 from evalkit.io.paths import storage_options
@@ -52,23 +51,6 @@ def test_it_is_listed_and_unpacking_leaves_it_alone(logs, made):
 def test_another_name_is_refused_with_those_there_are(logs):
     with pytest.raises(AttributeError, match="'endings': these logs have colour, games, kind, ledger, moves, openings"):
         _ = logs.endings
-
-
-def test_a_failure_is_tried_again_the_next_time(tmp_path):
-    answers = iter([OSError("gone for now"), pd.DataFrame({"x": [1]})])
-
-    def flaky():
-        answer = next(answers)
-        if isinstance(answer, OSError):
-            raise answer
-        return answer
-
-    write(tmp_path / "a.json")
-    kind = replace(TOY, assemble=lambda records, _: as_recorded(TOY, records)._replace(lazy={"late": flaky}))
-    logs = load(kind, tmp_path, {})
-    with pytest.raises(OSError, match="gone for now"):
-        _ = logs.late
-    assert logs.late["x"].tolist() == [1]
 
 
 def test_in_a_notebook_logs_are_a_short_summary_with_escaped_texts(tmp_path):

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import fsspec
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
@@ -22,16 +22,10 @@ from hypothesis import strategies as st
 from evalkit.io import SourceError
 from evalkit.io import store as store_module
 from evalkit.io.sources import list_source
-from evalkit.io.store import MANIFEST, RecordStore
-from evalkit.kinds import FileRules, Parsed, pipeline
-from evalkit.kinds.pipeline import load
+from evalkit.io.store import RecordStore
+from evalkit.io.write import LOCK
+from evalkit.kinds import FileRules, Parsed, load, pipeline
 from tests.kinds.toy import OLD, TOY, write
-
-
-@pytest.fixture
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
 
 
 @pytest.fixture
@@ -78,27 +72,11 @@ def test_only_new_and_changed_files_are_parsed(tmp_path, cache, parsed):
     assert parsed == []
 
 
-def test_a_change_is_seen_that_keeps_size_and_time(tmp_path, cache):
-    path = write(tmp_path / "in" / "a.json", task="x")
-    assert load(TOY, tmp_path / "in", {}).runs["task_id"].tolist() == ["x"]
-    write(path, task="y")
-    assert load(TOY, tmp_path / "in", {}).runs["task_id"].tolist() == ["y"]
-
-
 def test_a_file_that_was_just_written_is_read_again(tmp_path, cache, parsed):
     os.utime(write(tmp_path / "in" / "a.json"))
     load(TOY, tmp_path / "in", {})
     load(TOY, tmp_path / "in", {})
     assert parsed == ["a.json", "a.json"]
-
-
-def test_lists_and_counts_come_back_as_they_were(tmp_path, cache):
-    write(tmp_path / "in" / "a.json", tags=["p", "q"])
-    write(tmp_path / "in" / "b.json", tags=[])
-    for _ in range(2):
-        found = load(TOY, tmp_path / "in", {}).runs
-        assert found["tags"].tolist() == [["p", "q"], []]
-        assert found["pieces"].tolist() == [{"pawn": 1}] * 2
 
 
 def test_the_ledger_names_every_file(tmp_path, cache):
@@ -138,56 +116,12 @@ def test_names_that_are_not_utf8_are_kept_apart(tmp_path, cache):
         assert load(TOY, tmp_path / "in", {}).runs["task_id"].nunique() == 2
 
 
-@pytest.mark.parametrize("harm", ["manifest", "truncated", "part missing", "another kind's table", "garbage"])
-def test_a_cache_that_was_damaged_is_made_again(tmp_path, cache, harm):
-    write(tmp_path / "in" / "a.json", task="x")
-    load(TOY, tmp_path / "in", {})
-    (store,) = cache.iterdir()
-    (part,) = (store / "games").iterdir()
-    if harm == "manifest":
-        (store / MANIFEST).write_text("[")
-    elif harm == "truncated":
-        part.write_bytes(part.read_bytes()[:-9])
-    elif harm == "part missing":
-        part.unlink()
-    elif harm == "garbage":
-        part.write_bytes(b"x" * 999)
-    else:
-        shutil.copy(next((store / "moves").iterdir()), part)
-    assert load(TOY, tmp_path / "in", {}).runs["task_id"].tolist() == ["x"]
-    assert load(TOY, tmp_path / "in", {}).runs["task_id"].tolist() == ["x"]
-
-
 def test_without_a_cache_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.setenv("EVALKIT_CACHE", "off")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     write(tmp_path / "in" / "a.json")
     load(TOY, tmp_path / "in", {})
     assert not (tmp_path / "xdg").exists()
-
-
-def test_what_the_cache_folder_holds_beside_stores_stays(tmp_path, cache, monkeypatch):
-    cache.mkdir()
-    (cache / "mine.txt").write_text("x")
-    write(tmp_path / "in" / "a.json")
-    load(TOY, tmp_path / "in", {})
-    (store,) = (path for path in cache.iterdir() if path.is_dir())
-    (store / "games" / "mine.parquet").write_text("x")
-    (store / "notes").mkdir()
-    monkeypatch.setattr(store_module, "KEPT_DAYS", -1)
-    store_module.tidy_cache(store_module.cache_folder())
-    left = {path.relative_to(cache).as_posix() for path in cache.rglob("*") if path.is_file()}
-    assert left == {"mine.txt", f"{store.name}/games/mine.parquet"}
-
-
-def test_a_store_that_was_not_used_for_long_is_removed(tmp_path, cache, monkeypatch):
-    write(tmp_path / "in" / "a.json")
-    load(TOY, tmp_path / "in", {})
-    store_module.tidy_cache(store_module.cache_folder())
-    assert len(list(cache.iterdir())) == 1
-    monkeypatch.setattr(store_module, "KEPT_DAYS", -1)
-    store_module.tidy_cache(store_module.cache_folder())
-    assert list(cache.iterdir()) == []
 
 
 def test_other_programs_read_the_tables_with_real_lists_and_maps(tmp_path):
@@ -264,7 +198,7 @@ def test_killed_at_any_moment_it_leaves_the_former_or_the_next_state(tmp_path):
         pipeline.update(store, TOY, list_source({str(tmp_path / "in")!r}))
     """)
     rng = random.Random(5)
-    for round_ in range(8):
+    for round_ in range(4):
         for number in range(30):
             write(tmp_path / "in" / f"{number}.json", task=f"new {round_}", age=round_ + 1)
         process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
@@ -281,7 +215,7 @@ def test_killed_at_any_moment_it_leaves_the_former_or_the_next_state(tmp_path):
         assert games["task_id"].str.fullmatch(r"old|new \d").all()
         assert len(left.table("files")) == 30
     pipeline.update(left, TOY, list_source(tmp_path / "in"))
-    assert set(left.table("games").to_pandas()["task_id"]) == {"new 7"}
+    assert set(left.table("games").to_pandas()["task_id"]) == {"new 3"}
     written = {path.relative_to(made).as_posix() for path in made.rglob("*.parquet")}
     assert len(written) == 4  # files, folders, games, moves
 
@@ -318,35 +252,6 @@ def test_a_reader_sees_the_former_or_the_next_state_whole(tmp_path, monkeypatch,
     assert len(set(games["task_id"])) == 1
 
 
-def test_a_part_that_nobody_has_replaced_and_is_gone_is_an_error(tmp_path):
-    write(tmp_path / "in" / "a.json")
-    store = RecordStore(str(tmp_path / "made"), TOY.records)
-    pipeline.update(store, TOY, list_source(tmp_path / "in"))
-    next((tmp_path / "made" / "games").iterdir()).unlink()
-    reader = RecordStore(str(tmp_path / "made"), TOY.records)
-    reader.open()
-    with pytest.raises(SourceError, match="a part of the dataset is missing; remove the dataset and collect it again"):
-        reader.load_all()
-
-
-def test_two_processes_may_load_the_same_source_at_once(tmp_path, cache):
-    for number in range(50):
-        write(tmp_path / "in" / f"{number}.json", task=str(number))
-    code = textwrap.dedent(f"""
-        from evalkit.kinds import load
-        from tests.kinds.toy import TOY
-        print(len(load(TOY, {str(tmp_path / "in")!r}, {{}}).runs))
-    """)
-    processes = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    assert [process.communicate()[0].strip() for process in processes] == ["50"] * 3
-
-
-def test_a_source_of_which_nothing_can_be_used_says_what_it_looks_like(tmp_path):
-    (tmp_path / "a.json").write_text("{}")
-    with pytest.raises(SourceError, match=r"no toy game could be read in it \(1 file"):
-        load(TOY, tmp_path, {})
-
-
 def test_files_above_the_source_keep_the_order_of_the_kind(tmp_path):
     names = [str(write(tmp_path / f"{number}.json")) for number in (3, 1, 7, 5, 2, 6, 4, 0)]
     write(tmp_path / "in/a.json")
@@ -356,3 +261,179 @@ def test_files_above_the_source_keep_the_order_of_the_kind(tmp_path):
     pipeline.update(store, kind, listing)
     for table in pipeline.records_of(store, kind, listing).tables.values():
         assert table["source"].to_pylist() == [str(tmp_path / "in/a.json"), *names]
+
+
+NAME = "records-" + 32 * "0"
+DAY = 86_400
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def games(tmp_path):
+    for name in "ab":
+        write(tmp_path / "games" / f"{name}.json", task=name)
+    return tmp_path / "games"
+
+
+def test_it_lies_where_caches_lie(monkeypatch, tmp_path):
+    monkeypatch.delenv("EVALKIT_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert store_module.cache_folder() == tmp_path / "evalkit"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert store_module.cache_folder() == Path("~/.cache/evalkit").expanduser()
+
+
+def test_a_cache_that_can_not_be_written_is_done_without(games, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path / "file"))
+    assert len(load(TOY, games, {}).runs) == 2
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda games: load(replace(TOY, name="other"), games, {}),
+        lambda games: load(TOY, games, {}, pattern="*.json"),
+        lambda games: load(TOY, games, {}, recursive=False),
+        lambda games: load(TOY, [games], {}, storage_options={"anon": True}),
+    ],
+)
+def test_other_kinds_patterns_and_storage_options_have_stores_of_their_own(games, cache, parsed, other):
+    load(TOY, games, {})
+    other(games)
+    load(TOY, games, {})
+    assert parsed == ["a.json", "b.json"] * 2
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_other_code_reads_all_files_anew(games, cache, parsed, monkeypatch):
+    load(TOY, games, {})
+    monkeypatch.setattr(pipeline, "code_version", lambda *_: "0+1")
+    load(TOY, games, {})
+    load(TOY, games, {})
+    assert parsed == ["a.json", "b.json"] * 2
+
+
+def test_relative_paths_mean_other_files_in_another_folder(games, cache, tmp_path, monkeypatch):
+    write(tmp_path / "more" / "games" / "c.json", task="c")
+    tasks = []
+    for folder in (tmp_path, tmp_path / "more"):
+        monkeypatch.chdir(folder)
+        tasks.append(load(TOY, "games", {}).runs["task_id"].tolist())
+    assert tasks == [["a", "b"], ["c"]]
+
+
+def test_it_keeps_to_the_order_of_the_sources(games, cache):
+    for names in ("ab", "ba", "ab"):
+        assert load(TOY, [games / f"{name}.json" for name in names], {}).runs["task_id"].tolist() == list(names)
+
+
+@pytest.mark.parametrize("change", ["content", "time", "rights"])
+def test_a_file_whose_state_has_changed_is_read_again(games, cache, parsed, change):
+    load(TOY, games, {})
+    if change == "rights":
+        (games / "a.json").chmod(0o600)
+    else:
+        write(games / "a.json", task="a" if change == "time" else "x", age=9)
+    load(TOY, games, {})
+    assert parsed == ["a.json", "b.json", "a.json"]
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(number=st.integers(0, 99), place=st.floats(0, 1, exclude_max=True), mask=st.integers(0, 255))
+def test_whatever_damage_a_store_has_it_is_made_again(games, cache, number, place, mask):
+    expected = load(TOY, games, {})
+    files = sorted(path for path in cache.rglob("*") if path.is_file() and path.name != LOCK)
+    path = files[number % len(files)]
+    content = bytearray(path.read_bytes())
+    at = int(place * len(content))
+    if mask:
+        content[at] ^= mask
+    else:
+        del content[at:]
+    path.write_bytes(content)
+    for _ in range(2):
+        for one, other in zip(expected, load(TOY, games, {}), strict=True):
+            pd.testing.assert_frame_equal(one, other)
+
+
+def test_a_file_behind_a_url_that_could_not_be_read_is_tried_again(cache, monkeypatch):
+    files = fsspec.filesystem("memory")
+    for name in "ab":
+        files.pipe(f"/cached/{name}.json", b'{"moves": []}')
+    with monkeypatch.context() as patch:
+        fail = TimeoutError(110, "slow")
+        patch.setattr(
+            pipeline, "parse_chunks", lambda paths, parse, pack, *_: iter([pack(parse(path, fail) for path in paths)])
+        )
+        with pytest.raises(SourceError, match="TimeoutError: slow"):
+            load(TOY, "memory://cached", {})
+    assert len(load(TOY, "memory://cached", {}).runs) == 2
+
+
+def _put(path, text="x"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+FOREIGN = {
+    "a file": lambda root: _put(root / "notes.txt"),
+    "a folder": lambda root: _put(root / "thesis" / "chapter.txt"),
+    "tables in a folder with a store's name": lambda root: _put(root / NAME / "games" / "part.parquet"),
+    "a link with a store's name": lambda root: (
+        _put(root.parent / "elsewhere" / "games" / "000001.parquet"),
+        (root / NAME).symlink_to(root.parent / "elsewhere"),
+    ),
+    "a link in a store": lambda root: (
+        _put(root.parent / "elsewhere" / "000001.parquet"),
+        (root / NAME).mkdir(),
+        (root / NAME / "games").symlink_to(root.parent / "elsewhere"),
+    ),
+}
+
+
+def everything(root):
+    return {path: path.is_file() and path.read_bytes() for path in root.rglob("*")}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_what_it_has_not_written_stays(cache, games, tmp_path, monkeypatch, name):
+    cache.mkdir()
+    FOREIGN[name](cache)
+    for path in [*cache.rglob("*"), *tmp_path.glob("elsewhere*")]:
+        os.utime(path, (1, 1), follow_symlinks=False)
+    before = everything(tmp_path)
+    monkeypatch.setattr(store_module, "KEPT_BYTES", 0)
+    load(TOY, games, {})
+    store_module.tidy_cache(store_module.cache_folder())
+    after = everything(tmp_path)
+    assert {path: after.get(path) for path in before} == before
+
+
+def age(store: Path, days: float, now: float) -> None:
+    for path in (store, *store.iterdir()):
+        os.utime(path, (now - days * DAY,) * 2)
+
+
+def test_old_and_surplus_stores_go_the_oldest_first(cache, tmp_path, monkeypatch):
+    stores = []
+    for name in "abcd":
+        write(tmp_path / name / "x.json", task=name)
+        load(TOY, tmp_path / name, {})
+        stores += [path for path in cache.iterdir() if path not in stores]
+    now = (stores[3] / LOCK).stat().st_mtime
+    for store, days in zip(stores, (31, 3, 2, 1), strict=True):
+        age(store, days, now)
+    _put(cache / "film.mkv", "x" * 100_000)  # the size of other things does not count
+    store_module.tidy_cache(store_module.cache_folder())
+    assert [store.exists() for store in stores] == [False, True, True, True]
+    size = sum(path.stat().st_size for store in stores[2:] for path in store.rglob("*") if path.is_file())
+    monkeypatch.setattr(store_module, "KEPT_BYTES", size)
+    store_module.tidy_cache(store_module.cache_folder())
+    assert [store.exists() for store in stores] == [False, False, True, True]
+    assert (cache / "film.mkv").exists()
