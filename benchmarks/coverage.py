@@ -36,7 +36,7 @@ from benchmarks.simulate import (
     sizes_of,
 )
 from evalkit.kinds.progress import Counted
-from evalkit.stats import difference_sequence, formulas, plan, trend_test
+from evalkit.stats import formulas, plan, trend_test
 from evalkit.stats.paired import compare_units, tango
 from evalkit.stats.pairs import max_t
 
@@ -265,8 +265,9 @@ def ever_ahead(jobs: list[tuple[str, int]], tasks: int, rate: float, rng: Rng) -
     for now in (*np.sort(runs["ended"])[19::20], np.inf):
         seen = runs[runs["started"] <= now]
         counted.see(seen.assign(running=seen["ended"] > now))
-        values = counted.values("a", "b")  # they only get more, so the last look decides for all
-    return bool(difference_sequence(*values)["decided"].any())
+        if counted.claim("a", "b").ahead:
+            return True
+    return False
 
 
 def plans(samples: int, rng: Rng) -> Cells:

@@ -16,7 +16,7 @@ _PLACES = {
     "trend": "Trend trend_test trend_by trend_steps",
     "repeats": "pass_at_k pass_hat_k reliability RepeatsTest repeats_test",
     "planning": "plan minimal_detectable_difference pairs_needed detectable_gap",
-    "sequences": "mean_sequence difference_sequence",
+    "sequences": "mean_sequence",
     "cost": "cost_front",
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalkit.stats.inputs import check_bounds, check_confidence, labels, numbers
+from evalkit.stats.inputs import check_bounds, check_confidence, numbers
 
 GRID = 1_000
 CANDIDATES = (np.arange(GRID) + 0.5) / GRID  # for the mean
@@ -15,11 +15,7 @@ MOST_STAKED = 0.5  # of the capital, on one value
 
 
 def mean_sequence(
-    values: Iterable[Any],
-    clusters: Iterable[Any] | None = None,
-    *,
-    bounds: tuple[float, float] = (0.0, 1.0),
-    confidence: float = 0.95,
+    values: Iterable[Any], *, bounds: tuple[float, float] = (0.0, 1.0), confidence: float = 0.95
 ) -> pd.DataFrame:
     """Follow the mean of bounded values with a confidence sequence, valid at all looks together.
 
@@ -30,55 +26,25 @@ def mean_sequence(
     Parameters
     ----------
     values : array-like of float
-        In the order they came in, which must not depend on them: if quick runs tend to fail, those that end first are
-        not a fair sample.
-    clusters : array-like, optional
-        One label per value, such as the task; only the first value of each is used.
+        One of each task, in the order they came in, which must not depend on them: if quick runs tend to fail, those
+        that end first are not a fair sample. The differences of two models on tasks have bounds of (−1, 1).
     bounds, confidence
         As for `mean_interval`.
 
     Returns
     -------
     DataFrame
-        One row per value used: look (its place among all values, from 1), n, estimate (mean so far), low, high. NaN
-        once no candidate is left, which is one of the misses.
+        One row per value: n, estimate (mean so far), low, high. NaN once no candidate is left, which is one of the
+        misses.
     """
     check_confidence(confidence)
     values = numbers(values)
-    places = np.flatnonzero(np.isfinite(values))
-    if clusters is not None:
-        codes = labels(clusters, len(values))[places]
-        places = places[np.sort(np.unique(codes, return_index=True)[1])]
-    used = values[places]
+    used = values[np.isfinite(values)]
     check_bounds(used, bounds)
-    least, width, n = bounds[0], bounds[1] - bounds[0], np.arange(1, len(used) + 1)
-    bets = Bets(confidence)
+    least, width, n, bets = bounds[0], bounds[1] - bounds[0], np.arange(1, len(used) + 1), Bets(confidence)
     found = np.array([bets.add(value) for value in (used - least) / width]).reshape(-1, 2)
     low, high = least + width * found.T
-    return pd.DataFrame({"look": places + 1, "n": n, "estimate": np.cumsum(used) / n, "low": low, "high": high})
-
-
-def difference_sequence(
-    a: Iterable[Any],
-    b: Iterable[Any],
-    *,
-    bounds: tuple[float, float] = (0.0, 1.0),
-    confidence: float = 0.95,
-) -> pd.DataFrame:
-    """Follow the mean difference of pairs, such as two models on the tasks they share; see `mean_sequence`.
-
-    Pairs are in the order their second half came in, and the bounds are those of a and b. Beside the columns of
-    `mean_sequence`, of a − b, stands `decided`: whether the interval has left 0, at this look or before. From then on a
-    difference may be declared, however often one looks.
-    """
-    a, b = numbers(a), numbers(b)
-    if len(a) != len(b):
-        raise ValueError(f"pairs need one length, not {len(a)} and {len(b)}")
-    both = np.concatenate([a, b])
-    check_bounds(both[np.isfinite(both)], bounds)
-    width = bounds[1] - bounds[0]
-    table = mean_sequence(a - b, bounds=(-width, width), confidence=confidence)
-    return table.assign(decided=(table["low"] > 0) | (table["high"] < 0))
+    return pd.DataFrame({"n": n, "estimate": np.cumsum(used) / n, "low": low, "high": high})
 
 
 class Bets:
