@@ -1,7 +1,6 @@
 """Lazy imports of packages: public names are imported on first use, so that importing a package is fast."""
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -27,12 +26,3 @@ def door(
         return getattr(module, attribute) if attribute else module
 
     return find, lambda: sorted(public), list(public)
-
-
-def later(place: str) -> Callable[..., Any]:
-    """Return a function that is imported on its first call, such as ``evalkit.crafter.terminal:describe``."""
-    return partial(_call, *place.split(":"))
-
-
-def _call(module: str, name: str, *arguments: Any) -> Any:
-    return getattr(import_module(module), name)(*arguments)

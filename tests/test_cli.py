@@ -164,7 +164,7 @@ def test_help_imports_no_pandas():
 
 @pytest.mark.parametrize("kind", ["mindcraft", "crafter", "steps"])
 def test_ctrl_c_ends_reading_quietly(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr("evalkit.io.parallel.cluster", _press_ctrl_c)
+    monkeypatch.setattr("evalkit.cli.kinds.cluster", _press_ctrl_c)
     assert run(kind, tmp_path) == (130, "", "")
 
 

@@ -1,29 +1,102 @@
 """The command line, a thin layer: every command calls one public function; those of kinds come from the registry.
 
-Heavy imports are inside the commands, so that ``evalkit --help`` stays fast. Output is printed and not echoed: click
-would write UTF-8 to a terminal that supports ASCII only.
+The module of a command is imported when it is called, so that ``evalkit --help`` imports no pandas. Output is printed
+and not echoed: click would write UTF-8 to a terminal that supports ASCII only.
 """
+
+import sys
+from importlib import import_module
+from typing import Any
 
 import click
 
 from evalkit._version import __version__
-from evalkit.cli.groups import Kinds
-from evalkit.cli.kinds import COLLECT_HELP, collect_command, kind_command
-from evalkit.cli.reports import notebooks, report
-from evalkit.cli.runs import compare, detect, show, view
+from evalkit.io.paths import SourceError, refuse_credentials
+from evalkit.io.text import plain, warnings_as_lines
+from evalkit.io.versions import code_version
+from evalkit.kinds.registry import BUILT_IN, kind_named, kind_names
+
+_COMMANDS = {  # the module of each, and its line in ``evalkit --help``
+    "collect": ("kinds", "Collect many logs in a dataset of Parquet files."),
+    "show": ("runs", "What a run did, turn by turn."),
+    "view": ("runs", "Pages of runs, turn by turn, with a list of them."),
+    "detect": ("runs", "Which kinds of logs a source holds."),
+    "compare": ("runs", "Which model is better, or whether one is worse than a baseline."),
+    "report": ("reports", "Reports on a folder of logs, as HTML pages with an index."),
+    "notebooks": ("reports", "Copy the notebooks behind the reports for editing."),
+}
+
+
+class Commands(click.Group):
+    """A command for each kind of log, and the others; they print one line and exit with 2 for an unusable source."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the kinds, then the other commands."""
+        return [*kind_names(), *_COMMANDS]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import a command, or create that of a kind."""
+        if name in _COMMANDS:
+            return getattr(import_module(f"evalkit.cli.{_COMMANDS[name][0]}"), name)
+        if name in kind_names():
+            return import_module("evalkit.cli.kinds").kind_command(kind_named(name))
+        return None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing them."""
+        rows = []
+        for name in kind_names():
+            try:
+                kind = None if name in BUILT_IN else kind_named(name)
+                rows.append((name, kind.command.summary or kind.title if kind else BUILT_IN[name][1]))
+            except SourceError as error:  # of another package
+                rows.append((name, plain(f"can't be used: {error}")))
+        rows += [(name, summary) for name, (_, summary) in _COMMANDS.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse arguments, and refuse credentials: tables, pages and messages repeat most arguments."""
+        try:
+            for argument in args:
+                refuse_credentials(argument)
+        except SourceError as error:
+            click.echo(f"evalkit: {plain(error)}", err=True)
+            ctx.exit(2)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; errors that a user can fix become one line, and Ctrl-C ends with 130."""
+        if hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(errors="replace")  # characters that a terminal can't show become question marks
+        try:
+            with warnings_as_lines():
+                result = super().invoke(ctx)
+            sys.stdout.flush()  # here, where a closed pipe is not an error
+            return result
+        except SourceError as error:
+            click.echo(f"evalkit: {plain(error)}", err=True)
+            ctx.exit(2)
+        except click.UsageError as error:  # of a command; it may repeat arguments, such as file names
+            raise click.UsageError(plain(error.format_message()), error.ctx) from None
+        except KeyboardInterrupt as stopped:
+            if sys.stderr.isatty():
+                click.echo(err=True)  # ends the line in which the terminal shows ^C
+            if str(stopped):
+                click.echo(f"evalkit: {stopped}", err=True)
+            ctx.exit(130)
+        except BrokenPipeError:  # the reader of a pipe has left, as in `evalkit … | head`
+            sys.stderr.close()
+            ctx.exit(0)
 
 
 def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
     if wanted:
-        from evalkit.io.versions import code_version
-
         print(f"evalkit {__version__} (code {code_version().partition('+')[2]})")
         ctx.exit()
 
 
-@click.group(
-    cls=Kinds, make=kind_command, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
-)
+@click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
     help="Show the version and a hash of the code.",
@@ -41,10 +114,3 @@ def main(ctx: click.Context) -> None:
     """
     if ctx.invoked_subcommand is None:
         print(ctx.get_help())
-
-
-collect_group = Kinds(
-    "collect", make=collect_command, help=COLLECT_HELP, short_help="Collect many logs in a dataset of Parquet files."
-)
-for command in (collect_group, show, view, detect, compare, report, notebooks):
-    main.add_command(command)

@@ -3,18 +3,25 @@
 import functools
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from evalkit.cli.groups import LISTS, click_option, one_or_many, print_paged, refuse, split
+from evalkit.cli.options import LISTS, click_option, one_or_many, print_paged, refuse, split
+from evalkit.io.parallel import cluster
+from evalkit.io.screen import progress_bar, show_live
+from evalkit.io.sources import read_storage_options
+from evalkit.io.text import plain
+from evalkit.io.write import check_output
+from evalkit.kinds import pipeline
+from evalkit.kinds.follow import Following
+from evalkit.kinds.kind import LogKind
 from evalkit.kinds.options import COMMON, Option
-
-if TYPE_CHECKING:  # commands are listed without it
-    from evalkit.kinds.kind import LogKind
+from evalkit.kinds.registry import kind_named, kind_names
+from evalkit.kinds.terminal import list_runs, summary, write_output
 
 SHORTEST_INTERVAL = 0.5  # seconds between two updates
-COLLECT_HELP = """Collect logs in a dataset that replaces their folder in every command: evalkit mindcraft DATASET.
+_COLLECT_HELP = """Collect logs in a dataset that replaces their folder in every command: evalkit mindcraft DATASET.
 
 SOURCE is a folder, a file, a quoted glob or a URL. The next time, only new and changed files are read, and files
 that were deleted are dropped. You can stop at any time; the same command continues from there. Options for reading
@@ -44,9 +51,6 @@ def _reading(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def read(pattern: str, no_recursive: bool, jobs: int, scheduler: str, storage_options: str, **more: Any) -> Any:
-        from evalkit.io.parallel import cluster
-        from evalkit.io.sources import read_storage_options
-
         options = read_storage_options(storage_options) if storage_options else None
         reading = {"pattern": pattern, "recursive": not no_recursive, "jobs": jobs, "storage_options": options}
         with cluster(scheduler):
@@ -55,7 +59,7 @@ def _reading(function: Callable[..., Any]) -> Callable[..., Any]:
     return read
 
 
-def kind_command(kind: "LogKind") -> click.Command:
+def kind_command(kind: LogKind) -> click.Command:
     """Create the command that reads logs of a kind."""
 
     @_reading
@@ -65,20 +69,18 @@ def kind_command(kind: "LogKind") -> click.Command:
         unfollowed = {o.name: views[o.name] for o in kind.command.views if not o.followed}
         if following.pop("follow"):
             refuse("with --follow", output=output, list=which, **unfollowed)
-            _follow(kind, sources, {**options, **views}, reading, **following)
+            interval, until_done = following.pop("interval") or 5.0, following.pop("until_done")
+            if interval < SHORTEST_INTERVAL:
+                raise click.UsageError(f"--interval {interval:g}: at least {SHORTEST_INTERVAL:g} seconds")
+            look = Following(kind, one_or_many(sources), {**options, **views}, **following, **reading).look
+            show_live(look, sys.stdout, interval=interval, until_done=until_done)
             return
         refuse("without --follow", **following)
         if which:
             refuse("with --list", output=output, **unfollowed)
-        from evalkit.io.write import check_output
-        from evalkit.kinds.terminal import summary, write_output
-
         if output:
             check_output(output)
-        from evalkit.kinds.pipeline import load
-        from evalkit.kinds.terminal import list_runs
-
-        logs = load(kind, one_or_many(sources), options, **reading)
+        logs = pipeline.load(kind, one_or_many(sources), options, **reading)
         if which:
             print_paged(list_runs(logs, which) + "\n")
             return
@@ -89,50 +91,32 @@ def kind_command(kind: "LogKind") -> click.Command:
     output = Option("output", str, None, kind.command.output_help, "FILE")
     options = (*kind.options, *COMMON, *kind.command.views, _LIST, output, *_READING, *_FOLLOWING)
     parameters = [_SOURCES, *map(click_option, options)]
-    return click.Command(
-        kind.name,
-        callback=run,
-        params=parameters,
-        help=kind.command.help,
-        short_help=kind.command.summary or kind.title,
-    )
+    return click.Command(kind.name, callback=run, params=parameters, help=kind.command.help)
 
 
-def _follow(
-    kind: "LogKind",
-    sources: tuple[str, ...],
-    options: dict[str, Any],
-    reading: dict[str, Any],
-    *,
-    interval: float | None,
-    until_done: bool,
-    **ends: Any,
-) -> None:
-    from evalkit.io.screen import show_live
-    from evalkit.kinds.follow import Following
+class _Collect(click.Group):
+    """A command for each kind of log."""
 
-    if interval is not None and interval < SHORTEST_INTERVAL:
-        raise click.UsageError(f"--interval {interval:g}: at least {SHORTEST_INTERVAL:g} seconds")
-    following = Following(kind, one_or_many(sources), options, **ends, **reading)
-    show_live(following.look, sys.stdout, interval=interval or 5.0, until_done=until_done)
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return kind_names()
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        return _collect_command(kind_named(name)) if name in kind_names() else None
 
 
-def collect_command(kind: "LogKind") -> click.Command:
-    """Create the command that collects logs of a kind."""
+collect = _Collect("collect", help=_COLLECT_HELP)
 
+
+def _collect_command(kind: LogKind) -> click.Command:
     @_reading
     def run(sources: tuple[str, ...], output: str, reading: dict[str, Any], **options: Any) -> None:
-        from evalkit.io.screen import progress_bar
-        from evalkit.io.text import plain
-        from evalkit.kinds.pipeline import collect
-
         if output.lower().startswith("memory://"):
             raise click.UsageError(f"{output}: is gone when the command ends; name a folder or a persistent URL")
         own = (*kind.options, *COMMON)
         given = {option.name: options[option.name] for option in own if options[option.name] != option.default}
         try:
             with progress_bar() as progress:
-                done = collect(kind, one_or_many(sources), output, given, **reading, progress=progress)
+                done = pipeline.collect(kind, one_or_many(sources), output, given, **reading, progress=progress)
         except KeyboardInterrupt:
             message = "stopped; what was written so far is kept, and the same command goes on from there"
             raise KeyboardInterrupt(message) from None
@@ -140,4 +124,4 @@ def collect_command(kind: "LogKind") -> click.Command:
 
     where = click.Option(["-o", "--output"], required=True, metavar="DATASET", help="Folder or URL of the dataset.")
     parameters = [_SOURCES, where, *map(click_option, (*kind.options, *COMMON, *_READING))]
-    return click.Command(kind.name, callback=run, params=parameters, help=COLLECT_HELP, short_help=kind.title)
+    return click.Command(kind.name, callback=run, params=parameters, help=_COLLECT_HELP, short_help=kind.title)

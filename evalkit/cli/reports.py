@@ -7,14 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import click
+from tabulate import tabulate
 
 from evalkit._names import nearest
-from evalkit.cli.groups import COUNT, KIND_HELP, POSITIVE, common_options, unmasked
+from evalkit.cli.options import COUNT, POSITIVE, common_options, of_kind, unmasked
+from evalkit.io.text import plain
+from evalkit.kinds.runs import UNKNOWN
+from evalkit.reports.batch import run
+from evalkit.reports.index import write_index
+from evalkit.reports.notebooks import ANY_KIND, Places, copy_notebooks, read_notebook
+from evalkit.reports.parameters import Faults, parse_values, read_values
+from evalkit.reports.planning import PlanError, plan
+from evalkit.reports.records import find_records, read_records, remove_report, work_folder
 
 
-@click.command(short_help="Reports on a folder of logs, as HTML pages with an index.")
+@click.command()
 @click.argument("targets", nargs=-1, metavar="[SOURCE | NOTEBOOK | FILE]...")
-@click.option("--kind", default="", metavar="NAME", help=KIND_HELP)
+@of_kind
 @common_options
 @click.option("--params", metavar="DIR", help="Folder of NOTEBOOK/REPORT.yaml.  [default: params, or evalkit's own]")
 @click.option("--notebooks", metavar="DIR", help="Folder of notebooks.  [default: notebooks, then evalkit's own]")
@@ -47,7 +56,7 @@ from evalkit.cli.groups import COUNT, KIND_HELP, POSITIVE, common_options, unmas
 @click.option("--remove", multiple=True, metavar="NAME", help="Delete a report from the output folder; make none.")
 def report(
     targets: tuple[str, ...],
-    kind: str,
+    kind: str | None,
     params: str | None,
     notebooks: str | None,
     output: str,
@@ -74,9 +83,6 @@ def report(
 
     The exit code is 1 if a report failed, and 2 if the batch is invalid or no report had a usable source.
     """
-    from evalkit.io.text import plain
-    from evalkit.reports.planning import PlanError, plan
-
     if remove:
         if targets:
             raise click.UsageError("--remove deletes reports and makes none: don't name a notebook with it")
@@ -86,13 +92,13 @@ def report(
         values = _values(files, yamls, **common)
         if not targets and params is None and not Path("params").is_dir():
             click.echo("no folder params here: making the sample reports; your own: evalkit report FOLDER")
-        reports = plan(targets, kind=kind, params=params, notebooks=notebooks, values=values, texts=texts, name=name)
+        reports = plan(
+            targets, kind=kind or "", params=params, notebooks=notebooks, values=values, texts=texts, name=name
+        )
     except PlanError as error:
         for fault in error.faults:
             click.echo(f"evalkit: {plain(fault)}", err=True)
         sys.exit(2)
-    from evalkit.reports import run  # only now: a batch that can't start is refused at once
-
     summary = run(
         reports,
         output=output,
@@ -123,10 +129,6 @@ def _values(
     files: Sequence[str], yamls: Sequence[str], *, rename: Sequence[str], where: Sequence[str], cluster: str, model: str
 ) -> dict[str, Any]:
     """Return the values of parameters that files, texts and the options of all kinds give."""
-    from evalkit.kinds.runs import UNKNOWN
-    from evalkit.reports.parameters import Faults, parse_values, read_values
-    from evalkit.reports.planning import PlanError
-
     values, faults = dict[str, Any](), Faults()
     for file in files:
         with faults.of(f"{file}: "):
@@ -143,10 +145,6 @@ def _values(
 
 def remove_reports(names: Sequence[str], output: Path) -> int:
     """Delete reports by name, and rewrite the index; returns 2 if one does not exist, and deletes nothing."""
-    from evalkit.io.text import plain
-    from evalkit.reports.index import write_index
-    from evalkit.reports.records import find_records, read_records, remove_report, work_folder
-
     matches = {name: find_records(output, name) for name in names}
     faulty = {name: records for name, records in matches.items() if len(records) != 1}
     for name, records in faulty.items():
@@ -163,7 +161,7 @@ def remove_reports(names: Sequence[str], output: Path) -> int:
     return 0
 
 
-@click.command(short_help="Copy the notebooks behind the reports for editing.")
+@click.command()
 @click.argument("folder", required=False, metavar="[DIR]")
 @click.argument("names", nargs=-1, metavar="[NOTEBOOK]...")
 def notebooks(folder: str | None, names: tuple[str, ...]) -> None:
@@ -171,11 +169,6 @@ def notebooks(folder: str | None, names: tuple[str, ...]) -> None:
 
     `evalkit report` prefers notebooks in ./notebooks to evalkit's own.
     """
-    from tabulate import tabulate
-
-    from evalkit.io.text import plain
-    from evalkit.reports.notebooks import ANY_KIND, Places, copy_notebooks, read_notebook
-
     if folder:
         paths = copy_notebooks(folder, names)
         hint = "" if Path(folder) == Path("notebooks") else f" --notebooks {plain(folder)}"

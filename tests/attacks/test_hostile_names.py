@@ -84,7 +84,6 @@ def _write(folder):
         (folder / "logs" / "steps" / name).write_text(json.dumps({"execution_history": records, "plan": [EVIL]}))
     (folder / "logs" / "steps" / f"broken{NAME}.json").write_text('{"execution_history": [' + EVIL)
     (folder / "file").touch()
-    (folder / "notebooks" / f"{NAME}.ipynb").write_text("{")
 
 
 @pytest.fixture(scope="module")

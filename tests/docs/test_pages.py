@@ -70,8 +70,8 @@ def place(sample_files, tmp_path, monkeypatch):
     memory = fsspec.filesystem("memory")
     memory.put(str(tmp_path / "here/path/to/experiments"), "/bucket/prefix", recursive=True)
     with (
-        mock.patch("evalkit.io.parallel.cluster", return_value=contextlib.nullcontext()),
-        mock.patch("evalkit.io.screen.show_live", lambda look, *_, **__: look()),
+        mock.patch("evalkit.cli.kinds.cluster", return_value=contextlib.nullcontext()),
+        mock.patch("evalkit.cli.kinds.show_live", lambda look, *_, **__: look()),
     ):
         yield tmp_path / "here"
     memory.rm("/bucket", recursive=True)
@@ -88,8 +88,11 @@ def test_every_code_block_of_a_page_runs(path, place):
     names: dict = {"__name__": "__main__", "STATE": {}}
     setup = "\n".join(line.strip() for line in SETUP.get(str(path.relative_to(ROOT)), "").splitlines())
     exec(setup, names)
-    planned = mock.patch("evalkit.reports.batch.run", _planned) if "tutorials" not in path.parts else mock.MagicMock()
-    with planned, mock.patch.dict(EVALUATORS):  # a page registers one of its own
+    doors = ("evalkit.cli.reports.run", "evalkit.reports.batch.run") if "tutorials" not in path.parts else ()
+    with contextlib.ExitStack() as patches:
+        for door in doors:
+            patches.enter_context(mock.patch(door, _planned))
+        patches.enter_context(mock.patch.dict(EVALUATORS))  # a page registers one of its own
         for block in blocks(path):
             where = f"{path.name}:{block.line}"
             try:

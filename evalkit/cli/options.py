@@ -1,0 +1,61 @@
+"""Options that several commands share, and conversion of a kind's options to those of click."""
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, get_args
+
+import click
+
+from evalkit.kinds.options import COMMON, Option
+from evalkit.kinds.terminal import Which
+
+LISTS = get_args(Which)
+COUNT, POSITIVE = click.IntRange(1), click.FloatRange(0, min_open=True)
+
+of_kind = click.option("--kind", metavar="NAME", help="The kind of logs.  [default: detected from their content]")
+unmasked = click.option(
+    "--no-mask", "mask", is_flag=True, flag_value=False, default=True,
+    help="Show API keys and tokens that logs hold; by default they are masked.",
+)  # fmt: skip
+
+
+def click_option(option: Option) -> click.Option:
+    """Convert an option to one of click."""
+    name = f"--{option.name.replace('_', '-')}"
+    names = [f"-{option.short}", name, option.name] if option.short else [name, option.name]
+    if option.type is bool:
+        return click.Option(names, is_flag=True, help=option.help)
+    ranges = {int: COUNT, float: click.FloatRange(0)}
+    kind = click.Choice(option.type) if isinstance(option.type, tuple) else ranges.get(option.type, option.type)
+    shown = {"default": option.default, "show_default": bool(option.default) and not option.many}
+    metavar = option.metavar or None
+    return click.Option(names, type=kind, help=option.help, multiple=option.many, metavar=metavar, **shown)
+
+
+def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that every kind has to a command."""
+    for option in reversed(COMMON):
+        command.__click_params__ = [*getattr(command, "__click_params__", ()), click_option(option)]  # type: ignore[attr-defined]
+    return command
+
+
+def split(values: dict[str, Any], options: Sequence[Option]) -> dict[str, Any]:
+    """Pop the values of some options from those of all."""
+    return {option.name: values.pop(option.name) for option in options}
+
+
+def refuse(where: str, **given: object) -> None:
+    """Raise UsageError for given options that would have no effect."""
+    for name, value in given.items():
+        if value is not None and value is not False and value != ():
+            raise click.UsageError(f"--{name.replace('_', '-')} does nothing {where}")
+
+
+def print_paged(text: str) -> None:
+    """Print a long text, through a pager in a terminal."""
+    click.echo_via_pager(text) if sys.stdout.isatty() else print(text, end="")
+
+
+def one_or_many(sources: tuple[str, ...]) -> str | list[str]:
+    """Return a single source as it is, several as a list."""
+    return sources[0] if len(sources) == 1 else list(sources)
