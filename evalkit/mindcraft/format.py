@@ -147,6 +147,7 @@ TASK_KEYS = frozenset((
 MEMORY_KEYS = frozenset((
     "memory", "memory_bank", "self_prompt", "self_prompting_state", "last_sender", "modes", "npc", "taskStart",
 ))  # fmt: skip
+LOG_KEYS = MEMORY_KEYS | {"name", "turns"}
 TURN_KEYS = frozenset(("role", "content", "imagePath"))
 ROLES = frozenset(("system", "assistant", "user"))
 OTHER = "no list of turns in it"  # what any other JSON file is called

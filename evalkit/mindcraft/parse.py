@@ -9,8 +9,8 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple, TypedDict, cast
 
-from evalkit.io import BrokenFileError, WrongShapeError, decode_json, plain, read_file, refuse_credentials
-from evalkit.kinds import HEAD, Parsed, recognise
+from evalkit.io import BrokenFileError, WrongShapeError, decode_json, decode_start, plain, read_file, refuse_credentials
+from evalkit.kinds import HEAD, Parsed
 from evalkit.mindcraft.format import (
     ANYTHING,
     COMMAND,
@@ -20,7 +20,7 @@ from evalkit.mindcraft.format import (
     FINAL_STARTS,
     LATEST_START,
     LOG,
-    LOG_TITLE,
+    LOG_KEYS,
     NEARLY_FINAL,
     NO_RESULTS,
     NOT_LOGS_BY_NAME,
@@ -115,18 +115,18 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
             return Parsed("used", "names the model", {"other_files": [(*parse_results(data), None, "")]})
         if name in NOT_LOGS_BY_NAME:
             value, _ = decode_json(data, ANYTHING)
-            return _parse_other(value, data, other_kind(value) or _BY_NAME)
+            return _parse_other(value, other_kind(value) or _BY_NAME)
         value, repaired = _decode_log(data)
         if not isinstance(value, AgentLog) and not is_agent_log(value):
-            return _parse_other(value, data, other_kind(value))
+            return _parse_other(value, other_kind(value))
         record = _read_turns(value, repaired, data)
     except BrokenFileError as error:
         if name == RESULTS or name in NOT_LOGS_BY_NAME:
             return Parsed("failed", str(error), {})
-        look = None if isinstance(data, OSError) else recognise(data[:HEAD])
-        if look and look.title != LOG_TITLE:
-            other = (*NO_RESULTS, None, look.title)
-            return Parsed("failed", f"{error} (by its beginning: {look.title})", {"other_files": [other]})
+        start = None if isinstance(data, OSError) else decode_start(data[:HEAD])
+        if isinstance(start, dict) and start and not start.keys() & LOG_KEYS:
+            other = (*NO_RESULTS, None, OTHER)
+            return Parsed("failed", f"{error} (by its beginning, no agent log)", {"other_files": [other]})
         return Parsed("failed", str(error), {"logs": [_row(broken_log(str(error)))]})
     notes = [flag for flag in record["flags"] if flag.startswith(("recovered", "start_"))]
     if near := record["near_final_message"]:
@@ -149,10 +149,9 @@ def broken_log(error: str) -> dict[str, Any]:
     return {**record, "completion_status": status, "agent_log_processed": False, "parsing_errors": [error]}
 
 
-def _parse_other(value: Any, data: bytes, what: str | None) -> Parsed:
+def _parse_other(value: Any, what: str | None) -> Parsed:
     """Return what a decoded file other than a log says: about the model, or what it is instead."""
-    look = None if what else recognise(data[:HEAD])
-    other = "" if what else look.title if look else OTHER
+    other = "" if what else OTHER
     results = results_of(value) if what == "results" else NO_RESULTS
     model = model_of(value) if what == "agent profile" else None
     row = (*results, model, other)
