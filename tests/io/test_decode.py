@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evalkit import crafter, steps
+from evalkit import crafter
 from evalkit.io import BrokenFileError, WrongShapeError, decode_json
 from evalkit.kinds.detection import kind_of_source
 from tests.crafter.traces import config, environment, hook, trace
@@ -136,12 +136,3 @@ def test_a_log_in_another_encoding_is_found_read_and_flagged(tmp_path, encoding,
     (episode,) = crafter.load(tmp_path).episodes.itertuples()
     assert (episode.model_name, episode.score) == ("modèle", 1)
     assert (flag in episode.run_flags) is (flag is not None)
-
-
-def test_lines_in_utf_16_are_records_too(tmp_path):
-    record = {"step": {"function_name": "f", "parameters": {"é": 1}}, "success": True, "result": "é", "error": None}
-    text = "\n".join(json.dumps(record, ensure_ascii=False) for _ in range(3))
-    (tmp_path / "h.jsonl").write_bytes(text.encode("utf-16"))
-    logs = steps.load(tmp_path)
-    assert len(logs.steps) == 3
-    assert "utf_16" in logs.ledger["reason"].iloc[0]

@@ -59,12 +59,6 @@ def test_a_terminal_is_redrawn_in_place_and_keeps_the_last_view(monkeypatch):
     assert out.getvalue().rfind("\x1b[?25l") < out.getvalue().rfind("\x1b[?25h")  # the cursor is back
 
 
-def test_ctrl_c_before_the_first_view_leaves_nothing_behind(monkeypatch):
-    for out in (Terminal(), io.StringIO()):
-        shown([], out, monkeypatch)
-        assert screen(out.getvalue()) == []
-
-
 def test_a_long_view_is_cut_at_the_screen_s_end_and_left_whole_at_last(monkeypatch):
     out = Terminal()
     lines = [f"line {i} {'x' * 100}" for i in range(30)]
@@ -79,26 +73,6 @@ def test_the_end_may_be_when_all_is_done(monkeypatch, until_done, looks):
     views = [View("one"), View("two", done=True), View("three", done=True)]
     widths, _, _ = shown(views, io.StringIO(), monkeypatch, until_done=until_done)
     assert len(widths) == looks
-
-
-@pytest.mark.parametrize("out", [Terminal(), io.StringIO()])
-def test_other_errors_are_not_kept_quiet(monkeypatch, out):
-    def views():
-        yield View("one")
-        raise ValueError("broken")
-
-    with pytest.raises(ValueError, match="broken"):
-        shown(views(), out, monkeypatch)
-    assert screen(out.getvalue())[2:] == ["one"]
-
-
-def test_a_dumb_terminal_gets_plain_text(monkeypatch):
-    monkeypatch.setenv("TERM", "dumb")
-    out = Terminal()
-    widths, _, _ = shown([View("one", "1 new"), View("two", "1 new")], out, monkeypatch)
-    assert out.getvalue().count("updated ") == 2
-    assert "\x1b" not in out.getvalue()
-    assert set(widths) == {None}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from evalkit.cli import main
 from evalkit.io import SourceError, for_spreadsheets
 from evalkit.io.versions import code_version
-from evalkit.io.write import check_output, exclusive, from_spreadsheet, write_frame, write_text
+from evalkit.io.write import check_output, exclusive, from_spreadsheet, write_frame
 
 FORMULA = '=HYPERLINK("http://x")'
 TABLE = pd.DataFrame(
@@ -41,12 +41,6 @@ def test_a_frame_is_written_as_its_suffix_says(tmp_path, suffix):
     assert os.listdir(tmp_path) == [path.name]
 
 
-def test_json_writes_null_for_what_is_missing(tmp_path):
-    write_frame(TABLE, str(tmp_path / "out.json"))
-    rows = json.loads((tmp_path / "out.json").read_text("utf-8"))
-    assert rows[2] == {"name": None, "n": None, "items": []}
-
-
 @pytest.mark.parametrize("name", ["out.xlsx", "out", ".csv", "no/such/folder/out.csv", "a\0.csv"])
 def test_an_output_that_can_not_be_is_refused_beforehand(tmp_path, name):
     with pytest.raises(SourceError, match=r"out|csv"):
@@ -67,17 +61,6 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["out.csv"]
 
 
-def test_a_folder_in_the_place_of_the_output_is_named(tmp_path):
-    (tmp_path / "out.csv").mkdir()
-    with pytest.raises(SourceError, match=r"out\.csv"):
-        write_frame(TABLE, str(tmp_path / "out.csv"))
-
-
-def test_texts_are_written_in_utf8(tmp_path):
-    write_text("é\n", tmp_path / "out.txt")
-    assert (tmp_path / "out.txt").read_bytes() == "é\n".encode()
-
-
 def test_one_process_at_a_time_writes_into_a_folder(tmp_path):
     code = "import sys; from evalkit.io.write import exclusive\nwith exclusive(sys.argv[1]) as alone: print(alone)"
 
@@ -90,12 +73,6 @@ def test_one_process_at_a_time_writes_into_a_folder(tmp_path):
         with exclusive(str(tmp_path), wait=0.05) as other:
             assert not other
     assert ask() == "True"
-
-
-def test_a_folder_that_can_not_be_made_is_named(tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(SourceError, match="file/below: Not a directory"), exclusive(str(tmp_path / "file" / "below")):
-        pass
 
 
 @pytest.mark.parametrize("text", [FORMULA, "+a", "-a", "@a", "\ta", "\ra", "\na", "＝a", "-", "-1+2", "=1"])

@@ -1,0 +1,203 @@
+"""Runs of any kind: what became of each, what its rate counts, what it took, and how runs are listed and shown."""
+
+import math
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import evalkit
+from evalkit import compare, io
+from evalkit.cli import main
+from evalkit.kinds import RUN_COLUMNS, LogKind, Parsed, RateRules, choose, kind_named, outcome_of, outcomes, run_columns
+from evalkit.kinds.runs import is_excluded
+from evalkit.mindcraft.kind import KIND as MINDCRAFT
+from tests.compare.runs import runs_of
+from tests.mindcraft.builders import write_all
+
+WORDS = {"timeout": "failure", "solved": "success", "crashed": "not measured", "busy": "running"}
+KIND = LogKind(
+    name="made",
+    title="made-up log",
+    records={},
+    tables={"runs": run_columns()},
+    parse=lambda path, data: Parsed("used"),
+    recognises=lambda head: "",
+    rates=RateRules(outcome_of=WORDS),
+)
+
+
+def frame(*rows: tuple, **more: list) -> pd.DataFrame:
+    """Make runs of (model, task, success, status)."""
+    runs = runs_of([row[:3] for row in rows])
+    return runs.assign(status=pd.array([row[3] for row in rows], "str"), **more)
+
+
+@pytest.mark.parametrize(
+    ("success", "status", "outcome"),
+    [
+        (True, None, "success"),
+        (False, None, "failure"),
+        (None, None, "not measured"),
+        (None, "a status of no table", "not measured"),
+        (None, "timeout", "failure"),
+        (None, "solved", "success"),
+        (None, "crashed", "not measured"),
+        (None, "busy", "running"),
+        (True, "timeout", "success"),  # the score alone says what is a success
+        (False, "crashed", "failure"),
+    ],
+)
+def test_success_says_what_became_of_a_run_else_its_status(success, status, outcome):
+    runs = frame(("a", "t", success, status))
+    assert list(outcome_of(runs, KIND)) == [outcome]
+    assert list(outcome_of(runs, replace(KIND, rates=RateRules()))) == [
+        {True: "success", False: "failure", None: "not measured"}[success]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("denominator", "values"),
+    [("measured", [1, 0, 0, math.nan, math.nan, math.nan]), ("all", [1, 0, 0, 0, math.nan, math.nan])],
+)
+def test_the_leading_rate_counts_the_measured_runs_or_all(denominator, values):
+    ends = [(True, None), (False, None), (None, "timeout"), (None, "crashed"), (None, "busy")]
+    runs = frame(*[("a", "t", *end) for end in ends], ("never measured", "t", None, "crashed"))
+    scored = outcomes(runs, kind=replace(KIND, rates=RateRules(outcome_of=WORDS, denominator=denominator)))
+    pd.testing.assert_series_equal(scored.table["value"], pd.Series(values, dtype=float), check_names=False)
+
+
+def test_a_model_whose_runs_all_timed_out_has_failed():
+    runs = frame(*[("slow", str(task), None, "TIMED_OUT") for task in range(30)])
+    scored = outcomes(runs, kind=MINDCRAFT)
+    assert scored.name == "success rate"
+    assert scored.table["value"].eq(0).all()
+
+
+def test_scores_are_measured_where_there_is_one():
+    runs = runs_of([("a", "t", 0.5), ("a", "u", None)])
+    assert list(outcomes(runs, "score", KIND).table["outcome"]) == ["scored", "not measured"]
+
+
+def test_conditions_name_the_columns_that_a_run_has():
+    turns = pd.array([4, 4, 20, None], "Int64")
+    runs = frame(*[("a", "t", True, None)] * 4, max_turns=turns, version=["x", None, "x", None])
+    rules = RateRules(conditions=("max_turns", "version", "not there"))
+    conditions = outcomes(runs, kind=replace(KIND, rates=rules)).table["condition"]
+    assert list(conditions) == ["max_turns=4, version=x", "max_turns=4", "max_turns=20, version=x", ""]
+    assert set(outcomes(runs, kind=KIND).table["condition"]) == {""}
+
+
+def test_a_cluster_stands_for_the_task():
+    runs = frame(*[("a", task, True, None) for task in "tuv"], world=["w", "w", None])
+    assert list(outcomes(runs, kind=KIND, cluster="world").table["task"]) == ["w", "w", "v"]
+    with pytest.raises(ValueError, match="world"):
+        outcomes(runs, kind=KIND, cluster="wold")
+
+
+def told(*rows):
+    made = [
+        {"run_id": f"m-{i}", "kind": "mindcraft", "model_name": "a", "status": "SUCCESS", "run_flags": [], **row}
+        for i, row in enumerate(rows)
+    ]
+    return io.frame(made, RUN_COLUMNS)
+
+
+def test_what_runs_take_is_estimated_over_tasks_and_by_success():
+    table = compare.usage(
+        told(
+            {"task_id": "t", "tokens_in": 10, "is_successful": True, "duration": 1.0},
+            {"task_id": "t", "tokens_in": 30, "is_successful": False},
+            {"task_id": "u", "tokens_in": 50, "is_successful": True},
+            {"task_id": "u", "is_successful": True},
+            {"task_id": "v", "model_name": "b", "tokens_in": 7, "is_successful": False},
+        )
+    ).set_index(["model_name", "quantity"])
+    assert table.index.tolist() == [("a", "duration (seconds)"), ("a", "tokens in"), ("b", "tokens in")]
+    tokens = table.loc[("a", "tokens in")]
+    assert tokens[["n", "n_clusters", "estimate", "median", "total"]].tolist() == [
+        3,
+        2,
+        35.0,
+        30.0,
+        90.0,
+    ]  # (20 + 50) / 2
+    assert tokens[["of_successes", "of_failures", "per_success"]].tolist() == [30.0, 30.0, 45.0]
+    assert math.isnan(table.loc[("b", "tokens in"), "per_success"])  # no success, so no price of one
+    assert table.loc[("b", "tokens in"), "n"] == 1
+
+
+def test_logs_that_tell_nothing_take_nothing():
+    assert compare.usage(told({"task_id": "t", "is_successful": True})).empty
+    assert compare.usage(told({"task_id": "t", "is_successful": True}), []).empty
+
+
+@pytest.mark.parametrize("name", ["mindcraft", "crafter", "steps"])
+def test_every_kind_says_what_its_runs_take(name):
+    found = evalkit.load(f"samples:{name}").runs
+    found = found[~is_excluded(found, kind_named(name))]
+    table = compare.usage(found, [])
+    columns = [
+        column for column in ("duration", "turns", "tokens_in", "tokens_out", "cost") if found[column].notna().any()
+    ]
+    assert len(table) == len(columns) > 0
+    assert table["n"].tolist() == [found[column].notna().sum() for column in columns]
+
+
+def run(*arguments):
+    result = CliRunner().invoke(main, list(map(str, arguments)))
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_all(tmp_path, {"e/a/Andy_0_0.json": 0, "e/b/Andy_0_0.json": 1, "e/c/Andy_0_0.json": None})
+
+
+@pytest.mark.parametrize(
+    ("reached", "failed"),
+    [
+        ([True, False, None], [1, 2]),  # a run without an outcome is no success
+        ([1.0, 0.0, None], [2]),  # of scores nobody can say which are failures, but for those that are missing
+        ([True], []),
+    ],
+)
+def test_failed_runs_are_those_without_success(reached, failed):
+    runs = runs_of([("m", str(number), value) for number, value in enumerate(reached)])
+    assert choose(runs, "failed")["task_id"].tolist() == list(map(str, failed))
+    assert len(choose(runs, "all")) == len(reached)
+    assert choose(runs, "flagged").empty
+
+
+def test_runs_are_listed_with_ids_that_show_takes(folder):
+    code, out, _ = run("mindcraft", folder, "--list", "failed")
+    assert code == 0
+    assert f"2 runs of 3, failed; evalkit show {folder} --run RUN shows one" in out
+    (line,) = [line for line in out.splitlines() if " a " in line]
+    code, shown, _ = run("show", folder, "--run", line.split()[0])
+    assert code == 0
+    assert "Task ended with score : 0" in shown
+
+
+def test_a_folder_with_one_run_needs_no_id_and_one_with_several_says_what_to_do(folder, tmp_path):
+    assert run("show", folder / "e/a")[0] == 0
+    code, _, err = run("show", folder)
+    assert (code, err) == (
+        2,
+        f"evalkit: {folder}: 3 runs; name one with --run, `evalkit mindcraft {folder} --list all` lists them\n",
+    )
+    code, _, err = run("show", folder, "--run", "m-0")
+    assert code == 2
+    assert "no run 'm-0'" in err
+
+
+@pytest.mark.parametrize("kind", ["mindcraft/runs", "crafter", "steps"])
+def test_every_kind_lists_and_shows_its_runs(kind):
+    name = kind.partition("/")[0]
+    code, out, _ = run(name, f"samples:{kind}", "--list", "all")
+    assert code == 0
+    run_id = out.splitlines()[2].split()[0]
+    code, shown, err = run("show", f"samples:{kind}", "--run", run_id, "--kind", name)
+    assert (code, err) == (0, "")
+    assert len(shown.splitlines()) > 4
