@@ -17,7 +17,7 @@ from evalkit.display.drawing import attach
 from evalkit.display.plots import elements
 from evalkit.display.plots.elements import Keys, link_of
 from evalkit.display.style import Look
-from evalkit.display.words import describe_value, key_of, name_of, names_of, size_of
+from evalkit.display.words import describe_value, is_empty, key_of, name_of, names_of, size_of
 
 MOST_ROWS = 40
 _DARK = "#1a1a1a"  # text on lighter cells: not a tone, as the cells keep their colour on dark pages
@@ -167,15 +167,17 @@ def _grid(table: pd.DataFrame, row: str, column: str, rows: Keys, columns: Keys,
 
     If `rows` are given, all are kept. Rows and columns of the same keys have the same order.
     """
-    table = elements.with_data(table)
-    cells = {(key_of(record[row]), key_of(record[column])): record for record in table.to_dict("records")}
-    down, across = elements.keys(table[row], rows), elements.keys(table[column], columns)
+    groups = [group for group in table.to_dict("records") if not is_empty(group)]
+    cells = {(key_of(group[row]), key_of(group[column])): group for group in groups}
+    down = elements.keys((group[row] for group in groups), rows)
+    across = elements.keys((group[column] for group in groups), columns)
     across = down if set(down) == set(across) else across
     if rows or len(down) <= MOST_ROWS:
         return _Grid(down, across, cells, "")
-    places = table[row].map(key_of).map({key: i for i, key in enumerate(down)}, na_action=None)
-    values = pd.to_numeric(table[value], errors="coerce").groupby(places.to_numpy())
-    spread = (values.max() - values.min()).fillna(-1.0).to_numpy()
+    values = pd.to_numeric(pd.Series([group[value] for group in groups]), errors="coerce")
+    places = {key: i for i, key in enumerate(down)}
+    by_row = values.groupby([places[key_of(group[row])] for group in groups])
+    spread = (by_row.max() - by_row.min()).fillna(-1.0).to_numpy()
     selected = {down[i] for i in np.argsort(-spread, kind="stable")[:MOST_ROWS]}
     which = "those whose values differ most" if (spread > 0).any() else "the first"
     cells = {key: cell for key, cell in cells.items() if key[0] in selected}

@@ -1,7 +1,7 @@
 """What plots of several shapes share: groups in their order, points with tooltips, labels, and the legend below."""
 
 import textwrap
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from matplotlib.transforms import ScaledTranslation
 from evalkit.display import style
 from evalkit.display.drawing import attach
 from evalkit.display.style import Look
-from evalkit.display.words import is_empty, key_of
+from evalkit.display.words import key_of
 
 Keys = Sequence[Hashable]
 BESIDE: dict[str, Any] = {  # how words right of the axes are written
@@ -24,16 +24,9 @@ BESIDE: dict[str, Any] = {  # how words right of the axes are written
 }  # fmt: skip
 
 
-def keys(values: pd.Series, order: Keys = ()) -> list:
+def keys(values: Iterable, order: Keys = ()) -> list:
     """List the groups of a column: those of `order` first, then the others in order of appearance."""
     return list(dict.fromkeys([*map(key_of, order), *map(key_of, values)]))
-
-
-def with_data(table: pd.DataFrame) -> pd.DataFrame:
-    """Drop groups without data that give no reason either."""
-    if "n" not in table:
-        return table
-    return table[np.array([not is_empty(row) for row in table.to_dict("records")], dtype=bool)]
 
 
 def link_of(row: Mapping[Hashable, Any], part: str = "") -> str:

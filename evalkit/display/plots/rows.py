@@ -13,7 +13,7 @@ from evalkit.display.drawing import attach
 from evalkit.display.plots import elements
 from evalkit.display.plots.elements import BESIDE, Keys, link_of
 from evalkit.display.style import Look
-from evalkit.display.words import describe_value, key_of, name_of, names_of, reason_of, size_of
+from evalkit.display.words import describe_value, is_empty, key_of, name_of, names_of, reason_of, size_of
 from evalkit.io.text import shorten
 
 WIDTH = 7.0  # of a figure, in inches
@@ -232,11 +232,12 @@ def _place(
     Where `hue` is `category`, each row is a series of its own. A group with data but without an estimate gets its
     reason, else the text `missing`.
     """
-    table = elements.with_data(table)
-    names, series = elements.keys(table[category], order), elements.keys(table[hue], hues) if hue else [None]
+    groups = [row for row in table.to_dict("records") if not is_empty(row)]
+    names = elements.keys((row[category] for row in groups), order)
+    series = elements.keys((row[hue] for row in groups), hues) if hue else [None]
     beside = 1 if hue == category else len(series)
     marks = []
-    for row in table.to_dict("records"):
+    for row in groups:
         key, member = key_of(row[category]), key_of(row[hue]) if hue else None
         offset = 0 if beside == 1 else (series.index(member) - (beside - 1) / 2) * 0.8 / beside
         reason = reason_of(row, missing) if number(row["estimate"]) is None else ""
