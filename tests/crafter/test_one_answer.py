@@ -154,16 +154,21 @@ SHARED = "organisation/a-family-of-models-of-one-name-"  # 44 characters
 def test_models_are_told_apart_by_their_whole_names(models, tmp_path, capsys):
     put(tmp_path, "a.json", EASY, model=models[0])
     put(tmp_path, "b.json", INVALID, model=models[1])
-    logs = load(tmp_path)
-    table = analysis.mean_scores(logs.episodes)
-    assert table.set_index("model_name")["estimate"].to_dict() == {models[0]: 1.0, models[1]: -0.05}
+    table = analysis.mean_scores(load(tmp_path).episodes).set_index("model_name")
+    assert table["estimate"].to_dict() == {models[0]: 1.0, models[1]: -0.05}
     print_breakdown(evaluate_all_traces(tmp_path), "model_name")
     for text in (command(tmp_path), capsys.readouterr().out, followed(tmp_path)):
         lines = text[text.index("📈 By model") :].splitlines()[2:4]
         assert {score for line in lines for score in re.findall(r" (-?\d\.\d\d)  ", line)[:1]} == {"1.00", "-0.05"}
         assert len({line.split("  ")[1].strip() for line in lines}) == 2
+
+
+def test_no_figure_gives_two_models_one_label(tmp_path):
+    for i, hooks in enumerate(([EASY], [EASY, EASY])):
+        put(tmp_path, f"{i}.json", *hooks, model=f"{SHARED}{i}{SHARED}")
+    logs = load(tmp_path)
     for ax in (
-        figures.scores(logs.episodes, table),
+        figures.scores(logs.episodes, analysis.mean_scores(logs.episodes)),
         figures.breakdown(analysis.breakdown(logs.episodes)),
         figures.achievements(analysis.achievement_rates(logs.achievements)),
         figures.trajectories(logs.episodes),
