@@ -47,8 +47,12 @@ def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
     """Execute a report's notebook with papermill; after a failure, it has the outputs up to the failed cell."""
     logging.getLogger("papermill").setLevel(logging.ERROR)
     spec, end = job.report.notebook.metadata.get("kernelspec", {}), time.monotonic() + job.timeout
+
+    def interrupt(*_: Any) -> None:
+        raise TimeoutError(job.overdue.partition(": ")[2])
+
     if job.forked:
-        signal.signal(signal.SIGALRM, lambda *_: _raise_overdue(job))
+        signal.signal(signal.SIGALRM, interrupt)
         signal.setitimer(signal.ITIMER_REAL, job.timeout)
     try:
         nb = papermill.execute_notebook(
@@ -78,10 +82,6 @@ def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
     finally:
         if job.forked:
             signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-def _raise_overdue(job: Job) -> None:
-    raise TimeoutError(job.overdue.partition(": ")[2])
 
 
 def _read_saved(job: Job) -> tuple[NotebookNode | None, int | None]:
@@ -120,8 +120,12 @@ def _finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float)
             cell.id = _INJECTED  # papermill draws a new one every time
         if cell.cell_type == "code":
             cell.outputs = _joined(cell.outputs)
-    evidence = _take_evidence(nb)
+    evidence = [data[EVIDENCE] for _, data in _outputs(nb) if EVIDENCE in data]
+    for cell in nb.cells:
+        if "outputs" in cell:
+            cell.outputs = [output for output in cell.outputs if EVIDENCE not in output.get("data", {})]
     nb = mapped(nb, shown)
+    findings: list[dict] = next((data[FINDINGS] for _, data in _outputs(nb) if FINDINGS in data), [])
     for output, _ in _outputs(nb):
         if output.output_type == "error":
             output.evalue, output.traceback = redacted(output.evalue), list(map(redacted, output.traceback))
@@ -154,7 +158,7 @@ def _finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float)
         made=made.isoformat(timespec="seconds"),
         seconds=round(seconds, 3),
         headline=headline,
-        findings=_findings(nb),
+        findings=[{"text": plain(f["text"]), "section": plain(f.get("section", ""))} for f in findings],
         tables=[{key: table[key] for key in ("name", "file", "rows")} for table in tables],
         figures=list(figures),
         page=f"{report.key}.html",
@@ -203,12 +207,6 @@ def take_tables(nb: NotebookNode, name: str) -> tuple[dict | None, list[dict]]:
     return headline, list(tables.values())
 
 
-def _findings(nb: NotebookNode) -> list[dict[str, str]]:
-    """Return the findings that a notebook begins with, each with the heading of its section."""
-    given: list = next((data[FINDINGS] for _, data in _outputs(nb) if FINDINGS in data), [])
-    return [{"text": plain(item["text"]), "section": plain(item.get("section", ""))} for item in given]
-
-
 def take_figures(nb: NotebookNode, name: str) -> dict[str, str | bytes]:
     """Take named figures out of a notebook's outputs: files with their contents, as SVG, PDF and PNG."""
     files: dict[str, str | bytes] = {}
@@ -226,12 +224,3 @@ def take_figures(nb: NotebookNode, name: str) -> dict[str, str | bytes]:
         for about in filter(lambda value: isinstance(value, dict), output.metadata.values()):
             about["files"] = list(saved)
     return files
-
-
-def _take_evidence(nb: NotebookNode) -> list[Any]:
-    """Take the data of pages of runs out of a notebook's outputs."""
-    evidence = [data[EVIDENCE] for _, data in _outputs(nb) if EVIDENCE in data]
-    for cell in nb.cells:
-        if "outputs" in cell:
-            cell.outputs = [output for output in cell.outputs if EVIDENCE not in output.get("data", {})]
-    return evidence

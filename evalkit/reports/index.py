@@ -5,7 +5,6 @@ import itertools
 import json
 import re
 import string
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,18 +13,17 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader
 
 from evalkit._version import __version__
-from evalkit.io.read import read_file
 from evalkit.io.sources import is_sample, shown_paths
 from evalkit.io.text import plain
 from evalkit.io.write import from_spreadsheet
 from evalkit.reports.policy import TEMPLATES, policy_of, script
 from evalkit.reports.records import mapped, names_of_sources, places_of, read_records, write_file
-from evalkit.reports.report import Record
+from evalkit.reports.report import Record, short_hash
 from evalkit.reports.svg import clean_svg
 
 LEADERBOARD = "leaderboard.html"
 STANDINGS = "standings"  # the published table of a report that the leaderboard shows
-_NEEDED = ("kind", "outcome", "model_name", "n", "n_tasks", "text", "task_set")
+_NEEDED = {"kind", "outcome", "model_name", "n", "n_tasks", "text", "task_set"}
 _MOST_ROWS = 500  # of one report
 SAMPLES, OTHERS = "Sample data", "Other reports"
 LARGEST_PICTURE = 60_000  # bytes of a figure that is shown in the index
@@ -74,47 +72,39 @@ def change(record: Record) -> str:
 
 def _groups(records: list[Record], output: Path) -> list[dict[str, Any]]:
     """Group reports by their source, those about samples last."""
-    pictures = itertools.count(1)
     by_source: dict[str, list[Record]] = {}
     for record in sorted(records, key=lambda record: (record["title"], record["name"])):
         by_source.setdefault(SAMPLES if is_sample(record["source"]) else record["source"], []).append(record)
     groups, names = [], names_of_sources(records)
     for source, group in sorted(by_source.items(), key=lambda item: (item[0] == SAMPLES, item[0])):
-        rows = [_row(record, _differing(record, group), _picture(record, output, pictures)) for record in group]
         name = names.get(source, source)
         title = name.rstrip("/").rpartition("/")[2] or name or OTHERS
+        rows = [_row(record, group, output) for record in group]
         groups.append({"title": title, "source": "" if title in (name, SAMPLES, OTHERS) else name, "rows": rows})
     return groups
 
 
-def _differing(record: Record, group: list[Record]) -> str:
-    """Return the parameters in which a report differs from others of its notebook in the group."""
+def _row(record: Record, group: list[Record], output: Path) -> dict[str, Any]:
+    """Return a record with what the index shows of it beside others of its group."""
     others = [other["parameters"] for other in group if other["notebook"] == record["notebook"]]
-    parameters = record["parameters"].items()
-    texts = {name: json.dumps(value, ensure_ascii=False, default=str) for name, value in parameters}
-    differing = [name for name, value in parameters if any(other.get(name) != value for other in others)]
-    return ", ".join(f"{plain(name)} = {plain(texts[name], 120)}" for name in differing)
-
-
-def _picture(record: Record, output: Path, numbers: Iterator[int]) -> str:
-    """Return a report's first figure as an SVG element; empty if there is none, or it is too large."""
-    files = [output / record["notebook"] / file for file in record["figures"] if file.endswith(".svg")]
-    try:
-        drawn = read_file(files[0]).decode() if files and files[0].stat().st_size <= LARGEST_PICTURE else ""
-    except (OSError, ValueError):
-        return ""
-    # links are dropped: they are relative to the report's page
-    return re.sub(r"<(/?)a\b[^>]*>", r"<\1g>", clean_svg(drawn, f"picture-{next(numbers)}-"))
-
-
-def _row(record: Record, differing: str, picture: str) -> dict[str, Any]:
+    differing = [
+        f"{plain(name)} = {plain(json.dumps(value, ensure_ascii=False, default=str), 120)}"
+        for name, value in record["parameters"].items()
+        if any(other.get(name) != value for other in others)
+    ]
+    picture = ""
+    for file in [file for file in record["figures"] if file.endswith(".svg")][:1]:
+        path = output / record["notebook"] / file
+        if path.is_file() and path.stat().st_size <= LARGEST_PICTURE:
+            drawn = clean_svg(path.read_text(encoding="utf-8"), f"picture-{short_hash(record['key'])}-")
+            picture = re.sub(r"<(/?)a\b[^>]*>", r"<\1g>", drawn)  # links are relative to the report's page
     headline, params = record["headline"] or {}, Path(record["params_file"])
     row = {
         **record,
         "finding": record["findings"][0]["text"] if record["findings"] else "",
         "headline": headline if headline.get("estimate") is not None else {},
         "n": _count(headline),
-        "differing": differing,
+        "differing": ", ".join(differing),
         "picture": picture,
         "is_orphan": bool(record["params_file"]) and params.parent.is_dir() and not params.exists(),
         "change": change(record),
@@ -141,20 +131,18 @@ def _write_leaderboard(records: list[Record], output: Path, work: Path, environm
 
 
 def _standings(record: Record, output: Path, source: str) -> list[dict[str, Any]]:
-    """Read the standings of a report; empty if they are missing or unreadable."""
+    """Read the standings of a report; empty if it has published none."""
     name = next((table["file"] for table in record["tables"] if table["name"] == STANDINGS), "")
-    if record["status"] != "made" or not name or Path(name).name != name:
+    path = output / record["notebook"] / name
+    if record["status"] != "made" or not path.is_file():
         return []
-    try:
-        with (output / record["notebook"] / name).open(encoding="utf-8", newline="") as file:
-            read = list(itertools.islice(csv.DictReader(file), _MOST_ROWS))
-    except (OSError, ValueError, csv.Error):
-        return []
-    complete = [row for row in read if all(isinstance(row.get(column), str) for column in _NEEDED)]
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(itertools.islice(csv.DictReader(file), _MOST_ROWS))
     about = {"page": record["page"], "report": f"{record['title']}: {record['name']}", "source": source}
     return [
-        about | {column: plain(from_spreadsheet(value)) for column, value in row.items() if isinstance(value, str)}
-        for row in complete
+        about | {column: plain(from_spreadsheet(row[column] or "")) for column in row}
+        for row in rows
+        if row.keys() >= _NEEDED
     ]
 
 
@@ -171,16 +159,8 @@ def _sections(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             row["letter"] = letters.get(row["task_set"], "–")
             sources.setdefault(row["source"], {})[row["report"]] = None
         listed = [(plain(source) or "unknown", list(reports)) for source, reports in sources.items()]
-        sections.append(
-            {
-                "kind": kind,
-                "outcome": outcome,
-                "rows": members,
-                "sets": len(sets),
-                "unknown": any(not row["task_set"] for row in members),
-                "sources": listed,
-            }
-        )
+        section = {"kind": kind, "outcome": outcome, "rows": members, "sets": len(sets), "sources": listed}
+        sections.append(section | {"unknown": any(not row["task_set"] for row in members)})
     return sections
 
 

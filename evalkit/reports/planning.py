@@ -28,7 +28,6 @@ from evalkit.reports.notebooks import (
     PARAMS_FILES,
     REQUIRED,
     Notebook,
-    Parameter,
     Places,
     read_notebook,
 )
@@ -114,7 +113,16 @@ def plan(
     """
     values, texts, faults = dict(values or {}), list(texts), Faults()
     chosen = find_targets(targets, Places.of(notebooks, params), faults, once=bool(values or texts), kind=kind)
-    read = _read([target.notebook for target in chosen], faults)
+    read: dict[Path, Notebook] = {}
+    places: dict[str, Path] = {}
+    for path in dict.fromkeys(target.notebook for target in chosen):
+        if places.setdefault(path.stem, path).resolve() != path.resolve():
+            faults.append(f"{path}: has the name of {places[path.stem]}; their reports would share a folder")
+        try:
+            with faults.of():
+                read[path] = read_notebook(path)
+        except OSError as error:
+            faults.append(f"{path}: {error.strerror or error}")
     known = {name: p for notebook in read.values() for name, p in notebook.parameters.items()}
     if read:
         faults += [f"command line: {fault}" for fault in check_names([*values, *(n for n, _ in texts)], known)]
@@ -126,11 +134,23 @@ def plan(
             faults += [f"{target.where}: {fault}" for fault in own]
     if faults:
         raise PlanError(faults)
+    by_key: dict[str, list[Report]] = {}  # as file systems that ignore case see it
     try:
-        reports = _distinct(_expanded(drafts))
-        return _named(reports, name) if name else reports
+        for report in _expanded(drafts):
+            same = by_key.setdefault(report.key.casefold(), [])
+            if not any(report.parameters == other.parameters for other in same):
+                same.append(report)
     except SourceError as error:
         raise PlanError([str(error)]) from None
+    reports = [marked(report) if len(same) > 1 else report for same in by_key.values() for report in same]
+    if not name:
+        return reports
+    if file_name([name]) != name:
+        raise PlanError([f"--name {name}: can't be the name of a file; {file_name([name])} could"])
+    for notebook, n in Counter(report.notebook.name for report in reports).items():
+        if n > 1:
+            raise PlanError([f"--name {name}: names one report, and {n} of {notebook} would be made"])
+    return [replace(report, name=name, is_named=True) for report in reports]
 
 
 def find_targets(
@@ -157,10 +177,10 @@ def find_targets(
                 if not path.is_file():
                     raise SourceError("no such params file")
                 found.append(Target(places.notebook(path.resolve().parent.name), path))
-            elif name not in known and _is_source(name):
-                sources.append(name)
-            else:
+            elif name in known or not (name.startswith("samples:") or is_url(name) or has_magic(name) or _exists(name)):
                 notebooks.append(places.notebook(name, "file, folder or notebook"))
+            else:
+                sources.append(name)
     for source in sources:
         with faults.of():
             found += _targets_of_source(source, places, kind, notebooks)
@@ -207,29 +227,11 @@ def _values_of_source(notebook: Notebook, source: str, kind: str) -> dict[str, A
     return values
 
 
-def _is_source(name: str) -> bool:
-    return name.startswith("samples:") or is_url(name) or has_magic(name) or _exists(name)
-
-
 def _exists(name: str) -> bool:
     try:
         return bool(resolve(name))
     except SourceError:
         return False
-
-
-def _read(paths: list[Path], faults: Faults) -> dict[Path, Notebook]:
-    read: dict[Path, Notebook] = {}
-    names: dict[str, Path] = {}
-    for path in dict.fromkeys(paths):
-        if names.setdefault(path.stem, path).resolve() != path.resolve():
-            faults.append(f"{path}: has the name of {names[path.stem]}; their reports would share a folder")
-        try:
-            with faults.of():
-                read[path] = read_notebook(path)
-        except OSError as error:
-            faults.append(f"{path}: {error.strerror or error}")
-    return read
 
 
 def _check(
@@ -245,7 +247,22 @@ def _check(
     if target.source:  # every possible report of it
         given |= dict.fromkeys(sweep_functions, ALL)
     given = {name: value for name, value in (given | values).items() if name in parameters}
-    given |= _from_texts(texts, parameters, faults)
+    typed: dict[str, Any] = {}
+    for name, text in texts:
+        if name not in parameters:
+            continue
+        value, fault = from_text(text, parameters[name])
+        if fault and not is_secret_name(name):  # which is refused below
+            faults.append(fault)
+        elif name not in typed:
+            typed[name] = value
+        elif isinstance(value, list):
+            typed[name] = [*typed[name], *value]
+        elif parameters[name].type in _SINGLE:
+            typed[name] = [*(typed[name] if isinstance(typed[name], list) else [typed[name]]), value]
+        else:
+            faults.append(f"{name} is given twice, and takes one value")
+    given |= typed
     for name, value in ({name: p.default for name, p in parameters.items()} | given).items():
         try:
             refuse_secrets(name, value)
@@ -277,33 +294,24 @@ def _check(
     return Draft(target, notebook, fixed, sweeps)
 
 
-def _from_texts(texts: list[tuple[str, str]], parameters: Mapping[str, Parameter], faults: Faults) -> dict[str, Any]:
-    given: dict[str, Any] = {}
-    for name, text in texts:
-        if name not in parameters:
-            continue
-        value, fault = from_text(text, parameters[name])
-        if fault and not is_secret_name(name):
-            faults.append(fault)
-        elif name not in given:
-            given[name] = value
-        elif isinstance(value, list):
-            given[name] = [*given[name], *value]
-        elif parameters[name].type in _SINGLE:
-            given[name] = [*(given[name] if isinstance(given[name], list) else [given[name]]), value]
-        else:
-            faults.append(f"{name} is given twice, and takes one value")
-    return given
-
-
 def _expanded(drafts: Sequence[Draft]) -> list[Report]:
-    """Create the reports of drafts; a kind of a source that can't be read is a warning if there is another kind."""
+    """Create one report per item of the sweeps of drafts, each with its own name.
+
+    A kind of logs of a source that can't be read is a warning if there is another kind.
+    """
     made: dict[tuple[str, str], list[Report]] = {}
     faults: dict[tuple[str, str], SourceError] = {}
     for draft in drafts:
-        key = (draft.target.source, str(draft.target.values.get("kind", draft.notebook.kind)))
+        target, notebook, fixed, sweeps = draft
+        key = (target.source, str(target.values.get("kind", notebook.kind)))
+        reports = made.setdefault(key, [])
+        own = [target.source, *(value for name, value in fixed.items() if name not in target.values)]
+        stem = [target.params_file.stem] if target.params_file else own
         try:
-            made.setdefault(key, []).extend(_expand(draft))
+            items = [_items(draft, name, hook) if isinstance(hook, str) else hook for name, hook in sweeps.items()]
+            for chosen in itertools.product(*items):
+                parameters = _unmixed(notebook, fixed | dict(zip(sweeps, chosen, strict=True)))
+                reports.append(Report(notebook, file_name([*stem, *chosen]), parameters, str(target.params_file or "")))
         except SourceError as error:
             faults.setdefault(key, error)
     for (source, kind), fault in faults.items():
@@ -312,19 +320,6 @@ def _expanded(drafts: Sequence[Draft]) -> list[Report]:
             raise fault
         warnings.warn(f"no report of {kind} logs: {fault}", stacklevel=3)
     return [report for reports in made.values() for report in reports]
-
-
-def _expand(draft: Draft) -> list[Report]:
-    """Create one report per item of the sweeps, each with its own name."""
-    target, notebook, fixed, sweeps = draft
-    items = [_items(draft, name, hook) if isinstance(hook, str) else hook for name, hook in sweeps.items()]
-    own = [target.source, *(value for name, value in fixed.items() if name not in target.values)]
-    stem = [target.params_file.stem] if target.params_file else own
-    reports = []
-    for chosen in itertools.product(*items):
-        parameters = _unmixed(notebook, fixed | dict(zip(sweeps, chosen, strict=True)))
-        reports.append(Report(notebook, file_name([*stem, *chosen]), parameters, str(target.params_file or "")))
-    return reports
 
 
 def _unmixed(notebook: Notebook, given: dict[str, Any]) -> dict[str, Any]:
@@ -378,24 +373,3 @@ def _call(hook: str, parameters: dict[str, Any]) -> list:
 def marked(report: Report) -> Report:
     """Append a hash of its parameters to a report's name."""
     return replace(report, name=f"{report.name}-{short_hash(repr(report.parameters))}")
-
-
-def _named(reports: list[Report], name: str) -> list[Report]:
-    """Rename a report to the name that the user chose; SourceError if it can't be the name of one file."""
-    if file_name([name]) != name:
-        raise SourceError(f"--name {name}: can't be the name of a file; {file_name([name])} could")
-    counts = Counter(report.notebook.name for report in reports)
-    for notebook, n in counts.items():
-        if n > 1:
-            raise SourceError(f"--name {name}: names one report, and {n} of {notebook} would be made")
-    return [replace(report, name=name, is_named=True) for report in reports]
-
-
-def _distinct(reports: list[Report]) -> list[Report]:
-    """Drop duplicate reports; names that are equal, or differ by case only, get a hash."""
-    seen: dict[str, list[Report]] = {}
-    for report in reports:
-        same = seen.setdefault(report.key.casefold(), [])
-        if not any(report.parameters == other.parameters for other in same):
-            same.append(report)
-    return [marked(report) if len(same) > 1 else report for same in seen.values() for report in same]
