@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from scipy import special
+from statsmodels.genmod.bayes_mixed_glm import BinomialBayesMixedGLM
+from statsmodels.regression.mixed_linear_model import MixedLM
 
 from evalkit.kinds import outcomes
 from evalkit.stats import formulas
@@ -41,9 +43,6 @@ def mixed(runs: pd.DataFrame, value: str = "", *, rng: np.random.Generator | Non
     rng : numpy.random.Generator, optional
         Of the draws that intervals of successes come from; by default one with seed 0.
     """
-    from statsmodels.genmod.bayes_mixed_glm import BinomialBayesMixedGLM
-    from statsmodels.regression.mixed_linear_model import MixedLM
-
     data = outcomes(runs, value)
     rows = data.table.dropna(subset="value")
     models, tasks = (pd.factorize(rows[name], sort=True) for name in ("model_name", "task"))
