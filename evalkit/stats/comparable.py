@@ -41,10 +41,10 @@ def like_with_like(
 ) -> LikeWithLike:
     """Return each model's raw rate beside its coverage of the tasks and its rate adjusted for them.
 
-    The rule for the headline: where all models ran the same tasks, the raw rates. Else those adjusted for tasks
-    (see `docs/statistics.md`) where shared tasks link all models, else those standardised to the pooled mix of strata
-    where all models have all strata, else none. The reason names models that the raw rates and those
-    of the headline order differently.
+    The rule for the headline: where all models ran the same tasks, the raw rates. Else those adjusted for tasks (see
+    `docs/statistics.md`) where shared tasks link all models, else those standardised to the pooled mix of strata where
+    all models have all strata, else none. The reason names models that the raw rates and those of the headline order
+    differently.
 
     Arguments are as for `compare_all` and `estimate_by`; `stratum` is the column of the type of task. Tasks under
     different conditions are different ones, from the same cluster. The table has model, n (runs), n_tasks, coverage;
@@ -64,8 +64,8 @@ def like_with_like(
     strata = None if stratum is None else strata_of(cells, known.groupby(task)[stratum].first())
     adjustments = {"adjusted": adjusted(cells, confidence, strata), STANDARDISED: by_task_type}
     for name, other in adjustments.items():
-        columns = {"estimate": name, "low": f"{name}_low", "high": f"{name}_high"}
-        table = table.merge(other[["model", *columns]].rename(columns=columns), on="model", how="left")
+        renamed = other.rename(columns={"estimate": name, "low": f"{name}_low", "high": f"{name}_high"})
+        table = table.merge(renamed, on="model", how="left")
     columns = {ADJUSTED: "adjusted", STANDARDISED: STANDARDISED}
     if len(table) < 2 or (table["coverage"] == 1).all():
         headline, reason = RAW, note("same_tasks" if len(table) > 1 else "one_model")

@@ -1,7 +1,6 @@
 """Pairs, a baseline, reliability, plans and cost, on runs of any kind."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from evalkit import compare
@@ -37,17 +36,6 @@ def test_a_baseline_without_runs_is_an_error_that_names_the_models():
         compare.against(runs_of([("a", "t", True)]), "c")
 
 
-def test_the_plan_is_in_tasks_and_repetitions_whether_a_pair_is_decided_or_not():
-    decided = runs_of(played({"a": 0.9, "b": 0.2}, repetitions=3))
-    table = compare.plan(decided)
-    assert table["difference"].unique().tolist() == [0.1]
-    new = table[table["target"] == "new tasks"]
-    assert new["repeats"].tolist() == [1, 2, 3, 5, 10]
-    assert new["tasks"].is_monotonic_decreasing
-    assert (new["low"] <= new["tasks"]).all()
-    assert (new["tasks"] <= new["high"]).all()
-
-
 @pytest.mark.parametrize(("columns", "unit"), [({"cost": 1.0}, "cost"), ({"duration": 5.0}, "duration"), ({}, "")])
 def test_cost_is_what_the_runs_carry(columns, unit):
     runs = runs_of(played({"a": 0.9, "b": 0.2}), **columns)
@@ -66,13 +54,3 @@ def test_of_many_pairs_a_page_shows_those_that_say_most():
     assert compare.notable(pairs)["p_adjusted"].is_monotonic_increasing
     assert compare.pairs_text(pairs).startswith(f"{int(pairs['decided'].sum())} of 105 pairs of 15 models are decided.")
     assert len(compare.figures.differences(pairs).get_yticklabels()) == 15
-
-
-def test_pictures_put_adjusted_rates_beside_raw_ones_only_where_they_differ():
-    same = compare.leaderboard(runs_of(played({"a": 0.9, "b": 0.2})))
-    rows = played({"a": 0.9, "b": 0.2})
-    apart = compare.leaderboard(runs_of([row for row in rows if row[0] == "a" or row[1] < "t3"]))
-    assert compare.figures.ranking(same).figure.legends == []
-    assert "adjusted for tasks" in compare.figures.describe_ranking(apart)
-    assert isinstance(compare.rank_table(apart), pd.DataFrame)
-    assert "adjusted_estimate" in compare.rank_table(apart)

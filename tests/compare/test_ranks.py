@@ -75,16 +75,6 @@ def test_the_estimate_of_a_best_model_is_corrected_for_having_been_picked():
     assert (found["n"], found["n_clusters"]) == (40, 40)
 
 
-def test_adjusted_rates_stand_beside_raw_ones_where_models_ran_different_tasks():
-    board = compare.leaderboard(runs_of(only_easy()))
-    table = board.table.set_index("model_name")
-    assert board.basis == "adjusted for tasks"
-    assert table.loc["gamma", "estimate"] > 1.5 * table.loc["delta", "estimate"]
-    assert table.loc["gamma", "adjusted"] == pytest.approx(table.loc["delta", "adjusted"], abs=0.02)
-    assert table["coverage"].to_dict() == {"delta": 1.0, "gamma": 0.5}
-    assert "different tasks" in str(board.notes)
-
-
 @pytest.mark.parametrize(
     ("reached", "value", "expected"),
     [

@@ -42,28 +42,12 @@ def test_compare_says_which_model_is_better_or_worse(folder, arguments, code, sa
         assert words in result.output
 
 
-def test_of_a_folder_of_several_kinds_the_largest_is_compared(folder, tmp_path):
-    trace = {"event_history": [], "session_metadata": []}
-    write_all(tmp_path, {"a/t/Andy_0_0.json": 1.0, "1.json": trace, "2.json": trace})
-    result = CliRunner().invoke(main, ["compare", str(tmp_path)])
-    said = "read as crafter (2 Crafter session traces); left out: 1 Mindcraft agent log (--kind mindcraft)"
-    assert (result.exit_code, said in result.output) == (0, True)
-    assert CliRunner().invoke(main, ["compare", str(tmp_path), "--kind", "mindcraft"]).exit_code == 0
-
-
 def test_text_from_logs_never_reaches_the_terminal_as_a_control(tmp_path):
     models = ("\x1b]0;owned\x07up", "down\x1b[2J")
     files = {f"x/{model}/t{n}/Andy_0_0.json": float(model == models[0]) for model in models for n in range(12)}
     result = CliRunner().invoke(main, ["compare", str(write_all(tmp_path, files))])
     assert result.exit_code == 0, result.output
     assert not set("\x1b\x07") & set(result.output)
-
-
-def test_the_pairs_of_many_models_are_told_by_those_that_are_decided(tmp_path):
-    files = {f"x/m{model:02}/t{n}/Andy_0_0.json": float(model == 0) for model in range(16) for n in range(20)}
-    text = CliRunner().invoke(main, ["compare", str(write_all(tmp_path, files))]).output
-    assert "15 of 120 pairs of 16 models are decided." in text
-    assert text.count("m00 is better than") == 15
 
 
 @pytest.mark.parametrize(

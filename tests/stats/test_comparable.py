@@ -110,13 +110,6 @@ def test_effects_are_those_of_least_squares_with_task_dummies():
     assert adjusted(table)["estimate"].to_numpy() == pytest.approx(effects)
 
 
-def test_the_difference_of_two_models_is_that_on_the_tasks_they_share():
-    values = sample(models=2, missing=0.4)
-    shared = ~np.isnan(values).any(axis=1)
-    found = adjusted(by_task(values))["estimate"]
-    assert found["m1"] - found["m0"] == pytest.approx((values[shared, 1] - values[shared, 0]).mean())
-
-
 def test_the_interval_leaves_out_one_task_at_a_time():
     table = by_task(sample(missing=0.2))
     tasks = table["task"].unique()

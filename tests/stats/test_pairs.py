@@ -89,13 +89,6 @@ def test_misuse_is_named():
         compare(runs({"a": 1}), margin=-0.1)
 
 
-def test_single_runs_say_of_these_tasks_what_they_say_of_new_ones_and_warn():
-    table = runs({"a": 0.9, "b": 0.4})
-    new, same = compare(table).loc[0], compare(table, target="these tasks").loc[0]
-    assert (same["low"], same["high"], same["p_value"]) == (new["low"], new["high"], new["p_value"])
-    assert "cautious" in str(same["warning"])
-
-
 def test_models_within_a_margin_are_equivalent_and_others_are_not():
     table = runs({"a": 0.5, "b": 0.5}, tasks=300)
     table.loc[table["model"] == "b", "value"] = table.loc[table["model"] == "a", "value"].to_numpy()
@@ -251,12 +244,6 @@ def test_it_corrects_by_less_than_holm_where_tests_share_data():
     adjusted = max_t(gaps, p_values=alone)
     assert (adjusted >= np.array(alone) - 0.02).all()
     assert adjusted.mean() < holm(alone).mean()
-
-
-def test_tasks_that_a_test_does_not_use_are_left_out_of_it():
-    gaps = differences(9, 2, gap=1.0)
-    longer = np.vstack([gaps, np.full((4, 1), np.nan), np.zeros((3, 1))])
-    assert max_t(longer) == pytest.approx(max_t(gaps))
 
 
 def test_holm_gives_the_textbook_values():
