@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,7 +86,7 @@ def assemble(records: Records, options: Mapping[str, Any], *, all_folders: bool 
         notes += [Entry(sources[place], "skipped", f"no definition of task {folder.task_id}") for place in folder.logs]
     if missing == "skip":
         tasks = [task for task in tasks if task.definition is not None]
-    tasks.sort(key=lambda task: (task.folder.folder, task.folder.task_id))
+    tasks.sort(key=attrgetter("folder.folder", "folder.task_id"))
     files = records.files if options.get("original_mtimes") else None
     runs, agents = combine(tasks, logs, options.get("scale", "auto"), files)
     lazy = {"messages": partial(messages_frame, agents), "commands": partial(commands_frame, agents)}
@@ -98,8 +99,12 @@ def _ledger_of(definitions: TaskDefinitions, files: Iterable[str]) -> list[Entry
         return []
     names = list(files)
     listed = dict(zip(absolute_paths(names), names, strict=True))
-    named = [entry._replace(source=listed.get(absolute(entry.source), entry.source)) for entry in entries]
-    return [entry for entry in named if entry.status == "used" or entry.source not in listed.values()]
+    notes = []
+    for entry in entries:
+        within = listed.get(absolute(entry.source))
+        if entry.status == "used" or within is None:
+            notes.append(entry._replace(source=within or entry.source))
+    return notes
 
 
 def _known_tasks(
@@ -193,7 +198,7 @@ def combine(
     errors = logs[~logs["agent_log_processed"]].groupby("run")["parsing_errors"].agg("; ".join)
     is_copy, original = combined["original"] >= 0, combined["original"].fillna(-1).to_numpy(int)
 
-    log_flags = combined[[f"flag_{name}" for name in LOG_FLAGS]].rename(columns=lambda name: name[5:])
+    log_flags = combined[[f"flag_{name}" for name in LOG_FLAGS]].set_axis(list(LOG_FLAGS), axis="columns")
     flags = log_flags.assign(
         ambiguous_definition=runs["ambiguous_definition"],
         facts_from_id=(runs["facts_source"] == "id") & ~unknown,

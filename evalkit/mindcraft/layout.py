@@ -121,18 +121,19 @@ def _without_stray(
     other = Counter(above for path in absolute_paths(map(os.path.dirname, others)) for above in _upwards(path))
     above = _with_parents(run.path if run.flat else _parent(run.path) for run in folders)
 
-    def is_task(run: TaskFolder) -> bool:
-        known = run.task_id in definitions or type_of(run.task_id, None) != "unknown"
-        for depth, path in enumerate(_upwards(run.path)):
-            if path in good or path in other:
-                return len(good[path]) >= other[path] and (known or depth in good[path])
-        return True
-
-    return [
-        run
-        for run, is_unread in zip(folders, unread, strict=True)
-        if not is_unread or run.flat or (run.path not in above and is_task(run))
-    ]
+    kept = []
+    for run, is_unread in zip(folders, unread, strict=True):
+        if is_unread and not run.flat:
+            is_task = run.path not in above
+            is_known = run.task_id in definitions or type_of(run.task_id, None) != "unknown"
+            for depth, path in enumerate(_upwards(run.path)):
+                if path in good or path in other:
+                    is_task &= len(good[path]) >= other[path] and (is_known or depth in good[path])
+                    break
+            if not is_task:
+                continue
+        kept.append(run)
+    return kept
 
 
 def _upwards(path: str) -> Iterator[str]:

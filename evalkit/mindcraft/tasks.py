@@ -103,8 +103,12 @@ class TaskDefinitions(Mapping[str, Definition]):
 
     def longest_id(self, stem: str) -> str | None:
         """Find the longest known id that a flat log's name begins with, followed by ``_``."""
-        pieces = stem[:MOST_MATCHED].split("_")
-        return next((i for n in range(len(pieces) - 1, 0, -1) if (i := "_".join(pieces[:n])) in self._by_id), None)
+        task_id = stem[:MOST_MATCHED]
+        while "_" in task_id:
+            task_id = task_id.rpartition("_")[0]
+            if task_id in self._by_id:
+                return task_id
+        return None
 
 
 def _shared_parts(files: str, task_path: str) -> int:
