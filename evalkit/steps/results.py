@@ -54,7 +54,7 @@ def check(name: str, score: float | None, label: str, explanation: str = "", sev
 
 @dataclass
 class Reading:
-    """What the result of a step says."""
+    """What the result of a step says; each reader fills in what it knows."""
 
     found: dict[str, Any] = field(default_factory=dict)  # its contents, as key findings give them, in full
     status: str | None = None  # of an analysis that returned nothing else
@@ -71,18 +71,17 @@ class Analysis(NamedTuple):
 
     key: str
     types: tuple[type, ...]
-    read: Callable[[StepRecord, Any, Options], Reading]
+    read: Callable[[StepRecord, Any, Reading, Options], None]
 
 
 def read_result(record: StepRecord, options: Options) -> Reading:
     """Read the result of a step by its function."""
-    function, result = record["step"]["function_name"], record["result"]
-    value = content(record)
+    function, result, value, reading = record["step"]["function_name"], record["result"], content(record), Reading()
     analysis = ANALYSES.get(function or "")
     if analysis:
-        reading = analysis.read(record, value, options)
-    else:
-        reading = _plot(record, value, options) if options.is_plot(function) else Reading()
+        analysis.read(record, value, reading, options)
+    elif options.is_plot(function):
+        _read_plot(record, value, reading, options)
 
     inner = value.get("search_results") if isinstance(value, Mapping) else None
     error = _error_in(value) or _error_in(inner)
@@ -112,7 +111,7 @@ def content(record: StepRecord) -> Any:
     return result if value is None else value
 
 
-def _enrichment(record: StepRecord, value: Any, options: Options) -> Reading:
+def _read_enrichment(record: StepRecord, value: Any, reading: Reading, options: Options) -> None:
     """Read terms, p-values and counts per method; a ``top_terms`` at the top level is not a method.
 
     The methods rest on different p-values: their total is for orientation only.
@@ -123,7 +122,7 @@ def _enrichment(record: StepRecord, value: Any, options: Options) -> Reading:
     names = [piece.strip().lower() for word in words if isinstance(word, str) for piece in word.split(",")]
     requested = [method for method in dict.fromkeys(names) if method in METHODS]
 
-    methods, issues, successful, top = dict[str, dict](), list[str](), list[str](), dict[str, list[str]]()
+    methods, issues, successful, top = reading.found, reading.issues, list[str](), dict[str, list[str]]()
     entries = {str(key).lower(): entry for key, entry in value.items()} if isinstance(value, Mapping) else {}
     issues += [f"{name}: requested, not in the result" for name in requested if name not in entries]
     issues += [f"{name}: not a structure" for name in METHODS if not isinstance(entries.get(name, {}), Mapping)]
@@ -171,9 +170,10 @@ def _enrichment(record: StepRecord, value: Any, options: Options) -> Reading:
         highlights = [f"Rich pathway enrichment found ({total} total)"]
         highlights += [f"Successful methods: {', '.join(successful)}"] if successful else []
     shown = ("unknown", "the number of significant pathways is not known") if total is None else (str(total), "")
-    checks = [check("pathways_found", None if total is None else total > 0, *shown, "info" if total else "warning")]
+    score = None if total is None else total > 0
+    reading.checks.append(check("pathways_found", score, *shown, "info" if total else "warning"))
     if requested:
-        checks.append(_share("requested_methods", requested, absent, is_partial))
+        reading.checks.append(_share("requested_methods", requested, absent, is_partial))
     evaluation = {
         "pathway_counts": totals | dict.fromkeys(absent),
         "total_significant_pathways": total,
@@ -185,23 +185,18 @@ def _enrichment(record: StepRecord, value: Any, options: Options) -> Reading:
         "concerns": concerns,
         "highlights": highlights,
     }
-    counted = (f"{name.upper()}: {'unknown number of' if n is None else n} terms" for name, n in totals.items())
-    summary = f"Enrichment: No results ({status[: options.summary_limit]})" if status else ""
-    summary = f"Enrichment: {', '.join(counted)}" if totals else summary
-    return Reading(
-        methods,
-        status=None if methods else status,
-        issues=issues,
-        summary=summary,
-        evaluation={"enrichment_evaluation": evaluation},
-        checks=checks,
-    )
+    reading.evaluation = {"enrichment_evaluation": evaluation}
+    if methods:
+        counted = (f"{name.upper()}: {'unknown number of' if n is None else n} terms" for name, n in totals.items())
+        reading.summary = f"Enrichment: {', '.join(counted)}"
+    elif status:
+        reading.status, reading.summary = status, f"Enrichment: No results ({status[: options.summary_limit]})"
 
 
-def _expression(record: StepRecord, value: Any, options: Options) -> Reading:
+def _read_expression(record: StepRecord, value: Any, reading: Reading, options: Options) -> None:
     """Read significant genes per condition, from the dict or the bare list; two of one category are kept apart."""
     listed, entries, n = _categories(value, "dea_results")
-    found, unique, issues = dict[str, dict](), unique_keys(), list[str]()
+    found, issues, unique = reading.found, reading.issues, unique_keys()
     for entry in entries:
         given = entry.get("significant_genes")
         genes = [str(gene) for gene in _list(given)]
@@ -218,31 +213,28 @@ def _expression(record: StepRecord, value: Any, options: Options) -> Reading:
 
     counts = {condition: genes["significant_genes"] for condition, genes in found.items()}
     empty = [condition for condition, number in counts.items() if number == 0]
-    if n:
-        made = _share("conditions_with_genes", list(counts), empty)
-    else:
-        label, why = "no conditions", "no condition was compared"
-        if n is None:
-            label, why = "unknown", "the list of conditions is not known"
-        made = check("conditions_with_genes", None, label, why, "warning")
-    evaluation: dict[str, Any] = {
+    made = check("conditions_with_genes", None, "no conditions", "no condition was compared", "warning")
+    if n is None:
+        why = "the list of conditions is not known"
+        made = check("conditions_with_genes", None, "unknown", why, "warning")
+    reading.checks.append(_share("conditions_with_genes", list(counts), empty) if n else made)
+    evaluation = {
         "genes_per_condition": counts,
         "condition_count": n,
         "empty_conditions": empty,
         "data_quality": _quality(record),
     }
-    status, summary = None if found else _status_of(value), ""
-    if status:
-        summary = f"DEA: No results ({status[: options.summary_limit]})"
+    reading.evaluation = {"dea_evaluation": evaluation}
+    reading.status = None if found else _status_of(value)
+    if reading.status:
+        reading.summary = f"DEA: No results ({reading.status[: options.summary_limit]})"
     elif n == 0:
-        summary = "DEA: No conditions compared"
+        reading.summary = "DEA: No conditions compared"
     elif n or isinstance(value, Mapping):
-        summary = "DEA: Analysis completed"
-    evaluation = {"dea_evaluation": evaluation}
-    return Reading(found, status, issues=issues, summary=summary, evaluation=evaluation, checks=[made])
+        reading.summary = "DEA: Analysis completed"
 
 
-def _annotation(record: StepRecord, value: Any, options: Options) -> Reading:
+def _read_annotation(record: StepRecord, value: Any, reading: Reading, options: Options) -> None:
     """Read the discovered cell types, in order of appearance, and how the discovery ended."""
     result, groups, is_partial, given_status = record["result"], None, False, _status_of(value)
     mapping = value.get("group_to_cell_type") if isinstance(value, Mapping) else None
@@ -257,10 +249,10 @@ def _annotation(record: StepRecord, value: Any, options: Options) -> Reading:
 
     message = value.get("message") if isinstance(value, Mapping) else result
     text = message if isinstance(message, str) else ""
-    types, status, failure = list(dict.fromkeys((groups or {}).values())), DISCOVERED, None
+    types, status = list(dict.fromkeys((groups or {}).values())), DISCOVERED
     if not types and (_FAILED_CELLS.match(text) or _ERROR_TEXT.match(text) or _error_in(value)):
         status, groups, is_partial = "failed", {}, False
-        failure = f"cells were not processed: {str(result)[:MOST_SHOWN]}"
+        reading.failure = f"cells were not processed: {str(result)[:MOST_SHOWN]}"
     elif not types:
         is_empty, is_partial, cut = groups == {} and not is_partial, False, truncated(record)
         for mark in _DISCOVERED.finditer(text):  # "Discovered new cell type: X", or "types: X, Y"
@@ -276,11 +268,11 @@ def _annotation(record: StepRecord, value: Any, options: Options) -> Reading:
             status = "no_result" if value in NOTHING else status
             status = NO_NEW_TYPES if _NO_CELL_TYPES.search(text) else status
         if status == "empty_mapping":
-            failure = "no group of cells was named: the mapping to cell types is empty"
+            reading.failure = "no group of cells was named: the mapping to cell types is empty"
         groups = {}
 
     is_unknown = is_partial or status == UNKNOWN
-    evaluation = {
+    evaluation: dict[str, Any] = {
         "discovery_status": status,
         "discovered_cell_types": types,
         "cell_type_count": None if is_unknown else len(types),
@@ -291,7 +283,7 @@ def _annotation(record: StepRecord, value: Any, options: Options) -> Reading:
     # a leaf has nothing below it to discover
     score = None if status in (UNKNOWN, LEAF_NODE) else status == DISCOVERED
     severity: Severity = "info" if status in (DISCOVERED, LEAF_NODE) else "warning"
-    checks = [check("discovery", score, status, ", ".join(types), severity)]
+    reading.checks.append(check("discovery", score, status, ", ".join(types), severity))
     given = record["step"].get("expected_children")
     if expected := [str(name) for name in given] if isinstance(given, list) else []:
         have, want = set(map(_plain_name, types)), set(map(_plain_name, expected))
@@ -299,49 +291,44 @@ def _annotation(record: StepRecord, value: Any, options: Options) -> Reading:
         evaluation["expected_children"] = expected
         evaluation["missing_children"] = None if is_unknown else missing
         evaluation["unexpected_children"] = [name for name in types if _plain_name(name) not in want]
-        checks.append(_share("expected_cell_types", expected, missing, is_unknown))
+        reading.checks.append(_share("expected_cell_types", expected, missing, is_unknown))
 
+    reading.evaluation = {"process_cells_evaluation": evaluation}
+    reading.found |= {"status": status, "discovered_cell_types": types, "group_to_cell_type": groups}
+    reading.found["partial"] = is_partial
+    reading.status, reading.nothing_new = None if types else given_status, status == NO_NEW_TYPES
     if types:
         rest = ", the rest was cut" if is_partial else ""
-        summary = f"Process cells: Discovery completed: {_as_many(types, options.summary_limit)}{rest}"
+        reading.summary = f"Process cells: Discovery completed: {_as_many(types, options.summary_limit)}{rest}"
     elif status == NO_NEW_TYPES:
-        summary = "Process cells: No new cell types discovered"
-    else:
-        shown = f"Process cells: No cell types discovered ({status[: options.summary_limit]})"
-        summary = "" if status == UNKNOWN else shown
-    return Reading(
-        found={"status": status, "discovered_cell_types": types, "group_to_cell_type": groups, "partial": is_partial},
-        status=None if types else given_status,
-        failure=failure,
-        nothing_new=status == NO_NEW_TYPES,
-        summary=summary,
-        evaluation={"process_cells_evaluation": evaluation},
-        checks=checks,
-    )
+        reading.summary = "Process cells: No new cell types discovered"
+    elif status != UNKNOWN:
+        reading.summary = f"Process cells: No cell types discovered ({status[: options.summary_limit]})"
 
 
-def _counts(record: StepRecord, value: Any, options: Options) -> Reading:
+def _read_counts(record: StepRecord, value: Any, reading: Reading, options: Options) -> None:
     """Read the number of cells per category; two entries of one category are kept apart."""
     listed, entries, n = _categories(value, "count_results")
-    unique = unique_keys()
-    cells = {unique(str(entry.get("category", "unknown"))): count(entry.get("cell_count")) for entry in entries}
-    issues = [] if isinstance(listed, list) else ["no list of counts"]
+    unique, cells = unique_keys(), reading.found
+    for entry in entries:
+        cells[unique(str(entry.get("category", "unknown")))] = count(entry.get("cell_count"))
+    if not isinstance(listed, list):
+        reading.issues.append("no list of counts")
     for i, entry in enumerate(_list(listed), 1):
         if not isinstance(entry, Mapping) or count(entry.get("cell_count")) is None:
-            issues.append(f"category {i}: no number of cells")
-    known = [number for number in cells.values() if number is not None]
+            reading.issues.append(f"category {i}: no number of cells")
     evaluation = {
         "cells_per_category": cells,
         "category_count": n,
-        "total_cells": sum(known) if n and len(known) == len(cells) else None,
+        "total_cells": sum(cells.values()) if n and None not in cells.values() else None,
         "empty_categories": [category for category, number in cells.items() if number == 0],
         "data_quality": _quality(record),
     }
-    status = None if cells else _status_of(value)
-    return Reading(cells, status, issues=issues, evaluation={"cell_counts_evaluation": evaluation})
+    reading.evaluation = {"cell_counts_evaluation": evaluation}
+    reading.status = None if cells else _status_of(value)
 
 
-def _search(record: StepRecord, value: Any, options: Options) -> Reading:
+def _read_search(record: StepRecord, value: Any, reading: Reading, options: Options) -> None:
     """Read the matches of a semantic search; the number is unknown for a cut list or a failed search."""
     found, total, message = list[str](), None, value if isinstance(value, str) else None
     if isinstance(value, Mapping):
@@ -357,31 +344,29 @@ def _search(record: StepRecord, value: Any, options: Options) -> Reading:
         message = str(text) if text else None
     label = "unknown" if total is None else "matches" if total else "no matches"
     score = None if total is None else total > 0
-    summary = ""
-    if total is not None:
+    reading.checks.append(check("search_matches", score, label, message or "", "info" if total else "warning"))
+    evaluation = {"total_matches": total, "top_results": found[:3], "message": message}
+    reading.evaluation = {"search_evaluation": evaluation}
+    reading.found |= {"total_matches": total, "results": found, "message": message}
+    reading.status = None if found else _status_of(value)
+    if total is None:
+        reading.issues += [] if message else ["no number of matches"]
+    else:
         rest = f" ({message[: options.summary_limit]})" if message else ""
         rest = f": {_as_many(found, options.summary_limit)}" if found else rest
-        summary = f"Search: {total} match{'es' * (total != 1)}{rest}"
-    return Reading(
-        {"total_matches": total, "results": found, "message": message},
-        status=None if found else _status_of(value),
-        issues=["no number of matches"] if total is None and not message else [],
-        summary=summary,
-        evaluation={"search_evaluation": {"total_matches": total, "top_results": found[:3], "message": message}},
-        checks=[check("search_matches", score, label, message or "", "info" if total else "warning")],
-    )
+        reading.summary = f"Search: {total} match{'es' * (total != 1)}{rest}"
 
 
 ANALYSES = {
-    "perform_enrichment_analyses": Analysis("enrichment", (dict,), _enrichment),
-    "dea_split_by_condition": Analysis("dea", (dict, list), _expression),
-    "process_cells": Analysis("process_cells", (str, dict), _annotation),
-    "compare_cell_counts": Analysis("compare_cell_counts", (dict, list), _counts),
-    "search_enrichment_semantic": Analysis("search", (dict, list, str), _search),
+    "perform_enrichment_analyses": Analysis("enrichment", (dict,), _read_enrichment),
+    "dea_split_by_condition": Analysis("dea", (dict, list), _read_expression),
+    "process_cells": Analysis("process_cells", (str, dict), _read_annotation),
+    "compare_cell_counts": Analysis("compare_cell_counts", (dict, list), _read_counts),
+    "search_enrichment_semantic": Analysis("search", (dict, list, str), _read_search),
 }
 
 
-def _plot(record: StepRecord, value: Any, options: Options) -> Reading:
+def _read_plot(record: StepRecord, value: Any, reading: Reading, options: Options) -> None:
     """Read what a display function returned: HTML, several plots, a file, an image, or a text in its place."""
     result, found = record["result"], _plots_in(value, truncated(record))
     if isinstance(result, str) and _CUT_PLOTS.match(result) and truncated(record):
@@ -392,29 +377,24 @@ def _plot(record: StepRecord, value: Any, options: Options) -> Reading:
     status = other.get(kind) or ("generated" if is_generated else "no_plot")
     is_made = kind in ("file_ref", "image") or is_generated
     evaluation = {"type": kind, "html_generated": is_generated, "html_length": length, "plots": plots, "status": status}
-    evaluation |= {"path": found["path"]} if found["path"] else {}
+    reading.evaluation = {"visualization_evaluation": evaluation | ({"path": found["path"]} if found["path"] else {})}
+    reading.found = found
+    reading.checks.append(check("plot", is_made, status, "", "info" if is_made else "warning"))
 
-    failure = _why_no_plot(result, found)
-    if failure is None and kind == "multiple_plots" and plots:
+    reading.failure = _why_no_plot(result, found)
+    if reading.failure is None and kind == "multiple_plots" and plots:
         pages = [plot.get("html", plot) if isinstance(plot, Mapping) else plot for plot in value["plots"]]
         if all(page is None or isinstance(page, str) for page in pages):  # no plot is kept in another form
             reasons = [_why_no_plot(page, _plots_in(page, cut=False)) for page in pages]
-            failure = reasons[0] if all(reasons) else None
-
-    summary = ""
+            reading.failure = reasons[0] if all(reasons) else None
     if kind not in ("none", "text") and plots != 0:
-        summary = "Visualization" if plots is None else f"Visualization: {plots} plot{'s' * (plots != 1)}"
         size = f", {length} characters" if length else ""
         where = f" ({found['path'][: options.summary_limit]})" if found["path"] else ""
-        form = f" ({'html' if kind == 'multiple_plots' else kind}{size})"
-        summary += f" in a file{where}" if kind == "file_ref" else form
-    return Reading(
-        found,
-        failure=failure,
-        summary=summary,
-        evaluation={"visualization_evaluation": evaluation},
-        checks=[check("plot", is_made, status, "", "info" if is_made else "warning")],
-    )
+        form = (
+            f" in a file{where}" if kind == "file_ref" else f" ({'html' if kind == 'multiple_plots' else kind}{size})"
+        )
+        number = "" if plots is None else f": {plots} plot{'s' * (plots != 1)}"
+        reading.summary = f"Visualization{number}{form}"
 
 
 def _plots_in(value: Any, cut: bool) -> dict[str, Any]:
