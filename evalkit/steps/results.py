@@ -388,12 +388,11 @@ def _read_plot(record: StepRecord, value: Any, reading: Reading, options: Option
             reasons = [_why_no_plot(page, _plots_in(page, cut=False)) for page in pages]
             reading.failure = reasons[0] if all(reasons) else None
     if kind not in ("none", "text") and plots != 0:
-        size = f", {length} characters" if length else ""
-        where = f" ({found['path'][: options.summary_limit]})" if found["path"] else ""
-        form = (
-            f" in a file{where}" if kind == "file_ref" else f" ({'html' if kind == 'multiple_plots' else kind}{size})"
-        )
         number = "" if plots is None else f": {plots} plot{'s' * (plots != 1)}"
+        size = f", {length} characters" if length else ""
+        form = f" ({'html' if kind == 'multiple_plots' else kind}{size})"
+        if kind == "file_ref":
+            form = " in a file" + (f" ({found['path'][: options.summary_limit]})" if found["path"] else "")
         reading.summary = f"Visualization{number}{form}"
 
 
