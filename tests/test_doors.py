@@ -273,21 +273,9 @@ def test_the_page_gives_the_same_n_estimate_and_interval(kind, logs, expected, p
         assert shown.get(name) == pytest.approx(wanted.get(name)), name
 
 
-# Sixteen questions. Each has one answer, of the function in the second column, and doors that must give it:
-#
-#  1 rate or mean of each model                  2 the same by task type or difficulty
-#  3 with --where                                4 with --cluster
-#  5 with --rename                               6 of those measured, and the worst case both ways
-#  7 a model that only timed out                 8 a model that was never measured, and why
-#  9 difference of two models, interval and p   10 which model is best, or leads
-# 11 ranks that the data leave open             12 number of runs that count
-# 13 number of tasks                            14 what runs take: turns, tokens, duration
-# 15 how runs or steps went wrong, in counts    16 means without suspect verdicts, and per budget
-#
-# Questions 1, 3, 4 and 5 are those of the tests above, asked of every door in each way of `WAYS`.
+# The doors again, with each option that every kind has, and for differences of models
 
 RATE = ("estimate", "low", "high")
-SPLIT = {"mindcraft": "task_type", "crafter": "difficulty"}
 WAYS: dict[str, dict[str, dict[str, Any]]] = {
     "mindcraft": {
         "where": {"where": ["task_type!=techtree"]},
@@ -369,16 +357,11 @@ def compared(kind) -> str:
     return said("compare", "--kind", kind.title, kind.logs, *words_of(kind, compared=True))
 
 
-@pytest.fixture(scope="module")
-def shown(kind) -> str:
-    return said(kind.title, kind.logs, *words_of(kind))
-
-
 VALUES = {"mindcraft": "is_successful", "crafter": "score", "steps": "score"}
 
 
 @pytest.mark.parametrize("way", ["where", "cluster", "rename"])
-def test_every_door_gives_one_rate_with_each_option(kind, way):  # questions 3, 4 and 5
+def test_every_door_gives_one_rate_with_each_option(kind, way):
     given = WAYS[kind.title][way]
     logs = load(kind_named(kind.title), kind.logs, {**kind.options, **given})
     wanted = kind.rows(logs).rename(columns=lambda name: name.removeprefix(kind.prefix))
@@ -403,7 +386,7 @@ def test_every_door_gives_one_rate_with_each_option(kind, way):  # questions 3, 
     )
 
 
-def test_differences_of_models_and_which_one_leads(kind, runs, board, compared, page):  # questions 9 and 10
+def test_differences_of_models_and_which_one_leads(kind, runs, board, compared, page):
     by, columns = ["model_a", "model_b"], ["n_tasks", *RATE, "p_value", "p_adjusted"]
     pairs = compare.pairs(runs, VALUES[kind.title])
     measured = set(board.table.dropna(subset="estimate")["model_name"])
@@ -424,20 +407,3 @@ def test_differences_of_models_and_which_one_leads(kind, runs, board, compared, 
         heads = ("tasks", "difference, percentage points", "95 % interval", "p, corrected")
         wanted = cells(points, ["model"], "n_tasks", *RATE, "p_adjusted")
         same({key: [row[head] for head in heads] for key, row in found.items()}, wanted)
-
-
-def test_ranks_runs_and_tasks(kind, runs, board, compared, page):  # questions 11, 12 and 13
-    table = compare.rank_table(board)
-    by, columns = ["model_name"], ["rank_low", "rank_high", "n", "n_tasks"]
-    ranks = {key: [rank] for (key, [rank]) in cells(table, by, "rank").items()}
-    found = rows_of(compared, "model", "rank", "runs", "tasks")
-    assert {key: row["rank"].replace("–", "-") for key, row in found.items()} == {
-        key: rank.replace("–", "-") or "-" for key, [rank] in ranks.items()
-    }
-    rated = rates(runs, value=VALUES[kind.title])
-    same(cells(board.table, by, "n", "n_tasks"), cells(rated, by, "n", "n_clusters"))
-    same({key: (row["runs"], row["tasks"]) for key, row in found.items()}, cells(rated, by, "n", "n_clusters"))
-    if kind.title == "crafter":
-        same(cells(page.tables["leaderboard"], by, *columns), cells(board.table, by, *columns))
-    if kind.title == "mindcraft":
-        same(cells(page.tables["models"], by, "n", "n_clusters"), cells(rated, by, "n", "n_clusters"))

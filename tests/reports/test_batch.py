@@ -16,10 +16,6 @@ from evalkit.cli.reports import remove_reports
 from evalkit.reports import PlanError, plan, run
 from evalkit.reports.records import read_record
 
-FIGURE = (
-    "from IPython.display import display\n"
-    "display({'image/png': b'\\x89PNG', 'text/plain': 'x'}, raw=True, metadata={'image/png': {'alt': 'a dot'}})"
-)
 HEADLINE = (
     "from IPython.display import display\n"
     "display({'application/vnd.evalkit.headline+json': "
@@ -133,16 +129,6 @@ def _runs(process):
         return False
 
 
-@pytest.mark.parametrize("fork", [True, False])
-def test_a_cell_tagged_figure_must_show_one(project, batch, fork):
-    project("with", FIGURE, tags=["figure"])
-    project("without", "print('no figure')", tags=["figure"])
-    summary = batch(["with", "without"], fork=fork)
-    assert (summary.made, summary.failed) == (["with/defaults"], ["without/defaults"])
-    assert batch.record("without/defaults")["error"] == "a cell tagged figure shows no figure"
-    assert 'alt="a dot"' in batch.page("with/defaults")
-
-
 def test_a_kernel_that_does_not_start_fails_the_report(project, batch):
     project("one", "print(1)", metadata={"kernelspec": {"name": "no-such", "language": "python", "display_name": ""}})
     assert batch(["one"]).failed == ["one/defaults"]
@@ -228,12 +214,6 @@ def test_named_figures_are_saved_beside_the_page_which_links_to_them(project, ba
     project("one", SHOW_NAMED.replace("NAME", "second"))
     batch(["one"])
     assert {name for name in batch.files() if ".first." in name} == set()
-
-
-def test_a_notebook_may_lie_in_a_folder_of_any_name(project, batch, tmp_path):
-    project("one", "print(n)", parameters="n: int = 1")
-    (tmp_path / "notebooks").rename(tmp_path / "a {b} $c 'd'")
-    assert batch([str(tmp_path / "a {b} $c 'd'" / "one.ipynb")], values={"n": 5}).made == ["one/5"]
 
 
 def test_the_index_names_reports_whose_params_file_is_gone(project, batch, tmp_path):
@@ -419,14 +399,3 @@ def test_reports_are_removed_by_name_with_all_their_files(project, batch, capsys
     assert 'href="one/a.html"' not in (output / "index.html").read_text()
     assert remove_reports(["b"], output) == 0
     assert not (output / "one").exists()
-
-
-def test_a_record_that_names_another_folder_is_no_record(project, batch, tmp_path):
-    project("one", "print(1)")
-    output = batch(["one"]).index.parent
-    (tmp_path / "kept.html").write_text("kept")
-    record = json.loads((output / ".evalkit/one/defaults.json").read_text())
-    record |= {"notebook": "..", "name": "kept", "key": "../kept"}
-    (output / ".evalkit/one/kept.json").write_text(json.dumps(record))
-    assert remove_reports(["kept"], output) == 2
-    assert (tmp_path / "kept.html").read_text() == "kept"

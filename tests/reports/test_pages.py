@@ -360,15 +360,6 @@ def test_a_big_table_shows_ten_rows_and_is_sorted_searched_and_filtered_by_keybo
         assert visit.complaints == []
 
 
-@needs_browser
-def test_the_index_is_searched(output, browser):
-    with Visit(browser, output / "index.html") as visit:
-        visit.page.get_by_label("Search").fill("crafter easy")
-        shown = [report for report in visit.page.locator(".report").all() if report.is_visible()]
-        assert ["easy_worlds" in report.inner_text() for report in shown] == [True]
-        assert "1 of " in visit.page.locator(".tools").inner_text()
-
-
 LED_TO = "['decision', 'error'].some(event => document.querySelector(location.hash).dataset.events.includes(event))"
 
 

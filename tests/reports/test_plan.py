@@ -52,13 +52,6 @@ def test_sample_defaults_are_emptied_as_soon_as_one_source_is_given(project):
     assert untouched.parameters == {"n": 2}
 
 
-def test_values_go_before_those_of_params_files_wherever_the_parameter_is(project):
-    project("one", parameters=CELL, params={"b.yaml": "model: b\nn: 5"})
-    project("two", parameters="seed: int = 0", params={"x.yaml": ""})
-    reports = plan(values={"n": 7}, texts=[("seed", "3")])
-    assert [report.parameters for report in reports] == [{"model": "b", "n": 7}, {"seed": 3}]
-
-
 def test_all_faults_of_all_files_are_listed_at_once(project):
     project("one", parameters=CELL, params={"a.yaml": "modle: x\nn: many", "b.yaml": "model: 4", "c.yaml": "x: ["})
     project("two", parameters="must: str", params={"d.yaml": "", "e.yaml": "must:"})
@@ -113,16 +106,6 @@ def test_without_folders_of_ones_own_those_of_evalkit_are_taken(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     assert {"model_comparison/all_models", "crafter_scores/every_model"} <= set(keys(plan()))
     assert keys(plan(["model_comparison"])) == ["model_comparison/all_models"]
-
-
-def test_notebooks_and_params_of_the_current_folder_go_before_those_of_evalkit(project):
-    project("model_comparison", parameters="n: int = 0", params={"own.yaml": "n: 1"})
-    reports = plan(["model_comparison", "crafter_scores"])
-    assert [str(report.notebook.path) for report in reports if report.name == "own"] == [
-        "notebooks/model_comparison.ipynb"
-    ]
-    assert "crafter_scores/every_model" in keys(reports)
-    assert keys(plan()) == ["model_comparison/own"]
 
 
 @pytest.mark.parametrize("value", ["nowhere", "samples:nothing", "/nowhere", "no*where"])
@@ -191,12 +174,6 @@ def test_a_sweep_function_that_fails_is_named_with_its_cause(project, n, cause):
 def test_the_same_report_named_twice_is_made_once(project):
     project("one", parameters=CELL, params={"b.yaml": "model: b"})
     assert keys(plan(["one", "params/one/b.yaml"])) == ["one/b"]
-
-
-def test_names_that_differ_by_case_only_are_kept_apart(project):
-    project("one", parameters=CELL, params={"s.yaml": "model: [GPT, gpt]"})
-    first, second = keys(plan())
-    assert first.casefold() != second.casefold()
 
 
 def test_a_single_value_typed_again_is_a_sweep(project):
