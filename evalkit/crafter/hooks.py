@@ -140,12 +140,17 @@ def annotate(
 
 
 def _why_invalid(before: State, action: str, after: State) -> str | None:
+    """Return why an action is invalid, by the rules of `InvalidActionHook`; None if it is valid or can't be judged."""
     if action == "noop":
         return None
     if action not in ACTIONS:
         return "Unknown action"
     if action in MOVES:
-        return _why_not_moved(before, action, after)
+        start, end = before.get("player_position"), after.get("player_position")
+        if not (_is_point(start) and _is_point(end)):
+            return None
+        moved, expected = [end[0] - start[0], end[1] - start[1]], list(MOVES[action])
+        return None if moved == expected else f"Expected position change {expected}, got {moved}"
     was, now = _inventory(before), _inventory(after)
     if was is None or now is None:
         return None
@@ -162,14 +167,6 @@ def _why_invalid(before: State, action: str, after: State) -> str | None:
         return None if now.get(item, 0) < was.get(item, 0) else f"No {item} used"
     item = action.removeprefix("make_")
     return None if now.get(item, 0) > was.get(item, 0) else f"No {item} made"
-
-
-def _why_not_moved(before: State, action: str, after: State) -> str | None:
-    start, end = before.get("player_position"), after.get("player_position")
-    if not (_is_point(start) and _is_point(end)):
-        return None
-    moved, expected = [end[0] - start[0], end[1] - start[1]], list(MOVES[action])
-    return None if moved == expected else f"Expected position change {expected}, got {moved}"
 
 
 def _unlocked(before: State, after: State) -> list[str]:

@@ -139,12 +139,14 @@ def judge_trace(data: bytes) -> Judged:
     Raises as `read_trace`.
     """
     trace, notes = read_trace(data)
-    session, events, config = read_session(trace, first_map(data)), trace.event_history or [], _config(trace)
+    events, entries = trace.event_history or [], trace.session_metadata or []
+    config = [entry.data for entry in entries if entry.data] + ([trace.metadata] if trace.metadata else [])
+    session = read_session(trace, config, first_map(data))
     derived = not any(event.event_metadata or event.hooks_triggered for event in events)
     verdicts = derive(events) if derived else [read_hooks(event) for event in events]
     scored = [verdict for verdict in verdicts if verdict is not NOTHING]
     named = frozenset([name for verdict in scored for name in verdict.achievements])
-    errors = [entry.data for entry in trace.session_metadata or () if entry.metadata_type == "error"]
+    errors = [entry.data for entry in entries if entry.metadata_type == "error"]
     error = ((errors[0] and errors[0].error_message) or "") if errors else None
     claimed = _first([m.achievements for m in config if m.achievements is not None])  # by episode_results
     n_claimed = _first([m.num_achievements for m in config])
@@ -251,9 +253,12 @@ def observed(raw: Any) -> Observation | None:
     return (state.public_state or state.observation) if state else None
 
 
-def read_session(trace: Trace, world: str | None) -> dict[str, Any]:
-    """Collect what a trace says about its whole session, wherever it says so; `world` is the digest of its map."""
-    config, events = _config(trace), trace.event_history or []
+def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dict[str, Any]:
+    """Collect what a trace says about its whole session, wherever it says so.
+
+    `config` is the session's metadata from all its possible places, and `world` the digest of its map.
+    """
+    events = trace.event_history or []
     where, model = "session_metadata", _first([m.model_name or m.model for m in config])
     if model is None:
         where, model = "event_history", _first(_models(events))
@@ -290,12 +295,6 @@ def read_session(trace: Trace, world: str | None) -> dict[str, Any]:
         "started": started,
         "duration": duration,
     }
-
-
-def _config(trace: Trace) -> list[Metadata]:
-    """Return the session's metadata from all its possible places."""
-    entries = [entry.data for entry in trace.session_metadata or () if entry.data]
-    return [*entries, trace.metadata] if trace.metadata else entries
 
 
 def span_of(trace: Trace) -> tuple[int | None, float | None]:
