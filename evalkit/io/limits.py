@@ -11,11 +11,14 @@ import re
 import signal
 import stat
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from evalkit.io.paths import SourceError
 
+T = TypeVar("T")
 VARIABLE = "EVALKIT_LIMITS"
 NO_MEMORY = "the memory does not suffice for this file"
 NOT_REGULAR = "not a regular file"
@@ -62,57 +65,53 @@ def check_regular(status: os.stat_result) -> None:
         raise OSError(errno.EINVAL, NOT_REGULAR)
 
 
-class OverdueError(BaseException):
-    """Raised if one file takes too long; `Deadline` and its callers turn it into the failure of that file."""
+class _OverdueError(BaseException):
+    """Raised if one file takes too long."""
 
 
-class Deadline:
-    """Interrupts, within a ``with`` block, work that takes longer than `Limits.seconds` from `start` to `stop`.
+@contextmanager
+def guarded(parse: Callable[[str, bytes | OSError], T]) -> Iterator[Callable[[str, bytes | OSError], T]]:
+    """Yield a function that parses as `parse` does; what needs too much memory, stack or time is given to it as failed.
 
-    It does nothing where the signal is not available: in other threads, on Windows, and where other code uses it.
+    Time is not limited where the signal is not available: in other threads, on Windows, and where other code uses it.
     """
+    seconds, is_running = limits().seconds, False
+    can_interrupt = (
+        hasattr(signal, "setitimer")
+        and threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+        and signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    )
 
-    def __init__(self) -> None:
-        self.seconds = limits().seconds
-        self._running = self._installed = False
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if is_running:
+            raise _OverdueError
 
-    def __enter__(self) -> "Deadline":
-        self._installed = (
-            hasattr(signal, "setitimer")
-            and threading.current_thread() is threading.main_thread()
-            and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
-            and signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
-        )
-        if self._installed:
-            signal.signal(signal.SIGALRM, self._interrupt)
-        return self
+    def parse_within_limits(path: str, data: bytes | OSError) -> T:
+        nonlocal is_running
+        try:
+            if can_interrupt:
+                signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
+            is_running = True
+            result = parse(path, data)
+            is_running = False
+            return result
+        except MemoryError:
+            failure = LimitError(errno.ENOMEM, NO_MEMORY)
+        except RecursionError:
+            failure = LimitError(errno.EOVERFLOW, "nested too deep")
+        except _OverdueError:
+            cause = f"parsing took longer than the limit of {seconds} seconds"
+            failure = LimitError(errno.ETIMEDOUT, f'{cause}; {VARIABLE}="seconds={10 * seconds}" allows more')
+        is_running = False
+        return parse(path, failure)
 
-    def __exit__(self, *_: object) -> None:
-        self._running = False
-        if self._installed:
+    if can_interrupt:
+        signal.signal(signal.SIGALRM, interrupt)
+    try:
+        yield parse_within_limits
+    finally:
+        is_running = False
+        if can_interrupt:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
-
-    def start(self) -> None:
-        """Start the time of a file."""
-        if self._installed:
-            signal.setitimer(signal.ITIMER_REAL, self.seconds, _AGAIN)
-        self._running = True
-
-    def stop(self) -> None:
-        """Stop the time of a file: later alarms do nothing."""
-        self._running = False
-
-    def _interrupt(self, number: int, frame: FrameType | None) -> None:
-        if self._running:
-            raise OverdueError
-
-
-def failure_of(error: BaseException, deadline: Deadline) -> LimitError:
-    """Return the error of a file that ran out of memory, stack or time, as written to the ledger."""
-    if isinstance(error, MemoryError):
-        return LimitError(errno.ENOMEM, NO_MEMORY)
-    if isinstance(error, RecursionError):
-        return LimitError(errno.EOVERFLOW, "nested too deep")
-    cause = f"parsing took longer than the limit of {deadline.seconds} seconds"
-    return LimitError(errno.ETIMEDOUT, f'{cause}; {VARIABLE}="seconds={10 * deadline.seconds}" allows more')

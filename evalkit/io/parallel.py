@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from itertools import starmap
 from typing import Any, TypeVar
 
 import joblib
@@ -24,7 +25,7 @@ from joblib.parallel import BACKENDS, DEFAULT_BACKEND, get_active_backend
 
 from evalkit._version import __version__
 from evalkit.io.frames import paused_gc
-from evalkit.io.limits import Deadline, OverdueError, failure_of
+from evalkit.io.limits import guarded
 from evalkit.io.paths import SourceError, is_url, storage, storage_options
 from evalkit.io.read import read_files
 
@@ -100,21 +101,8 @@ def parse_chunks(
 
 def _parse_chunk(paths: list[str], parse: Parse[T], pack: Pack[T, R], options: Mapping[str, Any]) -> R:
     """Parse files, those that take too much memory or time as ones that can't be read, and pack the results."""
-
-    def results() -> Iterator[T]:
-        for path, data in read_files(paths):
-            try:
-                deadline.start()
-                result = parse(path, data)
-                deadline.stop()
-            except (MemoryError, RecursionError, OverdueError) as error:
-                deadline.stop()
-                result = parse(path, failure_of(error, deadline))
-            del data  # before the next file is read
-            yield result
-
-    with storage(options), paused_gc(), Deadline() as deadline:
-        return pack(results())
+    with storage(options), paused_gc(), guarded(parse) as parse_guarded:
+        return pack(starmap(parse_guarded, read_files(paths)))  # which holds one file at a time
 
 
 def _workers(jobs: int | None, is_remote: bool) -> tuple[int, bool]:
