@@ -3,6 +3,7 @@
 Figures are created without pyplot, so that they don't depend on a notebook's plotting backend and none stays open.
 """
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import wraps
 from itertools import takewhile
@@ -14,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from evalkit.io import plain
-from evalkit.io.text import distinct_names
+from evalkit.io.text import shorten
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -166,8 +167,13 @@ def labels(names: Sequence[object], width: int = 32) -> list[str]:
             short = [f"{text[:-common]}…" if step < 0 else f"…{text[common:]}" for text in texts]
             cut = [some if len(text) > width else text for text, some in zip(texts, short, strict=True)]
             texts = cut if common >= 4 and len(set(cut)) == len(set(texts)) else texts
-    distinct = distinct_names(texts, width)
-    return [distinct[text] for text in texts]
+    cut = [shorten(text, width) for text in texts]
+    shared, seen, out = Counter(cut), Counter[str](), []
+    for text in cut:  # those that are still equal get a number
+        seen[text] += 1
+        number = f" #{seen[text]}" if shared[text] > 1 else ""
+        out.append(shorten(text, width - len(number)) + number)
+    return out
 
 
 def percent_axis(ax: Axes, which: Literal["x", "y"] = "x") -> Axes:

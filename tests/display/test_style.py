@@ -63,6 +63,7 @@ def test_pages_have_the_same_tones():
         (["organisation/alpha-instruct", "organisation/beta-instruct"], ["…alph…", "…bet…"]),
         (["x" * 30 + "1" + "y" * 30, "x" * 30 + "2" + "y" * 30], ["…1…", "…2…"]),
         (["ab" * 20 + "c", "de" * 20 + "c"], ["abababab…abababc", "dededede…dededec"]),
+        (["same" * 9] * 2, ["samesa…mesame #1", "samesa…mesame #2"]),
     ],
 )
 def test_long_names_are_cut_where_they_are_alike(names, texts):
@@ -73,6 +74,7 @@ def test_long_names_are_cut_where_they_are_alike(names, texts):
 def test_different_names_have_different_labels(names):
     drawn = labels(names, 20)
     assert len(set(drawn)) == len(names)
+    assert all(len(text) <= 20 for text in drawn)
 
 
 @pytest.mark.parametrize("which", ["x", "y"])
