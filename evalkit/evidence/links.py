@@ -153,7 +153,7 @@ class Evidence:
     def _group_link(self, by: tuple[str, ...], key: tuple[str, ...]) -> str:
         """Return a link to the only run, or to the rows of the runs, with these cell texts."""
         if by not in self._groups:
-            self._groups[by] = positions = {}
+            self._groups[by] = positions = dict[tuple[str, ...], list[int]]()
             for position, texts in enumerate(zip(*(_items(self._runs[name], name) for name in by), strict=True)):
                 for group in product(*texts):
                     positions.setdefault(group, []).append(position)

@@ -169,8 +169,8 @@ def timeline(
         place = f"{name_of(event[row])}, {x.replace('_', ' ')} {name_of(event[x])}"
         tips.append(event.get("tip") or f"{place}: {kinds[event[kind]].text or event[kind]}")
         links.append(link_of(event))
-    points = {"x": shown[x].astype(float), "y": shown["_y"].astype(float), "series": shown[kind]}
-    points = pd.DataFrame({**points, "tip": tips, "href": links}, index=shown.index)
+    points = pd.DataFrame({"x": shown[x].astype(float), "y": shown["_y"].astype(float), "series": shown[kind]})
+    points = points.assign(tip=tips, href=links)
     elements.draw_points(ax, points, present, size=side**2, edge=0.6 if side > 4 else 0)
 
     ax.set_yticks(range(len(names)), style.labels(names_of(names), 36))

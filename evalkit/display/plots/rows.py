@@ -69,8 +69,8 @@ def estimates(
     handles = elements.line_handles(names_of(rows.series), list(looks.values())) if shown else []
     words, owns_figure = category.replace("_", " "), ax is None
     if ax is None:
-        row = 0.3 if beside == 1 else 0.165 * beside if beside <= 6 else 0.11 * beside
-        height = 0.95 + max(row, 0.3) * len(rows.names) + 0.3 * len(published)
+        of_row = 0.3 if beside == 1 else 0.165 * beside if beside <= 6 else 0.11 * beside
+        height = 0.95 + max(of_row, 0.3) * len(rows.names) + 0.3 * len(published)
         height = max(height, 0.65 + 0.09 * len(words))  # of the vertical label
         ax = style.new_axes(WIDTH, height + elements.legend_height(handles, WIDTH))
     strong = _is_strong(rows.marks["key"], highlight) | _is_strong(rows.marks["series"], highlight)
@@ -182,7 +182,7 @@ def shares(
     left = np.zeros(len(rows))
     for part in present:
         numbers, look = counts[part].to_numpy(), looks[part]
-        widths, drawn = numbers / totals if share else numbers, np.flatnonzero(numbers)
+        widths, drawn = numbers / totals if share else numbers, np.flatnonzero(numbers).tolist()
         bars = ax.barh(
             drawn, widths[drawn], left=left[drawn], height=0.68,
             color=look.colour, hatch=look.hatch, edgecolor=style.GROUND, linewidth=0.8,
@@ -283,7 +283,7 @@ def _draw_estimates(ax: Axes, marks: pd.DataFrame, looks: Mapping[Hashable, Look
 def _write_beside(ax: Axes, marks: pd.DataFrame, sized: pd.DataFrame) -> None:
     """Write the reason in the place of a missing estimate, and n at the right end of the rows of `sized`."""
     for mark in marks[marks["x"].isna()].itertuples():
-        ax.annotate(shorten(mark.reason, 60), (0.0, mark.y), (6, 0), style="italic", size=8, **BESIDE)
+        ax.annotate(shorten(str(mark.reason), 60), (0.0, mark.y), (6, 0), style="italic", size=8, **BESIDE)
     for y, n in sized[["y", "n"]].dropna(subset="n").itertuples(index=False):
         ax.annotate(f"n={n:.0f}", (1.0, y), (4, 0), size=8, **BESIDE)
 
