@@ -5,7 +5,7 @@ import select
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import NamedTuple, TextIO
 
 from rich.console import Console
@@ -37,55 +37,34 @@ def show_live(
     or a dumb terminal, whose width is None, it is written whenever it has changed. With `until_done` it ends once a
     view is done.
     """
-    terminal = out.isatty() and os.environ.get("TERM") != "dumb"
-    show = _redraw(out) if terminal else _append(out)
-    width = None
+    console, shown = Console(file=out, highlight=False, markup=False, emoji=False), ""
+    live = None
+    if out.isatty() and os.environ.get("TERM") != "dumb":
+        waiting = Text("reading …")
+        live = Live(waiting, console=console, auto_refresh=False, vertical_overflow="ellipsis", transient=True)
     try:
-        while True:
-            if terminal:
-                width = shutil.get_terminal_size().columns
-            view = look(width)
-            show(f"updated {time.strftime('%H:%M:%S', time.localtime(clock()))}, {view.status}", view.text)
-            if until_done and view.done:
-                break
-            sleep(interval)
+        with live or nullcontext():
+            while True:
+                view = look(shutil.get_terminal_size().columns if live else None)
+                head = f"updated {time.strftime('%H:%M:%S', time.localtime(clock()))}, {view.status}"
+                if live:
+                    shown = f"{head}\n\n{view.text}"
+                    text = f"{head}; Ctrl-C ends\n\n{view.text}"
+                    live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
+                elif view.text != shown:
+                    shown = view.text
+                    out.write(f"{head}\n\n{shown}\n\n")
+                elif _reader_has_left(out):  # nothing can be written that would report it
+                    raise BrokenPipeError
+                out.flush()
+                if until_done and view.done:
+                    break
+                sleep(interval)
     except KeyboardInterrupt:
         pass
     finally:
-        show("", "")
-
-
-def _redraw(out: TextIO) -> Callable[[str, str], None]:
-    """Return a function that draws a head and a text in place; empty ones leave the last text complete."""
-    console = Console(file=out, highlight=False, markup=False, emoji=False)
-    live = Live(Text("reading …"), console=console, auto_refresh=False, vertical_overflow="ellipsis", transient=True)
-    live.start(refresh=True)
-    last = [""]
-
-    def show(head: str, text: str) -> None:
-        if head:
-            last[0] = f"{head}\n\n{text}"
-            live.update(Text(f"{head}; Ctrl-C ends\n\n{text}", no_wrap=True, overflow="ellipsis"), refresh=True)
-        else:
-            live.stop()
-            console.print(Text(last[0]), soft_wrap=True)
-
-    return show
-
-
-def _append(out: TextIO) -> Callable[[str, str], None]:
-    """Return a function that writes a head and a text if the text differs from the last one."""
-    last = [""]
-
-    def show(head: str, text: str) -> None:
-        if head and text != last[0]:
-            last[0] = text
-            out.write(f"{head}\n\n{text}\n\n")
-        elif _reader_has_left(out):  # nothing can be written that would report it
-            raise BrokenPipeError
-        out.flush()
-
-    return show
+        if live and shown:
+            console.print(Text(shown), soft_wrap=True)
 
 
 def _reader_has_left(out: TextIO) -> bool:
