@@ -11,6 +11,7 @@ A store is a dataset, where the user names it, lies in the user's cache, or is i
 """
 
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -34,6 +35,7 @@ from evalkit.io.write import LOCK, exclusive, is_temporary, remove_files, write_
 MANIFEST = "evalkit-records.json"
 FORMAT = 3  # of the layout; a dataset of another one has to be collected again
 PART_FILES = 10_000  # most files of one part
+WAIT = 60.0  # seconds to wait for another process that is updating the same store in the cache
 KEPT_DAYS, KEPT_BYTES = 30, 2_000_000_000  # of stores in the cache
 SOURCE = Column("source", "str", "path of the file")
 FILES = (
@@ -250,7 +252,7 @@ class RecordStore:
     def commit(self, **about: Any) -> None:
         """Write new parts, then the manifest, then remove the parts that are no longer valid.
 
-        SourceError if it can't be written; the former state stays.
+        If it can't be written, the former state stays; SourceError if it is to be durable.
         """
         self.about |= about
         self.is_changed = False
@@ -265,12 +267,14 @@ class RecordStore:
                     data = sink.getvalue()
                     write_bytes(data, part.path(self.path, name), durable=self.durable)
                     part.tables[name] = zlib.crc32(data)
+            manifest = {"format": FORMAT, "parts": self._parts, "number": self._number, "about": self.about}
+            text = json.dumps(manifest, default=str, sort_keys=True)
+            write_bytes(f"{text}\n".encode(), f"{self.path}/{MANIFEST}", durable=self.durable)
         except SourceError:  # such as a full disk, which needs the room
             remove_files(part.path(self.path, name) for part in new for name in part.tables)
-            raise
-        manifest = {"format": FORMAT, "parts": self._parts, "number": self._number, "about": self.about}
-        text = json.dumps(manifest, default=str, sort_keys=True)
-        write_bytes(f"{text}\n".encode(), f"{self.path}/{MANIFEST}", durable=self.durable)
+            if self.durable:
+                raise
+            return  # a cache only saves time
         self._unwritten.clear()
         valid = {part.path(self.path, name) for part in self._parts for name in part.tables}
         remove_files(path for path in self._written(self.schemas) if path not in valid)
@@ -343,16 +347,23 @@ def cache_folder() -> Path | None:
     return Path(stated or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "evalkit").expanduser()
 
 
-def path_in_cache(digest: str) -> str:
-    """Return the path of a store in the cache by the digest of what it holds; empty if the cache is off."""
-    root = cache_folder()
-    if root is None:
-        return ""
-    path = str(root / f"{_ENTRY}{digest}")
-    if not os.path.exists(path):
-        with contextlib.suppress(OSError):  # a folder that may not be listed
-            tidy_cache(root)
-    return path
+@contextlib.contextmanager
+def cached_store(key: Sequence[Any], columns: Mapping[str, Sequence[Column]]) -> Iterator[RecordStore]:
+    """Give the store in the user's cache for a key, plain JSON; no other process uses it meanwhile.
+
+    If the cache is off or can't be used, or another process has the store for too long, it is one in memory.
+    """
+    store, root = RecordStore("", columns), cache_folder()
+    with contextlib.ExitStack() as held:
+        if root is not None:
+            text = json.dumps(key, default=str).encode(errors="surrogatepass")
+            path = str(root / f"{_ENTRY}{hashlib.blake2b(text, digest_size=16).hexdigest()}")
+            with contextlib.suppress(SourceError, OSError):
+                if not os.path.exists(path):
+                    tidy_cache(root)
+                if held.enter_context(exclusive(path, WAIT)):
+                    store = RecordStore(path, columns)
+        yield store
 
 
 def tidy_cache(root: Path) -> None:

@@ -7,9 +7,6 @@
 stands for its source from then on; `evalkit.kinds.follow` goes it again and again, with a store in memory.
 """
 
-import contextlib
-import hashlib
-import json
 import os
 import time
 import warnings
@@ -64,7 +61,7 @@ from evalkit.io.sources import (
     source_names,
     state_of,
 )
-from evalkit.io.store import FILES, FOLDERS, SOURCE, Known, RecordStore, StoreError, path_in_cache, read_manifest
+from evalkit.io.store import FILES, FOLDERS, SOURCE, Known, RecordStore, StoreError, cached_store, read_manifest
 from evalkit.io.text import plain
 from evalkit.io.versions import code_version
 from evalkit.io.write import check_path, exclusive
@@ -75,7 +72,6 @@ from evalkit.kinds.registry import kind_named
 from evalkit.kinds.runs import as_frame, flag_cut_names
 from evalkit.kinds.selection import rename_models, renames_of, select_where, with_clusters
 
-WAIT = 60.0  # seconds to wait for another process that is updating the same store
 COMMIT_EVERY = 5.0  # seconds
 CHUNK_FILES, CHUNK_BYTES = 10_000, 200_000_000  # most that is read before its rows are stored
 PARALLEL_FILES, PARALLEL_BYTES = 2_000, 100_000_000  # from here on several processes are faster
@@ -254,10 +250,11 @@ def read_records(
     if datasets:
         return _dataset_records(kind, datasets[0], pattern, recursive=recursive)
     pattern = pattern or kind.files.pattern
-    list_again = partial(_list_again, named, pattern, recursive)
     about = {"kind": kind.name, "code": code_version(kind.parse.__module__)}
     key = [kind.name, [absolute(name) for name in named], pattern, recursive, dict(storage_options())]
-    return cached_records(kind, key, list_again, about, jobs)
+    return cached_records(
+        kind, key, lambda known: list_source(named, pattern, recursive=recursive, known=known), about, jobs
+    )
 
 
 def no_records(kind: LogKind) -> Records:
@@ -291,45 +288,26 @@ def _dataset_records(kind: LogKind, name: str, pattern: str, *, recursive: bool)
 def cached_records(
     kind: LogKind,
     key: Sequence[Any],
-    list_again: Callable[[Known], Listing],
+    list_files: Callable[[KnownFolders], Listing],
     about: Mapping[str, Any],
     jobs: int | None = None,
 ) -> Records:
     """Return the records of files from their store in the cache, brought up to date.
 
-    `key`, plain JSON, names the store; its rows are valid as long as `about` stays the same.
+    `key`, plain JSON, names the store. One that is damaged, or whose rows were made from something else than `about`
+    says, such as other code, is made anew.
     """
-    text = json.dumps(key, default=str).encode(errors="surrogatepass")
-    if path := path_in_cache(hashlib.blake2b(text, digest_size=16).hexdigest()):
-        with contextlib.suppress(SourceError), exclusive(path, WAIT) as alone:
-            if alone:
-                return _current_records(RecordStore(path, kind.records), kind, list_again, about, jobs)
-    return _current_records(RecordStore("", kind.records), kind, list_again, about, jobs)
-
-
-def _current_records(
-    store: RecordStore,
-    kind: LogKind,
-    list_again: Callable[[Known], Listing],
-    about: Mapping[str, Any],
-    jobs: int | None,
-) -> Records:
-    """Bring a store up to date, and return its records; a damaged one, or one of other code, is made anew."""
-    try:
-        if not store.open() or any(store.about.get(name) != value for name, value in about.items()):
+    with cached_store(key, kind.records) as store:
+        try:
+            if not store.open() or any(store.about.get(name) != value for name, value in about.items()):
+                store.clear()
+            store.load_all()
+        except StoreError:
             store.clear()
-        store.load_all()
-    except StoreError:
-        store.clear()
-    known = store.known()
-    listing = list_again(known)
-    update(store, kind, listing, known=known, jobs=jobs, about=about)
-    return records_of(store, kind, listing)
-
-
-def _list_again(source: Source, pattern: str, recursive: bool, known: Known) -> Listing:
-    """List a source; local folders that have not changed are not listed again."""
-    return list_source(source, pattern, recursive=recursive, known=KnownFolders(known.folders, known.listed))
+        known = store.known()
+        listing = list_files(KnownFolders(known.folders, known.listed))
+        update(store, kind, listing, known=known, jobs=jobs, about=about)
+        return records_of(store, kind, listing)
 
 
 class Changes(NamedTuple):
@@ -611,7 +589,8 @@ def collect(
                 _check_same(path, about, manifest.about)
                 store.open()
             known = store.known()
-            listing = _list_again(named, about["pattern"], recursive, known)
+            unchanged = KnownFolders(known.folders, known.listed)
+            listing = list_source(named, about["pattern"], recursive=recursive, known=unchanged)
             if known.listed and not listing.files:
                 raise SourceError(f"{path}: none of its files is there any more; remove it, if that is meant")
             about |= {"root": absolute(listing.root), "options": {**store.about.get("options", {}), **(options or {})}}
