@@ -1,7 +1,7 @@
 """Assemble records of histories into frames: every record is normalised once and judged once, by the user's options."""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,15 +10,15 @@ import pandas as pd
 
 from evalkit.io import absolute, frame, paused_gc, unescape_surrogates
 from evalkit.kinds import Assembled, Records, run_ids
-from evalkit.steps.format import CRITICAL, DEFAULTS, NOT_JUDGED, SILENT, Options, cell_type_of, count
+from evalkit.steps.format import CRITICAL, DEFAULTS, NOT_JUDGED, SILENT, Options, StepRecord, cell_type_of, count
 from evalkit.steps.judge import History, find_loops, plan_adherence
 from evalkit.steps.normalise import normalise_record, number_steps, time_of, unique_labels
-from evalkit.steps.table import CHECKS, FLAGS, IDS, RUNS, STEPS
+from evalkit.steps.results import Reading
+from evalkit.steps.table import CHECKS, FLAGS, RUNS, STEPS
 from evalkit.steps.workflow import simulate_routing
 
 STATUS_OF_ROUTE = {"complete": "completed", "abort": "aborted", "continue": "unfinished"}
 _DECODER = msgspec.json.Decoder()
-_FROM_CHECK = tuple(column.name for column in CHECKS[len(IDS) :])
 
 
 @paused_gc()
@@ -30,76 +30,62 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
 
 def read_histories(records: Records, options: Options = DEFAULTS) -> list[History]:
     """Return the histories of records, each with a distinct label."""
-    tables = records.tables
-    return histories_of(
-        zip(*(tables["histories"][name].to_pylist() for name in ("source", "thread", "plan")), strict=True),
-        zip(*(tables["steps"][name].to_pylist() for name in ("source", "thread", "entry")), strict=True),
-        options,
-    )
+    histories = records.tables["histories"].select(["source", "thread", "plan"]).to_pydict()
+    steps = records.tables["steps"].select(["source", "thread", "entry"]).to_pydict()
+    return histories_of(zip(*histories.values(), strict=True), zip(*steps.values(), strict=True), options)
 
 
-def histories_of(
-    histories: Iterable[tuple[str, str, str | None]],
-    steps: Iterable[tuple[str, str, str]],
-    options: Options = DEFAULTS,
-) -> list[History]:
+def histories_of(histories: Iterable[tuple], steps: Iterable[tuple], options: Options = DEFAULTS) -> list[History]:
     """Build histories from rows (source, thread, plan) and (source, thread, entry) of `table.RECORDS`."""
-    plans = {(unescape_surrogates(source), thread): plan for source, thread, plan in histories}
-    entries: dict[tuple[str, str], list] = {key: [] for key in plans}
+    plans, entries = dict[tuple[str, str], Any](), defaultdict[tuple[str, str], list[StepRecord]](list)
+    for source, thread, plan in histories:
+        plans[unescape_surrogates(source), thread] = None if plan is None else _DECODER.decode(plan)
     for source, thread, entry in steps:
-        record = normalise_record(_DECODER.decode(entry), options)
-        entries[unescape_surrogates(source), thread].append(record)
+        entries[unescape_surrogates(source), thread].append(normalise_record(_DECODER.decode(entry), options))
     labels, found = unique_labels(plans), list[History]()
     for key, plan in plans.items():
-        decoded = None if plan is None else _DECODER.decode(plan)
-        found.append(History(*key, number_steps(entries[key]), decoded, labels[key], options))
+        found.append(History(*key, number_steps(entries[key]), plan, labels[key], options))
     return found
 
 
 def frames_of(histories: Sequence[History]) -> dict[str, pd.DataFrame]:
     """Build the frames of histories."""
-    ids = run_ids("steps", [absolute(h.source) for h in histories], [h.thread for h in histories])
+    ids_of_runs = run_ids("steps", [absolute(h.source) for h in histories], [h.thread for h in histories])
     runs, steps, checks = list[dict](), list[dict](), list[dict]()
-    for run_id, history in zip(ids, histories, strict=True):
+    for run_id, history in zip(ids_of_runs, histories, strict=True):
         runs.append({"run_id": run_id, **_run(history)})
-        for position, evaluation in enumerate(history.evaluations):
-            row = _step(history, position)
-            steps.append(row)
-            ids_of_step = {column.name: row[column.name] for column in IDS}
-            checks += [ids_of_step | {name: made.get(name) for name in _FROM_CHECK} for made in evaluation["checks"]]
+        of_history = {"history": history.label, "source": history.source, "thread": history.thread}
+        each = zip(history.records, history.evaluations, history.readings, strict=True)
+        for position, (record, evaluation, reading) in enumerate(each):
+            ids = {**of_history, "position": position, "step_index": record["step_index"]}
+            ids["function_name"] = record["step"]["function_name"]
+            steps.append({**evaluation, **record, **ids, **_of_step(record, evaluation, reading)})
+            for made in evaluation["checks"]:
+                checks.append(made | ids)
     return {"runs": frame(runs, RUNS), "steps": frame(steps, STEPS), "checks": frame(checks, CHECKS)}
 
 
-def _step(history: History, position: int) -> dict[str, Any]:
-    """Return the row of a step; what is in no column is left out by the frame."""
-    record, evaluation = history.records[position], history.evaluations[position]
+def _of_step(record: StepRecord, evaluation: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
+    """Return the columns of a step that are neither keys of its record nor of every evaluation."""
     step: Mapping[str, Any] = record["step"]
     cut = record["result_metadata"].get("truncated")
     original = count(cut[0]) if isinstance(cut, (list, tuple)) and cut else None
     has_result = evaluation["verdict"] in ("success", SILENT) and record["result"] is not None
     stored = len(record["result"]) if isinstance(record["result"], str) else None
-    return {
-        **evaluation,
-        **record,
-        "history": history.label,
-        "source": history.source,
-        "thread": history.thread,
-        "position": position,
-        "function_name": step["function_name"],
-        **{
-            key: None if step.get(key) is None else str(step[key])
-            for key in ("step_type", "description", "skip_reason")
-        },
+    row = {
         "cell_type": cell_type_of(record),
         "error_category": evaluation.get("failure_evaluation", {}).get("error_category"),
         "stored_length": stored,
         "original_length": original if cut else stored,
         "discovery_status": evaluation.get("process_cells_evaluation", {}).get("discovery_status"),
         "total_significant": count(evaluation.get("enrichment_evaluation", {}).get("total_significant_pathways")),
-        "summary": history.readings[position].summary if has_result else None,
+        "summary": reading.summary if has_result else None,
         "result_summary": record["result_summary"] or None,
         "parameters": json.dumps(step["parameters"], sort_keys=True, ensure_ascii=False),
     }
+    for key in ("step_type", "description", "skip_reason"):
+        row[key] = None if step.get(key) is None else str(step[key])
+    return row
 
 
 def _run(history: History) -> dict[str, Any]:
@@ -110,7 +96,7 @@ def _run(history: History) -> dict[str, Any]:
     """
     evaluations = history.evaluations
     verdicts = Counter(evaluation["verdict"] for evaluation in evaluations)
-    n = len(evaluations) - sum(verdicts[verdict] for verdict in NOT_JUDGED)
+    n = sum(times for verdict, times in verdicts.items() if verdict not in NOT_JUDGED)
     times = [time for record in history.records if (time := time_of(record))]
     loops, cut = len(find_loops(history)), sum(evaluation["truncated"] for evaluation in evaluations)
     reached = [row for row in simulate_routing(history) if row["reached"]]
