@@ -65,6 +65,7 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     has_value = scored.table.groupby("model_name")["value"].transform("count") > 0
     rows = scored.table[has_value]
     compared = pairs(scored._replace(table=rows), margin=margin)
+    # rates, adjusted where models ran different tasks; ranks by the test of each pair
     kinds = rows["task_type"] if rows["task_type"].notna().all() else pd.Series("", rows.index)
     rows = rows.assign(stratum=[", ".join(filter(None, both)) for both in zip(kinds, rows["condition"], strict=True)])
     stratum = "stratum" if rows["stratum"].nunique() > 1 else None
@@ -79,22 +80,21 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     ranks = rank_models(rows, *names, condition="condition", first=first, pairs=whole)
     ranks = ranks.drop(columns=["n_tasks", "estimate", "low", "high", "method"])
     table = rated.merge(ranks, on="model").rename(columns={"model": "model_name"})
-    linked = compared.assign(n_tasks=compared["n_tasks"].clip(lower=compared["estimate"].notna().astype(int)))
-    notes = (Notes() if like.headline == RAW else like.reason) + pair_structure(linked).warning
-    mixes = rows.groupby("model_name")["condition"].agg(lambda own: tuple(sorted(set(own))))
-    several = sorted(set(rows["condition"]), key=lambda text: (not text, len(text), text))  # 5 before 10
-    if mixes.nunique() > 1 or (len(several) > 1 and "" not in several):
-        notes += note("conditions_differ" if mixes.nunique() > 1 else "conditions_same", conditions=several)
-    notes = variants(scored) + notes
+    # models without a measured run stand below, with the reason
     rest = runs[~runs["model_name"].fillna(UNKNOWN).isin(rows["model_name"])].fillna({"model_name": UNKNOWN})
     if len(rest) or table.empty:
         unrated = rates(rest, value="is_successful" if scored.kind == "proportion" else "score", kind=kind_of(runs))
         unrated = unrated.rename(columns={"n_clusters": "n_tasks"})[["model_name", "n", "n_tasks", "warning"]]
         table = pd.concat([table, unrated], ignore_index=True)
-    table = table[_COLUMNS.split()]
-    table = table.astype(
-        {"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean", "behind_first": "boolean"}
-    )
+    types = {"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean", "behind_first": "boolean"}
+    table = table[_COLUMNS.split()].astype(types)
+    # caveats: variants of few tasks, what makes tasks differ, conditions, runs that were not measured, and copies
+    linked = compared.assign(n_tasks=compared["n_tasks"].clip(lower=compared["estimate"].notna().astype(int)))
+    notes = variants(scored) + (Notes() if like.headline == RAW else like.reason) + pair_structure(linked).warning
+    mixes = rows.groupby("model_name")["condition"].agg(lambda own: tuple(sorted(set(own))))
+    several = sorted(set(rows["condition"]), key=lambda text: (not text, len(text), text))  # 5 before 10
+    if mixes.nunique() > 1 or (len(several) > 1 and "" not in several):
+        notes += note("conditions_differ" if mixes.nunique() > 1 else "conditions_same", conditions=several)
     gone = scored.table["outcome"].eq("not measured")
     if gone.any():
         counts = gone.groupby(scored.table["model_name"]).agg(["sum", "size"])
