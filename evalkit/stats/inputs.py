@@ -133,7 +133,7 @@ def cells_of(frame: pd.DataFrame, model: str, task: str, value: str, condition: 
         pairs = zip(labels.astype("str"), named[condition][usable].astype("str"), strict=True)
         labels = pd.Series(list(pairs), dtype="object")
         rows, tasks = coded(labels)
-        clusters = pd.factorize(pd.Series([name for name, _ in tasks]))[0]
+        clusters = np.asarray(pd.MultiIndex.from_tuples(tasks).codes[0])
     else:
         rows, tasks = coded(labels)
     shape = (len(tasks), len(models))
@@ -179,5 +179,5 @@ _TYPE_OF = {name: kind for kind, names in _TYPES.items() for name in names.split
 
 def typed(table: pd.DataFrame, columns: str = "") -> pd.DataFrame:
     """Select the columns named, or all; each gets the type that goes with its name, and the others are of floats."""
-    names = columns.split() or [str(name) for name in table]
+    names = columns.split() or list(table)
     return table[names].astype({name: _TYPE_OF.get(name, "float64") for name in names})

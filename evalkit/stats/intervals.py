@@ -316,8 +316,8 @@ def estimate_by(
     by = [by] if isinstance(by, str) else list(by)
     check_choice("kind", kind, _INTERVALS)
     check_columns(frame, *by, value, clusters)
-    if taken := [name for name in by if name in _COLUMNS.split()]:
-        raise ValueError(f"can't group by {', '.join(map(repr, taken))}: the result has a column of that name")
+    if taken := set(by).intersection(_COLUMNS.split()):
+        raise ValueError(f"can't group by {', '.join(map(repr, sorted(taken)))}: the result has a column of that name")
     if by:
         groups = frame.groupby(by, sort=True, dropna=False, observed=True)
         keys, number = groups.size().reset_index()[by], groups.ngroup().to_numpy()

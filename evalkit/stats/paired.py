@@ -141,7 +141,7 @@ def _by_t(a: np.ndarray, b: np.ndarray, shares: bool, confidence: float) -> Comp
     slant = skew / math.sqrt(count)
     low = mean - max(quantile, float(formulas.hall(quantile, slant))) * error
     high = mean + max(quantile, -float(formulas.hall(-quantile, slant))) * error
-    rarest = min(int(side.sum()) for side in (a > 0, a < 1, b > 0, b < 1))  # units with a share above 0, or below 1
+    rarest = np.min(np.sum([a > 0, a < 1, b > 0, b < 1], axis=1))  # units with a share above 0, or below 1
     few, skewed = count < (FEW_SHARES if shares else FEW_SCORES), SKEWED * skew**2 > count
     if shares and (few or skewed or rarest <= RARE_SHARES):
         low, high = min(low, centre - quantile * cautious), max(high, centre + quantile * cautious)

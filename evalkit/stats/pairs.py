@@ -291,7 +291,7 @@ def pair_structure(pairs: pd.DataFrame) -> Structure:
     a, b = (pairs[column].map(number).to_numpy(dtype=int) for column in ("model_a", "model_b"))
     shared = (pairs["n_tasks"] > 0).to_numpy()
     group_of = components(a[shared], b[shared], len(models))
-    groups = tuple(tuple(models[i] for i in np.flatnonzero(group_of == g)) for g in range(group_of.max(initial=-1) + 1))
+    groups = tuple(map(tuple, pd.Series(models, dtype="object").groupby(group_of).agg(list)))
     apart = np.flatnonzero(~shared & (group_of[a] == group_of[b]))
     unshared = tuple((models[a[i]], models[b[i]]) for i in apart)
     decided = pairs["decided"].to_numpy(bool)
