@@ -12,7 +12,6 @@ import fsspec
 import pandas as pd
 import pytest
 from fsspec.asyn import AsyncFileSystem
-from fsspec.implementations.memory import MemoryFileSystem
 
 from evalkit import crafter
 from evalkit.io import SourceError, list_files, list_source, read_file, read_files, remote, storage
@@ -218,16 +217,6 @@ def test_remote_files_are_read_side_by_side_in_order():
     assert 4 < Slow.most <= remote.AT_A_TIME
 
 
-def test_local_and_remote_files_may_be_mixed(folder):
-    with fsspec.open("memory://mixed/a.json", "wb") as file:
-        file.write(b"{}")
-    found = list_source(
-        ["memory://mixed/a.json", f"file://{folder}/cooking", str(folder / "cooking"), "memory://mixed"]
-    )
-    assert found.files == ["memory://mixed/a.json", *list_files(folder / "cooking")]
-    assert next(read_files(found.files))[1] == b"{}"
-
-
 @pytest.mark.parametrize("where", ["local", "bucket"])
 def test_an_archive_gives_the_frames_of_the_same_folder(folder, server, where):
     options, put = server
@@ -264,30 +253,6 @@ def test_a_dataset_in_a_bucket_follows_a_bucket(server):
             list_source("s3://no-such-bucket")  # it was not made
     pd.testing.assert_frame_equal(expected.runs, found.runs)
     pd.testing.assert_frame_equal(expected.ledger, found.ledger)
-
-
-class Folders(MemoryFileSystem):
-    """A file system with real folders, as most have: what lies in none can't be written."""
-
-    protocol = "folders"
-    store, pseudo_dirs = {}, [""]
-
-    @classmethod
-    def _strip_protocol(cls, path):
-        return "/" + path.removeprefix("folders://").strip("/") if path.strip("/") else ""
-
-    def pipe_file(self, path, value, mode="overwrite", **options):
-        if not self.isdir(self._parent(path)):
-            raise FileNotFoundError(path)
-        super().pipe_file(path, value, mode, **options)
-
-
-def test_folders_are_made_where_a_file_system_has_them():
-    fsspec.register_implementation("folders", Folders, clobber=True)
-    Folders().mkdir("host")
-    for name in ("a/b/c.bin", "a/d/e.bin", "f.bin"):
-        remote.write_remote(f"folders://host/{name}", b"x")
-    assert sorted(Folders.store) == ["/host/a/b/c.bin", "/host/a/d/e.bin", "/host/f.bin"]
 
 
 @pytest.mark.parametrize(
@@ -369,15 +334,6 @@ def test_a_web_server_that_tells_no_size_is_read_up_to_the_limit(monkeypatch):
         with pytest.raises(SourceError, match="more than the limit of 1048576"):
             crafter.load(url)
     assert len(sent) < parts  # of several requests; the rest is what sockets hold beside
-
-
-@pytest.mark.parametrize(("status", "content"), [(200, b"<html>"), (404, b"{}"), (500, b"[1]"), (200, TRACE)])
-def test_a_file_is_read_whatever_the_web_server_answers_to_unknown_paths(status, content):
-    def answer(handler, is_file, body):
-        handler.reply(200 if is_file else status, TRACE if is_file else content, body)
-
-    with serve(answer) as url:
-        assert crafter.load(url).episodes["score"].tolist() == [1]
 
 
 def _hang(handler, is_file, body):

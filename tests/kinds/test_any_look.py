@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.coverage import JOBS, ever_ahead
 from evalkit.kinds.progress import Counted, Snapshot, any_look_lines
 from evalkit.kinds.registry import kind_named
 from evalkit.stats import mean_sequence
@@ -69,16 +68,6 @@ def test_runs_count_up_to_the_oldest_that_still_runs_and_keep_their_place():
     assert counted.late == 0
 
 
-def test_a_task_that_one_model_is_yet_to_begin_holds_back_younger_ones_while_it_runs_others():
-    rows = [("a", "t0", True), ("a", "t1", True), ("b", "t1", False), ("b", "t2", True)]
-    runs = started(runs_of(rows)).rename(columns={"task_id": "task"}).assign(value=1.0)
-    counted = Counted()
-    counted.see(runs.assign(running=runs["run_id"] == "3"))
-    assert counted.values("a", "b") == [[], []]
-    counted.see(runs.assign(running=False))
-    assert counted.values("a", "b") == [[1.0], [1.0]]
-
-
 def test_looks_one_after_the_other_say_what_one_look_says():
     rng = np.random.default_rng(1)
     runs = started(runs_of([(m, f"t{t}", bool(rng.random() < 0.4)) for t in range(30) for m in "ab"]))
@@ -118,10 +107,3 @@ def test_runs_that_show_only_when_they_have_ended_end_all_claims():
     assert "a is ahead of b" in " ".join(source.look(runs.iloc[30:]))
     assert "30 runs had ended when first seen, after younger ones" in " ".join(source.look(runs))
     assert "a is ahead" not in " ".join(source.look(runs))
-
-
-@pytest.mark.parametrize("jobs", JOBS)
-def test_equal_models_that_differ_in_how_quickly_they_fail_are_seldom_ahead_at_any_look(jobs):
-    rng = np.random.default_rng(4)
-    found = [ever_ahead(JOBS[jobs](40, rng), 40, 0.5, rng) for _ in range(8)]
-    assert sum(found) <= 1

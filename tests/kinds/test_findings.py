@@ -9,7 +9,7 @@ from evalkit._words import counted_noun
 from evalkit.compare.terminal import describe_baseline, describe_comparison
 from evalkit.display.words import text_of
 from evalkit.kinds import data_finding, endings_finding, outcomes
-from evalkit.kinds.findings import alike, doubts, presence, retries, variants
+from evalkit.kinds.findings import alike, doubts, retries, variants
 from tests.compare.runs import runs_of
 
 
@@ -131,13 +131,6 @@ def test_tasks_that_definitions_name_are_planned():
     assert texts(rows, planned=["r", "s", "t", "u"], models=["b"])[0].count("missing on") == 1
 
 
-def test_runs_at_two_budgets_are_no_surplus():
-    table = outcomes(runs_of([("a", t, True) for t in "rst" for _ in range(2)])).table
-    table["condition"] = ["max_turns=4", "max_turns=20"] * 3
-    cells = presence(table)
-    assert cells["n"].eq(cells["planned"]).all()
-
-
 def worlds_of(seed: int, models: str = "abc", worlds: int = 3) -> list[tuple]:
     """Scores that a world alone decides, under 60 ids that tell nothing."""
     rng = np.random.default_rng(seed)
@@ -189,16 +182,3 @@ def test_independent_tasks_are_not_taken_for_variants(spread, steady):
         values = values[[0, 0, 0]] if steady else values
         rows = [(m, f"t{t}", bool(run[i, t])) for run in values for i, m in enumerate(models) for t in range(60)]
         assert not variants(outcomes(runs_of(rows)))
-
-
-def test_conditions_that_differ_are_said_before_any_estimate_and_a_common_mix_among_the_caveats():
-    rows = [(m, f"t{t}", float(10 * (m == "a") + t % 3)) for m in "ab" for t in range(12)]
-    differ = runs_of(rows, kind="crafter", max_turns=[5] * 12 + [5, 20] * 6)
-    first, second, *_ = compare.findings(compare.leaderboard(differ))
-    assert text_of(first).startswith("Models ran under different conditions (max_turns=5; max_turns=20)")
-    assert second.code == "ranking"
-    assert describe_comparison(differ).startswith(text_of(first))
-    same = compare.findings(compare.leaderboard(runs_of(rows, kind="crafter", max_turns=[5, 20] * 12)))
-    assert same[0].code == "ranking"
-    caveats = next(one for one in same if one.code == "caveats")
-    assert "Every model ran under the same mix of conditions (max_turns=5; max_turns=20)" in text_of(caveats)

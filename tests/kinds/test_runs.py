@@ -7,12 +7,9 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-import evalkit
 from evalkit import compare, io
 from evalkit.cli import main
-from evalkit.kinds import RUN_COLUMNS, LogKind, Parsed, RateRules, choose, kind_named, outcome_of, outcomes, run_columns
-from evalkit.kinds.runs import is_excluded
-from evalkit.mindcraft.kind import KIND as MINDCRAFT
+from evalkit.kinds import RUN_COLUMNS, LogKind, Parsed, RateRules, choose, outcome_of, outcomes, run_columns
 from tests.compare.runs import runs_of
 from tests.mindcraft.builders import write_all
 
@@ -66,13 +63,6 @@ def test_the_leading_rate_counts_the_measured_runs_or_all(denominator, values):
     runs = frame(*[("a", "t", *end) for end in ends], ("never measured", "t", None, "crashed"))
     scored = outcomes(runs, kind=replace(KIND, rates=RateRules(outcome_of=WORDS, denominator=denominator)))
     pd.testing.assert_series_equal(scored.table["value"], pd.Series(values, dtype=float), check_names=False)
-
-
-def test_a_model_whose_runs_all_timed_out_has_failed():
-    runs = frame(*[("slow", str(task), None, "TIMED_OUT") for task in range(30)])
-    scored = outcomes(runs, kind=MINDCRAFT)
-    assert scored.name == "success rate"
-    assert scored.table["value"].eq(0).all()
 
 
 def test_scores_are_measured_where_there_is_one():
@@ -133,18 +123,6 @@ def test_logs_that_tell_nothing_take_nothing():
     assert compare.usage(told({"task_id": "t", "is_successful": True}), []).empty
 
 
-@pytest.mark.parametrize("name", ["mindcraft", "crafter", "steps"])
-def test_every_kind_says_what_its_runs_take(name):
-    found = evalkit.load(f"samples:{name}").runs
-    found = found[~is_excluded(found, kind_named(name))]
-    table = compare.usage(found, [])
-    columns = [
-        column for column in ("duration", "turns", "tokens_in", "tokens_out", "cost") if found[column].notna().any()
-    ]
-    assert len(table) == len(columns) > 0
-    assert table["n"].tolist() == [found[column].notna().sum() for column in columns]
-
-
 def run(*arguments):
     result = CliRunner().invoke(main, list(map(str, arguments)))
     return result.exit_code, result.stdout, result.stderr
@@ -190,14 +168,3 @@ def test_a_folder_with_one_run_needs_no_id_and_one_with_several_says_what_to_do(
     code, _, err = run("show", folder, "--run", "m-0")
     assert code == 2
     assert "no run 'm-0'" in err
-
-
-@pytest.mark.parametrize("kind", ["mindcraft/runs", "crafter", "steps"])
-def test_every_kind_lists_and_shows_its_runs(kind):
-    name = kind.partition("/")[0]
-    code, out, _ = run(name, f"samples:{kind}", "--list", "all")
-    assert code == 0
-    run_id = out.splitlines()[2].split()[0]
-    code, shown, err = run("show", f"samples:{kind}", "--run", run_id, "--kind", name)
-    assert (code, err) == (0, "")
-    assert len(shown.splitlines()) > 4
