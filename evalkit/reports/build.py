@@ -5,13 +5,12 @@ import json
 import logging
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import nbformat
 import papermill
-from nbclient.exceptions import CellTimeoutError
 from nbformat import NotebookNode
 from papermill.exceptions import PapermillExecutionError
 
@@ -77,7 +76,7 @@ def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
         nb, last = _read_saved(job)
         if nb is None or last is None:
             raise
-        is_overdue = isinstance(error, (CellTimeoutError, TimeoutError))
+        is_overdue = isinstance(error, TimeoutError)  # of a kernel, or between two cells
         return nb, Failure(job.overdue if is_overdue else f"{type(error).__name__}: {error}", last)
     finally:
         if job.forked:
@@ -115,15 +114,12 @@ def _finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float)
     report, made, shown = job.report, datetime.now(UTC), job.report.shown
     failure = failure and failure._replace(error=shown(redacted(plain(failure.error, keep_lines=True))))
     nb.metadata.pop("papermill", None)
+    evidence = [data[EVIDENCE] for _, data in _outputs(nb) if EVIDENCE in data]
     for cell in nb.cells:
         if _INJECTED in cell.metadata.get("tags", []):
             cell.id = _INJECTED  # papermill draws a new one every time
         if cell.cell_type == "code":
-            cell.outputs = _joined(cell.outputs)
-    evidence = [data[EVIDENCE] for _, data in _outputs(nb) if EVIDENCE in data]
-    for cell in nb.cells:
-        if "outputs" in cell:
-            cell.outputs = [output for output in cell.outputs if EVIDENCE not in output.get("data", {})]
+            cell.outputs = _joined(output for output in cell.outputs if EVIDENCE not in output.get("data", {}))
     nb = mapped(nb, shown)
     findings: list[dict] = next((data[FINDINGS] for _, data in _outputs(nb) if FINDINGS in data), [])
     for output, _ in _outputs(nb):
@@ -176,7 +172,7 @@ def _finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float)
         (job.output / report.notebook.name / file).unlink(missing_ok=True)
 
 
-def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
+def _joined(outputs: Iterable[NotebookNode]) -> list[NotebookNode]:
     """Join consecutive texts of the same stream: a kernel sends them in pieces that depend on timing."""
     out: list[NotebookNode] = []
     for output in outputs:
