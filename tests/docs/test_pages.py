@@ -71,6 +71,7 @@ def place(sample_files, tmp_path, monkeypatch):
     memory.put(str(tmp_path / "here/path/to/experiments"), "/bucket/prefix", recursive=True)
     with (
         mock.patch("evalkit.cli.kinds.cluster", return_value=contextlib.nullcontext()),
+        mock.patch("evalkit.io.parallel.cluster", return_value=contextlib.nullcontext()),
         mock.patch("evalkit.cli.kinds.show_live", lambda look, *_, **__: look()),
     ):
         yield tmp_path / "here"

@@ -11,7 +11,9 @@ from pathlib import Path
 import nbformat
 import psutil
 import pytest
+from click.testing import CliRunner
 
+from evalkit.cli import main
 from evalkit.cli.reports import remove_reports
 from evalkit.reports import PlanError, plan, run
 from evalkit.reports.records import read_record
@@ -362,12 +364,11 @@ def test_the_command_says_what_became_of_it(project, tmp_path, arguments, code, 
     project("empty", "import evalkit", "evalkit.crafter.load('there')")
     (tmp_path / "there").mkdir()
     (tmp_path / "there/a.json").write_text("[1]")
-    process = start_cli(tmp_path, *arguments)
-    said, complained = process.communicate(timeout=60)
-    assert process.returncode == code
-    assert said.startswith(out)
-    assert complained.startswith(err)
-    assert (complained == "") == (err == "")
+    result = CliRunner().invoke(main, ["report", "--output", "out", *arguments])
+    assert result.exit_code == code
+    assert result.stdout.startswith(out)
+    assert result.stderr.startswith(err)
+    assert (result.stderr == "") == (err == "")
 
 
 def test_a_report_of_other_parameters_gets_a_marked_name_and_keeps_it(project, batch):
