@@ -4,7 +4,7 @@ from evalkit._lazy import door
 
 _PLACES = {
     "drawing": "attach",
-    "_provenance": "provenance",
+    "inputs": "provenance",
     "show": (
         "FIGURE FINDINGS HEADLINE TABLE headline publish show_details show_figure show_findings show_sandboxed "
         "show_table show_text"

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from evalkit import display, mindcraft
-from evalkit.display._provenance import describe_inputs
+from evalkit.display.inputs import describe_inputs
 from evalkit.io.versions import code_version
 from tests.special_files import link_to_device, pipe
 

@@ -3,14 +3,16 @@
 import hashlib
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import pandas as pd
 
+from evalkit._words import counted_noun
 from evalkit.display.show import show_table
-from evalkit.io.frames import Column, escape_surrogates, unescape_surrogates
-from evalkit.io.paths import FileState, SourceError, absolute, common_folder, is_secret_name, is_url, redacted
+from evalkit.io.frames import Column, unescape_surrogates
+from evalkit.io.paths import SourceError, absolute, common_folder, is_secret_name, is_url, redacted
 from evalkit.io.sources import Listing, list_source
 from evalkit.io.store import dataset_files
 from evalkit.io.versions import code_version, package_versions
@@ -53,40 +55,26 @@ def describe_inputs(sources: Iterable[str]) -> Inputs:
     paths = sorted({unescape_surrogates(source) for source in sources})
     names = {path: absolute(path) for path in paths}
     root = common_folder({os.path.dirname(name) for name in names.values()})
-    urls = list(filter(is_url, paths))
-    contents = _local_contents(root, [path for path in paths if not is_url(path)]) | _remote_contents(root, urls)
+    contents: dict[str, tuple[int, str]] = {}  # size, and what stands for the contents, of those that can be read
+    if local := [path for path in paths if not is_url(path)]:
+        listing = Listing(root, local, {}, {})
+        records = cached_records(_CONTENTS, ["contents", root], lambda known: listing, {"kind": _CONTENTS.name})
+        digests, files = records.tables["contents"], records.files
+        sizes = dict(zip(files["source"].to_pylist(), files["size"].to_pylist(), strict=True))
+        found = zip(digests["source"].to_pylist(), digests["digest"].to_pylist(), strict=True)
+        contents |= {unescape_surrogates(name): (sizes[name], digest) for name, digest in found}
+    if len(local) < len(paths):
+        with suppress(SourceError):
+            states = list_source(root).states.items()
+            contents |= {url: (state.size, f"{state.size} {state.tag}") for url, state in states}
     digest, size, unreadable = hashlib.blake2b(digest_size=8), 0, 0
     for path in paths:
         file_size, content = contents.get(path, (0, ""))
         name = names[path].removeprefix(root).lstrip("/")
         digest.update(name.encode("utf-8", "surrogateescape") + b"\0" + (content or "unreadable").encode())
-        size += file_size if content else 0
+        size += file_size
         unreadable += not content
     return Inputs(len(paths), size, unreadable, digest.hexdigest())
-
-
-def _local_contents(root: str, paths: list[str]) -> dict[str, tuple[int, str]]:
-    """Return size and digest of local files; those that can't be read are left out."""
-    if not paths:
-        return {}
-    listing = Listing(root, paths, {}, {})
-    records = cached_records(_CONTENTS, ["contents", root], lambda known: listing, {"kind": _CONTENTS.name})
-    contents, files = records.tables["contents"], records.files
-    sizes = dict(zip(files["source"].to_pylist(), files["size"].to_pylist(), strict=True))
-    digests = dict(zip(contents["source"].to_pylist(), contents["digest"].to_pylist(), strict=True))
-    names = ((path, escape_surrogates(path)) for path in paths)
-    return {path: (sizes[name], digests[name]) for path, name in names if name in digests}
-
-
-def _remote_contents(root: str, urls: list[str]) -> dict[str, tuple[int, str]]:
-    """Return size and version tag of files behind URLs; missing ones are left out."""
-    if not urls:
-        return {}
-    try:
-        states: dict[str, FileState] = list_source(root).states
-    except SourceError:
-        return {}
-    return {url: (states[url].size, f"{states[url].size} {states[url].tag}") for url in urls if url in states}
 
 
 def provenance(ledger: pd.DataFrame, **parameters: Any) -> None:
@@ -110,13 +98,12 @@ def provenance(ledger: pd.DataFrame, **parameters: Any) -> None:
         ("made", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")),
         *package_versions().items(),
         ("code of evalkit", code_version()),
-        *((f"parameter {name}", _shown(name, value)) for name, value in parameters.items()),
+        *(
+            (f"parameter {name}", "…" if is_secret_name(name) and value else redacted(repr(value)))
+            for name, value in parameters.items()
+        ),
         ("input files", f"{len(used)} read, {len(ledger)} seen"),
-        ("size of the input", f"{inputs.size:,} bytes in {inputs.count:,} file{'s' * (inputs.count != 1)}{unreadable}"),
+        ("size of the input", f"{inputs.size:,} bytes in {counted_noun(inputs.count, 'file')}{unreadable}"),
         ("fingerprint of the input", inputs.fingerprint),
     ]
     show_table(pd.DataFrame(rows, columns=["what", "value"]), caption="Provenance")
-
-
-def _shown(name: str, value: object) -> str:
-    return "…" if is_secret_name(name) and value else redacted(repr(value))
