@@ -88,9 +88,8 @@ def load(
     Parameters
     ----------
     options : Options
-        By which steps are read and judged on each load, with the evaluators registered at that time.
-    source and others
-        As for `evalkit.load`.
+        By which steps are read and judged on each load, with the evaluators registered at that time. The other
+        parameters are those of `evalkit.load`.
 
     Returns
     -------

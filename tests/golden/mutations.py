@@ -207,7 +207,7 @@ MUTATIONS = (
     ),
     Mutation(
         "steps, terminal: reported as confirmed", "evalkit/steps/terminal.py",
-        'for which in ("reported", "confirmed"))', 'for which in ("reported", "reported"))',
+        'for which in ("reported", "confirmed")]', 'for which in ("reported", "reported")]',
     ),
     # for all kinds
     Mutation(
