@@ -51,10 +51,12 @@ def results_of(episodes: Mapping[Any, Any], rules: Mapping[str, Any]) -> list[Tr
     """Return the rows of episodes, a frame or its columns, as results in descending order of score."""
     hooks = {f"{name}s": name for name in WEIGHTS}
     names = ("source", "score", "trajectory", "events", "run_flags", *ABOUT, *POINTS, *hooks)
-    columns = (episodes[name] for name in names)
-    values = [c.to_pylist() if hasattr(c, "to_pylist") else pa.array(c, from_pandas=True).to_pylist() for c in columns]
+    columns = {name: episodes[name] for name in names}
+    for name, column in columns.items():
+        if not isinstance(column, (pa.Array, pa.ChunkedArray)):
+            columns[name] = pa.array(column, from_pandas=True)
     results = []
-    for row in (dict(zip(names, cells, strict=True)) for cells in zip(*values, strict=True)):
+    for row in pa.table(columns).to_pylist():
         source = unescape_surrogates(row["source"])
         result = {
             "total_score": row["score"] or 0.0,  # as of an aborted trace
