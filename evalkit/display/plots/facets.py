@@ -12,6 +12,9 @@ from evalkit.display import style
 from evalkit.display.plots import elements
 from evalkit.display.words import key_of, names_of
 
+COLUMNS = 4  # panels side by side
+WIDTH = 2.4  # of each, in inches
+
 
 @style.themed
 def facets(
@@ -19,32 +22,29 @@ def facets(
     by: str,
     draw: Callable[[pd.DataFrame, Axes], Any],
     *,
-    columns: int = 4,
-    width: float = 2.4,
     height: float = 2.1,
     sharex: bool = True,
-    sharey: bool = True,
     xlabel: str = "",
     ylabel: str = "",
 ) -> np.ndarray:
     """Draw a panel for every group of a table, in its order; returns the axes of each.
 
     `draw` is a function of (table, axes) that draws the rows of one panel: any plot of this package, with
-    ``legend=False``. At most so many `columns` stand side by side, of `width` and `height` in inches each; with a label
-    for all of them, panels have none of their own.
+    ``legend=False``. Four stand side by side, each of a `height` in inches; with a label for all of them, panels have
+    none of their own.
     """
     names = elements.keys(table[by])
     if not names:
         return np.array([style.nothing_to_draw()])
-    across = min(columns, len(names))
+    across = min(COLUMNS, len(names))
     down = math.ceil(len(names) / across)
-    shape = {"nrows": down, "ncols": across, "squeeze": False, "sharex": sharex, "sharey": sharey}
-    size = max(width * across + 1.2, 6.0), 0.6 + height * down
+    shape = {"nrows": down, "ncols": across, "squeeze": False, "sharex": sharex, "sharey": True}
+    size = max(WIDTH * across + 1.2, 6.0), 0.6 + height * down
     panels = style.new_axes(*size, **shape).ravel()
     for panel in panels[len(names) :]:
         panel.remove()
     groups = [key_of(name) for name in table[by]]
-    titles = style.labels(names_of(names), max(int(width * 9), 12))
+    titles = style.labels(names_of(names), int(WIDTH * 9))
     for i, (panel, name, title) in enumerate(zip(panels, names, titles, strict=False)):
         draw(table[[group == name for group in groups]], panel)
         panel.set_title(title, size=10, pad=14)

@@ -31,7 +31,6 @@ def estimates(
     percent: bool = True,
     scale: Literal["linear", "symlog"] = "linear",
     references: pd.DataFrame | None = None,
-    missing: str = "no score",
     order: Keys = (),
     hues: Keys = (),
     legend: bool = True,
@@ -45,7 +44,7 @@ def estimates(
     table : DataFrame
         With estimate, low, high (NaN: no bar), n and the columns named; optionally reason or warning (why there is no
         estimate), n_not_measured, tip and href. Groups without any runs are not drawn; those with runs but without an
-        estimate show the reason, else the text `missing`.
+        estimate show the reason.
     highlight : optional
         The hue or category that is emphasised; the others are drawn pale.
     percent : bool
@@ -59,7 +58,7 @@ def estimates(
     ax : Axes, optional
         By default on a new figure of fitting size.
     """
-    rows = _place(table, category, hue, order=order, hues=hues, percent=percent, missing=missing)
+    rows = _place(table, category, hue, order=order, hues=hues, percent=percent, missing="no score")
     published = [] if references is None else references.to_dict("records")
     if rows.marks.empty:
         return style.nothing_to_draw(ax=ax)
