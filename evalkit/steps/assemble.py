@@ -3,6 +3,8 @@
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -12,7 +14,7 @@ from evalkit.io import absolute, frame, paused_gc, unescape_surrogates
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.steps.format import CRITICAL, DEFAULTS, NOT_JUDGED, SILENT, Options, StepRecord, cell_type_of, count
 from evalkit.steps.judge import History, find_loops, plan_adherence
-from evalkit.steps.normalise import normalise_record, number_steps, time_of, unique_labels
+from evalkit.steps.normalise import normalise_record, number_steps, unique_labels
 from evalkit.steps.results import Reading
 from evalkit.steps.table import CHECKS, FLAGS, RUNS, STEPS
 from evalkit.steps.workflow import simulate_routing
@@ -97,7 +99,11 @@ def _run(history: History) -> dict[str, Any]:
     evaluations = history.evaluations
     verdicts = Counter(evaluation["verdict"] for evaluation in evaluations)
     n = sum(times for verdict, times in verdicts.items() if verdict not in NOT_JUDGED)
-    times = [time for record in history.records if (time := time_of(record))]
+    times = list[datetime]()
+    for record in history.records:
+        with suppress(ValueError, OverflowError):  # not a time; one without a zone is in UTC
+            time = datetime.fromisoformat(record["timestamp"] or "")
+            times.append((time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC))
     loops, cut = len(find_loops(history)), sum(evaluation["truncated"] for evaluation in evaluations)
     reached = [row for row in simulate_routing(history) if row["reached"]]
     status = STATUS_OF_ROUTE[reached[-1]["from_step_evaluator"] or reached[-1]["from_executor"]] if reached else None

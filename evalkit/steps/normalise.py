@@ -9,7 +9,7 @@ import numbers
 import re
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime, time
+from datetime import date, time
 from decimal import Decimal
 from enum import Enum
 from itertools import chain, pairwise
@@ -374,12 +374,3 @@ def unique_labels(histories: Iterable[tuple[str, str]]) -> dict[tuple[str, str],
     pairs, unique = list(dict.fromkeys(histories)), unique_keys()
     paths = short_paths(source for source, _ in pairs)
     return {(a, b): unique(escape_surrogates(f"{paths[a]} · {b}" if b else paths[a])) for a, b in pairs}
-
-
-def time_of(record: StepRecord) -> datetime | None:
-    """Return the time of a record in UTC, which is assumed without a time zone; None if it has none."""
-    try:
-        time = datetime.fromisoformat(record["timestamp"] or "")
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None

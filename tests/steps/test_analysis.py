@@ -124,7 +124,7 @@ def test_calls_repeated_on_purpose_are_paired_in_order(make):
 
 
 @given(st.lists(RECORD | JSON, max_size=4))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_any_history_becomes_frames(records):
     histories = load_records(records)
     steps, checks = steps_df([{"function_name": "f", "success": True}, *records]), checks_df([{"step": {}}, *records])
