@@ -40,37 +40,6 @@ TASKS = 16  # tasks per process, at least, so that none is idle for long at the 
 CONNECT = 5.0  # seconds to wait for a cluster's scheduler, and for the answers of its workers
 
 
-def parse_files(
-    paths: Iterable[str], parse: Parse[T], jobs: int | None = None, serial_below: int = SERIAL_BELOW
-) -> Iterator[T]:
-    """Read and parse files; results come in the order of the paths.
-
-    Parameters
-    ----------
-    paths : iterable of str
-    parse : function of (path, bytes or OSError)
-        Must not raise for the contents of a file. If it needs more memory or stack than there is, or more time than
-        `evalkit.io.limits` allows, it is called again with that as the file's error. For several processes it must be
-        one of a module (or a partial of one), and its results must be picklable.
-    jobs : int, optional
-        Processes; -1 for as many as there are cores. None: as in ``joblib.parallel_config`` around this, else as many
-        as there are cores, if they can be forked safely.
-    serial_below : int
-        Fewer files than this are read in this process.
-
-    Yields
-    ------
-    What `parse` returns
-
-    Warns
-    -----
-    UserWarning
-        If processes or the cluster break down; the files whose results are missing are then read in this process.
-    """
-    for results in parse_chunks(paths, parse, list, jobs, serial_below):
-        yield from results
-
-
 def parse_chunks(
     paths: Iterable[str],
     parse: Parse[T],
@@ -78,10 +47,16 @@ def parse_chunks(
     jobs: int | None = None,
     serial_below: int = SERIAL_BELOW,
 ) -> Iterator[R]:
-    """Read and parse files, as `parse_files` does, and pack the results chunk by chunk in the process that parsed them.
+    """Read and parse files, and pack the results chunk by chunk, in the order of the paths; there is at least one.
 
-    Packed results, such as a table, are sent between processes faster than single ones. `pack` is, as `parse`, a
-    function of a module. There is at least one result.
+    `parse` is a function of (path, bytes or OSError) that does not raise for the contents of a file. If it needs more
+    memory, stack or time than there is (see `evalkit.io.limits`), it is called again with that as the file's error.
+    `pack` makes one result of many, such as a table, which is sent between processes faster. For several processes both
+    must be functions of a module (or a partial of one), and what they return picklable.
+
+    `jobs` is the number of processes, -1 for as many as there are cores. None: as in ``joblib.parallel_config`` around
+    this, else as many as there are cores, if they can be forked safely. Fewer than `serial_below` files are read in
+    this process, and so are, with a warning, those of processes that break down.
     """
     paths, work = list(paths), partial(_parse_chunk, parse=parse, pack=pack, options=storage_options())
     workers, can_fork = _workers(jobs, any(map(is_url, paths))) if len(paths) >= max(1, serial_below) else (1, False)
@@ -144,16 +119,8 @@ def _by_joblib(work: Callable[[list[str]], R], chunks: list[list[str]], workers:
 def cluster(scheduler: str | None) -> Iterator[None]:
     """Read with the workers of a Dask cluster within a ``with`` block; None changes nothing.
 
-    Parameters
-    ----------
-    scheduler : str or None
-        Address of the cluster's scheduler, such as ``tcp://10.0.0.1:8786``. Its workers must have evalkit installed,
-        and have the files at the same paths.
-
-    Raises
-    ------
-    SourceError
-        If Dask is not installed, no scheduler answers, or there are no workers with this version of evalkit.
+    `scheduler` is an address such as ``tcp://10.0.0.1:8786``. The workers must have evalkit installed, and have the
+    files at the same paths. SourceError if Dask is not installed, no scheduler answers, or there are no such workers.
     """
     if scheduler is None:
         yield

@@ -181,7 +181,7 @@ def load_source(
     recursive : bool
         Whether to read the folders below, too.
     jobs : int, optional
-        Processes to read with; see `evalkit.io.parse_files`.
+        Processes to read many files with; -1, and the default where they can be forked, for all cores.
     storage_options : mapping, optional
         Options for the file systems behind URLs, passed to fsspec.
     **options

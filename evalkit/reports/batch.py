@@ -21,12 +21,13 @@ from typing import Any, NamedTuple, TextIO
 
 from evalkit.evidence import VARIABLE
 from evalkit.io.frames import paused_gc
+from evalkit.io.parallel import end_with_parent
 from evalkit.io.paths import SourceError, redacted
 from evalkit.io.text import plain, warnings_as_usual
 from evalkit.reports.evidence import is_missing, write_evidence
 from evalkit.reports.index import write_index
 from evalkit.reports.planning import marked
-from evalkit.reports.processes import can_fork, end_family, end_with_parent, preload, start_method
+from evalkit.reports.processes import can_fork, end_family, preload, start_method
 from evalkit.reports.progress import Progress
 from evalkit.reports.records import input_fingerprint, read_record, stamp_of, why_make, work_folder, write_record
 from evalkit.reports.report import Job, Record, Report

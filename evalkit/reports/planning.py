@@ -17,6 +17,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
+from evalkit.io.parallel import end_with_parent
 from evalkit.io.paths import SourceError, has_magic, is_secret_name, is_url, redacted
 from evalkit.io.sources import is_sample, own_sources, paths_of, resolve
 from evalkit.io.text import cut_line, warnings_as_lines
@@ -32,7 +33,7 @@ from evalkit.reports.notebooks import (
     read_notebook,
 )
 from evalkit.reports.parameters import Faults, check_names, check_value, from_text, read_values
-from evalkit.reports.processes import end_with_parent, start_method
+from evalkit.reports.processes import start_method
 from evalkit.reports.report import Report, file_name, refuse_secrets, short_hash
 
 ALL = "all"

@@ -1,10 +1,8 @@
 """Processes of a batch: how they are started, which notebooks forked ones can execute, and how they end."""
 
-import ctypes
 import gc
 import os
 import re
-import signal
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
@@ -66,14 +64,6 @@ def preload(notebooks: Iterable[Notebook]) -> None:
             import_module(module)
     gc.collect()
     gc.freeze()  # so that the children's collections leave the parent's pages shared
-
-
-def end_with_parent(parent: int) -> None:
-    """Let Linux end this process when that of the id `parent` is killed; if it is gone by now, end at once."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-        if os.getppid() != parent:
-            os._exit(1)
 
 
 def end_family(pid: int) -> None:

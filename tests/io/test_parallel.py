@@ -8,6 +8,7 @@ import sys
 import threading
 import warnings
 from functools import partial
+from itertools import chain
 
 import joblib
 import pandas as pd
@@ -16,7 +17,7 @@ from click.testing import CliRunner
 
 from evalkit import crafter, mindcraft
 from evalkit.cli import main
-from evalkit.io import SourceError, cluster, parallel, parse_files, resolve
+from evalkit.io import SourceError, cluster, parallel, resolve
 from evalkit.io.paths import storage_options
 from evalkit.kinds import pipeline
 from tests.io.probes import die_elsewhere, size, which_process
@@ -29,6 +30,11 @@ def paths(tmp_path):
     for i in range(50):
         (tmp_path / f"{i:03}.json").write_text("x" * i)
     return [str(tmp_path / f"{i:03}.json") for i in range(50)] + [str(tmp_path / "gone.json")]
+
+
+def parse_files(paths, parse, jobs=None, serial_below=parallel.SERIAL_BELOW):
+    """Parse files, one result for each."""
+    return chain.from_iterable(parallel.parse_chunks(paths, parse, list, jobs, serial_below))
 
 
 EXPECTED = [(f"{i:03}.json", i) for i in range(50)] + [("gone.json", "FileNotFoundError")]
