@@ -54,28 +54,6 @@ def test_success_rates_by_model_with_intervals_statuses_and_the_ledger(runs, tas
 
 
 @pytest.mark.parametrize(
-    ("by", "keys"),
-    [
-        (["task_id"], {("cook",), ("build",)}),
-        (["model_name", "task_id"], {("good", "cook"), ("good", "build"), ("bad", "cook")}),
-        (["model_name", "model_name"], {("good",), ("bad",)}),
-        (["overall_is_successful"], {("True",), ("False",)}),
-        (["difficulty"], {("easy",), ("unknown",)}),
-        (["n_blocked_agents"], {("0",), ("unknown",)}),
-        (["target_items"], {("",)}),
-        (["metric_steps"], {("4.0",), ("unknown",)}),
-        (["flag_unreadable_logs"], {("True",), ("False",)}),
-    ],
-)
-def test_runs_may_be_grouped_by_any_column(runs, tasks, by, keys):
-    code, out, err = run("mindcraft", runs, "--tasks", tasks, *(word for name in by for word in ("--by", name)))
-    assert (code, err) == (0, "")
-    rows = table(out)[1:]
-    if keys != {("",)}:
-        assert {tuple(row[: len(next(iter(keys)))]) for row in rows} == keys
-
-
-@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["{tmp}/gone"], "{tmp}/gone: no such file or folder"),

@@ -14,7 +14,6 @@ import pytest
 from click.testing import CliRunner
 
 from evalkit.cli import main
-from tests.crafter.test_follow import episode
 from tests.mindcraft.builders import SCORE, log, write
 from tests.terminal import screen
 
@@ -109,14 +108,6 @@ def test_in_a_pipe_a_table_comes_only_when_it_has_changed(tmp_path, command):
     assert following.interrupt() == (0, "")
     assert "\x1b" not in following.out
     assert following.out.count("updated ") == following.out.count("total: ") == 2
-
-
-def test_traces_are_followed_too(tmp_path, command):
-    following = command("crafter", tmp_path, "--expected", 1, "--until-done")
-    following.read_until("no Crafter session trace yet")
-    write(tmp_path / "a.json", episode("alder"))
-    following.read_until("total: 1 of 1 traces")
-    assert following.end() == (0, "")
 
 
 @pytest.mark.parametrize(

@@ -45,17 +45,6 @@ def test_traces_with_long_names_are_flagged_and_stay_apart(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments", [("crafter",), ("crafter", "--list", "all"), ("compare",), ("detect",), ("crafter", "--by-difficulty")]
-)
-def test_what_a_command_prints_of_long_names_is_short(tmp_path, arguments):
-    for name in "ab":
-        _trace(tmp_path / f"{name}.json", LONG[:1000] + name, difficulty=LONG[:1000], task=LONG[:1000])
-    result = CliRunner().invoke(main, [arguments[0], str(tmp_path), *arguments[1:]])
-    assert result.exit_code == 0
-    assert len(result.output) < 3_000
-
-
-@pytest.mark.parametrize(
     "arguments",
     [
         ("compare", "samples:crafter", "--baseline", LONG),

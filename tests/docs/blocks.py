@@ -1,4 +1,4 @@
-"""Code blocks of pages, and how they are run: Python line by line, commands in this process, set-up lines checked."""
+"""Code blocks of pages, and how they are run: Python line by line, commands of evalkit in this process."""
 
 import doctest
 import re
@@ -65,7 +65,7 @@ def run_python(block: Block, names: dict[str, Any], where: str) -> None:
 
 
 def run_command(line: str) -> str:
-    """Run a command of evalkit and give what it prints; of other programs check what they are given."""
+    """Run a command of evalkit and give what it prints; other programs are left out."""
     program, *words = shlex.split(line)
     if program == "evalkit":
         result = CliRunner().invoke(main, words, prog_name="evalkit")
@@ -73,45 +73,4 @@ def run_command(line: str) -> str:
             raise result.exception
         assert result.exit_code == 0, result.output
         return result.output
-    CHECKS[program](words)
     return ""
-
-
-def _make(words: list[str]) -> None:
-    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert {word for word in words if "=" not in word} <= set(targets), words
-
-
-def _pip(words: list[str]) -> None:
-    import tomllib
-
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    for word in words:
-        for extra in re.findall(r"\w+", (re.search(r"\[(.*)\]", word) or "")[1] if "[" in word else ""):
-            assert extra in extras, word
-    assert words[0] == "install"
-
-
-def _file(words: list[str]) -> None:
-    for word in words:
-        if word.endswith((".py", ".yml", ".txt", ".ipynb")) and not word.startswith("out"):
-            assert (ROOT / word).exists() or Path(word).exists(), word
-
-
-def _module(words: list[str]) -> None:
-    if words[:1] == ["-m"]:
-        name = words[1].replace(".", "/")
-        assert (ROOT / f"{name}.py").exists() or (ROOT / name / "__main__.py").exists() or words[1] == "venv", words
-    else:
-        _file(words)
-
-
-def _nothing(words: list[str]) -> None:
-    """Take a line of a shell that needs nothing of evalkit."""
-
-
-CHECKS = {
-    "make": _make, "pip": _pip, "conda": _file, "python": _module, "python3": _module, "papermill": _file,
-    "jupyter": _nothing, ".": _nothing, "cd": _nothing, "eval": _nothing, "git": _nothing, "mkdir": _nothing,
-    "export": _nothing, "cp": _nothing, "pre-commit": _nothing, "dask": _nothing,
-}  # fmt: skip

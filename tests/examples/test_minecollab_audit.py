@@ -264,41 +264,6 @@ def test_every_group_of_real_logs_is_what_the_scripts_say(tmp_path):
     asked.check(call_all(asked.calls, tmp_path / "originals"))
 
 
-BY_FOLDER = {
-    "alder_cooking_09-14_10-20": (17, 9, 9 / 17), "alder_crafting_09-14_10-20": (8, 5, 0.625),
-    "alder_construction_09-14_10-20": (6, 30.76923076923077, 30.76923076923077),
-    "exp_cooking_09-16_08-05": (16, 5, 0.3125), "dogwood-8b": (30, 143.30769230769232, 4.776923076923078),
-}  # fmt: skip
-COOKING = {
-    "alder_cooking_09-14_10-20": {
-        "all": (17, 9, 9 / 17), "0 blocked": (11, 7, 7 / 11), "1 blocked": (3, 2, 2 / 3), "2 blocked": (3, 0, 0),
-        "item apple_pie": (1, 1, 1), "item baked_potato": (3, 0, 0), "item bread": (5, 4, 0.8), "item cake": (3, 3, 1),
-        "item cookie": (4, 3, 0.75), "item golden_apple": (4, 1, 0.25), "item pumpkin_pie": (4, 2, 0.5),
-        "item rabbit_stew": (4, 2, 0.5),
-    },
-    "dogwood-8b": {
-        "all": (14, 1, 1 / 14), "0 blocked": (9, 1, 1 / 9), "1 blocked": (2, 0, 0), "2 blocked": (3, 0, 0),
-        "item bread": (4, 1, 0.25), "item cake": (2, 1, 0.5), "item baked_potato": (3, 0, 0), "item cookie": (3, 0, 0),
-        "item rabbit_stew": (3, 0, 0), "item golden_apple": (4, 0, 0), "item pumpkin_pie": (3, 0, 0),
-    },
-}  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def samples():
-    logs = load("samples:mindcraft/runs", "samples:mindcraft/tasks")
-    return audited(logs, "samples:mindcraft/runs")
-
-
-def test_each_folder_of_the_samples_is_what_was_recorded(samples):
-    totals = samples.totals.assign(folder=samples.totals["folder"].map(os.path.basename))
-    for folder, expected in BY_FOLDER.items():
-        same(said_of(totals, "evaluation", folder), {"all": expected})
-    for folder, expected in COOKING.items():
-        found = said_of(totals, "cooking", folder)
-        same({group: value for group, value in found.items() if "," not in group}, expected)
-
-
 def scored(*scores: str) -> dict:
     return log(*(f"{SCORE}{score}" for score in scores), who="me")
 

@@ -126,14 +126,6 @@ def test_broken_params_files_are_explained(text, fault):
     assert fault in str(raised.value)
 
 
-def test_params_files_that_cannot_be_read_are_explained(tmp_path):
-    (tmp_path / "latin.yaml").write_bytes(b"a: \xff\n")
-    with pytest.raises(ValueError, match="not UTF-8 at byte 3"):
-        read_values(tmp_path / "latin.yaml")
-    with pytest.raises(ValueError, match="No such file"):
-        read_values(tmp_path / "none.yaml")
-
-
 @given(
     st.dictionaries(
         st.text("abc_", min_size=1),

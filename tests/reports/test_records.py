@@ -2,8 +2,6 @@ import os
 
 import pytest
 
-from evalkit.reports import batch
-from evalkit.reports.planning import plan
 from evalkit.reports.records import input_fingerprint
 
 
@@ -42,13 +40,3 @@ def test_what_names_no_file_has_no_fingerprint(text):
 def test_samples_have_a_fingerprint_and_urls_are_remote():
     assert len(input_fingerprint("samples:mindcraft")) == 16
     assert input_fingerprint("s3://bucket/logs") == "remote"
-
-
-def test_a_batch_lists_each_source_once(project, folder, monkeypatch, tmp_path):
-    project("one", "print(n)", parameters='runs: str = "samples:mindcraft"\nn: int = 1')
-    reports = plan(["one"], values={"runs": str(folder), "n": [1, 2, 3]})
-    listed = []
-    monkeypatch.setattr("evalkit.reports.records.list_files", lambda path: listed.append(path) or [])
-    monkeypatch.setattr(batch._Batch, "make", lambda *_: None)
-    batch.run(reports, output=tmp_path / "out", say=lambda line: None)
-    assert listed == [str(folder)]
