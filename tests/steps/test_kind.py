@@ -16,8 +16,7 @@ from evalkit.cli import main
 from evalkit.io import SourceError
 from evalkit.kinds import pipeline
 from evalkit.kinds.follow import Following
-from evalkit.kinds.pipeline import collect
-from evalkit.steps import KIND, Options, evaluates, load, load_history
+from evalkit.steps import KIND, Options, collect, evaluates, load, load_history
 from evalkit.steps.judge import EVALUATORS
 from tests.steps.cases import CELLS, ENRICHMENT
 
@@ -70,14 +69,6 @@ def assert_same(one, other):
     for name in FRAMES:
         pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name))
     assert one.histories == other.histories
-
-
-def test_what_was_read_once_is_not_read_again_and_equal(logs, parsed):
-    first, second = load(logs), load(logs)
-    assert parsed == ["a.json", "b.json"]
-    assert_same(first, second)
-    assert [history.plan is None for history in second.histories] == [False, True]
-    assert len(second.checks) > len(second.steps) == 3
 
 
 @pytest.mark.parametrize("stored", [True, False])
@@ -185,7 +176,7 @@ def test_a_dataset_gives_what_the_folder_gives(logs, tmp_path):
     assert_same(load(logs, options), load([made], options))
     assert json.loads(pd.read_parquet(made / "steps")["entry"][0])["result"] == CELLS
     write(logs / "b.json", [], age=5)
-    assert collect(KIND, logs, made).summary() == "3 files: 0 new, 1 changed, 0 vanished, 2 as before"
+    assert collect(logs, made).summary() == "3 files: 0 new, 1 changed, 0 vanished, 2 as before"
     assert_same(load(logs), load(made))
 
 
@@ -232,14 +223,3 @@ def test_a_history_that_grows_is_running_until_it_rests(tmp_path, follow, clock,
     clock[0] += 60
     assert look().done
     assert not follow(expected=3)().done
-
-
-def test_a_database_runs_as_long_as_its_log_grows(tmp_path, follow, clock, make):
-    with closing(sqlite3.connect(tmp_path / "in" / "c.sqlite")) as connection:
-        look = follow(idle=20)
-        for number in (1, 2):
-            add_checkpoint(connection, number, [make("f", "x")] * number)
-            clock[0] += 30
-            line = look().text.splitlines()[2].split()
-            assert line[:4] == ["c.sqlite", "·", "t", str(number)]
-            assert line[-1] == ("running" if number == 2 else "finished")

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from evalkit.cli import main
 from evalkit.io import SourceError
 from evalkit.stats import format_interval, mean_interval
-from evalkit.steps import analysis, figures, load, show, steps_df
+from evalkit.steps import analysis, load, show
 
 RUNS = 28
 GOOD = {"function_name": "f", "parameters": {}, "success": True, "result_summary": "done", "error": None}
@@ -129,12 +129,3 @@ def test_the_history_to_look_at_is_the_worst_or_the_one_that_is_named(folder):
     assert "lowest" not in show.describe_focus(logs.histories, [named], named.label)
     with pytest.raises(SourceError, match=r"no history is called 'run_3': there is run_01/execution_history\.json, "):
         analysis.focus(logs.steps, logs.histories, "run_3")
-
-
-def test_a_step_is_counted_from_one_for_people_and_from_zero_in_data():
-    steps = steps_df([GOOD, BAD, BAD])
-    assert steps[["position", "step_index"]].to_numpy().tolist() == [[0, 0], [1, 1], [2, 1]]
-    shown = show.numbered(steps)
-    assert shown[["record", "step"]].to_numpy().tolist() == [[1, 1], [2, 2], [3, 2]]
-    assert "position" not in shown
-    assert "is record 2, f, a failure" in figures.describe_timeline(steps)
