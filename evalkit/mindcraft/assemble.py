@@ -40,10 +40,10 @@ from evalkit.mindcraft.transcript import commands_frame, messages_frame
 LEFT_OVER = 300_000  # milliseconds: agents of one run do not start so far apart
 _WORDS = re.compile(r"\d+|[^\W\d_]+")
 _SOURCE = Column("source", "str", "path of the log")
-_OF_TASKS = (  # the columns of runs that all runs of a task in one folder share
-    *(column for column in RUNS if column.name in {*Facts.__annotations__, *Named._fields, "task_id", "source"}),
-    *(column for column in RUNS if column.name in ("kind", "flat_layout", "has_definition", "definition_file")),
-    *(column for column in RUNS if column.name in ("suite", "experiment_total")),
+_SHARED = {*Facts.__annotations__, *Named._fields, "kind", "source", "task_id", "flat_layout", "has_definition",
+           "definition_file", "suite", "experiment_total"}  # fmt: skip
+_OF_TASKS = (  # the columns of runs that all runs of a task in one folder share, and what two flags are made of
+    *(column for column in RUNS if column.name in _SHARED),
     Column("ambiguous_definition", "bool", "see the flag"),
     Column("fits_layout", "bool", "the path fits the layout that was stated"),
 )
@@ -153,8 +153,8 @@ def combine(
     logs["seconds"] = seconds.where(seconds >= 0)  # a file older than its start is not an original
 
     of_run = pd.Categorical.from_codes(logs["run"].to_numpy(), pd.RangeIndex(len(runs)))  # some have no logs
-    sums = {column.name: (column.name, "sum") for column in COUNT_COLUMNS}
-    combined = logs.groupby(pd.CategoricalIndex(of_run), observed=False).agg(
+    by_run = logs.groupby(pd.CategoricalIndex(of_run), observed=False)
+    combined = by_run.agg(
         raw=("raw_score", "max"),
         lowest=("raw_score", "min"),
         timed_out=("timed_out", "any"),
@@ -164,10 +164,11 @@ def combine(
         started=("started", "min"),
         duration=("seconds", "max"),
         original=("original", "max"),
-        **sums,
-        **{f"flag_{name}": (f"flag_{name}", "any") for name in LOG_FLAGS},
+    ).set_axis(runs.index)
+    counts = by_run[[column.name for column in COUNT_COLUMNS]].sum().set_axis(runs.index)
+    log_flags = (
+        by_run[[f"flag_{name}" for name in LOG_FLAGS]].any().set_axis(runs.index).set_axis(list(LOG_FLAGS), axis=1)
     )
-    combined = combined.set_axis(runs.index)
     raw, timed_out, duration = combined["raw"], combined["timed_out"], combined["duration"]
 
     construction, unknown = runs["task_type"] == "construction", runs["task_type"] == "unknown"
@@ -198,7 +199,6 @@ def combine(
     errors = logs[~logs["agent_log_processed"]].groupby("run")["parsing_errors"].agg("; ".join)
     is_copy, original = combined["original"] >= 0, combined["original"].fillna(-1).to_numpy(int)
 
-    log_flags = combined[[f"flag_{name}" for name in LOG_FLAGS]].set_axis(list(LOG_FLAGS), axis="columns")
     flags = log_flags.assign(
         ambiguous_definition=runs["ambiguous_definition"],
         facts_from_id=(runs["facts_source"] == "id") & ~unknown,
@@ -227,13 +227,13 @@ def combine(
         score_scale=np.select(scales, ["percent", "fraction", "unknown"], "binary"),
         started=pd.Series(combined["started"].to_numpy(), dtype="datetime64[ms, UTC]"),
         duration=duration,
-        turns=combined["message_count"],
+        turns=counts["message_count"],
         final_system_message=deciding.set_index("run")["final_system_message"],
         parsing_errors=errors.reindex(runs.index, fill_value=""),
         copy_of=runs["run_id"].take(original).set_axis(runs.index).where(is_copy),
         copied_model=runs["model_name"].take(original).set_axis(runs.index).where(is_copy),
         run_flags=[flag_names[carried].tolist() for carried in flags.to_numpy(bool)],
-        **combined[list(sums)],
+        **counts,
         **flags.add_prefix("flag_"),
     )
     of_runs = runs[["run_id", "model_name", "task_id", "repetition", "experiment"]]
@@ -271,8 +271,8 @@ def _runs_and_logs(
     logs["speaks"] = logs["final_system_message"].notna()
     logs["parsing_errors"] = logs["parsing_errors"].map("; ".join)
     carried = logs["flags"].explode()
-    for name in LOG_FLAGS:
-        logs[f"flag_{name}"] = logs.index.isin(carried.index[carried == name])
+    flags = {f"flag_{name}": logs.index.isin(carried.index[carried == name]) for name in LOG_FLAGS}
+    logs = logs.assign(**flags)
     logs["modified"] = np.nan
     if files is not None:
         seconds = files["modified"].to_numpy() / 1e9

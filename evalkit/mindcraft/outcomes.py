@@ -56,7 +56,7 @@ class TaskOutcome(TypedDict):
 def extract_task_outcome(
     folder_path: str | os.PathLike, task_definition: dict[str, Any] | None, scale: Scale = "auto"
 ) -> TaskOutcome:
-    """Read the logs of one task folder as one outcome.
+    """Read the logs of one task folder as one outcome; `aggregate_results` reads many folders much faster.
 
     With several repetitions in the folder this is best-of-n, flagged ``repetitions_merged``; see
     `extract_task_outcomes`.
@@ -118,13 +118,14 @@ def extract_task_outcomes(
     runs, agents = combine([TaskRuns(one, definition, facts) for one in folders], records.tables["logs"], scale)
     logs: dict[str, list[AgentOutcome]] = {run_id: [] for run_id in runs["run_id"]}
     by_source = {record["source"]: record for record in records.tables["logs"].to_pylist()}
-    for log in agents.to_dict("records"):
+    for log in agents[["run_id", "source", "agent_name", "repetition", "flag_stale_copy"]].to_dict("records"):
         outcome = agent_outcome(unescape_surrogates(log["source"]), by_source[log["source"]])
         outcome["agent_name"], outcome["repetition"] = log["agent_name"], log["repetition"]
         outcome["flags"] += ["stale_copy"] * log["flag_stale_copy"]
         logs[log["run_id"]].append(outcome)
     outcomes = []
-    for row in runs.astype("object").where(runs.notna(), None).to_dict("records"):
+    rows = runs[["run_id", "run_flags", *(name for name in TaskOutcome.__annotations__ if name in runs)]]
+    for row in rows.astype("object").where(rows.notna(), None).to_dict("records"):
         shared = {name: row[name] for name in TaskOutcome.__annotations__ if name in row}
         own = {
             "task_id": task_id,
