@@ -365,25 +365,17 @@ def update(
     done = 0
     for chunk in _chunks(to_read):
         settled_before = time.time_ns() - int(SETTLED * 1e9)
-        read = _read(kind, chunk, jobs)
-        failed = (path for path, _, status, _ in read.files if status == "failed")
-        unfinished = set(filter(changed_recently, failed))
-        being_written |= unfinished
-        kept = unfinished & known.states.keys()  # in their former contents
-        rows = [
-            (
-                escape_surrogates(path),
-                *chunk[path],
-                was_read
-                and path not in unfinished
-                and (bool(chunk[path].tag) if is_url(path) else chunk[path].modified < settled_before),
-                path in above,
-                status,
-                reason,
-            )
-            for path, was_read, status, reason in read.files
-            if path not in kept
-        ]
+        read, rows, kept = _read(kind, chunk, jobs), list[tuple](), set[str]()
+        for path, was_read, status, reason in read.files:
+            state, is_unfinished = chunk[path], status == "failed" and changed_recently(path)
+            if is_unfinished:
+                being_written.add(path)
+                if path in known.states:  # its former contents stay
+                    kept.add(path)
+                    continue
+            left_alone = bool(state.tag) if is_url(path) else state.modified < settled_before
+            settled = was_read and left_alone and not is_unfinished
+            rows.append((escape_surrogates(path), *state, settled, path in above, status, reason))
         tables = {"files": arrow_table(rows, FILES), **read.tables}
         if kept:
             names = pa.array(sorted(map(escape_surrogates, kept)), pa.large_string())
@@ -408,11 +400,13 @@ def update(
 
 def states_of(kind: LogKind, listing: Listing) -> dict[str, FileState]:
     """Return the state of each file of a listing, including that of its companions."""
-    states = {path: listing.states.get(path) or state_of(path) or MISSING for path in listing.files}
-    for path in filter(kind.files.companions, listing.files):
-        known = [states[path], *filter(None, map(state_of, kind.files.companions(path)))]
-        modified, changed = max(one.modified for one in known), max(one.changed for one in known)
-        states[path] = FileState(states[path].size, modified, changed, " ".join(one.tag for one in known).strip())
+    states = {}
+    for path in listing.files:
+        state = listing.states.get(path) or state_of(path) or MISSING
+        for other in filter(None, map(state_of, kind.files.companions(path))):
+            modified, changed = max(state.modified, other.modified), max(state.changed, other.changed)
+            state = FileState(state.size, modified, changed, f"{state.tag} {other.tag}".strip())
+        states[path] = state
     return states
 
 
@@ -438,19 +432,15 @@ class _Read(NamedTuple):
 
 def _read(kind: LogKind, files: Mapping[str, FileState], jobs: int | None) -> _Read:
     """Read and parse files; those that need not be read are skipped."""
-    reasons = {path: reason for path in files if (reason := kind.files.accepts(path)) and not os.path.isdir(path)}
-    wanted = [path for path in files if path not in reasons]
-    is_large = sum(files[path].size for path in wanted) >= PARALLEL_BYTES
-    read = list(
-        parse_chunks(
-            wanted,
-            partial(_parse_file, kind.parse),
-            partial(_pack, kind.records),
-            jobs,
-            0 if is_large else PARALLEL_FILES,
-        )
-    )
-    skipped: list[_File] = [(path, True, "skipped", reason) for path, reason in reasons.items()]
+    wanted, skipped, size = list[str](), list[_File](), 0
+    for path, state in files.items():
+        if (reason := kind.files.accepts(path)) and not os.path.isdir(path):
+            skipped.append((path, True, "skipped", reason))
+        else:
+            wanted.append(path)
+            size += state.size
+    parse, pack = partial(_parse_file, kind.parse), partial(_pack, kind.records)
+    read = list(parse_chunks(wanted, parse, pack, jobs, 0 if size >= PARALLEL_BYTES else PARALLEL_FILES))
     tables = {name: pa.concat_tables([one.tables[name] for one in read]) for name in kind.records}
     tables = {name: table.combine_chunks() for name, table in tables.items()}  # of many small ones
     return _Read([file for one in read for file in one.files] + skipped, tables)
