@@ -46,7 +46,7 @@ TITLES = {  # of columns that all kinds have, and of estimates; others have the 
     "task_type": "type of task",
 }
 _COUNTED = {"runs": ("runs", "tasks"), "episodes": ("episodes", "tasks"), "steps": ("steps", "histories")}
-_CODES = ("overall_completion_status", "status", "ending", "flag")  # columns whose values have labels
+_CODES = ("status", "ending", "flag")  # the last words of columns whose values have labels
 _TARGETS = {"new tasks": "new tasks like these", "these tasks": "these tasks, run again"}
 _TECHNICAL = ("method", "target", "warning")  # how estimates were made: below a table; differing warnings are its notes
 _OF_ROWS = ("run_id", "href")  # columns that are not shown as cells: attributes of a row
@@ -138,7 +138,7 @@ def cell_texts(values: pd.Series, name: str, digits: int = 3, folder: str = "") 
     """Return the text of each cell of a column, as shown in a table; paths are those within `folder`."""
     if name == "source" and folder:
         return [plain(path.removeprefix(folder).lstrip("/")) for path in values]
-    labels = all_labels() if name in _CODES else _TARGETS if name == "target" else {}
+    labels = all_labels() if name.endswith(_CODES) else _TARGETS if name == "target" else {}
     is_float = pd.api.types.is_float_dtype(values)
     if name.startswith("p_") and is_float:
         return ["< 0.001" if value < 0.001 else _cell(value, 3) for value in values]

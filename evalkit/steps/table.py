@@ -143,6 +143,7 @@ COMPARISON = _columns(
 
 # What columns of frames and of estimates are called in tables, where their names are no words
 LABELS = {
+    "attempts": "attempts",
     "attempts_at_step": "attempts at this step",
     "change": "what changed",
     "characters_new": "characters, new storage",
