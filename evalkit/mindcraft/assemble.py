@@ -174,6 +174,7 @@ def combine(
     construction, unknown = runs["task_type"] == "construction", runs["task_type"] == "unknown"
     if scale == "auto" and (raw[construction] > 1).any():
         scale = "percent"
+    # of an unknown type, a score above 1 is a percentage
     of_hundred = (construction & (scale == "percent")) | (unknown & (raw > 1))
     score = raw.mask(of_hundred, raw / 100)
     in_range = score.between(0, 1)
