@@ -47,7 +47,7 @@ def code_version(*modules: str) -> str:
 def _version_of_code(*places: Path) -> str:
     digest = hashlib.blake2b(digest_size=8)
     for place in places:
-        for folder, _, names in sorted(os.walk(place)) if place.is_dir() else [(place.parent, [], [place.name])]:
+        for folder, _, names in sorted(os.walk(place)) if place.is_dir() else [(str(place.parent), [], [place.name])]:
             for name in sorted(names):
                 if name.endswith(_CODE):
                     digest.update(name.encode() + Path(folder, name).read_bytes())

@@ -20,13 +20,6 @@ _WHERE = "Only runs with this value, also >=, <=, <, >, !=; may be repeated."
 COMMON = (
     Option("rename", str, (), "Read model OLD as NEW; may be repeated.", "OLD=NEW", many=True),
     Option("model", str, "", "The model of runs whose logs name none.", "NAME"),
-    Option(
-        "where",
-        str,
-        (),
-        "Only runs with this value, also >=, <=, <, >, !=; may be repeated.",
-        "COLUMN=VALUE",
-        many=True,
-    ),
+    Option("where", str, (), _WHERE, "COLUMN=VALUE", many=True),
     Option("cluster", str, "", "Column that stands for the task, where tasks are variants of few.", "COLUMN"),
 )
