@@ -69,7 +69,7 @@ from evalkit.kinds.detection import kind_of_source, nothing_used
 from evalkit.kinds.kind import Assembled, LogKind, Parsed, Records
 from evalkit.kinds.options import COMMON
 from evalkit.kinds.registry import kind_named
-from evalkit.kinds.runs import as_frame, flag_cut_names
+from evalkit.kinds.runs import as_recorded, flag_cut_names
 from evalkit.kinds.selection import rename_models, renames_of, select_where, with_clusters
 
 COMMIT_EVERY = 5.0  # seconds
@@ -525,11 +525,6 @@ def assemble(
         files = records.files.filter(pc.invert(records.files["context"]))
         ledger = frame_of({name: files[name] for name in Entry._fields}, LEDGER)
     return Logs(kind, sources, assembled, ledger, storage_options)
-
-
-def as_recorded(kind: LogKind, records: Records) -> Assembled:
-    """Build frames from the tables of records of the same names."""
-    return Assembled({name: as_frame(kind, name, records.tables[name]) for name in kind.tables})
 
 
 def entries_of(records: Records) -> list[Entry]:

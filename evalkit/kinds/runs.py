@@ -6,13 +6,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from evalkit._names import check_columns, nearest
 from evalkit._words import note
 from evalkit.io.frames import MOST_NAME, Column, frame_of, is_cut_name
 from evalkit.io.paths import SourceError
-from evalkit.kinds.kind import RUN_COLUMNS, LogKind
+from evalkit.kinds.kind import RUN_COLUMNS, Assembled, LogKind, Records
 from evalkit.kinds.registry import kind_named
 
 UNKNOWN = "unknown"  # the model of runs whose logs name none
@@ -37,19 +36,21 @@ def run_ids(kind: str, *keys: Iterable[object]) -> list[str]:
     return [f"{kind[0]}-{digest.hexdigest()}" for digest in digests]
 
 
-def as_frame(kind: LogKind, name: str, records: pa.Table) -> pd.DataFrame:
-    """Build a frame from a table of records; common columns of runs that a kind does not record are filled in."""
-    columns: Sequence[Column] = kind.tables[name]
-    n = len(records)
-    values = {column: records[column] for column in records.column_names}
-    if name == kind.runs:
-        sources = records["source"].to_pylist()
-        repetitions = pd.Series(sources, dtype="str").groupby(sources).cumcount()  # of runs in one file
-        values |= {"run_id": run_ids(kind.name, sources, repetitions), "kind": [kind.name] * n}
-        values.setdefault("model_name", ["unknown"] * n)
-        values.setdefault("run_flags", [[] for _ in range(n)])
-        values |= {column: [None] * n for column in _NAMES - values.keys()}
-    return frame_of({column.name: values[column.name] for column in columns}, columns)
+def as_recorded(kind: LogKind, records: Records) -> Assembled:
+    """Build frames from the tables of records of the same names; common columns that are not recorded are filled in."""
+    frames = {}
+    for name, columns in kind.tables.items():
+        table = records.tables[name]
+        values = {column: table[column] for column in table.column_names}
+        if name == kind.runs:
+            sources, n = table["source"].to_pylist(), len(table)
+            repetitions = pd.Series(sources, dtype="str").groupby(sources).cumcount()  # of runs in one file
+            values |= {"run_id": run_ids(kind.name, sources, repetitions), "kind": [kind.name] * n}
+            values.setdefault("model_name", [UNKNOWN] * n)
+            values.setdefault("run_flags", [[] for _ in range(n)])
+            values |= {column: [None] * n for column in _NAMES - values.keys()}
+        frames[name] = frame_of({column.name: values[column.name] for column in columns}, columns)
+    return Assembled(frames)
 
 
 def flag_cut_names(runs: pd.DataFrame, columns: Sequence[Column]) -> pd.DataFrame:
