@@ -9,7 +9,6 @@ import asyncio
 import io
 import json
 import os
-import signal
 import sys
 import types
 from pathlib import Path
@@ -80,7 +79,6 @@ class ForkedEngine(_SavingEngine):
     def execute_managed_notebook(cls, nb_man: NotebookExecutionManager, kernel_name: str, **_: Any) -> None:
         """Execute the cells in order, up to the first error."""
         shell, recorder = _start_shell()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
         try:
