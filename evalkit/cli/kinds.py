@@ -16,8 +16,7 @@ from evalkit.io.write import check_output
 from evalkit.kinds import pipeline
 from evalkit.kinds.follow import Following
 from evalkit.kinds.kind import LogKind
-from evalkit.kinds.options import COMMON, Option
-from evalkit.kinds.registry import kind_named, kind_names
+from evalkit.kinds.registry import COMMON, Option, kind_named, kind_names
 from evalkit.kinds.terminal import list_runs, summary, write_output
 
 SHORTEST_INTERVAL = 0.5  # seconds between two updates

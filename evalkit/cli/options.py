@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import click
 
-from evalkit.kinds.options import COMMON, Option
+from evalkit.kinds.registry import COMMON, Option
 from evalkit.kinds.terminal import Which
 
 LISTS = get_args(Which)

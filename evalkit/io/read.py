@@ -13,20 +13,10 @@ from evalkit.io.paths import is_url, redacted
 from evalkit.io.remote import read_remote
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # does not wait for a pipe
-_OWN = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # the open files of this process
 
 
 def read_file(path: str | os.PathLike, *, limited: bool = True) -> bytes:
-    """Read a file's bytes; `limited` rejects one that exceeds `evalkit.io.limits`.
-
-    OSError as of ``open``, and for a pipe or device. A pipe that the caller holds open, such as that of a shell's
-    ``<(command)``, is read to its end.
-    """
-    if os.fspath(path).startswith(_OWN):
-        with open(path, "rb") as file:
-            piped = file.read(limits().bytes + 1)
-            check_size(len(piped))
-            return piped
+    """Read a file's bytes; OSError for a pipe or device, and, if `limited`, for what exceeds `evalkit.io.limits`."""
     ((_, data),) = read_files([os.fspath(path)], limited=limited)
     if isinstance(data, OSError):
         data.filename = redacted(data.filename or os.fspath(path))

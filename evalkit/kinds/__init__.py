@@ -5,8 +5,7 @@ from evalkit._lazy import door
 _PLACES = {
     "transcript": "EVENTS Image read_log show_run transcript_of Transcript Turn",
     "kind": "RUN_COLUMNS Assembled Command FileRules LogKind Parsed RateRules Records RunFiles run_columns",
-    "options": "Option",
-    "registry": "kind_named kind_names",
+    "registry": "Option kind_named kind_names",
     "terminal": "cell_text choose list_runs",
     "pipeline": "Changes Logs assemble cached_records collect entries_of load no_records read_records",
     "detection": "recognise HEAD detect nothing_used",

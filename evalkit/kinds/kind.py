@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from evalkit.io.frames import Column, Entry, Status
 from evalkit.io.sources import Listing
-from evalkit.kinds.options import Option
-from evalkit.kinds.registry import kind_named
+from evalkit.kinds.registry import Option, kind_named
 
 _SOURCE = Column("source", "str", "path of the file")
 RUN_COLUMNS = (

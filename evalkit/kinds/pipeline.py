@@ -67,8 +67,7 @@ from evalkit.io.versions import code_version
 from evalkit.io.write import check_path, exclusive
 from evalkit.kinds.detection import kind_of_source, nothing_used
 from evalkit.kinds.kind import Assembled, LogKind, Parsed, Records
-from evalkit.kinds.options import COMMON
-from evalkit.kinds.registry import kind_named
+from evalkit.kinds.registry import COMMON, kind_named
 from evalkit.kinds.runs import as_recorded, flag_cut_names
 from evalkit.kinds.selection import rename_models, renames_of, select_where, with_clusters
 

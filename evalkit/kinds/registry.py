@@ -1,4 +1,4 @@
-"""The registry of kinds of logs: those of evalkit, and those that other packages add.
+"""The registry of kinds of logs, those of evalkit and those that other packages add, and the options that all have.
 
 A package adds a kind by an entry point of the group ``evalkit.kinds``, whose name is that of the kind.
 """
@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalkit._names import nearest
 from evalkit.io.paths import SourceError
@@ -22,6 +22,28 @@ BUILT_IN = {  # where each is defined, and its line in ``evalkit --help``, which
     "crafter": ("evalkit.crafter.kind", "Scores of Crafter session traces."),
     "steps": ("evalkit.steps.kind", "Verdicts on the steps of a plan-and-execute analysis agent."),
 }
+
+
+class Option(NamedTuple):
+    """An option; its name is that of the argument."""
+
+    name: str
+    type: type | tuple[str, ...]  # of the value, or all values there are
+    default: Any
+    help: str
+    metavar: str = ""
+    many: bool = False  # several values; the default is ()
+    short: str = ""  # a letter for the command line
+    followed: bool = True  # of a view: whether it also applies with --follow
+
+
+_WHERE = "Only runs with this value, also >=, <=, <, >, !=; may be repeated."
+COMMON = (
+    Option("rename", str, (), "Read model OLD as NEW; may be repeated.", "OLD=NEW", many=True),
+    Option("model", str, "", "The model of runs whose logs name none.", "NAME"),
+    Option("where", str, (), _WHERE, "COLUMN=VALUE", many=True),
+    Option("cluster", str, "", "Column that stands for the task, where tasks are variants of few.", "COLUMN"),
+)
 
 
 def kind_names() -> list[str]:
