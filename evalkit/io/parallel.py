@@ -139,9 +139,7 @@ def cluster(scheduler: str | None) -> Iterator[None]:
             identity = executor.submit(lambda: asyncio.run(asyncio.wait_for(ask(), CONNECT))).result()
         except Exception as error:  # of many types: the address decides which library fails
             raise SourceError(f"{scheduler}: no Dask scheduler answers ({type(error).__name__})") from None
-    if identity["type"] != "Scheduler":
-        raise SourceError(f"{scheduler}: no Dask scheduler, but a {identity['type']}")
-    if not identity["workers"]:
+    if not identity.get("workers"):
         raise SourceError(f"{scheduler}: the cluster has no workers")
     with Client(scheduler, timeout=CONNECT, set_as_default=False) as client:
         versions = client.run(lambda: getattr(__import__("evalkit"), "__version__", ""), on_error="return")

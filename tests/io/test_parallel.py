@@ -196,14 +196,6 @@ def test_a_scheduler_that_does_not_answer_is_one_line_and_exit_code_2(monkeypatc
     assert found.stderr.count("\n") == 1
 
 
-def test_a_worker_is_no_scheduler(scheduler):
-    distributed = pytest.importorskip("distributed")
-    with distributed.Client(scheduler, set_as_default=False) as client:
-        (worker, *_) = client.ncores()
-    with pytest.raises(SourceError, match="no Dask scheduler, but a Worker"), cluster(worker):
-        pass
-
-
 def test_a_cluster_without_workers_is_refused():
     distributed = pytest.importorskip("distributed")
     options = {"n_workers": 0, "processes": False, "protocol": "tcp", "dashboard_address": ":0", "silence_logs": 50}

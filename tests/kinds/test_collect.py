@@ -18,7 +18,7 @@ from evalkit.io import Column, SourceError
 from evalkit.io import store as store_module
 from evalkit.io.store import MANIFEST, read_manifest
 from evalkit.io.write import exclusive
-from evalkit.kinds import FileRules, Option, collect, load, pipeline
+from evalkit.kinds import Option, collect, load, pipeline
 from tests.kinds.toy import TOY, write
 
 OTHER = replace(TOY, name="other")
@@ -80,12 +80,6 @@ def test_nothing_is_read_or_written_where_nothing_changed(games, made, monkeypat
     assert {path: path.stat().st_mtime_ns for path in made.rglob("*.*")} == before
 
 
-def test_a_file_that_was_just_written_is_read_again(games, made):
-    os.utime(games / "a/0.json")
-    collect(TOY, games, made)
-    assert collect(TOY, games, made).changed == 1
-
-
 EDITS = {
     "changed": lambda f: write(f / "a/0.json", task="changed", age=9),
     "mended": lambda f: write(f / "a/broken.json", task="mended", age=9),
@@ -104,19 +98,6 @@ def test_after_an_edit_the_dataset_follows(games, made, name, monkeypatch):
     collect(TOY, games, made)
     assert_same(games, made)
     assert parts_of(made) == listed_parts(made)
-
-
-def test_files_of_any_name_stand_in_the_order_of_the_folder(tmp_path, made):
-    for name in ("b/a\udcff.json", "b/az.json", "b-1\udcfe/x\n.json", "b/%='\".json", "b-1/é.json", "B/Ü.JSON"):
-        write(tmp_path / "games" / name, task="x")
-    kind = replace(TOY, files=FileRules())
-    for source in (tmp_path / "games", f"{tmp_path}/games/b*", [tmp_path / "games/b-1", tmp_path / "games/b"]):
-        collect(kind, source, made)
-        expected, got = load(kind, source, {}), load(kind, made, {})
-        assert len(expected.ledger) == len(got.ledger) >= 3
-        if not isinstance(source, list):  # a dataset has one order, that of the paths
-            assert_same(source, made, kind)
-        shutil.rmtree(made)
 
 
 STOPPED = """
@@ -220,8 +201,8 @@ def test_a_full_disk_keeps_the_former_state_and_is_left_as_it_was(games, made, m
     assert_same(games, made)
 
 
-@pytest.mark.parametrize("url", ["memory:///made", "memory://made//twice", "memory://made/slash/"])
-def test_a_dataset_keeps_its_parts_however_its_url_is_written(games, url):
+def test_a_dataset_keeps_its_parts_however_its_url_is_written(games):
+    url = "memory://made//twice"
     for _ in range(2):
         collect(TOY, games, url)
         assert_same(games, url)

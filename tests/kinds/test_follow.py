@@ -50,11 +50,6 @@ class Folder:
         tasks = {os.path.relpath(run.source, self.root): run.task_id for run in runs.itertuples()} if len(runs) else {}
         return self.parsed, tasks, {os.path.relpath(path, self.root) for path in self.following.changes.being_written}
 
-    @property
-    def quiet(self):
-        """Seconds for which a file or folder was left alone, at the last look."""
-        return lambda name: self.looks[-1].unchanged_for(str(self.root / name))
-
 
 def game(task):
     return json.dumps({"moves": [], "task": task})
@@ -135,20 +130,6 @@ def test_later_the_clock_of_the_files_does_not_matter(folder, age):
     folder.write("a.json", "[", age)
     assert folder.look(1)[2] == {"a.json"}
     assert folder.look(SETTLE)[2] == set()
-
-
-def test_how_long_files_and_folders_were_left_alone(folder):
-    folder.write("a.json", game("1"), age=60)
-    folder.write("b/c.json", game("1"), age=60)
-    folder.look()
-    assert folder.quiet("a.json") == 60
-    assert folder.quiet("b") == 0
-    folder.look(5)
-    assert folder.quiet("a.json") == 65
-    assert folder.quiet("b") == 5
-    folder.write("a.json", game("12"), age=60)
-    folder.look(5)
-    assert folder.quiet("a.json") == 0
 
 
 def test_sources_that_are_not_there_yet_are_waited_for(tmp_path):

@@ -1,14 +1,7 @@
 """The store of records, on a toy kind: only what has changed is parsed, and nothing is lost however it came about."""
 
-import contextlib
 import json
 import os
-import random
-import signal
-import subprocess
-import sys
-import textwrap
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -180,46 +173,6 @@ def test_whatever_changed_the_frames_are_those_of_a_first_reading(tmp_path_facto
                 pd.testing.assert_frame_equal(a, b)
 
 
-def test_killed_at_any_moment_it_leaves_the_former_or_the_next_state(tmp_path):
-    for number in range(30):
-        write(tmp_path / "in" / f"{number}.json", task="old")
-    store, made = lambda: RecordStore(str(tmp_path / "made"), TOY.records), tmp_path / "made"
-    pipeline.update(store(), TOY, list_source(tmp_path / "in"))
-    code = textwrap.dedent(f"""
-        from evalkit.io import store as records
-        from evalkit.io.store import RecordStore
-        from evalkit.io.sources import list_source
-        from evalkit.kinds import pipeline
-        from tests.kinds.toy import TOY
-        store = RecordStore({str(made)!r}, TOY.records)
-        store.open()
-        print("go", flush=True)
-        pipeline.CHUNK_FILES = 7
-        pipeline.update(store, TOY, list_source({str(tmp_path / "in")!r}))
-    """)
-    rng = random.Random(5)
-    for round_ in range(4):
-        for number in range(30):
-            write(tmp_path / "in" / f"{number}.json", task=f"new {round_}", age=round_ + 1)
-        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-        process.stdout.readline()
-        time.sleep(rng.random() * 0.06)
-        with contextlib.suppress(ProcessLookupError):
-            process.send_signal(signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
-        left = store()
-        assert left.open()
-        games = left.table("games").to_pandas()
-        assert sorted(map(os.path.basename, games["source"])) == sorted(f"{n}.json" for n in range(30))
-        assert games["task_id"].str.fullmatch(r"old|new \d").all()
-        assert len(left.table("files")) == 30
-    pipeline.update(left, TOY, list_source(tmp_path / "in"))
-    assert set(left.table("games").to_pandas()["task_id"]) == {"new 3"}
-    written = {path.relative_to(made).as_posix() for path in made.rglob("*.parquet")}
-    assert len(written) == 4  # files, folders, games, moves
-
-
 @pytest.mark.parametrize("change", ["all files", "one file less"])
 @pytest.mark.parametrize("reads", range(4))  # parts that are read before another process updates the store
 def test_a_reader_sees_the_former_or_the_next_state_whole(tmp_path, monkeypatch, change, reads):
@@ -278,14 +231,6 @@ def games(tmp_path):
     for name in "ab":
         write(tmp_path / "games" / f"{name}.json", task=name)
     return tmp_path / "games"
-
-
-def test_it_lies_where_caches_lie(monkeypatch, tmp_path):
-    monkeypatch.delenv("EVALKIT_CACHE", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert store_module.cache_folder() == tmp_path / "evalkit"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert store_module.cache_folder() == Path("~/.cache/evalkit").expanduser()
 
 
 def test_a_cache_that_can_not_be_written_is_done_without(games, tmp_path, monkeypatch):
