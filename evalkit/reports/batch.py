@@ -19,21 +19,22 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
+from tqdm import tqdm
+
 from evalkit.evidence import VARIABLE
 from evalkit.io.frames import paused_gc
 from evalkit.io.parallel import end_with_parent
 from evalkit.io.paths import SourceError, redacted
 from evalkit.io.text import plain, warnings_as_usual
-from evalkit.reports.evidence import is_missing, write_evidence
-from evalkit.reports.index import write_index
+from evalkit.reports.index import is_missing, write_evidence, write_index
 from evalkit.reports.planning import marked
 from evalkit.reports.processes import can_fork, end_family, preload, start_method
-from evalkit.reports.progress import Progress
 from evalkit.reports.records import input_fingerprint, read_record, stamp_of, why_make, work_folder, write_record
 from evalkit.reports.report import Job, Record, Report
 
 TIMEOUT = 600.0  # seconds for one report
 GRACE = 5.0  # seconds in which an overdue report ends by itself, showing where it was
+SIZE_BUDGET = 1_500_000  # bytes; larger pages are pointed out
 _POLL = 0.2  # seconds between two looks at time limits and signals
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_MAX_THREADS")
 
@@ -123,6 +124,48 @@ def run(
             fault = _in_one_line(error)
     paths = {"index": output / "index.html", "manifest": output / "manifest.json"}
     return Summary(**batch.keys, **paths, stopped=stopped.is_set(), index_fault=fault)  # type: ignore[arg-type]
+
+
+class Progress:
+    """The lines of a batch of `total` reports; if `terminal` is one, they are written above a bar."""
+
+    def __init__(self, total: int, say: Callable[[str], None], terminal: TextIO | None = None) -> None:
+        self.total, self.done = total, 0
+        tqdm.monitor_interval = 0  # no thread, as processes are forked while it is shown
+        form = "{bar:24} {n_fmt}/{total_fmt}{postfix}"
+        disable = None if terminal else True  # None: unless it is a terminal
+        self.bar = tqdm(total=total, file=terminal, disable=disable, leave=False, dynamic_ncols=True, bar_format=form)
+        self.say = say if self.bar.disable else lambda line: self.bar.write(line, file=terminal)
+
+    def unchanged(self, record: Record) -> None:
+        """Print that a report is up to date."""
+        self._line("unchanged", record["key"], _headline(record), "")
+
+    def finished(self, record: Record) -> None:
+        """Print the result of a report."""
+        seconds = f"{record['seconds']:.1f} s"
+        if record["status"] == "failed":
+            first = (record["error"].splitlines() or [""])[0]
+            self._line("FAILED", record["key"], plain(first, 200), seconds)
+            return
+        size = record["page_bytes"]
+        large = f", more than {SIZE_BUDGET / 1e6:.1f}" if size > SIZE_BUDGET else ""
+        self._line("made", record["key"], _headline(record), f"{seconds}, {size / 1e6:.2f} MB{large}, {record['why']}")
+
+    def running(self, keys: Iterable[str]) -> None:
+        """Draw the bar, with the reports in progress beside it."""
+        self.bar.set_postfix_str(plain(", ".join(keys), 60))
+
+    def _line(self, status: str, key: str, text: str, note: str) -> None:
+        self.done += 1
+        self.bar.update()
+        columns = [f"[{self.done}/{self.total}] {status:9} {plain(key)}", plain(text), f"({note})" if note else ""]
+        self.say("  ".join(column for column in columns if column))
+
+
+def _headline(record: Record) -> str:
+    headline = record["headline"] or {}
+    return f"{headline.get('text', '')} {headline.get('label', '')}".strip()
 
 
 class _Batch:

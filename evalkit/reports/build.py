@@ -20,7 +20,7 @@ from evalkit.evidence import EVIDENCE
 from evalkit.io.paths import redacted
 from evalkit.io.text import plain
 from evalkit.reports.engines import FORKED, KERNEL
-from evalkit.reports.evidence import keep_evidence
+from evalkit.reports.index import keep_evidence
 from evalkit.reports.notebooks import title_of
 from evalkit.reports.page import render
 from evalkit.reports.records import files_beside, mapped, read_record, write_file, write_record

@@ -1,4 +1,4 @@
-"""Write the index of an output folder: a page for people and a JSON file for programs, from the records."""
+"""What leads through an output folder: its index, for people and programs, its leaderboard, and the pages of runs."""
 
 import csv
 import itertools
@@ -13,13 +13,15 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader
 
 from evalkit._version import __version__
+from evalkit.evidence import read_references, write_pages
+from evalkit.evidence.site import MANIFEST, RUNS
+from evalkit.io.read import read_json
 from evalkit.io.sources import is_sample, shown_paths
 from evalkit.io.text import plain
 from evalkit.io.write import from_spreadsheet
-from evalkit.reports.policy import TEMPLATES, policy_of, script
+from evalkit.reports.parts import TEMPLATES, clean_svg, policy_of, script
 from evalkit.reports.records import mapped, names_of_sources, places_of, read_records, write_file
 from evalkit.reports.report import Record, short_hash
-from evalkit.reports.svg import clean_svg
 
 LEADERBOARD = "leaderboard.html"
 STANDINGS = "standings"  # the published table of a report that the leaderboard shows
@@ -27,6 +29,10 @@ _NEEDED = {"kind", "outcome", "model_name", "n", "n_tasks", "text", "task_set"}
 _MOST_ROWS = 500  # of one report
 SAMPLES, OTHERS = "Sample data", "Other reports"
 LARGEST_PICTURE = 60_000  # bytes of a figure that is shown in the index
+
+
+_STORED = f"{RUNS}/.evalkit/reports"
+_WRITTEN = f"{RUNS}/{MANIFEST}"
 
 
 def write_index(output: Path, work: Path) -> tuple[Path, Path]:
@@ -168,3 +174,36 @@ def _letters() -> Any:
     """Yield A to Z, then AA, AB and so on."""
     lengths = itertools.count(1)
     return ("".join(letters) for n in lengths for letters in itertools.product(string.ascii_uppercase, repeat=n))
+
+
+def keep_evidence(output: Path, work: Path, key: str, given: list[Any]) -> None:
+    """Store the evidence of a report, in place of what it passed on before."""
+    path = output / _STORED / f"{key}.json"
+    if given:
+        write_file(path, json.dumps(given), work)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def write_evidence(output: Path, *, mask: bool = True) -> int:
+    """Write the pages of all runs that the reports of an output folder link to, each once; return how many changed."""
+    stored = sorted((output / _STORED).glob("*/*.json"))
+    if not stored and not (output / _WRITTEN).is_file():
+        return 0
+    runs, pairs, lists, sources = dict[str, Any](), dict[Any, Any](), list[Any](), set[str]()
+    records = {record["key"]: record for record in read_records(output)}
+    for path in stored:
+        key = f"{path.parent.name}/{path.stem}"
+        if (record := records.get(key)) is None:
+            continue
+        sources |= set(places_of(record))
+        more_runs, more_pairs, more_lists = read_references(read_json(path), f"../{key}.html")
+        runs |= more_runs
+        pairs |= {pair.page: pair for pair in more_pairs}
+        lists += more_lists
+    return write_pages(output / RUNS, runs, list(pairs.values()), lists, mask=mask, shown=shown_paths(sorted(sources)))
+
+
+def is_missing(output: Path) -> bool:
+    """Return whether pages that reports link to are missing, as after a batch that was stopped."""
+    return any((output / _STORED).glob("*/*.json")) and not (output / _WRITTEN).is_file()

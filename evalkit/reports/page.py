@@ -23,9 +23,8 @@ from traitlets.config import Config
 from evalkit.display.show import HIDDEN
 from evalkit.io.text import plain
 from evalkit.reports.notebooks import title_of
-from evalkit.reports.policy import TEMPLATES, policy_of, script
+from evalkit.reports.parts import TEMPLATES, caption, figure, policy_of, script
 from evalkit.reports.report import Failure
-from evalkit.reports.svg import caption, figure
 
 # Formats that need no script, the richest first
 _PRIORITY = ["image/svg+xml", "image/png", "image/jpeg", "text/html", "text/markdown", "text/latex", "text/plain"]

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from evalkit.cli import main
 from evalkit.cli.reports import remove_reports
-from evalkit.reports import PlanError, plan, run
+from evalkit.reports import plan, run
 from evalkit.reports.records import read_record
 
 HEADLINE = (
@@ -103,25 +103,6 @@ def test_a_notebook_that_will_not_be_interrupted_is_ended(project, batch, monkey
     batch(["hangs"], timeout=1)
     assert batch.record("hangs/defaults")["error"] == "TimeoutError: not finished after 1 s"
     assert texts(batch.notebook("hangs/defaults")) == ["before\n"]
-
-
-def test_what_a_notebook_leaves_running_is_ended_with_it(project, batch):
-    code = (
-        "import multiprocessing, subprocess, threading, time\n"
-        "threading.Thread(target=time.sleep, args=(60,)).start()\n"
-        "child = multiprocessing.get_context('fork').Process(target=time.sleep, args=(60,))\n"
-        "child.start()\n"
-        "print(child.pid, subprocess.Popen(['sleep', '60']).pid)"
-    )
-    project("one", code)
-    started = time.monotonic()
-    assert batch(["one"]).made
-    assert time.monotonic() - started < 30
-    for process in map(int, texts(batch.notebook("one/defaults"))[0].split()):
-        deadline = time.monotonic() + 5
-        while _runs(process) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert not _runs(process)
 
 
 def _runs(process):
@@ -218,13 +199,6 @@ def test_named_figures_are_saved_beside_the_page_which_links_to_them(project, ba
     assert {name for name in batch.files() if ".first." in name} == set()
 
 
-def test_the_index_names_reports_whose_params_file_is_gone(project, batch, tmp_path):
-    project("one", "print(1)", params={"a.yaml": "", "b.yaml": ""})
-    assert "its params file is gone" not in batch().index.read_text()
-    (tmp_path / "params/one/a.yaml").unlink()
-    assert batch().index.read_text().count("its params file is gone") == 1
-
-
 def start_cli(tmp_path, *arguments):
     return subprocess.Popen(
         [sys.executable, "-m", "evalkit", "report", "--output", "out", "--jobs", "2", *arguments],
@@ -235,17 +209,6 @@ def start_cli(tmp_path, *arguments):
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
         start_new_session=True,
     )
-
-
-def test_reports_that_took_long_are_made_first_and_new_ones_before_them(project, batch, tmp_path):
-    took = {"a": 1.5, "b": 20, "c": 3}
-    project("one", "print(n)", parameters="n: int = 0", params={f"{name}.yaml": "n: 1" for name in took})
-    batch(["one"])
-    for name, seconds in took.items():
-        record = tmp_path / "out/.evalkit/one" / f"{name}.json"
-        record.write_text(json.dumps({**json.loads(record.read_text()), "seconds": seconds}))
-    (tmp_path / "params/one/d.yaml").write_text("n: 2")
-    assert batch(["one"], force=True, jobs=1).made == ["one/d", "one/b", "one/c", "one/a"]
 
 
 @pytest.mark.parametrize(
@@ -300,20 +263,6 @@ def test_a_signal_stops_cleanly_and_another_changes_nothing(project, tmp_path, h
     assert sorted(path.name for path in (tmp_path / "out/.evalkit/one").glob("*.json")) == ["s-0.json", "s-1.json"]
     assert not list((tmp_path / "out").glob(".work-*"))
     _until(lambda: not any(map(_runs, started | below)))
-
-
-def test_a_sweep_function_ends_with_the_command(project, tmp_path):
-    code = "import os, time\ndef models():\n    open('swept', 'w').write(str(os.getpid()))\n    time.sleep(60)"
-    (tmp_path / "slow_models.py").write_text(code)
-    sweep = {"evalkit": {"sweep": {"model": "slow_models:models"}}}
-    project("one", parameters="model: str = ''", params={"a.yaml": "model: all"}, metadata=sweep)
-    process = start_cli(tmp_path)
-    _until(lambda: (tmp_path / "swept").exists() and (tmp_path / "swept").read_text())
-    process.send_signal(signal.SIGINT)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (130, "")
-    _until(lambda: not _runs(int((tmp_path / "swept").read_text())))
 
 
 def test_killed_at_any_moment_a_batch_is_resumed(project, tmp_path):
@@ -378,16 +327,6 @@ def test_a_report_of_other_parameters_gets_a_marked_name_and_keeps_it(project, b
     assert re.fullmatch("one/runs-[0-9a-f]{6}", other)
     assert batch(["one"], values={"path": "/b/runs"}).unchanged == [other]
     assert batch(["one"], values={"path": "/a/runs"}).unchanged == ["one/runs"]
-
-
-@pytest.mark.parametrize(("name", "values", "fault"), [
-    ("a/b", {"n": 1}, "can't be the name of a file; a_b could"),
-    ("both", {"n": [1, 2]}, "names one report, and 2 of one would be made"),
-])  # fmt: skip
-def test_a_name_that_can_not_be_is_refused(project, batch, name, values, fault):
-    project("one", "print(n)", parameters="n: int = 1")
-    with pytest.raises(PlanError, match=fault):
-        batch(["one"], values=values, name=name)
 
 
 def test_reports_are_removed_by_name_with_all_their_files(project, batch, capsys):

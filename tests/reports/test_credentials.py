@@ -44,15 +44,6 @@ def test_nor_with_those_of_a_params_file_or_of_the_notebook_itself(project, url)
     assert SECRET not in str(raised.value)
 
 
-def test_nor_with_those_that_a_sweep_function_finds(project, tmp_path, monkeypatch):
-    (tmp_path / "secret_models.py").write_text("def models(): return ['s3://K:SEKRET@b/x']")
-    monkeypatch.syspath_prepend(tmp_path)
-    project("one", parameters=CELL, metadata={"evalkit": {"sweep": {"runs": "secret_models:models"}}})
-    with pytest.raises(PlanError, match="credentials") as raised:
-        plan(["one"], values={"runs": "all"})
-    assert SECRET not in str(raised.value)
-
-
 def test_an_error_that_holds_some_reaches_neither_page_nor_record_as_the_cause(project, tmp_path):
     project("one", "import os\nraise OSError(os.environ['PLACE'])")
     os.environ["PLACE"] = "s3://KEY:SEKRET@bucket/p"

@@ -102,15 +102,6 @@ def test_a_forked_process_shows_what_a_kernel_shows(both, name):
     assert quick[name] == normal[name]
 
 
-def test_the_cells_show_something_and_errors_are_errors(both):
-    quick, _ = both
-    silent = {"update later", "semicolon", "none", "task", "capture", "empty", "comment"}
-    for name in CELLS:
-        kinds = [output.get("output_type", "stream") for output in quick[name][4]]
-        assert bool(kinds) == (name not in silent), name
-        assert ("error" in kinds) == (name in STOPS), name
-
-
 def _notebook(*codes, **metadata):
     cells = [{"cell_type": "code", "source": code, "metadata": {}} for code in codes]
     return Notebook(Path("x.ipynb"), "x", {}, metadata, cells)
@@ -139,13 +130,6 @@ def no_profile(tmp_path, monkeypatch):
 )
 def test_what_needs_a_kernel_gets_one(no_profile, notebook, quick):
     assert can_fork(notebook) is quick
-
-
-@pytest.mark.parametrize("file", ["ipython_config.py", "startup/00-first.py"])
-def test_settings_of_the_users_profile_need_a_kernel(no_profile, file):
-    (no_profile / file).parent.mkdir(parents=True)
-    (no_profile / file).touch()
-    assert not can_fork(_notebook("import pandas"))
 
 
 @pytest.mark.parametrize(

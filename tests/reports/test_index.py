@@ -89,21 +89,6 @@ DRAWING = (
 )
 
 
-@pytest.mark.parametrize(
-    ("drawing", "shown"),
-    [(DRAWING.format(""), True), (DRAWING.format("<script>x()</script>"), False), ("no svg", False), (None, False),
-     (DRAWING.format(f"<title>{'x' * 60_000}</title>"), False)],
-)  # fmt: skip
-def test_the_first_figure_is_drawn_without_its_links_where_it_is_safe_and_small(page, tmp_path, drawing, shown):
-    (tmp_path / "a").mkdir()
-    if drawing is not None:
-        (tmp_path / "a/one.success.svg").write_text(drawing)
-    text, _ = page(record("a", "one", figures=["one.success.png", "one.success.svg"]))
-    assert ('<div class="picture"' in text) is shown
-    assert "runs/x.html" not in text
-    assert "x()" not in text
-
-
 def test_hostile_texts_in_a_record_stay_texts(page):
     bad = "</script><script>window.ran = 1</script>"
     text, _ = page(record("a", bad, bad, title=bad, findings=[{"text": bad, "section": bad}], parameters={bad: bad}),

@@ -61,27 +61,11 @@ def test_rows_of_the_same_tasks_have_the_same_letter_and_others_are_said_not_to_
     assert all(f"<li>{source}: A: {name}</li>" in text for source, name in (("/x", "one"), ("/z", "three")))
 
 
-def test_where_logs_do_not_name_their_tasks_nothing_is_said_to_be_comparable(page):
-    text = page({"one": ("/x", [("alder", None, True)]), "two": ("/x", [("birch", None, True)])})
-    assert [row[2] for row in cells(text)] == ["–", "–"]
-    assert "they can't be compared with any" in text
-    assert "same tasks." not in text
-
-
 def test_without_standings_there_is_no_page_and_one_of_before_goes(page, tmp_path):
     assert page({"one": ("/x", tasks("alder", 2))})
     assert page({}) == ""
     assert "leaderboard.html" not in (tmp_path / "index.html").read_text()
     assert page({"one": ("/x", [("unknown", "t", True)])}) == ""
-
-
-@pytest.mark.parametrize("content", [None, "", "a,b\n1,2\n", "kind,model_name\n\0\n"])
-def test_standings_that_cannot_be_read_are_left_out(page, tmp_path, monkeypatch, content):
-    page({"one": ("/x", tasks("alder", 2))})
-    path = tmp_path / "a/0.standings.csv"
-    path.unlink() if content is None else path.write_bytes(content.encode() if isinstance(content, str) else content)
-    index.write_index(tmp_path, tmp_path)
-    assert not (tmp_path / "leaderboard.html").exists()
 
 
 def test_hostile_names_stay_texts(page, tmp_path):

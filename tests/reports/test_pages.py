@@ -11,9 +11,9 @@ from axe_playwright_python.sync_playwright import Axe
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from evalkit.reports import plan, run
+from evalkit.reports.batch import SIZE_BUDGET
 from evalkit.reports.page import script
-from evalkit.reports.progress import SIZE_BUDGET
-from evalkit.reports.records import read_record, read_records
+from evalkit.reports.records import read_records
 from tests.browser import needs_browser, open_browser
 from tests.reports.pages import ACTIVE, RUNS_OFF, Visit
 
@@ -66,16 +66,6 @@ display(Javascript("window.ran = 1"))
 display(HTML("<script src='https://example.org/x.js'></script><img src='https://example.org/x.png'>"))
 """
 
-WIDE = """
-import pandas as pd
-
-from evalkit.display import show_table
-
-frame = pd.DataFrame({f"measured quantity {i}": [i, "word" * 20, "a few words"][i % 3] for i in range(30)}, index=[0])
-show_table(frame)
-frame
-"""
-
 
 def _write(folder, name, *codes, parameters=False):
     cells = [new_markdown_cell(f"# {name}\n\nWhat it answers."), new_markdown_cell("## Section & <b>more</b>")]
@@ -93,7 +83,6 @@ def output(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     hostile = _write(folder, "hostile", 'model: str = "x"', SHOW_HOSTILE, parameters=True)
     others = [_write(folder, "failed", SHOW_HOSTILE, RAISE_HOSTILE), _write(folder, "careless", CARELESS)]
-    others.append(_write(folder, "wide", WIDE))
     with contextlib.chdir(ROOT):
         samples = [report.params_file for report in {report.notebook.name: report for report in plan()}.values()]
     for place, targets, values in [
@@ -143,7 +132,7 @@ def test_figures_have_alt_text_and_sections_are_listed(output):
         assert all(image.get("alt", "").strip() for image in page.iter("img"))
         drawn = list(page.iter("{http://www.w3.org/2000/svg}svg"))
         assert all(svg.get("aria-label", "").strip() for svg in drawn)
-        assert drawn or path.parent.name == "wide"
+        assert drawn
         listed = [link.get("href")[1:] for link in page.findall(".//nav//a")]
         headings = [h.get("id") for h in page.iter() if h.tag in ("h2", "h3")]
         assert listed == headings
@@ -208,19 +197,6 @@ def test_figures_follow_light_and_dark_and_paper(output, browser):
             assert (visit.page.evaluate(ink), visit.page.evaluate(ground)) == found["light"]
     assert found["light"][0] == "rgb(48, 52, 59)"
     assert found["dark"][0] == "rgb(223, 227, 232)"
-
-
-@needs_browser
-def test_a_figures_links_are_reached_by_keyboard_and_say_where_they_lead(output, browser):
-    (path,) = list(output.glob("hostile/*.html"))[:1]
-    with Visit(browser, path) as visit:
-        links = visit.page.locator(".drawing a")
-        assert links.count() == len(HOSTILE) // 2
-        links.first.focus()
-        assert visit.page.evaluate("document.activeElement.getAttribute('href')") == "#texts"
-        assert links.first.get_attribute("aria-label") == links.first.locator("title").first.text_content()
-        visit.page.keyboard.press("Enter")
-        assert visit.page.url == f"{path.as_uri()}#texts"
 
 
 @needs_browser
@@ -310,23 +286,6 @@ def test_a_section_in_which_nothing_is_shown_is_left_out_and_nothing_leads_to_it
     assert [heading.text for heading in page.iter("h2")] == ["Runs"]
     links = [link for link in page.iter("a") if link.get("class") == "evalkit-section"]
     assert [link.get("href") for link in links] == ["#runs"]
-
-
-def test_every_sample_report_begins_with_findings_that_lead_to_its_sections(output):
-    reports = [path for path in _pages(output)[1:] if (ROOT / f"notebooks/{path.parent.name}.ipynb").is_file()]
-    assert reports
-    for path in reports:
-        page = html5lib.parse(path.read_text(), namespaceHTMLElements=False)
-        assert next(page.iter("h2")).text == "Findings"
-        lists = [one for one in page.iter("ul") if one.get("class") == "evalkit-findings"]
-        findings = [item for one in lists for item in one.iter("li")]
-        assert len(list(lists[0].iter("li"))) <= 4  # the others are folded
-        ids = {heading.get("id") for heading in page.iter() if heading.tag in ("h2", "h3")}
-        sections = (link for item in findings for link in item.iter("a") if link.get("class") == "evalkit-section")
-        targets = [link.get("href")[1:] for link in sections]
-        assert (path, len(targets), set(targets) - ids) == (path, len(findings), set())
-        assert 2 <= len(targets) <= 8
-        assert read_record(output, f"{path.parent.name}/{path.stem}")["findings"][0]["text"] in findings[0].text
 
 
 @needs_browser

@@ -1,14 +1,12 @@
-import math
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from papermill.inspection import inspect_notebook
-from papermill.iorw import NoDatesSafeLoader, read_yaml_file, yaml
+from papermill.iorw import NoDatesSafeLoader, yaml
 
 from evalkit.reports.notebooks import REQUIRED, Parameter, read_notebook, read_parameters
-from evalkit.reports.parameters import check_names, check_value, from_text, parse_values, read_values
+from evalkit.reports.parameters import check_names, check_value, from_text, parse_values
 
 ROOT = Path(__file__).parents[2]
 CELL = """
@@ -137,25 +135,9 @@ def test_values_are_read_as_papermill_reads_them(values):
     assert parse_values(text) == yaml.load(text, Loader=NoDatesSafeLoader)
 
 
-def test_dates_stay_texts_and_nan_is_a_float():
-    values = parse_values("a: 2025-01-02\nb: .nan")
-    assert values["a"] == "2025-01-02"
-    assert math.isnan(values["b"])
-
-
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"cells": 1}', b'{"cells": [{}]}', b"\xff\xfe"])
 def test_what_is_no_notebook_is_explained(tmp_path, content):
     path = tmp_path / "x.ipynb"
     path.write_bytes(content)
     with pytest.raises(ValueError, match="not a notebook"):
         read_notebook(path)
-
-
-@pytest.mark.parametrize(
-    "path", sorted(ROOT.glob("params/*/*.yaml")), ids=lambda path: f"{path.parent.name}-{path.stem}"
-)
-def test_papermill_runs_every_params_file_of_the_project(path):
-    notebook = read_notebook(ROOT / "notebooks" / f"{path.parent.name}.ipynb")
-    values = read_yaml_file(str(path)) or {}
-    assert values == read_values(path)
-    assert set(values) <= set(inspect_notebook(str(notebook.path))) == set(notebook.parameters)

@@ -1,4 +1,3 @@
-import re
 import sys
 
 import pytest
@@ -79,48 +78,10 @@ def test_all_faults_of_all_files_are_listed_at_once(project):
     assert [e for e in expected if not any(fault.startswith(e) for fault in faults)] == []
 
 
-@pytest.mark.parametrize(
-    ("target", "fault"),
-    [
-        ("on", "on: no such file, folder or notebook; did you mean 'one'?"),
-        ("params/one/z.yaml", "params/one/z.yaml: no such params file"),
-        ("x.ipynb", "x.ipynb: No such file or directory"),
-    ],
-)
-def test_targets_that_are_not_there_are_named(project, target, fault):
-    project("one")
-    assert faults_of([target]) == [fault]
-
-
-def test_missing_folders_are_explained(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert "nowhere: the folder is not there; name a folder of logs" in faults_of(params="nowhere")[0]
-    assert faults_of(["one"], notebooks="nowhere") == [
-        "one: no such file, folder or notebook; there is none in nowhere"
-    ]
-    (tmp_path / "params").mkdir()
-    assert "params: the folder holds no NOTEBOOK/REPORT.yaml" in faults_of()[0]
-
-
 def test_without_folders_of_ones_own_those_of_evalkit_are_taken(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert {"model_comparison/all_models", "crafter_scores/every_model"} <= set(keys(plan()))
     assert keys(plan(["model_comparison"])) == ["model_comparison/all_models"]
-
-
-@pytest.mark.parametrize("value", ["nowhere", "samples:nothing", "/nowhere", "no*where"])
-def test_sources_that_are_not_there_are_faults(project, value):
-    project("one", parameters=CELL)
-    (fault,) = faults_of(["one"], values={"runs": value})
-    assert re.search(rf"runs: {re.escape(value)}: no (such|file matches)", fault)
-
-
-def test_two_notebooks_of_one_name_are_a_fault(project, tmp_path):
-    project("one")
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other/one.ipynb").write_bytes((tmp_path / "notebooks/one.ipynb").read_bytes())
-    (fault,) = faults_of(["one", "other/one.ipynb"])
-    assert "their reports would share a folder" in fault
 
 
 def test_a_list_for_a_single_value_is_a_sweep(project):

@@ -1,9 +1,6 @@
-import io
-import re
-
 import pytest
 
-from evalkit.reports.progress import SIZE_BUDGET, Progress
+from evalkit.reports.batch import SIZE_BUDGET, Progress
 
 RECORD = {
     "key": "one/a",
@@ -14,11 +11,6 @@ RECORD = {
     "why": "new",
     "error": "",
 }
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
 
 
 @pytest.mark.parametrize(
@@ -38,20 +30,3 @@ def test_one_plain_line_per_report(fields, line):
     lines = []
     Progress(2, lines.append).finished(RECORD | fields)
     assert lines == [line]
-
-
-def test_the_bar_is_drawn_in_a_terminal_below_the_lines_and_goes(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "60")
-    monkeypatch.setenv("TERM", "xterm")
-    terminal = Terminal()
-    progress = Progress(2, pytest.fail, terminal)
-    progress.running(["one/a", "one/\x1bb", "x" * 200])
-    progress.finished(RECORD)
-    progress.running(["one/[b]c[/b]"])
-    progress.bar.close()
-    lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "\n", terminal.getvalue()).splitlines()
-    drawn = [line.rstrip() for line in lines if line.strip("\n ━╸╺")]
-    assert any("one/a, one/\ufffdb, xx" in line for line in drawn)
-    assert "0/2" in drawn[0]
-    assert any(line.startswith("[1/2] made      one/a  60 % success") for line in drawn)
-    assert drawn[-1].endswith("one/[b]c[/b]")

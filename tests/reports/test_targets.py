@@ -15,10 +15,6 @@ HISTORY = resolve("samples:steps/typed.json")
 SWEPT = {"kind": "crafter", "source": "traces", "sweep": {"model": "tests.reports.test_targets:models"}}
 
 
-def many(traces: str) -> list[str]:
-    return [f"m{i:03d}" for i in range(300)]
-
-
 def models(traces: str) -> list[str]:
     return [f"{Path(traces).name}-1", "2"]
 
@@ -39,12 +35,6 @@ def keys(reports) -> list[str]:
 def test_the_samples_of_each_kind_have_a_report(kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert plan([f"samples:{kind}"])
-
-
-def test_a_folder_of_one_kind_is_read_by_the_notebooks_of_that_kind(logs):
-    (report,) = plan(["logs"])
-    assert (report.notebook.name, report.parameters["traces"]) == ("crafter_scores", "logs")
-    assert report.key == "crafter_scores/logs"
 
 
 def test_a_folder_of_several_kinds_is_read_by_the_notebooks_of_each(logs):
@@ -84,15 +74,6 @@ def test_sweeps_go_over_all_there_is(logs, project):
     project("own", parameters='traces: str = ""\nmodel: str = ""', metadata={"evalkit": SWEPT})
     assert keys(plan(["logs", "own"])) == ["own/logs-2", "own/logs-logs-1"]
     assert keys(plan(["logs", "own"], values={"model": "3"})) == ["own/logs-3"]
-
-
-def test_of_very_many_models_of_a_source_the_first_have_a_page_and_how_to_get_another_is_said(logs, project):
-    swept = SWEPT | {"sweep": {"model": "tests.reports.test_targets:many"}}
-    project("own", parameters='traces: str = ""\nmodel: str = ""', metadata={"evalkit": swept})
-    with pytest.warns(
-        UserWarning, match="300 reports of own: only the first 40 are made; another: evalkit report logs"
-    ):
-        assert len(plan(["logs", "own"])) == 40
 
 
 def test_a_kind_without_a_notebook_of_its_own_gets_the_general_one(logs, project):

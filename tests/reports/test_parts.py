@@ -4,7 +4,7 @@ import pytest
 
 from evalkit.display import new_axes
 from evalkit.display.drawing import draw
-from evalkit.reports.svg import caption, clean_svg, figure
+from evalkit.reports.parts import caption, clean_svg, figure
 
 START = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1">'
 

@@ -1,13 +1,22 @@
-"""Embed figures in pages: SVG of evalkit.display as elements of the page, so that they follow light and dark."""
+"""Parts of pages: their scripts, their content security policy, and figures, which follow light and dark as SVG."""
 
+import base64
+import hashlib
 import html
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree
 
 from evalkit.io.text import is_local_link
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+# No request to any host and no other script, whatever text from a log, or a library's HTML, attempts
+_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
 
 # Allowed elements of a figure; a figure with others is embedded as an image, where nothing in it is active
 _ELEMENTS = {"svg", "g", "defs", "style", "path", "rect", "use", "text", "tspan", "clipPath", "pattern", "a", "title",
@@ -25,6 +34,18 @@ _HREFS: dict[str, Callable[[str], Any]] = {
     "use": re.compile(r"#[\w.-]+").fullmatch,
     "image": re.compile(r"data:image/png;base64,[A-Za-z0-9+/=\s]*").fullmatch,
 }
+
+
+@cache
+def script(name: str) -> str:
+    """Return one of the package's own scripts, as embedded in a page."""
+    return (TEMPLATES / "evalkit" / name).read_text(encoding="utf-8")
+
+
+def policy_of(code: str) -> str:
+    """Return the content security policy of a page that runs one script, known by its hash, and no other."""
+    digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+    return f"{_POLICY}; script-src 'sha256-{digest}'"
 
 
 def figure(svg: str, about: Mapping[str, Any], number: int) -> str:
