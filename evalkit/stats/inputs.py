@@ -179,5 +179,5 @@ _TYPE_OF = {name: kind for kind, names in _TYPES.items() for name in names.split
 
 def typed(table: pd.DataFrame, columns: str = "") -> pd.DataFrame:
     """Select the columns named, or all; each gets the type that goes with its name, and the others are of floats."""
-    names = columns.split() or list(table)
+    names = columns.split() or list(map(str, table))
     return table[names].astype({name: _TYPE_OF.get(name, "float64") for name in names})
