@@ -604,10 +604,8 @@ def _check_place(path: str, named: Sequence[str]) -> None:
         raise SourceError(f"{path or repr(path)}: can't be the name of a dataset")
     if datasets := list(filter(read_manifest, named)):
         raise SourceError(f"{datasets[0]}: is a dataset itself; collect from the logs")
-    place = Path(path).resolve()
-    places = (
-        set() if is_url(path) else {identity_of(str(folder)) for folder in (place, *place.parents)}
-    )  # of links, too
+    place = Path(path).resolve()  # through links
+    places = set() if is_url(path) else {identity_of(str(folder)) for folder in (place, *place.parents)}
     for folder in (folder for name in named for folder in paths_of(name)):
         if f"{path}/".startswith(f"{folder.rstrip('/')}/") or identity_of(folder) in places:
             raise SourceError(f"{path}: a dataset can't lie in its own source")
