@@ -34,14 +34,8 @@ def mixed(runs: pd.DataFrame, value: str = "", *, rng: np.random.Generator | Non
     """Fit one effect per model and a random one per task to all runs: logistic for successes, else linear.
 
     By statsmodels: `BinomialBayesMixedGLM` (variational Bayes, which takes effects to be independent) or `MixedLM`
-    (REML). Runs weigh, effects of models are the same on all tasks, and intervals are not corrected.
-
-    Parameters
-    ----------
-    runs, value
-        As for `leaderboard`.
-    rng : numpy.random.Generator, optional
-        Of the draws that intervals of successes come from; by default one with seed 0.
+    (REML). Runs weigh, effects of models are the same on all tasks, and intervals are not corrected. `rng` draws what
+    the intervals come from.
     """
     data = outcomes(runs, value)
     rows = data.table.dropna(subset="value")

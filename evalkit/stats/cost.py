@@ -31,21 +31,12 @@ def cost_front(
 
     A model is on the front if no other has at least its success at no more than its cost, and one of the two strictly
     better. Runs of a task are averaged first. Models are compared on the tasks that all have runs of; where there are
-    none, on their own, and `warning` says so.
+    none, on their own, and `warning` says so. Arguments are those of `compare_all`, higher values are better; `cost` is
+    the column of the cost, such as tokens or time.
 
-    Parameters
-    ----------
-    frame, model, task, value, confidence
-        As for `compare_all`; higher values are better.
-    cost : str
-        Column of the cost, such as tokens or time; lower is better.
-
-    Returns
-    -------
-    DataFrame
-        One row per model, the cheapest first: model, n_tasks, success and cost (means over tasks) with _low and _high,
-        on_front, dominated_by (the cheapest model that is better in one and no worse in the other), front_share (of
-        resamples of tasks, by the Bayesian bootstrap of Rubin 1981, in which it is on the front), warning.
+    There is one row per model, the cheapest first: model, n_tasks, success and cost (means over tasks) with _low and
+    _high, on_front, dominated_by (the cheapest model that is better in one and no worse in the other), front_share (of
+    resamples of tasks, by the Bayesian bootstrap of Rubin 1981, in which it is on the front), warning.
     """
     check_confidence(confidence)
     check_columns(frame, model, task, value, cost)

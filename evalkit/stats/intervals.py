@@ -292,26 +292,13 @@ def estimate_by(
 ) -> pd.DataFrame:
     """Estimate a proportion or a mean for each group of rows.
 
-    Parameters
-    ----------
-    frame : DataFrame
-    by : str or list of str
-        Columns of the groups; a missing key is a group of its own. An empty list gives a single row for all rows.
-    value : str
-        Column of 0/1 values (proportion) or numbers; missing values are left out and counted in `warning`.
-    clusters : str, optional
-        Column of what repeats, such as the task.
-    kind : {"proportion", "score", "mean"}
-        `rate_interval`, `mean_interval` of values from 0 to 1, or `mean_interval` of any values.
-    confidence, target
-        As for `rate_interval`.
+    `by` are the columns of the groups (a missing key is a group of its own; an empty list gives a single row for all
+    rows), `value` the column of 0/1 values or numbers, `clusters` that of what repeats, such as the task. `kind` is
+    "proportion" (`rate_interval`), "score" (`mean_interval` of values from 0 to 1) or "mean".
 
-    Returns
-    -------
-    DataFrame
-        The columns of `by`, then n, n_clusters, estimate, low, high, method, target, warning. Rows are sorted by the
-        keys (categories in their order), however the rows of `frame` are ordered. A frame without rows gives a table
-        without rows, with the same types.
+    The table has the columns of `by`, then n, n_clusters, estimate, low, high, method, target, warning. Rows are sorted
+    by the keys (categories in their order), however the rows of `frame` are ordered. A frame without rows gives a table
+    without rows, with the same types.
     """
     by = [by] if isinstance(by, str) else list(by)
     check_choice("kind", kind, _INTERVALS)

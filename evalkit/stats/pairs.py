@@ -120,21 +120,11 @@ def compare_to_baseline(
     Each model gets one verdict: "better" (its difference from the baseline is above 0), "not worse" (by `margin` or
     more: non-inferiority, a one-sided test with Holm's correction for the number of models), "regression" (its
     difference is below 0, and it is not shown to be within the margin) or "not decided" (more tasks are needed).
-    Differences from 0 are corrected by max-T over the models (for these tasks by Holm).
+    Differences from 0 are corrected by max-T over the models (for these tasks by Holm). Arguments are those of
+    `compare_all`, and `margin`, the largest loss that is acceptable, in the unit of the values and above 0.
 
-    Parameters
-    ----------
-    frame, model, task, value, confidence, target, condition, rng
-        As for `compare_all`.
-    baseline : str
-    margin : float
-        In the unit of the values, above 0: the largest loss that is acceptable.
-
-    Returns
-    -------
-    DataFrame
-        One row per model but the baseline: model, n_tasks, n_runs, mean, mean_baseline, estimate (model − baseline),
-        low, high, p_value, p_adjusted, p_not_worse (corrected), verdict, method, target, warning.
+    There is one row per model but the baseline: model, n_tasks, n_runs, mean, mean_baseline, estimate (model −
+    baseline), low, high, p_value, p_adjusted, p_not_worse (corrected), verdict, method, target, warning.
     """
     check_confidence(confidence)
     cells = cells_of(frame, model, task, value, condition)

@@ -34,24 +34,11 @@ def minimal_detectable_difference(
     """Return the true mean difference that n pairs show with the given power.
 
     Two-sided paired t test, by the noncentral t distribution (Cohen 1988, chapter 2; as `TTestPower` of statsmodels).
-
-    Parameters
-    ----------
-    n, deviation : number or array
-        Pairs, such as tasks that two models share, and the standard deviation of their differences: for 0/1 outcomes
-        the root of (share of pairs that differ − difference²).
-    power, confidence : float
-        Probability of finding the difference, 0.8 by custom, and 1 − level of the test.
-    comparisons : int
-        The level is divided by it: the strictest step of Holm's correction.
-    binary : bool or array of bool
-        0/1 outcomes that McNemar's exact test decides: it needs about 2 / difference pairs more than a t test, unless
-        all pairs that differ do so one way, and with this power enough of these to reach the level at all.
-
-    Returns
-    -------
-    float or array of float
-        In the unit of `deviation`; NaN where nothing would show.
+    `deviation` is the standard deviation of the differences, for 0/1 outcomes the root of (share of pairs that differ −
+    difference²); the level is divided by `comparisons`, the strictest step of Holm's correction. `binary` stands for
+    0/1 outcomes that McNemar's exact test decides: it needs about 2 / difference pairs more, unless all pairs that
+    differ do so one way, and with this power enough of these to reach the level at all. All but the probabilities may
+    be arrays. The result is in the unit of `deviation`, and NaN where nothing would show.
     """
     level = _level(power, confidence, comparisons)
     n, deviation, binary = np.broadcast_arrays(np.asarray(n, float), np.asarray(deviation, float), np.asarray(binary))
@@ -178,7 +165,7 @@ def plan(
 
     Parameters
     ----------
-    frame, model, task, value, power, confidence
+    frame, model, task, value, confidence
         As for `compare_all`.
     difference : float
         The true difference to show, above 0, in the unit of the values.
@@ -192,11 +179,11 @@ def plan(
     DataFrame
         One row per number of repeats (target "new tasks"): `tasks` needed where the variances are at their upper limit
         of 80 % (Browne 1995: so that most plans have the power asked for), with the range `low` to `high` from their
-        uncertainty at `confidence`, and `detectable`, the difference that the tasks at hand show by the same formula;
-        and one row (target "these tasks") with the `repeats` of the tasks at hand that show the difference on them.
-        Also `runs` (of both models), `between` and `within` (standard deviations of a difference: of tasks, and of
-        single runs), n_tasks (shared by the middle pair), warning. Where no task was run twice, the two parts can't be
-        separated: there is only the range. No rows without two models.
+        uncertainty, and `detectable`, the difference that the tasks at hand show by the same formula; and one row
+        (target "these tasks") with the `repeats` of the tasks at hand that show the difference on them. Also `runs` (of
+        both models), `between` and `within` (standard deviations of a difference: of tasks, and of single runs),
+        n_tasks (shared by the middle pair), warning. Where no task was run twice, the two parts can't be separated:
+        there is only the range. No rows without two models.
     """
     check_confidence(confidence)
     if not difference > 0:

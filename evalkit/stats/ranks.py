@@ -43,22 +43,13 @@ def rank_models(
       the spread of models that is noise (Efron and Morris 1975), and with an interval that holds for all models at once
       (Bonferroni), hence for any that is picked by its result.
 
-    Parameters
-    ----------
-    frame, model, task, value, condition, confidence, rng
-        As for `compare_all`.
-    first : str
-        The model that is tested for being best; by default that with the highest estimate.
-    pairs : DataFrame, optional
-        The result of `compare_all` for the same rows and confidence, if already computed.
+    Arguments are those of `compare_all`; `first` is the model that is tested for being best, by default that with the
+    highest estimate, and `pairs` the result of `compare_all`, if already computed.
 
-    Returns
-    -------
-    DataFrame
-        One row per model: model, n_tasks, estimate, low, high (of this model alone, on its own tasks), rank_low,
-        rank_high, behind_first (decided to be worse than the first), ties_with_first (no model is decided to be better,
-        and the first is not best), corrected, corrected_low, corrected_high, method, target, warning. The highest
-        estimate comes first; equal ones are in the order of their names, which means nothing, as the ranks show.
+    There is one row per model, the highest estimate first: model, n_tasks, estimate, low, high (of this model alone, on
+    its own tasks), rank_low, rank_high, behind_first (decided to be worse than the first), ties_with_first (no model is
+    decided to be better, and the first is not best), corrected, corrected_low, corrected_high, method, target, warning.
+    Equal estimates are in the order of their names, which means nothing, as the ranks show.
     """
     check_confidence(confidence)
     cells = cells_of(frame, model, task, value)

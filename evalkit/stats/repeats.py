@@ -50,22 +50,19 @@ def reliability(
     frame : DataFrame
         One row per run.
     by, task, value : str
-        Columns of the group (such as the model), of the task and of the 0/1 outcome. Rows with a missing one are left
-        out.
+        Columns of the group (such as the model), of the task and of the 0/1 outcome.
     ks : sequence of int, optional
         By default 1, 2, ... up to the number of runs that at least half of the tasks of each group have, at most 10.
     order : str, optional
         Column that orders the runs of a task, such as the repetition, by default the order of the rows: it shows
         whether tasks were retried until they succeeded; see `repeats_test`.
-    confidence : float
 
     Returns
     -------
     DataFrame
-        For each group rows of `by`, measure ("pass@k", "pass^k", "agreement"), k, n (runs), n_clusters (tasks),
-        estimate, low, high, method, target, warning. "pass@1" is the success rate. "agreement" is the probability that
-        two runs of a task end alike. The warning counts the tasks left out, and says where the number of runs depends
-        on their outcome, which biases all of these.
+        For each group rows of `by`, measure ("pass@k", "pass^k", "agreement": the probability that two runs of a task
+        end alike), k, n (runs), n_clusters (tasks), estimate, low, high, method, target, warning. The warning counts
+        the tasks left out, and says where the number of runs depends on their outcome, which biases all of these.
     """
     check_confidence(confidence)
     check_columns(frame, by, task, value, order)

@@ -23,19 +23,10 @@ def mean_sequence(
     values lie above it and another that they lie below; a candidate is dropped for good once the mean of both capitals,
     which hardly ever grows in a fair game, reaches 1 / (1 − confidence).
 
-    Parameters
-    ----------
-    values : array-like of float
-        One of each task, in the order they came in, which must not depend on them: if quick runs tend to fail, those
-        that end first are not a fair sample. The differences of two models on tasks have bounds of (−1, 1).
-    bounds, confidence
-        As for `mean_interval`.
-
-    Returns
-    -------
-    DataFrame
-        One row per value: n, estimate (mean so far), low, high. NaN once no candidate is left, which is one of the
-        misses.
+    There is one value of each task, in the order they came in, which must not depend on them: if quick runs tend to
+    fail, those that end first are not a fair sample. The differences of two models on tasks have bounds of (−1, 1). The
+    table has one row per value: n, estimate (mean so far), low, high; NaN once no candidate is left, which is one of
+    the misses.
     """
     check_confidence(confidence)
     values = numbers(values)

@@ -147,19 +147,9 @@ def trend_by(
 ) -> pd.DataFrame:
     """Test for a trend in each group of rows, corrected for the number of groups.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        One row per run.
-    by, level, value, clusters : str
-        Columns of the group (such as the model), of the ordered factor (numbers), of the 0/1 outcome, and optionally of
-        what repeats, such as the task.
-
-    Returns
-    -------
-    DataFrame
-        One row per group: `by`, the fields of `Trend`, and p_holm after p_value. A direction is "no" where Holm's
-        correction over the groups leaves no trend.
+    The columns are those of the group (such as the model), of the ordered factor (numbers), of the 0/1 outcome of a
+    run, and optionally of what repeats, such as the task. The table has one row per group: `by`, the fields of `Trend`,
+    and p_holm after p_value. A direction is "no" where Holm's correction over the groups leaves no trend.
     """
     check_confidence(confidence)
     check_columns(frame, by, level, value, clusters)

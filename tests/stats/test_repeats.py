@@ -55,11 +55,6 @@ def test_agreement_is_the_share_of_pairs_of_runs_that_end_alike():
     assert measured(table, ks=[1]).loc["agreement", "estimate"] == pytest.approx((1 / 3 + 1) / 2)
 
 
-def test_ks_go_up_to_the_runs_that_half_of_the_tasks_of_each_model_have():
-    table = pd.concat([retried(most=3, stop=False), retried(most=6, stop=False, model="n")])
-    assert sorted(measured(table)["k"].unique()) == [1, 2, 3]
-
-
 def test_retrying_until_success_is_flagged_and_honest_repetition_is_not():
     flagged, honest = measured(retried(), order="attempt"), measured(retried(stop=False), order="attempt")
     assert flagged["warning"].map(str).str.contains("the number of runs depends on their outcome").all()
@@ -132,19 +127,3 @@ def test_a_task_with_fewer_attempts_than_k_or_missing_counts_is_nan():
     assert isinstance(pass_at_k(5, 2, 1), float)
     assert math.isnan(pass_at_k(1, 1, 2))
     assert mean_interval(found).n == 2
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((5, 6, 1), "0 <= c <= n"),
-        ((5, -1, 1), "0 <= c"),
-        ((5, 1, 0), "from 1"),
-        ((5.5, 1, 1), "whole"),
-        ((5, 1, 1.5), "k"),
-    ],
-)
-def test_counts_that_cannot_be_are_misuse(arguments, message):
-    for function in (pass_at_k, pass_hat_k):
-        with pytest.raises(ValueError, match=message):
-            function(*arguments)

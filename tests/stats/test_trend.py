@@ -141,19 +141,6 @@ def test_trends_of_groups_are_corrected_for_their_number():
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"), [({"value": 0.5}, "0/1 outcomes"), ({"level": None}, None), ({"value": None}, None)]
-)
-def test_groups_of_other_values_are_misuse_and_missing_ones_are_left_out(changes, message):
-    if message:
-        with pytest.raises(ValueError, match=message):
-            trend_by(RUNS.assign(**changes), "model", "level", "value")
-        return
-    found = trend_by(RUNS.assign(**changes), "model", "level", "value")
-    assert found["p_value"].isna().all()
-    assert found["warning"].map(str).str.contains("60 rows left out").all()
-
-
-@pytest.mark.parametrize(
     ("successes", "n", "scores", "clusters", "warning"),
     [
         ([], [], [], None, "no trials"),
