@@ -27,6 +27,8 @@ import click
 from evalkit.crafter import ACHIEVEMENTS, TIERS, WEIGHTS, evaluate_all_traces
 from evalkit.crafter.format import TIER_OF
 
+os.environ["EVALKIT_CACHE"] = "off"  # every round reads and parses
+
 NEEDLE = b'"event_metadata"'
 TURNS = 20
 IMAGE, MAP = 64 * 64 * 3, 64 * 64 + 2  # bytes of the image and of the map in an observation
