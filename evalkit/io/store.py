@@ -267,14 +267,19 @@ class RecordStore:
                     data = sink.getvalue()
                     write_bytes(data, part.path(self.path, name), durable=self.durable)
                     part.tables[name] = zlib.crc32(data)
-            manifest = {"format": FORMAT, "parts": self._parts, "number": self._number, "about": self.about}
-            text = json.dumps(manifest, default=str, sort_keys=True)
-            write_bytes(f"{text}\n".encode(), f"{self.path}/{MANIFEST}", durable=self.durable)
         except SourceError:  # such as a full disk, which needs the room
             remove_files(part.path(self.path, name) for part in new for name in part.tables)
             if self.durable:
                 raise
             return  # a cache only saves time
+        manifest = {"format": FORMAT, "parts": self._parts, "number": self._number, "about": self.about}
+        text = json.dumps(manifest, default=str, sort_keys=True)
+        try:
+            write_bytes(f"{text}\n".encode(), f"{self.path}/{MANIFEST}", durable=self.durable)
+        except SourceError:  # the new manifest may be there, so the parts of both states stay
+            if self.durable:
+                raise
+            return
         self._unwritten.clear()
         valid = {part.path(self.path, name) for part in self._parts for name in part.tables}
         remove_files(path for path in self._written(self.schemas) if path not in valid)
