@@ -9,8 +9,8 @@ _PLACES = {
         "print_step_evaluation score_tool_calls"
     ),
     "kind": "KIND checks_df collect compare_histories load load_history steps_df",
-    "normalise": "normalise_history to_jsonable",
-    "results": "Check check",
+    "normalise": "to_jsonable",
+    "results": "check",
     "show": "show_findings show_plots show_step_reports",
     "storage": (
         "create_result_summary extract_key_findings_from_execution record_execution save_history store_execution_result"

@@ -11,8 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, get_args
 
-from evalkit.io import is_url
-
 Shape = Literal["A", "B", "C"]
 ResultType = Literal["structured", "visualization", "text", "skipped", "validation"]
 
@@ -26,11 +24,6 @@ NOT_JUDGED = ("skipped", "unknown")  # verdicts that no rate counts
 WENT_WRONG = ("failure", CRITICAL, SILENT)
 
 _YES, _NO = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
-
-
-def companions(path: str) -> list[str]:
-    """Return the path of the write-ahead log that may be beside a database of checkpoints."""
-    return [] if is_url(path) else [f"{path}-wal"]
 
 
 class Step(TypedDict, total=False):

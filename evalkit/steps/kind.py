@@ -14,12 +14,11 @@ from evalkit.kinds.pipeline import Changes
 from evalkit.kinds.selection import Renames
 from evalkit.steps.analysis import compare_steps
 from evalkit.steps.assemble import assemble, frames_of, read_histories
-from evalkit.steps.format import DEFAULTS, Options, StepRecord, companions
+from evalkit.steps.format import DEFAULTS, Options, StepRecord
 from evalkit.steps.judge import as_history
-from evalkit.steps.parse import is_history, parse_file
+from evalkit.steps.parse import companions, is_history, parse_file
 from evalkit.steps.table import LABELS, RECORDS, TABLES
-from evalkit.steps.terminal import describe, progress, write
-from evalkit.steps.transcript import transcript
+from evalkit.steps.terminal import describe, progress, transcript, write
 
 _TITLE = "execution history"
 _STATE = re.compile(rb'\ASQLite format 3|"execution_history"\s*:\s*\[')

@@ -1,21 +1,49 @@
-"""Parse a file into records: JSON, JSONL and checkpoints of LangGraph; never raises for a file's contents."""
+"""Parse a file into records: JSON, JSONL and checkpoints of LangGraph; never raises for a file's contents.
 
-from collections.abc import Mapping
+Checkpoints are read as plain data, without LangGraph and without trusting the file: nothing that it names is imported
+or called, and of objects that LangGraph would rebuild, only their data are read. The database is opened read-only, its
+schema is not trusted (https://www.sqlite.org/security.html), and only a real table of stored values is asked: a view
+could run for ever.
+"""
+
+import json
+import math
+import os
+import re
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
+import numpy as np
 
-from evalkit.io import BrokenFileError, Status, decode_json, without_mark
+from evalkit.io import BrokenFileError, Status, decode_json, is_url, without_mark
+from evalkit.io.frames import cut_name
+from evalkit.io.limits import check_regular, check_size, limits
 from evalkit.kinds import Parsed
-from evalkit.steps.checkpoints import MAGIC, read_checkpoints
 from evalkit.steps.format import HISTORY_KEY, PLAN_KEY
-from evalkit.steps.normalise import is_deep, is_record, to_jsonable
+from evalkit.steps.normalise import is_deep, is_record, to_jsonable, unique_keys
 
 LINES = (".jsonl", ".ndjson")
 SUFFIXES = (".json", *LINES, ".sqlite", ".sqlite3", ".db")
 _DECODER = msgspec.json.Decoder()
 _OTHER = Parsed("skipped", "not an execution history")
+
+MAGIC = b"SQLite format 3\0"
+_NUMPY, _DELTA = 6, 7  # codes of LangGraph's extension types; the others are (module, name, data, ...)
+_DTYPE = re.compile(r"[<>|=]?[?bBhHiIlLqQefdgFDSUmM][0-9]{0,4}(?:\[[a-zA-Z0-9]{1,6}\])?")
+_TABLE = "checkpoints"
+_SCHEMA = f"SELECT sql FROM sqlite_master WHERE name = '{_TABLE}' AND type = 'table'"
+_COMPUTED = f"SELECT COUNT(*) FROM pragma_table_xinfo('{_TABLE}') WHERE hidden"
+_NEWEST = f"""
+    SELECT rowid, thread_id, checkpoint_ns, MAX(checkpoint_id) FROM {_TABLE}
+    GROUP BY thread_id, checkpoint_ns ORDER BY MAX(checkpoint_id)
+"""
+_ONE = f"SELECT type, checkpoint FROM {_TABLE} WHERE rowid = ?"
 
 
 def parse_file(path: str, data: bytes | OSError) -> Parsed:
@@ -29,7 +57,11 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
             raise data
         if data.startswith(MAGIC):
             return _parse_checkpoints(path, data)
-        value, notes = _decode_lines(data) if suffix in LINES else _decode(data)
+        if suffix in LINES:
+            value, notes = _decode_lines(data)
+        else:
+            value, recovered = decode_json(data, _DECODER)
+            notes = [f"recovered: {', '.join(recovered)}"] * bool(recovered)
     except OSError as error:
         return Parsed("failed", f"{type(error).__name__}: {error.strerror or error}")
     except BrokenFileError as error:
@@ -44,19 +76,6 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
         notes.append(f"{len(entries) - len(records)} of {len(entries)} entries are no records of steps")
     notes += ["no steps"] * (not entries)
     return Parsed("used", "; ".join(notes), _rows([("", records, state.get(PLAN_KEY) if state else None)]))
-
-
-def _decode(data: bytes) -> tuple[Any, list[str]]:
-    """Decode a JSON file, which may hold records line by line; returns also what was recovered, and broken lines."""
-    try:
-        value, recovered = decode_json(data, _DECODER)
-    except BrokenFileError:
-        if data.lstrip()[:1] == b"{" and b"\n" in data.strip():
-            values, notes = _decode_lines(data)
-            if any(map(is_record, values)):
-                return values, notes
-        raise
-    return value, [f"recovered: {', '.join(recovered)}"] * bool(recovered)
 
 
 def _decode_lines(data: bytes) -> tuple[list, list[str]]:
@@ -112,3 +131,79 @@ def _state_in(value: Any) -> Mapping | None:
         return None
     states = (value, *map(value.get, ("values", "channel_values", "state")))
     return next((s for s in states if isinstance(s, Mapping) and isinstance(s.get(HISTORY_KEY), list)), None)
+
+
+def companions(path: str) -> list[str]:
+    """Return the path of the write-ahead log that may be beside a database of checkpoints."""
+    return [] if is_url(path) else [f"{path}-wal"]
+
+
+def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, Any] | BrokenFileError]]:
+    """Yield the newest checkpoint of every thread, the thread written last at the end.
+
+    Yields its name, with the namespace of a subgraph after a slash, and the ``channel_values`` as plain data, or the
+    error. Raises BrokenFileError if it is not a database with a table of checkpoints, or exceeds limits.
+    """
+    most, unique, taken = limits(), unique_keys(), 0
+    end = time.monotonic() + most.seconds
+    try:
+        with closing(_connect(path, data)) as connection:
+            connection.text_factory = lambda text: text.decode("utf-8", "replace")
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(most.bytes, 2**31 - 1))
+            connection.set_progress_handler(lambda: time.monotonic() > end, 10_000)
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA cell_size_check = ON")
+            [made_by] = connection.execute(_SCHEMA).fetchone() or [""]
+            if not re.match(r"CREATE\s+TABLE\b", str(made_by), re.IGNORECASE):
+                raise BrokenFileError(f"no LangGraph checkpoints: no such table: {_TABLE}")
+            if connection.execute(_COMPUTED).fetchone() != (0,):
+                raise BrokenFileError("no LangGraph checkpoints: columns that are computed are not read")
+            for row, thread, namespace, _ in connection.execute(_NEWEST).fetchall():
+                kind, blob = connection.execute(_ONE, (row,)).fetchone() or (None, None)  # if it is damaged
+                taken += len(blob) if isinstance(blob, (str, bytes)) else 0
+                check_size(taken)  # many values may share the same bytes
+                yield unique(cut_name(f"{thread}/{namespace}" if namespace else str(thread))), _channels(kind, blob)
+    except sqlite3.Error as error:
+        late = f"reading took longer than the limit of {most.seconds} (seconds)"
+        raise BrokenFileError(f"no LangGraph checkpoints: {late if 'interrupted' in str(error) else error}") from error
+    except UnicodeDecodeError as error:  # of names in its schema
+        raise BrokenFileError(f"no LangGraph checkpoints: not UTF-8: {error.reason}") from error
+
+
+def _connect(path: str, data: bytes) -> sqlite3.Connection:
+    """Open a database read-only: the file, if a write-ahead log is beside it, else its bytes; nothing is written."""
+    if not any(map(os.path.exists, companions(path))):
+        connection = sqlite3.connect(":memory:")
+        connection.deserialize(data[:18] + b"\1\1" + data[20:])  # those two bytes ask for a write-ahead log
+        return connection
+    for beside in filter(os.path.lexists, (f"{path}-wal", f"{path}-shm")):
+        status = os.stat(beside)
+        check_regular(status)
+        check_size(status.st_size)
+    return sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro", uri=True)
+
+
+def _channels(kind: Any, blob: Any) -> dict[str, Any] | BrokenFileError:
+    try:
+        if kind not in ("msgpack", "json"):
+            return BrokenFileError(f"a checkpoint of type {kind!r:.40} is not read")  # pickles run code
+        checkpoint = msgspec.msgpack.decode(blob, ext_hook=_data_of) if kind == "msgpack" else json.loads(blob)
+    except (ValueError, RecursionError, TypeError) as error:
+        return BrokenFileError(f"a checkpoint can't be decoded: {error}")
+    values = checkpoint.get("channel_values") if isinstance(checkpoint, dict) else None
+    return values if isinstance(values, dict) else {}
+
+
+def _data_of(code: int, data: memoryview) -> Any:
+    """Return the data that an object was made of."""
+    inner = msgspec.msgpack.decode(data, ext_hook=_data_of)
+    if code == _DELTA:
+        return inner
+    if code == _NUMPY:
+        dtype, shape, order, buffer = inner
+        if not isinstance(dtype, str) or not _DTYPE.fullmatch(dtype) or order not in ("C", "F", "A"):
+            raise ValueError("an array of another type than numbers, texts and times")
+        if math.prod(max(length, 1) for length in shape) > len(buffer) + 1000:  # very many lists without a value
+            raise ValueError("an array of more values than bytes")
+        return np.frombuffer(buffer, dtype=np.dtype(dtype)).reshape(shape, order=order).tolist()
+    return inner[2] if isinstance(inner, (list, tuple)) and len(inner) > 2 else inner

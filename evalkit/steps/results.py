@@ -23,7 +23,6 @@ _ERROR_TEXT = re.compile(r"^[^\w{\[(<]*(?:error|exception|traceback|failed)\b", 
 # the beginning of an error dict whose text can't be read to its end
 _ERROR_DICT = re.compile(r"^\s*\{\s*(['\"])error\1\s*:\s*+(?!None|null|''|\"\")")
 _HTML = re.compile(r"<\s*(?:!doctype|!--|[a-z][a-z0-9]*[\s/>])", re.IGNORECASE)
-_CUT_PLOTS = re.compile(r"^\s*\{['\"]multiple_plots['\"]\s*:\s*true", re.IGNORECASE)
 _NO_PLOT = re.compile(
     r"(?is)\b(?:not available|not found|unavailable|error|exception|failed|could not|cannot|can't|unable)\b"
     r"|\bno\b.*\bfound\b"
@@ -369,8 +368,6 @@ ANALYSES = {
 def _read_plot(record: StepRecord, value: Any, reading: Reading, options: Options) -> None:
     """Read what a display function returned: HTML, several plots, a file, an image, or a text in its place."""
     result, found = record["result"], _plots_in(value, truncated(record))
-    if isinstance(result, str) and _CUT_PLOTS.match(result) and truncated(record):
-        found = _found_plot("multiple_plots", None, None)
     kind, plots, length = found["type"], found["plots"], found["html_length"]
     is_generated = None if kind == "unknown" else kind in ("html", "multiple_plots") and plots != 0
     other = {"file_ref": "stored_in_file", "image": "image", "text": "message_instead", "unknown": "unknown"}

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalkit.steps import History, Options, analysis, checks_df, compare_histories, load, normalise_history, steps_df
+from evalkit.steps import History, Options, analysis, checks_df, compare_histories, load, steps_df
 from evalkit.steps.analysis import (
     annotations,
     confirmed_success,
@@ -19,6 +19,7 @@ from evalkit.steps.analysis import (
     storage_comparison,
     success_rates,
 )
+from evalkit.steps.normalise import normalise_history
 from evalkit.steps.show import findings, short_steps, with_runs
 from evalkit.steps.table import COMPARISON
 from tests.steps.records import JSON, RECORD
@@ -47,16 +48,6 @@ def test_failures_by_kind(folder):
         ["critical failure", "FileNotFoundError", 1],
         ["silent failure", "a message stands in place of the plot: Dotplot not available", 1],
     ]
-
-
-def test_what_survives_the_old_storage(make):
-    many = {"count_results": [{"category": f"c{i}", "cell_count": i} for i in range(40)]}
-    records = [make("compare_cell_counts", many, kind="structured"), make("compare_cell_counts", str(many)[:500])]
-    [row] = storage_comparison([History("h.json", "", normalise_history(records))]).to_dict("records")
-    assert (row["numbers_new"], row["characters_new"], row["characters_old"]) == (40, len(str(many)), 500)
-    assert row["cut"] is True
-    complete = str(many)[:500].count("}")
-    assert row["numbers_old"] in (complete, complete + 1)
 
 
 def test_findings_lead_to_the_steps_they_count(folder):

@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 from evalkit.io.limits import VARIABLE
-from evalkit.steps import checkpoints, load
-from evalkit.steps.format import companions
-from evalkit.steps.parse import parse_file
+from evalkit.steps import load, parse
+from evalkit.steps.parse import companions, parse_file
 from tests.steps.cases import A
 
 COLUMNS = "thread_id, checkpoint_ns, checkpoint_id, type, checkpoint"
@@ -108,14 +107,12 @@ def measured(data):
     return parsed
 
 
-GENERATED = "CREATE TABLE checkpoints (thread_id, checkpoint_ns, checkpoint_id, type, checkpoint AS ({}))"
 ATTACKS = {
     "a view without end": [f"CREATE VIEW checkpoints ({COLUMNS}) AS {ENDLESS}"],
     "a view that calls itself a table": [
         f"CREATE VIEW checkpoints ({COLUMNS}) AS {ENDLESS}",
         "UPDATE sqlite_master SET type = 'table'",
     ],
-    "a view of much": [f"CREATE VIEW checkpoints ({COLUMNS}) AS SELECT 't', '', '1', 'json', zeroblob(900000000)"],
     "a view under another name beside": [
         f"CREATE VIEW other ({COLUMNS}) AS {ENDLESS}",
         "UPDATE sqlite_master SET name = 'checkpoints', tbl_name = 'checkpoints'",
@@ -126,11 +123,7 @@ ATTACKS = {
         "UPDATE sqlite_master SET name = 'checkpoints', tbl_name = 'checkpoints' WHERE type = 'view'",
     ],
     "a column that is generated": [
-        GENERATED.format("zeroblob(900000000)"),
-        "INSERT INTO checkpoints VALUES ('t', '', '1', 'json')",
-    ],
-    "a column that formats much": [
-        GENERATED.format("printf('%900000000d', 1)"),
+        TABLE.replace("checkpoint)", "checkpoint AS (zeroblob(900000000)))"),
         "INSERT INTO checkpoints VALUES ('t', '', '1', 'json')",
     ],
     "a virtual table": ["CREATE VIRTUAL TABLE checkpoints USING fts5(thread_id)"],
@@ -170,7 +163,7 @@ def test_what_is_read_of_one_file_has_a_limit(monkeypatch):
 def test_a_statement_that_goes_on_is_stopped(monkeypatch):
     data = database([(f"t{i}", "", "1", "json", "{}") for i in range(2_000)])
     monkeypatch.setenv(VARIABLE, "seconds=1")
-    monkeypatch.setattr(checkpoints, "time", SimpleNamespace(monotonic=count(0.0, 10.0).__next__))
+    monkeypatch.setattr(parse, "time", SimpleNamespace(monotonic=count(0.0, 10.0).__next__))
     parsed = parse_file("c.sqlite", data)
     assert parsed.status == "failed"
     assert "longer than the limit of 1 (seconds)" in parsed.reason
@@ -179,8 +172,6 @@ def test_a_statement_that_goes_on_is_stopped(monkeypatch):
 MSGPACK = {
     "a list of very many": b"\xdd" + (10**9).to_bytes(4),
     "behind a text of 12 kB": b"\x92\xda\x30\x00" + b"x" * 0x3000 + b"\xdd\x3b\x9a\xca\x00",
-    "a map of very many": b"\xdf" + (10**9).to_bytes(4),
-    "lists within lists": b"\xdc\xff\xff" * 900,
     "many large lists within each other": (b"\xdd" + (10**6).to_bytes(4)) * 300 + b"\xc0" * 10**6,
     "deep": b"\x91" * 100_000 + b"\xc0",
     "cut": b"\x93\x01",
@@ -206,15 +197,12 @@ def extension(*inner):
     [
         (("<f8", [10**9, 0], "C", b""), "more values than bytes"),
         (("<f8", [9] * 30 + [0], "C", b""), "more values than bytes"),
-        (("<f8", [10**6], "C", b"\0" * 8), "more values than bytes"),
         (("<f8", [10**3], "C", b"\0" * 8), "can't be decoded"),
         (("<f8", [-1], "C", b"\0" * 4), "can't be decoded"),
         (("O", [1], "C", b"\0" * 8), "another type"),
         (("(1000000,)f8", [1], "C", b"\0" * 8), "another type"),
-        (("V9999999", [1], "C", b"\0" * 8), "another type"),
         (("<f8", [1], "K", b"\0" * 8), "another type"),
         (("<f8", [1]), "can't be decoded"),
-        (("<f8", 5, "C", b""), "can't be decoded"),
     ],
 )
 def test_arrays_that_are_none_are_refused(inner, reason):

@@ -13,12 +13,12 @@ from evalkit.steps import (
     evaluates,
     find_loops,
     format_step_evaluation,
-    normalise_history,
     plan_adherence,
     score_tool_calls,
 )
 from evalkit.steps.judge import EVALUATORS
-from tests.steps.cases import CELLS, ENRICHMENT
+from evalkit.steps.normalise import normalise_history
+from tests.steps.cases import CELLS
 from tests.steps.records import JSON, RECORD
 
 
@@ -131,19 +131,6 @@ def test_the_report_of_a_failure(make, error, category, critical):
 
 
 def test_the_report_of_a_success(make):
-    assert report(make("perform_enrichment_analyses", ENRICHMENT, kind="structured"))[8:] == [
-        "✅ SUCCESS ANALYSIS:",
-        "   🧬 ENRICHMENT RESULTS:",
-        "      ✅ GO: 12 pathways",
-        "      ✅ KEGG: 3 pathways",
-        "      ⭕ GSEA: 0 pathways",
-        "   📊 Total Significant: 15 pathways",
-        "   🎯 Data Quality: high_structured_access",
-        "   🔝 Sample Pathways:",
-        "      GO: a, b",
-        "      KEGG: k1, k2",
-        RULE,
-    ]
     types = {str(i): name for i, name in enumerate(["T cell", "B cell", "NK cell", "Monocyte"])}
     assert report(make("process_cells", f"group_to_cell_type = {types}", kind="structured"))[9:-1] == [
         "   🧬 PROCESS CELLS RESULTS:",

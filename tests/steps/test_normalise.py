@@ -12,8 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.steps import normalise_history, to_jsonable
-from evalkit.steps.normalise import CutDict, is_cut, normalise_record, read_literal, unique_labels
+from evalkit.steps import to_jsonable
+from evalkit.steps.normalise import (
+    CutDict,
+    is_cut,
+    normalise_history,
+    normalise_record,
+    read_literal,
+    unique_labels,
+)
 from tests.steps.cases import CELLS, A, B, C
 
 

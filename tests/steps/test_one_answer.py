@@ -80,19 +80,6 @@ def test_each_history_is_a_row_in_every_table(folder):
     assert kinds.loc["failure", ["steps", "histories"]].tolist() == [sum(n // 3 for n in range(1, RUNS + 1)), 26]
 
 
-def test_a_history_without_records_is_not_lost(folder, tmp_path):
-    (tmp_path / "empty.json").write_text("[]")
-    (tmp_path / "good.json").write_text(json.dumps([GOOD]))
-    logs = load(tmp_path)
-    overview = analysis.overview(logs.steps, logs.histories)
-    assert overview[["history", "records", "n"]].to_numpy().tolist() == [["good.json", 1, 1], ["empty.json", 0, 0]]
-    assert overview["confirmed_estimate"].isna().tolist() == [False, True]
-    shown = CliRunner().invoke(main, ["steps", str(tmp_path)]).output
-    [row] = [line.split() for line in shown.splitlines() if line.startswith("empty.json")]
-    assert row[1:5] == ["0", "0", "–", "–"]
-    assert analysis.total(logs.steps, logs.histories)["history"].tolist() == ["all 2 histories"]
-
-
 def test_frames_of_several_loads_are_not_pooled_by_their_labels(folder):
     one, two = (load(folder / name / "execution_history.json").steps for name in ("run_01", "run_28"))
     assert set(one["history"]) == set(two["history"])

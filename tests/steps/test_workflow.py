@@ -78,7 +78,7 @@ def test_graphs_finish_abort_retry_and_stop_at_the_cap(nodes, kind):
     assert state["last_step_evaluation"]["critical_failure"] is (kind == "abort")
 
 
-@pytest.mark.parametrize("kind", RUNS)
+@pytest.mark.parametrize("kind", ["cap", "numbers"])
 def test_the_sqlite_checkpointer_keeps_a_history_that_can_be_read(nodes, tmp_path, kind):
     sqlite = pytest.importorskip("langgraph.checkpoint.sqlite", reason="needs the extra 'workflow'")
     outcomes, expected, _ = RUNS[kind]
@@ -115,7 +115,7 @@ def test_objects_in_a_checkpoint_are_read_as_data_and_never_called(tmp_path):
     with sqlite.SqliteSaver.from_conn_string(str(path)) as saver:
         saver.put({"configurable": {"thread_id": "t", "checkpoint_ns": ""}}, checkpoint, {}, {})
     assert len(load(path).histories[0].records) == 1
-    from evalkit.steps.checkpoints import read_checkpoints
+    from evalkit.steps.parse import read_checkpoints
 
     [(thread, read)] = read_checkpoints(str(path), path.read_bytes())
     assert thread == "t"
