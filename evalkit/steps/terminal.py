@@ -1,7 +1,6 @@
 """What commands show of histories: summaries, steps, checks and transcripts; and the files they write."""
 
 import json
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,10 +11,9 @@ from evalkit.io import SourceError, plain, summarise, write_frame
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot, Transcript, Turn
 from evalkit.kinds.terminal import fit_table, unmeasured_lines
-from evalkit.stats import proportion_interval
 from evalkit.steps import analysis
 from evalkit.steps.assemble import histories_of
-from evalkit.steps.format import CRITICAL, NOT_JUDGED, SILENT, VERDICTS, WENT_WRONG, StepRecord, name
+from evalkit.steps.format import CRITICAL, SILENT, VERDICTS, WENT_WRONG, StepRecord, name
 from evalkit.steps.judge import History, find_loops, format_step_evaluation
 from evalkit.steps.normalise import to_jsonable
 from evalkit.steps.parse import parse_file
@@ -63,14 +61,17 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> str:
     if views.get("step"):
         return _reports(logs.histories, views["step"])
     several, checks = len(logs.histories) > 1, views.get("checks")
-    sections = [_overview(logs)] if several else []
+    rows = to_jsonable(analysis.overview(logs.steps, logs.histories, logs.histories[0].options))
+    sections = [_overview(logs, rows)] if several else []
     if views.get("details") or checks or not several:
         shown = dict(iter((logs.checks if checks else logs.steps).groupby("history")))
         cells = _CHECK_CELLS if checks else _STEP_CELLS
+        counted = {row["history"]: row for row in rows}
         for history in logs.histories:
-            rows = to_jsonable(shown[history.label]) if history.records else []
-            table = tabulate([[cell(row) for cell in cells.values()] for row in rows], [*cells], **_SIMPLE)
-            sections.append("\n".join([plain(history.label), "", table, "", *_summary(history)]))
+            listed = to_jsonable(shown[history.label]) if history.records else []
+            table = tabulate([[cell(row) for cell in cells.values()] for row in listed], [*cells], **_SIMPLE)
+            lines = _summary(history, counted[history.label])
+            sections.append("\n".join([plain(history.label), "", table, "", *lines]))
     elif several:
         sections.append("The steps of each history: --details.")
     noted = logs.ledger[logs.ledger["reason"] != ""]
@@ -103,11 +104,9 @@ def write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
     write_frame(logs.checks if views.get("checks") else logs.steps, path)
 
 
-def _overview(logs: Logs) -> str:
-    """Format one row per history, the worst first, and one of all together."""
-    arguments = (logs.steps, logs.histories, logs.histories[0].options)
-    rows = to_jsonable(analysis.overview(*arguments))
-    [together] = to_jsonable(analysis.total(*arguments))
+def _overview(logs: Logs, rows: list[dict[str, Any]]) -> str:
+    """Format the rows of histories, the worst first, and one of all together."""
+    [together] = to_jsonable(analysis.total(logs.steps, logs.histories, logs.histories[0].options))
     align = ("left", *["right"] * (len(_OVERVIEW) - 1))
     cells = [_overview_cells(row) for row in (*rows, together)]
     table = tabulate(cells, _OVERVIEW, **_SIMPLE, colalign=align).splitlines()
@@ -123,30 +122,34 @@ def _overview(logs: Logs) -> str:
 
 
 def _overview_cells(row: dict[str, Any]) -> list[str]:
-    rates = [[row[f"{which}_{bound}"] for bound in ("estimate", "low", "high")] for which in ("reported", "confirmed")]
     counts = (row[SILENT], row["failure"] + row[CRITICAL], row["loops"], row["cut"])
-    shown = [str(row["records"]), str(row["n"]), *(format_interval(*rate) for rate in rates), *map(str, counts)]
-    return [plain(row["history"]), *shown]
+    return [plain(row["history"]), str(row["records"]), str(row["n"]), *_rates(row), *map(str, counts)]
 
 
-def _summary(history: History) -> list[str]:
-    counts, n = Counter(evaluation["verdict"] for evaluation in history.evaluations), len(history.records)
-    ended = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
-    lines = [f"{counted_noun(n, 'record')}: {ended or 'none'}"]
-    if judged := n - sum(counts[verdict] for verdict in NOT_JUDGED):
-        reported, confirmed = counts["success"] + counts[SILENT], counts["success"]
-        rates = (
-            f"{format_interval(*proportion_interval(k, judged)[:3])} ({k} of {judged})" for k in (reported, confirmed)
+def _rates(row: dict[str, Any]) -> list[str]:
+    """Format the reported and the confirmed success of a history."""
+    rates = [[row[f"{which}_{bound}"] for bound in ("estimate", "low", "high")] for which in ("reported", "confirmed")]
+    return [format_interval(*rate) for rate in rates]
+
+
+def _summary(history: History, row: dict[str, Any]) -> list[str]:
+    """Describe a history below its steps: how they ended, by its row of the overview, its loops and its end."""
+    ended = ", ".join(f"{row[verdict]} {verdict}" for verdict in VERDICTS if row[verdict])
+    lines = [f"{counted_noun(row['records'], 'record')}: {ended or 'none'}"]
+    if n := row["n"]:
+        (reported, confirmed), succeeded = _rates(row), row["success"]
+        lines.append(
+            f"success: {reported} ({succeeded + row[SILENT]} of {n}) reported, "
+            f"{confirmed} ({succeeded} of {n}) confirmed"
         )
-        lines.append("success: {} reported, {} confirmed".format(*rates))
-    if cut := sum(evaluation["truncated"] for evaluation in history.evaluations):
-        lines.append(f"cut: {cut} of {n} stored results, what was cut away is unknown")
+    if row["cut"]:
+        lines.append(f"cut: {row['cut']} of {row['records']} stored results, what was cut away is unknown")
     for loop in find_loops(history):
         function = plain(loop.function_name, 60)
         lines.append(f"loop: {loop.length} failures in a row of {function}, from record {loop.position + 1}")
     if reached := [row for row in simulate_routing(history) if row["reached"]]:
         end = reached[-1]["from_step_evaluator"] or reached[-1]["from_executor"]
-        rest = ", the rest would not have run" if len(reached) < n else ""
+        rest = ", the rest would not have run" if len(reached) < row["records"] else ""
         lines.append(f"router: {end} after record {reached[-1]['position'] + 1}{rest}")
     return lines
 
