@@ -10,7 +10,6 @@ import pandas as pd
 from scipy import special
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, shortest_path
-from statsmodels.stats.multitest import multipletests
 
 from evalkit._words import Notes, note
 from evalkit.stats.inputs import Cells, cells_of, check_choice, check_confidence, numbers, strata_of, typed
@@ -193,6 +192,8 @@ def _by_max_t(cells: Cells, table: pd.DataFrame, rng: np.random.Generator | None
 
 def holm(p_values: Iterable[Any]) -> np.ndarray:
     """Adjust p values for their number (Holm 1979), by statsmodels; NaN stays NaN and is not counted."""
+    from statsmodels.stats.multitest import multipletests  # imported here, as in `trend`
+
     p_values = numbers(p_values)
     known, adjusted = ~np.isnan(p_values), np.full(len(p_values), math.nan)
     if known.any():

@@ -8,9 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from statsmodels.genmod.families import Binomial
-from statsmodels.genmod.generalized_linear_model import GLM
-from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
 
 from evalkit._names import check_columns
 from evalkit._words import Notes, left_out, note
@@ -255,6 +252,10 @@ def _uneven(rows: Rows, level: float) -> tuple[Notes, float]:
 
 def _odds_ratio(rows: Rows, freedom: float, confidence: float) -> tuple[float, float, float, Notes]:
     """Return the odds ratio per step of the score, its bounds, and why it has none."""
+    from statsmodels.genmod.families import Binomial  # imported here: a second, which no command should wait for
+    from statsmodels.genmod.generalized_linear_model import GLM
+    from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
+
     passed, failed = rows.scores[rows.successes > 0], rows.scores[rows.successes < rows.n]
     if passed.min() >= failed.max() or passed.max() <= failed.min():
         return (math.inf if passed.max() > failed.min() else 0.0), math.nan, math.nan, note("separated")
