@@ -18,7 +18,6 @@ from evalkit.steps.format import (
     DEFAULTS,
     HISTORY_KEY,
     NOT_RUN,
-    PLAN_KEY,
     PSEUDO_STEPS,
     SILENT,
     Options,
@@ -28,7 +27,7 @@ from evalkit.steps.format import (
     name,
     truncated,
 )
-from evalkit.steps.normalise import normalise_history, normalise_record, repeats_failure, to_jsonable, unique_labels
+from evalkit.steps.normalise import normalise_history, normalise_record, repeats_failure, to_jsonable
 from evalkit.steps.results import Check, Reading, Severity, check, read_result
 
 EVALUATION_VERSION = "v1_checking_only"
@@ -71,13 +70,8 @@ class History:
     thread: str  # of a checkpoint; empty for other files
     records: list[StepRecord]
     plan: Any = None  # if it was stored
-    name: str = ""  # that tells it apart from those it was read with
+    label: str = ""  # that tells it apart from those it was read with
     options: Options = DEFAULTS  # it was normalised with, and is judged by
-
-    @cached_property
-    def label(self) -> str:
-        """The name or, for a history that was read alone, that of the file with the thread."""
-        return self.name or unique_labels([(self.source, self.thread)])[self.source, self.thread]
 
     @cached_property
     def readings(self) -> list[Reading]:
@@ -428,7 +422,7 @@ def plan_adherence(records: Any, plan: Any = None, options: Options | None = Non
 
     plan = history.plan if plan is None else plan
     if isinstance(plan, Mapping):
-        plan = plan.get("steps", plan.get(PLAN_KEY))
+        plan = plan.get("steps")
     free, planned, latest = _Calls(call for call, _ in runs), list[PlannedStep](), -1
     for step in plan if isinstance(plan, (list, tuple)) else []:
         if not isinstance(step, str) and not (isinstance(step, Mapping) and _name_in(step)):

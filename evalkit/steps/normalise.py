@@ -293,8 +293,6 @@ def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
     function = given if isinstance(given, str) else step.get("function_name", raw.get("function_name"))
     step["function_name"] = name(function)
     parameters = step.get("parameters", raw.get("parameters"))
-    if isinstance(parameters, str):  # default=str
-        parameters = to_jsonable(read_literal(parameters).value)
     step["parameters"] = dict(parameters) if isinstance(parameters, Mapping) else {}
 
     if shape not in ("A", "B", "C") or "step" not in raw:
@@ -313,8 +311,6 @@ def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
     if may_be_cut and isinstance(result, str) and len(result) == options.text_limit:
         metadata["truncated"] = [None, options.text_limit]
     error = raw.get("error")
-    if isinstance(error, Mapping) and isinstance(error.get("message"), str):
-        error = error["message"]
     return StepRecord(
         step_index=count(raw.get("step_index")),
         step=step,

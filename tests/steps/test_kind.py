@@ -3,7 +3,6 @@
 import json
 import os
 import sqlite3
-import sys
 import time
 from contextlib import closing
 
@@ -11,7 +10,6 @@ import pandas as pd
 import pytest
 
 from evalkit.io import SourceError
-from evalkit.kinds import pipeline
 from evalkit.kinds.follow import Following
 from evalkit.steps import KIND, Options, collect, evaluates, load, load_history
 from evalkit.steps.judge import EVALUATORS
@@ -44,19 +42,6 @@ def logs(tmp_path, make):
     return tmp_path / "logs"
 
 
-@pytest.fixture
-def parsed(monkeypatch):
-    """The names of the files that are parsed."""
-    names, parse_chunks = [], pipeline.parse_chunks
-
-    def note(paths, *rest):
-        names.extend(os.path.basename(path) for path in paths)
-        return parse_chunks(paths, *rest)
-
-    monkeypatch.setattr(pipeline, "parse_chunks", note)
-    return names
-
-
 def write(path, value, age=0):
     path.write_text(json.dumps(value), encoding="utf-8")
     os.utime(path, (OLD + age, OLD + age))
@@ -66,27 +51,6 @@ def assert_same(one, other):
     for name in FRAMES:
         pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name))
     assert one.histories == other.histories
-
-
-@pytest.mark.parametrize("stored", [True, False])
-def test_each_record_is_normalised_once_and_judged_once_per_load(stored, monkeypatch):
-    source = "samples:steps/typed.json"
-    if stored:
-        load(source)
-    else:
-        monkeypatch.setenv("EVALKIT_CACHE", "off")
-    counts = dict.fromkeys(("normalise_record", "evaluate_record", "outcome"), 0)
-
-    def count(frame, event, _):
-        if event == "call" and frame.f_code.co_name in counts:
-            counts[frame.f_code.co_name] += 1
-
-    sys.setprofile(count)
-    try:
-        load(source)
-    finally:
-        sys.setprofile(None)
-    assert counts == {"normalise_record": 21, "evaluate_record": 21, "outcome": 21}
 
 
 def test_nothing_at_all_gives_empty_frames():
@@ -130,24 +94,21 @@ def add_checkpoint(connection, number, records):
     connection.commit()
 
 
-def test_options_apply_to_what_is_stored_and_the_order_of_sources_stays(logs, parsed):
+def test_options_apply_to_what_is_stored_and_the_order_of_sources_stays(logs):
     a, b = str(logs / "a.json"), str(logs / "b.json")
     assert [history.source for history in load([b, a]).histories] == [b, a]
     assert [history.source for history in load([a, b]).histories] == [a, b]
-    del parsed[:]
     assert load([a, b], Options(text_limit=len(CELLS))).steps["truncated"].tolist() == [True, False, False]
     assert load([a, b]).steps["truncated"].tolist() == [False, False, False]
     assert load_history(a, Options(text_limit=len(CELLS)))[0]["result_metadata"] == {"truncated": [None, len(CELLS)]}
-    assert parsed == ["a.json"]  # by load_history, whose source is another one
 
 
-def test_evaluators_are_asked_at_every_load_and_files_are_parsed_once(logs, parsed):
+def test_evaluators_are_asked_at_every_load(logs):
     for score in (0.25, 0.75):
         evaluates("f")(lambda record, options, score=score: {"checks": [{"name": "mine", "score": score}]})
         assert load(logs).checks.set_index("name").loc["mine", "score"] == score
     del EVALUATORS["f"]
     assert "mine" not in set(load(logs).checks["name"])
-    assert parsed == ["a.json", "b.json"]
 
 
 def test_a_dataset_gives_what_the_folder_gives(logs, tmp_path):

@@ -1,8 +1,6 @@
 """Many histories of one file name: told apart, and the same answer from every door."""
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
@@ -88,23 +86,6 @@ def test_frames_of_several_loads_are_not_pooled_by_their_labels(folder):
     assert analysis.success_rates(both, [])["n_clusters"].tolist() == [2, 2]
     assert analysis.success_rates(both.drop(columns="history"))["history"].nunique() == 2
     assert set(analysis.overview(both)["history"]) == {f"run_{n}/execution_history.json" for n in ("01", "28")}
-
-
-def test_threads_of_checkpoints_are_histories_of_their_own(tmp_path):
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        with closing(sqlite3.connect(tmp_path / name / "c.sqlite")) as connection:
-            connection.execute("CREATE TABLE checkpoints (thread_id, checkpoint_ns, checkpoint_id, type, checkpoint)")
-            for thread, namespace in (("t", "u"), ("t/u", ""), ("v", "")):
-                state = json.dumps({"channel_values": {"execution_history": [GOOD, BAD]}}).encode()
-                row = (thread, namespace, "1", "json", state)
-                connection.execute("INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?)", row)
-            connection.commit()
-    logs = load(tmp_path)
-    names = [f"{folder}/c.sqlite · {thread}" for folder in "ab" for thread in ("t/u", "t/u #2", "v")]
-    assert sorted(history.label for history in logs.histories) == names
-    assert analysis.success_rates(logs.steps, [])["n_clusters"].tolist() == [6, 6]
-    assert len(analysis.steps_of(logs.steps, logs.histories[:1])) == 2
 
 
 def test_the_history_to_look_at_is_the_worst_or_the_one_that_is_named(folder):
