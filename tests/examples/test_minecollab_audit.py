@@ -287,9 +287,10 @@ def test_the_command_prints_what_the_scripts_say_with_their_names_and_commit(tmp
     assert "evaluation: a wording that the script does not know: 1\n" in out
 
 
-def test_ours_weighs_tasks_as_every_other_door_does(samples):
+def test_ours_weighs_tasks_as_every_other_door_does():
     """Several repetitions of a task weighed as several tasks here, and as one in `evalkit mindcraft`."""
-    runs = load("samples:mindcraft/runs", "samples:mindcraft/tasks").runs
+    logs = load("samples:mindcraft/runs", "samples:mindcraft/tasks")
+    runs, samples = logs.runs, audited(logs, "samples:mindcraft/runs")
     totals = samples.totals.set_index(["script", "folder", "group"])["our_rate"]
     cooking = runs[runs["task_type"] == "cooking"]
     assert totals["cooking", "", "all"] == pytest.approx(analysis.success_by(cooking, [])["estimate"][0])
