@@ -235,8 +235,9 @@ def read_records(
     pattern: str = "",
     recursive: bool = True,
     jobs: int | None = None,
+    keep: bool = True,
 ) -> Records:
-    """Return the records of a source, or of a dataset in its place.
+    """Return the records of a source, or of a dataset in its place; only with `keep` they stay in the user's cache.
 
     SourceError if the source does not exist. If none of its files can be used, there are no rows.
     """
@@ -249,6 +250,10 @@ def read_records(
     if datasets:
         return _dataset_records(kind, datasets[0], pattern, recursive=recursive)
     pattern = pattern or kind.files.pattern
+    if not keep:
+        store, listing = RecordStore("", kind.records), list_source(named, pattern, recursive=recursive)
+        update(store, kind, listing, jobs=jobs)
+        return records_of(store, kind, listing)
     about = {"kind": kind.name, "code": code_version(kind.parse.__module__)}
     key = [kind.name, [absolute(name) for name in named], pattern, recursive, dict(storage_options())]
     return cached_records(

@@ -1,5 +1,6 @@
 """Outcomes of the runs of task folders as dictionaries, each a view of the row of its run, and frames of these."""
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict, cast
@@ -105,7 +106,7 @@ def extract_task_outcomes(
     """Read the logs of one task folder as one outcome per repetition; see `extract_task_outcome`."""
     check_choice("scale", scale, SCALES)
     folder, definition = resolve(folder_path), task_definition or None
-    records = read_records(KIND, folder, recursive=False)
+    records = read_records(KIND, folder, recursive=False, keep=False)
     if not records.listing.folders:
         raise SourceError(f"{folder}: no folder")
     path = absolute(folder)
@@ -115,30 +116,35 @@ def extract_task_outcomes(
     folders = [one._replace(folder=folder, task_id=task_id) for one in found if one.task_id == task_id or not one.flat]
     folders = folders or [TaskFolder(folder, path, task_id, False, ())]
     facts = task_facts(task_id, definition)
-    runs, agents = combine([TaskRuns(one, definition, facts) for one in folders], records.tables["logs"], scale)
-    logs: dict[str, list[AgentOutcome]] = {run_id: [] for run_id in runs["run_id"]}
-    by_source = {record["source"]: record for record in records.tables["logs"].to_pylist()}
-    for log in agents[["run_id", "source", "agent_name", "repetition", "flag_stale_copy"]].to_dict("records"):
-        outcome = agent_outcome(unescape_surrogates(log["source"]), by_source[log["source"]])
-        outcome["agent_name"], outcome["repetition"] = log["agent_name"], log["repetition"]
-        outcome["flags"] += ["stale_copy"] * log["flag_stale_copy"]
-        logs[log["run_id"]].append(outcome)
+    runs, logs = combine([TaskRuns(one, definition, facts) for one in folders], records.tables["logs"], scale)
+    rows = records.tables["logs"].to_pylist()
+    agents: list[list[AgentOutcome]] = [[] for _ in runs["task"]]
+    places = zip(logs["run"].tolist(), logs["place"], logs["agent_name"], logs["original"].tolist(), strict=True)
+    for run, place, name, original in places:
+        outcome = agent_outcome(unescape_surrogates(rows[place]["source"]), rows[place])
+        outcome["agent_name"], outcome["repetition"] = name, int(runs["repetition"][run])
+        outcome["flags"] += ["stale_copy"] * (original >= 0)
+        agents[run].append(outcome)
+    names = [name for name in TaskOutcome.__annotations__ if name in runs]
     outcomes = []
-    rows = runs[["run_id", "run_flags", *(name for name in TaskOutcome.__annotations__ if name in runs)]]
-    for row in rows.astype("object").where(rows.notna(), None).to_dict("records"):
-        shared = {name: row[name] for name in TaskOutcome.__annotations__ if name in row}
-        own = {
+    for i, values in enumerate(zip(*(runs[name].tolist() for name in names), strict=True)):
+        own: dict[str, Any] = dict(zip(names, values, strict=True))
+        own |= {
             "task_id": task_id,
             "model_name": None,
-            "overall_completion_status": CompletionStatus(row["overall_completion_status"]),
-            "agent_outcomes": logs[row["run_id"]],
+            "task_type": facts["task_type"],
+            "overall_raw_score": None if math.isnan(own["overall_raw_score"]) else own["overall_raw_score"],
+            "overall_score": None if math.isnan(own["overall_score"]) else own["overall_score"],
+            "overall_completion_status": CompletionStatus(own["overall_completion_status"]),
+            "agent_outcomes": agents[i],
             "task_definition_metrics": metrics_of(definition or {}),
+            "has_definition": definition is not None,
             "definition_file": (definition or {}).get("definition_file"),
             "facts": facts,
-            "flags": row["run_flags"],
+            "flags": runs["run_flags"][i],
             "source": folder,
         }
-        outcomes.append(cast(TaskOutcome, shared | own))
+        outcomes.append(cast(TaskOutcome, {name: own[name] for name in TaskOutcome.__annotations__}))
     return outcomes
 
 
