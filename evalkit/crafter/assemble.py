@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from evalkit.crafter.scoring import (
     DIGITS,
     NO_SCORED_EVENTS,
     Counting,
+    Hooks,
     band,
     check_rules,
     count_hooks,
@@ -37,6 +39,7 @@ from evalkit.kinds import Assembled, Records, run_ids
 PLACE = {name: place for place, name in enumerate(ACHIEVEMENTS)}
 _UNKNOWN = ("task_type", "repetition", "is_successful", "success_rate")  # common columns of runs
 _NO_TURN = np.iinfo(np.int64).min
+Columns = Mapping[str, Any]  # of equal length, by name
 
 
 @paused_gc()
@@ -45,7 +48,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     counting: Counting = options.get("counting", "achievement")
     weights = check_rules(options.get("weights") or WEIGHTS, counting)
     episodes, events, notes = _chosen(records, options.get("models") or (), options.get("difficulty") or "")
-    traces = ScoredTraces(episodes, events, weights, counting)
+    traces = ScoredTraces(columns_of(episodes), columns_of(events), weights, counting)
     frames = {
         "episodes": frame_of(traces.of_episodes(), EPISODES),
         "events": frame_of(traces.of_events(), EVENTS),
@@ -76,6 +79,18 @@ def _chosen(records: Records, models: Sequence[str], difficulty: str) -> tuple[p
     return episodes.filter(pa.array(selected)), events, notes
 
 
+def columns_of(table: pa.Table) -> dict[str, pa.ChunkedArray]:
+    """Return the columns of a table by name."""
+    return dict(zip(table.column_names, table.columns, strict=True))
+
+
+def as_list(column: Any) -> list:
+    """Return the values of a column of pandas, of Arrow or plain ones; missing ones are None."""
+    if isinstance(column, pd.Series):
+        column = pa.array(column, from_pandas=True)
+    return column.to_pylist() if isinstance(column, pa.Array | pa.ChunkedArray) else list(column)
+
+
 class _Worth(NamedTuple):
     """What events' hooks are worth by one way of counting."""
 
@@ -84,93 +99,101 @@ class _Worth(NamedTuple):
     symbols: np.ndarray  # empty without a scored hook
 
 
-def _worth(hooks: pa.ChunkedArray, weights: Mapping[str, float], counting: Counting) -> _Worth:
-    """Score events by their hooks, each distinct text of `table.RECORDS` once."""
-    encoded = hooks.combine_chunks().dictionary_encode()
-    codes = encoded.indices.fill_null(-1).to_numpy()  # -1 is the last one, no hook
-    texts = [[hook.split(":") for hook in text.split(" ")] for text in encoded.dictionary.to_pylist()]
-    kinds = [*(tuple((name, int(n), int(known)) for name, n, known in named) for named in texts), ()]
-    counts = [count_hooks(event, counting) for event in kinds]
-    scores, symbols = zip(*(score_event(event, weights, counting) for event in kinds), strict=True)
-    table = np.array([[count.get(name, 0) for name in WEIGHTS] for count in counts])
-    return _Worth(table[codes], np.array(scores)[codes], np.array(symbols, dtype="U1")[codes])
-
-
 class ScoredTraces:
-    """Records of traces with what their hooks are worth, from which the columns of the frames are made."""
+    """Records of traces with what their hooks are worth, from which the columns of results and frames are made.
 
-    def __init__(self, episodes: pa.Table, events: pa.Table, weights: Mapping[str, float], counting: Counting) -> None:
+    `episodes` and `events` are columns of records, of Arrow or, for results only, plain sequences.
+    """
+
+    def __init__(self, episodes: Columns, events: Columns, weights: Mapping[str, float], counting: Counting) -> None:
         self.episodes, self.events, self.weights, self.counting = episodes, events, weights, counting
-        self.of = np.repeat(np.arange(len(episodes)), episodes["events"].to_numpy())  # the episode of each event
-        self.worth = {way: _worth(events["hooks"], weights, way) for way in COUNTINGS}
-        # per episode and achievement, whether a hook names it, and the turn of the first one that does
-        self.named = np.zeros((len(episodes), len(ACHIEVEMENTS)), bool)
-        self.turns = np.full(self.named.shape, _NO_TURN)
-        is_named = pc.is_valid(events["achievements"])
-        rows = events.filter(is_named)
-        columns = self.of[is_named.to_numpy()].tolist(), rows["achievements"].to_pylist(), rows["turn"].to_pylist()
-        for episode, names, turn in zip(*columns, strict=True):
-            for name in names.split(" "):
-                place = PLACE.get(name)
-                if place is not None and not self.named[episode, place]:
-                    self.named[episode, place] = True
-                    self.turns[episode, place] = _NO_TURN if turn is None else turn
+        self.sizes = np.array(as_list(episodes["events"]), dtype="int64")
+        self.of = np.repeat(np.arange(len(self.sizes)), self.sizes)  # the episode of each event
+        distinct: dict[str | None, int] = {None: 0}  # texts of hooks, each of which is scored once
+        codes = np.array([distinct.setdefault(text, len(distinct)) for text in as_list(events["hooks"])], dtype="int64")
+        texts = [[hook.split(":") for hook in text.split(" ")] if text else [] for text in distinct]
+        hooks = [tuple((name, int(n), int(known)) for name, n, known in named) for named in texts]
+        self.worth = {way: self._worth(hooks, codes, way) for way in COUNTINGS}
 
-    def of_episodes(self) -> dict[str, Any]:
-        """Return the columns of the frame of episodes."""
-        episodes, n = self.episodes, len(self.episodes)
-        there = episodes["events"].to_numpy() > 0  # the others were aborted: nothing derived from events is known
+    def _worth(self, hooks: Sequence[Hooks], codes: np.ndarray, counting: Counting) -> _Worth:
+        counts = [count_hooks(event, counting) for event in hooks]
+        scores, symbols = zip(*(score_event(event, self.weights, counting) for event in hooks), strict=True)
+        table = np.array([[count.get(name, 0) for name in WEIGHTS] for count in counts])
+        return _Worth(table[codes], np.array(scores)[codes], np.array(symbols, dtype="U1")[codes])
+
+    @cached_property
+    def unlocks(self) -> tuple[np.ndarray, np.ndarray]:
+        """Per episode and achievement, whether a hook names it, and the turn of the first one that does."""
+        named = np.zeros((len(self.sizes), len(ACHIEVEMENTS)), bool)
+        turns = np.full(named.shape, _NO_TURN)
+        columns = self.of.tolist(), as_list(self.events["achievements"]), as_list(self.events["turn"])
+        for episode, names, turn in zip(*columns, strict=True):
+            for name in names.split(" ") if names else ():
+                place = PLACE.get(name)
+                if place is not None and not named[episode, place]:
+                    named[episode, place] = True
+                    turns[episode, place] = _NO_TURN if turn is None else turn
+        return named, turns
+
+    def of_results(self) -> dict[str, Any]:
+        """Return the columns of results, without an order; what is derived from events is None for an aborted trace."""
+        n, there = len(self.sizes), (self.sizes > 0).tolist()
         counts = {way: [self._sums(column) for column in worth.counts.T] for way, worth in self.worth.items()}
         of_hooks = zip(counts["achievement"], map(self.weights.__getitem__, WEIGHTS), strict=True)
         totals = {
             "achievement": np.round(sum(count * weight for count, weight in of_hooks), DIGITS) + 0.0,
             "hook": np.bincount(self.of, self.worth["hook"].scores, n),  # a running sum in order, as in the original
         }
-        points = np.where(there, totals[self.counting], np.nan)
-        bands = {score: band(score) for score in set(points.tolist())}
-        suspects = self._sums(self.events["suspect_invalid_actions"].to_numpy())
-        can_tell, unlocked = episodes["can_tell"].to_numpy() & there, self.named.sum(axis=1)
         symbols = self.worth[self.counting].symbols
-        sizes = self._sums(symbols != "")
-        ends, text = np.cumsum(sizes), "".join(symbols.tolist())
-        spans = zip((ends - sizes).tolist(), ends.tolist(), there.tolist(), strict=True)
-        flags, sessions = episodes["flags"].to_pylist(), episodes["session_id"].to_pylist()
+        ends, text = np.cumsum(self._sums(symbols != "")).tolist(), "".join(symbols.tolist())
+        derived = {
+            "score": totals[self.counting].tolist(),
+            "suspect_invalid_actions": self._sums(as_list(self.events["suspect_invalid_actions"])).tolist(),
+            "trajectory": [text[start:end] or NO_SCORED_EVENTS for start, end in pairwise([0, *ends])],
+            **{f"score_by_{way}": total.tolist() for way, total in totals.items()},
+            **{f"{name}s": counts[self.counting][i].tolist() for i, name in enumerate(WEIGHTS)},
+        }
+        for name, values in derived.items():
+            derived[name] = [value if known else None for value, known in zip(values, there, strict=True)]
+        flags, sessions = as_list(self.episodes["flags"]), as_list(self.episodes["session_id"])
         files = Counter(sessions)
-        for i, (session, foreign) in enumerate(zip(sessions, episodes["foreign"].to_pylist(), strict=True)):
+        for i, (session, foreign) in enumerate(zip(sessions, as_list(self.episodes["foreign"]), strict=True)):
             raised = ["unknown_to_original"] * (foreign and self.counting == "hook")
             raised += ["duplicate_session"] * (session is not None and files[session] > 1)
             if raised:
                 flags[i] = order_flags([*flags[i], *raised])
+        return {**self.episodes, **derived, "run_flags": flags}
+
+    def of_episodes(self) -> dict[str, Any]:
+        """Return the columns of the frame of episodes."""
+        episodes, n = self.of_results(), len(self.sizes)
+        flags, points = episodes["run_flags"], np.array(episodes["score"], dtype=float)
+        suspects = np.array(episodes["suspect_invalid_actions"], dtype=float)
+        can_tell, unlocked = episodes["can_tell"].to_numpy() & (self.sizes > 0), self.unlocks[0].sum(axis=1)
         return {
-            **{name: episodes[name] for name in episodes.column_names},
+            **episodes,
             **dict.fromkeys(_UNKNOWN, [None] * n),
             "run_id": run_ids("crafter", map(absolute, episodes["source"].to_pylist())),
             "kind": ["crafter"] * n,
-            "score": points,
             "prompt_tokens": episodes["tokens_in"],
             "completion_tokens": episodes["tokens_out"],
-            "run_flags": flags,
             "score_without_suspects": np.round(points - suspects * self.weights["invalid_action"], DIGITS),
-            "band": [bands.get(score) for score in points.tolist()],
-            "suspect_invalid_actions": pa.array(suspects, mask=~there),
-            "trajectory": [(text[start:end] or NO_SCORED_EVENTS) if scored else None for start, end, scored in spans],
+            "band": list(map(band, points.tolist())),
             "unlocked": pa.array(unlocked, mask=~can_tell),
             "progression": np.where(can_tell, unlocked, np.nan) / len(ACHIEVEMENTS),
-            **{f"score_by_{way}": np.where(there, total, np.nan) for way, total in totals.items()},
-            **{f"{name}s": pa.array(counts[self.counting][i], mask=~there) for i, name in enumerate(WEIGHTS)},
             **{f"flag_{flag}": [flag in raised for raised in flags] for flag in FLAGS},
         }
 
-    def _sums(self, values: np.ndarray) -> np.ndarray:
+    def _sums(self, values: Any) -> np.ndarray:
         """Sum whole numbers of events per episode."""
-        return np.bincount(self.of, values, len(self.episodes)).astype("int64")
+        return np.bincount(self.of, values, len(self.sizes)).astype("int64")
 
     def of_events(self) -> dict[str, Any]:
         """Return the columns of the frame of events."""
         events, worth = self.events, self.worth[self.counting]
         of_actions = [[reason for reason in row or () if reason is not None] for row in events["reasons"].to_pylist()]
         return {
-            **{name: events[name] for name in events.column_names},
+            **events,
             **{name: self.episodes[name].take(self.of) for name in ("model_name", "task_id", "difficulty")},
             "actions": pc.list_value_length(events["action_names"]),
             "score": np.where(events["hooks"].is_valid().to_numpy(), worth.scores, np.nan),
@@ -181,8 +204,9 @@ class ScoredTraces:
 
     def of_achievements(self) -> dict[str, Any]:
         """Return the columns of the frame of achievements."""
-        n, k = self.named.shape
-        of, unlocked, turns = np.repeat(np.arange(n), k), self.named.ravel(), self.turns.ravel()
+        named, turns = self.unlocks
+        n, k = named.shape
+        of, unlocked, turns = np.repeat(np.arange(n), k), named.ravel(), turns.ravel()
         return {
             **{name: self.episodes[name].take(of) for name in ("source", "model_name", "task_id", "difficulty")},
             "achievement": list(ACHIEVEMENTS) * n,

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from evalkit.crafter import scoring
-from evalkit.crafter.assemble import ScoredTraces
+from evalkit.crafter.assemble import Columns, ScoredTraces, columns_of
 from evalkit.crafter.format import UNKNOWN, WEIGHTS, Event, fit
 from evalkit.crafter.kind import KIND, PATTERN
 from evalkit.crafter.parse import parse_file, read_hooks
@@ -36,9 +36,11 @@ from evalkit.io import (
     refuse_credentials,
     storage,
 )
-from evalkit.io.frames import arrow_table
-from evalkit.io.store import SOURCE
-from evalkit.kinds import entries_of, read_records
+from evalkit.io.frames import cut_texts
+from evalkit.io.sources import source_names
+from evalkit.io.store import read_manifest
+from evalkit.io.text import cut_line
+from evalkit.kinds import Parsed, entries_of, parse_source, read_records
 
 
 class TraceScores(list[TraceScore]):
@@ -108,12 +110,7 @@ def evaluate_trace(
         data = error
     parsed = parse_file(place, data)
     if parsed.status == "used":
-        source = escape_surrogates(place)
-        tables = {
-            name: arrow_table([(source, *row) for row in parsed.rows[name]], (SOURCE, *columns))
-            for name, columns in RECORDS.items()
-        }
-        return results_of(ScoredTraces(tables["episodes"], tables["events"], **rules).of_episodes(), rules)[0]
+        return results_of(ScoredTraces(*_columns([(place, parsed)]), **rules).of_results(), rules)[0]
     return {
         "total_score": None,
         "counts": {},
@@ -159,12 +156,30 @@ def evaluate_all_traces(
         If `trace_dir` does not exist or can't be listed.
     """
     rules: dict[str, Any] = {"weights": check_rules(weights, counting), "counting": counting}
-    with storage(storage_options):
-        records = read_records(KIND, trace_dir, pattern=pattern, recursive=recursive, jobs=jobs)
-    traces = ScoredTraces(records.tables["episodes"], records.tables["events"], **rules)
     ledger = Ledger()
-    ledger.entries += entries_of(records)
-    return TraceScores(results_of(traces.of_episodes(), rules), ledger)
+    columns: tuple[Columns, Columns]
+    with storage(storage_options):
+        if any(map(read_manifest, source_names(trace_dir))):
+            records = read_records(KIND, trace_dir, pattern=pattern, recursive=recursive)
+            columns = columns_of(records.tables["episodes"]), columns_of(records.tables["events"])
+            ledger.entries += entries_of(records)
+        else:
+            files = parse_source(KIND, trace_dir, pattern=pattern, recursive=recursive, jobs=jobs)
+            columns = _columns(files)
+            for path, parsed in files:
+                ledger.add(escape_surrogates(path), parsed.status, cut_line(parsed.reason))
+    return TraceScores(results_of(ScoredTraces(*columns, **rules).of_results(), rules), ledger)
+
+
+def _columns(files: Iterable[tuple[str, Parsed]]) -> tuple[Columns, Columns]:
+    """Return the columns of the records of parsed files, as far as results need them: of episodes, and of events."""
+    used = [(path, parsed.rows) for path, parsed in files if parsed.status == "used"]
+    columns: dict[str, Columns] = {}
+    for table, named in RECORDS.items():
+        rows = [row for _, tables in used for row in tables[table]]
+        values = list(zip(*rows, strict=True)) or [()] * len(named)
+        columns[table] = {one.name: cut_texts(many, one.dtype) for one, many in zip(named, values, strict=True)}
+    return {**columns["episodes"], "source": [escape_surrogates(path) for path, _ in used]}, columns["events"]
 
 
 def print_trace_evaluation(result: TraceScore) -> None:

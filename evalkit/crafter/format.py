@@ -31,6 +31,12 @@ ACHIEVEMENTS = tuple(sorted(TIER_OF))
 WEIGHTS = {"easy_achievement": 1.0, "medium_achievement": 2.5, "hard_achievement": 5.0, "invalid_action": -0.05}
 UNKNOWN = "unknown"
 
+_IMAGE = b'observation_image_base64"'  # a long text is found faster than the end that all keys of images share
+_MAP_OR_IMAGE = b'_base64"'
+_OPENING = b': "'  # of a text after its key, as most writers separate them
+_BACKSLASH = ord("\\")
+_NEAR = 256  # bytes between the image and the map of one observation
+_FIRST = 1 << 17  # bytes searched for the first image, which is in the second event, or in none
 _MAP = b'"world_material_map_base64"'
 _MAP_VALUE = re.compile(rb'\s*:\s*"([A-Za-z0-9+/]{64,}={0,2})"')
 
@@ -204,7 +210,7 @@ class OtherShapeError(BrokenFileError):
 
 
 def read_trace(data: bytes) -> tuple[Trace, dict[str, str]]:
-    """Decode a session trace without building its images and conversations, which are checked only.
+    """Decode a session trace without building its conversations, which are checked only.
 
     Notes and errors are those of `evalkit.io.decode_json`, and the note ``malformed_fields`` if values were left out,
     with the first of them. Other well-formed JSON raises `OtherShapeError`, which describes its shape.
@@ -221,6 +227,28 @@ def read_trace(data: bytes) -> tuple[Trace, dict[str, str]]:
         if trace.session_id is None or not value.keys() <= TRACE_KEYS:  # other programs have sessions, too
             raise OtherShapeError(f"not a session trace: {_shape_of(value)}")
     return trace, notes
+
+
+def without_images(data: bytes) -> bytes:
+    """Empty the images and maps of a trace: they are most of its bytes, and few readers show them.
+
+    Sound for well-formed JSON: an unescaped quote after ``_base64`` and before a colon ends a key, and a text ends at
+    the next quote, unless a backslash precedes that. Anything else stays as it is; what is left out is not checked.
+    """
+    view, pieces, copied = memoryview(data), list[memoryview](), 0
+    at = data.find(_IMAGE, 0, _FIRST)
+    while at >= 0:
+        rest = data.find(b'"', at) + 1
+        if data.startswith(_OPENING, rest):
+            start = rest + len(_OPENING)
+            end = data.find(b'"', start)
+            if end > 0 and data[end - 1] != _BACKSLASH:
+                pieces.append(view[copied:start])
+                copied = rest = end
+        at = data.find(_MAP_OR_IMAGE, rest, rest + _NEAR)
+        if at < 0:
+            at = data.find(_IMAGE, rest)
+    return b"".join([*pieces, view[copied:]]) if pieces else data
 
 
 def first_map(data: bytes) -> str | None:

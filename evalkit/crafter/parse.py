@@ -24,6 +24,7 @@ from evalkit.crafter.format import (
     first_map,
     peek,
     read_trace,
+    without_images,
 )
 from evalkit.crafter.scoring import Hooks
 from evalkit.crafter.table import RECORDS
@@ -133,12 +134,15 @@ def _verdict_columns(verdict: Verdict, actions: Sequence) -> tuple:
     )
 
 
-def judge_trace(data: bytes) -> Judged:
+def judge_trace(data: bytes, *, images: bool = False) -> Judged:
     """Read a trace and all its hooks; if no event has one, achievements are derived from the changes between states.
 
-    Raises as `read_trace`.
+    Without `images`, those of its states are empty. Raises as `read_trace`.
     """
-    trace, notes = read_trace(data)
+    try:
+        trace, notes = read_trace(data if images else without_images(data))
+    except BrokenFileError:  # as a whole, so that the reason names the right place
+        trace, notes = read_trace(data)
     events, entries = trace.event_history or [], trace.session_metadata or []
     config = [entry.data for entry in entries if entry.data] + ([trace.metadata] if trace.metadata else [])
     session = read_session(trace, config, first_map(data))

@@ -7,11 +7,11 @@ from contextlib import suppress
 from typing import Any, Literal
 
 import pandas as pd
-import pyarrow as pa
 
 from evalkit._words import counted_noun, format_interval, interval_cells
 from evalkit.crafter import analysis
 from evalkit.crafter.analysis import interval_text, number
+from evalkit.crafter.assemble import as_list
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.scoring import BANDS, DIGITS, NO_SCORED_EVENTS, Counting
 from evalkit.io import (
@@ -51,12 +51,9 @@ def results_of(episodes: Mapping[Any, Any], rules: Mapping[str, Any]) -> list[Tr
     """Return the rows of episodes, a frame or its columns, as results in descending order of score."""
     hooks = {f"{name}s": name for name in WEIGHTS}
     names = ("source", "score", "trajectory", "events", "run_flags", *ABOUT, *POINTS, *hooks)
-    columns = {name: episodes[name] for name in names}
-    for name, column in columns.items():
-        if not isinstance(column, (pa.Array, pa.ChunkedArray)):
-            columns[name] = pa.array(column, from_pandas=True)
     results = []
-    for row in pa.table(columns).to_pylist():
+    for values in zip(*(as_list(episodes[name]) for name in names), strict=True):
+        row = dict(zip(names, values, strict=True))
         source = unescape_surrogates(row["source"])
         result = {
             "total_score": row["score"] or 0.0,  # as of an aborted trace

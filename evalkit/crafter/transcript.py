@@ -24,7 +24,7 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
     """Return the transcript of a trace: per turn its actions and why, invalid ones, unlocked achievements and state."""
     (path,) = paths
     try:
-        judged = judge_trace(read(path))
+        judged = judge_trace(read(path), images=True)
     except BrokenFileError as error:
         raise SourceError(f"{path}: {error}") from error
     session, numbers = judged.session, [event.turn for event in judged.events]

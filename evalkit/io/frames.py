@@ -97,7 +97,7 @@ def arrow_table(rows: Sequence[tuple], columns: Sequence[Column]) -> pa.Table:
         return schema.empty_table()
     arrays = []
     for values, column in zip(zip(*rows, strict=True), columns, strict=True):
-        values = _cut(values, column.dtype)
+        values = cut_texts(values, column.dtype)
         try:
             arrays.append(pa.array(values, _ARROW[column.dtype]))
         except UnicodeEncodeError:
@@ -133,7 +133,7 @@ def frame_of(values: Mapping[str, Iterable], columns: Sequence[Column]) -> pd.Da
 
 
 def _series(values: Any, dtype: str) -> pd.Series:
-    values = _cut(values, dtype)
+    values = cut_texts(values, dtype)
     if isinstance(values, pd.Series):
         return values.reset_index(drop=True).astype(_PANDAS.get(dtype, "object"))  # type: ignore[call-overload]  # the stubs accept literals only
     if isinstance(values, np.ndarray) and dtype in _PANDAS:
@@ -160,7 +160,7 @@ def _series(values: Any, dtype: str) -> pd.Series:
     return pd.Series(values.to_pandas(), dtype=extension)
 
 
-def _cut(values: Any, dtype: str) -> Any:
+def cut_texts(values: Any, dtype: str) -> Any:
     """Cut the texts of a column of names or lines; one without a long text is returned as it is."""
     if dtype not in _CUT:
         return values

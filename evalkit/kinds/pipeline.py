@@ -13,8 +13,9 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from html import escape
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 import numpy as np
@@ -71,6 +72,7 @@ from evalkit.kinds.registry import COMMON, kind_named
 from evalkit.kinds.runs import as_recorded, flag_cut_names
 from evalkit.kinds.selection import rename_models, renames_of, select_where, with_clusters
 
+T = TypeVar("T")
 COMMIT_EVERY = 5.0  # seconds
 CHUNK_FILES, CHUNK_BYTES = 10_000, 200_000_000  # most that is read before its rows are stored
 PARALLEL_FILES, PARALLEL_BYTES = 2_000, 100_000_000  # from here on several processes are faster
@@ -241,9 +243,7 @@ def read_records(
 
     SourceError if the source does not exist. If none of its files can be used, there are no rows.
     """
-    named = source_names(source)
-    if not named:
-        raise SourceError("no path was given (the path is empty)")
+    named = _named(source)
     datasets = list(filter(read_manifest, named))
     if datasets and len(named) > 1:
         raise SourceError(f"{datasets[0]}: a dataset can't be loaded together with other sources")
@@ -259,6 +259,27 @@ def read_records(
     return cached_records(
         kind, key, lambda known: list_source(named, pattern, recursive=recursive, known=known), about, jobs
     )
+
+
+def _named(source: Source) -> list[str]:
+    if names := source_names(source):
+        return names
+    raise SourceError("no path was given (the path is empty)")
+
+
+def parse_source(
+    kind: LogKind,
+    source: Source,
+    *,
+    pattern: str = "",
+    recursive: bool = True,
+    jobs: int | None = None,
+) -> list[tuple[str, Parsed]]:
+    """Return each file of a source as it was parsed: for few logs, this costs less than to build and keep tables."""
+    listing = list_source(_named(source), pattern or kind.files.pattern, recursive=recursive)
+    chunks, skipped = _parse(kind, states_of(kind, listing), list, jobs)
+    parsed = {path: one for path, _, one in chain.from_iterable(chunks)} | skipped
+    return [(path, parsed[path]) for path in listing.files]
 
 
 def no_records(kind: LogKind) -> Records:
@@ -435,19 +456,27 @@ class _Read(NamedTuple):
 
 
 def _read(kind: LogKind, files: Mapping[str, FileState], jobs: int | None) -> _Read:
-    """Read and parse files; those that need not be read are skipped."""
-    wanted, skipped, size = list[str](), list[_File](), 0
+    """Read and parse files into tables of records."""
+    read, skipped = _parse(kind, files, partial(_pack, kind.records), jobs)
+    tables = {name: pa.concat_tables([one.tables[name] for one in read]) for name in kind.records}
+    tables = {name: table.combine_chunks() for name, table in tables.items()}  # of many small ones
+    left_out: list[_File] = [(path, True, one.status, one.reason) for path, one in skipped.items()]
+    return _Read([file for one in read for file in one.files] + left_out, tables)
+
+
+def _parse(
+    kind: LogKind, files: Mapping[str, FileState], pack: Callable[[Iterator[_Result]], T], jobs: int | None
+) -> tuple[list[T], dict[str, Parsed]]:
+    """Read and parse files, packed chunk by chunk; also return those that need not be read."""
+    wanted, skipped, size = list[str](), dict[str, Parsed](), 0
     for path, state in files.items():
         if (reason := kind.files.accepts(path)) and not os.path.isdir(path):
-            skipped.append((path, True, "skipped", reason))
+            skipped[path] = Parsed("skipped", reason)
         else:
             wanted.append(path)
             size += state.size
-    parse, pack = partial(_parse_file, kind.parse), partial(_pack, kind.records)
-    read = list(parse_chunks(wanted, parse, pack, jobs, 0 if size >= PARALLEL_BYTES else PARALLEL_FILES))
-    tables = {name: pa.concat_tables([one.tables[name] for one in read]) for name in kind.records}
-    tables = {name: table.combine_chunks() for name, table in tables.items()}  # of many small ones
-    return _Read([file for one in read for file in one.files] + skipped, tables)
+    parse, parallel_from = partial(_parse_file, kind.parse), 0 if size >= PARALLEL_BYTES else PARALLEL_FILES
+    return list(parse_chunks(wanted, parse, pack, jobs, parallel_from)), skipped
 
 
 def _parse_file(parse: Callable[[str, bytes | OSError], Parsed], path: str, data: bytes | OSError) -> _Result:
