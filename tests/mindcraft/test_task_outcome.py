@@ -123,3 +123,9 @@ def test_what_is_no_folder_is_named(tmp_path, name):
     (tmp_path / "file").touch()
     with pytest.raises(SourceError, match=name):
         extract_task_outcome(tmp_path / name, task())
+
+
+def test_an_outcome_of_one_folder_leaves_nothing_in_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path / "cache"))
+    extract_task_outcome(repetitions(tmp_path, 0, 1), task(agent_count=1))
+    assert not (tmp_path / "cache").exists()
