@@ -29,7 +29,7 @@ def folder(tmp_path_factory):
         (["--strict"], 2, ["--strict does nothing without --baseline"]),
         (["--option", "scale", "percent"], 0, ["tie for first"]),
         (["--option", "colour", "red"], 2, ["no option 'colour'; there are 'tasks'"]),
-        (["--option", "original_mtimes", "maybe"], 2, ["option original_mtimes: 'maybe' is no bool"]),
+        (["--option", "original_mtimes", "maybe"], 2, ["option original_mtimes: 'maybe' is not a valid boolean"]),
         (["--value", "score"], 0, ["mean score"]),
         (["--value", "score", "--baseline", "old"], 1, ["a loss of less than 5 percentage points is no regression"]),
         (["--kind", "crafter"], 2, ["no Crafter session trace could be read"]),

@@ -125,7 +125,7 @@ MUTATIONS = (
     ),
     Mutation(
         "lowest score of the agents", "evalkit/mindcraft/assemble.py",
-        'raw=("raw_score", "max")', 'raw=("raw_score", "min")',
+        "for function in (np.fmax, np.fmin))", "for function in (np.fmin, np.fmin))",
     ),
     # Mindcraft: terminal
     Mutation(
@@ -220,15 +220,15 @@ MUTATIONS = (
     ),
     Mutation(
         "runs weigh the same, not tasks", "evalkit/stats/intervals.py",
-        "target=target, weights=weights)", 'target=target, weights="runs")',
+        "mean = means.mean()\n    result", "mean = known.mean()\n    result",
     ),
     Mutation(
-        "figures: the estimate as the upper bound", "evalkit/display/plots/points.py",
-        'bounded["high"]', 'bounded["x"]',
+        "figures: the estimate as the upper bound", "evalkit/display/plots/rows.py",
+        'bounded["low"], bounded["high"], alpha', 'bounded["low"], bounded["x"], alpha',
     ),
     Mutation(
-        "figures: curves through all groups as one", "evalkit/display/plots/curves.py",
-        "rows.drop(strong.index)", "rows.drop(rows.index)",
+        "figures: curves through all groups as one", "evalkit/display/plots/lines.py",
+        'hue="code", style="code", palette=palette, dashes=dashes, **line', "**line",
     ),
 )  # fmt: skip
 
