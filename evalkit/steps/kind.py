@@ -18,7 +18,8 @@ from evalkit.steps.format import DEFAULTS, Options, StepRecord
 from evalkit.steps.judge import as_history
 from evalkit.steps.parse import companions, is_history, parse_file
 from evalkit.steps.table import LABELS, RECORDS, TABLES
-from evalkit.steps.terminal import describe, progress, transcript, write
+from evalkit.steps.terminal import describe, progress, write
+from evalkit.steps.transcript import transcript
 
 _TITLE = "execution history"
 _STATE = re.compile(rb'\ASQLite format 3|"execution_history"\s*:\s*\[')

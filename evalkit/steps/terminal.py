@@ -1,7 +1,6 @@
-"""What commands show of histories: summaries, steps, checks and transcripts; and the files they write."""
+"""What commands show of histories: summaries, steps and checks; and the files they write."""
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tabulate import tabulate
@@ -9,18 +8,15 @@ from tabulate import tabulate
 from evalkit._words import counted_noun, format_interval
 from evalkit.io import SourceError, plain, summarise, write_frame
 from evalkit.io.screen import so_far
-from evalkit.kinds import Logs, Snapshot, Transcript, Turn
+from evalkit.kinds import Logs, Snapshot
 from evalkit.kinds.terminal import fit_table, unmeasured_lines
 from evalkit.steps import analysis
-from evalkit.steps.assemble import histories_of
-from evalkit.steps.format import CRITICAL, SILENT, VERDICTS, WENT_WRONG, StepRecord, name
+from evalkit.steps.format import CRITICAL, SILENT, VERDICTS
 from evalkit.steps.judge import History, find_loops, format_step_evaluation
 from evalkit.steps.normalise import to_jsonable
-from evalkit.steps.parse import parse_file
 from evalkit.steps.workflow import simulate_routing
 
 MOST_NOTED = 10  # files of the ledger that are named
-_MOST_SHOWN = 20_000  # characters of a result in a transcript
 IDLE = 60.0  # seconds after which a history that has not changed counts as finished
 _OVERVIEW = ("history", "records", "n", "reported", "confirmed", "silent", "failed", "loops", "cut")
 _NOTES = ("silent_failure_reason", "error", "skip_reason", "summary")
@@ -166,49 +162,3 @@ def _reports(histories: list[History], step: int) -> str:
         longest = max(len(history.records) for history in histories)
         raise SourceError(f"there is no record {step}: the longest history has {longest}")
     return "\n".join(lines)
-
-
-def transcript(paths: Sequence[str], read: Callable[[str], bytes], thread: str = "") -> Transcript:
-    """Return the transcript of a file: the call of each step, then its stored result, verdict and checks not passed.
-
-    The step after which the workflow's routers would have ended the run decides it. `thread` selects one of a
-    checkpoint. Raises SourceError if the file holds no history.
-    """
-    [path] = paths
-    parsed = parse_file(path, read(path))
-    if parsed.status != "used":
-        raise SourceError(f"{path}: {parsed.reason}")
-    threads, steps = ([(path, *row) for row in parsed.rows[name]] for name in ("histories", "steps"))
-    histories = [history for history in histories_of(threads, steps) if thread in ("", history.thread)]
-    if thread and not histories:
-        raise SourceError(f"{path}: no thread {thread!r}")
-    turns: list[Turn] = []
-    for history in histories:
-        turns += [Turn("thread", "system", history.thread)] * bool(history.thread)
-        last = sum(row["reached"] for row in simulate_routing(history)) - 1
-        for place, (record, evaluation) in enumerate(zip(history.records, history.evaluations, strict=True)):
-            turns += _turns(place + 1, record, evaluation, decides=place == last)
-    records = sum(len(history.records) for history in histories)
-    facts = [counted_noun(records, "record"), counted_noun(len(histories), "thread")]
-    return Transcript(path, facts + [parsed.reason] * bool(parsed.reason), turns)
-
-
-def _turns(place: int, record: StepRecord, evaluation: Mapping[str, Any], *, decides: bool) -> list[Turn]:
-    """Return two turns of a step: the call, and its result."""
-    step, result, silent = record["step"], record["result"], evaluation["silent_failure_reason"]
-    parameters = json.dumps(step["parameters"], ensure_ascii=False)
-    call = f"{record['step']['function_name'] or 'no function'} {parameters}"
-    described = f"{call}\n{description}" if (description := name(step.get("description"))) else call
-    text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
-    text = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}… ({len(text)} characters)"
-    error, reason = record["error"], step.get("skip_reason")
-    lines = [f"error: {error}"] * bool(error) + [str(reason)] * bool(reason)
-    lines += [text] * (result is not None)
-    marks = [f"silent failure: {silent}" if silent else evaluation["verdict"], *["cut"] * evaluation["truncated"]]
-    marks += [f"{made['name']}: {made['label']}" for made in evaluation["checks"][1:] if made["severity"] != "info"]
-    events = ("error",) * (evaluation["verdict"] in WENT_WRONG) + ("decision",) * decides
-    when, where = record["timestamp"] or "", f"record {place}, step {(record['step_index'] or 0) + 1}"
-    return [
-        Turn(where, "action", described, (), ("command",), when, call),
-        Turn(record["result_type"], "result", "\n".join(lines) or "nothing", tuple(marks), events, when),
-    ]
