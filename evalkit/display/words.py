@@ -1,4 +1,4 @@
-"""All text that is made from values: of findings and headlines, and of estimates, counts and events in figures."""
+"""Text that is made from values: of findings and headlines, and of estimates, counts and events in figures."""
 
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
