@@ -86,7 +86,7 @@ def write_view(logs: Logs, runs: pd.DataFrame, output: Path, title: str = "", *,
 def _states(run: RunRef) -> list[Any]:
     """Return sizes and times of a run's files, for detecting changes; None for a missing file."""
     companions = kind_named(run.kind).files.companions
-    paths = (path for log in run.paths for path in (log, *companions(log)))
+    paths = (path for log in run.paths for path in (log, *(companions(log) if companions else ())))
     states = (None if is_url(path) else state_of(path) for path in paths)
     return [state and [state.size, state.modified] for state in states]
 

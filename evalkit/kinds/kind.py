@@ -93,9 +93,7 @@ class FileRules:
     pattern: str = "*"  # glob for their names
     accepts: Callable[[str], str] = lambda path: ""  # why a file need not be read, by its name; empty if it must be
     context: Callable[[Sequence[str]], Iterable[str]] = lambda paths: ()  # files above the source that describe it
-    companions: Callable[[str], Sequence[str]] = (
-        lambda path: ()
-    )  # files whose change is one of this, as a database's log
+    companions: Callable[[str], Sequence[str]] | None = None  # files whose change is one of this, as a database's log
 
 
 @dataclass(frozen=True, kw_only=True)

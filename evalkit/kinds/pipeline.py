@@ -425,13 +425,13 @@ def update(
 
 def states_of(kind: LogKind, listing: Listing) -> dict[str, FileState]:
     """Return the state of each file of a listing, including that of its companions."""
-    states = {}
-    for path in listing.files:
-        state = listing.states.get(path) or state_of(path) or MISSING
-        for other in filter(None, map(state_of, kind.files.companions(path))):
-            modified, changed = max(state.modified, other.modified), max(state.changed, other.changed)
-            state = FileState(state.size, modified, changed, f"{state.tag} {other.tag}".strip())
-        states[path] = state
+    states = {path: listing.states.get(path) or state_of(path) or MISSING for path in listing.files}
+    if companions := kind.files.companions:
+        for path, state in states.items():
+            for other in filter(None, map(state_of, companions(path))):
+                modified, changed = max(state.modified, other.modified), max(state.changed, other.changed)
+                state = FileState(state.size, modified, changed, f"{state.tag} {other.tag}".strip())
+            states[path] = state
     return states
 
 

@@ -62,9 +62,9 @@ def task_folders(
     paths = absolute_paths(listing.folders)
     filled.update(map(_parent, paths))
     for folder, path in zip(listing.folders, paths, strict=True):
-        name = os.path.basename(path)
         if path in taken or path in above:
             continue
+        name = os.path.basename(path)
         is_bare = path not in filled and _parent(path) in beside_runs and type_of(name, None) != "unknown"
         if all_folders or name in definitions or is_bare:
             folders.append(TaskFolder(folder, path, name, False, []))
