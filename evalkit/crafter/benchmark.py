@@ -12,6 +12,7 @@ count of every episode. In checked runs ``repeats`` is how often the same run oc
 
 import math
 import os
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from numbers import Integral
@@ -24,9 +25,9 @@ import pandas as pd
 from evalkit._words import Notes, note
 from evalkit.crafter.format import ACHIEVEMENTS, ANYTHING, UNKNOWN, OtherShapeError
 from evalkit.crafter.parse import judge_trace
-from evalkit.io import BrokenFileError, Ledger, Listing, SourceError, absolute, decode_json, list_source, read_files
+from evalkit.io import BrokenFileError, Entry, Ledger, SourceError, absolute, decode_json, list_source, read_files
 from evalkit.io import Source as Files
-from evalkit.stats import Estimate, jackknife_interval, mean_interval
+from evalkit.stats import jackknife_interval, mean_interval
 
 __all__ = [
     "BUDGET",
@@ -49,6 +50,7 @@ BUDGET = 1_000_000
 POOLED = "pooled"  # seed of the runs made of single episodes
 COLUMNS = {name: f"achievement_{name}" for name in ACHIEVEMENTS}
 ONE_SEED = note("one_seed", "one seed tells nothing about other seeds: no interval")
+_CANNOT_TELL = ("aborted", "unnamed_achievements", "no_environment_events")  # flags of traces
 
 Run = dict[str, Any]
 Source = str | os.PathLike | Mapping | Sequence[Mapping]
@@ -120,8 +122,7 @@ def crafter_score(path_or_runs: Source, budget: int = BUDGET) -> CrafterScore:
     ValueError
         For runs whose counts are not counts, such as rates.
     """
-    score: CrafterScore = _only(crafter_scores(path_or_runs, budget), "crafter_scores gives one score each")
-    return score
+    return _official(_of_one_method(path_or_runs, "crafter_scores gives one score each"), budget)
 
 
 def crafter_scores(path_or_runs: Source, budget: int = BUDGET) -> dict[str, CrafterScore]:
@@ -131,31 +132,27 @@ def crafter_scores(path_or_runs: Source, budget: int = BUDGET) -> dict[str, Craf
 
 def pooled_episodes_score(path_or_runs: Source, budget: int = BUDGET) -> CrafterScore:
     """Score all episodes of all seeds as one group. Not the official score: long seeds weigh more."""
-    runs = _only(_by_method(path_or_runs))
-    score = pooled_score(
-        np.concatenate(_unlocked(runs, budget)), what="score of pooled episodes, not the official score"
-    )
-    return score._replace(method=score.method + _repeats(runs))
+    runs = _of_one_method(path_or_runs)
+    what = "score of pooled episodes, not the official score"
+    return _and_repeats(pooled_score(np.concatenate(_unlocked(runs, budget)), what=what), runs)
 
 
 def mean_rates_score(path_or_runs: Source, budget: int = BUDGET) -> CrafterScore:
     """Score the success rates averaged over seeds. Not the official score: it is never below it."""
-    runs = _only(_by_method(path_or_runs))
+    runs = _of_one_method(path_or_runs)
     seeds = [unlocked for unlocked in _unlocked(runs, budget) if len(unlocked)]
     rates = np.array([100 * unlocked.mean(axis=0) for unlocked in seeds]).reshape(-1, len(ACHIEVEMENTS))
-    interval = _of_means(rates)
-    method = f"score of mean rates, not the official score; {interval.method} over seeds{_repeats(runs)}"
-    return _finished(interval, method, [_score(row) for row in rates], sum(map(len, seeds)))
+    score = _of_rates(rates, "score of mean rates, not the official score", "seeds", sum(map(len, seeds)))
+    return _and_repeats(score._replace(per_seed=tuple(map(_score, rates)), n_seeds=len(seeds)), runs)
 
 
 def progression(path_or_runs: Source) -> Progression:
     """Average the share of achievements unlocked per episode over all episodes; arguments as for `crafter_score`."""
-    runs = _only(_by_method(path_or_runs))
+    runs = _of_one_method(path_or_runs)
     counts = np.concatenate(_unlocked(runs, math.inf)).sum(axis=1)  # whole numbers: equal for equal episodes
-    n, interval = len(counts), mean_interval(counts / len(ACHIEVEMENTS), bounds=(0, 1))
+    n, mean = len(counts), mean_interval(counts / len(ACHIEVEMENTS), bounds=(0, 1))
     error = float(counts.std() / len(ACHIEVEMENTS) / math.sqrt(n)) if n > 1 else math.nan
-    method = interval.method + _repeats(runs)
-    return Progression(interval.estimate, error, interval.low, interval.high, n, method)
+    return _and_repeats(Progression(mean.estimate, error, mean.low, mean.high, n, mean.method), runs)
 
 
 def pooled_score(unlocked: np.ndarray, tasks: Iterable | None = None, what: str = "score of one group") -> CrafterScore:
@@ -163,24 +160,14 @@ def pooled_score(unlocked: np.ndarray, tasks: Iterable | None = None, what: str 
 
     The interval is a jackknife of ln(1 + score) over episodes or, if these are given, over the `tasks` of episodes.
     """
-    interval, n = _of_means(100 * unlocked, tasks), len(unlocked)
-    method = f"{what}; {interval.method} over {'episodes' if tasks is None else 'tasks'}"
-    return _finished(interval, method, [interval.estimate] * (n > 0), n)
+    return _of_rates(100 * unlocked, what, "episodes" if tasks is None else "tasks", len(unlocked), tasks)
 
 
 def score_of_rates(rates: Iterable[float]) -> float:
-    """Return exp(mean ln(1 + rate)) − 1, from 0 to 100; NaN without rates or where one is missing.
+    """Return exp(mean ln(1 + rate)) − 1, from 0 to 100, of the success rate **in percent** of each achievement.
 
-    Parameters
-    ----------
-    rates : iterable of float
-        Success rates **in percent**, one per achievement, from 0 to 100.
-
-    Raises
-    ------
-    ValueError
-        For rates outside 0 to 100, and for fractions: rates that are all at most 1, one of them between 0 and 1, would
-        give a plausible but wrong score.
+    NaN without rates or where one is missing. ValueError for rates outside 0 to 100, and for rates that are all at most
+    1, one of them between 0 and 1: fractions would give a plausible but wrong score.
     """
     values = np.asarray(list(rates), dtype=float)
     known = values[np.isfinite(values)]
@@ -215,95 +202,92 @@ def load_runs(source: Files) -> Runs:
     evalkit.io.SourceError
         If `source` does not exist or can't be listed, or holds different results of one seed.
     """
-    listing = list_source(source)
-    ledger, distinct, pooled = Ledger(), Distinct(), dict[tuple[str, str], Run]()
+    listing, entries = list_source(source), dict[str, Entry]()
+    found, pooled = list[tuple[Run, str]](), dict[tuple[str, str], Run]()
     for path, data in read_files(p for p in listing.files if p.lower().endswith((".json", ".jsonl"))):
         try:
-            runs, remark = _runs_of_file(path, data, listing)
+            runs, remark = _runs_of_file(path, data, listing.root)
         except OtherShapeError as error:
-            ledger.add(path, "skipped", str(error))
+            entries[path] = Entry(path, "skipped", str(error))
             continue
         except BrokenFileError as error:
-            ledger.add(path, "failed", str(error))
+            entries[path] = Entry(path, "failed", str(error))
             continue
-        episodes = [run for run in runs if run["seed"] == POOLED]
-        for episode in episodes:
-            group = pooled.setdefault((episode["task"], episode["method"]), episode)
-            if group is not episode:
-                group |= {column: group[column] + episode[column] for column in COLUMNS.values()}
-        firsts = [distinct.add(run, path) for run in runs if run not in episodes]
-        if repeated := [first for first in firsts if first]:
-            left_out = f"{len(repeated)} of {len(runs)} runs left out, which are those of {repeated[0]}"
-            remark = ", ".join(filter(None, (remark, left_out)))
-        ledger.add(path, "skipped" if len(repeated) == len(runs) else "used", remark)
-    runs = [*distinct.runs, *pooled.values()]
-    return Runs(sorted(runs, key=lambda run: (run["method"], run["task"], str(run["seed"]))), ledger)
+        entries[path] = Entry(path, "used", remark)
+        for run in runs:
+            if run["seed"] != POOLED:
+                found.append((run, path))
+                continue
+            group = pooled.setdefault((run["task"], run["method"]), run)
+            for column in COLUMNS.values() if group is not run else ():
+                group[column] += run[column]
+    runs, repeats = _distinct(found)
+    sizes = Counter(path for _, path in found)
+    for path, firsts in repeats.items():
+        left_out = f"{len(firsts)} of {sizes[path]} runs left out, which are those of {firsts[0]}"
+        reason = ", ".join(filter(None, (entries[path].reason, left_out)))
+        entries[path] = Entry(path, "skipped" if len(firsts) == sizes[path] else "used", reason)
+    ledger = Ledger()
+    ledger.entries += entries.values()
+    runs = sorted([*runs, *pooled.values()], key=lambda run: (run["method"], run["task"], str(run["seed"])))
+    return Runs(runs, ledger)
 
 
-class Distinct:
-    """Distinct runs, by the rule of `load_runs`; the first is kept. Those made of single episodes are all taken.
+def _distinct(found: Iterable[tuple[Run, str]]) -> tuple[list[Run], dict[str, list[str]]]:
+    """Return distinct runs by the rule of `load_runs`, and by place, where the runs that it repeats stand first.
 
     Different results (counts and steps) under one seed are an error: only the user can decide which of them counts.
+    Runs made of single episodes, which may be equal, are all taken.
     """
-
-    def __init__(self) -> None:
-        self.runs: list[Run] = []
-        self._places: dict[tuple, tuple[Run, str]] = {}  # the first run with a seed, or with results, and its place
-
-    def add(self, run: Run, place: str) -> str | None:
-        """Add a checked run from `place`; return the place of the first if it is a repeat."""
+    runs, repeats = list[Run](), defaultdict[str, list[str]](list)
+    firsts: dict[tuple, tuple[Run, str]] = {}  # the first run with a seed, or with results, and its place
+    for run, place in found:
         if run["seed"] == POOLED:
-            self.runs.append(run)  # episodes, which may be equal
-            return None
+            runs.append(run)
+            continue
         group, seed, results = (run["task"], run["method"]), run["seed"], _results(run)
-        same, known = self._places.get((*group, results)), self._places.get((*group, seed))
+        same, first = firsts.get((*group, results)), firsts.get((*group, seed))
         if seed == UNKNOWN:
-            known = same
-        elif known and _results(known[0]) != results:
+            first = same
+        elif first and _results(first[0]) != results:
+            both = place if place == first[1] else f"{first[1]} and {place}"
             name = f"{run['method']}, seed {seed} (task {run['task']})"
-            both = place if place == known[1] else f"{known[1]} and {place}"
             raise SourceError(f"different results of {name} in {both}; keep one, or name the seeds apart")
-        elif not known and same and same[0]["seed"] == UNKNOWN:
-            known = same
-            same[0]["seed"] = seed
-        first, where = known or (run, place)
-        for key in (results, first["seed"]):
-            self._places.setdefault((*group, key), (first, where))
-        if known is None:
-            self.runs.append(run)
-            return None
-        first["repeats"] += 1
-        return where
+        elif not first and same and same[0]["seed"] == UNKNOWN:
+            first = same
+            first[0]["seed"] = seed
+        if first:
+            first[0]["repeats"] += 1
+            repeats[place].append(first[1])
+        else:
+            runs.append(run)
+        first = first or (run, place)
+        firsts.setdefault((*group, results), first)
+        firsts.setdefault((*group, first[0]["seed"]), first)
+    return runs, repeats
 
 
 def _results(run: Run) -> tuple:
-    return (None if run["xs"] is None else tuple(run["xs"]), *(tuple(run[column]) for column in COLUMNS.values()))
+    return tuple(values and tuple(values) for values in (run["xs"], *(run[column] for column in COLUMNS.values())))
 
 
 def check_run(run: Mapping[str, Any]) -> Run:
-    """Check and complete a run: counts are whole numbers, and every list has one entry per episode.
-
-    Raises
-    ------
-    ValueError
-        For a missing achievement, lists of different lengths, or values that are not counts.
-    """
+    """Check and complete a run: counts are whole numbers, and every list has one entry per episode; else ValueError."""
     if not isinstance(run, Mapping):
         raise ValueError(f"a run is no {type(run).__name__}, but a table of lists")
     if missing := [column for column in COLUMNS.values() if column not in run]:
         raise ValueError(f"{len(missing)} of 22 achievements are missing, such as {missing[0]}")
-    columns = {column: run[column] for column in COLUMNS.values()}
-    for column, counts in columns.items():
-        if not isinstance(counts, list | tuple):
+    for column in COLUMNS.values():
+        if not isinstance(run[column], list | tuple):
             raise ValueError(f"{column} is no list of counts")
-        if odd := [n for n in counts if not _is_count(n)]:
+        if odd := [n for n in run[column] if not _is_count(n)]:
             raise ValueError(f"{column} holds {odd[0]!r:.40}: give the count of unlocks per episode, not rates")
     xs, length, seed = run.get("xs"), run.get("length"), run.get("seed")
     if xs is None and isinstance(length, list | tuple) and all(map(_is_count, length)):
         xs = list(accumulate(length))
     if not isinstance(xs, list | tuple | None):
         raise ValueError("xs is no list of steps")
-    if len({len(values) for values in (*columns.values(), xs) if values is not None}) > 1:
+    if len({len(values) for values in (*map(run.get, COLUMNS.values()), xs) if values is not None}) > 1:
         raise ValueError("the lists of a run have different lengths")
     if not all(map(_is_count, xs or ())):
         raise ValueError("xs holds other than counts of steps")
@@ -312,42 +296,35 @@ def check_run(run: Mapping[str, Any]) -> Run:
 
 
 def _is_count(value: Any) -> bool:
-    if isinstance(value, bool):
-        return True
     if isinstance(value, Integral):
         return 0 <= int(value) < 2**63
-    return isinstance(value, float) and math.isfinite(value) and value >= 0 and value.is_integer()
+    return isinstance(value, float) and value >= 0 and value.is_integer()
 
 
-def _runs_of_file(path: str, data: bytes | OSError, listing: Listing) -> tuple[list[Run], str]:
+def _runs_of_file(path: str, data: bytes | OSError, root: str) -> tuple[list[Run], str]:
     """Read one file of any kind; return its runs, and a remark for the ledger."""
     if isinstance(data, OSError):
         raise BrokenFileError(f"{type(data).__name__}: {data.strerror or data}")
     if path.endswith(".jsonl"):
-        return _runs_of_stats(path, data, listing)
-    is_scores = b'"achievement_collect_coal"' in data and b'"event_history"' not in data  # which may be large
-    try:  # but no large trace is fully decoded
-        value, notes = decode_json(data, ANYTHING) if len(data) < 1 << 16 or is_scores else (None, [])
-    except BrokenFileError:
-        value = None  # the reader of traces reports the error
-    runs = value if isinstance(value, list) and value else [value]
-    if isinstance(runs[0], Mapping) and any(column in runs[0] for column in COLUMNS.values()):
+        return _runs_of_stats(path, data, root)
+    if b'"event_history"' not in data:  # traces may be large, and are never fully decoded
+        value, notes = decode_json(data, ANYTHING)
+        runs = value if isinstance(value, list) and value else [value]
         try:
-            return [check_run(run) for run in runs], ", ".join(notes)
+            if isinstance(runs[0], Mapping) and any(column in runs[0] for column in COLUMNS.values()):
+                return [check_run(run) for run in runs], ", ".join(notes)
+            if isinstance(value, Mapping) and "progression" in value and "achievements" in value:
+                return [_run_of_balrog(value)], ", ".join(notes)
         except ValueError as error:
             raise BrokenFileError(f"ValueError: {error}") from error
-    if isinstance(value, Mapping) and "progression" in value and "achievements" in value:
-        return [_run_of_balrog(value)], ", ".join(notes)
     judged = judge_trace(data)
     if judged.unlocked is None:
-        reason = next(
-            f for f in judged.session["flags"] if f in ("aborted", "unnamed_achievements", "no_environment_events")
-        )
-        raise OtherShapeError(f"a session trace that can't tell what was unlocked: {reason.replace('_', ' ')}")
+        reason = next(flag for flag in judged.session["flags"] if flag in _CANNOT_TELL).replace("_", " ")
+        raise OtherShapeError(f"a session trace that can't tell what was unlocked: {reason}")
     return [_run_of_episode(judged.session["model_name"], judged.unlocked, "session traces")], judged.recovered
 
 
-def _runs_of_stats(path: str, data: bytes, listing: Listing) -> tuple[list[Run], str]:
+def _runs_of_stats(path: str, data: bytes, root: str) -> tuple[list[Run], str]:
     """Read ``stats.jsonl`` of the game's own recorder, a line per episode, as one run."""
     rows, broken = [], []
     for number, line in enumerate(data.splitlines(), start=1):
@@ -361,9 +338,9 @@ def _runs_of_stats(path: str, data: bytes, listing: Listing) -> tuple[list[Run],
             broken.append(f"line {number}: {type(error).__name__}")
     if not rows:
         raise OtherShapeError(f"no line holds the results of an episode ({broken[0] if broken else 'empty file'})")
-    *above, name = absolute(path).removeprefix(absolute(listing.root)).strip("/").split("/")
+    *above, name = absolute(path).removeprefix(absolute(root)).strip("/").split("/")
     stem = name.removesuffix(".jsonl")
-    fallback = os.path.basename(absolute(listing.root)) if above or stem == "stats" else stem
+    fallback = os.path.basename(absolute(root)) if above or stem == "stats" else stem
     run: Run = {"method": "/".join(above[:-1]) or fallback, "seed": above[-1] if above else UNKNOWN}
     run |= {column: [row[column] for row in rows] for column in ("length", *COLUMNS.values())}
     return [check_run(run)], f"{len(broken)} broken lines left out ({broken[0]})" if broken else ""
@@ -374,10 +351,10 @@ def _run_of_balrog(value: Mapping[str, Any]) -> Run:
     unlocked, client = value["achievements"], value.get("client")
     counts = dict.fromkeys(map(str, unlocked), 1) if isinstance(unlocked, list | tuple) else unlocked
     if not isinstance(counts, Mapping):
-        raise BrokenFileError("ValueError: achievements is neither a list of names nor a table of counts")
+        raise ValueError("achievements is neither a list of names nor a table of counts")
     counts = {str(name).lower().replace(" ", "_"): n for name, n in counts.items()}
     if unknown := sorted(name for name in counts if name not in COLUMNS):
-        raise BrokenFileError(f"ValueError: {unknown[0]!r} is no achievement of the game")
+        raise ValueError(f"{unknown[0]!r} is no achievement of the game")
     model = client.get("model_id") if isinstance(client, Mapping) else None
     return _run_of_episode(str(model or UNKNOWN), {name for name, n in counts.items() if n}, "BALROG runs")
 
@@ -396,10 +373,7 @@ def _by_method(path_or_runs: Source) -> dict[str, list[Run]]:
     else:
         several = isinstance(path_or_runs, Iterable) and not isinstance(path_or_runs, Mapping)
         given: list[Any] = list(path_or_runs) if several else [path_or_runs]
-        distinct = Distinct()
-        for number, run in enumerate(given, start=1):
-            distinct.add(check_run(run), f"run {number}")
-        runs = distinct.runs
+        runs, _ = _distinct((check_run(run), f"run {number}") for number, run in enumerate(given, start=1))
         if not runs:
             raise SourceError("no runs were given")
     one_task = len({run["task"] for run in runs}) == 1
@@ -409,17 +383,11 @@ def _by_method(path_or_runs: Source) -> dict[str, list[Run]]:
     return groups
 
 
-def _only(methods: Mapping[str, Any], hint: str = "choose one") -> Any:
-    """Return what belongs to the only method."""
+def _of_one_method(path_or_runs: Source, hint: str = "choose one") -> list[Run]:
+    methods = _by_method(path_or_runs)
     if len(methods) > 1:
         raise SourceError(f"{len(methods)} methods are there: {', '.join(methods)}; {hint}")
     return next(iter(methods.values()))
-
-
-def _repeats(runs: list[Run]) -> str:
-    """Say how many repeated runs were left out."""
-    n = sum(run.get("repeats", 0) for run in runs)
-    return f"; {n} repeated {'run' if n == 1 else 'runs'} left out" if n else ""
 
 
 def _unlocked(runs: list[Run], budget: float) -> list[np.ndarray]:
@@ -437,29 +405,35 @@ def _official(runs: list[Run], budget: float) -> CrafterScore:
     left_out = f"; {len(runs) - len(used)} seeds without episodes left out" if len(used) < len(runs) else ""
     if not used or any(run["seed"] == POOLED for run in runs):
         unlocked = np.concatenate([np.empty((0, len(ACHIEVEMENTS))), *used])
-        score = pooled_score(unlocked, what=f"score of one group{left_out}")
-        return score._replace(method=score.method + _repeats(runs))
-    scores = np.array([_score(100 * unlocked.mean(axis=0)) for unlocked in used])
-    interval = mean_interval(scores)._replace(estimate=float(scores.mean()))
-    method = f"mean of scores per seed{left_out}; {interval.method} over seeds{_repeats(runs)}"
-    score = _finished(interval, method, scores.tolist(), sum(map(len, used)))
-    return score._replace(warning=ONE_SEED) if len(used) == 1 else score._replace(std=float(scores.std()))
+        return _and_repeats(pooled_score(unlocked, what=f"score of one group{left_out}"), runs)
+    scores, n_episodes = np.array([_score(100 * unlocked.mean(axis=0)) for unlocked in used]), sum(map(len, used))
+    interval, several = mean_interval(scores), len(used) > 1
+    method = f"mean of scores per seed{left_out}; {interval.method} over seeds"
+    bounds = interval.low, interval.high, method, interval.warning if several else ONE_SEED
+    std = float(scores.std()) if several else math.nan
+    score = CrafterScore(float(scores.mean()), std, tuple(scores.tolist()), len(used), n_episodes, *bounds)
+    return _and_repeats(score, runs)
 
 
 def _score(rates: np.ndarray) -> float:
     return float(np.expm1(np.log1p(rates).mean())) if len(rates) else math.nan
 
 
-def _finished(interval: Estimate, method: str, per_seed: Sequence[float], n_episodes: int) -> CrafterScore:
-    bounds = interval.low, interval.high, method, interval.warning
-    return CrafterScore(interval.estimate, math.nan, tuple(per_seed), len(per_seed), n_episodes, *bounds)
-
-
-def _of_means(rates: np.ndarray, clusters: Iterable | None = None) -> Estimate:
+def _of_rates(rates: np.ndarray, what: str, over: str, n: int, clusters: Iterable | None = None) -> CrafterScore:
     """Score mean rates, with a jackknife on the logarithmic scale, on which the score is nearly linear in them."""
     logs = jackknife_interval(rates, lambda rows: float(np.log1p(rows.mean(axis=0)).mean()), clusters)
-    low = np.expm1(max(logs.low, 0.0)) if logs.low == logs.low else math.nan
-    return logs._replace(estimate=float(np.expm1(logs.estimate)), low=float(low), high=float(np.expm1(logs.high)))
+    estimate, high = float(np.expm1(logs.estimate)), float(np.expm1(logs.high))
+    low = float(np.expm1(max(logs.low, 0.0))) if logs.low == logs.low else math.nan
+    group = (estimate,) * (n > 0)
+    bounds = low, high, f"{what}; {logs.method} over {over}", logs.warning
+    return CrafterScore(estimate, math.nan, group, len(group), n, *bounds)
+
+
+def _and_repeats(score: Any, runs: list[Run]) -> Any:
+    """Say in a score's method how many repeated runs were left out."""
+    n = sum(run.get("repeats", 0) for run in runs)
+    left_out = f"; {n} repeated {'run' if n == 1 else 'runs'} left out" if n else ""
+    return score._replace(method=score.method + left_out)
 
 
 def __dir__() -> list[str]:
