@@ -18,7 +18,6 @@ StorageOptions = Mapping[str, Any] | None
 INSIDE = "!/"  # between an archive and the path within it
 CREDENTIALS_HINT = "credentials don't belong in a URL; give storage options or set the environment"
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
-_MAGIC = re.compile(r"[*?[]")
 _options: ContextVar[StorageOptions] = ContextVar("storage_options", default=None)
 
 # Links of a chain of URLs, such as simplecache::s3://bucket/x: each ends where the next one begins
@@ -100,11 +99,6 @@ def is_secret_name(name: str) -> bool:
 def absolute(path: str) -> str:
     """Return a path that does not depend on the working directory; a URL stays as it is."""
     return path if is_url(path) else os.path.abspath(path)
-
-
-def has_magic(path: str) -> bool:
-    """Return whether a path holds any of ``*``, ``?`` and ``[``, as globs do."""
-    return _MAGIC.search(path) is not None
 
 
 def common_folder(folders: Iterable[str]) -> str:

@@ -4,9 +4,10 @@ import glob
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatch
-from functools import cache, cached_property
+from functools import cache
+from glob import has_magic
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote
@@ -18,7 +19,6 @@ from evalkit.io.paths import (
     StorageOptions,
     absolute,
     common_folder,
-    has_magic,
     is_url,
     protocol_of,
     refuse_credentials,
@@ -29,10 +29,10 @@ from evalkit.io.remote import glob_remote, list_remote, state_remote
 Source = str | os.PathLike | Iterable[str | os.PathLike]
 SETTLED = 2.0  # seconds without a change: a file that is being written may change within its time stamp
 MISSING = FileState(0, 0)  # a dangling link, or a file that vanished after it was listed
+_ARCHIVES = ("zip", "tar")
 _SAMPLES = "samples:"
 _SAMPLES_FOLDER = Path(__file__).parents[1] / "samples"
 _PARTS = re.compile(r"::|!/|[a-z]+://")
-_INNER = re.compile(r"(?P<protocol>zip|tar)://(?P<inner>.*)::(?P<archive>.+)", re.DOTALL)
 
 
 class FolderState(NamedTuple):
@@ -40,6 +40,9 @@ class FolderState(NamedTuple):
 
     modified: int
     changed: int = 0
+
+
+_Entries = dict[str, tuple[FolderState, tuple[list[str], list[str]]]]
 
 
 class Listing(NamedTuple):
@@ -55,42 +58,10 @@ class Listing(NamedTuple):
     states: dict[str, FileState]  # of files behind a URL; empty for local ones
 
 
-class KnownFolders:
-    """The entries of local folders when last listed: a folder with the same state need not be listed again."""
-
-    def __init__(self, folders: Mapping[str, FolderState], files: Collection[str]) -> None:
-        self._states, self._files = folders, files
-
-    def below(self, root: str) -> tuple[list[str], dict[str, FolderState]] | None:
-        """Return all files and folders below a folder, if none of these has changed: the quickest way for many."""
-        folders = {path: state for path, state in self._states.items() if path == root or path.startswith(f"{root}/")}
-        try:
-            for path, state in folders.items():
-                status = os.stat(path)
-                if not state.modified or (status.st_mtime_ns, status.st_ctime_ns) != state:
-                    return None
-        except OSError:
-            return None
-        return ([path for path in self._files if path.startswith(f"{root}/")], folders) if root in folders else None
-
-    @cached_property
-    def _entries(self) -> dict[str, tuple[list[str], list[str]]]:
-        entries: dict[str, tuple[list[str], list[str]]] = {folder: ([], []) for folder in self._states}
-        for place, paths in enumerate((self._files, self._states)):
-            for path in paths:
-                if above := entries.get(path[: path.rfind("/")]):
-                    above[place].append(path)
-        return entries
-
-    def entries(self, folder: str, state: FolderState) -> tuple[list[str], list[str]] | None:
-        """Return a folder's files and folders; None if it has to be listed."""
-        return self._entries[folder] if state.modified and self._states.get(folder) == state else None
-
-
 def source_names(source: Source) -> list[str]:
     """Return the names of a source, which may be one name or several; empty ones are left out."""
     names = [source] if isinstance(source, str | os.PathLike) else source
-    return [os.fspath(name) for name in names if os.fspath(name)]
+    return list(filter(None, map(str, names)))
 
 
 def resolve(source: str | os.PathLike) -> str:
@@ -108,57 +79,46 @@ def resolve(source: str | os.PathLike) -> str:
             folders = sorted(p.name for p in root.iterdir() if p.is_dir() and not p.name.startswith(("_", ".")))
             raise SourceError(f"{text}: no such samples; there are {', '.join(_SAMPLES + name for name in folders)}")
         return str(path)
+
     refuse_credentials(text)
-    return _normal_url(text) if is_url(text) else _as_archive(_existing(text))
-
-
-def _existing(text: str) -> str:
+    protocol, name, inner = protocol_of(text), text, ""
+    if protocol in ("file", "local"):
+        protocol, name = "", unquote(text.partition("://")[2])
+    elif protocol in _ARCHIVES and INSIDE not in text:  # zip://runs.zip, or zip://inner::runs.zip as fsspec has it
+        inner, _, name = text.partition("://")[2].rpartition("::")
+    elif protocol:
+        return text
+    if is_url(name):  # of an archive
+        return f"{protocol}://{name}{INSIDE}{inner.strip('/')}"
+    name = str(Path(os.path.expanduser(name)))
     try:
-        path = Path(text).expanduser()
-        there = path.exists()
-    except (OSError, ValueError, RuntimeError) as error:  # too long, a NUL byte, the home of an unknown user
-        raise SourceError(f"{text}: {getattr(error, 'strerror', None) or error}") from error
-    if not there:
-        raise SourceError(f"{text}: no such file or folder")
-    return str(path)
+        os.stat(name)
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # a path with a NUL character is none
+        raise SourceError(f"{text}: no such file or folder") from None
+    except OSError as error:
+        raise SourceError(f"{text}: {error.strerror}") from None
+    return f"{protocol}://{name}{INSIDE}{inner.strip('/')}" if protocol else _as_archive(name)
 
 
 def _as_archive(path: str) -> str:
     """Return a local archive as a URL of its contents: ``runs.zip`` is ``zip://runs.zip!/``; others as they are."""
-    kind = os.path.splitext(path)[1].lower()[1:]
-    return f"{kind}://{path}{INSIDE}" if kind in ("zip", "tar") and os.path.isfile(path) else path
+    protocol = os.path.splitext(path)[1].lower()[1:]
+    return f"{protocol}://{path}{INSIDE}" if protocol in _ARCHIVES and os.path.isfile(path) else path
 
 
-def _normal_url(url: str) -> str:
-    """Normalise a URL to the form of paths here."""
-    if protocol_of(url) in ("file", "local"):
-        return _as_archive(_existing(unquote(url.partition("://")[2])))
-    if match := _INNER.fullmatch(url):
-        archive = _normal_url(match["archive"]) if is_url(match["archive"]) else _existing(match["archive"])
-        return f"{match['protocol']}://{archive}{INSIDE}{match['inner'].strip('/')}"
-    if protocol_of(url) in ("zip", "tar") and INSIDE not in url:
-        return f"{protocol_of(url)}://{_existing(url.partition('://')[2])}{INSIDE}"
-    return url
-
-
-def paths_of(text: str) -> list[str]:
-    """Return the files and folders that a name or glob stands for; see `list_source` for names and errors."""
-    return _expand(text)[1]
-
-
-def _expand(text: str) -> tuple[str, list[str]]:
-    """Return the files and folders that a name stands for; before them the folder that a glob searches."""
+def expand(text: str) -> tuple[str, list[str]]:
+    """Return the files and folders that a name or glob stands for; before them the folder that a glob searches."""
     refuse_credentials(text)
     if not has_magic(text) or (not is_url(text) and os.path.lexists(text)):
         return "", [resolve(text)]
-    if text.startswith(_SAMPLES):
-        text = os.path.join(_SAMPLES_FOLDER, text.removeprefix(_SAMPLES))
     try:
         if is_url(text):
-            pattern = _normal_url(text)
+            pattern = resolve(text)
             paths = glob_remote(pattern)
         else:
             pattern = os.path.expanduser(text)
+            if text.startswith(_SAMPLES):
+                pattern = os.path.join(_SAMPLES_FOLDER, text.removeprefix(_SAMPLES))
             paths = list(map(_as_archive, sorted(glob.glob(pattern, recursive=True))))
     except OSError as error:
         raise SourceError(f"{text}: {error.strerror or error}") from None
@@ -173,26 +133,25 @@ def _fixed_part(pattern: str) -> str:
     return "/".join(names[: next(i for i, name in enumerate(names) if has_magic(name))])
 
 
-def list_source(
-    source: Source, pattern: str = "*", *, recursive: bool = True, known: KnownFolders | None = None
-) -> Listing:
+def list_source(source: Source, pattern: str = "*", *, recursive: bool = True, known: Listing | None = None) -> Listing:
     """List the files of a source, without hidden files and folders; SourceError if it is not there or can't be listed.
 
     A source is one or several of folders, files, globs such as ``runs/exp_*``, ``samples:NAME``, URLs that fsspec knows
     (``s3://bucket/runs``, also with ``*``) and archives (``zip://::runs.zip``,
     ``zip://inner/folder::s3://bucket/runs.zip``). The pattern is for names of files in folders: a file that is named
-    itself is always included. Links to folders are followed once, never in a circle. Folders that are `known`, listed
-    before with the same pattern, are looked into only if they have changed.
+    itself is always included. Links to folders are followed once, never in a circle. Of the folders of `known`, an
+    earlier listing with the same pattern, only those that have changed are looked into.
     """
     roots: list[str] = []
     files: dict[str, None] = {}
     folders: dict[str, FolderState] = {}
     states: dict[str, FileState] = {}
+    entries = _entries(known) if known else {}
     for text in [source] if isinstance(source, str | os.PathLike) else source:
-        base, paths = _expand(os.fspath(text))
+        base, paths = expand(os.fspath(text))
         listed: list[str] = []
         for path in paths:
-            own_folders: dict[str, FolderState] = {}
+            own_files, own_folders = [path], dict[str, FolderState]()
             if is_url(path):
                 try:
                     own_states, urls = list_remote(path, recursive=recursive)
@@ -201,10 +160,7 @@ def list_source(
                 states |= own_states
                 own_files, own_folders = list(own_states), dict.fromkeys(urls, FolderState(0))
             elif os.path.isdir(path):
-                unchanged = known.below(path) if known and recursive else None
-                own_files, own_folders = unchanged or _walk(path, recursive, known)
-            else:
-                own_files = [path]
+                own_files, own_folders = _walk(path, recursive, entries)
             if own_folders and pattern != "*":
                 own_files = [file for file in own_files if fits(file, pattern)]
             roots.append(base or (path if own_folders else os.path.dirname(path)))
@@ -228,35 +184,49 @@ def fits(path: str, pattern: str) -> bool:
     return fnmatch(f"{stem}{dot}{ending.lower()}", pattern) or fnmatch(f"{stem}{dot}{ending}", pattern)
 
 
-def _walk(root: str, recursive: bool, known: KnownFolders | None) -> tuple[list[str], dict[str, FolderState]]:
-    """List a local folder; folders that were seen already are not listed again."""
+def _entries(known: Listing) -> _Entries:
+    """Return the state, and the files and folders, of each local folder of a listing."""
+    entries: _Entries = {}
+    for folder, state in known.folders.items():
+        if state.modified:
+            entries[folder] = (state, ([], []))
+    for place, paths in enumerate((known.files, known.folders)):
+        for path in paths:
+            if above := entries.get(path[: path.rfind("/")]):
+                above[1][place].append(path)
+    return entries
+
+
+def _walk(root: str, recursive: bool, known: _Entries) -> tuple[list[str], dict[str, FolderState]]:
+    """List a local folder; those below it that have the known state need not be looked into."""
     files: list[str] = []
     folders: dict[str, FolderState] = {}
-    seen: set[tuple[int, int] | str] | None = None  # needed only if a link may lead to a folder again
+    seen: set[tuple[int, int]] = set()  # a link may lead to a folder again
     waiting, links = [root], list[str]()
     newest = (time.time() - SETTLED) * 1e9  # a folder that changed later may change again within its time stamp
     while waiting or links:
         # links last: a folder that is present under its own name keeps it
         folder = waiting.pop() if waiting else links.pop()
         try:
-            if seen is not None:
-                if (identity := identity_of(folder)) in seen:
-                    continue
-                seen.add(identity)
             status = os.stat(folder)
+            if (identity := (status.st_dev, status.st_ino)) in seen:
+                continue
+            seen.add(identity)
             state = FolderState(status.st_mtime_ns, status.st_ctime_ns)
+            known_state, (own_files, below) = known.get(folder, (None, ([], [])))
             linked: list[str] = []
-            if known and (entries := known.entries(folder, state)):
-                folder_files, below = entries
-            else:
-                folder_files, below = [], []
+            if known_state != state:
+                own_files, below = [], []
                 with os.scandir(folder) as there:
                     for entry in there:
-                        if not entry.name.startswith("."):
-                            kept = linked if entry.is_symlink() else below
-                            (kept if _is_folder(entry) else folder_files).append(entry.path)
+                        if entry.name.startswith("."):
+                            continue
+                        if entry.is_symlink():  # a circular one is no folder: reading it reports that
+                            (linked if os.path.isdir(entry.path) else own_files).append(entry.path)
+                        else:
+                            (below if entry.is_dir() else own_files).append(entry.path)
             folders[folder] = FolderState(0) if linked or status.st_ctime_ns > newest else state
-            files += folder_files
+            files += own_files
             if recursive:
                 waiting += below
                 links += linked
@@ -265,17 +235,9 @@ def _walk(root: str, recursive: bool, known: KnownFolders | None) -> tuple[list[
                 raise SourceError(f"{root}: {error.strerror or error}") from error
             files.append(folder)
             folders |= {os.path.dirname(folder): FolderState(0), folder: FolderState(0)}  # it may be readable next time
-        if links and not waiting:
+        if not waiting:
             links.sort(reverse=True)
-            seen = set(map(identity_of, folders)) if seen is None else seen
     return files, folders
-
-
-def _is_folder(entry: os.DirEntry) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a circular link: reading it will report that
-        return False
 
 
 def _once(paths: Iterable[str]) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 from evalkit.io.frames import escape_surrogates, summarise
 from evalkit.io.paths import FileState, SourceError, StorageOptions, storage
 from evalkit.io.screen import View
-from evalkit.io.sources import MISSING, KnownFolders, Listing, Source, list_source, source_names, state_of
+from evalkit.io.sources import MISSING, Listing, Source, list_source, source_names, state_of
 from evalkit.io.store import RecordStore, read_manifest
 from evalkit.io.text import plain
 from evalkit.kinds.kind import LogKind
@@ -109,8 +109,7 @@ class Following:
         """List the sources; those seen before must exist, others are waited for."""
         reading: dict[str, Any] = {"pattern": self._pattern, "recursive": self._recursive}
         try:
-            known = KnownFolders(self._listing.folders, self._listing.files)
-            listing = list_source(self._sources, **reading, known=known)
+            listing = list_source(self._sources, **reading, known=self._listing)
             self._listed = set(self._sources)
             return listing, []
         except SourceError:

@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from glob import has_magic
 from html import escape
 from itertools import chain
 from pathlib import Path
@@ -41,7 +42,6 @@ from evalkit.io.paths import (
     SourceError,
     StorageOptions,
     absolute,
-    has_magic,
     is_url,
     protocol_of,
     refuse_credentials,
@@ -51,13 +51,12 @@ from evalkit.io.paths import (
 from evalkit.io.sources import (
     MISSING,
     SETTLED,
-    KnownFolders,
     Listing,
     Source,
+    expand,
     fits,
     identity_of,
     list_source,
-    paths_of,
     resolve,
     source_names,
     state_of,
@@ -313,7 +312,7 @@ def _dataset_records(kind: LogKind, name: str, pattern: str, *, recursive: bool)
 def cached_records(
     kind: LogKind,
     key: Sequence[Any],
-    list_files: Callable[[KnownFolders], Listing],
+    list_files: Callable[[Listing], Listing],
     about: Mapping[str, Any],
     jobs: int | None = None,
 ) -> Records:
@@ -330,7 +329,7 @@ def cached_records(
         except StoreError:
             store.clear()
         known = store.known()
-        listing = list_files(KnownFolders(known.folders, known.listed))
+        listing = list_files(Listing("", known.listed, known.folders, {}))
         update(store, kind, listing, known=known, jobs=jobs, about=about)
         return records_of(store, kind, listing)
 
@@ -607,7 +606,7 @@ def collect(
                 _check_same(path, about, manifest.about)
                 store.open()
             known = store.known()
-            unchanged = KnownFolders(known.folders, known.listed)
+            unchanged = Listing("", known.listed, known.folders, {})
             listing = list_source(named, about["pattern"], recursive=recursive, known=unchanged)
             if known.listed and not listing.files:
                 raise SourceError(f"{path}: none of its files is there any more; remove it, if that is meant")
@@ -640,7 +639,7 @@ def _check_place(path: str, named: Sequence[str]) -> None:
         raise SourceError(f"{datasets[0]}: is a dataset itself; collect from the logs")
     place = Path(path).resolve()  # through links
     places = set() if is_url(path) else {identity_of(str(folder)) for folder in (place, *place.parents)}
-    for folder in (folder for name in named for folder in paths_of(name)):
+    for folder in (folder for name in named for folder in expand(name)[1]):
         if f"{path}/".startswith(f"{folder.rstrip('/')}/") or identity_of(folder) in places:
             raise SourceError(f"{path}: a dataset can't lie in its own source")
     if read_manifest(path):

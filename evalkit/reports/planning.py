@@ -13,13 +13,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from glob import has_magic
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 from evalkit.io.parallel import end_with_parent
-from evalkit.io.paths import SourceError, has_magic, is_secret_name, is_url, redacted
-from evalkit.io.sources import is_sample, own_sources, paths_of, resolve
+from evalkit.io.paths import SourceError, is_secret_name, is_url, redacted
+from evalkit.io.sources import expand, is_sample, own_sources, resolve
 from evalkit.io.text import cut_line, warnings_as_lines
 from evalkit.kinds.detection import kinds_of_source
 from evalkit.kinds.registry import kind_named
@@ -291,7 +292,7 @@ def _check(
             is_path = is_local and item.startswith(("samples:", "./", "../", "~/"))
             if is_path or (is_local and is_sample(parameters[name].default)):
                 with faults.of(f"{name}: "):
-                    paths_of(item)
+                    expand(item)
     return Draft(target, notebook, fixed, sweeps)
 
 

@@ -8,12 +8,13 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from glob import has_magic
 from pathlib import Path
 from typing import Any
 
-from evalkit.io.paths import SourceError, has_magic
+from evalkit.io.paths import SourceError
 from evalkit.io.read import read_json
-from evalkit.io.sources import MISSING, list_files, paths_of, shown_paths, state_of
+from evalkit.io.sources import MISSING, expand, list_files, shown_paths, state_of
 from evalkit.io.text import short_paths
 from evalkit.io.versions import code_version, package_versions
 from evalkit.io.write import check_path, exclusive, flush
@@ -143,7 +144,7 @@ def input_fingerprint(text: str) -> str:
         return ""
     try:
         # a pattern without a folder may be one of names, such as *.json: matching folders here are not walked
-        files = paths_of(text) if has_magic(text) and os.path.basename(text) == text else list_files(text)
+        files = expand(text)[1] if has_magic(text) and os.path.basename(text) == text else list_files(text)
     except SourceError:
         return ""
     return _digest([(path, *(state_of(path) or MISSING)[:2]) for path in files]) if files else ""

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 import evalkit
 from evalkit.io import SourceError, list_files, list_source, own_sources, redacted, resolve, sources
-from evalkit.io.sources import KnownFolders
 from tests.mindcraft.builders import write_all
 
 
@@ -121,8 +120,7 @@ def test_a_folder_that_can_not_be_listed_stands_among_the_files_until_it_can(tre
         assert names(listing.files, tree) == ["a.json", "b"]
         with pytest.raises(SourceError, match=r"/b: Permission denied"):
             list_source(tree / "b")
-    known = KnownFolders(listing.folders, listing.files)
-    assert names(list_source(tree, known=known).files, tree) == ["a.json", "b/1.txt", "b/2.json", "b/c/3.json"]
+    assert names(list_source(tree, known=listing).files, tree) == ["a.json", "b/1.txt", "b/2.json", "b/c/3.json"]
 
 
 CHANGES = {
@@ -148,7 +146,7 @@ def test_only_folders_that_have_changed_are_looked_into_again(tree, monkeypatch,
     scanned, scandir = [], os.scandir
     with monkeypatch.context() as patch:
         patch.setattr(os, "scandir", lambda path: scanned.append(os.path.basename(path)) or scandir(path))
-        found = list_source(tree, known=KnownFolders(before.folders, before.files))
+        found = list_source(tree, known=before)
     again = list_source(tree)
     if settled:
         assert sorted(scanned) == sorted(folder.format(root=tree.name) for folder in expected)
@@ -163,7 +161,7 @@ def test_a_link_to_a_folder_is_followed_again(tree, tmp_path_factory, monkeypatc
     os.symlink(other, tree / "z")
     before = list_source(tree)
     (other / "5.json").touch()
-    found = list_source(tree, known=KnownFolders(before.folders, before.files))
+    found = list_source(tree, known=before)
     assert "z/5.json" in names(found.files, tree)
 
 
