@@ -27,16 +27,8 @@ def format_interval(
 ) -> str:
     """Write an estimate with its interval: ``63 % [52, 73]``, ``1.25 [0.80, 1.70]``, ``–`` where there is none.
 
-    Parameters
-    ----------
-    estimate, low, high : float
-        NaN or None where they are missing.
-    percent : bool
-        Whether they are shares from 0 to 1, written as percentages; small ones get a decimal.
-    digits : int
-        Decimals of values that are no shares.
-    unit : str, optional
-        What stands behind the estimate, by default ``%`` where they are percentages.
+    Shares from 0 to 1 are written as percentages if `percent`, small ones with a decimal; others with so many `digits`.
+    The `unit` stands behind the estimate, by default ``%`` for percentages.
     """
     values = [number(value) for value in (estimate, low, high)]
     if values[0] is None:

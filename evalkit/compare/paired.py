@@ -31,23 +31,14 @@ def pairs(
 ) -> pd.DataFrame:
     """Compare every pair of models on the tasks both ran; of more than 100 models, of the 30 with the highest means.
 
-    Parameters
-    ----------
-    runs, value
-        As for `leaderboard`.
-    target : {"new tasks", "these tasks"}
-        Whether the difference is that on new tasks like these, or on these very tasks run again. For new tasks, models
-        that share fewer than 5 tasks, and have as many of their own, are compared unpaired, by Welch's t, unless their
-        conditions or types of tasks, or what other models reached, say that their tasks differ in kind; `warning` says
-        that the tasks are taken to be drawn alike, and all pairs are then corrected by Holm.
-    margin : float, optional
-        Pairs whose difference is shown to lie within ± margin are equivalent.
+    `runs` and `value` are as for `leaderboard`; the `target` is the difference on new tasks like these, or on these
+    very tasks run again. For new tasks, models that share fewer than 5 tasks, and have as many of their own, are
+    compared unpaired, by Welch's t, unless their conditions or types of tasks, or what other models reached, say that
+    their tasks differ in kind; `warning` says that the tasks are taken to be drawn alike, and all pairs are then
+    corrected by Holm. Pairs whose difference is shown to lie within ± `margin` are equivalent.
 
-    Returns
-    -------
-    DataFrame
-        As `evalkit.stats.compare_all`, and unit (``%`` for shares), sentence (what the pair says). A model without any
-        outcome is not compared, and the pair says why.
+    The table is that of `evalkit.stats.compare_all`, with unit (``%`` for shares) and sentence (what the pair says). A
+    model without any outcome is not compared, and the pair says why.
     """
     data = runs if isinstance(runs, Outcomes) else outcomes(runs, value)
     rows = data.table
@@ -150,19 +141,9 @@ def against(
 ) -> pd.DataFrame:
     """Compare every model with a baseline: better, not worse by more than the margin, a regression, or not decided.
 
-    Parameters
-    ----------
-    runs, value, target
-        As for `pairs`.
-    baseline : str
-        The model to compare with; a SourceError if it has no runs, no rows if it is empty.
-    margin : float, optional
-        The largest loss that is acceptable, in the unit of the values. By default 0.05 for shares, and none for others.
-
-    Returns
-    -------
-    DataFrame
-        As `evalkit.stats.compare_to_baseline`.
+    The `baseline` is a model, a SourceError if it has no runs; no rows if it is empty. The `margin` is the largest loss
+    that is acceptable, in the unit of the values, by default 0.05 for shares, and none for others. The rest is as for
+    `pairs`, the table that of `evalkit.stats.compare_to_baseline`.
     """
     scored = outcomes(runs, value)
     there = sorted(scored.table["model_name"].unique())

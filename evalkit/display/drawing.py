@@ -50,15 +50,8 @@ class Drawing(NamedTuple):
 def attach(artist: Artist, tips: Iterable[str], hrefs: Iterable[str] = ()) -> None:
     """Attach tooltips and links to an artist: one to each point of a collection, or one to a single patch.
 
-    They are addresses of the artist, which only SVG has.
-
-    Parameters
-    ----------
-    artist : Artist
-    tips : iterable of str
-        One for each point, in the collection's order; texts from logs are made plain.
-    hrefs : iterable of str, optional
-        As many; an empty one is no link. Only relative addresses and ``#anchors`` are allowed.
+    They are addresses of the artist, which only SVG has. Texts from logs are made plain; an empty link is none, and
+    only relative addresses and ``#anchors`` are allowed.
     """
     tips = [plain(tip) for tip in tips]
     links = [href if is_local_link(href) else "" for href in hrefs] or [""] * len(tips)

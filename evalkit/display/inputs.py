@@ -80,12 +80,8 @@ def describe_inputs(sources: Iterable[str]) -> Inputs:
 def provenance(ledger: pd.DataFrame, **parameters: Any) -> None:
     """Show the provenance of a report: versions, code, parameters, input files with their fingerprint, and time.
 
-    Parameters
-    ----------
-    ledger : DataFrame
-        The ledger of the files that were read, with the columns `source` and `status`.
-    **parameters
-        The notebook's parameters. If one names a dataset, the fingerprint is that of its files, not of the logs.
+    The `ledger` is that of the files that were read, with source and status. If one of the notebook's `parameters`
+    names a dataset, the fingerprint is that of its files, not of the logs.
     """
     used = ledger.loc[ledger["status"] != "skipped", "source"].tolist()
     files = set(used)

@@ -34,16 +34,9 @@ _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-sr
 def show_figure(figure: Figure | Axes, alt: str, caption: str = "", name: str = "") -> None:
     """Show a figure as SVG and PNG, with alt text; nothing for a figure of `nothing_to_draw`.
 
-    Parameters
-    ----------
-    figure : Figure or Axes
-    alt : str
-        What the figure shows, in words, for those who can't see it. Required.
-    caption : str
-        A line below the figure.
-    name : str
-        With a name, of letters, digits, ``_`` and ``-`` only, a report saves the figure beside its page as SVG, PDF and
-        PNG.
+    `alt` says what the figure shows, in words, for those who can't see it, and is required; `caption` is a line below
+    it. With a `name`, of letters, digits, ``_`` and ``-`` only, a report saves the figure beside its page as SVG, PDF
+    and PNG.
     """
     if not alt.strip():
         raise ValueError("a figure needs alt text")
@@ -122,13 +115,9 @@ class RunLink(NamedTuple):
 def show_findings(findings: Iterable[Finding | tuple[str, str] | str]) -> None:
     """Show findings as sentences with links to their sections and runs, and pass them to the index.
 
-    The first four are open, the others folded below them: give the most important ones first.
-
-    Parameters
-    ----------
-    findings : iterable of Finding, (text, section) or text
-        `section` is the heading of a section; a text alone has no link. `evalkit.Evidence.cite` turns the examples of
-        a finding into links; without it they are left out.
+    The first four are open, the others folded below them: give the most important ones first. One may also be (text,
+    section), the heading of a section, or a text alone. `evalkit.Evidence.cite` turns the examples of findings into
+    links; without it they are left out.
     """
     sentences, items = [], []
     for finding in findings:
@@ -223,16 +212,9 @@ def _check_name(name: str) -> None:
 def headline(estimate: Any, label: str = "", *, percent: bool = True, href: str = "") -> None:
     """Show a report's main result, and pass it to the index.
 
-    Parameters
-    ----------
-    estimate : a named result (estimate, low, high, n, ...) or a mapping or row with these keys
-    label : str
-        What the result is, such as ``success rate``; by default that of a result with a ``code``, as from
-        `evalkit.compare.headline`.
-    percent : bool
-        Show it as a percentage.
-    href : str
-        A link of the result within the report, such as to its runs (`evalkit.Evidence.where`).
+    The `estimate` is a named result, or a mapping with its keys (estimate, low, high, n). The `label` says what it is,
+    such as ``success rate``; by default that of a result with a ``code``, as from `evalkit.compare.headline`. `href` is
+    a link within the report, such as to its runs (`evalkit.Evidence.where`).
     """
     values = estimate._asdict() if hasattr(estimate, "_asdict") else dict(estimate)
     label = label or (headline_text(values) if "code" in values else "")

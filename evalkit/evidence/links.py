@@ -40,21 +40,9 @@ _listed: set[int] = set()  # logs of which all runs were passed on
 class Evidence:
     """The runs behind a report: a table of them, and links to it from findings and figures.
 
-    Outside of a report, and in one without pages of runs, there are no links.
-
-    Parameters
-    ----------
-    logs : Logs
-        The logs that the runs are from.
-    runs : DataFrame
-        Rows of the first table of `logs`; runs that are excluded from all rates are left out.
-    *columns : str
-        Further columns of the table of runs, by which figures group them. In a column of lists, each item counts.
-
-    Raises
-    ------
-    ValueError
-        For a column that the runs don't have.
+    `runs` are rows of the first table of `logs`, without those that are excluded from all rates; `columns` are further
+    columns of the table of runs, by which figures group them; in a column of lists, each item counts. A column that is
+    not there is a ValueError. Outside of a report, and in one without pages of runs, there are no links.
     """
 
     def __init__(self, logs: Logs, runs: pd.DataFrame, *columns: str) -> None:
@@ -83,21 +71,10 @@ class Evidence:
     def link(self, table: pd.DataFrame, *by: str, parts: str = "") -> pd.DataFrame:
         """Add the column href, the link of each row, to a table for a plot.
 
-        Parameters
-        ----------
-        table : DataFrame
-            Without `by`, a row per run or part of a run, with run_id and optionally turn: each of the first 60 runs
-            gets a link to its page. Else a row per group of runs.
-        *by : str
-            Columns of the groups, which the table of runs has too. A group of one run links to its page, a larger one
-            to its rows in the table of runs.
-        parts : str
-            Column of the runs whose values are further columns of `table`, each of which links to runs of its own.
-
-        Raises
-        ------
-        ValueError
-            For a column that the table or the runs don't have.
+        Without `by`, the table has a row per run or part of a run, with run_id and optionally turn: each of the first
+        60 runs gets a link to its page. Else it has a row per group of runs by these columns, which the table of runs
+        has too: a group of one run links to its page, a larger one to its rows in the table of runs. `parts` is a
+        column of the runs whose values are further columns of `table`, each of which links to runs of its own.
         """
         check_columns(table, *(by or ("run_id",)))
         check_columns(self._columns, *by, parts or None)
@@ -165,17 +142,10 @@ class Evidence:
 
 
 def show_runs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any) -> None:
-    """Show a table whose rows are runs, or parts of runs; in a report each links to the page of its run.
+    """Show a table whose rows are runs, or parts of runs (column `run_id`); in a report each links to the page of its
+    run.
 
-    Parameters
-    ----------
-    logs : Logs
-        The logs that the runs are from.
-    table : DataFrame
-        With the column `run_id`; with `turn` too, a row links to that turn. Neither is shown.
-    caption : str
-    **options
-        As for `evalkit.show_table`.
+    With the column `turn` too, a row links to that turn. Neither is shown; options are those of `evalkit.show_table`.
     """
     check_columns(table, "run_id")
     chosen, shown = _mode(), table.drop(columns="turn", errors="ignore")
@@ -195,12 +165,7 @@ def show_runs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any
 def show_pairs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any) -> None:
     """Show a table whose rows are pairs of runs of one task; in a report each links to the two side by side.
 
-    Parameters
-    ----------
-    logs, caption, options
-        As for `show_runs`.
-    table : DataFrame
-        With the columns `run_id_a` and `run_id_b`, as returned by `evalkit.compare.discordant`; they are not shown.
+    The columns `run_id_a` and `run_id_b`, as from `evalkit.compare.discordant`, are not shown.
     """
     check_columns(table, "run_id_a", "run_id_b")
     shown, options = table.drop(columns=["run_id_a", "run_id_b"]), {"anchor": PAIRS, **options}

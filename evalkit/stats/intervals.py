@@ -80,23 +80,11 @@ def rate_interval(
 ) -> Estimate:
     """Estimate a proportion from 0/1 values, which may repeat within clusters such as tasks.
 
-    Without clusters this is Wilson's interval. With clusters it is Wilson's interval on the effective n, the number of
-    independent trials with the same variance (docs/statistics.md). With one value per cluster both are the same.
-
-    Parameters
-    ----------
-    values : array-like of 0/1, bool or missing
-    clusters : array-like, optional
-        One label per value; values without a label are taken as one cluster.
-    confidence : float
-    target : {"new tasks", "these tasks"}
-        Whether the interval holds the rate on new clusters like these, or on these very clusters if each were run
-        again. The second needs clusters with several values, and is narrower.
-
-    Returns
-    -------
-    Estimate
-        Without bounds for new tasks from a single cluster, and for these tasks where none has several values.
+    Wilson's interval; with clusters on the effective n, the number of independent trials with the same variance
+    (docs/statistics.md). With one value per cluster both are the same. `clusters` has one label per value; values
+    without a label are one cluster. The `target` says whether the interval holds the rate on new clusters like these,
+    or on these very clusters if each were run again, which needs clusters with several values and is narrower. No
+    bounds for new tasks from a single cluster, nor for these tasks where none has several values.
     """
     return _interval(values, clusters, confidence, target, (0.0, 1.0), is_rate=True)
 
@@ -109,24 +97,12 @@ def mean_interval(
     bounds: tuple[float, float] | None = None,
     target: Target = "new tasks",
 ) -> Estimate:
-    """Estimate a mean of values, which may repeat within clusters such as tasks.
+    """Estimate a mean of values, which may repeat within clusters such as tasks; arguments as for `rate_interval`.
 
     Values without bounds: Student's t over values, or over the means of clusters, from 5 on with Hall's correction for
-    skewness. Values with bounds: Wilson's interval on the effective n, as for rates, which has bounds even where all
-    values are equal (docs/statistics.md).
-
-    Parameters
-    ----------
-    values : array-like of float
-    clusters, confidence, target
-        As for `rate_interval`.
-    bounds : (float, float), optional
-        The least and the largest possible value, such as (0, 1) for scores that are shares.
-
-    Returns
-    -------
-    Estimate
-        Without interval for a single value or cluster; without bounds also where nothing varies.
+    skewness; no interval for a single value or cluster, nor where nothing varies. With `bounds`, the least and the
+    largest possible value: Wilson's interval on the effective n, as for rates, which has bounds even where all values
+    are equal.
     """
     return _interval(values, clusters, confidence, target, bounds, is_rate=False)
 
@@ -237,23 +213,12 @@ def jackknife_interval(
 ) -> Estimate:
     """Estimate a smooth statistic by leaving out one value, or one cluster, at a time (Tukey 1958).
 
-    The interval is Student's t of the pseudo-values, with C − 1 degrees of freedom: around the statistic corrected for
-    its bias, so that it need not be centred on the estimate. If there is a scale, such as a logarithm, on which the
-    statistic is about linear in means, pass it on that scale and transform the result.
-
-    Parameters
-    ----------
-    values : array-like, shape (n,) or (n, k)
-        One number or one row of k numbers for each observation; observations with a missing number are left out.
-    statistic : callable
-        Takes an array like `values`, with fewer rows, and returns a number; it is called C + 1 times.
-    clusters, confidence
-        As for `rate_interval`.
-
-    Returns
-    -------
-    Estimate
-        Without bounds for a single observation or cluster, and where leaving out changes nothing.
+    `values` are numbers, or rows of k numbers; those with a missing one are left out. The `statistic` takes an array
+    like `values`, with fewer rows, and returns a number; it is called C + 1 times. The interval is Student's t of the
+    pseudo-values, with C − 1 degrees of freedom: around the statistic corrected for its bias, so that it need not be
+    centred on the estimate. If there is a scale, such as a logarithm, on which the statistic is about linear in means,
+    pass it on that scale and transform the result. No bounds for a single cluster, nor where leaving out changes
+    nothing.
     """
     check_confidence(confidence)
     values, codes, lost = clean(values, clusters)
@@ -292,13 +257,12 @@ def estimate_by(
 ) -> pd.DataFrame:
     """Estimate a proportion or a mean for each group of rows.
 
-    `by` are the columns of the groups (a missing key is a group of its own; an empty list gives a single row for all
-    rows), `value` the column of 0/1 values or numbers, `clusters` that of what repeats, such as the task. `kind` is
+    `by` are the columns of the groups (a missing key is a group of its own; an empty list gives a single row for all),
+    `value` the column of 0/1 values or numbers, `clusters` that of what repeats, such as the task. `kind` is
     "proportion" (`rate_interval`), "score" (`mean_interval` of values from 0 to 1) or "mean".
 
     The table has the columns of `by`, then n, n_clusters, estimate, low, high, method, target, warning. Rows are sorted
-    by the keys (categories in their order), however the rows of `frame` are ordered. A frame without rows gives a table
-    without rows, with the same types.
+    by the keys (categories in their order), whatever the order in `frame`, which may have none.
     """
     by = [by] if isinstance(by, str) else list(by)
     check_choice("kind", kind, _INTERVALS)

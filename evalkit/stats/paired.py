@@ -66,20 +66,12 @@ def paired_test(
 ) -> PairedTest:
     """Test that the mean of a − b over pairs, or with clusters the mean of their means, is 0, and estimate it.
 
-    For 0/1 outcomes by McNemar's exact test, with Agresti and Min's interval, extended to 0 where the test does not
-    reject it; else by Student's t, whose p value is the larger of two: that of t itself, and that of t transformed to
-    remove its skewness (Hall 1992). For shares (values from 0 to 1, whose difference ends at −1 and 1) of which few are
-    above 0 or below 1, or that are skewed, it is also at least that of t after half a pair is added to each kind of
-    pairs (Agresti and Min 2005), since what is rare may not have been seen. The interval excludes 0 exactly where the p
-    value is at most 1 − confidence.
-
-    Parameters
-    ----------
-    a, b : array-like of float or bool, of one length
-        Element i of both belongs to the same unit.
-    clusters : array-like, optional
-        One label per pair.
-    confidence : float
+    Element i of `a` and `b` belongs to the same unit; `clusters` has one label per pair. For 0/1 outcomes by McNemar's
+    exact test, with Agresti and Min's interval, extended to 0 where the test does not reject it; else by Student's t,
+    whose p value is the larger of two: that of t itself, and that of t transformed to remove its skewness (Hall 1992).
+    For shares (values from 0 to 1, whose difference ends at −1 and 1) of which few are above 0 or below 1, or that are
+    skewed, it is also at least that of t after half a pair is added to each kind of pairs (Agresti and Min 2005), since
+    what is rare may not have been seen. The interval excludes 0 exactly where the p value is at most 1 − confidence.
     """
     check_confidence(confidence)
     a, b = numbers(a), numbers(b)

@@ -161,29 +161,17 @@ def plan(
     The variance of a task's difference has two parts: between tasks (some suit one model more than the other), which
     more tasks alone make up for, and within tasks (runs of one model on one task differ), which repetitions make up for
     as well. Both are means over the pairs of models, from the runs of each pair on the tasks it shares; the differences
-    so far play no role.
+    so far play no role. Columns are those of `compare_all`; the `difference` is above 0, in the unit of the values,
+    `repeats` are runs of each model on each task to plan for, `comparisons` the pairs that will be compared, by which
+    the level is divided (by default those that share tasks now).
 
-    Parameters
-    ----------
-    frame, model, task, value, confidence
-        As for `compare_all`.
-    difference : float
-        The true difference to show, above 0, in the unit of the values.
-    repeats : sequence of int
-        Runs of each model on each task to plan for.
-    comparisons : int, optional
-        Pairs that will be compared, by default those that share tasks now; the level is divided by it.
-
-    Returns
-    -------
-    DataFrame
-        One row per number of repeats (target "new tasks"): `tasks` needed where the variances are at their upper limit
-        of 80 % (Browne 1995: so that most plans have the power asked for), with the range `low` to `high` from their
-        uncertainty, and `detectable`, the difference that the tasks at hand show by the same formula; and one row
-        (target "these tasks") with the `repeats` of the tasks at hand that show the difference on them. Also `runs` (of
-        both models), `between` and `within` (standard deviations of a difference: of tasks, and of single runs),
-        n_tasks (shared by the middle pair), warning. Where no task was run twice, the two parts can't be separated:
-        there is only the range. No rows without two models.
+    The table has one row per number of repeats (target "new tasks"): `tasks` needed where the variances are at their
+    upper limit of 80 % (Browne 1995: so that most plans have the power asked for), with the range `low` to `high` from
+    their uncertainty, and `detectable`, the difference that the tasks at hand show by the same formula; and one row
+    (target "these tasks") with the `repeats` of the tasks at hand that show the difference on them. Also `runs` (of
+    both models), `between` and `within` (standard deviations of a difference: of tasks, and of single runs), n_tasks
+    (shared by the middle pair), warning. Where no task was run twice, the two parts can't be separated: there is only
+    the range. No rows without two models.
     """
     check_confidence(confidence)
     if not difference > 0:

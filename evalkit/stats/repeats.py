@@ -43,26 +43,14 @@ def reliability(
     """Estimate for each group pass@k, pass^k and the agreement of runs, all on the same tasks.
 
     The tasks are those of the group with at least as many runs as the largest k, so that pass@k can't fall and pass^k
-    can't rise with k. Each task has the same weight; the target is new tasks like these.
+    can't rise with k. Each task has the same weight; the target is new tasks like these. `frame` has one row per run,
+    with the columns `by` (such as the model), `task` and `value` (0/1). `ks` are by default 1, 2, ... up to the number
+    of runs that at least half of the tasks of each group have, at most 10. `order` is the column that orders the runs
+    of a task, such as the repetition: it shows whether tasks were retried until they succeeded (`repeats_test`).
 
-    Parameters
-    ----------
-    frame : DataFrame
-        One row per run.
-    by, task, value : str
-        Columns of the group (such as the model), of the task and of the 0/1 outcome.
-    ks : sequence of int, optional
-        By default 1, 2, ... up to the number of runs that at least half of the tasks of each group have, at most 10.
-    order : str, optional
-        Column that orders the runs of a task, such as the repetition, by default the order of the rows: it shows
-        whether tasks were retried until they succeeded; see `repeats_test`.
-
-    Returns
-    -------
-    DataFrame
-        For each group rows of `by`, measure ("pass@k", "pass^k", "agreement": the probability that two runs of a task
-        end alike), k, n (runs), n_clusters (tasks), estimate, low, high, method, target, warning. The warning counts
-        the tasks left out, and says where the number of runs depends on their outcome, which biases all of these.
+    For each group there are rows of `by`, measure ("pass@k", "pass^k", "agreement": the probability that two runs of a
+    task end alike), k, n (runs), n_clusters (tasks), estimate, low, high, method, target, warning. The warning counts
+    the tasks left out, and says where the number of runs depends on their outcome, which biases all of these.
     """
     check_confidence(confidence)
     check_columns(frame, by, task, value, order)

@@ -76,30 +76,15 @@ def trend_test(
 ) -> Trend:
     """Test for a trend of success rates over an ordered factor; `trend_steps` estimates its steps.
 
-    The p value is that of a permutation test of Σ (score − mean) × rate: with independent trials the exact conditional
-    test of Cochran (1954) and Armitage (1955); with clusters the sum is studentised (DiCiccio and Romano 2017). Trials,
-    or whole clusters, are assigned anew to the levels; where at least half of the clusters span levels, the levels of
-    each cluster are. Each cluster has the same weight. Random assignments and the one observed are used: with 9,999 no
-    p value is below 0.0001. The odds ratio is that of a logistic fit, its variance that between clusters
-    (docs/statistics.md).
-
-    Parameters
-    ----------
-    successes, n : array-like of int
-        Counts, one per level, or with `clusters` one per level and cluster.
-    scores : array-like of float
-        The level of each row, such as 0, 1, 2.
-    clusters : array-like, optional
-        One label per row, such as the task.
-    confidence : float
-        Of the odds ratio's interval and of the steps that `direction` speaks of.
-    n_permutations : int
-    rng : numpy.random.Generator, optional
-
-    Returns
-    -------
-    Trend
-        NaN with a single level, with equal outcomes only, or with no more clusters than levels.
+    `successes` and `n` are counts, one per level, or with `clusters` (such as tasks) one per level and cluster;
+    `scores` has the level of each row, such as 0, 1, 2. The p value is that of a permutation test of Σ (score − mean) ×
+    rate: with independent trials the exact conditional test of Cochran (1954) and Armitage (1955); with clusters the
+    sum is studentised (DiCiccio and Romano 2017). Trials, or whole clusters, are assigned anew to the levels; where at
+    least half of the clusters span levels, the levels of each cluster are. Each cluster has the same weight. Random
+    assignments and the one observed are used: with 9,999 no p value is below 0.0001. The odds ratio is that of a
+    logistic fit, its variance that between clusters (docs/statistics.md). NaN with a single level, with equal outcomes
+    only, or with no more clusters than levels. The confidence is that of the odds ratio's interval and of the steps
+    that `direction` speaks of.
     """
     check_confidence(confidence)
     rows, lost = _counted(successes, n, scores, clusters)

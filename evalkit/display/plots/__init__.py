@@ -4,7 +4,7 @@ Every interval drawn is a pair of columns of the frame, low and high; nothing is
 """
 
 from evalkit.display.plots.cells import heatmap, mirrored
-from evalkit.display.plots.facets import facets
+from evalkit.display.plots.elements import facets
 from evalkit.display.plots.lines import curves, timeline
 from evalkit.display.plots.rows import estimates, shares, strips
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Hashable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -44,44 +44,46 @@ def heatmap(
 ) -> Axes:
     """Draw a table of shaded cells, with the value and n in each; a cell without data stays empty.
 
-    Of more than 40 rows, those whose values differ most are drawn, and the label below says so.
+    `table` has one row per cell: the columns named and, optionally, n, tip and href, in the order of rows and columns;
+    if both have the same names, they have the same order. A cell with data but without a value holds a dash. Of more
+    than 40 rows, those whose values differ most are drawn, and the label below says so.
 
-    Parameters
-    ----------
-    table : DataFrame
-        One row per cell: the columns named and, optionally, n, tip and href. A cell with data but without a value
-        holds a dash.
-    row, column : str
-        Columns of the rows and the columns, in the order of the table; if both have the same names, they have the same
-        order.
-    percent : bool
-        Whether values are shares from 0 to 1: they are written as percentages, without the percent sign.
-    signed : bool
-        Whether values are differences: written with a sign, in two colours that meet at 0.
-    digits : int
-        Decimals of values that are not shares.
-    frame : str, optional
-        Column that says which cells are framed and bold.
-    kinds : mapping of value to Look, optional
-        For values that are names: the colour of each, and its short text in cells and legend.
-    rows, columns : sequence
-        Keys that come first, even if the table lacks them: for panels that share an axis.
+    Values are shares from 0 to 1, written as percentages without the sign, if `percent`, else numbers with so many
+    `digits`. `signed` ones are differences, in two colours that meet at 0. Where values are names, `kinds` maps them to
+    looks, whose texts stand in cells and legend. `frame` is the column that says which cells are framed and bold.
+    `rows` and `columns` come first, even if the table lacks them: for panels that share an axis.
     """
-    rows, columns, cells, note = _grid(table, row, column, rows, columns, value)
-    if not cells:
+    groups = [group for group in table.to_dict("records") if not is_empty(group)]
+    if not groups:
         return style.nothing_to_draw(ax=ax)
+    cells = {(key_of(group[row]), key_of(group[column])): group for group in groups}
+    down = elements.keys((group[row] for group in groups), rows)
+    across = elements.keys((group[column] for group in groups), columns)
+    across = down if set(down) == set(across) else across
+    note = ""
+    if not rows and len(down) > MOST_ROWS:
+        values = pd.to_numeric(pd.Series([cell[value] for cell in cells.values()]), errors="coerce")
+        places = {key: i for i, key in enumerate(down)}
+        by_row = values.groupby([places[key] for key, _ in cells])
+        spread = (by_row.max() - by_row.min()).fillna(-1.0).to_numpy()
+        widest = {down[i] for i in np.argsort(-spread, kind="stable")[:MOST_ROWS]}
+        which = "those whose values differ most" if (spread > 0).any() else "the first"
+        note = f"{MOST_ROWS} of {len(down):,} rows: {which}"
+        down, cells = [key for key in down if key in widest], {k: cell for k, cell in cells.items() if k[0] in widest}
+
     kinds = kinds or {}
     texts = {key: _text(cell, value, percent, signed, digits, kinds) for key, cell in cells.items()}
-    names = style.labels(names_of(columns), 20)
+    names = style.labels(names_of(across), 20)
     shown = {cell[value] for cell in cells.values()} if kinds and legend else set()
     present = {kind: look for kind, look in kinds.items() if kind in shown}
-    handles = elements.area_handles([f"{look.text} {kind}" for kind, look in present.items()], list(present.values()))
+    titles = [f"{look.text} {kind}" for kind, look in present.items()]
+    entries = elements.legend_entries(titles, present.values(), "area")
     owns_figure = ax is None
     if ax is None:
         longest = max(map(len, texts.values()))
-        width = max(2.6 + max(0.62, 0.16 + 0.075 * longest) * max(len(columns), 2), 4.0)
+        width = max(2.6 + max(0.62, 0.16 + 0.075 * longest) * max(len(across), 2), 4.0)
         turned = 0.55 * 0.085 * max(map(len, names))
-        height = 0.9 + 0.3 * max(len(rows), 2) + turned + elements.legend_height(handles, width)
+        height = 0.9 + 0.3 * max(len(down), 2) + turned + elements.legend_height(entries, width)
         ax = style.new_axes(width, height)
 
     if kinds:
@@ -98,28 +100,25 @@ def heatmap(
         else:
             lowest, highest = (0.0, 1.0) if percent or not known else (min(0.0, *known), max(0.0, *known) or 1.0)
             ends = {"vmin": lowest, "vmax": highest, "cmap": sns.color_palette("crest", as_cmap=True)}
-    matrix = np.array([[shades.get((r, c), math.nan) for c in columns] for r in rows])
-    written = np.array([[texts.get((r, c), "") for c in columns] for r in rows], dtype=object)
+    matrix = np.array([[shades.get((r, c), math.nan) for c in across] for r in down])
+    written = np.array([[texts.get((r, c), "") for c in across] for r in down], dtype=object)
     look = {"cbar": False, "xticklabels": False, "yticklabels": False, "linewidths": 1, "linecolor": style.GROUND}
     sns.heatmap(matrix, annot=written, fmt="", annot_kws={"size": 8}, ax=ax, **look, **ends)
     ax.grid(False)
     for text in ax.texts:
         x, y = (int(place) for place in text.get_position())
-        cell = cells.get((rows[y], columns[x]), {})
+        cell = cells.get((down[y], across[x]), {})
         if frame and cell.get(frame):
             text.set_fontweight("bold")
         if kind := kinds.get(cell.get(value)):  # in ink on tones that follow the page
             on_dark = "white" if sns.utils.relative_luminance(kind.colour) <= 0.17 else _DARK
             text.set(size=9.5, weight="bold", color=style.INK if kind.colour in _FOLLOWING else on_dark)
-    at = {(r, c): (columns.index(c), rows.index(r)) for r, c in cells}
-    for key, (x, y) in at.items():
-        if math.isnan(shades[key]):  # no value, or an unknown kind: seaborn leaves the cell empty
-            ax.text(x + 0.5, y + 0.5, texts[key], ha="center", va="center", size=8, color=style.QUIET)
-    for (
-        key,
-        cell,
-    ) in cells.items():  # a transparent shape covers each, for its tooltip and link, with a frame if asked for
-        (x, y), framed, own = at[key], bool(frame and cell[frame]), cell[value]
+    for (r, c), cell in cells.items():
+        x, y = across.index(c), down.index(r)
+        if math.isnan(shades[r, c]):  # no value, or an unknown kind: seaborn leaves the cell empty
+            ax.text(x + 0.5, y + 0.5, texts[r, c], ha="center", va="center", size=8, color=style.QUIET)
+        # a transparent shape covers each, for its tooltip and link, with a frame if asked for
+        framed, own = bool(frame and cell[frame]), cell[value]
         line: dict[str, Any] = {"edgecolor": style.INK, "linewidth": 1.8} if framed else {"linewidth": 0}
         shape = Rectangle((x + 0.03, y + 0.03), 0.94, 0.94, facecolor=(1, 1, 1, 0), zorder=3 + framed, **line)
         said = own if isinstance(own, str) else describe_value(cell, percent=percent, digits=digits, value=value)
@@ -127,15 +126,14 @@ def heatmap(
         attach(ax.add_patch(shape), [tip], [link_of(cell)])
 
     slanted: dict[str, Any] = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
-    ax.set_xticks(np.arange(len(columns)) + 0.5, names, **slanted if max(map(len, names)) > 6 else {})
-    ax.set_yticks(np.arange(len(rows)) + 0.5, style.labels(names_of(rows)), rotation=0)
+    ax.set_xticks(np.arange(len(across)) + 0.5, names, **slanted if max(map(len, names)) > 6 else {})
+    ax.set_yticks(np.arange(len(down)) + 0.5, style.labels(names_of(down)), rotation=0)
     ax.tick_params(length=0)
     plain = column.replace("_", " ") + ("; cells: percent (n)" if percent and not kinds and not signed else "")
     ax.set_xlabel("; ".join(filter(None, [plain if xlabel is None else xlabel, note])))
     ax.set_ylabel("")
-    elements.fit_labels(ax, style.figure_of(ax).get_figwidth() - 2.2 if owns_figure else 9, 9)
-    elements.legend_below(ax, handles, owns_figure=owns_figure)
-    return ax
+    room = style.figure_of(ax).get_figwidth() - 2.2 if owns_figure else 9
+    return elements.finish(ax, room, legend=entries, owns_figure=owns_figure)
 
 
 def _text(
@@ -151,37 +149,6 @@ def _text(
     digits = 0 if percent else digits
     rounded = round(shown * 100 if percent else shown, digits) + 0.0
     return f"{rounded:{'+' if signed and rounded else ''}.{digits}f}{size}"  # 0 has no sign
-
-
-class _Grid(NamedTuple):
-    """Cells of a table: the table's row by (row, column)."""
-
-    rows: list  # keys of those with data
-    columns: list
-    cells: dict[tuple, dict]
-    note: str  # which rows these are, if not all are drawn
-
-
-def _grid(table: pd.DataFrame, row: str, column: str, rows: Keys, columns: Keys, value: str) -> _Grid:
-    """Arrange the rows of a table in cells; of more than 40 rows, those whose values differ most are kept.
-
-    If `rows` are given, all are kept. Rows and columns of the same keys have the same order.
-    """
-    groups = [group for group in table.to_dict("records") if not is_empty(group)]
-    cells = {(key_of(group[row]), key_of(group[column])): group for group in groups}
-    down = elements.keys((group[row] for group in groups), rows)
-    across = elements.keys((group[column] for group in groups), columns)
-    across = down if set(down) == set(across) else across
-    if rows or len(down) <= MOST_ROWS:
-        return _Grid(down, across, cells, "")
-    values = pd.to_numeric(pd.Series([group[value] for group in groups]), errors="coerce")
-    places = {key: i for i, key in enumerate(down)}
-    by_row = values.groupby([places[key_of(group[row])] for group in groups])
-    spread = (by_row.max() - by_row.min()).fillna(-1.0).to_numpy()
-    selected = {down[i] for i in np.argsort(-spread, kind="stable")[:MOST_ROWS]}
-    which = "those whose values differ most" if (spread > 0).any() else "the first"
-    cells = {key: cell for key, cell in cells.items() if key[0] in selected}
-    return _Grid([key for key in down if key in selected], across, cells, f"{MOST_ROWS} of {len(down):,} rows: {which}")
 
 
 def mirrored(pairs: pd.DataFrame, first: str = "model_a", second: str = "model_b") -> pd.DataFrame:

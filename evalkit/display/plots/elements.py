@@ -1,8 +1,9 @@
-"""What plots of several shapes share: groups in their order, points with tooltips, labels, and the legend below."""
+"""What plots of several shapes share: groups in their order, points with tooltips, legends, and panels for groups."""
 
+import math
 import textwrap
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -16,12 +17,14 @@ from matplotlib.transforms import ScaledTranslation
 from evalkit.display import style
 from evalkit.display.drawing import attach
 from evalkit.display.style import Look
-from evalkit.display.words import key_of
+from evalkit.display.words import key_of, names_of
 
 Keys = Sequence[Hashable]
 BESIDE: dict[str, Any] = {  # how words right of the axes are written
     "xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center", "color": style.QUIET
 }  # fmt: skip
+COLUMNS = 4  # panels side by side
+PANEL = 2.4  # width of each, in inches
 
 
 def keys(values: Iterable, order: Keys = ()) -> list:
@@ -69,60 +72,93 @@ def draw_points(
     attach(ax.collections[-1], coded["tip"], coded["href"])
 
 
+def legend_entries(
+    names: Sequence[object], looks: Iterable[Look], shape: Literal["line", "point", "area"], width: int = 32
+) -> list[Artist]:
+    """Create the entries of a legend: of points on lines, of points, or of areas."""
+    entries: list[Artist] = []
+    for text, look in zip(style.labels(names, width), looks, strict=True):
+        label = f" {text}" if text.startswith("_") else text  # matplotlib leaves out those with an underscore
+        if shape == "area":
+            entries.append(Patch(facecolor=look.colour, hatch=look.hatch, edgecolor=style.GROUND, label=label))
+        else:
+            line: dict[str, Any] = {"ls": "", "ms": 7} if shape == "point" else {"dashes": look.dashes or (None, None)}
+            entries.append(Line2D([], [], color=look.colour, marker=look.marker, label=label, **line))
+    return entries
+
+
+def legend_height(entries: Sequence[Artist], width: float) -> float:
+    """Return the height of a legend below a figure of this width, in inches."""
+    return 0.1 + 0.21 * -(-len(entries) // _legend_columns(entries, width)) if entries else 0.0
+
+
+def _legend_columns(entries: Sequence[Artist], width: float) -> int:
+    """Return how many entries of a legend fit side by side into a width in inches."""
+    longest = max(len(str(entry.get_label())) for entry in entries)
+    return max(1, min(len(entries), int(width / (0.55 + 0.078 * longest))))
+
+
+def finish(
+    ax: Axes, width: float, height: float = 9.0, legend: Sequence[Artist] = (), *, owns_figure: bool = True
+) -> Axes:
+    """Wrap the labels of axes to a width and a height in inches, and put the legend below; return the axes.
+
+    It stands at the edge of the figure if the plot `owns_figure`, else below the axes.
+    """
+    ax.set_xlabel(broken(ax.get_xlabel(), width))
+    ax.set_ylabel(broken(ax.get_ylabel(), height))
+    across = style.figure_of(ax).get_figwidth()
+    if legend and owns_figure:
+        ax.figure.legend(handles=legend, loc="outside lower center", ncols=_legend_columns(legend, across))
+    elif legend:
+        below = ax.transAxes + ScaledTranslation(0, -0.55, ax.figure.dpi_scale_trans)
+        place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": below}
+        ax.legend(handles=legend, ncols=_legend_columns(legend, 0.8 * across), **place)
+    return ax
+
+
 def broken(text: str, room: float) -> str:
     """Wrap a label to a width in inches; a number stays with its unit."""
     return "\n".join(textwrap.wrap(text.replace(" %", "\xa0%"), max(int(room / 0.09), 10))).replace("\xa0%", " %")
 
 
-def fit_labels(ax: Axes, width: float, height: float) -> None:
-    """Wrap the labels of both axes to a width and a height in inches."""
-    ax.set_xlabel(broken(ax.get_xlabel(), width))
-    ax.set_ylabel(broken(ax.get_ylabel(), height))
+@style.themed
+def facets(
+    table: pd.DataFrame,
+    by: str,
+    draw: Callable[[pd.DataFrame, Axes], Any],
+    *,
+    height: float = 2.1,
+    sharex: bool = True,
+    xlabel: str = "",
+    ylabel: str = "",
+) -> np.ndarray:
+    """Draw a panel for every group of a table, in its order; returns the axes of each.
 
-
-def line_handles(
-    names: Sequence[object], looks: Sequence[Look], *, width: int = 32, points_only: bool = False
-) -> list[Artist]:
-    """Create the entries of a legend of points and lines, or of points only."""
-    handles: list[Artist] = []
-    for text, look in zip(_legend_texts(names, width), looks, strict=True):
-        line: dict[str, Any] = {"ls": "", "ms": 7} if points_only else {"dashes": look.dashes or (None, None)}
-        handles.append(Line2D([], [], color=look.colour, marker=look.marker, label=text, **line))
-    return handles
-
-
-def area_handles(names: Sequence[object], looks: Sequence[Look]) -> list[Artist]:
-    """Create the entries of a legend of bars and cells."""
-    return [
-        Patch(facecolor=look.colour, hatch=look.hatch, edgecolor=style.GROUND, label=text)
-        for text, look in zip(_legend_texts(names), looks, strict=True)
-    ]
-
-
-def _legend_texts(names: Sequence[object], width: int = 32) -> list[str]:
-    """Shorten names and hide a leading underscore, which matplotlib would leave out of legends."""
-    return [f" {text}" if text.startswith("_") else text for text in style.labels(names, width)]
-
-
-def legend_height(handles: Sequence[Artist], width: float) -> float:
-    """Return the height of a legend below a figure of this width, in inches."""
-    return 0.1 + 0.21 * -(-len(handles) // _legend_columns(handles, width)) if handles else 0.0
-
-
-def _legend_columns(handles: Sequence[Artist], width: float) -> int:
-    """Return how many entries of a legend fit side by side into a width in inches."""
-    longest = max(len(str(handle.get_label())) for handle in handles)
-    return max(1, min(len(handles), int(width / (0.55 + 0.078 * longest))))
-
-
-def legend_below(ax: Axes, handles: Sequence[Artist], *, owns_figure: bool) -> None:
-    """Put a legend below axes: at the figure's edge if the plot `owns_figure`, else below these axes."""
-    if not handles:
-        return
-    width = style.figure_of(ax).get_figwidth()
-    if owns_figure:
-        ax.figure.legend(handles=handles, loc="outside lower center", ncols=_legend_columns(handles, width))
-    else:
-        below = ax.transAxes + ScaledTranslation(0, -0.55, ax.figure.dpi_scale_trans)
-        place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": below}
-        ax.legend(handles=handles, ncols=_legend_columns(handles, 0.8 * width), **place)
+    `draw` is a function of (table, axes) that draws the rows of one panel: any plot of this package, with
+    ``legend=False``. Four stand side by side, each of a `height` in inches; with a label for all of them, panels have
+    none of their own.
+    """
+    names = keys(table[by])
+    if not names:
+        return np.array([style.nothing_to_draw()])
+    across = min(COLUMNS, len(names))
+    down = math.ceil(len(names) / across)
+    shape = {"nrows": down, "ncols": across, "squeeze": False, "sharex": sharex, "sharey": True}
+    size = max(PANEL * across + 1.2, 6.0), 0.6 + height * down
+    panels = style.new_axes(*size, **shape).ravel()
+    for panel in panels[len(names) :]:
+        panel.remove()
+    groups = [key_of(name) for name in table[by]]
+    titles = style.labels(names_of(names), int(PANEL * 9))
+    for i, (panel, name, title) in enumerate(zip(panels, names, titles, strict=False)):
+        draw(table[[group == name for group in groups]], panel)
+        panel.set_title(title, size=10, pad=14)
+        panel.set_xlabel("" if xlabel else panel.get_xlabel())
+        panel.set_ylabel("" if ylabel or i % across else panel.get_ylabel())
+        if i + across >= len(names):  # nothing stands below
+            panel.tick_params(axis="x", labelbottom=True)
+    figure = panels[0].figure
+    figure.supxlabel(broken(xlabel, size[0] - 1.0), size=10.5, color=style.INK)
+    figure.supylabel(broken(ylabel, size[1] - 0.4), size=10.5, color=style.INK)
+    return panels[: len(names)]

@@ -56,8 +56,8 @@ def curves(
         text if math.isnan(n := sizes.get(name, math.nan)) else f"{text} (n={n:.0f})"
         for text, name in zip(style.labels(names_of(shown)), shown, strict=True)
     ]
-    handles = elements.line_handles(titles, [looks[name] for name in shown], width=40)
-    ax = ax or style.new_axes(WIDTH, HEIGHT + elements.legend_height(handles, WIDTH))
+    entries = elements.legend_entries(titles, [looks[name] for name in shown], "line", 40)
+    ax = ax or style.new_axes(WIDTH, HEIGHT + elements.legend_height(entries, WIDTH))
     strong = rows[rows["series"].eq(key_of(highlight)) | (highlight is None)]
     for _, other in rows.drop(strong.index).groupby("series", sort=False, dropna=False):
         ax.plot(other["x"], other["y"], color=style.PALE, lw=1, zorder=1, drawstyle=_DRAWN[steps])
@@ -77,9 +77,7 @@ def curves(
         style.percent_axis(ax, "y").set_ylim(-0.05, 1.05)
     else:
         ax.set_ylim(bottom=min(0, rows[["y", "low"]].min().min()))
-    elements.fit_labels(ax, WIDTH - 1.0, HEIGHT - 0.4)
-    elements.legend_below(ax, handles, owns_figure=owns_figure)
-    return ax
+    return elements.finish(ax, WIDTH - 1.0, HEIGHT - 0.4, entries, owns_figure=owns_figure)
 
 
 def _places(table: pd.DataFrame, x: str, hue: str, names: Keys, *, percent: bool, dodge: bool) -> pd.DataFrame:
@@ -150,12 +148,11 @@ def timeline(
     names = elements.keys(table[row])
     events = table.assign(_y=[names.index(key_of(name)) for name in table[row]])
     present = {name: look for name, look in kinds.items() if events[kind].eq(name).any()}
-    handles = elements.line_handles(
-        [look.text or name for name, look in present.items()], list(present.values()), points_only=True
-    )
+    titles = [look.text or name for name, look in present.items()]
+    entries = elements.legend_entries(titles, present.values(), "point")
     owns_figure, first, last, width_figure = ax is None, events[x].min(), events[x].max(), WIDTH + 1
     side = min(max(_ROOM * width / (last - first + width), 3.0), 7.0)
-    height = 1.1 + 0.27 * max(len(names), 2) + elements.legend_height(handles, width_figure)
+    height = 1.1 + 0.27 * max(len(names), 2) + elements.legend_height(entries, width_figure)
     ax = ax or style.new_axes(width_figure, height)
     ax.hlines(range(len(names)), first, last, color=style.PALE, lw=0.5, zorder=0)
     if path:
@@ -180,9 +177,7 @@ def timeline(
     ax.set_xlabel(xlabel)
     ax.set_ylabel("")
     ax.grid(False)
-    elements.fit_labels(ax, width_figure - 2.6, 9)
-    elements.legend_below(ax, handles, owns_figure=owns_figure)
-    return ax
+    return elements.finish(ax, width_figure - 2.6, legend=entries, owns_figure=owns_figure)
 
 
 def _binned(events: pd.DataFrame, row: str, x: str, kind: str, width: int) -> pd.DataFrame:

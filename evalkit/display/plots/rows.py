@@ -1,7 +1,7 @@
 """Plots with a row per group: estimates with intervals, single values, stacked shares."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from evalkit.display.words import describe_value, is_empty, key_of, name_of, nam
 from evalkit.io.text import shorten
 
 WIDTH = 7.0  # of a figure, in inches
+ROOM = WIDTH - 2.4  # for the label below, beside the names of rows
 _TICKS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
@@ -39,58 +40,44 @@ def estimates(
     """Draw estimates with their intervals, a row per category, a colour and a marker per hue (or per row, if it is the
     category).
 
-    Parameters
-    ----------
-    table : DataFrame
-        With estimate, low, high (NaN: no bar), n and the columns named; optionally reason or warning (why there is no
-        estimate), n_not_measured, tip and href. Groups without any runs are not drawn; those with runs but without an
-        estimate show the reason.
-    highlight : optional
-        The hue or category that is emphasised; the others are drawn pale.
-    percent : bool
-        Whether estimates are shares from 0 to 1.
-    scale : {"linear", "symlog"}
-        "symlog": linear from 0 to 1, logarithmic above.
-    references : DataFrame, optional
-        Published results for rows of their own: name, mean and, optionally, spread.
-    order, hues : sequence
-        Categories and hues that come first, even if the table lacks them: for panels that share an axis.
-    ax : Axes, optional
-        By default on a new figure of fitting size.
+    `table` has estimate, low, high (NaN: no bar), n and the columns named; optionally reason or warning (why there is
+    no estimate), n_not_measured, tip and href. Groups without any runs are not drawn; those with runs but without an
+    estimate show the reason. The hue or category to `highlight` is emphasised, the others are pale. `percent`: whether
+    estimates are shares from 0 to 1; the `scale` "symlog" is linear from 0 to 1, logarithmic above. `references` are
+    published results for rows of their own: name, mean and, optionally, spread. `order` and `hues` come first, even if
+    the table lacks them: for panels that share an axis. By default axes are on a new figure of fitting size.
     """
-    rows = _place(table, category, hue, order=order, hues=hues, percent=percent, missing="no score")
+    marks, names, series = _place(table, category, hue, order, hues, percent, "no score")
     published = [] if references is None else references.to_dict("records")
-    if rows.marks.empty:
+    if marks.empty:
         return style.nothing_to_draw(ax=ax)
-    beside = 1 if hue == category else len(rows.series)
-    looks = style.looks(rows.series)
+    beside = 1 if hue == category else len(series)
+    looks, words, owns_figure = style.looks(series), category.replace("_", " "), ax is None
     shown = legend and hue not in (None, category)
-    handles = elements.line_handles(names_of(rows.series), list(looks.values())) if shown else []
-    words, owns_figure = category.replace("_", " "), ax is None
+    entries = elements.legend_entries(names_of(series), looks.values(), "line") if shown else []
     if ax is None:
         of_row = 0.3 if beside == 1 else 0.165 * beside if beside <= 6 else 0.11 * beside
-        height = 0.95 + max(of_row, 0.3) * len(rows.names) + 0.3 * len(published)
+        height = 0.95 + max(of_row, 0.3) * len(names) + 0.3 * len(published)
         height = max(height, 0.65 + 0.09 * len(words))  # of the vertical label
-        ax = style.new_axes(WIDTH, height + elements.legend_height(handles, WIDTH))
-    strong = _is_strong(rows.marks["key"], highlight) | _is_strong(rows.marks["series"], highlight)
-    for marks, pale in ((rows.marks[~strong], True), (rows.marks[strong], False)):
-        _draw_estimates(ax, marks, looks, pale=pale, small=beside > 6)
-    _write_beside(ax, rows.marks, rows.marks if beside <= 6 else rows.marks[:0])
+        ax = style.new_axes(WIDTH, height + elements.legend_height(entries, WIDTH))
+    strong = _is_strong(marks["key"], highlight) | _is_strong(marks["series"], highlight)
+    for some, pale in ((marks[~strong], True), (marks[strong], False)):
+        _draw_estimates(ax, some, looks, pale=pale, small=beside > 6)
+    _write_beside(ax, marks, marks if beside <= 6 else marks[:0])
     if beside > 1:
-        between = np.arange(1, len(rows.names)) - 0.5
+        between = np.arange(1, len(names)) - 0.5
         ax.hlines(between, 0, 1, color=style.GRID, lw=0.8, zorder=0, transform=ax.get_yaxis_transform())
-    _name_rows(ax, rows.names, words, [row["name"] for row in published])
-    first = len(rows.names)
+    _name_rows(ax, names, words, [row["name"] for row in published])
+    first = len(names)
     for y, row in enumerate(published, start=first):  # in grey below the rows, each with a line through them
         ax.plot([row["mean"]] * 2, [-0.55, y], color=style.QUIET, lw=0.7, ls=(0, (4, 3)), alpha=0.6, zorder=0)
         ax.errorbar(row["mean"], y, xerr=number(row.get("spread")), fmt="|", color=style.QUIET, ms=9, lw=1.6)
     if published:
         ax.axhspan(first - 0.5, first + len(published) - 0.45, color=style.SHADE, zorder=-1)
-    _scale(ax, rows.marks[["x", "low", "high"]], percent, scale)
-    ax.set_xlabel(f"{xlabel} with 95 % interval" if rows.marks["low"].notna().any() else xlabel)
-    elements.fit_labels(ax, WIDTH - 2.4, style.figure_of(ax).get_figheight() if owns_figure else 9)
-    elements.legend_below(ax, handles, owns_figure=owns_figure)
-    return ax
+    _scale(ax, marks[["x", "low", "high"]], percent, scale)
+    ax.set_xlabel(f"{xlabel} with 95 % interval" if marks["low"].notna().any() else xlabel)
+    high = style.figure_of(ax).get_figheight() if owns_figure else 9
+    return elements.finish(ax, ROOM, high, entries, owns_figure=owns_figure)
 
 
 @style.themed
@@ -115,38 +102,33 @@ def strips(
     if means is None:
         grouped = values.groupby(category, sort=False, dropna=False)[value]
         means = grouped.agg(["mean", "size"]).reset_index().set_axis([category, "estimate", "n"], axis=1)
-    rows = _place(means, category, category, percent=percent)
-    if rows.marks.empty:
+    marks, names, _ = _place(means, category, category, percent=percent)
+    if marks.empty:
         return style.nothing_to_draw(ax=ax)
-    words, owns_figure = category.replace("_", " "), ax is None
-    ax = ax or style.new_axes(WIDTH, max(1.1 + 0.6 * len(rows.names), 0.65 + 0.09 * len(words)))
-    looks = style.looks(rows.names)
+    words, owns_figure, looks = category.replace("_", " "), ax is None, style.looks(names)
+    ax = ax or style.new_axes(WIDTH, max(1.1 + 0.6 * len(names), 0.65 + 0.09 * len(words)))
 
-    points = values.assign(x=values[value].astype(float), series=[key_of(name) for name in values[category]])
-    points = points[points["series"].map(lambda name: name in looks).astype(bool)]
-    points = points.assign(
-        y=[float(rows.names.index(name)) for name in points["series"]],
-        href=list(map(link_of, points.to_dict("records"))),
-    )
-    for _, row in points.groupby("y"):
-        points.loc[row.index, "y"] += 0.55 * swarm(row["x"].to_numpy()) - 0.1
-    texts = (format_interval(x, None, None, percent=percent) for x in points["x"])
-    tips = [f"{name_of(name)}: {text}" for name, text in zip(points["series"], texts, strict=True)]
-    given = points["tip"] if "tip" in points else [""] * len(points)
-    points["tip"] = [text or tip for text, tip in zip(given, tips, strict=True)]
+    drawn = []
+    for row in values.to_dict("records"):
+        name, x = key_of(row[category]), float(row[value])
+        if name in looks:
+            tip = row.get("tip") or f"{name_of(name)}: {format_interval(x, None, None, percent=percent)}"
+            drawn.append((x, float(names.index(name)), name, tip, link_of(row)))
+    points = pd.DataFrame(drawn, columns=["x", "y", "series", "tip", "href"]).astype({"series": "object"})
+    spread = points.groupby("y")["x"].transform(lambda own: swarm(own.to_numpy())) if drawn else 0.0
+    points["y"] += 0.55 * spread - 0.1
 
-    means_below = rows.marks.assign(y=rows.marks["y"] + 0.28)
+    below = marks.assign(y=marks["y"] + 0.28)
     for pale in (True, False):
-        single, mean = (marks[_is_strong(marks["series"], highlight) != pale] for marks in (points, means_below))
+        single, mean = (some[_is_strong(some["series"], highlight) != pale] for some in (points, below))
         elements.draw_points(ax, single, looks, size=18, alpha=0.3 if pale else 0.6, edge=0)
         _draw_estimates(ax, mean, looks, pale=pale, small=False)
-    _write_beside(ax, means_below, rows.marks)
-    _name_rows(ax, rows.names, words)
-    _scale(ax, pd.concat([rows.marks[["x", "low", "high"]], pd.DataFrame({"x": values[value]})]), percent, "linear")
-    bounded = " with 95 % interval" if rows.marks["low"].notna().any() else ""
+    _write_beside(ax, below, marks)
+    _name_rows(ax, names, words)
+    _scale(ax, pd.concat([marks[["x", "low", "high"]], pd.DataFrame({"x": values[value]})]), percent, "linear")
+    bounded = " with 95 % interval" if marks["low"].notna().any() else ""
     ax.set_xlabel(f"{xlabel}; small: single values, large: mean{bounded}")
-    elements.fit_labels(ax, WIDTH - 2.4, style.figure_of(ax).get_figheight() if owns_figure else 9)
-    return ax
+    return elements.finish(ax, ROOM, style.figure_of(ax).get_figheight() if owns_figure else 9)
 
 
 @style.themed
@@ -173,14 +155,14 @@ def shares(
         return style.nothing_to_draw(ax=ax)
     counts, rows = counts[filled], table[filled].to_dict("records")
     totals = counts.sum(axis=1).to_numpy()
-    present = [part for part in looks if counts[part].any()]
-    handles = elements.area_handles([looks[part].text or part for part in present], [looks[part] for part in present])
+    present = {part: look for part, look in looks.items() if counts[part].any()}
+    entries = elements.legend_entries([look.text or part for part, look in present.items()], present.values(), "area")
     owns_figure, full_length = ax is None, 1.0 if share else totals.max()
-    ax = ax or style.new_axes(WIDTH, 1.0 + 0.42 * len(rows) + elements.legend_height(handles, WIDTH))
+    ax = ax or style.new_axes(WIDTH, 1.0 + 0.42 * len(rows) + elements.legend_height(entries, WIDTH))
     box = {"facecolor": style.GROUND, "alpha": 0.85, "edgecolor": "none", "boxstyle": "round,pad=0.15"}
     left = np.zeros(len(rows))
-    for part in present:
-        numbers, look = counts[part].to_numpy(), looks[part]
+    for part, look in present.items():
+        numbers = counts[part].to_numpy()
         widths, drawn = numbers / totals if share else numbers, np.flatnonzero(numbers).tolist()
         bars = ax.barh(
             drawn, widths[drawn], left=left[drawn], height=0.68,
@@ -203,33 +185,22 @@ def shares(
     else:
         ax.locator_params(axis="x", integer=True)
     ax.set_xlim(0, full_length)
-    elements.fit_labels(ax, WIDTH - 2.4, 9)
-    elements.legend_below(ax, handles, owns_figure=owns_figure)
-    return ax
-
-
-class _Rows(NamedTuple):
-    """Marks on the rows of a plot, from top to bottom, in series within each row; None is the key of missing values."""
-
-    marks: pd.DataFrame  # one row per mark: key, series, y, x, low, high, n, reason, tip, href
-    names: list
-    series: list
+    return elements.finish(ax, ROOM, legend=entries, owns_figure=owns_figure)
 
 
 def _place(
     table: pd.DataFrame,
     category: str,
     hue: str | None = None,
-    *,
     order: Keys = (),
     hues: Keys = (),
     percent: bool = True,
     missing: str = "no estimate",
-) -> _Rows:
-    """Position estimates on rows, a row per category; the series of a row share 0.8 of its height.
+) -> tuple[pd.DataFrame, list, list]:
+    """Position estimates on rows, from top to bottom; return the marks, the keys of rows and those of series.
 
-    Where `hue` is `category`, each row is a series of its own. A group with data but without an estimate gets its
-    reason, else the text `missing`.
+    The series of a row share 0.8 of its height; where `hue` is `category`, each row is a series of its own. None is the
+    key of missing values. A group with data but without an estimate gets its reason, else the text `missing`.
     """
     groups = [row for row in table.to_dict("records") if not is_empty(row)]
     names = elements.keys((row[category] for row in groups), order)
@@ -246,14 +217,13 @@ def _place(
         marks.append((key, member, names.index(key) + offset, *numbers, size_of(row), reason, tip, link_of(row)))
     columns = ["key", "series", "y", "x", "low", "high", "n", "reason", "tip", "href"]
     types = {"key": "object", "series": "object"} | dict.fromkeys(("y", "x", "low", "high", "n"), "float64")
-    return _Rows(pd.DataFrame(marks, columns=columns).astype(types), names, series)
+    return pd.DataFrame(marks, columns=columns).astype(types), names, series
 
 
 def swarm(values: Sequence[float] | np.ndarray, width: float = 0.02) -> np.ndarray:
-    """Spread points across their row so that those close to each other stay apart.
+    """Return an offset across its row for each point, from -0.5 to 0.5, so that those close to each other stay apart.
 
-    Points are close if they fall into the same bin, of `width` as a share of their range. Returns an offset for each
-    from -0.5 to 0.5; 0 for a point that stands alone.
+    Points are close if they fall into the same bin, of `width` as a share of their range; one that stands alone has 0.
     """
     at = np.asarray(values, dtype=float)
     if not len(at):
