@@ -2,9 +2,9 @@
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
+from uuid import uuid4
 
 import pandas as pd
 from filelock import FileLock, Timeout
@@ -96,12 +96,12 @@ def write_bytes(data: bytes, path: str, *, durable: bool = False) -> None:
     check_path(path)
     if is_url(path):
         try:
-            return write_remote(path, bytes(data))
+            write_remote(path, bytes(data))
         except OSError as error:
             raise SourceError(f"{path}: {error.strerror or error}") from None
-
-    with _replaced(path, durable=durable) as temporary, open(temporary, "r+b") as file:  # "w" would make ext4 flush it
-        file.write(data)
+    else:
+        with _replaced(path, durable=durable) as temporary, open(temporary, "xb") as file:
+            file.write(data)
 
 
 def is_temporary(name: str) -> bool:
@@ -132,11 +132,10 @@ def exclusive(folder: str, wait: float = 0.0) -> Iterator[bool]:
     try:
         os.makedirs(folder, exist_ok=True)
         lock = FileLock(os.path.join(folder, LOCK))
-        try:
-            lock.acquire(timeout=wait, poll_interval=0.02)
-        except Timeout:
-            yield False
-            return
+        lock.acquire(timeout=wait, poll_interval=0.02)
+    except Timeout:
+        yield False
+        return
     except OSError as error:
         raise SourceError(f"{folder}: {error.strerror or error}") from error
     try:
@@ -147,24 +146,20 @@ def exclusive(folder: str, wait: float = 0.0) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def _replaced(path: str, *, durable: bool) -> Iterator[str]:
-    """Yield the name of an empty file beside `path`, and move it there once the block has filled it."""
+    """Yield the name of a file beside `path`, and move it there once the block has written it."""
+    folder, suffix = os.path.dirname(os.path.abspath(path)), os.path.splitext(path)[1].lower()
+    temporary = os.path.join(folder, f"{_TEMPORARY}{uuid4().hex}{suffix}")
     try:
-        folder = os.path.dirname(os.path.abspath(path))
         os.makedirs(folder, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(os.path.splitext(path)[1].lower(), _TEMPORARY, folder)
-        os.close(handle)
         try:
             yield temporary
-            mask = os.umask(0)  # it can only be read by setting it
-            os.umask(mask)
-            os.chmod(temporary, 0o666 & ~mask)
             if durable:
                 flush(temporary)
             os.replace(temporary, path)
             if durable:
                 flush(folder)
         finally:
-            if os.path.exists(temporary):
+            with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary)
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror or error}") from error

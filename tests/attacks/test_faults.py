@@ -5,7 +5,6 @@ import errno
 import os
 import re
 import shutil
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from click.testing import CliRunner
 
 from evalkit import mindcraft
 from evalkit.cli import main
-from evalkit.io import SourceError
+from evalkit.io import SourceError, write
 from evalkit.io.write import is_temporary
 from evalkit.reports import records
 
@@ -23,7 +22,7 @@ COMMANDS = {
     "output": ("mindcraft", "logs", "--output", "out.csv"),
     "view": ("view", "logs", "-o", "out"),
 }
-PLACES = ((tempfile, "mkstemp"), (os, "fsync"), (os, "replace"), (os, "makedirs"), (shutil, "copyfile"))
+PLACES = ((write, "open"), (os, "fsync"), (os, "replace"), (os, "makedirs"), (shutil, "copyfile"))
 
 
 class Disk:
@@ -32,7 +31,7 @@ class Disk:
     def __init__(self, monkeypatch, folder):
         self.done, self.fails_at, self.cause, self._folder = 0, None, 0, str(folder)
         for module, name in PLACES:
-            monkeypatch.setattr(module, name, self._failing(getattr(module, name)))
+            monkeypatch.setattr(module, name, self._failing(getattr(module, name, open)), raising=False)
 
     def _failing(self, real):
         def operation(*args, **options):
