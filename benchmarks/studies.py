@@ -47,10 +47,9 @@ from benchmarks.simulate import (
 from evalkit.stats import formulas, jackknife_interval, pairs_needed, pass_at_k, pass_hat_k, rank_models
 from evalkit.stats.comparable import adjusted
 from evalkit.stats.inputs import Cells, Clusters
-from evalkit.stats.intervals import FEW_CLUSTERS, FEW_SCORES, of_repetitions
+from evalkit.stats.intervals import FEW_CLUSTERS, FEW_SCORES, Bets, of_repetitions
 from evalkit.stats.paired import compare_runs, compare_units
 from evalkit.stats.pairs import holm, max_t
-from evalkit.stats.sequences import Bets
 
 MARK = "<!-- what follows is written by benchmarks/studies.py -->"
 QUICK, FULL = 100, 2_000

@@ -15,7 +15,7 @@ from evalkit.io.text import distinct_names
 from evalkit.kinds.pipeline import Logs
 from evalkit.kinds.runs import outcome_of, outcomes
 from evalkit.kinds.terminal import NAME_WIDTH, fit_table, overview_rows
-from evalkit.stats.sequences import Bets
+from evalkit.stats.intervals import Bets
 
 MOST_RATES = 4  # models whose rates are listed; for more, only how many pairs differ
 

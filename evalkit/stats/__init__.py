@@ -7,7 +7,9 @@ Impossible arguments, such as an unknown column, a confidence of 95, bounds that
 from evalkit._lazy import door
 
 _PLACES = {
-    "intervals": "Estimate proportion_interval rate_interval mean_interval jackknife_interval estimate_by",
+    "intervals": (
+        "Estimate proportion_interval rate_interval mean_interval jackknife_interval estimate_by mean_sequence"
+    ),
     "evalkit._words": "format_interval",
     "paired": "PairedTest paired_test",
     "pairs": "compare_all compare_to_baseline Structure pair_structure",
@@ -16,7 +18,6 @@ _PLACES = {
     "trend": "Trend trend_test trend_by trend_steps",
     "repeats": "pass_at_k pass_hat_k reliability RepeatsTest repeats_test",
     "planning": "plan minimal_detectable_difference pairs_needed detectable_gap",
-    "sequences": "mean_sequence",
     "cost": "cost_front",
 }
 

@@ -1,4 +1,5 @@
-"""Intervals for one proportion, mean or smooth statistic, plain or robust to clusters such as runs of a task; by group.
+"""Intervals for one proportion, mean or smooth statistic, plain or robust to clusters such as runs of a task; by group;
+and confidence sequences, which hold at every look in 95 % of experiments, however often one looks.
 
 What the data can't show is NaN, and `Estimate.warning` says why. Missing values are left out and counted there.
 """
@@ -28,6 +29,10 @@ NEW_VALUES = "new values"  # the target where values are independent
 FEW_VALUES, RARE = 15, 3  # values of a proportion; its successes, or failures
 FEW_CLUSTERS, FEW_SCORES, FEW_LEFT_OUT = 5, 12, 50  # of rates and means, of scores from 0 to 1, of the jackknife
 FEW = note("few", fewest=FEW_CLUSTERS, what="independent values")
+
+GRID = 1_000
+CANDIDATES = (np.arange(GRID) + 0.5) / GRID  # for the mean, in sequences
+MOST_STAKED = 0.5  # of the capital, on one value
 
 
 class Estimate(NamedTuple):
@@ -146,7 +151,13 @@ def _interval(
     sizes, means, variances = by_cluster(known, codes)
     mean = means.mean()
     result = result._replace(estimate=float(least + width * mean))
-    if reason := _unrepeated(sizes) if within else too_few(n, count, is_clustered):
+    reason, repeated = too_few(n, count, is_clustered), int((sizes > 1).sum())
+    if within and repeated < 2:
+        never = note("never_repeated", why=": nothing tells how its runs vary")
+        reason = never if not repeated else note("one_repeated") if count > 1 else Notes()
+    elif within:
+        reason = Notes()
+    if reason:
         return result._replace(warning=reason + lost)
     binary = bool(np.isin(known, (0.0, 1.0)).all())
     if within:
@@ -156,7 +167,15 @@ def _interval(
         else:
             low, high = formulas.bounded_within(means, variances, sizes, confidence)
     else:
-        warning = _of_clusters(means, is_rate=bounds is not None and binary, is_bounded=bounds is not None)
+        warning = Notes()
+        if bounds is not None and not binary and count < FEW_SCORES:
+            warning = note("few_scores", fewest=FEW_SCORES)
+        elif count < FEW_CLUSTERS:
+            warning = FEW
+        elif bounds is not None and binary:
+            warning = note("unmixed", most=formulas.RARE_CLUSTERS) if formulas.unmixed(means) else warning
+        elif formulas.skewed(means):
+            warning = note("skewed")
         if bounds is None:
             low, high = formulas.corrected_t(means, confidence)
         else:
@@ -177,13 +196,6 @@ def too_few(n: int, count: int, clustered: bool = False) -> Notes:
     return note("no_values" if not n else "one_cluster" if clustered or n > 1 else "one_value")
 
 
-def _unrepeated(sizes: np.ndarray) -> Notes:
-    repeated = int((sizes > 1).sum())
-    if not repeated:
-        return note("never_repeated", why=": nothing tells how its runs vary")
-    return note("one_repeated") if repeated == 1 < len(sizes) else Notes()
-
-
 def of_repetitions(sizes: np.ndarray) -> Notes:
     """Return the warnings about an estimate for repetitions of the same tasks."""
     repeated = int((sizes > 1).sum())
@@ -191,17 +203,6 @@ def of_repetitions(sizes: np.ndarray) -> Notes:
         return Notes()
     few = note("few", fewest=FEW_CLUSTERS, what="tasks were run more than once")
     return few if repeated < FEW_CLUSTERS else note("singles")
-
-
-def _of_clusters(means: np.ndarray, is_rate: bool, is_bounded: bool) -> Notes:
-    """Return the warnings about a mean of clusters: a rate or a bounded mean by Wilson, else one by t."""
-    if is_bounded and not is_rate and len(means) < FEW_SCORES:
-        return note("few_scores", fewest=FEW_SCORES)
-    if len(means) < FEW_CLUSTERS:
-        return FEW
-    if is_rate:
-        return note("unmixed", most=formulas.RARE_CLUSTERS) if formulas.unmixed(means) else Notes()
-    return note("skewed") if formulas.skewed(means) else Notes()
 
 
 def jackknife_interval(
@@ -289,3 +290,53 @@ def estimate_by(
         estimates.append(seen[key])
     table = pd.DataFrame(estimates, columns=list(Estimate._fields))
     return pd.concat([keys, typed(table, _COLUMNS)], axis=1)
+
+
+def mean_sequence(
+    values: Iterable[Any], *, bounds: tuple[float, float] = (0.0, 1.0), confidence: float = 0.95
+) -> pd.DataFrame:
+    """Follow the mean of bounded values with a confidence sequence, valid at all looks together.
+
+    The hedged capital process of Waudby-Smith and Ramdas (2024): for each candidate for the mean, one gambler bets that
+    values lie above it and another that they lie below; a candidate is dropped for good once the mean of both capitals,
+    which hardly ever grows in a fair game, reaches 1 / (1 − confidence).
+
+    There is one value of each task, in the order they came in, which must not depend on them: if quick runs tend to
+    fail, those that end first are not a fair sample. The differences of two models on tasks have bounds of (−1, 1). The
+    table has one row per value: n, estimate (mean so far), low, high; NaN once no candidate is left, which is one of
+    the misses.
+    """
+    check_confidence(confidence)
+    values = numbers(values)
+    used = values[np.isfinite(values)]
+    check_bounds(used, bounds)
+    least, width, n, bets = bounds[0], bounds[1] - bounds[0], np.arange(1, len(used) + 1), Bets(confidence)
+    found = np.array([bets.add(value) for value in (used - least) / width]).reshape(-1, 2)
+    low, high = least + width * found.T
+    return pd.DataFrame({"n": n, "estimate": np.cumsum(used) / n, "low": low, "high": high})
+
+
+class Bets:
+    """Bets on means of values from 0 to 1, one value after the other; `shape` is that of the sequences."""
+
+    def __init__(self, confidence: float, shape: tuple[int, ...] = ()) -> None:
+        self._limit, self._stake = math.log(1 / (1 - confidence)), math.sqrt(2 * math.log(2 / (1 - confidence)))
+        self._n, self._sum, self._squares = 0, np.zeros(shape), np.zeros(shape)
+        self._above, self._below, self._alive = np.zeros((*shape, GRID)), np.zeros((*shape, GRID)), np.ones(GRID, bool)
+
+    def add(self, value: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the bounds of the mean after one more value."""
+        self._n += 1
+        before = (0.25 + self._squares) / self._n  # the stake follows from the values before (predictable plug-in)
+        stake = (self._stake / np.sqrt(before * self._n * math.log(self._n + 1)))[..., None]
+        self._sum += value
+        self._squares += (value - (0.5 + self._sum) / (self._n + 1)) ** 2
+        gain = np.asarray(value)[..., None] - CANDIDATES
+        self._above += np.log1p(np.minimum(stake, MOST_STAKED / CANDIDATES) * gain)
+        self._below += np.log1p(-np.minimum(stake, MOST_STAKED / (1 - CANDIDATES)) * gain)
+        self._alive = self._alive & (np.logaddexp(self._above, self._below) - math.log(2) < self._limit)
+        first, last = self._alive.argmax(axis=-1), GRID - 1 - self._alive[..., ::-1].argmax(axis=-1)
+        some = self._alive.any(axis=-1)
+        # the bounds are the nearest candidates that were dropped: the mean may lie between two
+        low, high = np.maximum(first - 0.5, 0) / GRID, np.minimum(last + 1.5, GRID) / GRID
+        return np.where(some, low, math.nan), np.where(some, high, math.nan)

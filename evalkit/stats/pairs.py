@@ -1,7 +1,7 @@
 """Compare every pair of models on the tasks it shares, and every model with a baseline; do verdicts fit one order?"""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import combinations
 from typing import Any, NamedTuple, get_args
 
@@ -233,32 +233,24 @@ def max_t(
     order = tested[np.argsort(seen[tested], kind="stable")]
     scaled = (values[:, order] / np.where(norms > 0, norms, 1)[order]).astype(np.float32)
     exact = p_values is None and 2.0 ** (len(values) - 1) <= n_draws
-    exceeding, draws = np.zeros(len(order)), 0
-    for weights in _weights(len(values), p_values is None, rng, n_draws):
+    draws = int(2.0 ** (len(values) - 1)) if exact else n_draws  # flips of all signs are mirror images
+    exceeding = np.zeros(len(order))
+    for start in range(0, draws, CHUNK):
+        numbered = np.arange(start, min(start + CHUNK, draws))
+        shape = len(numbered), len(values)
+        if exact:
+            weights = (1 - 2 * (numbered[:, None] >> np.arange(len(values)) & 1)).astype(np.float32)
+        elif p_values is None:
+            weights = 2 * rng.integers(0, 2, shape, dtype=np.int8).astype(np.float32) - 1
+        else:
+            weights = rng.standard_normal(shape, dtype=np.float32)
         maxima = np.maximum.accumulate(np.abs(weights @ scaled), axis=1)
         exceeding += (maxima >= (seen[order] - 1e-4)[None, :]).sum(axis=0)
-        draws += len(weights)
     adjusted = np.ones(len(seen))
     if len(order):
         shares = exceeding / draws if exact else (exceeding + 1) / (draws + 1)
         adjusted[order] = np.maximum.accumulate(shares[::-1])[::-1]
     return adjusted
-
-
-def _weights(count: int, signs: bool, rng: np.random.Generator, n_draws: int) -> Iterator[np.ndarray]:
-    """Yield rows of normal values, or of signs: all but mirror images, where they are no more than asked for."""
-    if signs and 2.0 ** (count - 1) <= n_draws:
-        bits = np.arange(int(2.0 ** (count - 1)))[:, None] >> np.arange(count) & 1
-        every = (1 - 2 * bits).astype(np.float32)
-        yield from (every[i : i + CHUNK] for i in range(0, len(every), CHUNK))
-        return
-    for start in range(0, n_draws, CHUNK):
-        size = (min(CHUNK, n_draws - start), count)
-        yield (
-            2 * rng.integers(0, 2, size, dtype=np.int8).astype(np.float32) - 1
-            if signs
-            else rng.standard_normal(size, dtype=np.float32)
-        )
 
 
 class Structure(NamedTuple):
@@ -277,9 +269,8 @@ def pair_structure(pairs: pd.DataFrame) -> Structure:
     or from models that suit different tasks: no order of its models is right. Of each set of models that are in cycles
     with each other, one shortest cycle is named.
     """
-    models = list(dict.fromkeys([*pairs["model_a"], *pairs["model_b"]]))
-    number = {name: i for i, name in enumerate(models)}
-    a, b = (pairs[column].map(number).to_numpy(dtype=int) for column in ("model_a", "model_b"))
+    codes, models = pd.factorize(np.array([*pairs["model_a"], *pairs["model_b"]], dtype=object))
+    a, b = codes.reshape(2, -1)
     shared = (pairs["n_tasks"] > 0).to_numpy()
     group_of = components(a[shared], b[shared], len(models))
     groups = tuple(map(tuple, pd.Series(models, dtype="object").groupby(group_of).agg(list)))
