@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, time
 from decimal import Decimal
 from enum import Enum
-from itertools import chain, pairwise
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,21 +23,24 @@ from evalkit.io.text import UniqueNames
 from evalkit.steps.format import DEFAULTS, HISTORY_KEY, RESULT_TYPES, Options, StepRecord, count, name, truth
 
 MAX_DEPTH = 100  # of structures; deeper ones are kept as text
-MAX_LENGTH = 2_000_000  # characters; a longer text is not parsed as a structure
+MAX_LENGTH = 200_000  # characters; a longer text is not parsed as a structure
 MAX_BRACKETS = 80  # brackets within brackets in such a text
+MOST_DROPPED = 20  # words and signs at the end of a cut text
 
 _RECORD_KEYS = frozenset({"step", "function_name", "success", "result", "result_summary", "error"})
 _CLOSING = {"{": "}", "[": "]", "(": ")"}
-_TOKEN = re.compile(  # `cut` is the remainder of a string that was cut
+_BEGIN = re.compile(r"\s*(?=[\[{(])")
+_TOKEN = re.compile(  # `call` is the beginning of np.float64(0.5), `cut` the remainder of a string that was cut
     r"""(?P<string>b?(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"))|(?P<cut>b?['"].*)"""
+    r"""|(?P<call>(?:(?:np|numpy)\.(?:float|int|uint|str|bool|array)\d*_?|array)\()"""
     r"""|(?P<sign>[{}\[\](),:])|(?P<word>[^'"{}\[\](),:\s]+)""",
     re.DOTALL,
 )
 # what `ast.literal_eval` does not know
-_WORDS: dict[str, bool | None] = {"true": True, "false": False, "np.True_": True, "np.False_": False}
-_WORDS |= dict.fromkeys(("null", "nan", "NaN", "NaT", "inf", "-inf", "Infinity", "-Infinity"))
-_CALL = re.compile(r"(?:np|numpy)\.(?:float|int|uint|str|bool|array)\d*_?|array")
-_BEGIN = re.compile(r"\s*(?=[\[{(])")
+_WORDS = {"true": "True", "false": "False", "np.True_": "True", "np.False_": "False"}
+_WORDS |= dict.fromkeys(("null", "nan", "NaN", "NaT", "inf", "-inf", "Infinity", "-Infinity"), "None")
+
+unique_keys = partial(UniqueNames, "{} #{}")  # a key at its first use, then ``key #2``, ``key #3``, and so on
 
 
 def to_jsonable(value: Any) -> Any:
@@ -67,46 +70,33 @@ def _convert(value: Any, above: tuple[int, ...]) -> Any:
         return bytes(value).decode("utf-8", "replace")
     if len(above) >= MAX_DEPTH or id(value) in above:  # a structure that contains itself ends here
         return _text(value)
-    above = (*above, id(value))
+
+    above, unique, pairs = (*above, id(value)), unique_keys(), None
+    has_labels = isinstance(value, (pd.DataFrame, pd.Series)) and not (  # an index that only counts rows has none
+        value.index.name is None and value.index.nlevels == 1 and value.index.dtype.kind in "iu"
+    )
     if isinstance(value, pd.DataFrame):
-        has_labels = not _only_counts(value.index)
-        names = [*([value.index.name or "index"] if has_labels else []), *value.columns]
+        names = [value.index.name or "index"] * has_labels + list(value.columns)
+        keys = [unique(_text(name)) for name in names]
         rows = value.itertuples(index=has_labels, name=None)
-        return [_object(zip(names, row, strict=True), above) for row in rows]
-    if isinstance(value, pd.Series) and not _only_counts(value.index):
-        return _object(zip(value.index, value, strict=True), above)
-    if isinstance(value, Mapping):
-        return _object(value.items(), above)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _object(((f.name, getattr(value, f.name)) for f in dataclasses.fields(value)), above)
-    if isinstance(value, tuple) and hasattr(value, "_fields"):  # a named tuple keeps its names
-        return _object(zip(value._fields, value, strict=True), above)
+        return [_convert(dict(zip(keys, row, strict=True)), above) for row in rows]
+    if isinstance(value, Mapping) or has_labels:
+        pairs = value.items()
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        pairs = [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
+    elif isinstance(value, tuple) and hasattr(value, "_fields"):  # a named tuple keeps its names
+        pairs = zip(value._fields, value, strict=True)
+    if pairs is not None:
+        return {unique(_text(key)): _convert(item, above) for key, item in pairs}
     if isinstance(value, Collection):  # lists, sets, arrays, ranges
         items = [_convert(item, above) for item in value]
-        return sorted(items, key=_in_sets) if isinstance(value, (set, frozenset)) else items
+        try:
+            return sorted(items) if isinstance(value, (set, frozenset)) else items
+        except TypeError:  # items of several types
+            return sorted(items, key=str)
     if pd.isna(value) is True:
         return None
     return value.isoformat() if isinstance(value, (date, time)) else _text(value)
-
-
-def _in_sets(item: Any) -> tuple[str, Any]:
-    """Return by what items of a set, which has no order, are sorted."""
-    return (type(item).__name__, item) if isinstance(item, (str, int, float)) else ("~", str(item))
-
-
-def _only_counts(index: pd.Index) -> bool:
-    """Return whether an index only counts rows (even with gaps, after filtering)."""
-    return index.name is None and index.nlevels == 1 and index.dtype.kind in "iu"
-
-
-def _object(items: Iterable[tuple[Any, Any]], above: tuple[int, ...]) -> dict[str, Any]:
-    unique = unique_keys()
-    return {unique(_text(key)): _convert(item, above) for key, item in items}
-
-
-def unique_keys() -> UniqueNames:
-    """Return a function that gives a key at its first use, then ``key #2``, ``key #3``, and so on."""
-    return UniqueNames("{} #{}")
 
 
 def _text(value: Any) -> str:
@@ -149,50 +139,6 @@ def is_cut(value: Any) -> bool:
     return isinstance(value, (CutList, CutDict))
 
 
-_NOTHING: Any = object()  # in the place of a value that is not there
-
-
-@dataclasses.dataclass
-class _Bracket:
-    """What has been read since an opening bracket."""
-
-    opening: str
-    called: bool = False  # np.float64(0.5) is 0.5
-    items: list = dataclasses.field(default_factory=list)
-    pairs: dict = dataclasses.field(default_factory=dict)
-    key: Any = _NOTHING  # before a colon
-    last: Any = _NOTHING  # read, and not yet followed by a comma, a colon or the closing bracket
-    commas: int = 0
-    dots: bool = False  # printed in the place of items that were left out
-
-    def take(self, value: Any) -> None:
-        """Take the value that was read last."""
-        if self.last is not _NOTHING:
-            raise ValueError("two values without a comma between them")
-        self.last = value
-
-    def settle(self) -> None:
-        """Add the last value to the items, or with its key to the pairs."""
-        if self.last is ...:
-            self.dots = True
-        elif self.key is not _NOTHING:
-            self.pairs[tuple(self.key) if isinstance(self.key, list) else self.key] = self.last
-        else:
-            self.items.append(self.last)
-        self.key = self.last = _NOTHING
-
-    def value(self, cut: bool) -> Any:
-        """Return the list (also for a tuple or a set), the dict, or the single value in parentheses."""
-        if self.called and cut:
-            return self.items[0] if self.items else _NOTHING
-        if self.opening == "(" and len(self.items) == 1 and not (self.commas or self.dots or cut):
-            return self.items[0]
-        incomplete = cut or self.dots
-        if self.opening == "{" and (self.pairs or not self.items):
-            return CutDict(self.pairs) if incomplete else self.pairs
-        return CutList(self.items) if incomplete else self.items
-
-
 def read_literal(text: str, start: int = 0) -> Literal:
     """Parse the list, tuple or dict that begins at `start` (after white space): a Python repr or JSON, complete or cut.
 
@@ -200,64 +146,49 @@ def read_literal(text: str, start: int = 0) -> Literal:
     `CutDict`. The element at the cut is dropped: half a number is not a number. Text after the closing bracket is
     ignored. Without a bracket at `start`, or for other text, the value is None.
     """
-    begin = _BEGIN.match(text, start)
+    begin, end = _BEGIN.match(text, start), len(text.rstrip())
     if begin is None or len(text) > MAX_LENGTH:
         return Literal(None, False)
-    brackets, called = list[_Bracket](), False
-    tokens: Iterable[Any] = pairwise(chain(_TOKEN.finditer(text, begin.end()), [None]))  # each with the one after it
+    tokens, closing, before = list[str](), list[str](), ""  # what is read, and the brackets that close what is open
     try:
-        for match, following in tokens:
-            kind, token = match.lastgroup, match[0]
-            if token in _CLOSING:
-                if len(brackets) == MAX_BRACKETS:
-                    raise ValueError("too many brackets within brackets")
-                brackets.append(_Bracket(token, called))
-                called = False
-                continue
-            inner = brackets[-1]
-            if kind == "cut" or (kind == "word" and following is None):
-                inner.take(_NOTHING)  # dropped: half a number is not a number
+        for match in _TOKEN.finditer(text, begin.end()):
+            kind, token = match.lastgroup or "", match[0]
+            if kind == "cut" or (kind == "word" and match.end() == end):
                 break
-            if kind == "word" and following[0] == "(" and _CALL.fullmatch(token):
-                called = True
-            elif kind == "word":
-                inner.take(_word(token))
+            if kind == before == "string" or len(closing) > MAX_BRACKETS:  # Python would join the strings
+                return Literal(None, False)
+            if kind == "call":
+                closing.append("")  # np.float64(0.5) is 0.5
             elif kind == "string":
-                inner.take(_string(token))
-            elif inner.last is _NOTHING and (token in ",:" or inner.key is not _NOTHING):
-                raise ValueError(f"{token!r} is not expected here")
-            elif token == ":":
-                if inner.opening != "{" or inner.key is not _NOTHING:
-                    raise ValueError("a colon outside of a dict")
-                inner.key, inner.last = inner.last, _NOTHING
-            elif token == ",":
-                inner.settle()
-                inner.commas += 1
-            elif token != _CLOSING[inner.opening]:
-                raise ValueError(f"{token!r} is not expected here")
-            else:
-                if inner.last is not _NOTHING:
-                    inner.settle()
-                brackets.pop()
-                value = inner.value(cut=False)
-                if not brackets:
-                    return Literal(value, False)
-                brackets[-1].take(value)
-        value = _NOTHING
-        for bracket in reversed(brackets):  # the text was cut: what is open holds what is complete in it
-            if value is not _NOTHING:
-                bracket.take(value)
-            is_key = bracket.opening == "{" and bracket.key is _NOTHING  # whose value was cut off
-            is_empty = is_cut(bracket.last) and not bracket.last and bracket.key is _NOTHING
-            if bracket.last is not _NOTHING and not is_key and not is_empty:
-                bracket.settle()
-            value = bracket.value(cut=True)
-        return Literal(value, True)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return Literal(None, False)
+                tokens.append(repr(_string(token)))
+            elif kind == "word":
+                tokens.append(_WORDS.get(token, token))
+            elif token not in _CLOSING.values() or closing.pop():
+                tokens.append(token)
+            if token in _CLOSING:
+                closing.append(_CLOSING[token])
+            if not closing:
+                return Literal(_plain(ast.literal_eval(" ".join(tokens)), 0), False)
+            before = kind
+
+        closing = list(filter(None, closing))
+        for _ in range(MOST_DROPPED):  # until what is left is complete: a key whose value was cut off is none
+            is_single = closing[-1] == ")" and tokens[-1] not in "(,"
+            whole = [*tokens, *[","] * is_single, *reversed(closing)]
+            with contextlib.suppress(SyntaxError):
+                return Literal(_plain(ast.literal_eval(" ".join(whole)), len(closing)), True)
+            dropped = tokens.pop()
+            if dropped in _CLOSING:
+                closing.pop()
+            elif dropped in _CLOSING.values():
+                closing.append(dropped)
+    except (ValueError, SyntaxError, TypeError, IndexError, MemoryError, RecursionError):
+        pass
+    return Literal(None, False)
 
 
 def _string(token: str) -> str:
+    """Return the text of a string of Python or JSON."""
     if "\\" not in token and token[0] != "b":
         return token[1:-1]
     if token[0] == '"':  # JSON writes some characters as two escapes, which Python keeps separate
@@ -268,10 +199,20 @@ def _string(token: str) -> str:
         return str(ast.literal_eval(token))
 
 
-def _word(token: str) -> Any:
-    if token in _WORDS:
-        return _WORDS[token]
-    value = int(token) if token.isdigit() else ast.literal_eval(token)
+def _plain(value: Any, n_open: int) -> Any:
+    """Convert tuples and sets to lists; the structure and the last ones within it, `n_open` in all, were cut."""
+    if isinstance(value, dict):
+        last = list(value)[-1:]
+        pairs = {key: _plain(item, n_open - 1 if [key] == last else 0) for key, item in value.items()}
+        return CutDict(pairs) if n_open > 0 else pairs
+    if isinstance(value, set):
+        return CutDict() if n_open > 0 else sorted(value, key=str)  # a dict that was cut after its first key, or a set
+    if isinstance(value, (list, tuple)):
+        items = [_plain(item, n_open - 1 if i == len(value) else 0) for i, item in enumerate(value, 1)]
+        if n_open > 1 and items and is_cut(items[-1]) and not items[-1]:
+            items.pop()
+        dots = items.count(...)  # printed in the place of items that were left out
+        return CutList(item for item in items if item is not ...) if n_open > 0 or dots else items
     return str(value) if isinstance(value, complex) else value
 
 

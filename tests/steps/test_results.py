@@ -102,7 +102,7 @@ STRUCTURES = [
     ("dea_split_by_condition", None, {}, "none", ["the result is nothing"]),
     ("compare_cell_counts", COUNTS, {}, "complete", []),
     ("compare_cell_counts", {"count_results": [{"category": "x", "cell_count": "many"}]}, {}, "partial",
-     ["category 1"]),
+     ["x: no number"]),
     ("compare_cell_counts", "Error: nothing", {}, "none", ["the result is str"]),
     ("process_cells", CELLS, {}, "complete", []),
     ("unknown", {"a": 1}, {}, "complete", []),
