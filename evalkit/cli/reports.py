@@ -10,15 +10,17 @@ import click
 from tabulate import tabulate
 
 from evalkit._names import nearest
-from evalkit.cli.options import COUNT, POSITIVE, common_options, of_kind, unmasked
+from evalkit.cli.options import COUNT, POSITIVE, common_options, of_kind, split, unmasked
+from evalkit.io.paths import SourceError
 from evalkit.io.text import plain
+from evalkit.kinds.registry import COMMON
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.reports.batch import run
 from evalkit.reports.index import write_index
 from evalkit.reports.notebooks import ANY_KIND, Places, copy_notebooks, read_notebook
 from evalkit.reports.parameters import Faults, parse_values, read_values
 from evalkit.reports.planning import PlanError, plan
-from evalkit.reports.records import find_records, read_records, remove_report, work_folder
+from evalkit.reports.records import read_records, remove_report, work_folder
 
 
 @click.command()
@@ -40,7 +42,14 @@ from evalkit.reports.records import find_records, read_records, remove_report, w
     "--timeout", type=POSITIVE, default=600, show_default=True, metavar="SECONDS", help="Time limit of one report."
 )
 @click.option("--force", is_flag=True, help="Also make reports that have not changed.")
-@click.option("--no-code", is_flag=True, help="Leave the notebook's code out of the pages.")
+@click.option(
+    "--no-code",
+    "code",
+    is_flag=True,
+    flag_value=False,
+    default=True,
+    help="Leave the notebook's code out of the pages.",
+)
 @click.option(
     "--evidence",
     type=click.Choice(["linked", "all", "none"]),
@@ -49,31 +58,22 @@ from evalkit.reports.records import find_records, read_records, remove_report, w
     help="Which runs get pages: those that tables link to (at most 200 per report), all, or none.",
 )
 @unmasked
-@click.option("--no-fork", is_flag=True, help="Execute every notebook in a Jupyter kernel of its own.")
+@click.option(
+    "--no-fork",
+    "fork",
+    is_flag=True,
+    flag_value=False,
+    default=True,
+    help="Execute every notebook in a Jupyter kernel of its own.",
+)
 @click.option(
     "--name", default="", metavar="NAME", help="Name of the report, if it is only one.  [default: its values]"
 )
 @click.option("--remove", multiple=True, metavar="NAME", help="Delete a report from the output folder; make none.")
 def report(
-    targets: tuple[str, ...],
-    kind: str | None,
-    params: str | None,
-    notebooks: str | None,
-    output: str,
-    texts: tuple[tuple[str, str], ...],
-    files: tuple[str, ...],
-    yamls: tuple[str, ...],
-    jobs: int | None,
-    timeout: float,
-    force: bool,
-    no_code: bool,
-    evidence: str,
-    mask: bool,
-    no_fork: bool,
-    name: str,
-    remove: tuple[str, ...],
-    **common: Any,
-) -> None:
+    targets: tuple[str, ...], kind: str | None, output: str, remove: tuple[str, ...], files: tuple[str, ...],
+    yamls: tuple[str, ...], **options: Any,
+) -> None:  # fmt: skip
     """Make reports: execute notebooks with parameters, and write HTML pages with an index.
 
     SOURCE, a folder of logs (or a file, a glob, a URL or a dataset), is run with all notebooks for the kinds of logs it
@@ -88,30 +88,17 @@ def report(
             raise click.UsageError("--remove deletes reports and makes none: don't name a notebook with it")
         sys.exit(remove_reports(remove, Path(output)))
     started = time.monotonic()
+    common = split(options, COMMON)
+    planned = {name: options.pop(name) for name in ("params", "notebooks", "texts", "name")}
     try:
-        values = _values(files, yamls, **common)
-        if not targets and params is None and not Path("params").is_dir():
+        if not targets and planned["params"] is None and not Path("params").is_dir():
             click.echo("no folder params here: making the sample reports; your own: evalkit report FOLDER")
-        reports = plan(
-            targets, kind=kind or "", params=params, notebooks=notebooks, values=values, texts=texts, name=name
-        )
+        reports = plan(targets, kind=kind or "", values=_values(files, yamls, common), **planned)
     except PlanError as error:
         for fault in error.faults:
             click.echo(f"evalkit: {plain(fault)}", err=True)
         sys.exit(2)
-    summary = run(
-        reports,
-        output=output,
-        jobs=jobs,
-        timeout=timeout,
-        force=force,
-        code=not no_code,
-        fork=not no_fork,
-        evidence=evidence,
-        mask=mask,
-        say=click.echo,
-        terminal=sys.stdout,
-    )
+    summary = run(reports, output=output, say=click.echo, terminal=sys.stdout, **options)
     counts = [(summary.made, "made"), (summary.failed, "failed"), (summary.unchanged, "unchanged")]
     listed = ", ".join(f"{len(keys)} {word}" for keys, word in counts if keys) or "nothing to do"
     stopped = "Stopped; run it again to go on. " if summary.stopped else ""
@@ -125,9 +112,7 @@ def report(
     sys.exit(1 if summary.index_fault else 0)
 
 
-def _values(
-    files: Sequence[str], yamls: Sequence[str], *, rename: Sequence[str], where: Sequence[str], cluster: str, model: str
-) -> dict[str, Any]:
+def _values(files: Sequence[str], yamls: Sequence[str], common: dict[str, Any]) -> dict[str, Any]:
     """Return the values of parameters that files, texts and the options of all kinds give."""
     values, faults = dict[str, Any](), Faults()
     for file in files:
@@ -138,22 +123,29 @@ def _values(
             values |= parse_values(text)
     if faults:
         raise PlanError(faults)
-    renames = [*([f"{UNKNOWN}={model}"] if model else []), *rename]
-    common = {"rename": renames, "where": list(where), "cluster": cluster}
-    return values | {name: value for name, value in common.items() if value}
+    if model := common.pop("model"):
+        common["rename"] = (f"{UNKNOWN}={model}", *common["rename"])
+    given = {name: list(value) if isinstance(value, tuple) else value for name, value in common.items() if value}
+    return values | given
 
 
 def remove_reports(names: Sequence[str], output: Path) -> int:
     """Delete reports by name, and rewrite the index; returns 2 if one does not exist, and deletes nothing."""
-    matches = {name: find_records(output, name) for name in names}
-    faulty = {name: records for name, records in matches.items() if len(records) != 1}
-    for name, records in faulty.items():
-        keys = [record["key"] for record in records or read_records(output)]
-        several, none = f"several reports have this name: {', '.join(keys)}", f"no such report; {nearest(name, keys)}"
-        click.echo(f"evalkit: {plain(name)}: {plain(several if records else none)}", err=True)
+    records, faulty, chosen = read_records(output), False, []
+    for name in names:
+        found = [record for record in records if name in (record["key"], record["name"])]
+        chosen += found
+        if len(found) != 1:
+            keys = [record["key"] for record in found or records]
+            several, none = (
+                f"several reports have this name: {', '.join(keys)}",
+                f"no such report; {nearest(name, keys)}",
+            )
+            click.echo(f"evalkit: {plain(name)}: {plain(several if found else none)}", err=True)
+            faulty = True
     if faulty:
         return 2
-    for (record,) in matches.values():
+    for record in chosen:
         remove_report(output, record)
         click.echo(f"removed   {plain(record['key'])}")
     with work_folder(output) as work:
@@ -180,7 +172,7 @@ def notebooks(folder: str | None, names: tuple[str, ...]) -> None:
             notebook = read_notebook(path)
             takes = {ANY_KIND: "any kind", "": "?"}.get(notebook.kind, notebook.kind)
             rows.append((name, takes, notebook.title, str(path)))
-        except (OSError, ValueError) as error:
+        except SourceError as error:
             rows.append((name, "?", str(error), str(path)))
     table = tabulate([map(plain, row) for row in rows], ["notebook", "logs", "title", "file"], disable_numparse=True)
     print(f"{table}\n\nTo change them: evalkit notebooks DIR")

@@ -1,4 +1,8 @@
-"""Run a batch: every report in its own process, several at a time, isolated from the failures of others."""
+"""Run a batch: every report in its own process, several at a time, isolated from the failures of others.
+
+Pools of libraries end a worker that is overdue, but not what it started: kernels, and programs of a notebook. Here each
+report is the process of one session, which is ended with all that it started.
+"""
 
 import contextlib
 import faulthandler
@@ -27,7 +31,6 @@ from evalkit.io.parallel import end_with_parent
 from evalkit.io.paths import SourceError, redacted
 from evalkit.io.text import plain, warnings_as_usual
 from evalkit.reports.index import is_missing, write_evidence, write_index
-from evalkit.reports.planning import marked
 from evalkit.reports.processes import can_fork, end_family, preload, start_method
 from evalkit.reports.records import input_fingerprint, read_record, stamp_of, why_make, work_folder, write_record
 from evalkit.reports.report import Job, Record, Report
@@ -102,200 +105,154 @@ def run(
     SourceError
         If the output folder can't be created or written to.
     """
-    output = Path(output)
-    reports = [_without_clash(report, output) for report in reports]
-    jobs = jobs or _cores()
+    output, reports = Path(output), list(reports)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    jobs = jobs or cores
     for variable in _THREADS:
-        os.environ.setdefault(variable, str(max(1, _cores() // jobs)))
-    with _signals_noted() as stopped, work_folder(output) as work:
-        batch = _Batch(output, work, Progress(len(reports), say, terminal))
+        os.environ.setdefault(variable, str(max(1, cores // jobs)))
+    keys: dict[str, list[str]] = {"made": [], "failed": [], "unusable": [], "unchanged": []}
+    with _signals_noted() as stopped, work_folder(output) as work, Progress(len(reports), say, terminal) as progress:
+        # new reports first, then those that took longest, so that no long one is left to one core at the end
+        due: list[tuple[float, Job]] = []
+        fingerprint = cache(input_fingerprint)  # each source is listed once
         pages = evidence if mask else f"{evidence}, not masked"
-        due = batch.choose(reports, force=force, code=code, fork=fork, evidence=evidence, pages=pages, timeout=timeout)
-        try:
-            batch.make(due, jobs, stopped)
-        finally:
-            batch.progress.bar.close()
+        for number, planned in enumerate(reports):
+            report = _without_clash(planned, output)
+            stamp = stamp_of(report, code=code, evidence=pages, fingerprint=fingerprint)
+            record = read_record(output, report.key)
+            why = why_make(record, stamp, output) or ("forced" if force else "")
+            if why or record is None:
+                forked = fork and can_fork(report.notebook)
+                job = Job(report, output, work / str(number), why, stamp, code, forked, evidence, timeout)
+                due.append((record["seconds"] if record else math.inf, job))
+            else:
+                keys["unchanged"].append(report.key)
+                progress.done(record, "unchanged")
+        due.sort(key=lambda one: one[0], reverse=True)
+
+        for record in _make([job for _, job in due], jobs, stopped, progress.bar):
+            keys["failed" if record["status"] == "failed" else "made"].append(record["key"])
+            if record["error"].startswith(f"{SourceError.__name__}: "):
+                keys["unusable"].append(record["key"])
+            progress.done(record)
+
         fault = ""
         try:
-            if not stopped.is_set() and (batch.keys["made"] or batch.keys["failed"] or is_missing(output)):
+            if not stopped.is_set() and (keys["made"] or keys["failed"] or is_missing(output)):
                 write_evidence(output, mask=mask)
             write_index(output, work)
         except (OSError, SourceError) as error:
             fault = _in_one_line(error)
     paths = {"index": output / "index.html", "manifest": output / "manifest.json"}
-    return Summary(**batch.keys, **paths, stopped=stopped.is_set(), index_fault=fault)  # type: ignore[arg-type]
+    return Summary(**keys, **paths, stopped=stopped.is_set(), index_fault=fault)  # type: ignore[arg-type]
 
 
 class Progress:
     """The lines of a batch of `total` reports; if `terminal` is one, they are written above a bar."""
 
     def __init__(self, total: int, say: Callable[[str], None], terminal: TextIO | None = None) -> None:
-        self.total, self.done = total, 0
+        self.total, self.n = total, 0
         tqdm.monitor_interval = 0  # no thread, as processes are forked while it is shown
         form = "{bar:24} {n_fmt}/{total_fmt}{postfix}"
         disable = None if terminal else True  # None: unless it is a terminal
         self.bar = tqdm(total=total, file=terminal, disable=disable, leave=False, dynamic_ncols=True, bar_format=form)
         self.say = say if self.bar.disable else lambda line: self.bar.write(line, file=terminal)
 
-    def unchanged(self, record: Record) -> None:
-        """Print that a report is up to date."""
-        self._line("unchanged", record["key"], _headline(record), "")
+    def __enter__(self) -> "Progress":
+        return self
 
-    def finished(self, record: Record) -> None:
-        """Print the result of a report."""
-        seconds = f"{record['seconds']:.1f} s"
+    def __exit__(self, *_: object) -> None:
+        self.bar.close()
+
+    def done(self, record: Record, status: str = "") -> None:
+        """Print what became of a report, in one line."""
+        headline, size = record["headline"] or {}, record["page_bytes"]
+        text, note = f"{headline.get('text', '')} {headline.get('label', '')}".strip(), ""
         if record["status"] == "failed":
-            first = (record["error"].splitlines() or [""])[0]
-            self._line("FAILED", record["key"], plain(first, 200), seconds)
-            return
-        size = record["page_bytes"]
-        large = f", more than {SIZE_BUDGET / 1e6:.1f}" if size > SIZE_BUDGET else ""
-        self._line("made", record["key"], _headline(record), f"{seconds}, {size / 1e6:.2f} MB{large}, {record['why']}")
-
-    def running(self, keys: Iterable[str]) -> None:
-        """Draw the bar, with the reports in progress beside it."""
-        self.bar.set_postfix_str(plain(", ".join(keys), 60))
-
-    def _line(self, status: str, key: str, text: str, note: str) -> None:
-        self.done += 1
+            status, note = "FAILED", f"({record['seconds']:.1f} s)"
+            text = plain((record["error"].splitlines() or [""])[0], 200)
+        elif not status:
+            large = f", more than {SIZE_BUDGET / 1e6:.1f}" if size > SIZE_BUDGET else ""
+            status, note = "made", f"({record['seconds']:.1f} s, {size / 1e6:.2f} MB{large}, {record['why']})"
+        self.n += 1
         self.bar.update()
-        columns = [f"[{self.done}/{self.total}] {status:9} {plain(key)}", plain(text), f"({note})" if note else ""]
+        columns = [f"[{self.n}/{self.total}] {status:9} {plain(record['key'])}", plain(text), note]
         self.say("  ".join(column for column in columns if column))
 
 
-def _headline(record: Record) -> str:
-    headline = record["headline"] or {}
-    return f"{headline.get('text', '')} {headline.get('label', '')}".strip()
+class _Attempt(NamedTuple):
+    job: Job
+    process: Any
+    started: float
 
 
-class _Batch:
-    """The state of a batch while it runs."""
-
-    def __init__(self, output: Path, work: Path, progress: Progress) -> None:
-        self.output, self.work, self.progress = output, work, progress
-        self.keys: dict[str, list[str]] = {"made": [], "failed": [], "unusable": [], "unchanged": []}
-
-    def choose(
-        self, reports: list[Report], *, force: bool, code: bool, fork: bool, evidence: str, pages: str, timeout: float
-    ) -> list[Job]:
-        """Return the jobs of the reports that must be made; the others are printed as up to date.
-
-        New reports come first, then those that took longest, so that no long one is left to one core at the end.
-        """
-        fingerprint = cache(input_fingerprint)  # each source is listed once
-        due, took = [], {}
-        for number, report in enumerate(reports):
-            stamp = stamp_of(report, code=code, evidence=pages, fingerprint=fingerprint)
-            record = read_record(self.output, report.key)
-            why = why_make(record, stamp, self.output) or ("forced" if force else "")
-            if why or record is None:
-                forked = fork and can_fork(report.notebook)
-                work = self.work / str(number)
-                due.append(Job(report, self.output, work, why, stamp, code, forked, evidence, timeout))
-                took[report.key] = record["seconds"] if record else math.inf
-            else:
-                self.keys["unchanged"].append(report.key)
-                self.progress.unchanged(record)
-        return sorted(due, key=lambda job: took[job.report.key], reverse=True)
-
-    def make(self, due: list[Job], jobs: int, stopped: threading.Event) -> None:
-        """Make reports, several at a time, until all are made or the batch is stopped."""
-        if due and start_method() == "fork":
-            _prepare_forks(due)
-        waiting, running = deque(due), list[_Attempt]()
-        while (waiting or running) and not stopped.is_set():
-            while waiting and len(running) < jobs:
-                job = waiting.popleft()
-                try:
-                    running.append(_Attempt(job))
-                except OSError as error:  # a full disk, or too many processes
-                    self._give_up(job, _in_one_line(error))
-            self.progress.running(attempt.job.report.key for attempt in running)
-            wait([attempt.process.sentinel for attempt in running], _POLL)
-            for attempt in [attempt for attempt in running if attempt.has_ended()]:
-                running.remove(attempt)
-                self._settle(attempt)
-        for attempt in running:
-            end_family(attempt.pid)
-            attempt.process.join()
-
-    def _settle(self, attempt: "_Attempt") -> None:
-        """Note the result of a process that ended; of one that died, make the partial report."""
-        job = attempt.job
-        record = read_record(self.output, job.report.key) if attempt.process.exitcode == 0 else None
-        if record is None:
-            from evalkit.reports.build import build_failed
-
-            cause = attempt.cause()
+def _make(due: list[Job], jobs: int, stopped: threading.Event, bar: tqdm) -> Iterator[Record]:
+    """Make reports, several at a time, until all are made or the batch is stopped; yield the record of each."""
+    context: Any = multiprocessing.get_context(start_method())
+    if due and start_method() == "fork":
+        _prepare_forks(due)
+    waiting, running = deque(due), list[_Attempt]()
+    while (waiting or running) and not stopped.is_set():
+        while waiting and len(running) < jobs:
+            job = waiting.popleft()
             try:
-                build_failed(job, cause, attempt.seconds)
-                record = read_record(self.output, job.report.key)
-            except Exception as error:
-                fault = _in_one_line(error)
-                self._give_up(job, cause if fault in cause else f"{cause}; {fault}", attempt.seconds)
-        if record is not None:
-            self._note(record)
-        shutil.rmtree(job.work, ignore_errors=True)
+                job.work.mkdir()
+                process = context.Process(target=_work, args=(job,))
+                process.start()
+                running.append(_Attempt(job, process, time.monotonic()))
+            except OSError as error:  # a full disk, or too many processes
+                yield _failed(job, _in_one_line(error), 0.0)
+        bar.set_postfix_str(plain(", ".join(attempt.job.report.key for attempt in running), 60))
+        wait([attempt.process.sentinel for attempt in running], _POLL)
+        for attempt in list(running):
+            job, process, started = attempt
+            seconds = time.monotonic() - started
+            is_overdue = process.exitcode is None and seconds > job.timeout + GRACE
+            if is_overdue:  # and did not end by itself
+                end_family(process.pid)
+                process.join()
+            if process.exitcode is None:
+                continue
+            running.remove(attempt)
+            if hasattr(os, "killpg"):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)  # what it left running
+            record = read_record(job.output, job.report.key) if process.exitcode == 0 else None
+            cause = job.overdue if is_overdue else _cause_of_death(job, process.exitcode)
+            yield record or _failed(job, cause, seconds)
+            shutil.rmtree(job.work, ignore_errors=True)
+    for attempt in running:
+        end_family(attempt.process.pid)
+        attempt.process.join()
 
-    def _give_up(self, job: Job, error: str, seconds: float = 0.0) -> None:
-        """Note a report as failed of which nothing could be written, also in its record if possible."""
+
+def _cause_of_death(job: Job, code: int) -> str:
+    """Return what a process died of: the last line that it printed, if it ended by an error of its own."""
+    try:
+        printed = job.printed[1].read_text(errors="replace").strip().splitlines()
+    except OSError:
+        printed = []
+    last = plain(printed[-1], 200) if printed else ""
+    if code > 0 and last:
+        return last
+    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+    return f"DeadKernelError: the process {how}" + (f"; it last printed: {last}" if last else "")
+
+
+def _failed(job: Job, cause: str, seconds: float) -> Record:
+    """Write the partial report of a process that was ended, or, where it can't be written, its record alone."""
+    from evalkit.reports.build import build_failed
+
+    try:
+        return build_failed(job, cause, seconds)
+    except Exception as error:
+        fault = _in_one_line(error)
         shutil.rmtree(job.work, ignore_errors=True)  # makes room on a full disk
-        record = job.record(error=redacted(plain(error)), seconds=round(seconds, 3))
+        cause = cause if fault in cause else f"{cause}; {fault}"
+        record = job.record(error=redacted(plain(cause)), seconds=round(seconds, 3))
         with contextlib.suppress(OSError):
-            write_record(job._replace(work=self.work), record)
-        self._note(record)
-
-    def _note(self, record: Record) -> None:
-        self.keys["failed" if record["status"] == "failed" else "made"].append(record["key"])
-        if record["error"].startswith(f"{SourceError.__name__}: "):
-            self.keys["unusable"].append(record["key"])
-        self.progress.finished(record)
-
-
-class _Attempt:
-    """A process that makes a report."""
-
-    def __init__(self, job: Job) -> None:
-        self.job, self.is_overdue = job, False
-        job.work.mkdir(exist_ok=True)
-        context: Any = multiprocessing.get_context(start_method())
-        self.process = context.Process(target=_work, args=(job,))
-        self.process.start()
-        self.pid: int = self.process.pid
-        self.started = time.monotonic()
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since the start."""
-        return time.monotonic() - self.started
-
-    def has_ended(self) -> bool:
-        """Return whether the process has ended; one that is overdue, and does not end by itself, is ended."""
-        if self.process.exitcode is None and self.seconds > self.job.timeout + GRACE:
-            self.is_overdue = True
-            end_family(self.pid)
-            self.process.join()
-        if self.process.exitcode is None:
-            return False
-        if hasattr(os, "killpg"):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)  # what it left running
-        return True
-
-    def cause(self) -> str:
-        """Return what the process died of."""
-        if self.is_overdue:
-            return self.job.overdue
-        code = self.process.exitcode
-        try:
-            printed = self.job.printed[1].read_text(errors="replace").strip().splitlines()
-        except OSError:
-            printed = []
-        last = plain(printed[-1], 200) if printed else ""
-        if code > 0 and last:
-            return last  # an error of its own
-        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-        return f"DeadKernelError: the process {how}" + (f"; it last printed: {last}" if last else "")
+            write_record(job._replace(work=job.work.parent), record)
+        return record
 
 
 def _work(job: Job) -> None:
@@ -372,8 +329,4 @@ def _without_clash(report: Report, output: Path) -> Report:
     existing = None if report.params_file or report.is_named else read_record(output, report.key)
     given = json.loads(json.dumps(report.parameters, default=str))
     is_other = existing and (existing["params_file"] or existing["parameters"] != given)
-    return marked(report) if is_other else report
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return report.marked() if is_other else report

@@ -5,7 +5,7 @@ import json
 import logging
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,22 +24,22 @@ from evalkit.reports.index import keep_evidence
 from evalkit.reports.notebooks import title_of
 from evalkit.reports.page import render
 from evalkit.reports.records import files_beside, mapped, read_record, write_file, write_record
-from evalkit.reports.report import Failure, Job
+from evalkit.reports.report import Failure, Job, Record
 
 _INJECTED = "injected-parameters"  # tag of the cell in which papermill puts parameters
 
 
-def build(job: Job) -> None:
+def build(job: Job) -> Record:
     """Make a report: its page, executed notebook, tables and, last, its record."""
     started = time.monotonic()
     nb, failure = _execute(job)
-    _finish(job, nb, failure or _missing_figure(nb), time.monotonic() - started)
+    return _finish(job, nb, failure or _missing_figure(nb), time.monotonic() - started)
 
 
-def build_failed(job: Job, error: str, seconds: float) -> None:
+def build_failed(job: Job, error: str, seconds: float) -> Record:
     """Write the partial report of a process that was ended: its finished cells, and the error."""
     nb, last = _read_saved(job)
-    _finish(job, nb or nbformat.read(job.report.notebook.path, as_version=4), Failure(error, last), seconds)
+    return _finish(job, nb or nbformat.read(job.report.notebook.path, as_version=4), Failure(error, last), seconds)
 
 
 def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
@@ -68,14 +68,12 @@ def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
             shutdown_kernel="immediate",
         )
         return nb, None
-    except PapermillExecutionError:
-        nb, _ = _read_saved(job)
-        assert nb is not None
-        return nb, _first_error(nb)  # papermill also reports errors that a cell's tag allows
     except Exception as error:
         nb, last = _read_saved(job)
         if nb is None or last is None:
             raise
+        if isinstance(error, PapermillExecutionError):  # also for errors that a cell's tag allows
+            return nb, _first_error(nb)
         is_overdue = isinstance(error, TimeoutError)  # of a kernel, or between two cells
         return nb, Failure(job.overdue if is_overdue else f"{type(error).__name__}: {error}", last)
     finally:
@@ -109,25 +107,11 @@ def _missing_figure(nb: NotebookNode) -> Failure | None:
     return None
 
 
-def _finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float) -> None:
-    """Write a report's files, the record last."""
+def _finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float) -> Record:
+    """Write a report's files, the record last, and return it."""
     report, made, shown = job.report, datetime.now(UTC), job.report.shown
     failure = failure and failure._replace(error=shown(redacted(plain(failure.error, keep_lines=True))))
-    nb.metadata.pop("papermill", None)
-    evidence = [data[EVIDENCE] for _, data in _outputs(nb) if EVIDENCE in data]
-    for cell in nb.cells:
-        if _INJECTED in cell.metadata.get("tags", []):
-            cell.id = _INJECTED  # papermill draws a new one every time
-        if cell.cell_type == "code":
-            cell.outputs = _joined(output for output in cell.outputs if EVIDENCE not in output.get("data", {}))
-    nb = mapped(nb, shown)
-    findings: list[dict] = next((data[FINDINGS] for _, data in _outputs(nb) if FINDINGS in data), [])
-    for output, _ in _outputs(nb):
-        if output.output_type == "error":
-            output.evalue, output.traceback = redacted(output.evalue), list(map(redacted, output.traceback))
-    headline, tables = take_tables(nb, report.name)
-    figures = take_figures(nb, report.name)
-    before = read_record(job.output, report.key)
+    nb, taken, files, evidence = _taken_out(nb, report.name, shown)
     given = ", ".join(f"{name} = {json.dumps(value, default=str)}" for name, value in report.all_parameters.items())
     facts = [
         ["Report", report.key],
@@ -139,84 +123,93 @@ def _finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float)
         nb,
         key=report.key,
         facts=mapped(facts, shown),
-        files=[f"{report.name}.ipynb", *(table["file"] for table in tables)],
+        files=[f"{report.name}.ipynb", *(table["file"] for table in taken["tables"])],
         failure=failure,
         code=job.code,
         path=str(report.notebook.path.parent),
     )
+    before = read_record(job.output, report.key)
     previous = before and before["previous"]
     if before and before["status"] != "failed":
         previous = {"headline": before["headline"], "made": before["made"]}
     record = job.record(
+        **taken,
+        **(failure._asdict() if failure else {}),
         title=title_of(nb.cells) or report.notebook.name,
         status="failed" if failure else "made",
-        **(failure._asdict() if failure else {}),
         made=made.isoformat(timespec="seconds"),
         seconds=round(seconds, 3),
-        headline=headline,
-        findings=[{"text": plain(f["text"]), "section": plain(f.get("section", ""))} for f in findings],
-        tables=[{key: table[key] for key in ("name", "file", "rows")} for table in tables],
-        figures=list(figures),
         page=f"{report.key}.html",
         page_bytes=len(page.encode(errors="replace")),
         executed=f"{report.key}.ipynb",
         previous=previous,
     )
     keep_evidence(job.output, job.work, report.key, evidence)
-    files = {table["file"]: table["csv"] for table in tables} | figures
     files |= {f"{report.name}.ipynb": nbformat.writes(nb), f"{report.name}.html": page}
     for file, content in files.items():
         write_file(job.output / report.notebook.name / file, content, job.work)
     write_record(job, record)
     for file in files_beside(before) - files.keys():
         (job.output / report.notebook.name / file).unlink(missing_ok=True)
+    return record
 
 
-def _joined(outputs: Iterable[NotebookNode]) -> list[NotebookNode]:
-    """Join consecutive texts of the same stream: a kernel sends them in pieces that depend on timing."""
-    out: list[NotebookNode] = []
-    for output in outputs:
-        if out and output.output_type == out[-1].output_type == "stream" and output.name == out[-1].name:
-            out[-1].text += output.text
-        else:
-            out.append(output)
-    return out
+def _taken_out(
+    nb: NotebookNode, name: str, shown: Callable[[str], str]
+) -> tuple[NotebookNode, dict[str, Any], dict[str, str | bytes], list[Any]]:
+    """Take out of an executed notebook what is for evalkit only, and full paths, secrets and times.
 
+    Returns the notebook, fields of the report's record, the files to write beside the page, and the evidence.
+    """
+    evidence = []
+    nb.metadata.pop("papermill", None)
+    for cell in nb.cells:
+        if _INJECTED in cell.metadata.get("tags", []):
+            cell.id = _INJECTED  # papermill draws a new one every time
+        outputs: list[NotebookNode] = []
+        for output in cell.get("outputs", []):
+            last = outputs[-1] if outputs else NotebookNode()
+            if EVIDENCE in output.get("data", {}):
+                evidence.append(output.data[EVIDENCE])  # with full paths
+            elif output.output_type == last.get("output_type") == "stream" and output.name == last.get("name"):
+                last.text += output.text  # a kernel sends it in pieces that depend on timing
+            else:
+                outputs.append(output)
+        if cell.cell_type == "code":
+            cell.outputs = outputs
 
-def _outputs(nb: NotebookNode) -> Iterator[tuple[NotebookNode, dict[str, Any]]]:
-    """Yield every output with its data by MIME type."""
-    return ((output, output.get("data", {})) for cell in nb.cells for output in cell.get("outputs", []))
-
-
-def take_tables(nb: NotebookNode, name: str) -> tuple[dict | None, list[dict]]:
-    """Take headline and published tables out of a notebook's outputs; a link to its file replaces each table."""
-    headline, tables = None, {}
-    for _, data in _outputs(nb):
+    nb = mapped(nb, shown)
+    headline, findings, tables, figures = None, list[dict](), dict[str, dict](), list[str]()
+    files: dict[str, str | bytes] = {}
+    for output in (output for cell in nb.cells for output in cell.get("outputs", [])):
+        data = output.get("data", {})
+        if output.output_type == "error":
+            output.evalue, output.traceback = redacted(output.evalue), list(map(redacted, output.traceback))
         if HEADLINE in data:
             headline = mapped(dict(data[HEADLINE]), plain)
+        if FINDINGS in data and not findings:
+            findings = [{"text": plain(f["text"]), "section": plain(f.get("section", ""))} for f in data[FINDINGS]]
         if TABLE in data:
-            table = dict(data.pop(TABLE))
+            table = data.pop(TABLE)
             file = f"{name}.{table['name']}.csv"
-            tables[file] = {**table, "file": file}
+            tables[file], files[file] = {"name": table["name"], "file": file, "rows": table["rows"]}, table["csv"]
             rows = f"{table['rows']:,} row{'' if table['rows'] == 1 else 's'}"
             data["text/markdown"] = f"[{table['name']}.csv](<{file}>): {rows}"
-    return headline, list(tables.values())
-
-
-def take_figures(nb: NotebookNode, name: str) -> dict[str, str | bytes]:
-    """Take named figures out of a notebook's outputs: files with their contents, as SVG, PDF and PNG."""
-    files: dict[str, str | bytes] = {}
-    for output, data in _outputs(nb):
-        if "pdf" not in data.get(FIGURE, {}):
-            continue
-        figure = data.pop(FIGURE)
-        contents = {
-            "svg": data.get("image/svg+xml", ""),
-            "pdf": base64.b64decode(figure["pdf"]),
-            "png": base64.b64decode(data.get("image/png", "")),
-        }
-        saved = {f"{name}.{figure['name']}.{suffix}": content for suffix, content in contents.items() if content}
-        files |= saved
-        for about in filter(lambda value: isinstance(value, dict), output.metadata.values()):
-            about["files"] = list(saved)
-    return files
+        if "pdf" in data.get(FIGURE, {}):
+            figure = data.pop(FIGURE)
+            contents = {
+                "svg": data.get("image/svg+xml", ""),
+                "pdf": base64.b64decode(figure["pdf"]),
+                "png": base64.b64decode(data.get("image/png", "")),
+            }
+            saved = {f"{name}.{figure['name']}.{form}": content for form, content in contents.items() if content}
+            files |= saved
+            figures += [file for file in saved if file not in figures]
+            for about in filter(lambda value: isinstance(value, dict), output.metadata.values()):
+                about["files"] = list(saved)
+    return (
+        nb,
+        {"headline": headline, "findings": findings, "tables": [*tables.values()], "figures": figures},
+        files,
+        evidence,
+    )

@@ -4,7 +4,7 @@ import csv
 import itertools
 import json
 import re
-import string
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,10 @@ from evalkit.evidence import read_references, write_pages
 from evalkit.evidence.site import MANIFEST, RUNS
 from evalkit.io.read import read_json
 from evalkit.io.sources import is_sample, shown_paths
-from evalkit.io.text import plain
+from evalkit.io.text import plain, short_paths
 from evalkit.io.write import from_spreadsheet
 from evalkit.reports.parts import TEMPLATES, clean_svg, policy_of, script
-from evalkit.reports.records import mapped, names_of_sources, places_of, read_records, write_file
+from evalkit.reports.records import mapped, places_of, read_records, write_file
 from evalkit.reports.report import Record, short_hash
 
 LEADERBOARD = "leaderboard.html"
@@ -29,8 +29,6 @@ _NEEDED = {"kind", "outcome", "model_name", "n", "n_tasks", "text", "task_set"}
 _MOST_ROWS = 500  # of one report
 SAMPLES, OTHERS = "Sample data", "Other reports"
 LARGEST_PICTURE = 60_000  # bytes of a figure that is shown in the index
-
-
 _STORED = f"{RUNS}/.evalkit/reports"
 _WRITTEN = f"{RUNS}/{MANIFEST}"
 
@@ -38,52 +36,57 @@ _WRITTEN = f"{RUNS}/{MANIFEST}"
 def write_index(output: Path, work: Path) -> tuple[Path, Path]:
     """Write ``index.html``, ``manifest.json`` and ``leaderboard.html`` from the records of an output folder."""
     records = read_records(output)
+    names = _names_of_sources(records)
     now = datetime.now(UTC)
-    index, manifest = output / "index.html", output / "manifest.json"
+    index, manifest, leaderboard = output / "index.html", output / "manifest.json", output / LEADERBOARD
     environment = Environment(loader=FileSystemLoader([TEMPLATES, TEMPLATES / "evalkit"]), autoescape=True)
     environment.filters["link"] = quote
-    page = environment.get_template("reports.html.j2").render(
-        groups=_groups(records, output),
-        leaderboard=LEADERBOARD if _write_leaderboard(records, output, work, environment) else "",
-        failed=sum(record["status"] == "failed" for record in records),
-        total=len(records),
-        made=f"{now:%Y-%m-%d %H:%M} UTC",
-        version=__version__,
-        policy=policy_of(script("index.js")),
-        script=script("index.js"),
-    )
+
+    def write(path: Path, template: str, code: str, **values: Any) -> None:
+        about = {"version": __version__, "policy": policy_of(script(code)), "script": script(code)}
+        write_file(path, environment.get_template(template).render(**about, **values), work)
+
+    sections = _sections([row for record in records for row in _standings(record, output, names)])
+    if sections:
+        write(leaderboard, "leaderboard.html.j2", "tables.js", sections=sections)
+    else:
+        leaderboard.unlink(missing_ok=True)
     content = {
         "evalkit": __version__,
         "made": now.isoformat(timespec="seconds"),
         "reports": [mapped(record, shown_paths(places_of(record))) for record in records],
     }
     write_file(manifest, json.dumps(content, indent=1), work)
-    write_file(index, page, work)
+    write(
+        index,
+        "reports.html.j2",
+        "index.js",
+        groups=_groups(records, names, output),
+        leaderboard=LEADERBOARD if sections else "",
+        failed=sum(record["status"] == "failed" for record in records),
+        total=len(records),
+        made=f"{now:%Y-%m-%d %H:%M} UTC",
+    )
     return index, manifest
 
 
-def change(record: Record) -> str:
-    """Describe how the headline differs from that of the page it replaced; empty if they can't be compared."""
-    new, old = record["headline"], (record["previous"] or {}).get("headline")
-    if not new or not old or new.get("label") != old.get("label"):
-        return ""
-    if (new["text"], new.get("n")) == (old["text"], old.get("n")):
-        return "as before"
-    before = f"was {old['text']}, n = {_count(old) or '–'}"
-    if new.get("estimate") is None or old.get("estimate") is None:
-        return before
-    difference = new["estimate"] - old["estimate"]
-    return f"{before}: {difference * 100:+.1f} points" if new.get("percent") else f"{before}: {difference:+.2f}"
+def _names_of_sources(records: list[Record]) -> dict[tuple[str, ...], str]:
+    """Return a name of the sources of each record, with no more of a path than tells it from the others."""
+    texts = {tuple(record["sources"]): ", ".join(record["sources"]) for record in records}
+    names = {sources: shown_paths(sources)(text) for sources, text in texts.items()}
+    shared, ends = Counter(names.values()), short_paths(texts.values())
+    return {sources: ends[texts[sources]] if shared[name] > 1 else name for sources, name in names.items()}
 
 
-def _groups(records: list[Record], output: Path) -> list[dict[str, Any]]:
-    """Group reports by their source, those about samples last."""
-    by_source: dict[str, list[Record]] = {}
+def _groups(records: list[Record], names: dict[tuple[str, ...], str], output: Path) -> list[dict[str, Any]]:
+    """Group reports by their sources, those about samples last."""
+    by_source: dict[tuple[str, ...], list[Record]] = {}
     for record in sorted(records, key=lambda record: (record["title"], record["name"])):
-        by_source.setdefault(SAMPLES if is_sample(record["source"]) else record["source"], []).append(record)
-    groups, names = [], names_of_sources(records)
-    for source, group in sorted(by_source.items(), key=lambda item: (item[0] == SAMPLES, item[0])):
-        name = names.get(source, source)
+        is_about_samples = any(map(is_sample, record["sources"]))
+        by_source.setdefault((SAMPLES,) if is_about_samples else tuple(record["sources"]), []).append(record)
+    groups = []
+    for sources, group in sorted(by_source.items(), key=lambda item: (item[0] == (SAMPLES,), item[0])):
+        name = names.get(sources, SAMPLES)
         title = name.rstrip("/").rpartition("/")[2] or name or OTHERS
         rows = [_row(record, group, output) for record in group]
         groups.append({"title": title, "source": "" if title in (name, SAMPLES, OTHERS) else name, "rows": rows})
@@ -119,24 +122,25 @@ def _row(record: Record, group: list[Record], output: Path) -> dict[str, Any]:
     return mapped(row, shown_paths(places_of(record)))
 
 
+def change(record: Record) -> str:
+    """Describe how the headline differs from that of the page it replaced; empty if they can't be compared."""
+    new, old = record["headline"], (record["previous"] or {}).get("headline")
+    if not new or not old or new.get("label") != old.get("label"):
+        return ""
+    if (new["text"], new.get("n")) == (old["text"], old.get("n")):
+        return "as before"
+    before = f"was {old['text']}, n = {_count(old) or '–'}"
+    if new.get("estimate") is None or old.get("estimate") is None:
+        return before
+    difference = new["estimate"] - old["estimate"]
+    return f"{before}: {difference * 100:+.1f} points" if new.get("percent") else f"{before}: {difference:+.2f}"
+
+
 def _count(headline: dict[str, Any]) -> str:
     return "" if headline.get("n") is None else f"{headline['n']:,.0f}"
 
 
-def _write_leaderboard(records: list[Record], output: Path, work: Path, environment: Environment) -> bool:
-    """Write the results of all reports for each model, without ranks; return whether any report has published such."""
-    names = names_of_sources(records)
-    rows = [row for record in records for row in _standings(record, output, names[record["source"]])]
-    if not rows:
-        (output / LEADERBOARD).unlink(missing_ok=True)
-        return False
-    code = script("tables.js")
-    values = {"sections": _sections(rows), "version": __version__, "policy": policy_of(code), "script": code}
-    write_file(output / LEADERBOARD, environment.get_template("leaderboard.html.j2").render(**values), work)
-    return True
-
-
-def _standings(record: Record, output: Path, source: str) -> list[dict[str, Any]]:
+def _standings(record: Record, output: Path, names: dict[tuple[str, ...], str]) -> list[dict[str, Any]]:
     """Read the standings of a report; empty if it has published none."""
     name = next((table["file"] for table in record["tables"] if table["name"] == STANDINGS), "")
     path = output / record["notebook"] / name
@@ -144,7 +148,8 @@ def _standings(record: Record, output: Path, source: str) -> list[dict[str, Any]
         return []
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(itertools.islice(csv.DictReader(file), _MOST_ROWS))
-    about = {"page": record["page"], "report": f"{record['title']}: {record['name']}", "source": source}
+    report, source = f"{record['title']}: {record['name']}", names[tuple(record["sources"])]
+    about = {"page": record["page"], "report": report, "source": source}
     return [
         about | {column: plain(from_spreadsheet(row[column] or "")) for column in row}
         for row in rows
@@ -153,13 +158,16 @@ def _standings(record: Record, output: Path, source: str) -> list[dict[str, Any]
 
 
 def _sections(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Group rows by kind of logs and type of outcome, sorted by model and report."""
+    """Group the standings of all reports by kind of logs and type of outcome, sorted by model and report, not ranked.
+
+    Rows of the same set of tasks get the same letter.
+    """
     sections = []
     keyed = sorted(rows, key=lambda row: (row["kind"], row["outcome"], row["model_name"], row["report"]))
     for (kind, outcome), group in itertools.groupby(keyed, key=lambda row: (row["kind"], row["outcome"])):
         members = list(group)
-        sets = dict.fromkeys(row["task_set"] for row in members if row["task_set"])
-        letters = dict(zip(sets, _letters(), strict=False))
+        sets = list(dict.fromkeys(row["task_set"] for row in members if row["task_set"]))
+        letters = {name: f"{chr(65 + i % 26)}{i // 26 or ''}" for i, name in enumerate(sets)}  # A to Z, A1, …
         sources: dict[str, dict[str, None]] = {}
         for row in members:
             row["letter"] = letters.get(row["task_set"], "–")
@@ -168,12 +176,6 @@ def _sections(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         section = {"kind": kind, "outcome": outcome, "rows": members, "sets": len(sets), "sources": listed}
         sections.append(section | {"unknown": any(not row["task_set"] for row in members)})
     return sections
-
-
-def _letters() -> Any:
-    """Yield A to Z, then AA, AB and so on."""
-    lengths = itertools.count(1)
-    return ("".join(letters) for n in lengths for letters in itertools.product(string.ascii_uppercase, repeat=n))
 
 
 def keep_evidence(output: Path, work: Path, key: str, given: list[Any]) -> None:

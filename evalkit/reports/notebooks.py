@@ -1,6 +1,6 @@
 """Notebooks and their params files: where they are, and what a notebook says of itself.
 
-A notebook's annotated parameters cell is the schema of its parameters. Its metadata say which logs it takes::
+Its annotated parameters cell is the schema of its parameters. Its metadata say which logs it takes::
 
     {"evalkit": {"kind": "mindcraft", "source": "runs", "within": {"tasks": "tasks"},
                  "sweep": {"model": "evalkit.mindcraft:models"}, "quick": false}}
@@ -10,7 +10,6 @@ source of logs; ``within`` gives a parameter the folder of that name in the sour
 function that returns all values of a parameter in the data; with ``"quick": false`` a Jupyter kernel executes it.
 """
 
-import ast
 import os
 import re
 import shutil
@@ -22,19 +21,11 @@ import evalkit
 from evalkit._names import nearest
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_json
+from evalkit.reports.parameters import Parameter, read_parameters
 
 ANY_KIND = "*"
-REQUIRED = object()  # the default of a parameter without one
 PARAMS_FILES = (".yaml", ".yml")
 NOTEBOOK = ".ipynb"
-
-
-class Parameter(NamedTuple):
-    """One line of a parameters cell: ``name: type = default``."""
-
-    name: str
-    type: str  # as annotated, such as "str" or "list[int]"; "" if unknown
-    default: Any  # REQUIRED if the cell gives no value; None if it is not a literal
 
 
 class Notebook(NamedTuple):
@@ -68,48 +59,26 @@ class Notebook(NamedTuple):
 
 
 def read_notebook(path: str | os.PathLike) -> Notebook:
-    """Read a notebook; raises OSError, or ValueError if it is none or its parameters cell is not Python."""
+    """Read a notebook; SourceError if it can't be read, is none, or its parameters cell is not Python."""
     path = Path(path)
     try:
         content = read_json(path)
         cells = [{**cell, "source": "".join(cell["source"])} for cell in content["cells"]]
+        tagged = [cell["source"] for cell in cells if "parameters" in cell.get("metadata", {}).get("tags", [])]
         metadata = dict(content.get("metadata", {}))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path}: not a notebook (nbformat 4): {type(error).__name__}: {error}") from error
-    tagged = [cell for cell in cells if "parameters" in cell.get("metadata", {}).get("tags", [])]
-    try:
-        parameters = read_parameters(tagged[0]["source"]) if tagged else {}
+        return Notebook(path, title_of(cells) or path.stem, read_parameters(*tagged[:1] or [""]), metadata, cells)
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror or error}") from error
     except SyntaxError as error:
-        raise ValueError(f"{path}: the parameters cell is not Python: {error.msg} (line {error.lineno})") from error
-    return Notebook(path, title_of(cells) or path.stem, parameters, metadata, cells)
+        raise SourceError(f"{path}: the parameters cell is not Python: {error.msg} (line {error.lineno})") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SourceError(f"{path}: not a notebook (nbformat 4): {type(error).__name__}: {error}") from error
 
 
 def title_of(cells: Iterable[Mapping[str, Any]]) -> str:
     """Return the first top-level heading of a notebook's cells; empty if there is none."""
     prose = (cell["source"] for cell in cells if cell.get("cell_type") == "markdown")
     return next((match[1] for source in prose if (match := re.search(r"^# +(.+?)\s*$", source, re.MULTILINE))), "")
-
-
-def read_parameters(source: str) -> dict[str, Parameter]:
-    """Read the parameters of a cell: annotated assignments, and plain ones, with the type of their default."""
-    parameters = {}
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            annotation = node.annotation
-            kind = str(annotation.value) if isinstance(annotation, ast.Constant) else ast.unparse(annotation)
-            default = REQUIRED if node.value is None else _literal(node.value)
-            parameters[node.target.id] = Parameter(node.target.id, kind, default)
-        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            name, default = node.targets[0].id, _literal(node.value)
-            parameters[name] = Parameter(name, "" if default is None else type(default).__name__, default)
-    return parameters
-
-
-def _literal(node: ast.expr) -> Any:
-    try:
-        return ast.literal_eval(node)
-    except ValueError:
-        return None
 
 
 class Places(NamedTuple):
@@ -121,13 +90,12 @@ class Places(NamedTuple):
     @classmethod
     def of(cls, notebooks: str | os.PathLike | None = None, params: str | os.PathLike | None = None) -> "Places":
         """Return the given folders; by default those of the current folder, then evalkit's own."""
-
-        def places(given: str | os.PathLike | None, name: str) -> list[Path]:
-            local, packaged = Path(name), shipped(name)
-            usual = [local] if local.absolute() == packaged else [local, packaged]
-            return usual if given is None else [Path(given)]
-
-        return cls(places(notebooks, "notebooks"), places(params, "params"))
+        places = []
+        for name, given in {"notebooks": notebooks, "params": params}.items():
+            own, packaged = Path(name), shipped(name)
+            usual = [own] if own.absolute() == packaged else [own, packaged]
+            places.append(usual if given is None else [Path(given)])
+        return cls(*places)
 
     def all_notebooks(self) -> dict[str, Path]:
         """Return every notebook by its name."""
@@ -143,13 +111,17 @@ class Places(NamedTuple):
         raise SourceError(f"{name}: no such {what}; {nearest(name, sorted(known))}{where}")
 
     def params_of(self, notebook: str) -> list[Path]:
-        """Return the params files of a notebook, from the first folder that has any."""
-        return next(filter(None, (_params_files(folder, notebook) for folder in self.params)), [])
+        """Return the params files of a notebook (``*``: of all) in the first folder that has any."""
+        for folder in self.params:
+            files = [path for path in sorted(folder.glob(f"{notebook}/*")) if path.suffix in PARAMS_FILES]
+            if files := [path for path in files if not path.name.startswith(".")]:
+                return files
+        return []
 
     def all_params(self) -> list[Path]:
-        """Return every params file of the first folder of params that exists."""
+        """Return every params file of the first folder of params that exists; SourceError if there is none."""
         folder = next((folder for folder in self.params if folder.is_dir()), self.params[0])
-        if files := _params_files(folder):
+        if files := Places((), [folder]).params_of("*"):
             return files
         cause = "holds no NOTEBOOK/REPORT.yaml" if folder.is_dir() else "is not there"
         raise SourceError(
@@ -176,7 +148,3 @@ def copy_notebooks(folder: str | os.PathLike, names: Iterable[str] = ()) -> list
         return [Path(shutil.copyfile(source, target / source.name)) for source in sources]
     except OSError as error:
         raise SourceError(f"{error.filename2 or error.filename or target}: {error.strerror}") from error
-
-
-def _params_files(params: Path, notebook: str = "*") -> list[Path]:
-    return sorted(p for p in params.glob(f"{notebook}/*") if p.suffix in PARAMS_FILES and not p.name.startswith("."))

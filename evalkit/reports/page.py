@@ -23,7 +23,7 @@ from traitlets.config import Config
 from evalkit.display.show import HIDDEN
 from evalkit.io.text import plain
 from evalkit.reports.notebooks import title_of
-from evalkit.reports.parts import TEMPLATES, caption, figure, policy_of, script
+from evalkit.reports.parts import TEMPLATES, clean_svg, policy_of, script
 from evalkit.reports.report import Failure
 
 # Formats that need no script, the richest first
@@ -71,7 +71,7 @@ class PageExporter(HTMLExporter):
 def exporter(code: bool = True) -> PageExporter:
     """Return the exporter, cached as building it takes longer than rendering a page."""
     made = PageExporter(
-        filters={"clean": clean, "terminal": terminal, "drawn": drawn, "caption": caption},
+        filters={"clean": clean, "terminal": terminal, "drawn": drawn},
         config=Config({"NbConvertBase": {"display_data_priority": _PRIORITY}}),
         template_name="evalkit",
         extra_template_basedirs=[str(TEMPLATES)],
@@ -107,7 +107,7 @@ def render(
         "failure": failure,
         "contents": [],
         "anchors": {"failed", "show-code", "evalkit-script", "all-runs", "all-pairs"},  # the page's own
-        "figures": [],
+        "numbers": itertools.count(1),  # of figures
     }
     shown = without_hidden(nb)
     shown = shown if failure else without_empty_sections(shown)
@@ -152,12 +152,10 @@ def without_hidden(nb: NotebookNode) -> NotebookNode:
 
 
 def drawn(output: NotebookNode, page: dict) -> str:
-    """Return SVG drawn by evalkit.display as elements of the page; empty for other SVG."""
-    about = output.get("metadata", {}).get("image/svg+xml", {})
-    if not about.get("evalkit_safe"):
+    """Return SVG drawn by evalkit.display as an element of the page, with ids of its own; empty for other SVG."""
+    if not output.get("metadata", {}).get("image/svg+xml", {}).get("evalkit_safe"):
         return ""
-    page["figures"].append(about)
-    return figure(output.data["image/svg+xml"], about, len(page["figures"]))
+    return clean_svg(output.data["image/svg+xml"], f"figure-{next(page['numbers'])}-")
 
 
 def anchor_of(heading: str) -> str:

@@ -1,21 +1,38 @@
-"""Values of parameters: read from YAML or the command line, and checked against a notebook's parameters cell."""
+"""Parameters of a notebook: declared in its parameters cell, their values read from YAML or typed, and checked."""
 
+import ast
 import json
 import os
 import typing
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import yaml
 
 from evalkit._names import nearest
 from evalkit.io.text import shorten
-from evalkit.reports.notebooks import Parameter
 
+REQUIRED = object()  # the default of a parameter without one
 _TYPES = {"str": str, "int": int, "float": float, "bool": bool, "list": list, "dict": dict}
+
+
+class Parameter(NamedTuple):
+    """One line of a parameters cell: ``name: type = default``."""
+
+    name: str
+    type: str  # as annotated, such as "str" or "list[int]"; "" if unknown
+    default: Any  # REQUIRED if the cell gives no value; None if it is not a literal
+
+    @property
+    def takes(self) -> Any:
+        """The type that the annotation names; Any for one of other names."""
+        try:
+            return eval(self.type, {"__builtins__": {}}, _TYPES)
+        except (SyntaxError, NameError, TypeError, AttributeError):
+            return Any
 
 
 class Faults(list[str]):
@@ -30,8 +47,29 @@ class Faults(list[str]):
             self.append(f"{where}{error}")
 
 
+def read_parameters(source: str) -> dict[str, Parameter]:
+    """Read the parameters of a cell: annotated assignments, and plain ones, with the type of their default."""
+
+    def literal(node: ast.expr) -> Any:
+        try:
+            return ast.literal_eval(node)
+        except ValueError:
+            return None
+
+    parameters = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            name, annotation = node.target.id, node.annotation
+            kind = str(annotation.value) if isinstance(annotation, ast.Constant) else ast.unparse(annotation)
+            parameters[name] = Parameter(name, kind, REQUIRED if node.value is None else literal(node.value))
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            name, default = node.targets[0].id, literal(node.value)
+            parameters[name] = Parameter(name, "" if default is None else type(default).__name__, default)
+    return parameters
+
+
 class _Loader(yaml.SafeLoader):
-    """As papermill's loader, with dates as strings."""
+    """As papermill's loader, which takes long to import, with dates as strings."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012
         first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
@@ -68,43 +106,35 @@ def check_names(values: Iterable[str], parameters: Mapping[str, Parameter]) -> l
     return [f"unknown parameter {name}; {nearest(name, parameters)}" for name in values if name not in parameters]
 
 
-def check_value(value: Any, parameter: Parameter) -> tuple[Any, str]:
-    """Return a value as passed to the notebook (an integer given for a float is a float) and its fault, or ``""``."""
+def check_value(value: Any, parameter: Parameter) -> Any:
+    """Return a value as passed to the notebook: an integer given for a float is a float; ValueError for other types."""
+    name, wanted = parameter.name, parameter.type
     if value is None:
-        return value, f"{parameter.name} has no value (null); its type is {parameter.type or 'not annotated'}"
+        raise ValueError(f"{name} has no value (null); its type is {wanted or 'not annotated'}")
     try:
-        return msgspec.convert(value, _type_of(parameter)), ""
+        return msgspec.convert(value, parameter.takes)
     except msgspec.ValidationError:
         given = f"{type(value).__name__} ({json.dumps(value, default=str, ensure_ascii=False)})"
-        quoted = '; put it in quotes: "…"' if parameter.type == "str" and isinstance(value, (int, float)) else ""
-        return value, f"{parameter.name} must be {parameter.type}, not {shorten(given, 200)}{quoted}"
+        quoted = '; put it in quotes: "…"' if wanted == "str" and isinstance(value, (int, float)) else ""
+        raise ValueError(f"{name} must be {wanted}, not {shorten(given, 200)}{quoted}") from None
 
 
-def from_text(text: str, parameter: Parameter) -> tuple[Any, str]:
-    """Parse a value given on the command line by its parameter's type; returns value and fault as `check_value` does.
+def from_text(text: str, parameter: Parameter) -> Any:
+    """Parse a value given on the command line by its parameter's type; ValueError if it has another.
 
     A list is written as in YAML, ``[a, b]``, or as a single item.
     """
-    wanted = _type_of(parameter)
-    holds_many = typing.get_origin(wanted) or wanted
+    holds_many = typing.get_origin(parameter.takes) or parameter.takes
     try:
         if holds_many is list and not text.startswith("["):
-            return msgspec.convert([text], wanted, strict=False), ""
+            return msgspec.convert([text], parameter.takes, strict=False)
         if holds_many in (list, dict):
-            return msgspec.convert(yaml.load(text, Loader=_Loader), wanted), ""
-        return msgspec.convert(text, wanted, strict=False), ""
+            return msgspec.convert(yaml.load(text, Loader=_Loader), parameter.takes)
+        return msgspec.convert(text, parameter.takes, strict=False)
     except (msgspec.ValidationError, yaml.YAMLError):
         is_sweep = text.startswith("[") and holds_many is not list
         again = f"; for a report of each, say -p {parameter.name} again" if is_sweep else ""
-        return text, f"{parameter.name} must be {parameter.type}, not {shorten(repr(text), 200)}{again}"
-
-
-def _type_of(parameter: Parameter) -> Any:
-    """Return the type of an annotation such as ``list[str]``; Any for one of other names."""
-    try:
-        return eval(parameter.type, {"__builtins__": {}}, _TYPES)
-    except (SyntaxError, NameError, TypeError, AttributeError):
-        return Any
+        raise ValueError(f"{parameter.name} must be {parameter.type}, not {shorten(repr(text), 200)}{again}") from None
 
 
 def texts_of(value: Any) -> list[str]:

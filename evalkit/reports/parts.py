@@ -1,14 +1,12 @@
-"""Parts of pages: their scripts, their content security policy, and figures, which follow light and dark as SVG."""
+"""Parts of pages: their scripts, their content security policy, and SVG that follows light and dark."""
 
 import base64
 import hashlib
-import html
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 from xml.etree import ElementTree
 
 from evalkit.io.text import is_local_link
@@ -46,30 +44,6 @@ def policy_of(code: str) -> str:
     """Return the content security policy of a page that runs one script, known by its hash, and no other."""
     digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
     return f"{_POLICY}; script-src 'sha256-{digest}'"
-
-
-def figure(svg: str, about: Mapping[str, Any], number: int) -> str:
-    """Return a figure's SVG as an element of a page; empty if it has elements that evalkit's figures don't have.
-
-    `about` is its metadata in the notebook (alt, caption, width, files), `number` makes its ids unique in the page. A
-    figure that is wider than the page scrolls in its own box.
-    """
-    drawn = clean_svg(svg, f"figure-{number}-")
-    if not drawn:
-        return ""
-    width = about.get("width")
-    style = f' style="--width:{width}px"' if isinstance(width, int) else ""
-    box = f'<div class="drawing" tabindex="0" role="group" aria-label="figure"{style}>{drawn}</div>'
-    return f"<figure>\n{box}{caption(about)}\n</figure>"
-
-
-def caption(about: Mapping[str, Any]) -> str:
-    """Return a figure's caption, with links to its files."""
-    text, files = html.escape(str(about.get("caption") or "")), about.get("files") or ()
-    kinds = (html.escape(file.rpartition(".")[2].upper()) for file in files)
-    links = (f'<a href="{html.escape(quote(file))}">{kind}</a>' for file, kind in zip(files, kinds, strict=True))
-    listed = f' <span class="files">{" ".join(links)}</span>' if files else ""
-    return f"\n<figcaption>{text}{listed}</figcaption>" if text or files else ""
 
 
 def clean_svg(svg: str, prefix: str) -> str:

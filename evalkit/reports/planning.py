@@ -12,6 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from glob import has_magic
 from pathlib import Path
@@ -24,18 +25,10 @@ from evalkit.io.sources import expand, is_sample, own_sources, resolve
 from evalkit.io.text import cut_line, warnings_as_lines
 from evalkit.kinds.detection import kinds_of_source
 from evalkit.kinds.registry import kind_named
-from evalkit.reports.notebooks import (
-    ANY_KIND,
-    NOTEBOOK,
-    PARAMS_FILES,
-    REQUIRED,
-    Notebook,
-    Places,
-    read_notebook,
-)
-from evalkit.reports.parameters import Faults, check_names, check_value, from_text, read_values
+from evalkit.reports.notebooks import ANY_KIND, NOTEBOOK, PARAMS_FILES, Notebook, Places, read_notebook
+from evalkit.reports.parameters import REQUIRED, Faults, Parameter, check_names, check_value, from_text, read_values
 from evalkit.reports.processes import start_method
-from evalkit.reports.report import Report, file_name, refuse_secrets, short_hash
+from evalkit.reports.report import Report, file_name, refuse_secrets
 
 ALL = "all"
 MOST_OF_SWEEP = 40  # reports of a source that differ in one parameter, such as the model
@@ -62,15 +55,6 @@ class Target(NamedTuple):
     def where(self) -> str:
         """The file that faults of this target are reported for."""
         return str(self.params_file or self.notebook)
-
-
-class Draft(NamedTuple):
-    """A checked target: its fixed parameters, and the values of its sweeps."""
-
-    target: Target
-    notebook: Notebook
-    fixed: dict[str, Any]
-    sweeps: dict[str, list | str]  # values, or the function that returns all values in the data
 
 
 def plan(
@@ -114,17 +98,15 @@ def plan(
         Lists every fault of every file.
     """
     values, texts, faults = dict(values or {}), list(texts), Faults()
-    chosen = find_targets(targets, Places.of(notebooks, params), faults, once=bool(values or texts), kind=kind)
+    chosen = _find_targets(list(targets), Places.of(notebooks, params), faults, once=bool(values or texts), kind=kind)
+
     read: dict[Path, Notebook] = {}
     places: dict[str, Path] = {}
     for path in dict.fromkeys(target.notebook for target in chosen):
         if places.setdefault(path.stem, path).resolve() != path.resolve():
             faults.append(f"{path}: has the name of {places[path.stem]}; their reports would share a folder")
-        try:
-            with faults.of():
-                read[path] = read_notebook(path)
-        except OSError as error:
-            faults.append(f"{path}: {error.strerror or error}")
+        with faults.of():
+            read[path] = read_notebook(path)
     known = {name: p for notebook in read.values() for name, p in notebook.parameters.items()}
     if read:
         faults += [f"command line: {fault}" for fault in check_names([*values, *(n for n, _ in texts)], known)]
@@ -136,15 +118,17 @@ def plan(
             faults += [f"{target.where}: {fault}" for fault in own]
     if faults:
         raise PlanError(faults)
-    by_key: dict[str, list[Report]] = {}  # as file systems that ignore case see it
     try:
-        for report in _expanded(drafts):
-            same = by_key.setdefault(report.key.casefold(), [])
-            if not any(report.parameters == other.parameters for other in same):
-                same.append(report)
+        reports = _expanded(drafts)
     except SourceError as error:
         raise PlanError([str(error)]) from None
-    reports = [marked(report) if len(same) > 1 else report for same in by_key.values() for report in same]
+
+    by_key: dict[str, list[Report]] = {}  # as file systems that ignore case see it
+    for report in reports:
+        same = by_key.setdefault(report.key.casefold(), [])
+        if not any(report.parameters == other.parameters for other in same):
+            same.append(report)
+    reports = [report.marked() if len(same) > 1 else report for same in by_key.values() for report in same]
     if not name:
         return reports
     if file_name([name]) != name:
@@ -155,14 +139,11 @@ def plan(
     return [replace(report, name=name, is_named=True) for report in reports]
 
 
-def find_targets(
-    targets: Iterable[str], places: Places, faults: Faults, *, once: bool = False, kind: str = ""
-) -> list[Target]:
+def _find_targets(given: list[str], places: Places, faults: Faults, *, once: bool, kind: str) -> list[Target]:
     """Find the notebooks, params files and sources of logs that were named, or all params files.
 
     `once`: a notebook that is named alone is run once, without its params files.
     """
-    given = list(targets)
     if not given:
         with faults.of():
             given = list(map(str, places.all_params()))
@@ -194,39 +175,34 @@ def find_targets(
 
 def _targets_of_source(source: str, places: Places, kind: str, only: Sequence[Path]) -> list[Target]:
     """Select notebooks for a source of logs: all those of each kind of logs that it holds, or those of `only`."""
-    kinds = [kind_named(kind)] if kind else kinds_of_source(source)
-    wanted = {path.resolve() for path in only}
     known = []
     for path in (places.all_notebooks() | {path.stem: path for path in only}).values():
-        try:
+        with suppress(SourceError):
             notebook = read_notebook(path)
-        except (OSError, ValueError):
-            continue
-        if notebook.kind and notebook.settings.get("source") in notebook.parameters:
-            known.append(notebook)
+            if notebook.kind and notebook.settings.get("source") in notebook.parameters:
+                known.append(notebook)
+    kinds = [kind] if kind else [log_kind.name for log_kind in kinds_of_source(source)]
+    wanted = {path.resolve() for path in only}
+    is_folder = not is_url(source) and not has_magic(source) and os.path.isdir(resolve(source))
     chosen = []
-    for log_kind in kinds:
-        specific = [notebook for notebook in known if notebook.kind == log_kind.name]
+    for name in kinds:
+        specific = [notebook for notebook in known if notebook.kind == kind_named(name).name]
         general = [notebook for notebook in known if notebook.kind == ANY_KIND]
-        fitting = [n for n in specific + general if n.path.resolve() in wanted] if wanted else specific or general
-        chosen += [Target(n.path, None, source, _values_of_source(n, source, log_kind.name)) for n in fitting]
+        for notebook in specific + general if wanted else specific or general:
+            if wanted and notebook.path.resolve() not in wanted:
+                continue
+            parameter = notebook.parameters[notebook.settings["source"]]
+            values: dict[str, Any] = {parameter.name: [source] if parameter.type.startswith("list") else source}
+            if notebook.kind == ANY_KIND and "kind" in notebook.parameters:
+                values["kind"] = name
+            for within, folder in notebook.settings.get("within", {}).items() if is_folder else ():
+                if within in notebook.parameters and _exists(place := f"{source.rstrip('/')}/{folder}"):
+                    values[within] = place
+            chosen.append(Target(notebook.path, None, source, values))
     if not chosen:
-        names, such = " and ".join(log_kind.name for log_kind in kinds), "such " * bool(wanted)
-        none = f"for which there is no {such}notebook; `evalkit notebooks` lists those there are"
-        raise SourceError(f"{source}: holds logs of kind {names}, {none}")
+        none = f"for which there is no {'such ' * bool(wanted)}notebook; `evalkit notebooks` lists those there are"
+        raise SourceError(f"{source}: holds logs of kind {' and '.join(kinds)}, {none}")
     return chosen
-
-
-def _values_of_source(notebook: Notebook, source: str, kind: str) -> dict[str, Any]:
-    parameter = notebook.parameters[notebook.settings["source"]]
-    values: dict[str, Any] = {parameter.name: [source] if parameter.type.startswith("list") else source}
-    if notebook.kind == ANY_KIND and "kind" in notebook.parameters:
-        values["kind"] = kind
-    if not is_url(source) and not has_magic(source) and os.path.isdir(resolve(source)):
-        for name, folder in notebook.settings.get("within", {}).items():
-            if name in notebook.parameters and _exists(place := f"{source.rstrip('/')}/{folder}"):
-                values[name] = place
-    return values
 
 
 def _exists(name: str) -> bool:
@@ -234,6 +210,15 @@ def _exists(name: str) -> bool:
         return bool(resolve(name))
     except SourceError:
         return False
+
+
+class Draft(NamedTuple):
+    """A checked target: its fixed parameters, and the values of its sweeps."""
+
+    target: Target
+    notebook: Notebook
+    fixed: dict[str, Any]
+    sweeps: dict[str, list | str]  # values, or the function that returns all values in the data
 
 
 def _check(
@@ -248,15 +233,61 @@ def _check(
     given |= target.values
     if target.source:  # every possible report of it
         given |= dict.fromkeys(sweep_functions, ALL)
-    given = {name: value for name, value in (given | values).items() if name in parameters}
+    given |= values
+    given |= _typed(texts, parameters, faults)
+
+    draft = Draft(target, notebook, {}, {})
+    for name in dict.fromkeys([*given, *parameters]):
+        if name not in parameters:
+            continue
+        parameter, value = parameters[name], given.get(name, parameters[name].default)
+        try:
+            refuse_secrets(name, value)
+        except SourceError as error:
+            faults.append(str(error) if is_secret_name(name) else f"{name}: {error}")
+            continue  # no other fault repeats it
+        if name not in given:
+            if value is REQUIRED:
+                faults.append(f"{name} has no value, and the notebook no default for it")
+            continue
+        items = value if isinstance(value, list) else [value]
+        if name in sweep_functions and value == ALL:
+            draft.sweeps[name] = sweep_functions[name]
+        elif isinstance(value, list) and parameter.type in _SINGLE:
+            checked = []
+            for item in items:
+                with faults.of():
+                    checked.append(check_value(item, parameter))
+            draft.sweeps[name] = list(dict.fromkeys(checked))
+            if not value:
+                faults.append(f"{name} is an empty list")
+        else:
+            with faults.of():
+                draft.fixed[name] = check_value(value, parameter)
+        for item in items:  # what must be a path, by its form, or as its default is a sample
+            is_local = isinstance(item, str) and item and "://" not in item
+            is_path = is_local and item.startswith(("samples:", "./", "../", "~/"))
+            if is_path or (is_local and is_sample(parameter.default)):
+                with faults.of(f"{name}: "):
+                    expand(item)
+    return draft
+
+
+def _typed(texts: list[tuple[str, str]], parameters: Mapping[str, Parameter], faults: Faults) -> dict[str, Any]:
+    """Parse the texts typed for parameters; a repeated name adds to a list, or to a sweep."""
     typed: dict[str, Any] = {}
     for name, text in texts:
         if name not in parameters:
             continue
-        value, fault = from_text(text, parameters[name])
-        if fault and not is_secret_name(name):  # which is refused below
-            faults.append(fault)
-        elif name not in typed:
+        try:
+            value = from_text(text, parameters[name])
+        except ValueError as error:
+            if is_secret_name(name):  # a value that is refused later, and repeated nowhere
+                typed[name] = text
+            else:
+                faults.append(str(error))
+            continue
+        if name not in typed:
             typed[name] = value
         elif isinstance(value, list):
             typed[name] = [*typed[name], *value]
@@ -264,36 +295,7 @@ def _check(
             typed[name] = [*(typed[name] if isinstance(typed[name], list) else [typed[name]]), value]
         else:
             faults.append(f"{name} is given twice, and takes one value")
-    given |= typed
-    for name, value in ({name: p.default for name, p in parameters.items()} | given).items():
-        try:
-            refuse_secrets(name, value)
-        except SourceError as error:
-            faults.append(str(error) if is_secret_name(name) else f"{name}: {error}")
-            given.pop(name, None)  # no other fault repeats it
-    fixed: dict[str, Any] = {}
-    sweeps: dict[str, list[Any] | str] = {}
-    for name, value in given.items():
-        if name in sweep_functions and value == ALL:
-            sweeps[name] = sweep_functions[name]
-        elif isinstance(value, list) and parameters[name].type in _SINGLE:
-            checked = [check_value(item, parameters[name]) for item in value]
-            sweeps[name] = list(dict.fromkeys(item for item, fault in checked if not fault))
-            faults += [fault for _, fault in checked if fault] or ([] if value else [f"{name} is an empty list"])
-        else:
-            fixed[name], fault = check_value(value, parameters[name])
-            faults += [fault] if fault else []
-    for name, parameter in parameters.items():
-        if parameter.default is REQUIRED and name not in given:
-            faults.append(f"{name} has no value, and the notebook no default for it")
-    for name, value in given.items():  # what must be a path, by its form, or as its default is a sample
-        for item in value if isinstance(value, list) else [value]:
-            is_local = isinstance(item, str) and item and "://" not in item
-            is_path = is_local and item.startswith(("samples:", "./", "../", "~/"))
-            if is_path or (is_local and is_sample(parameters[name].default)):
-                with faults.of(f"{name}: "):
-                    expand(item)
-    return Draft(target, notebook, fixed, sweeps)
+    return typed
 
 
 def _expanded(drafts: Sequence[Draft]) -> list[Report]:
@@ -341,12 +343,7 @@ def _items(draft: Draft, name: str, hook: str) -> list:
     context = multiprocessing.get_context(start_method())
     try:
         with ProcessPoolExecutor(1, mp_context=context, initializer=end_with_parent, initargs=(os.getpid(),)) as pool:
-            try:
-                values = pool.submit(_call, hook, given).result()
-            except KeyboardInterrupt:
-                for child in multiprocessing.active_children():
-                    child.kill()
-                raise
+            values = pool.submit(_call, hook, given).result()
         if not values:
             raise SourceError("there are none in the data")
     except Exception as error:
@@ -368,10 +365,4 @@ def _call(hook: str, parameters: dict[str, Any]) -> list:
     function = resolve_name(hook)
     wanted = inspect.signature(function).parameters
     with warnings_as_lines():
-        values = function(**{key: value for key, value in parameters.items() if key in wanted})
-    return list(dict.fromkeys(values))
-
-
-def marked(report: Report) -> Report:
-    """Append a hash of its parameters to a report's name."""
-    return replace(report, name=f"{report.name}-{short_hash(repr(report.parameters))}")
+        return list(dict.fromkeys(function(**{name: parameters[name] for name in wanted if name in parameters})))

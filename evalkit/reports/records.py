@@ -6,16 +6,14 @@ import json
 import os
 import shutil
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from glob import has_magic
 from pathlib import Path
 from typing import Any
 
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_json
-from evalkit.io.sources import MISSING, expand, list_files, shown_paths, state_of
-from evalkit.io.text import short_paths
+from evalkit.io.sources import MISSING, expand, list_files, state_of
 from evalkit.io.versions import code_version, package_versions
 from evalkit.io.write import check_path, exclusive, flush
 from evalkit.reports.parameters import texts_of
@@ -32,10 +30,10 @@ def record_path(output: Path, key: str) -> Path:
 
 
 def read_record(output: Path, key: str) -> Record | None:
-    """Return a report's record; None if it is missing, unreadable or that of another report."""
+    """Return a report's record; None if it is missing, unreadable, that of another report or an older evalkit."""
     try:
         record: Record = read_json(record_path(output, key))
-        is_own = record["key"] == key == f"{record['notebook']}/{record['name']}"
+        is_own = record["key"] == key == f"{record['notebook']}/{record['name']}" and "sources" in record
     except (OSError, ValueError, TypeError, KeyError):
         return None
     return record if is_own else None
@@ -59,25 +57,12 @@ def mapped(value: Any, change: Callable[[str], str]) -> Any:
 
 def places_of(record: Record) -> list[str]:
     """Return the texts of a record that may be paths, which those who are handed pages see shortened."""
-    return [*texts_of(record["parameters"]), *record["source"].split(", ")]
-
-
-def names_of_sources(records: Iterable[Record]) -> dict[str, str]:
-    """Return a name of the source of each record, with no more of its path than tells it from the others."""
-    sources = {record["source"] for record in records}
-    names = {source: shown_paths(source.split(", "))(source) for source in sources}
-    shared, ends = Counter(names.values()), short_paths(sources)
-    return {source: ends[source] if shared[name] > 1 else name for source, name in names.items()}
+    return [*texts_of(record["parameters"]), *record["sources"]]
 
 
 def files_beside(record: Record | None) -> set[str]:
     """Return the names of a report's files beside its page: tables and figures."""
     return {table["file"] for table in record["tables"]} | set(record["figures"]) if record else set()
-
-
-def find_records(output: Path, name: str) -> list[Record]:
-    """Return the records of the reports named ``NOTEBOOK/REPORT``, or ``REPORT`` alone."""
-    return [record for record in read_records(output) if name in (record["key"], record["name"])]
 
 
 def remove_report(output: Path, record: Record) -> None:

@@ -4,16 +4,16 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalkit.io.paths import SourceError, is_secret_name, refuse_credentials
-from evalkit.io.sources import is_sample, shown_paths
+from evalkit.io.sources import is_sample, shown_paths, source_names
 from evalkit.io.store import collected_from
-from evalkit.reports.notebooks import REQUIRED, Notebook
-from evalkit.reports.parameters import texts_of
+from evalkit.reports.notebooks import Notebook
+from evalkit.reports.parameters import REQUIRED, texts_of
 
 _LONGEST = 120  # bytes; suffixes such as ".by_task.csv" are added to it, and file systems allow 255
 _SECRET_HINT = (
@@ -22,20 +22,18 @@ _SECRET_HINT = (
 )
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 
+Record = dict[str, Any]  # of a report that was made or failed, as `Job.record` makes it
+
 
 @dataclass(frozen=True)
 class Report:
-    """A notebook with parameters; SourceError for secrets in one of them."""
+    """A notebook with parameters."""
 
     notebook: Notebook
     name: str
     parameters: dict[str, Any]  # given ones; the others have the notebook's defaults
     params_file: str = ""
     is_named: bool = False  # the user chose the name
-
-    def __post_init__(self) -> None:
-        for name, value in self.all_parameters.items():
-            refuse_secrets(name, value)
 
     @property
     def key(self) -> str:
@@ -54,11 +52,14 @@ class Report:
         return shown_paths([*given, *(place for text in given for place in collected_from(text))])
 
     @property
-    def source(self) -> str:
-        """The source of the report: the value of its first parameter whose default is a sample."""
+    def sources(self) -> list[str]:
+        """The sources of the report: the values of its first parameter whose default is a sample."""
         named = (name for name, parameter in self.notebook.parameters.items() if is_sample(parameter.default))
-        value = self.all_parameters.get(next(named, ""), "")
-        return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        return source_names(self.all_parameters.get(next(named, ""), ""))
+
+    def marked(self) -> "Report":
+        """Return the report with a hash of its parameters behind its name."""
+        return replace(self, name=f"{self.name}-{short_hash(repr(self.parameters))}")
 
 
 class Failure(NamedTuple):
@@ -66,9 +67,6 @@ class Failure(NamedTuple):
 
     error: str
     cell: int | None
-
-
-Record = dict[str, Any]  # of a report that was made or failed, as `Job.record` makes it
 
 
 class Job(NamedTuple):
@@ -118,7 +116,7 @@ class Job(NamedTuple):
             "kernel": "quick" if self.forked else "normal",
             "headline": None,
             "findings": [],  # text, section
-            "source": report.source,  # folder or file of the report's logs
+            "sources": report.sources,  # folders or files of the report's logs
             "tables": [],  # name, file, rows
             "figures": [],  # files of named figures, beside the page
             "page": "",  # relative to the output folder

@@ -36,7 +36,7 @@ BLANK = {
 
 def record(notebook, name, source="", **more):
     return {**BLANK, "notebook": notebook, "name": name, "key": f"{notebook}/{name}", "title": notebook.title(),
-            "source": source, "page": f"{notebook}/{name}.html", **more}  # fmt: skip
+            "sources": [source] if source else [], "page": f"{notebook}/{name}.html", **more}  # fmt: skip
 
 
 @pytest.fixture

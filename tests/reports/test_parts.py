@@ -1,10 +1,12 @@
 """Figures in pages: evalkit's own SVG is part of the page, anything else stays an image."""
 
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from evalkit.display import new_axes
 from evalkit.display.drawing import draw
-from evalkit.reports.parts import caption, clean_svg, figure
+from evalkit.reports.page import render
+from evalkit.reports.parts import clean_svg
 
 START = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1">'
 
@@ -60,24 +62,32 @@ def test_an_svg_with_anything_else_is_no_part_of_the_page(inner):
     assert clean_svg(f"{START}{inner}</svg>", "x-") == ""
 
 
+def page_of(svg, **about):
+    metadata = {"image/svg+xml": {"evalkit_safe": True, **about}}
+    output = new_output("display_data", {"image/svg+xml": svg}, metadata=metadata)
+    return render(new_notebook(cells=[new_code_cell(outputs=[output])]), key="a/b")
+
+
 def test_a_figure_of_evalkit_passes_whole_but_for_its_style():
     ax = new_axes()
     ax.bar([1, 2], [3, 4], hatch="//")
     ax.scatter([1], [2])
     svg = draw(ax.figure, "bars").svg
-    shown = figure(svg, {"caption": "<b>", "width": 700, "files": ["a b.svg"]}, 3)
+    page = page_of(svg, caption="<b>", width=700, files=["a b.svg", "javascript:x"])
+    shown = page[page.index("<figure>") : page.index("</figure>")]
     assert shown.count("<path") == svg.count("<path")
-    assert shown.count('id="figure-3-') == svg.count('id="')
+    assert shown.count('id="figure-1-') == svg.count('id="')
     assert "<style" not in shown
-    assert "&lt;b&gt;" in shown
-    assert '<a href="a%20b.svg">SVG</a>' in shown
+    assert 'style="--width:700px"' in shown
+    assert shown.endswith(
+        '\n<figcaption>&lt;b&gt; <span class="files"><a href="a%20b.svg">SVG</a> '
+        '<a href="javascript%3Ax">JAVASCRIPT:X</a></span></figcaption>\n'
+    )
 
 
 @pytest.mark.parametrize("width", [None, "1px;x", 1.5])
-def test_odd_sizes_do_no_harm(width):
-    assert "--width" not in figure(f"{START}</svg>", {"width": width}, 1)
-
-
-def test_a_caption_is_left_out_where_there_is_nothing_to_say():
-    assert caption({}) == ""
-    assert caption({"files": ["javascript:x"]}).count('href="javascript%3Ax"') == 1
+def test_odd_sizes_do_no_harm_and_no_caption_is_shown_where_there_is_nothing_to_say(width):
+    page = page_of(f"{START}</svg>", width=width)
+    assert "<figure>" in page
+    assert "--width:" not in page[page.index("<figure>") :]
+    assert "<figcaption>" not in page
