@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from evalkit.io.frames import frame_of
@@ -25,3 +26,11 @@ def runs_of(reached: Iterable[tuple], kind: str = "mindcraft", **more: Mapping[s
         for name, values in columns.items():
             values.append(row.get(name))
     return frame_of(columns, RUN_COLUMNS).assign(**more)
+
+
+def played(rates: Mapping[str, float], tasks: int = 40, repetitions: int = 1, seed: int = 0) -> list[tuple]:
+    """Make what models of these rates reach on the same tasks."""
+    rng = np.random.default_rng(seed)
+    return [
+        (m, f"t{t}", bool(rng.random() < p)) for m, p in rates.items() for t in range(tasks) for _ in range(repetitions)
+    ]

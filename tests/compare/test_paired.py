@@ -1,18 +1,12 @@
-"""Pairs, a baseline, reliability, plans and cost, on runs of any kind."""
+"""Pairs, a baseline, opposite outcomes, cost, and the mixed model beside them, on runs of any kind."""
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from evalkit import compare
 from evalkit.io import SourceError
-from tests.compare.runs import runs_of
-
-
-def played(rates, tasks=40, repetitions=1, seed=0):
-    rng = np.random.default_rng(seed)
-    return [
-        (m, f"t{t}", bool(rng.random() < p)) for m, p in rates.items() for t in range(tasks) for _ in range(repetitions)
-    ]
+from tests.compare.runs import played, runs_of
 
 
 def test_a_model_without_any_outcome_is_not_compared():
@@ -54,3 +48,67 @@ def test_of_many_pairs_a_page_shows_those_that_say_most():
     assert compare.notable(pairs)["p_adjusted"].is_monotonic_increasing
     assert compare.pairs_text(pairs).startswith(f"{int(pairs['decided'].sum())} of 105 pairs of 15 models are decided.")
     assert len(compare.figures.differences(pairs).get_yticklabels()) == 15
+
+
+@pytest.mark.parametrize(
+    ("reached", "found"),
+    [
+        ([("a", "t", True), ("b", "t", False)], [("t", "0", "1")]),
+        ([("a", "t", True), ("b", "t", True)], []),
+        ([("a", "t", True), ("b", "u", False)], []),  # no task in common
+        ([("a", "t", True), ("a", "t", False), ("b", "t", False), ("b", "t", False)], [("t", "0", "2")]),
+        ([("a", "t", True), ("b", "t", None), ("b", "u", True)], [("t", "0", "1")]),  # no outcome: a failure
+        ([("a", "t", 0.9), ("b", "t", 0.1), ("a", "u", 0.5), ("b", "u", 0.4)], [("t", "0", "1")]),
+        ([], []),
+    ],
+)
+def test_pairs_are_runs_of_one_task_with_opposite_outcomes(reached, found):
+    runs = runs_of(reached) if reached else runs_of([("a", "t", True)])
+    table = compare.discordant(runs)
+    assert list(zip(table["task"], table["run_id_a"], table["run_id_b"], strict=True)) == found
+
+
+def test_models_may_be_named_and_keep_their_sides():
+    runs = runs_of([("a", "t", True), ("b", "t", False), ("c", "t", False)])
+    assert compare.discordant(runs)[["model_a", "model_b"]].values.tolist() == [["a", "b"], ["a", "c"]]
+    assert compare.discordant(runs, "c")[["model_a", "model_b"]].values.tolist() == [["c", "a"]]
+    assert compare.discordant(runs, "b", "a")[["model_a", "value_a"]].values.tolist() == [["b", 0.0]]
+    assert compare.discordant(runs, "b", "c").empty
+
+
+def drawn(effects, tasks=60, repetitions=3, spread=1.0, seed=0, scores=False):
+    rng = np.random.default_rng(seed)
+    ease = spread * rng.standard_normal(tasks)
+    draw = (lambda x: float(5 * x + rng.normal())) if scores else (lambda x: bool(rng.random() < expit(x)))
+    return [
+        (m, f"t{t}", draw(b + ease[t])) for m, b in effects.items() for t in range(tasks) for _ in range(repetitions)
+    ]
+
+
+def test_marginal_means_are_close_to_the_means_of_complete_runs_and_parts_to_their_variances():
+    runs = runs_of(drawn({"a": 1.0, "b": -0.5, "c": 0.0}, seed=2))
+    found = compare.mixed(runs)
+    assert found.reason == ""
+    means = compare.leaderboard(runs).table.set_index("model_name")["estimate"]
+    table = found.table.set_index("model_name")
+    assert table["estimate"].to_dict() == pytest.approx(means.to_dict(), abs=0.03)
+    assert (table["low"] < table["estimate"]).all()
+    assert table.loc["b", "difference_high"] < 0
+    assert table.loc["a", ["difference", "difference_low", "difference_high"]].tolist() == [0, 0, 0]
+    assert found.shares["share"].sum() == pytest.approx(1)
+    assert 0.4 < found.shares.set_index("part").loc["task", "variance"] < 2
+
+
+def test_scores_beyond_0_to_1_are_fitted_by_a_linear_model():
+    found = compare.mixed(runs_of(drawn({"a": 1.0, "b": 0.0}, scores=True), "crafter"), "score")
+    table = found.table.set_index("model_name")
+    assert table.loc["b", "difference"] == pytest.approx(-5, abs=0.5)
+    assert found.shares.set_index("part").loc["repetition", "variance"] == pytest.approx(1, abs=0.2)
+
+
+@pytest.mark.parametrize(("effects", "tasks"), [({"a": 0.0}, 20), ({"a": 0.0, "b": 0.0}, 3)])
+def test_what_cannot_be_fitted_has_no_numbers_but_a_reason(effects, tasks):
+    found = compare.mixed(runs_of(drawn(effects, tasks)))
+    assert found.table["estimate"].isna().all()
+    assert found.shares["share"].isna().all()
+    assert found.reason

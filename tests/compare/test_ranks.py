@@ -1,4 +1,4 @@
-"""What a leaderboard and its headline say, and what they must not say."""
+"""What a leaderboard, its headline and its findings say, and what they must not say."""
 
 import math
 
@@ -9,19 +9,13 @@ import pytest
 from evalkit import compare
 from evalkit._words import note
 from evalkit.compare.terminal import describe_comparison
-from evalkit.display.words import headline_text
+from evalkit.display import text_of
+from evalkit.display.words import headline_text, undecided_text
 from evalkit.io import SourceError
 from evalkit.kinds import outcomes
-from tests.compare.runs import runs_of
+from tests.compare.runs import played, runs_of
 
 EASY, HARD = "easy", "hard"
-
-
-def played(rates, tasks=40, repetitions=1, seed=0):
-    rng = np.random.default_rng(seed)
-    return [
-        (m, f"t{t}", bool(rng.random() < p)) for m, p in rates.items() for t in range(tasks) for _ in range(repetitions)
-    ]
 
 
 def mixes():
@@ -112,13 +106,76 @@ def test_a_model_of_copies_only_stands_in_the_table_with_its_reason():
     assert "Logs are copied into 2 runs of b from runs of a: these copies count in no rate." in shown
 
 
-def test_runs_without_a_task_are_tasks_of_their_own():
-    assert outcomes(runs_of([("a", None, True), ("a", None, False)])).table["task"].nunique() == 2
-
-
 def test_only_runs_of_one_kind_are_compared():
     both = pd.concat([runs_of([("a", "t", True)]), runs_of([("a", "t", True)], kind="crafter")])
     with pytest.raises(SourceError, match="several kinds"):
         compare.leaderboard(both)
     with pytest.raises(SourceError, match="no runs"):
         compare.leaderboard(both.iloc[:0])
+
+
+def reached(model, values, tasks=None):
+    return [(model, task, value) for task, value in zip(tasks or map(str, range(len(values))), values, strict=False)]
+
+
+def said(runs, value=""):
+    return compare.findings(compare.leaderboard(runs_of(runs), value))
+
+
+def test_of_many_pairs_the_open_one_of_the_first_model_that_is_nearest_to_a_decision_is_told():
+    runs = reached("alder", [True] * 24 + [False] * 6) + reached("birch", [True] * 19 + [False] * 11)
+    runs += reached("cedar", [False] * 29 + [True])
+    second = text_of(said(runs)[1])
+    assert second.startswith("2 of 3 pairs are decided. Not decided between alder and birch")
+
+
+def test_findings_lead_to_the_extremes_of_the_first_model_and_to_pairs_that_were_decided_oppositely():
+    runs = reached("alder", [True, False, True]) + reached("birch", [True, True, False])
+    first, second, *_ = said(runs)
+    table = runs_of(runs).set_index("run_id")
+    assert [table.loc[one.run_id, "score"] for one in first.examples] == [1.0, 0.0]
+    for one in second.examples:
+        a, b = table.loc[one.run_id], table.loc[one.other]
+        assert (a["task_id"], a["score"] + b["score"]) == (b["task_id"], 1.0)
+    assert len(second.examples) == 2
+    assert [len(one.examples) for one in said([("alder", "a", None)])] == [0, 0]
+
+
+def test_tasks_that_other_models_find_easier_are_not_taken_to_be_drawn_alike():
+    easy, hard = [f"e{i}" for i in range(12)], [f"h{i}" for i in range(12)]
+    runs = reached("alder", [True] * 12, easy) + reached("birch", [False] * 12, hard)
+    runs += reached("cedar", [True] * 11 + [False] + [False] * 11 + [True], easy + hard)
+    pairs = compare.pairs(runs_of(runs)).set_index(["model_a", "model_b"])
+    assert pairs.loc[("alder", "birch"), "estimate"] != pairs.loc[("alder", "birch"), "estimate"]
+    assert not pairs.loc[("alder", "birch"), "decided"]
+
+
+def test_pairs_that_cannot_be_compared_are_told_in_one_sentence():
+    runs = [row for i in range(9) for row in reached(f"m{i}", [True], [f"t{i}"])]
+    pairs = compare.pairs(runs_of(runs))
+    assert compare.pairs_text(pairs).startswith("Not compared: 36 pairs of 9 models share no tasks")
+
+
+@pytest.mark.parametrize("points", [[1.5, 2.5, 3.0], [40.0, 39.0, -2.0]])
+def test_scores_are_said_in_their_unit_and_not_as_shares(points):
+    runs = runs_of(reached("miner", points), "crafter")
+    first = compare.findings(compare.leaderboard(runs, "score"))[0]
+    first = text_of(first)
+    assert first.startswith("Mean score of miner: ")
+    assert " points [" in first
+    assert "] (3 runs of 3 tasks)." in first
+    assert "%" not in first
+
+
+def test_where_pairs_of_the_best_stay_open_a_clause_says_that_best_is_a_test_of_its_own():
+    rng = np.random.default_rng(1)
+    rates = {f"m{i}": 0.3 for i in range(7)} | {"z": 0.6}
+    runs = runs_of([(m, str(t), bool(rng.random() < rate)) for m, rate in rates.items() for t in range(60)])
+    board = compare.leaderboard(runs)
+    count = int((~board.pairs.loc[board.pairs["model_b"] == "z", "decided"]).sum())
+    answer = compare.headline(board)
+    assert (answer["code"], answer["model"], answer["undecided"], count > 0) == ("best", "z", count, True)
+    clause = undecided_text(answer).strip()
+    assert clause in text_of(compare.findings(board)[0])
+    assert clause in describe_comparison(runs)
+    assert undecided_text(answer | {"undecided": 0}) == ""

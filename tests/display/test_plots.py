@@ -129,15 +129,6 @@ def test_different_names_never_share_a_place():
     assert row_names(ax)[3:] == ["unknown (missing)", "unknown"]
 
 
-def test_twelve_models_differ_in_colour_and_marker_and_stand_apart():
-    ax = plots.estimates(table(names("m", 12), ["i"]), "item", "model_name")
-    (drawn,) = [c for c in ax.collections if isinstance(c, PathCollection)]
-    colours = [tuple(colour) for colour in drawn.get_facecolors()]
-    markers = [path.vertices.tobytes() for path in drawn.get_paths()]
-    assert len(set(zip(colours, markers, strict=True))) == len(set(markers)) == 12
-    assert np.diff(sorted(points(ax)[:, 1])).min() > 0.05
-
-
 def test_what_is_highlighted_is_strong_and_the_others_are_pale():
     t = table(names("m", 3), names("i", 2))
     ax = plots.estimates(t[t["item"] == "i 0"], "model_name", highlight="m 1")
@@ -252,13 +243,6 @@ def test_curves_have_bars_at_few_places_and_bands_at_many():
     assert intervals(ax) == []
     assert ax.lines[0].get_drawstyle() == "steps-post"
     assert np.allclose(ax.lines[0].get_xydata(), many[["place", "estimate"]])
-
-
-@pytest.mark.parametrize("name", ["estimates", "curves", "heatmap", "strips"])
-def test_bounds_and_sizes_need_not_be_there(name):
-    ax = GIVEN[name](table(["a", "b"], names("i", 2)).drop(columns=["low", "high", "n"]), None)
-    assert intervals(ax) == []
-    assert "interval" not in ax.get_xlabel() + ax.get_ylabel()
 
 
 def test_events_lie_in_their_lines_the_rare_before_the_frequent_and_unknown_kinds_are_left_out():

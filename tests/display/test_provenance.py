@@ -98,8 +98,3 @@ def test_only_files_that_have_changed_are_read_again(folder, opened, tmp_path, m
     assert (read_first, read_again, read_changed) == (["a.json", "b.json"], [], ["b.json"])
     assert first == again != changed
     assert fingerprint([str(folder / "a.json")]) != fingerprint(files(folder)) == changed  # others do not mix in
-
-
-def test_a_name_of_bytes_that_are_no_text_is_found_again(folder):
-    (folder / os.fsdecode(b"\xff.json")).write_text("4")
-    assert describe_inputs([str(folder / "\\udcff.json")]).unreadable == 0

@@ -9,16 +9,9 @@ from hypothesis import strategies as st
 from seaborn.utils import relative_luminance
 
 import evalkit
-from evalkit.display import PALETTE, looks, new_axes, new_figure, percent_axis
+from evalkit.display import PALETTE, looks, new_axes, percent_axis
 from evalkit.display.style import TONES, dark_rules, labels
 from evalkit.io import plain
-
-
-def test_a_dollar_in_a_name_is_no_formula():
-    axes = new_axes()
-    text = axes.set_title("costs $x_1$ and $\\frac{")
-    axes.figure.canvas.draw()
-    assert not text.get_parse_math()
 
 
 def test_series_differ_in_colour_and_in_further_cues_also_beyond_the_palette():
@@ -84,8 +77,3 @@ def test_percent_axes_show_the_whole_range(which):
     assert low <= 0 < 1 <= high
     axis = axes.xaxis if which == "x" else axes.yaxis
     assert axis.get_major_formatter()(0.5) == "50%"
-
-
-def test_figures_have_the_size_asked_for():
-    assert tuple(new_figure(5, 2).get_size_inches()) == (5, 2)
-    assert new_axes(4, 3, nrows=2).shape == (2,)

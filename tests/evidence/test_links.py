@@ -113,7 +113,7 @@ def test_hostile_names_stay_texts_in_addresses(logs, shown):
     assert "<script" not in shown[-1]["text/html"]
 
 
-def test_of_many_runs_a_choice_is_shown_that_is_even_over_models_and_endings(logs, shown, monkeypatch):
+def test_of_many_runs_points_and_groups_some_lead_to_pages_evenly_over_models_and_endings(logs, shown, monkeypatch):
     many = pd.concat([logs.runs.iloc[[0]]] * 300 + [logs.runs.iloc[[2]]] * 3, ignore_index=True)
     many = many.assign(run_id=[f"m-{i}" for i in range(len(many))])
     Evidence(logs, many).show()
@@ -121,14 +121,9 @@ def test_of_many_runs_a_choice_is_shown_that_is_even_over_models_and_endings(log
     assert table["text/html"].count("<tr data-run") == links.MOST_RUNS
     assert table["text/html"].count(">birch<") == 3
     assert "200 of 303 runs, chosen evenly" in shown[-1]["text/plain"]
-
-
-def test_the_points_of_a_figure_lead_to_so_many_runs_at_most(logs, shown):
     points = pd.DataFrame({"run_id": [f"m-{i}" for i in range(100)]})
+    monkeypatch.setattr(links, "_linked", {})
     assert (Evidence(logs, logs.runs).link(points)["href"] != "").sum() == links.MOST_POINTS
-
-
-def test_groups_without_number_have_no_links(logs, shown):
     groups = pd.DataFrame({"task_id": [str(i) for i in range(links.MOST_GROUPS + 1)]})
     assert "href" not in Evidence(logs, logs.runs).link(groups, "task_id")
 

@@ -12,6 +12,7 @@ from evalkit.stats import (
     estimate_by,
     jackknife_interval,
     mean_interval,
+    mean_sequence,
     proportion_interval,
     rate_interval,
 )
@@ -76,40 +77,6 @@ def test_what_has_no_interval_is_nan_and_says_why(interval, values, clusters, es
 
 
 @pytest.mark.parametrize(
-    ("values", "warning"),
-    [
-        ([1, 0] * 7, "fewer than 15 values"),
-        ([1] * 3 + [0] * 17, "3 or fewer successes or failures"),
-        ([0] * 1 + [1] * 19, "3 or fewer successes or failures"),
-        ([0] * 20, ""),
-        ([1] * 4 + [0] * 16, ""),
-    ],
-)
-def test_doubtful_rates_carry_a_warning(values, warning):
-    found = rate_interval(values)
-    assert str(found.warning).startswith(warning)
-    assert bool(found.warning) == bool(warning)
-
-
-@pytest.mark.parametrize(
-    ("interval", "values", "clusters", "warning"),
-    [
-        (rate_interval, [1, 0, 1, 0, 0, 1, 0, 0], list("aabbccdd"), "fewer than 5 independent values"),
-        (rate_interval, [1, 0] * 2 + [0] * 16, np.arange(20) // 2, "2 or fewer clusters with a success"),
-        (rate_interval, [1, 0] * 10, np.arange(20) // 2, ""),
-        (mean_interval, [1.0, 2, 3, 4], None, "fewer than 5 independent values"),
-        (mean_interval, [0] * 19 + [1], None, "few values for how skewed they are"),
-        (mean_interval, np.arange(20), None, ""),
-    ],
-)
-def test_doubtful_clusters_and_means_carry_a_warning(interval, values, clusters, warning):
-    found = interval(values, clusters)
-    assert str(found.warning).startswith(warning)
-    assert bool(found.warning) == bool(warning)
-    assert math.isfinite(found.low)
-
-
-@pytest.mark.parametrize(
     "values",
     [
         [1, 0, 1, None],
@@ -136,15 +103,6 @@ def test_the_order_of_values_and_the_names_of_clusters_do_not_matter(rows):
         assert interval(values[::-1], named[::-1])[:5] == pytest.approx(interval(values, clusters)[:5], nan_ok=True)
 
 
-@pytest.mark.parametrize("confidence", [0.8, 0.95])
-def test_few_values_have_the_interval_of_student(confidence):
-    values = np.random.default_rng(1).exponential(size=4)
-    found = mean_interval(values, confidence=confidence)
-    theirs = stats.ttest_1samp(values, 0).confidence_interval(confidence)
-    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high))
-    assert found.method == "t"
-
-
 def test_skewed_values_have_an_interval_that_reaches_farther_to_their_long_side():
     values = np.array([0.0, 0, 0, 1, 1, 2, 2, 3, 5, 12])
     found, mirrored = mean_interval(values), mean_interval(-values)
@@ -155,22 +113,44 @@ def test_skewed_values_have_an_interval_that_reaches_farther_to_their_long_side(
     assert found.method == "t, Hall's correction"
 
 
-def test_a_clustered_mean_is_that_of_the_means_of_clusters():
-    rng = np.random.default_rng(2)
-    clusters = rng.integers(0, 12, 70)
-    values = rng.normal(size=70) + rng.normal(size=12)[clusters]
-    found = mean_interval(values, clusters)
-    alone = mean_interval(pd.Series(values).groupby(clusters).mean())
-    assert found[:3] == pytest.approx(alone[:3])
-    assert (found.n, found.n_clusters, found.method) == (70, 12, "cluster t, Hall's correction")
+@pytest.mark.parametrize(
+    ("interval", "values", "clusters", "warning"),
+    [
+        (rate_interval, [1, 0] * 7, None, "fewer than 15 values"),
+        (rate_interval, [1] * 3 + [0] * 17, None, "3 or fewer successes or failures"),
+        (rate_interval, [0] + [1] * 19, None, "3 or fewer successes or failures"),
+        (rate_interval, [0] * 20, None, ""),
+        (rate_interval, [1] * 4 + [0] * 16, None, ""),
+        (rate_interval, [1, 0, 1, 0, 0, 1, 0, 0], list("aabbccdd"), "fewer than 5 independent values"),
+        (rate_interval, [1, 0] * 2 + [0] * 16, np.arange(20) // 2, "2 or fewer clusters with a success"),
+        (rate_interval, [1, 0] * 10, np.arange(20) // 2, ""),
+        (mean_interval, [1.0, 2, 3, 4], None, "fewer than 5 independent values"),
+        (mean_interval, [0] * 19 + [1], None, "few values for how skewed they are"),
+        (mean_interval, np.arange(20), None, ""),
+    ],
+)
+def test_doubtful_intervals_carry_a_warning(interval, values, clusters, warning):
+    found = interval(values, clusters)
+    assert str(found.warning).startswith(warning)
+    assert bool(found.warning) == bool(warning)
+    assert math.isfinite(found.low)
+
+
+@pytest.mark.parametrize(
+    ("found", "values"),
+    [(mean_interval(VALUES[:4]), VALUES[:4]), (jackknife_interval(VALUES, np.mean), VALUES)],
+)
+def test_few_values_and_the_jackknife_of_a_mean_have_the_interval_of_student(found, values):
+    theirs = stats.ttest_1samp(values, 0).confidence_interval()
+    assert found[:3] == pytest.approx((values.mean(), theirs.low, theirs.high))
 
 
 @given(CLUSTERED)
 def test_tasks_weigh_equally(rows):
     values, clusters = zip(*rows, strict=True)
     means = pd.Series(values).groupby(pd.Series(clusters)).mean()
-    for interval in (rate_interval, mean_interval):
-        assert interval(values, clusters).estimate == pytest.approx(means.mean())
+    assert rate_interval(values, clusters).estimate == pytest.approx(means.mean())
+    assert mean_interval(values, clusters)[:3] == pytest.approx(mean_interval(means)[:3], nan_ok=True)
 
 
 def test_the_effective_n_is_that_of_the_variance_between_clusters():
@@ -214,20 +194,6 @@ def test_the_mean_of_bounded_values_lies_in_its_interval_within_the_bounds(rows)
         assert found.high > found.low
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"bounds": (0, 1)}, "beyond the bounds"),
-        ({"bounds": (1, 0)}, "least and the largest"),
-        ({"target": "all tasks"}, "unknown target 'all tasks'"),
-        ({"target": "these tasks"}, "give clusters"),
-    ],
-)
-def test_what_cannot_be_asked_is_misuse(options, message):
-    with pytest.raises(ValueError, match=message):
-        mean_interval([0.5, 1.5], **options)
-
-
 def test_these_tasks_have_the_spread_within_tasks_only():
     values, tasks = [1, 1, 1, 1, 0, 0, 0, 0, 1, 0, 1, 1], list("aaaabbbbcccc")
     new, same = rate_interval(values, tasks), rate_interval(values, tasks, target="these tasks")
@@ -242,26 +208,22 @@ def test_these_tasks_have_the_spread_within_tasks_only():
 
 
 @pytest.mark.parametrize(
-    ("values", "tasks", "bounded", "warning"),
+    ("found", "reason"),
     [
-        ([1, 0, 1], list("abc"), True, "no task was run more than once"),
-        ([1, 0, 1, 1], list("aabc"), True, "one task only was run more than once"),
-        ([1.0, 5, 2], list("abc"), False, "no task was run more than once"),
-        ([3.0, 3, 4, 4], list("aabb"), False, "all values are equal"),
-        ([], [], True, "no values"),
+        (mean_interval([1, 0, 1], list("abc"), bounds=(0, 1), target="these tasks"), "no task was run more than once"),
+        (rate_interval([1, 0, 1, 1], list("aabc"), target="these tasks"), "one task only was run more than once"),
+        (mean_interval([1.0, 5, 2], list("abc"), target="these tasks"), "no task was run more than once"),
+        (mean_interval([3.0, 3, 4, 4], list("aabb"), target="these tasks"), "all values are equal"),
+        (rate_interval([], [], target="these tasks"), "no values"),
+        (jackknife_interval([], np.mean), "no values"),
+        (jackknife_interval([3.0], np.mean), "a single value"),
+        (jackknife_interval([2.0, 2.0], np.mean), "the statistic is the same"),
+        (jackknife_interval([0.0, 1], lambda rows: 1 / rows.sum() if rows.sum() else math.nan), "can't be"),
     ],
 )
-def test_these_tasks_need_repetitions_that_differ(values, tasks, bounded, warning):
-    found = mean_interval(values, tasks, bounds=(0, 1) if bounded else None, target="these tasks")
+def test_what_the_data_do_not_show_has_no_bounds_but_a_reason(found, reason):
     assert math.isnan(found.low)
-    assert str(found.warning).startswith(warning)
-
-
-def test_the_jackknife_of_a_mean_is_students_t():
-    found = jackknife_interval(VALUES, np.mean)
-    theirs = stats.ttest_1samp(VALUES, 0).confidence_interval()
-    assert (found.estimate, found.low, found.high) == pytest.approx((VALUES.mean(), theirs.low, theirs.high))
-    assert (found.method, found.target) == ("jackknife t", "new values")
+    assert reason in str(found.warning)
 
 
 def test_the_jackknife_is_centred_on_the_statistic_without_its_bias():
@@ -269,17 +231,6 @@ def test_the_jackknife_is_centred_on_the_statistic_without_its_bias():
     found = jackknife_interval(VALUES, np.var)
     assert (found.low + found.high) / 2 == pytest.approx(VALUES.var(ddof=1))
     assert found.estimate == pytest.approx(VALUES.var())
-
-
-@pytest.mark.parametrize(
-    ("given", "reason"),
-    [([], "no values"), ([3.0], "a single value"), ([2.0, 2.0], "the statistic is the same"), ([0.0, 1], "can't be")],
-)
-def test_a_jackknife_without_an_interval_says_why(given, reason):
-    statistic = np.mean if reason != "can't be" else lambda rows: 1 / rows.sum() if rows.sum() else math.nan
-    found = jackknife_interval(given, statistic)
-    assert math.isnan(found.low)
-    assert reason in str(found.warning)
 
 
 RUNS = pd.DataFrame(
@@ -316,6 +267,12 @@ def test_each_group_has_the_interval_of_its_rows():
         (lambda: proportion_interval(1, 2, "wilson", 95), "between 0 and 1"),
         (lambda: rate_interval([0, 1, 0.5]), "0/1 values"),
         (lambda: rate_interval([0, 1, 1], ["a", "b"]), "3 values, but 2 cluster labels"),
+        (lambda: mean_interval([0.5, 1.5], bounds=(0, 1)), "beyond the bounds"),
+        (lambda: mean_interval([0.5, 1.5], bounds=(1, 0)), "least and the largest"),
+        (lambda: mean_interval([0.5, 1.5], target="all tasks"), "unknown target 'all tasks'"),
+        (lambda: mean_interval([0.5, 1.5], target="these tasks"), "give clusters"),
+        (lambda: mean_sequence([2]), "beyond the bounds"),
+        (lambda: mean_sequence([0], confidence=95), "between 0 and 1"),
         (lambda: estimate_by(RUNS, "model_name", "success", None, "median"), "unknown kind 'median'"),
         (lambda: estimate_by(RUNS, "model", "success"), "no column 'model'; did you mean 'model_name'"),
         (lambda: estimate_by(RUNS.assign(n=1), "n", "success"), "can't group by 'n'"),
@@ -324,3 +281,35 @@ def test_each_group_has_the_interval_of_its_rows():
 def test_misuse_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+UNIT = st.lists(st.floats(0, 1), min_size=1, max_size=40)
+
+
+@given(UNIT)
+def test_intervals_never_widen_and_start_without_knowledge(values):
+    found = mean_sequence(values)
+    assert found["n"].tolist() == list(range(1, len(values) + 1))
+    assert (np.diff(found["low"].dropna()) >= 0).all()
+    assert (np.diff(found["high"].dropna()) <= 0).all()
+    assert found["low"].iloc[0] < 0.05
+    assert found["high"].iloc[0] > 0.95
+
+
+@given(UNIT)
+def test_the_mirror_of_values_has_the_mirrored_bounds(values):
+    found, mirrored = mean_sequence(values), mean_sequence(1 - np.array(values))
+    assert mirrored["low"].to_numpy() == pytest.approx(1 - found["high"].to_numpy(), abs=1e-3, nan_ok=True)
+
+
+def test_a_look_uses_nothing_of_later_values_and_missing_ones_are_left_out():
+    values = np.random.default_rng(0).random(30)
+    assert mean_sequence(values)[:12].equals(mean_sequence([None, *values[:12]]))
+
+
+def test_a_difference_leaves_0_for_good_and_equal_models_never_differ():
+    found = mean_sequence([1] * 40, bounds=(-1, 1))
+    first = found.index[found["low"] > 0][0]
+    assert 5 < first < 25
+    assert (found["low"] > 0).tolist() == [i >= first for i in range(40)]
+    assert not (mean_sequence([1, -1] * 100, bounds=(-1, 1))["low"] > 0).any()

@@ -1,5 +1,3 @@
-import math
-
 import numpy as np
 import pandas as pd
 
@@ -56,22 +54,6 @@ def test_of_very_many_models_only_the_pairs_of_the_first_are_decided():
     equal = ranked(frame({f"m{i:03d}": 0.5 for i in range(101)}, tasks=30))
     assert (equal["rank_low"] == 1).all()
     assert (equal["rank_high"] == 101).all()
-
-
-def test_one_model_or_none_has_nothing_to_be_compared_with():
-    alone = ranked(frame({"a": 0.5})).iloc[0]
-    assert (alone["rank_low"], alone["rank_high"]) == (1, 1)
-    assert alone["corrected"] == alone["estimate"]
-    table = frame({"a": 0.5})
-    pd.testing.assert_series_equal(ranked(table[:0]).dtypes, ranked(table).dtypes)
-
-
-def test_a_model_without_values_is_kept():
-    table = frame({"a": 0.5, "b": 0.5})
-    table.loc[table["model"] == "b", "value"] = math.nan
-    found = ranked(table).loc["b"]
-    assert math.isnan(found["estimate"])
-    assert "60 runs left out" in str(found["warning"])
 
 
 def costs_of(models, tasks=20):
