@@ -69,7 +69,7 @@ from evalkit.kinds.detection import kind_of_source, nothing_used
 from evalkit.kinds.kind import Assembled, LogKind, Parsed, Records
 from evalkit.kinds.registry import COMMON, kind_named
 from evalkit.kinds.runs import as_recorded, flag_cut_names
-from evalkit.kinds.selection import rename_models, renames_of, select_where, with_clusters
+from evalkit.kinds.selection import rename_models, renames_of, select_runs
 
 T = TypeVar("T")
 COMMIT_EVERY = 5.0  # seconds
@@ -546,10 +546,8 @@ def assemble(
     runs = flag_cut_names(assembled.frames[kind.runs], kind.tables[kind.runs])
     runs = runs.assign(success_rate=runs["is_successful"].astype("Float64").astype("float64"))
     assembled = assembled._replace(frames={**assembled.frames, kind.runs: runs})
-    if cluster:
-        assembled = with_clusters(assembled, kind, cluster)
-    if where:
-        assembled = select_where(assembled, kind, where)
+    if where or cluster:
+        assembled = select_runs(assembled, kind, where, cluster)
     if assembled.notes:  # they replace the entries of their files
         entries = {entry.source: entry for entry in (*entries_of(records), *assembled.notes)}
         ledger = ledger_frame(entries.values())

@@ -18,9 +18,17 @@ STATED = "stated"  # the source of a name that the user gave
 Renames = Mapping[str, str] | Sequence[str]
 _CONDITION = re.compile(r"\s*(\w+)\s*(>=|<=|!=|=|<|>)\s*(.*?)\s*", re.DOTALL)
 _COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
-    "=": operator.eq, "!=": operator.ne, ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
+    "=": operator.eq, "!=": operator.eq, ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
 }  # fmt: skip
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+# What a column holds: whether that has an order, how the value of a condition is converted, what to say where it can't
+_HELD: Sequence[tuple[Callable[[Any], bool], bool, Callable[[str], Any], str]] = (
+    (pd.api.types.is_bool_dtype, False, lambda value: _TRUTH[value.lower()], "is true or false"),
+    (pd.api.types.is_numeric_dtype, True, float, "holds numbers"),
+    (pd.api.types.is_datetime64_any_dtype, True, partial(pd.to_datetime, utc=True),
+     "holds times, such as 2026-01-31T12:00"),
+)  # fmt: skip
+_TEXT = (False, str, "holds no numbers; write = or !=")
 
 
 def renames_of(rename: Renames, model: str = "") -> dict[str, str]:
@@ -60,44 +68,36 @@ def _renamed(frame: pd.DataFrame, renames: Mapping[str, str], models: Sequence[s
     return frame[frame["model_name"].isin(models)].reset_index(drop=True) if models else frame
 
 
-def select_where(assembled: Assembled, kind: LogKind, where: str | Sequence[str]) -> Assembled:
-    """Keep only the runs that meet conditions, and what is theirs in all other frames; SourceError if none does."""
+def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] = (), cluster: str = "") -> Assembled:
+    """Keep only the runs that meet conditions, and what is theirs in all other frames; SourceError if none does.
+
+    `cluster` names the column that stands for the task in all rates and comparisons: it is added as ``cluster``.
+    """
     runs = assembled.frames[kind.runs]
+    if cluster and cluster not in runs:
+        raise SourceError(f"cluster {cluster!r}: runs have no such column; {nearest(cluster, runs, cutoff=0.4)}")
+    if cluster:
+        runs = runs.assign(cluster=runs[cluster].astype("str").where(runs[cluster].notna()))
     met = meets(runs, where)
     if len(runs) and not met.any():
         texts = [where] if isinstance(where, str) else where
         column = _CONDITION.fullmatch(texts[-1])[1]  # type: ignore[index]
         there = runs[column].dropna().astype("str").unique()
         raise SourceError(f"no run where {' and '.join(texts)}; of {column} {nearest('', sorted(there))}")
-    kept = runs[met].reset_index(drop=True)
     attributes = {
         name: [item for item, is_kept in zip(value, met, strict=True) if is_kept]
         if isinstance(value, list) and len(value) == len(runs)
         else value
         for name, value in assembled.attributes.items()
     }
-    return _changed(assembled, partial(_of_runs, runs=kept))._replace(attributes=attributes)
+    return _changed(assembled, partial(_of_runs, runs=runs[met]))._replace(attributes=attributes)
 
 
 def _of_runs(frame: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Select the rows that belong to some runs."""
-    if not (keys := _keys(frame, runs)):
-        return frame
-    there = frame.set_index(keys).index.isin(runs.set_index(keys).index)
-    return frame[there].reset_index(drop=True)
-
-
-def with_clusters(assembled: Assembled, kind: LogKind, column: str) -> Assembled:
-    """Add the column `cluster`, which stands for the task in all rates and comparisons, to runs and what is theirs."""
-    runs = assembled.frames[kind.runs]
-    if column not in runs:
-        raise SourceError(f"cluster {column!r}: runs have no such column; {nearest(column, runs, cutoff=0.4)}")
-    runs = runs.assign(cluster=runs[column].astype("str").where(runs[column].notna()))
-    frames = {kind.runs: runs}
-    for name, frame in assembled.frames.items():
-        if name != kind.runs and (keys := _keys(frame, runs)):
-            frames[name] = frame.merge(runs[[*keys, "cluster"]].drop_duplicates(keys), on=keys, how="left")
-    return assembled._replace(frames={**assembled.frames, **frames})
+    """Select the rows of some runs, by id, else by file and thread, with the run's cluster if it has one."""
+    keys = ["run_id"] if "run_id" in frame else [key for key in ("source", "thread") if key in frame and key in runs]
+    added = [*keys, "cluster"] if "cluster" in runs else keys
+    return frame.merge(runs[added].drop_duplicates(keys), on=keys) if keys else frame
 
 
 def _changed(assembled: Assembled, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Assembled:
@@ -109,13 +109,6 @@ def _changed(assembled: Assembled, change: Callable[[pd.DataFrame], pd.DataFrame
 
 def _make(make: Callable[[], pd.DataFrame], change: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
     return change(make())
-
-
-def _keys(frame: pd.DataFrame, runs: pd.DataFrame) -> list[str]:
-    """Return the columns that say whose a row is: the run's id, else its file and thread, if there are such."""
-    if "run_id" in frame:
-        return ["run_id"]
-    return [key for key in ("source", "thread") if key in frame and key in runs]
 
 
 def meets(runs: pd.DataFrame, where: str | Sequence[str]) -> pd.Series:
@@ -132,34 +125,19 @@ def meets(runs: pd.DataFrame, where: str | Sequence[str]) -> pd.Series:
         column, sign, value = match.groups()
         if column not in runs:
             raise SourceError(f"where {text!r}: runs have no column {column!r}; {nearest(column, runs, cutoff=0.4)}")
-        values = runs[column]
-        if not value and sign in ("=", "!="):
-            met &= values.isna() == (sign == "=")
-        elif pd.api.types.is_object_dtype(values) and sign in ("=", "!="):
-            met &= values.map(lambda items, value=value: value in map(str, items)).astype(bool) == (sign == "=")
+        values, is_ordered = runs[column], sign not in ("=", "!=")
+        if not (value or is_ordered):
+            found = values.isna()
+        elif pd.api.types.is_object_dtype(values) and not is_ordered:
+            found = values.map(lambda items, value=value: value in map(str, items)).astype(bool)
         else:
-            compared = _COMPARED[sign](values, _value_of(text, value, values, ordered=sign not in ("=", "!=")))
-            met &= compared.astype("boolean").fillna(sign == "!=").mask(values.isna(), sign == "!=").astype(bool)
+            has_order, convert, holds = next((row[1:] for row in _HELD if row[0](values)), _TEXT)
+            try:
+                if is_ordered and not has_order:
+                    raise ValueError
+                found = _COMPARED[sign](values, convert(value))
+            except (KeyError, ValueError):
+                raise SourceError(f"where {text!r}: {column} {holds}") from None
+        found = found.astype("boolean").fillna(False).astype(bool)
+        met &= ~found if sign == "!=" else found
     return met
-
-
-def _value_of(text: str, value: str, values: pd.Series, *, ordered: bool) -> Any:
-    """Convert the value of a condition to the type of a column."""
-    if pd.api.types.is_bool_dtype(values):
-        if value.lower() not in _TRUTH or ordered:
-            raise SourceError(f"where {text!r}: {values.name} is true or false")
-        return _TRUTH[value.lower()]
-    if pd.api.types.is_numeric_dtype(values):
-        try:
-            return float(value)
-        except ValueError:
-            raise SourceError(f"where {text!r}: {values.name} holds numbers") from None
-    if pd.api.types.is_datetime64_any_dtype(values):
-        try:
-            time = pd.Timestamp(value)
-        except ValueError:
-            raise SourceError(f"where {text!r}: {values.name} holds times, such as 2026-01-31T12:00") from None
-        return time.tz_localize(values.dt.tz) if time.tz is None and values.dt.tz is not None else time
-    if ordered:
-        raise SourceError(f"where {text!r}: {values.name} holds no numbers; write = or !=")
-    return value
