@@ -9,7 +9,7 @@ _PLACES = {
     "terminal": "cell_text choose list_runs",
     "pipeline": "Changes Logs assemble cached_records collect entries_of load no_records parse_source read_records",
     "detection": "recognise HEAD detect nothing_used",
-    "findings": "Example Finding alike data_finding doubts endings_finding examples_of",
+    "findings": "Example Finding alike data_finding doubts examples_of",
     "progress": "Snapshot",
     "estimates": "denominators rates usage",
     "runs": "Outcomes outcome_of outcomes run_ids",

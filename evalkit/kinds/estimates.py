@@ -85,19 +85,11 @@ def denominators(
 ) -> pd.DataFrame:
     """Estimate rates with both denominators, and the worst case both ways, for the runs that were not measured.
 
-    Parameters
-    ----------
-    runs, by, value, kind, cluster
-        As for `rates`.
-
-    Returns
-    -------
-    DataFrame
-        The columns of `by`, n, n_clusters, n_measured, n_not_measured, then estimate, low, high (the leading rate, as
-        the kind declares), two of measured_estimate, lowest_estimate and highest_estimate with their bounds (of the
-        measured runs; as if all others had failed; as if all had succeeded; the third is the leading one), and warning.
-        Scores that are no shares have no bounds: of them there is zero_estimate, as if all others had scored 0. Groups
-        of one column are sorted, the best first.
+    Returns the columns of `by`, n, n_clusters, n_measured, n_not_measured, then estimate, low, high (the leading rate,
+    as the kind declares), two of measured_estimate, lowest_estimate and highest_estimate with their bounds (of the
+    measured runs; as if all others had failed; as if all had succeeded; the third is the leading one), and warning.
+    Scores that are no shares have no bounds: of them there is zero_estimate, as if all others had scored 0. Groups of
+    one column are sorted, the best first. The arguments are as for `rates`.
     """
     kind = kind or kind_of(runs)
     first = rates(runs, by, value, kind, cluster=cluster)
@@ -119,21 +111,9 @@ def denominators(
 def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogKind | None = None) -> pd.DataFrame:
     """Estimate what runs take, per group: duration, turns, tokens and cost, as far as logs tell them.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        The first table of any kind.
-    by : str or list of str
-        Columns of the groups; an empty list for all runs together.
-    kind : LogKind, optional
-        Of the runs; by default the one they name.
-
-    Returns
-    -------
-    DataFrame
-        The columns of `by`, quantity, n (runs that tell it), n_clusters (tasks), estimate (mean per run; tasks weigh
-        equally), low, high, median, total, of_successes and of_failures (mean of those runs), per_success (the total
-        over the number of successes that tell it) and warning. Empty where logs tell nothing.
+    Returns the columns of `by`, quantity, n (runs that tell it), n_clusters (tasks), estimate (mean per run; tasks
+    weigh equally), low, high, median, total, of_successes and of_failures (mean of those runs), per_success (the total
+    over the number of successes that tell it) and warning. Empty where logs tell nothing.
     """
     kind = kind or kind_of(runs)
     runs = runs[~is_excluded(runs, kind)].reset_index(drop=True)

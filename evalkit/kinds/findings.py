@@ -1,7 +1,7 @@
 """Findings, which a report begins with: codes with values, made only from estimates and counts.
 
-Those here are of any kind: how runs ended, what is doubtful in the data, failures that were run again, and runs that
-are missing or too many.
+Those here are of any kind: what is doubtful in the data, failures that were run again, and runs that are missing or
+too many.
 """
 
 import re
@@ -49,14 +49,6 @@ def examples_of(runs: pd.DataFrame, labels: Mapping[str, pd.Series]) -> tuple[Ex
     return tuple(Example(label, ids.iloc[0]) for label, ids in first if len(ids))[:MOST_EXAMPLES]
 
 
-def endings_finding(
-    endings: Mapping[str, int], n: int, noun: str, section: str, examples: tuple[Example, ...] = ()
-) -> Finding:
-    """Find how the runs without success ended: their numbers by ending, in words, of `n` counted runs."""
-    values = {"endings": dict(endings), "n": n, "noun": noun}
-    return Finding("endings", section, values, examples if any(endings.values()) else ())
-
-
 def data_finding(
     runs: pd.DataFrame, flags: Mapping[str, str], ledger: pd.DataFrame, noun: str, section: str = SECTION
 ) -> Finding:
@@ -64,14 +56,17 @@ def data_finding(
 
     Runs have a column ``flag_NAME`` for every one of the `flags`; `noun` is the word for a run.
     """
-    counts = {name: int(runs[f"flag_{name}"].sum()) for name in flags if f"flag_{name}" in runs}
-    counts = dict(sorted(((name, n) for name, n in counts.items() if n), key=lambda item: (-item[1], item[0])))
-    everywhere = [name.replace("_", " ") for name, n in counts.items() if n == len(runs) > 1]  # no finding, but a fact
-    counts = {name: n for name, n in counts.items() if not n == len(runs) > 1}
+    counts, everywhere = dict[str, int](), list[str]()
+    there = {name: int(runs[f"flag_{name}"].sum()) for name in flags if f"flag_{name}" in runs}
+    for name, n in sorted(there.items(), key=lambda item: (-item[1], item[0])):
+        if n == len(runs) > 1:
+            everywhere.append(name.replace("_", " "))  # no finding, but a fact
+        elif n:
+            counts[name] = n
     flagged = int(runs[[f"flag_{name}" for name in counts]].any(axis=1).sum()) if counts else 0
     examples = examples_of(runs, {name.replace("_", " "): runs[f"flag_{name}"] for name in counts})
-    values = {"flags": counts, "flagged": flagged, "n": len(runs), "noun": noun, "files": files_of(ledger)}
-    values["everywhere"] = everywhere
+    values = {"flags": counts, "everywhere": everywhere, "flagged": flagged, "n": len(runs), "noun": noun}
+    values["files"] = files_of(ledger)
     if "model_name" in runs:
         values["names"] = alike(runs["model_name"].dropna())
     return Finding("data", section, values, examples)

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -29,11 +29,11 @@ def run_ids(kind: str, *keys: Iterable[object]) -> list[str]:
 
     They begin with the first letter of the kind.
     """
-    digests = (
-        hashlib.blake2b("\0".join(map(str, key)).encode(errors="surrogatepass"), digest_size=6)
-        for key in zip(*keys, strict=True)
-    )
-    return [f"{kind[0]}-{digest.hexdigest()}" for digest in digests]
+    ids = []
+    for key in zip(*keys, strict=True):
+        identity = "\0".join(map(str, key)).encode(errors="surrogatepass")
+        ids.append(f"{kind[0]}-{hashlib.blake2b(identity, digest_size=6).hexdigest()}")
+    return ids
 
 
 def as_recorded(kind: LogKind, records: Records) -> Assembled:
@@ -56,15 +56,14 @@ def as_recorded(kind: LogKind, records: Records) -> Assembled:
 def flag_cut_names(runs: pd.DataFrame, columns: Sequence[Column]) -> pd.DataFrame:
     """Add the flag `LONG_NAME` to the runs of which a name was cut."""
     cut = np.zeros(len(runs), bool)
-    for name in (column.name for column in columns if column.dtype == "name"):
-        if (runs[name].str.len() == MOST_NAME).any():
-            cut |= runs[name].map(is_cut_name).to_numpy(bool)
+    for column in columns:
+        if column.dtype == "name" and (runs[column.name].str.len() == MOST_NAME).any():
+            cut |= runs[column.name].map(is_cut_name).to_numpy(bool)
     if not cut.any():
         return runs
     flags = [[*own, LONG_NAME] if is_cut else own for own, is_cut in zip(runs["run_flags"], cut, strict=True)]
-    column = f"flag_{LONG_NAME}"
-    added: dict[str, Any] = {"run_flags": flags, **({column: cut} if column in runs else {})}
-    return runs.assign(**added)
+    added = {f"flag_{LONG_NAME}": cut} if f"flag_{LONG_NAME}" in runs else {}
+    return runs.assign(run_flags=pd.Series(flags, runs.index), **added)
 
 
 class Outcomes(NamedTuple):
@@ -72,8 +71,7 @@ class Outcomes(NamedTuple):
 
     `table` has one row per run: model_name, task (what repeats; a run without a task is its own), task_type,
     repetition, value (NaN if it has none), run_id, started, duration, cost, tokens, outcome (success, failure, not
-    measured, running; of scores also scored) and condition (such as ``max_turns=20``: what else makes runs comparable;
-    may be empty).
+    measured, running; of scores also scored) and condition (what else makes runs comparable: ``max_turns=20``, or "").
     """
 
     table: pd.DataFrame
@@ -113,7 +111,12 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     table = rows[_KEPT].assign(model_name=rows["model_name"].fillna(UNKNOWN), task=tasks, outcome=outcome[counts])
     table["task"] = table["task"].where(table["task"].notna(), table["run_id"])
     table["tokens"] = table.pop("tokens_in").astype("Float64") + table.pop("tokens_out").astype("Float64")
-    table["condition"] = _conditions(rows, [name for name in kind.rates.conditions if name in rows])
+    conditions = pd.Series("", rows.index, dtype="str")
+    for name in kind.rates.conditions:
+        if name in rows:
+            text = conditions.where(conditions == "", conditions + ", ") + f"{name}=" + rows[name].astype("str")
+            conditions = conditions.where(rows[name].isna(), text)
+    table["condition"] = conditions
     left_out, is_measured = int((~counts).sum()), table["outcome"].isin(MEASURED)
     may_succeed = "success" in kind.rates.outcome_of.values()
     has_rate = outcome.isin(MEASURED).any() or (may_succeed and rows["score"].isna().all())
@@ -139,16 +142,6 @@ def outcome_of(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
     return by_success.where(success.notna(), by_status.fillna("not measured")).astype("str")
 
 
-def _conditions(runs: pd.DataFrame, columns: list[str]) -> pd.Series:
-    """Return what else makes runs comparable, as ``COLUMN=VALUE`` of the columns that have one."""
-    if not columns:
-        return pd.Series("", runs.index, dtype="str")
-    distinct = runs[columns].drop_duplicates().to_dict("records")
-    texts = [", ".join(f"{name}={value}" for name, value in row.items() if not pd.isna(value)) for row in distinct]
-    numbers = runs.groupby(columns, dropna=False, sort=False).ngroup()
-    return numbers.map(dict(enumerate(texts))).astype("str")
-
-
 def kind_of(runs: pd.DataFrame) -> LogKind:
     """Return the kind of a frame of runs; SourceError if there are several."""
     names = sorted(runs["kind"].dropna().unique())
@@ -160,8 +153,8 @@ def kind_of(runs: pd.DataFrame) -> LogKind:
 
 def is_excluded(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
     """Return for each run whether a flag excludes it from rates."""
-    excluding = set(kind.rates.excluding_flags)
-    return pd.Series([not excluding.isdisjoint(flags) for flags in runs["run_flags"]], index=runs.index, dtype=bool)
+    is_counted = frozenset(kind.rates.excluding_flags).isdisjoint
+    return ~runs["run_flags"].map(is_counted).astype(bool)
 
 
 def copied(runs: pd.DataFrame, kind: LogKind) -> list[tuple[str, str, int]]:

@@ -16,7 +16,6 @@ from evalkit.kinds import (
     Finding,
     data_finding,
     denominators,
-    endings_finding,
     examples_of,
     kind_named,
     outcomes,
@@ -424,7 +423,7 @@ def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How 
     ways = {names[str(status)]: int(n) for status, n in counts.items()}
     ended = [failed["overall_completion_status"].eq(status) for status in counts.index]
     examples = examples_of(failed, dict(zip(ways, ended, strict=True)))
-    found = [endings_finding(ways, len(fresh), "run", endings, examples)]
+    found = [Finding("endings", endings, {"endings": ways, "n": len(fresh), "noun": "run"}, examples)]
     if pairs := copied(runs, kind_named("mindcraft")):  # whose logs stale copies hold, and whose runs they stand for
         copies = runs[runs["copy_of"].notna()]
         links = tuple(Example("a copy", *ids) for ids in copies[["run_id", "copy_of"]].head(1).itertuples(index=False))

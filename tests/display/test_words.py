@@ -24,7 +24,7 @@ from evalkit.display.words import (
     name_of,
 )
 from evalkit.io.write import write_frame
-from evalkit.kinds import Finding, endings_finding
+from evalkit.kinds import Finding
 from evalkit.stats import estimate_by
 from tests.compare.runs import runs_of
 from tests.display.gallery import KINDS
@@ -166,7 +166,7 @@ def findings(name: str) -> list[Finding]:
         Finding("reach", "s", {"model": name, "tasks": {0: 2, 1: 3}, "gap": 0.5}),
         Finding("lowest", "s", {"row": {**RATE, "history": name}}),
         Finding("failures", "s", {"n": 3, "ways": 1, "first": [(name, 3)]}),
-        endings_finding({name: 3}, 9, "run", "s"),
+        Finding("endings", "s", {"endings": {name: 3}, "n": 9, "noun": "run"}),
         *(Finding("pair", "s", {"row": {**PAIR, **sides}}) for sides in ({"model_a": name}, {"model_b": name})),
         Finding("pair", "s", {"row": PAIR | {"model_a": name, "decided": True}, "together": [name]}),
         Finding("pair", "s", {"row": PAIR | {"model_b": name, "equivalent": True}}),

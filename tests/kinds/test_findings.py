@@ -8,7 +8,7 @@ from evalkit import compare
 from evalkit._words import counted_noun
 from evalkit.compare.terminal import describe_baseline, describe_comparison
 from evalkit.display.words import text_of
-from evalkit.kinds import data_finding, endings_finding, outcomes
+from evalkit.kinds import Finding, data_finding, outcomes
 from evalkit.kinds.findings import alike, doubts, retries, variants
 from tests.compare.runs import runs_of
 
@@ -31,7 +31,7 @@ def test_a_count_has_its_noun(n, noun, text):
     ],
 )  # fmt: skip
 def test_the_most_frequent_way_to_fail_comes_first(endings, n, text):
-    assert text_of(endings_finding(endings, n, "run", "x")) == text
+    assert text_of(Finding("endings", "x", {"endings": endings, "n": n, "noun": "run"})) == text
 
 
 def _ledger(*statuses):
