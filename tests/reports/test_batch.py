@@ -16,7 +16,8 @@ from click.testing import CliRunner
 from evalkit.cli import main
 from evalkit.cli.reports import remove_reports
 from evalkit.reports import plan, run
-from evalkit.reports.records import read_record
+from evalkit.reports.batch import Progress
+from evalkit.reports.records import input_fingerprint, read_record
 
 HEADLINE = (
     "from IPython.display import display\n"
@@ -53,8 +54,7 @@ def test_a_report_gets_its_parameters_with_their_types(project, batch, fork):
     cell = "a: str = ''\nb: float = 0.0\nc: list[int] = []\nd: bool = False\ne: dict[str, str] = {}"
     values = {"a": "x\"y'z\n{b}", "b": 1, "c": [1, 2], "d": True, "e": {"k": "v"}}
     project("one", "print([a, b, c, d, e])", parameters=cell)
-    assert batch(["one"], values=values, fork=fork).failed == []
-    (key,) = batch(["one"], values=values, fork=fork).unchanged
+    (key,) = batch(["one"], values=values, fork=fork).made
     assert texts(batch.notebook(key)) == [f"{[values['a'], 1.0, [1, 2], True, {'k': 'v'}]}\n"]
     assert batch.record(key)["kernel"] == ("quick" if fork else "normal")
 
@@ -62,47 +62,71 @@ def test_a_report_gets_its_parameters_with_their_types(project, batch, fork):
 def test_each_report_runs_in_a_process_of_its_own(project, batch):
     code = "import os, numpy\nstate = globals().get('state', 0) + 1\nprint(state, os.getpid(), numpy.random.random())"
     project("one", code, parameters="i: int = 0", params={"s.yaml": "i: [1, 2, 3]"})
-    made = batch().made
-    printed = [texts(batch.notebook(key))[0].split() for key in made]
-    assert [state for state, *_ in printed] == ["1"] * 3
-    assert len({process for _, process, _ in printed}) == 3
-    assert len({number for *_, number in printed}) == 3
+    states, processes, numbers = zip(*(texts(batch.notebook(key))[0].split() for key in batch().made), strict=True)
+    assert states == ("1",) * 3
+    assert len(set(processes)) == len(set(numbers)) == 3
 
 
+IN_VAIN = "import time\nwhile True:\n    try:\n        time.sleep(60)\n    except TimeoutError:\n        pass"
 BAD = {
-    "fails": (["print('before')", "raise ValueError('no')", "print('after')"], "ValueError: no", 2),
-    "dies": (["print('before')", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"], "DeadKernelError: ", 2),
-    "hangs": (["print('before')", "import time\ntime.sleep(60)"], "TimeoutError: not finished after ", 2),
+    "fails": (["raise ValueError('no')", "print('after')"], "ValueError: no"),
+    "dies": (["import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"], "DeadKernelError: "),
+    "hangs": (["import time\ntime.sleep(60)"], "TimeoutError: not finished after "),
+    "will not be interrupted": ([IN_VAIN], "TimeoutError: not finished after "),
+    "needs a kernel that is not there": ([], "NoSuchKernel: No such kernel named no-such"),
 }
 
 
 @pytest.mark.parametrize("fork", [True, False])
-def test_a_bad_notebook_harms_only_its_own_report(project, batch, fork):
-    for name, (codes, *_) in BAD.items():
-        project(name, *codes)
+def test_a_bad_notebook_harms_only_its_own_report(project, batch, fork, monkeypatch):
+    monkeypatch.setattr("evalkit.reports.batch.GRACE", 0.5)
+    for name, (codes, _) in BAD.items():
+        kernel = {"kernelspec": {"name": "no-such", "language": "python", "display_name": ""}} if not codes else {}
+        project(name, "print('before')", *codes, metadata=kernel)
     project("good", "print('good')")
     summary = batch([*BAD, "good"], fork=fork, timeout=3 if fork else 8)  # a kernel starts slowly on a busy machine
     assert summary.made == ["good/defaults"]
     assert sorted(summary.failed) == sorted(f"{name}/defaults" for name in BAD)
-    for name, (_, error, cell) in BAD.items():
+    for name, (codes, error) in BAD.items():
         record = batch.record(f"{name}/defaults")
         assert record["error"].startswith(error)
-        assert record["cell"] == cell
-        assert "before\n" in texts(batch.notebook(record["key"]))
-        assert "after\n" not in texts(batch.notebook(record["key"]))
-        page = batch.page(record["key"])
-        assert "This report failed." in page
-        assert 'id="failed"' in page
-    assert f"[4/4] FAILED    {summary.failed[-1]}" in batch.lines[-1]
+        assert "This report failed." in batch.page(record["key"])
+        if codes:
+            assert record["cell"] == 2
+            assert texts(batch.notebook(record["key"]))[:1] == ["before\n"]
+            assert "after\n" not in texts(batch.notebook(record["key"]))
+            assert 'id="failed"' in batch.page(record["key"])
+    assert any(re.match(r"\[\d/6\] FAILED    fails/defaults  ValueError: no  \(\d", line) for line in batch.lines)
 
 
-def test_a_notebook_that_will_not_be_interrupted_is_ended(project, batch, monkeypatch):
-    monkeypatch.setattr("evalkit.reports.batch.GRACE", 0.5)
-    code = "import time\nwhile True:\n    try:\n        time.sleep(60)\n    except TimeoutError:\n        pass"
-    project("hangs", "print('before')", code)
-    batch(["hangs"], timeout=1)
-    assert batch.record("hangs/defaults")["error"] == "TimeoutError: not finished after 1 s"
-    assert texts(batch.notebook("hangs/defaults")) == ["before\n"]
+def test_an_error_that_holds_credentials_does_not_hand_them_out_as_the_cause(project, batch, tmp_path, monkeypatch):
+    monkeypatch.setenv("PLACE", "s3://KEY:SEKRET@bucket/p")
+    project("one", "import os\nraise OSError(os.environ['PLACE'])")
+    batch(["one"])
+    made = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert [path.name for path in made if "SEKRET" in path.read_text()] == []
+    assert batch.notebook("one/defaults").cells[-1].outputs[-1].evalue == "s3://…@bucket/p"
+
+
+RECORD = {
+    "key": "one/a", "status": "made", "headline": {"text": "60 %", "label": "success\x1b[31m"}, "seconds": 1.24,
+    "page_bytes": 123_456, "why": "new", "error": "",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        ({}, "[1/2] made      one/a  60 % success\ufffd[31m  (1.2 s, 0.12 MB, new)"),
+        ({"headline": None}, "[1/2] made      one/a  (1.2 s, 0.12 MB, new)"),
+        ({"headline": None, "page_bytes": 1_500_001}, "[1/2] made      one/a  (1.2 s, 1.50 MB, more than 1.5, new)"),
+        ({"status": "failed", "error": "E: \x1b[31mx\nmore"}, "[1/2] FAILED    one/a  E: \ufffd[31mx  (1.2 s)"),
+    ],
+)
+def test_one_plain_line_per_report(fields, line):
+    lines = []
+    Progress(2, lines.append).done(RECORD | fields)
+    assert lines == [line]
 
 
 def _runs(process):
@@ -112,50 +136,69 @@ def _runs(process):
         return False
 
 
-def test_a_kernel_that_does_not_start_fails_the_report(project, batch):
-    project("one", "print(1)", metadata={"kernelspec": {"name": "no-such", "language": "python", "display_name": ""}})
-    assert batch(["one"]).failed == ["one/defaults"]
-    assert "no-such" in batch.record("one/defaults")["error"]
-
-
 def test_nothing_is_made_twice_and_every_change_is_named(project, batch, tmp_path):
-    cell = 'runs: str = ""\nn: int = 1'
-    (tmp_path / "logs").mkdir()
-    (tmp_path / "logs/a.json").write_text("{}")
+    cell, stored = 'runs: str = ""\nn: int = 1', tmp_path / "out/.evalkit/one/a.json"
+    (tmp_path / "logs/sub").mkdir(parents=True)
+    for name in ("a.json", "sub/b.json"):
+        (tmp_path / "logs" / name).write_text("{}")
     project("one", "print(n)", parameters=cell, params={"a.yaml": "runs: logs"})
 
-    def why():
-        summary = batch()
-        assert len(summary.made) + len(summary.failed) + len(summary.unchanged) == 1
-        return batch.record("one/a")["why"] if summary.made else "unchanged"
+    def why(**options):
+        made = batch(**options).made
+        return batch.record("one/a")["why"] if made else "unchanged"
 
+    def store(part, value):
+        record = json.loads(stored.read_text())
+        record["stamp"][part] = value
+        stored.write_text(json.dumps(record))
+
+    changes = {
+        "new": lambda: None,
+        "unchanged": lambda: None,
+        "changed parameters: n": lambda: (tmp_path / "params/one/a.yaml").write_text("runs: logs\nn: 2"),
+        "the notebook changed": lambda: project("one", "print(n + 1)", parameters=cell),
+        "a file of it is missing": (tmp_path / "out/one/a.html").unlink,
+        "changed packages: pandas": lambda: store(
+            "packages", {**batch.record("one/a")["stamp"]["packages"], "pandas": 0}
+        ),
+        "evalkit changed": lambda: store("evalkit", "0+0"),
+    }
+    for said, make in changes.items():
+        make()
+        assert why() == said
+    stored.write_text("{")
     assert why() == "new"
-    assert why() == "unchanged"
-    (tmp_path / "logs/b.json").write_text("{}")
-    assert why() == "changed input: runs"
-    (tmp_path / "params/one/a.yaml").write_text("runs: logs\nn: 2")
-    assert why() == "changed parameters: n"
-    project("one", "print(n + 1)", parameters=cell)
-    assert why() == "the notebook changed"
-    (tmp_path / "out/one/a.html").unlink()
-    assert why() == "a file of it is missing"
-    (tmp_path / "out/.evalkit/one/a.json").write_text("{")
-    assert why() == "new"
-    assert why() == "unchanged"
-    assert batch(force=True).made
-    assert batch.record("one/a")["why"] == "forced"
-    assert batch(code=False).made
-    assert batch.record("one/a")["why"] == "other page options"
+    assert why(force=True) == "forced"
+    assert why(code=False) == "other page options"
     assert "print(n" not in batch.page("one/a")
-    record = batch.record("one/a")
-    for part, change, said in [
-        ("packages", {**record["stamp"]["packages"], "pandas": "0"}, "changed packages: pandas"),
-        ("evalkit", "0+0", "evalkit changed"),
-    ]:
-        changed = {**record, "stamp": {**record["stamp"], part: change}}
-        (tmp_path / "out/.evalkit/one/a.json").write_text(json.dumps(changed))
-        assert batch(code=False).made
-        assert batch.record("one/a")["why"] == said
+    assert why(code=False) == "unchanged"
+
+
+INPUTS = {
+    "content": lambda folder: (folder / "a.json").write_text("[1]"),
+    "time": lambda folder: os.utime(folder / "a.json", (1, 1)),
+    "new": lambda folder: (folder / "sub/c.json").touch(),
+    "gone": lambda folder: (folder / "sub/b.json").unlink(),
+    "name": lambda folder: (folder / "a.json").rename(folder / "z.json"),
+}
+
+
+@pytest.mark.parametrize("change", INPUTS)
+def test_a_change_below_a_folder_changes_the_mark_of_an_input(tmp_path, change):
+    for name in ("a.json", "sub/b.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("{}")
+    before = input_fingerprint(str(tmp_path))
+    assert before == input_fingerprint(str(tmp_path))
+    INPUTS[change](tmp_path)
+    assert input_fingerprint(str(tmp_path)) != before
+
+
+def test_what_names_no_file_has_no_mark_and_urls_are_remote():
+    texts = ["gpt-4o", "meta-llama/Llama-3-8B", "nowhere/*.json", "samples:none", "a\0b", "x" * 5000]
+    assert [text for text in texts if input_fingerprint(text)] == []
+    assert len(input_fingerprint("samples:mindcraft")) == 16
+    assert input_fingerprint("s3://bucket/logs") == "remote"
 
 
 def test_tables_and_headline_are_handed_over(project, batch, tmp_path):
@@ -211,21 +254,15 @@ def start_cli(tmp_path, *arguments):
     )
 
 
-@pytest.mark.parametrize(
-    ("full", "fault"),
-    [
-        (["*-defaults.html"], "large/defaults.html: No space left on device"),
-        (["*-defaults.ipynb"], "large/defaults.ipynb: No space left on device"),
-        (["*-defaults.json"], "large/defaults.json: No space left on device"),
-    ],
-)
-def test_a_full_disk_fails_one_report_in_a_sentence_and_the_batch_goes_on(project, batch, monkeypatch, full, fault):
+@pytest.mark.parametrize("full", ["defaults.html", "defaults.ipynb", "defaults.json"])
+def test_a_full_disk_fails_one_report_in_a_sentence_and_the_batch_goes_on(project, batch, monkeypatch, full):
+    fault = f"large/{full}: No space left on device"
     for name in ("large", "small"):
         project(name, "print(1)")
     write_bytes = Path.write_bytes
 
     def write(path, data):  # what is forked later inherits it
-        if path.parent.name == "0" and any(map(path.match, full)):
+        if path.parent.name == "0" and path.match(f"*-{full}"):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         return write_bytes(path, data)
 
@@ -298,7 +335,7 @@ def _until(condition, seconds=30):
         (
             ["empty"],
             2,
-            "[1/1] FAILED    empty/defaults  SourceError: there: no Crafter session trace could be read",
+            "[1/1] FAILED    empty/defaults  SourceError: there: no Crafter session trace",
             "",
         ),
         (["one", "-p", "x", "1"], 2, "", "evalkit: command line: unknown parameter x; there is none\n"),

@@ -1,11 +1,11 @@
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from papermill.iorw import NoDatesSafeLoader, yaml
 
+from evalkit.io import SourceError
 from evalkit.reports.notebooks import read_notebook
 from evalkit.reports.parameters import (
     REQUIRED,
@@ -17,15 +17,11 @@ from evalkit.reports.parameters import (
     read_parameters,
 )
 
-ROOT = Path(__file__).parents[2]
 CELL = """
 # what the report is about
 runs: str = "samples:mindcraft"  # folder, or URL (s3://…)
-n: int = 3
-share: float = 0.5
-quick: bool = True
 tasks: list[str] = ["a", "b"]
-weights: dict[str, float] = {"a": 1.0}
+weights: "dict[str, float]" = {"a": 1.0}
 plain = "x"
 must: str
 """
@@ -33,62 +29,59 @@ must: str
 
 def test_the_parameters_cell_is_the_schema():
     found = read_parameters(CELL)
-    types = {name: p.type for name, p in found.items()}
-    assert types == {
-        "runs": "str",
-        "n": "int",
-        "share": "float",
-        "quick": "bool",
-        "tasks": "list[str]",
-        "weights": "dict[str, float]",
-        "plain": "str",
-        "must": "str",
+    assert {name: (p.type, p.default) for name, p in found.items()} == {
+        "runs": ("str", "samples:mindcraft"),
+        "tasks": ("list[str]", ["a", "b"]),
+        "weights": ("dict[str, float]", {"a": 1.0}),
+        "plain": ("str", "x"),
+        "must": ("str", REQUIRED),
     }
-    assert found["tasks"].default == ["a", "b"]
-    assert found["must"].default is REQUIRED
+    assert check_names(["run"], found) == ["unknown parameter run; did you mean 'runs'?"]
+    assert check_names(["zzz"], {}) == ["unknown parameter zzz; there is none"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "passed"),
+    [
+        ("str", "a", "a"),
+        ("int", 4, 4),
+        ("float", 0.5, 0.5),
+        ("float", 1, 1.0),
+        ("list[str]", [], []),
+        ("list", ["a", 1], ["a", 1]),
+        ("list[float]", [1, 2.5], [1.0, 2.5]),
+        ("dict[str, float]", {"a": 1}, {"a": 1.0}),
+        ("", 7, 7),
+        ("Path", 7, 7),
+    ],
+)
+def test_values_of_their_type_are_passed_and_whole_numbers_for_floats_become_floats(kind, value, passed):
+    assert repr(check_value(value, Parameter("p", kind, None))) == repr(passed)
 
 
 @pytest.mark.parametrize(
     ("kind", "value", "fault"),
     [
-        ("str", "a", ""),
         ("str", 4, 'p must be str, not int (4); put it in quotes: "…"'),
-        ("str", 0.1, 'p must be str, not float (0.1); put it in quotes: "…"'),
         ("str", True, 'p must be str, not bool (true); put it in quotes: "…"'),
         ("str", None, "p has no value (null); its type is str"),
-        ("int", 4, ""),
         ("int", True, "p must be int, not bool (true)"),
         ("int", 4.0, "p must be int, not float (4.0)"),
         ("int", "4", 'p must be int, not str ("4")'),
-        ("float", 0.5, ""),
         ("float", "1e-3", 'p must be float, not str ("1e-3")'),
-        ("float", "much", 'p must be float, not str ("much")'),
         ("bool", "yes", 'p must be bool, not str ("yes")'),
-        ("list[str]", ["a"], ""),
-        ("list[str]", [], ""),
         ("list[str]", "a", 'p must be list[str], not str ("a")'),
         ("list[str]", ["a", 1], 'p must be list[str], not list (["a", 1])'),
-        ("list", ["a", 1], ""),
         ("list[list[int]]", [[1], ["a"]], 'p must be list[list[int]], not list ([[1], ["a"]])'),
-        ("dict[str, float]", {"a": 1}, ""),
         ("dict[str, float]", {"a": "b"}, 'p must be dict[str, float], not dict ({"a": "b"})'),
-        ("", 7, ""),
-        ("Path", 7, ""),
     ],
 )
-def test_values_are_checked_against_their_type(kind, value, fault):
-    parameter = Parameter("p", kind, None)
-    if not fault:
-        assert check_value(value, parameter) == value
-        return
+def test_values_of_another_type_are_faults(kind, value, fault):
     with pytest.raises(ValueError, match=f"^{re.escape(fault)}$"):
-        check_value(value, parameter)
+        check_value(value, Parameter("p", kind, None))
 
 
-def test_whole_numbers_given_for_floats_become_floats():
-    assert repr(check_value(1, Parameter("p", "float", 0.0))) == "1.0"
-    assert repr(check_value([1, 2.5], Parameter("p", "list[float]", []))) == "[1.0, 2.5]"
-    assert repr(check_value({"a": 1}, Parameter("p", "dict[str, float]", {}))) == "{'a': 1.0}"
+WRONG = object()
 
 
 @pytest.mark.parametrize(
@@ -105,22 +98,18 @@ def test_whole_numbers_given_for_floats_become_floats():
         ("list[int]", "4", [4]),
         ("dict[str, int]", "{a: 1}", {"a": 1}),
         ("", "4", "4"),
+        ("int", "4.5", WRONG),
+        ("float", "x", WRONG),
+        ("bool", "maybe", WRONG),
+        ("list[int]", "[a", WRONG),
     ],
 )
 def test_typed_texts_are_read_by_the_parameters_type(kind, text, value):
-    assert from_text(text, Parameter("p", kind, None)) == value
-
-
-@pytest.mark.parametrize(("kind", "text"), [("int", "4.5"), ("float", "x"), ("bool", "maybe"), ("list[int]", "[a")])
-def test_typed_texts_of_the_wrong_type_are_faults(kind, text):
+    if value is not WRONG:
+        assert from_text(text, Parameter("p", kind, None)) == value
+        return
     with pytest.raises(ValueError, match=rf"^p must be {re.escape(kind)}, not "):
         from_text(text, Parameter("p", kind, None))
-
-
-def test_unknown_names_come_with_the_nearest_one():
-    known = read_parameters(CELL)
-    assert check_names(["run"], known) == ["unknown parameter run; did you mean 'runs'?"]
-    assert check_names(["zzz"], {}) == ["unknown parameter zzz; there is none"]
 
 
 @pytest.mark.parametrize(
@@ -133,9 +122,8 @@ def test_unknown_names_come_with_the_nearest_one():
     ],
 )
 def test_broken_params_files_are_explained(text, fault):
-    with pytest.raises(ValueError, match=r"^not ") as raised:
+    with pytest.raises(ValueError, match=f"^{fault}"):
         parse_values(text)
-    assert fault in str(raised.value)
 
 
 @given(
@@ -153,5 +141,5 @@ def test_values_are_read_as_papermill_reads_them(values):
 def test_what_is_no_notebook_is_explained(tmp_path, content):
     path = tmp_path / "x.ipynb"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="not a notebook"):
+    with pytest.raises(SourceError, match="not a notebook"):
         read_notebook(path)

@@ -1,10 +1,28 @@
+"""Planning a batch: which reports, with which names and parameters, and all faults at once."""
+
+import re
+import shutil
 import sys
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from evalkit.io import SourceError, resolve
+from evalkit.kinds import kind_names
 from evalkit.reports import PlanError, plan
+from evalkit.reports.notebooks import ANY_KIND, Places, copy_notebooks, shipped
+from evalkit.reports.report import file_name
+from tests.io.test_sources import WITH
 
 CELL = 'model: str = "a"  # model\nruns: str = "samples:none"  # folder\nn: int = 1  # number\ntasks: list[str] = []'
+TRACE = resolve("samples:crafter/session_crafter_episode_1_scripted-miner.json")
+HISTORY = resolve("samples:steps/typed.json")
+
+
+def keys(reports):
+    return sorted(report.key for report in reports)
 
 
 def faults_of(*args, **kwargs):
@@ -13,24 +31,15 @@ def faults_of(*args, **kwargs):
     return raised.value.faults
 
 
-def keys(reports):
-    return [report.key for report in reports]
-
-
-def test_every_params_file_is_a_report(project):
+def test_params_files_and_notebooks_stand_for_reports(project):
     project("one", parameters=CELL, params={"b.yaml": "model: b", "a.yml": "", ".x.yaml": "model: 1", "c.txt": "x"})
     project("two", params={"only.yaml": ""})
     project("three")
     reports = plan()
-    assert keys(reports) == ["one/a", "one/b", "two/only"]
+    assert [report.key for report in reports] == ["one/a", "one/b", "two/only"]
     assert [report.parameters for report in reports] == [{}, {"model": "b"}, {}]
     assert reports[1].all_parameters == {"model": "b", "runs": "samples:none", "n": 1, "tasks": []}
-
-
-def test_a_notebook_stands_for_its_params_files_or_its_defaults(project):
-    project("one", parameters=CELL, params={"b.yaml": "model: b"})
-    project("two")
-    assert keys(plan(["one", "notebooks/two.ipynb"])) == ["one/b", "two/defaults"]
+    assert keys(plan(["one", "params/one/b.yaml", "notebooks/three.ipynb"])) == ["one/a", "one/b", "three/defaults"]
 
 
 def test_a_notebook_named_with_values_is_run_once_with_these(project, tmp_path):
@@ -51,51 +60,41 @@ def test_sample_defaults_are_emptied_as_soon_as_one_source_is_given(project):
     assert untouched.parameters == {"n": 2}
 
 
-def test_all_faults_of_all_files_are_listed_at_once(project):
+def test_all_faults_of_all_files_are_listed_at_once(project, tmp_path):
     project("one", parameters=CELL, params={"a.yaml": "modle: x\nn: many", "b.yaml": "model: 4", "c.yaml": "x: ["})
     project("two", parameters="must: str", params={"d.yaml": "", "e.yaml": "must:"})
-    project("gone", params={"f.yaml": ""})
-    project("broken", params={"g.yaml": ""})
     project("cell", parameters="x: int = (", params={"h.yaml": ""})
-    broken = "notebooks/broken.ipynb"
-    with open(broken, "w") as file:
-        file.write("{")
-    (__import__("pathlib").Path("notebooks") / "gone.ipynb").unlink()
-    faults = faults_of(texts=[("zzz", "1")])
+    for name in ("gone", "broken"):
+        project(name, params={f"{name}.yaml": ""})
+    (tmp_path / "notebooks/broken.ipynb").write_text("{")
+    (tmp_path / "notebooks/gone.ipynb").unlink()
     expected = [
-        "params/gone/f.yaml: gone: no such notebook; did you mean 'one'?",
-        f"{broken}: not a notebook",
-        "notebooks/cell.ipynb: the parameters cell is not Python",
         "command line: unknown parameter zzz",
-        "params/one/a.yaml: unknown parameter modle; did you mean 'model'?",
+        "notebooks/broken.ipynb: not a notebook",
+        "notebooks/cell.ipynb: the parameters cell is not Python",
         'params/one/a.yaml: n must be int, not str ("many")',
+        "params/one/a.yaml: unknown parameter modle; did you mean 'model'?",
         "params/one/b.yaml: model must be str, not int (4)",
         "params/one/c.yaml: not YAML",
+        "params/gone/gone.yaml: gone: no such notebook; did you mean 'one'?",
         "params/two/d.yaml: must has no value",
         "params/two/e.yaml: must has no value",
     ]
-    assert len(faults) == len(expected)
-    assert [e for e in expected if not any(fault.startswith(e) for fault in faults)] == []
+    for fault, start in zip(sorted(faults_of(texts=[("zzz", "1")])), sorted(expected), strict=True):
+        assert fault.startswith(start)
 
 
-def test_without_folders_of_ones_own_those_of_evalkit_are_taken(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert {"model_comparison/all_models", "crafter_scores/every_model"} <= set(keys(plan()))
-    assert keys(plan(["model_comparison"])) == ["model_comparison/all_models"]
-
-
-def test_a_list_for_a_single_value_is_a_sweep(project):
+def test_lists_for_single_values_and_values_typed_again_are_sweeps(project):
     project("one", parameters=CELL, params={"s.yaml": "model: [a/b, ft:x, a/b]\nn: [1, 2]\ntasks: [x, y]"})
     reports = plan()
-    assert [(r.parameters["model"], r.parameters["n"]) for r in reports] == [
-        ("a/b", 1),
-        ("a/b", 2),
-        ("ft:x", 1),
-        ("ft:x", 2),
-    ]
+    pairs = [("a/b", 1), ("a/b", 2), ("ft:x", 1), ("ft:x", 2)]
+    assert [(r.parameters["model"], r.parameters["n"]) for r in reports] == pairs
     assert all(r.parameters["tasks"] == ["x", "y"] for r in reports)
     assert len(set(keys(reports))) == 4
     assert reports[0].name.startswith("s-a_b-")
+    reports = plan(["one"], texts=[("model", "a"), ("model", "[b, c]"), ("n", "1"), ("model", "a"), ("n", "2")])
+    pairs = [("a", 1), ("a", 2), ("[b, c]", 1), ("[b, c]", 2)]
+    assert [(r.parameters["model"], r.parameters["n"]) for r in reports] == pairs
 
 
 SWEEP = {"evalkit": {"sweep": {"model": "own_models:models"}}}
@@ -116,33 +115,177 @@ def own_models(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("own_models")
-def test_all_means_what_the_notebooks_sweep_function_finds(project):
+def test_all_means_what_the_notebooks_sweep_function_finds_and_one_that_fails_is_named_with_its_cause(project):
     project("one", parameters=CELL, params={"s.yaml": "model: all\nn: 2"}, metadata=SWEEP)
     assert [r.parameters for r in plan()] == [{"n": 2, "model": "m0"}, {"n": 2, "model": "m1"}]
     assert keys(plan()) == ["one/s-m0", "one/s-m1"]
+    causes = {9: "samples:none: holds no run", 8: "KeyError: 'x'", 0: "there are none in the data"}
+    for n, cause in causes.items():
+        (fault,) = faults_of(["one"], values={"model": "all", "n": n})
+        assert fault == f"notebooks/one.ipynb: model: all: own_models:models: {cause}"
 
 
-@pytest.mark.usefixtures("own_models")
+# Sources of logs stand for the notebooks of the kinds of logs they hold
+
+SWEPT = {"kind": "crafter", "source": "traces", "sweep": {"model": "tests.reports.test_plan:models"}}
+
+
+def models(traces: str) -> list[str]:
+    return [f"{Path(traces).name}-1", "2"]
+
+
+@pytest.fixture
+def logs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "logs").mkdir()
+    shutil.copy(TRACE, "logs/trace.json")
+    return tmp_path / "logs"
+
+
+def test_without_folders_of_ones_own_those_of_evalkit_are_taken(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert {"model_comparison/all_models", "crafter_scores/every_model"} <= set(keys(plan()))
+    assert keys(plan(["model_comparison"])) == ["model_comparison/all_models"]
+    assert all(plan([f"samples:{kind}"]) for kind in kind_names())
+
+
+def test_a_folder_of_several_kinds_is_read_by_the_notebooks_of_each_or_by_the_one_named(logs):
+    shutil.copy(HISTORY, logs / "history.json")
+    assert keys(plan(["logs"])) == ["crafter_scores/logs", "step_evaluation/logs"]
+    assert keys(plan(["logs"], kind="steps")) == ["step_evaluation/logs"]
+    assert keys(plan(["step_evaluation", "logs"])) == ["step_evaluation/logs"]
+    with pytest.raises(PlanError, match="logs of kind crafter and steps, for which there is no such notebook"):
+        plan(["model_comparison", "logs"])
+
+
+def test_one_kind_that_can_not_be_read_ends_no_report_of_another(logs):
+    (logs / "gpt/cook").mkdir(parents=True)
+    (logs / "gpt/cook/Andy_0_0.json").write_text('{"memory": "", "turns": [{"role": "user"}')
+    with pytest.warns(UserWarning, match="no report of mindcraft logs: logs: no Mindcraft agent log could be read"):
+        assert keys(plan(["logs"])) == ["crafter_scores/logs"]
+    with pytest.raises(PlanError, match="no Mindcraft agent log could be read"):
+        plan(["logs/gpt"])
+
+
+def test_a_folder_within_the_source_is_given_to_the_parameter_that_asks_for_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(resolve("samples:mindcraft"), "exp")
+    own = "exp/tasks/cooking_tasks.json"
+    for source, values, tasks in [("exp", {}, "exp/tasks"), ("exp", {"tasks": own}, own), ("exp/runs", {}, "")]:
+        (report,) = plan([source, "model_comparison"], values=values)
+        assert report.parameters == {"runs": source, "tasks": tasks}
+
+
+def test_sweeps_go_over_all_there_is_and_a_kind_without_a_notebook_gets_the_general_one(logs, project):
+    project("own", parameters='traces: str = ""\nmodel: str = ""', metadata={"evalkit": SWEPT})
+    assert keys(plan(["logs", "own"])) == ["own/logs-2", "own/logs-logs-1"]
+    assert keys(plan(["logs", "own"], values={"model": "3"})) == ["own/logs-3"]
+    general = {"evalkit": {"kind": ANY_KIND, "source": "logs"}}
+    project("any", parameters='logs: list[str] = []\nkind: str = ""', metadata=general)
+    (report,) = plan(["logs", "any"])
+    assert report.parameters == {"logs": ["logs"], "kind": "crafter"}
+    (logs.parent / "notebooks/own.ipynb").unlink()
+    assert keys(plan(["logs"], notebooks="notebooks")) == ["any/logs"]
+    assert keys(plan(["logs"])) == ["crafter_scores/logs"]
+
+
 @pytest.mark.parametrize(
-    ("n", "cause"), [(9, "samples:none: holds no run"), (8, "KeyError: 'x'"), (0, "there are none in the data")]
+    ("content", "cause"),
+    [
+        ({}, "x: there is no file in it"),
+        ("words", "x: no log of a kind that evalkit knows (1 file)"),
+        (None, "x: no such file, folder or notebook; there are 'cooking_blocked_agents', "),
+        ('{"version": 2, "status": "success", "eval": {}}', "x: no log of a kind that evalkit knows (1 file; 1 looks "),
+    ],
 )
-def test_a_sweep_function_that_fails_is_named_with_its_cause(project, n, cause):
-    project("one", parameters=CELL, metadata=SWEEP)
-    (fault,) = faults_of(["one"], values={"model": "all", "n": n})
-    assert fault == f"notebooks/one.ipynb: model: all: own_models:models: {cause}"
+def test_a_source_without_logs_is_one_fault(tmp_path, monkeypatch, content, cause):
+    monkeypatch.chdir(tmp_path)
+    if content == {}:
+        (tmp_path / "x").mkdir()
+    elif content:
+        (tmp_path / "x").write_text(content)
+    (fault,) = faults_of(["x"])
+    assert fault.startswith(cause)
 
 
-def test_the_same_report_named_twice_is_made_once(project):
-    project("one", parameters=CELL, params={"b.yaml": "model: b"})
-    assert keys(plan(["one", "params/one/b.yaml"])) == ["one/b"]
+def test_notebooks_are_copied_to_be_changed_and_never_overwritten(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (copy,) = copy_notebooks("notebooks", ["crafter_scores"])
+    assert copy.read_bytes() == (shipped("notebooks") / "crafter_scores.ipynb").read_bytes()
+    copy.write_text(copy.read_text().replace("Crafter: scores", "My scores"))
+    with pytest.raises(SourceError, match="there already, and not overwritten"):
+        copy_notebooks("notebooks")
+    assert list(Path("notebooks").iterdir()) == [copy]
+    (report,) = plan(["samples:crafter"])
+    assert report.notebook.title.startswith("My scores")
+    assert len(copy_notebooks("all")) == len(Places.of().all_notebooks())
+    with pytest.raises(SourceError, match="did you mean 'crafter_scores'"):
+        copy_notebooks("new", ["crafter_score"])
 
 
-def test_a_single_value_typed_again_is_a_sweep(project):
-    project("one", parameters=CELL)
-    reports = plan(["one"], texts=[("model", "a"), ("model", "[b, c]"), ("n", "1"), ("model", "a"), ("n", "2")])
-    assert [(r.parameters["model"], r.parameters["n"]) for r in reports] == [
-        ("a", 1),
-        ("a", 2),
-        ("[b, c]", 1),
-        ("[b, c]", 2),
-    ]
+# Credentials are refused before anything is made of them, and repeated nowhere
+
+SECRET = "SEK"  # a part of every secret in WITH
+WAYS = {
+    "a value": {"values": lambda url: {"runs": url}},
+    "an item": {"values": lambda url: {"tasks": ["x", url]}},
+    "a sweep": {"values": lambda url: {"runs": ["x", url]}},
+    "a mapping": {"values": lambda url: {"by": {"x": url}}},
+    "its key": {"values": lambda url: {"by": {url: "x"}}},
+    "a wrong type": {"values": lambda url: {"n": url}},
+    "no parameter": {"values": lambda url: {url: "x"}},
+    "typed": {"texts": lambda url: [("runs", url)]},
+    "typed as a list": {"texts": lambda url: [("tasks", f"[x, '{url}']")]},
+    "typed for a number": {"texts": lambda url: [("n", url)]},
+}
+
+
+@pytest.mark.parametrize("url", WITH)
+def test_no_report_is_planned_with_credentials(project, url):
+    project("one", parameters=f"{CELL}\nby: dict[str, str] = {{}}")
+    for make in WAYS.values():
+        with pytest.raises(PlanError) as raised:
+            plan(["one"], **{name: values(url) for name, values in make.items()})
+        assert SECRET not in f"{raised.value} {raised.value.faults} {raised.value.__cause__}"
+    project("one", parameters=CELL, params={"a.yaml": f"runs: '{url}'"})
+    project("two", parameters=f"runs: str = {url!r}", params={"b.yaml": ""})
+    faults = faults_of()
+    assert [fault.partition(": runs: ")[0] for fault in faults] == ["params/one/a.yaml", "params/two/b.yaml"]
+    assert SECRET not in str(faults)
+
+
+# Names of reports are names of files on every system
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        ([], "defaults"),
+        ([""], "defaults"),
+        (["all", "gpt-4o"], "all-gpt-4o"),
+        ([0.5, True, 3], "0.5-True-3"),
+        (["Привет"], "Привет"),
+        (["meta-llama/Llama-3-8B"], "meta-llama_Llama-3-8B"),
+        (["ft:gpt:x"], "ft_gpt_x"),
+        (["/home/me/experiments/"], "experiments"),
+        (["../../etc/passwd"], "passwd"),
+        (["<script>"], "script"),
+        ([["a", "b"]], "a_b"),
+        (["a__b"], "a__b"),
+        (["CON"], "CON-HASH"),
+        (["nul.txt"], "nul.txt-HASH"),
+        ([".."], "HASH"),
+        (["/"], "HASH"),
+    ],
+)
+def test_values_stay_readable_in_names_and_are_made_safe(values, name):
+    assert re.fullmatch(re.escape(name).replace("HASH", "[0-9a-f]{6}"), file_name(values))
+
+
+@given(st.lists(st.text() | st.integers() | st.floats() | st.lists(st.text())))
+def test_names_are_safe_whatever_the_values(values):
+    name = file_name(values)
+    assert 0 < len(name.encode()) <= 120
+    assert not set(name) & set('/\\:*?"<>|\0\n')
+    assert name not in (".", "..")
+    assert not name.startswith((".", "-"))
