@@ -1,10 +1,8 @@
-"""Assemble records of traces into frames: verdicts of hooks times weights; the user's options are applied here."""
+"""Assemble records of traces into frames: what their hooks are worth; the user's options are applied here."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
-from itertools import pairwise
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,17 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, WEIGHTS
-from evalkit.crafter.scoring import (
-    COUNTINGS,
-    DIGITS,
-    NO_SCORED_EVENTS,
-    Counting,
-    Hooks,
-    band,
-    check_rules,
-    count_hooks,
-    score_event,
-)
+from evalkit.crafter.scoring import DIGITS, band, check_rules, score_traces
 from evalkit.crafter.table import (
     ACHIEVEMENT_ROWS,
     ACTION_ROWS,
@@ -31,7 +19,6 @@ from evalkit.crafter.table import (
     FLAGS,
     TURNS,
     order_difficulties,
-    order_flags,
 )
 from evalkit.io import Entry, SourceError, absolute, frame_of, paused_gc
 from evalkit.kinds import Assembled, Records, run_ids
@@ -39,20 +26,23 @@ from evalkit.kinds import Assembled, Records, run_ids
 PLACE = {name: place for place, name in enumerate(ACHIEVEMENTS)}
 _UNKNOWN = ("task_type", "repetition", "is_successful", "success_rate")  # common columns of runs
 _NO_TURN = np.iinfo(np.int64).min
-Columns = Mapping[str, Any]  # of equal length, by name
 
 
 @paused_gc()
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     """Build the frames of episodes, events and achievements, and those of turns and actions on first access."""
-    counting: Counting = options.get("counting", "achievement")
+    counting = options.get("counting", "achievement")
     weights = check_rules(options.get("weights") or WEIGHTS, counting)
     episodes, events, notes = _chosen(records, options.get("models") or (), options.get("difficulty") or "")
-    traces = ScoredTraces(columns_of(episodes), columns_of(events), weights, counting)
+    told = {name: episodes[name].to_pylist() for name in ("events", "session_id", "flags", "foreign")}
+    hooks = {name: events[name].to_pylist() for name in ("hooks", "suspect_invalid_actions")}
+    scored = score_traces(told, hooks, weights, counting)
+    of = np.repeat(np.arange(len(episodes)), episodes["events"].to_numpy())  # the episode of each event
+    named, turns = _unlocks(of, len(episodes), events)
     frames = {
-        "episodes": frame_of(traces.of_episodes(), EPISODES),
-        "events": frame_of(traces.of_events(), EVENTS),
-        "achievements": frame_of(traces.of_achievements(), ACHIEVEMENT_ROWS),
+        "episodes": _episodes(episodes, scored.episodes, named.sum(axis=1), weights),
+        "events": _events(events, scored.events, episodes.take(of)),
+        "achievements": _achievements(episodes, named, turns),
     }
     lazy = {name: partial(make, frames["events"], events) for name, make in (("turns", _turns), ("actions", _actions))}
     return Assembled(frames, notes, {"rules": {"weights": weights, "counting": counting}}, lazy)
@@ -79,141 +69,69 @@ def _chosen(records: Records, models: Sequence[str], difficulty: str) -> tuple[p
     return episodes.filter(pa.array(selected)), events, notes
 
 
-def columns_of(table: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """Return the columns of a table by name."""
+def _unlocks(of: np.ndarray, n: int, events: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+    """Return per episode and achievement whether a hook names it, and the turn of the first one that does."""
+    named = np.zeros((n, len(ACHIEVEMENTS)), bool)
+    turns = np.full(named.shape, _NO_TURN)
+    columns = of.tolist(), events["achievements"].to_pylist(), events["turn"].to_pylist()
+    for episode, names, turn in zip(*columns, strict=True):
+        for name in names.split(" ") if names else ():
+            place = PLACE.get(name)
+            if place is not None and not named[episode, place]:
+                named[episode, place] = True
+                turns[episode, place] = _NO_TURN if turn is None else turn
+    return named, turns
+
+
+def _episodes(
+    records: pa.Table, scored: Mapping[str, Any], unlocked: np.ndarray, weights: Mapping[str, float]
+) -> pd.DataFrame:
+    points, suspects = np.array([scored["score"], scored["suspect_invalid_actions"]], dtype=float)
+    can_tell = records["can_tell"].to_numpy() & (records["events"].to_numpy() > 0)
+    values = {
+        **_columns(records),
+        **scored,
+        **dict.fromkeys(_UNKNOWN, [None] * len(records)),
+        "run_id": run_ids("crafter", map(absolute, records["source"].to_pylist())),
+        "kind": ["crafter"] * len(records),
+        "prompt_tokens": records["tokens_in"],
+        "completion_tokens": records["tokens_out"],
+        "score_without_suspects": np.round(points - suspects * weights["invalid_action"], DIGITS),
+        "band": list(map(band, points.tolist())),
+        "unlocked": pa.array(unlocked, mask=~can_tell),
+        "progression": np.where(can_tell, unlocked, np.nan) / len(ACHIEVEMENTS),
+        **{f"flag_{flag}": [flag in raised for raised in scored["run_flags"]] for flag in FLAGS},
+    }
+    return frame_of(values, EPISODES)
+
+
+def _events(records: pa.Table, scored: Mapping[str, Any], of_episodes: pa.Table) -> pd.DataFrame:
+    reasons = [[one for one in row or () if one is not None] for row in records["reasons"].to_pylist()]
+    values = {
+        **_columns(records),
+        **scored,
+        **{name: of_episodes[name] for name in ("model_name", "task_id", "difficulty")},
+        "actions": pc.list_value_length(records["action_names"]),
+        "reason": ["; ".join(row) or None for row in reasons],
+    }
+    return frame_of(values, EVENTS)
+
+
+def _achievements(episodes: pa.Table, named: np.ndarray, turns: np.ndarray) -> pd.DataFrame:
+    n, k = named.shape
+    of, unlocked, turns = np.repeat(np.arange(n), k), named.ravel(), turns.ravel()
+    values = {
+        **{name: episodes[name].take(of) for name in ("source", "model_name", "task_id", "difficulty")},
+        "achievement": list(ACHIEVEMENTS) * n,
+        "tier": [*map(TIER_OF.get, ACHIEVEMENTS)] * n,
+        "unlocked": pa.array(unlocked, mask=~unlocked & ~episodes["can_tell"].to_numpy()[of]),
+        "turn": pa.array(turns, mask=turns == _NO_TURN),
+    }
+    return frame_of(values, ACHIEVEMENT_ROWS)
+
+
+def _columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
     return dict(zip(table.column_names, table.columns, strict=True))
-
-
-def as_list(column: Any) -> list:
-    """Return the values of a column of pandas, of Arrow or plain ones; missing ones are None."""
-    if isinstance(column, pd.Series):
-        column = pa.array(column, from_pandas=True)
-    return column.to_pylist() if isinstance(column, pa.Array | pa.ChunkedArray) else list(column)
-
-
-class _Worth(NamedTuple):
-    """What events' hooks are worth by one way of counting."""
-
-    counts: np.ndarray  # events × WEIGHTS
-    scores: np.ndarray  # 0 without a scored hook
-    symbols: np.ndarray  # empty without a scored hook
-
-
-class ScoredTraces:
-    """Records of traces with what their hooks are worth, from which the columns of results and frames are made.
-
-    `episodes` and `events` are columns of records, of Arrow or, for results only, plain sequences.
-    """
-
-    def __init__(self, episodes: Columns, events: Columns, weights: Mapping[str, float], counting: Counting) -> None:
-        self.episodes, self.events, self.weights, self.counting = episodes, events, weights, counting
-        self.sizes = np.array(as_list(episodes["events"]), dtype="int64")
-        self.of = np.repeat(np.arange(len(self.sizes)), self.sizes)  # the episode of each event
-        distinct: dict[str | None, int] = {None: 0}  # texts of hooks, each of which is scored once
-        codes = np.array([distinct.setdefault(text, len(distinct)) for text in as_list(events["hooks"])], dtype="int64")
-        texts = [[hook.split(":") for hook in text.split(" ")] if text else [] for text in distinct]
-        hooks = [tuple((name, int(n), int(known)) for name, n, known in named) for named in texts]
-        self.worth = {way: self._worth(hooks, codes, way) for way in COUNTINGS}
-
-    def _worth(self, hooks: Sequence[Hooks], codes: np.ndarray, counting: Counting) -> _Worth:
-        counts = [count_hooks(event, counting) for event in hooks]
-        scores, symbols = zip(*(score_event(event, self.weights, counting) for event in hooks), strict=True)
-        table = np.array([[count.get(name, 0) for name in WEIGHTS] for count in counts])
-        return _Worth(table[codes], np.array(scores)[codes], np.array(symbols, dtype="U1")[codes])
-
-    @cached_property
-    def unlocks(self) -> tuple[np.ndarray, np.ndarray]:
-        """Per episode and achievement, whether a hook names it, and the turn of the first one that does."""
-        named = np.zeros((len(self.sizes), len(ACHIEVEMENTS)), bool)
-        turns = np.full(named.shape, _NO_TURN)
-        columns = self.of.tolist(), as_list(self.events["achievements"]), as_list(self.events["turn"])
-        for episode, names, turn in zip(*columns, strict=True):
-            for name in names.split(" ") if names else ():
-                place = PLACE.get(name)
-                if place is not None and not named[episode, place]:
-                    named[episode, place] = True
-                    turns[episode, place] = _NO_TURN if turn is None else turn
-        return named, turns
-
-    def of_results(self) -> dict[str, Any]:
-        """Return the columns of results, without an order; what is derived from events is None for an aborted trace."""
-        n, there = len(self.sizes), (self.sizes > 0).tolist()
-        counts = {way: [self._sums(column) for column in worth.counts.T] for way, worth in self.worth.items()}
-        of_hooks = zip(counts["achievement"], map(self.weights.__getitem__, WEIGHTS), strict=True)
-        totals = {
-            "achievement": np.round(sum(count * weight for count, weight in of_hooks), DIGITS) + 0.0,
-            "hook": np.bincount(self.of, self.worth["hook"].scores, n),  # a running sum in order, as in the original
-        }
-        symbols = self.worth[self.counting].symbols
-        ends, text = np.cumsum(self._sums(symbols != "")).tolist(), "".join(symbols.tolist())
-        derived = {
-            "score": totals[self.counting].tolist(),
-            "suspect_invalid_actions": self._sums(as_list(self.events["suspect_invalid_actions"])).tolist(),
-            "trajectory": [text[start:end] or NO_SCORED_EVENTS for start, end in pairwise([0, *ends])],
-            **{f"score_by_{way}": total.tolist() for way, total in totals.items()},
-            **{f"{name}s": counts[self.counting][i].tolist() for i, name in enumerate(WEIGHTS)},
-        }
-        for name, values in derived.items():
-            derived[name] = [value if known else None for value, known in zip(values, there, strict=True)]
-        flags, sessions = as_list(self.episodes["flags"]), as_list(self.episodes["session_id"])
-        files = Counter(sessions)
-        for i, (session, foreign) in enumerate(zip(sessions, as_list(self.episodes["foreign"]), strict=True)):
-            raised = ["unknown_to_original"] * (foreign and self.counting == "hook")
-            raised += ["duplicate_session"] * (session is not None and files[session] > 1)
-            if raised:
-                flags[i] = order_flags([*flags[i], *raised])
-        return {**self.episodes, **derived, "run_flags": flags}
-
-    def of_episodes(self) -> dict[str, Any]:
-        """Return the columns of the frame of episodes."""
-        episodes, n = self.of_results(), len(self.sizes)
-        flags, points = episodes["run_flags"], np.array(episodes["score"], dtype=float)
-        suspects = np.array(episodes["suspect_invalid_actions"], dtype=float)
-        can_tell, unlocked = episodes["can_tell"].to_numpy() & (self.sizes > 0), self.unlocks[0].sum(axis=1)
-        return {
-            **episodes,
-            **dict.fromkeys(_UNKNOWN, [None] * n),
-            "run_id": run_ids("crafter", map(absolute, episodes["source"].to_pylist())),
-            "kind": ["crafter"] * n,
-            "prompt_tokens": episodes["tokens_in"],
-            "completion_tokens": episodes["tokens_out"],
-            "score_without_suspects": np.round(points - suspects * self.weights["invalid_action"], DIGITS),
-            "band": list(map(band, points.tolist())),
-            "unlocked": pa.array(unlocked, mask=~can_tell),
-            "progression": np.where(can_tell, unlocked, np.nan) / len(ACHIEVEMENTS),
-            **{f"flag_{flag}": [flag in raised for raised in flags] for flag in FLAGS},
-        }
-
-    def _sums(self, values: Any) -> np.ndarray:
-        """Sum whole numbers of events per episode."""
-        return np.bincount(self.of, values, len(self.sizes)).astype("int64")
-
-    def of_events(self) -> dict[str, Any]:
-        """Return the columns of the frame of events."""
-        events, worth = self.events, self.worth[self.counting]
-        of_actions = [[reason for reason in row or () if reason is not None] for row in events["reasons"].to_pylist()]
-        return {
-            **events,
-            **{name: self.episodes[name].take(self.of) for name in ("model_name", "task_id", "difficulty")},
-            "actions": pc.list_value_length(events["action_names"]),
-            "score": np.where(events["hooks"].is_valid().to_numpy(), worth.scores, np.nan),
-            "symbol": [text or None for text in worth.symbols.tolist()],
-            "reason": ["; ".join(reasons) or None for reasons in of_actions],
-            **{f"{name}s": worth.counts[:, i] for i, name in enumerate(WEIGHTS)},
-        }
-
-    def of_achievements(self) -> dict[str, Any]:
-        """Return the columns of the frame of achievements."""
-        named, turns = self.unlocks
-        n, k = named.shape
-        of, unlocked, turns = np.repeat(np.arange(n), k), named.ravel(), turns.ravel()
-        return {
-            **{name: self.episodes[name].take(of) for name in ("source", "model_name", "task_id", "difficulty")},
-            "achievement": list(ACHIEVEMENTS) * n,
-            "tier": [TIER_OF[name] for name in ACHIEVEMENTS] * n,
-            "unlocked": pa.array(unlocked, mask=~unlocked & ~self.episodes["can_tell"].to_numpy()[of]),
-            "turn": pa.array(turns, mask=turns == _NO_TURN),
-        }
 
 
 def _turns(events: pd.DataFrame, records: pa.Table) -> pd.DataFrame:

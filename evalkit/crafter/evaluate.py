@@ -8,11 +8,10 @@ from typing import Any
 import pandas as pd
 
 from evalkit.crafter import scoring
-from evalkit.crafter.assemble import Columns, ScoredTraces, columns_of
 from evalkit.crafter.format import UNKNOWN, WEIGHTS, Event, fit
 from evalkit.crafter.kind import KIND, PATTERN
 from evalkit.crafter.parse import parse_file, read_hooks
-from evalkit.crafter.scoring import NO_SCORED_EVENTS, Counting, EventScore, check_rules
+from evalkit.crafter.scoring import NO_SCORED_EVENTS, Columns, Counting, EventScore, check_rules, score_traces
 from evalkit.crafter.table import EPISODES, FLAGS, RECORDS
 from evalkit.crafter.terminal import (
     ABOUT,
@@ -38,7 +37,7 @@ from evalkit.io import (
 )
 from evalkit.io.frames import cut_texts
 from evalkit.io.sources import source_names
-from evalkit.io.store import read_manifest
+from evalkit.io.store import SOURCE, read_manifest
 from evalkit.io.text import cut_line
 from evalkit.kinds import Parsed, entries_of, parse_source, read_records
 
@@ -101,8 +100,7 @@ def evaluate_trace(
         score_by_achievement and score_by_hook (the score by either counting), suspect_invalid_actions, flags, weights
         and counting. With `total_score` None and `error` for a file that can't be read.
     """
-    rules: dict[str, Any] = {"weights": check_rules(weights, counting), "counting": counting}
-    place = os.fspath(path)
+    weights, place = check_rules(weights, counting), os.fspath(path)
     refuse_credentials(place)
     try:
         data: bytes | OSError = read_file(path)
@@ -110,7 +108,7 @@ def evaluate_trace(
         data = error
     parsed = parse_file(place, data)
     if parsed.status == "used":
-        return results_of(ScoredTraces(*_columns([(place, parsed)]), **rules).of_results(), rules)[0]
+        return _results(_columns([(place, parsed)]), weights, counting)[0]
     return {
         "total_score": None,
         "counts": {},
@@ -122,7 +120,7 @@ def evaluate_trace(
         "difficulty": UNKNOWN,
         "suspect_invalid_actions": 0,
         "flags": [],
-        "weights": rules["weights"],
+        "weights": weights,
         "error": parsed.reason,
     }
 
@@ -155,31 +153,35 @@ def evaluate_all_traces(
     evalkit.io.SourceError
         If `trace_dir` does not exist or can't be listed.
     """
-    rules: dict[str, Any] = {"weights": check_rules(weights, counting), "counting": counting}
-    ledger = Ledger()
-    columns: tuple[Columns, Columns]
+    weights, ledger = check_rules(weights, counting), Ledger()
     with storage(storage_options):
         if any(map(read_manifest, source_names(trace_dir))):
             records = read_records(KIND, trace_dir, pattern=pattern, recursive=recursive)
-            columns = columns_of(records.tables["episodes"]), columns_of(records.tables["events"])
+            columns = {table: records.tables[table].to_pydict() for table in RECORDS}
             ledger.entries += entries_of(records)
         else:
             files = parse_source(KIND, trace_dir, pattern=pattern, recursive=recursive, jobs=jobs)
             columns = _columns(files)
             for path, parsed in files:
                 ledger.add(escape_surrogates(path), parsed.status, cut_line(parsed.reason))
-    return TraceScores(results_of(ScoredTraces(*columns, **rules).of_results(), rules), ledger)
+    return TraceScores(_results(columns, weights, counting), ledger)
 
 
-def _columns(files: Iterable[tuple[str, Parsed]]) -> tuple[Columns, Columns]:
-    """Return the columns of the records of parsed files, as far as results need them: of episodes, and of events."""
-    used = [(path, parsed.rows) for path, parsed in files if parsed.status == "used"]
-    columns: dict[str, Columns] = {}
+def _columns(files: Iterable[tuple[str, Parsed]]) -> dict[str, dict[str, Any]]:
+    """Return the records of parsed files as lists of values by column."""
+    used = [(escape_surrogates(path), parsed.rows) for path, parsed in files if parsed.status == "used"]
+    columns: dict[str, dict[str, Any]] = {}
     for table, named in RECORDS.items():
-        rows = [row for _, tables in used for row in tables[table]]
-        values = list(zip(*rows, strict=True)) or [()] * len(named)
-        columns[table] = {one.name: cut_texts(many, one.dtype) for one, many in zip(named, values, strict=True)}
-    return {**columns["episodes"], "source": [escape_surrogates(path) for path, _ in used]}, columns["events"]
+        rows = [(path, *row) for path, tables in used for row in tables[table]]
+        values = zip((SOURCE, *named), zip(*rows, strict=True) if rows else [()] * (len(named) + 1), strict=True)
+        columns[table] = {column.name: cut_texts(many, column.dtype) for column, many in values}
+    return columns
+
+
+def _results(records: Mapping[str, Columns], weights: Mapping[str, float], counting: Counting) -> list[TraceScore]:
+    """Score records of traces, and return a result of each in descending order of score."""
+    scored = score_traces(records["episodes"], records["events"], weights, counting)
+    return results_of({**records["episodes"], **scored.episodes}, {"weights": weights, "counting": counting})
 
 
 def print_trace_evaluation(result: TraceScore) -> None:

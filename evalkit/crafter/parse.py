@@ -35,7 +35,6 @@ from evalkit.kinds import Parsed
 Tokens = tuple[int | None, ...]  # prompt, completion, total
 NO_TOKENS: Tokens = (None, None, None)
 _EPISODE_COLUMNS = [column.name for column in RECORDS["episodes"]]
-_BY_NAME = "new_achievement"
 _TIME = msgspec.json.Decoder(datetime | float | None)
 _EPOCH, _EPOCH_UTC, _MILLISECOND = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 _EPISODE = re.compile(r"(?:^|_)episode_\d+_")
@@ -88,50 +87,50 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
         return Parsed("skipped", str(error))
     except BrokenFileError as error:
         return Parsed("failed", str(error))
-    rows, turns, n_actions, tokens, cost = [], set(), None, NO_TOKENS, None
+    rows, calls, turns, n_actions, cost = [], list[Tokens](), set(), None, None
     for position, (event, verdict) in enumerate(zip(judged.events, judged.verdicts, strict=True)):
-        kind, turn, names, total = event.kind, event.turn, event.action_names, None
-        if names is not None:
-            n_actions = (n_actions or 0) + len(names)
+        kind, turn, actions, tokens = event.kind, event.turn, event.action_names, NO_TOKENS
         if turn is not None:
             turns.add(turn)
+        if actions is not None:
+            n_actions = (n_actions or 0) + len(actions)
         if kind == "language_model":
-            call_tokens = tokens_of(event)
-            tokens, total = add_tokens(tokens, call_tokens), call_tokens[2]
+            tokens = tokens_of(event)
+            calls.append(tokens)
         if type(event.cost) in (int, float) and 0 <= event.cost < _DEAREST:
             cost = (cost or 0) + event.cost
-        rows.append((position, turn, kind, names, *_verdict_columns(verdict, names or ()), total))
+        hooks, suspects, achievements, reasons = None, 0, None, None
+        if verdict is not NOTHING:
+            hooks = " ".join([f"{name}:{n}:{known}" for name, n, known in verdict.hooks]) or None
+            suspects = sum([one.suspect for one in verdict.invalid])
+            achievements = " ".join(verdict.achievements) or None
+            reasons = _reasons(verdict.invalid, len(actions or ()))
+        rows.append((position, turn, kind, actions, hooks, suspects, achievements, reasons, tokens[2]))
+    tokens_in, tokens_out, total_tokens = add_tokens(calls)
     episode = {
         **judged.session,
         "events": len(rows),
         "turns": len(turns) or None,
         "actions": n_actions,
         "can_tell": judged.unlocked is not None,
-        "tokens_in": tokens[0],
-        "tokens_out": tokens[1],
-        "total_tokens": tokens[2],
+        "tokens_in": tokens_in,
+        "tokens_out": tokens_out,
+        "total_tokens": total_tokens,
         "cost": cost,
     }
     return Parsed("used", judged.recovered, {"episodes": [tuple(map(episode.get, _EPISODE_COLUMNS))], "events": rows})
 
 
-def _verdict_columns(verdict: Verdict, actions: Sequence) -> tuple:
-    """Return hooks, suspects, achievements and reasons, the reasons at the places of their actions."""
-    if verdict is NOTHING:
-        return None, 0, None, None
-    reasons: list[str | None] = [None] * len(actions)
-    for _, place, reason, _ in verdict.invalid:
+def _reasons(verdicts: Sequence[Invalid], n_actions: int) -> list[str | None] | None:
+    """Return the reasons of invalid actions at the places of their actions; None without any."""
+    reasons: list[str | None] = [None] * n_actions
+    for _, place, reason, _ in verdicts:
         if place is None:
             reasons.append(reason)
         else:
             before = reasons[place]
             reasons[place] = reason if before is None else f"{before}; {reason}"
-    return (
-        " ".join([f"{name}:{n}:{known}" for name, n, known in verdict.hooks]) or None,
-        sum([one.suspect for one in verdict.invalid]),
-        " ".join(verdict.achievements) or None,
-        reasons if verdict.invalid else None,
-    )
+    return reasons if verdicts else None
 
 
 def judge_trace(data: bytes, *, images: bool = False) -> Judged:
@@ -145,87 +144,90 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
         trace, notes = read_trace(data)
     events, entries = trace.event_history or [], trace.session_metadata or []
     config = [entry.data for entry in entries if entry.data] + ([trace.metadata] if trace.metadata else [])
-    session = read_session(trace, config, first_map(data))
     derived = not any(event.event_metadata or event.hooks_triggered for event in events)
     verdicts = derive(events) if derived else [read_hooks(event) for event in events]
-    scored = [verdict for verdict in verdicts if verdict is not NOTHING]
-    named = frozenset([name for verdict in scored for name in verdict.achievements])
+    named: set[str] = set()
+    has_environment = has_unnamed = has_unknown = has_suspect = has_foreign = disagree = False
+    for event, verdict in zip(events, verdicts, strict=True):
+        said = event.metadata.invalid_action if event.metadata else None
+        disagree |= said is not None and said != bool(verdict.invalid)
+        has_environment |= event.kind == "environment"
+        if verdict is not NOTHING:
+            named.update(verdict.achievements)
+            has_unnamed |= verdict.has_unnamed
+            has_unknown |= verdict.has_unknown
+            has_suspect |= any(one.suspect for one in verdict.invalid)
+            has_foreign |= not all(known for *_, known in verdict.hooks)
     errors = [entry.data for entry in entries if entry.metadata_type == "error"]
     error = ((errors[0] and errors[0].error_message) or "") if errors else None
-    claimed = _first([m.achievements for m in config if m.achievements is not None])  # by episode_results
+    claimed = _first([m.achievements for m in config])  # by episode_results
     n_claimed = _first([m.num_achievements for m in config])
+    shows_nothing = bool(events) and not named and not has_environment
+    can_tell = bool(events) and not has_unnamed and not shows_nothing
+    differs = claimed is not None and {name for name, got in claimed.items() if got} != named
     flags = {
         "aborted": not events,
         "error_entry": error is not None,
         "derived": derived and bool(named),
-        "unnamed_achievements": any(verdict.has_unnamed for verdict in scored),
-        "unknown_achievements": any(verdict.has_unknown for verdict in scored),
-        "no_environment_events": bool(events) and not named and all(e.kind != "environment" for e in events),
-        "suspect_invalid_actions": any(one.suspect for verdict in scored for one in verdict.invalid),
-        "verdicts_disagree": any(  # what the event itself says, and what the hook does
-            event.metadata is not None and event.metadata.invalid_action not in (None, bool(verdict.invalid))
-            for event, verdict in zip(events, verdicts, strict=True)
-        ),
+        "unnamed_achievements": has_unnamed,
+        "unknown_achievements": has_unknown,
+        "no_environment_events": shows_nothing,
+        "suspect_invalid_actions": has_suspect,
+        "verdicts_disagree": disagree,  # what events say themselves, and what hooks do
+        "results_mismatch": can_tell and (differs or n_claimed not in (None, len(named))),
     }
-    can_tell = not any(flags[flag] for flag in ("aborted", "unnamed_achievements", "no_environment_events"))
-    differs = claimed is not None and {name for name, got in claimed.items() if got} != named
-    flags["results_mismatch"] = can_tell and (differs or n_claimed not in (None, len(named)))
     finished = None if claimed is None and n_claimed is None else "finished"
-    session |= {
+    session = {
+        **read_session(trace, config, first_map(data)),
         "status": "aborted" if not events else "error" if error is not None else finished,
         "flags": [*(flag for flag, is_so in flags.items() if is_so), *notes],
-        "foreign": any(not known for verdict in scored for *_, known in verdict.hooks),
+        "foreign": has_foreign,
     }
     recovered = ", ".join([name + f" ({what})" * bool(what) for name, what in notes.items()])
-    return Judged(session, events, verdicts, named if can_tell else None, error, recovered)
+    return Judged(session, events, verdicts, frozenset(named) if can_tell else None, error, recovered)
 
 
 def read_hooks(event: Event) -> Verdict:
     """Read the scored hooks of an event; ``hooks_triggered`` is read where ``event_metadata`` is missing.
 
-    Names of ``new_achievement``, which has no difficulty, count by their own, unless hooks of the event have one.
+    Names of ``new_achievement``, which has no difficulty, count by their own, unless hooks of the event have one. An
+    invalid action is suspect where a turn has several, unless the hook says otherwise.
     """
-    if not event.event_metadata and not event.hooks_triggered:
+    entries = event.event_metadata or [Hook(hook_name=name) for name in event.hooks_triggered or ()]
+    if not entries:
         return NOTHING
-    entries = event.event_metadata or [Hook(hook_name=name) for name in event.hooks_triggered or []]
-    named = [(_singular(hook.hook_name), hook) for hook in entries if hook.hook_name]
-    by_difficulty = any(name in WEIGHTS and name != "invalid_action" for name, _ in named)
+    named = []
+    for hook in entries:
+        if name := hook.hook_name:  # newer writers use the plural
+            is_own = name in WEIGHTS
+            named.append((name if is_own else name.strip().lower().replace("-", "_").removesuffix("s"), is_own, hook))
+    by_difficulty = any(name in WEIGHTS and name != "invalid_action" for name, _, _ in named)
     hooks, achievements, invalid = list[tuple[str, int, int]](), list[str](), list[Invalid]()
     has_unnamed = has_unknown = False
-    for name, hook in named:
-        data, known = hook.data or HookData(), int(bool(event.event_metadata) and hook.hook_name in WEIGHTS)
+    for name, is_own, hook in named:
+        data, known = hook.data or HookData(), int(is_own and bool(event.event_metadata))
         names = data.achievements or []
         if name == "invalid_action":
             hooks.append((name, 1, known))
-            invalid.append(_read_invalid(data, event.action_names or []))
+            actions, place = event.action_names or [], data.action_index
+            if type(place) is not int or not 0 <= place < len(actions):
+                place = actions.index(data.action) if data.action in actions else 0 if actions else None
+            suspect = len(actions) > 1 if data.suspect is None else data.suspect
+            invalid.append(Invalid(data.action, place, data.reason or "", suspect))
         elif name in WEIGHTS:
             hooks.append((name, max(len(names), 1), known))
             achievements += names
             has_unnamed |= not names
-        elif name == _BY_NAME and not by_difficulty:
+        elif name == "new_achievement" and not by_difficulty:
             of_game = [n for n in names if n in TIER_OF]
-            hooks += hooks_of_names(of_game)
+            hooks += _hooks_of(of_game)
             achievements += of_game
             has_unknown |= len(of_game) < len(names)
             has_unnamed |= not names
     return Verdict(tuple(hooks), tuple(achievements), tuple(invalid), has_unnamed, has_unknown)
 
 
-def _singular(name: str) -> str:
-    """Return a hook's name as in `WEIGHTS`: newer writers use the plural."""
-    return name if name in WEIGHTS else name.strip().lower().replace("-", "_").removesuffix("s")
-
-
-def _read_invalid(data: HookData, actions: Sequence[str | None]) -> Invalid:
-    """Read a verdict of invalid action: which of the turn's actions it is about, and whether it is suspect."""
-    place = data.action_index
-    if type(place) is not int or not 0 <= place < len(actions):
-        place = actions.index(data.action) if data.action in actions else 0 if actions else None
-    suspect = len(actions) > 1 if data.suspect is None else data.suspect
-    return Invalid(data.action, place, data.reason or "", suspect)
-
-
-def hooks_of_names(names: Iterable[str]) -> Hooks:
+def _hooks_of(names: Iterable[str]) -> Hooks:
     """Return the hooks that achievements would have had: one per difficulty, with the number of its names."""
     counts = Counter([f"{TIER_OF[name]}_achievement" for name in names])
     return tuple((name, n, 0) for name, n in counts.items())
@@ -247,7 +249,7 @@ def derive(events: list[Event]) -> list[Verdict]:
             now = {name for name, got in shown.achievements_status.items() if got and name in TIER_OF}
             new += sorted(now - seen) if seen is not None else []
             seen = now | (seen or set())
-        verdicts.append(Verdict(hooks_of_names(new), tuple(new)))
+        verdicts.append(Verdict(_hooks_of(new), tuple(new)))
     return verdicts
 
 
@@ -262,19 +264,24 @@ def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dic
 
     `config` is the session's metadata from all its possible places, and `world` the digest of its map.
     """
-    events = trace.event_history or []
+    events, entries = trace.event_history or [], trace.session_metadata or []
     where, model = "session_metadata", _first([m.model_name or m.model for m in config])
     if model is None:
         where, model = "event_history", _first(_models(events))
     if model is None:
         where, model = "session_id", _model_in_id(trace.session_id)
-    instance, experiment = _first([m.task_instance_id for m in config]), _first([m.experiment_id for m in config])
-    seeds = [m.seed for m in config] + [m.of_task.seed for m in config]
-    number, seed = _first([m.instance_num for m in config]), _first([str(s) for s in seeds if type(s) in (int, str)])
     told = chain(config, (event.metadata for event in events if event.metadata))
+    difficulty = _first(level for m in told for level in (m.difficulty, m.of_task.difficulty))
+
+    # what identifies the task, the surest first
+    seeds = [m.seed for m in config] + [m.of_task.seed for m in config]
+    seed = _first([str(seed) for seed in seeds if type(seed) in (int, str)])
+    number, experiment = _first([m.instance_num for m in config]), _first([m.experiment_id for m in config])
+    instance = _first([m.task_instance_id for m in config])
     opening = [event for event in events[:_OPENING] if event.kind != "language_model"]
-    seen = _first(observed(raw) for event in opening for raw in (event.system_state_before, event.system_state_after))
-    known = {  # what identifies a task, the surest first
+    states = [raw for event in opening for raw in (event.system_state_before, event.system_state_after)]
+    seen = _first(map(observed, states))
+    known = {
         "map": world and f"world-{world}",
         "seed": seed and f"seed-{seed}",
         "instance": None if number is None or experiment is None else f"{experiment}/instance-{number}",
@@ -282,7 +289,12 @@ def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dic
         "id": instance,
     }
     task_source, task = next(((source, task) for source, task in known.items() if task), (None, None))
-    started, duration = span_of(trace)
+
+    # a session begins when it was created, else at the first time in it, and ends at the last one
+    stamps = [trace.created_at, *[entry.timestamp for entry in (*entries[:1], *entries[-1:])]]
+    stamps += [event.time for event in (*events[:1], *events[-1:])]
+    times = [time for time in map(_milliseconds, stamps) if time is not None]
+    started, ended = times[0] if times else None, max(times[1:], default=None)
     return {
         "session_id": trace.session_id,
         "model_name": model or UNKNOWN,
@@ -291,31 +303,18 @@ def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dic
         "task_source": task_source,
         "task_instance_id": instance,
         "experiment": experiment,
-        "difficulty": _first(level for m in told for level in (m.difficulty, m.of_task.difficulty)) or UNKNOWN,
+        "difficulty": difficulty or UNKNOWN,
         "agent_type": _first([m.agent_type for m in config]),
         "seed": seed,
         "max_turns": _first([m.max_turns for m in config]),
         "max_steps": seen and seen.max_steps_episode,
         "started": started,
-        "duration": duration,
+        "duration": None if started is None or ended is None or ended < started else (ended - started) / 1000,
     }
 
 
-def span_of(trace: Trace) -> tuple[int | None, float | None]:
-    """Return when a session began (epoch milliseconds), and how long it lasted (seconds).
-
-    It begins when it was created, else at the first time in it, and ends at the last one; without a zone, in UTC.
-    """
-    entries, events = trace.session_metadata or [], trace.event_history or []
-    stamps = [trace.created_at, *[entry.timestamp for entry in (*entries[:1], *entries[-1:])]]
-    stamps += [event.time for event in (*events[:1], *events[-1:])]
-    times = [time for time in map(_time, stamps) if time is not None]
-    started, ended = times[0] if times else None, max(times[1:], default=None)
-    return started, None if started is None or ended is None or ended < started else (ended - started) / 1000
-
-
-def _time(raw: Any) -> int | None:
-    """Parse a time, given as text or in epoch seconds; None for anything else."""
+def _milliseconds(raw: Any) -> int | None:
+    """Parse a time, as text (without a zone, in UTC) or in epoch seconds; None for anything else."""
     try:
         time = _TIME.decode(raw) if isinstance(raw, msgspec.Raw) else None
     except msgspec.ValidationError:
@@ -335,9 +334,10 @@ def tokens_of(event: Event) -> Tokens:
     )
 
 
-def add_tokens(a: Tokens, b: Tokens) -> Tokens:
-    """Add tokens; None where both are missing."""
-    return tuple([y if x is None else x if y is None else x + y for x, y in zip(a, b, strict=True)])
+def add_tokens(calls: Sequence[Tokens]) -> Tokens:
+    """Add up the tokens of calls; None where no call tells them."""
+    told = [[n for n in column if n is not None] for column in zip(NO_TOKENS, *calls, strict=True)]
+    return tuple([sum(column) if column else None for column in told])
 
 
 def _models(events: list[Event]) -> Iterator[str | None]:

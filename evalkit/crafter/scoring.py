@@ -1,15 +1,20 @@
-"""The rules of scoring: integer counts of hooks times weights, symbols of trajectories, and bands."""
+"""Scores: integer counts of hooks times weights, symbols of trajectories, and bands."""
 
-from collections.abc import Iterable, Mapping
-from typing import Literal, NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
 
 from evalkit.crafter.format import WEIGHTS
+from evalkit.crafter.table import FLAGS
 
 Counting = Literal["achievement", "hook"]
 COUNTINGS: tuple[Counting, ...] = ("achievement", "hook")
-Hooks = tuple[
-    tuple[str, int, int], ...
-]  # name as in `WEIGHTS`, achievements named (none: 1), whether the original counts it
+# of an event: name as in `WEIGHTS`, achievements named (none: 1), and whether the original trace_eval counts it
+Hooks = tuple[tuple[str, int, int], ...]
+Columns = Mapping[str, Sequence[Any]]
 
 BANDS = (  # name, lowest score, what it means; the first that fits
     ("Excellent", 2.0, "multiple achievements"),
@@ -28,6 +33,13 @@ class EventScore(NamedTuple):
     symbol: str
 
 
+class Scored(NamedTuple):
+    """What the hooks of traces are worth, as columns of episodes (None for those without events) and of events."""
+
+    episodes: dict[str, list]
+    events: dict[str, Any]
+
+
 def check_rules(weights: Mapping[str, float], counting: Counting) -> dict[str, float]:
     """Complete the weights with those of `WEIGHTS`; raise ValueError for an unknown name or counting."""
     if unknown := [name for name in weights if name not in WEIGHTS]:
@@ -39,18 +51,10 @@ def check_rules(weights: Mapping[str, float], counting: Counting) -> dict[str, f
 
 def count_hooks(hooks: Iterable[tuple[str, int, int]], counting: Counting) -> dict[str, int]:
     """Count every achievement that hooks name, or every hook that the original trace_eval knows once."""
-    counts: dict[str, int] = {}
+    counts = dict.fromkeys(WEIGHTS, 0)
     for name, n, known in hooks:
-        counts[name] = counts.get(name, 0) + (n if counting == "achievement" else known)
+        counts[name] += n if counting == "achievement" else known
     return counts
-
-
-def score_counts(counts: Mapping[str, int], weights: Mapping[str, float]) -> float:
-    """Return Σ count × weight."""
-    score = 0.0
-    for name, n in counts.items():
-        score += n * weights[name]
-    return round(score, DIGITS) + 0.0
 
 
 def score_event(hooks: Hooks, weights: Mapping[str, float], counting: Counting) -> EventScore:
@@ -59,14 +63,68 @@ def score_event(hooks: Hooks, weights: Mapping[str, float], counting: Counting) 
     By hook, both are those of the original trace_eval: a running sum, and the sign of the last hook with a nonzero
     weight; no symbol if the sum is 0.
     """
-    if counting == "achievement":
-        score = score_counts(count_hooks(hooks, counting), weights)
-        return EventScore(score, ("+" if score > 0 else "-" if score < 0 else "0") if hooks else "")
     score, symbol = 0.0, ""
-    for name in [name for name, _, known in hooks if known]:
-        score += weights[name]
-        symbol = "+" if weights[name] > 0 else "-" if weights[name] < 0 else symbol
+    if counting == "achievement":
+        for name, n in count_hooks(hooks, counting).items():
+            score += n * weights[name]
+        score = round(score, DIGITS) + 0.0
+        return EventScore(score, ("+" if score > 0 else "-" if score < 0 else "0") if hooks else "")
+    for name, _, known in hooks:
+        if known:
+            score += weights[name]
+            symbol = "+" if weights[name] > 0 else "-" if weights[name] < 0 else symbol
     return EventScore(score, symbol if score else "")
+
+
+def score_traces(episodes: Columns, events: Columns, weights: Mapping[str, float], counting: Counting) -> Scored:
+    """Score the records of traces, given as lists of values by column."""
+    sizes, n = np.array(episodes["events"], dtype="int64"), len(episodes["events"])
+    of = np.repeat(np.arange(n), sizes)  # the episode of each event
+
+    # each distinct text of hooks is scored once
+    places: dict[str | None, int] = {None: 0}
+    codes = np.array([places.setdefault(text, len(places)) for text in events["hooks"]], dtype="int64")
+    hooks: list[Hooks] = []
+    for text in places:
+        named = [hook.split(":") for hook in text.split(" ")] if text else []
+        hooks.append(tuple([(name, int(count), int(is_known)) for name, count, is_known in named]))
+    counts, scores, symbols, sums = {}, {}, {}, {}
+    for way in COUNTINGS:
+        worth = [score_event(event, weights, way) for event in hooks]
+        counts[way] = np.array([list(count_hooks(event, way).values()) for event in hooks])[codes]
+        scores[way] = np.array([one.score for one in worth])[codes]
+        symbols[way] = np.array([one.symbol for one in worth], dtype=object)[codes]
+        sums[way] = [np.bincount(of, column, n).astype("int64") for column in counts[way].T]
+
+    points = sum(count * weights[name] for name, count in zip(WEIGHTS, sums["achievement"], strict=True))
+    totals = {
+        "achievement": np.round(points, DIGITS) + 0.0,
+        "hook": np.bincount(of, scores["hook"], n),  # a running sum in order, as in the original
+    }
+    marks, ends = symbols[counting].tolist(), np.cumsum([0, *sizes]).tolist()
+    columns = {
+        "score": totals[counting].tolist(),
+        "score_by_achievement": totals["achievement"].tolist(),
+        "score_by_hook": totals["hook"].tolist(),
+        "suspect_invalid_actions": np.bincount(of, events["suspect_invalid_actions"], n).astype("int64").tolist(),
+        "trajectory": ["".join(marks[start:end]) or NO_SCORED_EVENTS for start, end in pairwise(ends)],
+        **{f"{name}s": count.tolist() for name, count in zip(WEIGHTS, sums[counting], strict=True)},
+    }
+    for name, values in columns.items():
+        columns[name] = [value if size else None for value, size in zip(values, episodes["events"], strict=True)]
+
+    # what is doubtful about these traces together, and with this counting
+    sessions, raised = Counter(episodes["session_id"]), []
+    for own, session, is_foreign in zip(episodes["flags"], episodes["session_id"], episodes["foreign"], strict=True):
+        flags = [*own, *["unknown_to_original"] * (is_foreign and counting == "hook")]
+        flags += ["duplicate_session"] * (session is not None and sessions[session] > 1)
+        raised.append([*filter(flags.__contains__, FLAGS), *(flag for flag in flags if flag not in FLAGS)])
+    of_events = {
+        "score": np.where(codes > 0, scores[counting], np.nan),
+        "symbol": [symbol or None for symbol in marks],
+        **{f"{name}s": column for name, column in zip(WEIGHTS, counts[counting].T, strict=True)},
+    }
+    return Scored({**columns, "run_flags": raised}, of_events)
 
 
 def band(score: float) -> str | None:

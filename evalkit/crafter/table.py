@@ -154,12 +154,6 @@ def order_difficulties(found: Iterable[str]) -> list[str]:
     return sorted(set(found), key=lambda name: (order.get(name, len(TIERS)), name))
 
 
-def order_flags(raised: Iterable[str]) -> list[str]:
-    """Sort flags in the order of `FLAGS`; those of the decoder come last."""
-    raised = dict.fromkeys(raised)
-    return [flag for flag in FLAGS if flag in raised] + [flag for flag in raised if flag not in FLAGS]
-
-
 # What columns of frames and of estimates are called in tables, where their names are no words
 LABELS = {
     "by_achievement": "points per achievement",

@@ -7,11 +7,11 @@ from contextlib import suppress
 from typing import Any, Literal
 
 import pandas as pd
+import pyarrow as pa
 
 from evalkit._words import counted_noun, format_interval, interval_cells
 from evalkit.crafter import analysis
 from evalkit.crafter.analysis import interval_text, number
-from evalkit.crafter.assemble import as_list
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.scoring import BANDS, DIGITS, NO_SCORED_EVENTS, Counting
 from evalkit.io import (
@@ -52,7 +52,7 @@ def results_of(episodes: Mapping[Any, Any], rules: Mapping[str, Any]) -> list[Tr
     hooks = {f"{name}s": name for name in WEIGHTS}
     names = ("source", "score", "trajectory", "events", "run_flags", *ABOUT, *POINTS, *hooks)
     results = []
-    for values in zip(*(as_list(episodes[name]) for name in names), strict=True):
+    for values in zip(*(_listed(episodes[name]) for name in names), strict=True):
         row = dict(zip(names, values, strict=True))
         source = unescape_surrogates(row["source"])
         result = {
@@ -68,6 +68,11 @@ def results_of(episodes: Mapping[Any, Any], rules: Mapping[str, Any]) -> list[Tr
         }
         results.append({**result, **rules})
     return sorted(results, key=lambda result: result["total_score"], reverse=True)
+
+
+def _listed(column: Any) -> list:
+    """Return the values of a column; missing ones are None."""
+    return pa.array(column, from_pandas=True).to_pylist() if isinstance(column, pd.Series) else column
 
 
 def trace_text(result: Mapping[str, Any]) -> str:

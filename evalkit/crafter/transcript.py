@@ -7,12 +7,11 @@ that it chose; after the last one, to the last.
 import base64
 import os
 from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
 from itertools import chain, groupby
 
 from evalkit.crafter.format import TIER_OF, WEIGHTS, Event, Observation, peek
-from evalkit.crafter.parse import NO_TOKENS, Verdict, add_tokens, judge_trace, observed, tokens_of
-from evalkit.crafter.scoring import count_hooks, score_counts
+from evalkit.crafter.parse import Verdict, add_tokens, judge_trace, observed, tokens_of
+from evalkit.crafter.scoring import score_event
 from evalkit.io import BrokenFileError, SourceError
 from evalkit.kinds import Image, Transcript, Turn
 
@@ -55,8 +54,8 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
 
 
 def _points(verdicts: Iterable[Verdict]) -> float:
-    hooks = chain.from_iterable(verdict.hooks for verdict in verdicts)
-    return score_counts(count_hooks(hooks, "achievement"), WEIGHTS)
+    hooks = tuple(chain.from_iterable(verdict.hooks for verdict in verdicts))
+    return score_event(hooks, WEIGHTS, "achievement").score
 
 
 def _turn(name: str, steps: Sequence[tuple[Event, Verdict]]) -> Turn:
@@ -93,8 +92,7 @@ def _state(events: Sequence[Event]) -> str:
 
 
 def _tokens(events: Sequence[Event]) -> str:
-    calls = (tokens_of(event) for event in events if event.kind == "language_model")
-    prompt, completion, total = reduce(add_tokens, calls, NO_TOKENS)
+    prompt, completion, total = add_tokens([tokens_of(event) for event in events if event.kind == "language_model"])
     if prompt is None and completion is None:
         return "" if total is None else f"{total} tokens"
     return f"{prompt or 0} + {completion or 0} tokens"
