@@ -147,7 +147,7 @@ def test_ctrl_c_ends_reading_quietly(tmp_path, monkeypatch, kind):
 
 
 def test_ctrl_c_while_collecting_tells_how_to_go_on(tmp_path, monkeypatch):
-    monkeypatch.setattr("evalkit.kinds.pipeline.parse_chunks", _press_ctrl_c)
+    monkeypatch.setattr("evalkit.kinds.pipeline.in_chunks", _press_ctrl_c)
     write(tmp_path / "runs/m/cook/Andy_0_0.json", log(f"{SCORE}1"))
     code, out, err = run("collect", "mindcraft", tmp_path / "runs", "-o", tmp_path / "dataset")
     assert (code, out) == (130, "")

@@ -226,6 +226,11 @@ def unescape_surrogates(text: str) -> str:
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text) if "\\u" in text else text
 
 
+def escaped(names: Iterable[str]) -> pa.Array:
+    """Return a column of file names; see `escape_surrogates`."""
+    return pa.array(map(escape_surrogates, names), pa.large_string())
+
+
 def unescaped(texts: pa.ChunkedArray) -> list[str]:
     """Unescape a column of file names; see `unescape_surrogates`."""
     return list(map(unescape_surrogates, texts.to_pylist()))

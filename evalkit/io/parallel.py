@@ -1,4 +1,4 @@
-"""Read and parse many files, in this process or in several.
+"""Read many files, in this process or in several.
 
 JSON decoders hold the interpreter's lock, so threads don't help, and processes pay only from some thousand files on.
 They are forked where that is safe, since starting new ones takes longer than reading most folders. Within
@@ -13,71 +13,49 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
-from itertools import starmap
 from typing import Any, TypeVar
 
 import joblib
 from joblib.parallel import BACKENDS, DEFAULT_BACKEND, get_active_backend
 
 from evalkit._version import __version__
-from evalkit.io.frames import paused_gc
-from evalkit.io.limits import guarded
-from evalkit.io.paths import SourceError, is_url, storage, storage_options
-from evalkit.io.read import read_files
+from evalkit.io.paths import SourceError, is_url
 
-T = TypeVar("T")
 R = TypeVar("R")
-Parse = Callable[[str, bytes | OSError], T]
-Pack = Callable[[Iterator[T]], R]
 
-SERIAL_BELOW = 2000  # files; two processes gain little below
+SERIAL_FILES, SERIAL_BYTES = 2_000, 100_000_000  # from here on several processes are faster
 CHUNK = 256  # files of one task, at most
 TASKS = 16  # tasks per process, at least, so that none is idle for long at the end
 CONNECT = 5.0  # seconds to wait for a cluster's scheduler, and for the answers of its workers
 
 
-def parse_chunks(
-    paths: Iterable[str],
-    parse: Parse[T],
-    pack: Pack[T, R],
-    jobs: int | None = None,
-    serial_below: int = SERIAL_BELOW,
-) -> Iterator[R]:
-    """Read and parse files, and pack the results chunk by chunk, in the order of the paths; there is at least one.
+def in_chunks(work: Callable[[list[str]], R], paths: list[str], size: int, jobs: int | None = None) -> Iterator[R]:
+    """Yield what `work` returns of the files, chunk by chunk, in the order of the paths.
 
-    `parse` is a function of (path, bytes or OSError) that does not raise for the contents of a file. If it needs more
-    memory, stack or time than there is (see `evalkit.io.limits`), it is called again with that as the file's error.
-    `pack` makes one result of many, such as a table, which is sent between processes faster. For several processes both
-    must be functions of a module (or a partial of one), and what they return picklable.
+    `work` gets some of the paths, and raises nothing. For several processes it must be a function of a module (or a
+    partial of one), and what it returns picklable.
 
     `jobs` is the number of processes, -1 for as many as there are cores. None: as in ``joblib.parallel_config`` around
-    this, else as many as there are cores, if they can be forked safely. Fewer than `serial_below` files are read in
-    this process, and so are, with a warning, those of processes that break down.
+    this, else as many as there are cores, if they can be forked safely. Few files, of few bytes together (`size`), are
+    read in this process, and so are, with a warning, those of processes that break down.
     """
-    paths, work = list(paths), partial(_parse_chunk, parse=parse, pack=pack, options=storage_options())
-    workers, can_fork = _workers(jobs, any(map(is_url, paths))) if len(paths) >= max(1, serial_below) else (1, False)
-    size = max(1, min(CHUNK, len(paths) // (TASKS * workers)) if workers > 1 else len(paths))
-    chunks = [paths[at : at + size] for at in range(0, len(paths), size)] or [[]]
+    is_many = len(paths) >= SERIAL_FILES or size >= SERIAL_BYTES
+    workers, can_fork = _workers(jobs, any(map(is_url, paths))) if is_many else (1, False)
+    length = max(1, min(CHUNK, len(paths) // (TASKS * workers) if workers > 1 else CHUNK))
+    chunks = [paths[at : at + length] for at in range(0, len(paths), length)]
     done = 0
     if workers > 1:
         try:
             for result in _in_forks(work, chunks, workers) if can_fork else _by_joblib(work, chunks, workers):
                 done += 1
                 yield result
-        except Exception as error:  # of the processes, since parse raises nothing; if it does, it will do so here, too
+        except Exception as error:  # of the processes, since work raises nothing; if it does, it will do so here, too
             warnings.warn(f"other processes failed ({type(error).__name__}); reading on in this one", stacklevel=2)
     for chunk in chunks[done:]:
         yield work(chunk)
-
-
-def _parse_chunk(paths: list[str], parse: Parse[T], pack: Pack[T, R], options: Mapping[str, Any]) -> R:
-    """Parse files, those that take too much memory or time as ones that can't be read, and pack the results."""
-    with storage(options), paused_gc(), guarded(parse) as parse_guarded:
-        return pack(starmap(parse_guarded, read_files(paths)))  # which holds one file at a time
 
 
 def _workers(jobs: int | None, is_remote: bool) -> tuple[int, bool]:

@@ -1,11 +1,12 @@
 """The store of records: the parsed contents of a source's files, so that an unchanged file is never parsed again.
 
-    STORE/evalkit-records.json    what is stored, and the valid parts
-    STORE/TABLE/000012.parquet    a part of a table: the rows of some thousand files
+    STORE/evalkit-records.json    what is stored, and the valid file of each table
+    STORE/TABLE/000012.parquet    a table
 
-A part is never changed. An update writes new parts, then the manifest, which makes them valid, then removes the parts
-that the manifest no longer names. So an interruption at any point leaves a valid store: the former or the next.
-Every table has the column `source`; the table ``files`` has one row per file, the table ``folders`` one per folder.
+A table that has changed is written whole, into a new file; then the manifest, which makes it valid; then the files that
+the manifest no longer names are removed. So an interruption at any point leaves a valid store: the former or the next.
+Every table has the column `source`; ``files`` has one row per file, ``folders`` one per folder. Rows are in the order
+of the files, as the source lists them.
 
 A store is a dataset, where the user names it, lies in the user's cache, or is in memory only.
 """
@@ -17,34 +18,35 @@ import os
 import re
 import time
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from evalkit.io.frames import Column, arrow_schema, unescaped
+from evalkit.io.frames import Column, arrow_schema, arrow_table, escape_surrogates, escaped, unescaped
 from evalkit.io.limits import LimitError
-from evalkit.io.paths import SourceError, is_url, protocol_of
+from evalkit.io.paths import FileState, SourceError, is_url, protocol_of
 from evalkit.io.read import read_file
-from evalkit.io.sources import FolderState, list_source, resolve
+from evalkit.io.sources import FolderState, Listing, list_source, resolve
 from evalkit.io.write import LOCK, exclusive, is_temporary, remove_files, write_bytes
 
 MANIFEST = "evalkit-records.json"
-FORMAT = 3  # of the layout; a dataset of another one has to be collected again
-PART_FILES = 10_000  # most files of one part
+FORMAT = 4  # of the layout; a dataset of another one has to be collected again
 WAIT = 60.0  # seconds to wait for another process that is updating the same store in the cache
 KEPT_DAYS, KEPT_BYTES = 30, 2_000_000_000  # of stores in the cache
 SOURCE = Column("source", "str", "path of the file")
 FILES = (
     SOURCE,
     Column("size", "int", "length", "bytes"),
-    Column("modified", "int", "time of the last change of its content", "epoch nanoseconds"),
+    Column(
+        "modified", "int", "time of the last change of its content; -1: it is read again next time", "epoch nanoseconds"
+    ),
     Column("changed", "int", "time of the last change of its inode; 0 behind a URL", "epoch nanoseconds"),
     Column("tag", "str", "what else tells its states apart, such as an ETag"),
-    Column("settled", "bool", "it had been left alone when it was read; one that had not is read again next time"),
     Column("context", "bool", "lies above the source, and only tells something of it"),
     Column("status", "str", "used, skipped (not a log of this kind) or failed (a log that can't be read)"),
     Column("reason", "line", "why it was skipped or failed; for a used file, what was recovered, or empty"),
@@ -58,7 +60,7 @@ FOLDERS = (
 )
 _REMEDY = "remove the dataset and collect it again"
 _RETRIES = 5  # attempts to read while another process updates the store
-_PART_NAME = re.compile(r"[0-9]{6,12}\.parquet")
+_FILE_NAME = re.compile(r"[0-9]{6,12}\.parquet")
 _ENTRY = "records-"  # the folder of a store in the cache, before its digest
 _ENTRY_NAME = re.compile(rf"{_ENTRY}[0-9a-f]{{32}}")
 
@@ -67,40 +69,11 @@ class StoreError(SourceError):
     """A store that can't be read."""
 
 
-class _MissingPartError(StoreError):
-    """A part that the manifest names is missing."""
-
-
-class Part(NamedTuple):
-    """The rows of some files: the tables that have any, with the checksum (CRC-32) of each one's Parquet file."""
-
-    number: int
-    tables: dict[str, int]
-
-    def path(self, store: str, table: str) -> str:
-        """Return the path of one of its tables."""
-        return f"{store}/{table}/{self.number:06d}.parquet"
-
-
 class Manifest(NamedTuple):
     """What a store holds."""
 
-    parts: list[Part]
-    number: int  # of the latest part: none is ever used again
+    tables: dict[str, tuple[int, int]]  # those with rows: the number of the file, and its checksum (CRC-32)
     about: dict[str, Any]  # what the rows were made from, as plain JSON
-
-
-class Known(NamedTuple):
-    """What a store knows about a source."""
-
-    states: dict[str, tuple | None]  # of the files, as a `FileState`; None for one that has to be read again
-    above: set[str]  # those of the files that lie above the source
-    folders: dict[str, FolderState]
-
-    @property
-    def listed(self) -> list[str]:
-        """The files of the source, without those above it."""
-        return [path for path in self.states if path not in self.above]
 
 
 def read_manifest(path: str | os.PathLike) -> Manifest | None:
@@ -122,10 +95,10 @@ def read_manifest(path: str | os.PathLike) -> Manifest | None:
         contents = json.loads(data)
         if (version := contents["format"]) != FORMAT:
             raise StoreError(f"{folder}: a dataset of another format ({version}); collect it again into a new folder")
-        parts = [Part(int(number), dict(tables)) for number, tables in contents["parts"]]
-        if not all(map(str.isidentifier, (name for part in parts for name in part.tables))):
+        tables = {name: (int(number), int(checksum)) for name, (number, checksum) in contents["tables"].items()}
+        if not all(map(str.isidentifier, tables)):
             raise ValueError("tables that no dataset has")
-        return Manifest(parts, int(contents["number"]), dict(contents["about"]))
+        return Manifest(tables, dict(contents["about"]))
     except StoreError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -142,7 +115,7 @@ def collected_from(path: str) -> list[str]:
 
 
 def dataset_files(path: str) -> tuple[str, list[str]] | None:
-    """Return the root that a dataset was collected from, and the paths of its parts, but for those of the folders.
+    """Return the root that a dataset was collected from, and the paths of its tables, but for that of the folders.
 
     None if `path` is something else.
     """
@@ -150,186 +123,162 @@ def dataset_files(path: str) -> tuple[str, list[str]] | None:
     if manifest is None:
         return None
     folder = resolve(path).rstrip("/")
-    parts = (part for part in manifest.parts if "folders" not in part.tables)
-    return manifest.about["root"], [part.path(folder, name) for part in parts for name in part.tables]
+    tables = [_file_of(folder, name, number) for name, (number, _) in manifest.tables.items() if name != "folders"]
+    return manifest.about["root"], tables
+
+
+def _file_of(store: str, table: str, number: int) -> str:
+    return f"{store}/{table}/{number:06d}.parquet"
 
 
 class RecordStore:
     """Tables of records that are updated file by file; in memory only if `path`, a folder or URL, is empty.
 
     `columns` are those of each table of records; ``files`` and ``folders`` are added. With `durable`, commits survive a
-    power failure. `about` says what the rows were made from.
+    power failure. `tables` are by name; `about` says what the rows were made from.
     """
 
     def __init__(self, path: str, columns: Mapping[str, Sequence[Column]], *, durable: bool = False) -> None:
         self.path, self.durable = path, durable
-        self.schemas = {name: arrow_schema((SOURCE, *added)) for name, added in columns.items()}
-        self.schemas |= {"files": arrow_schema(FILES), "folders": arrow_schema(FOLDERS)}
-        self.about: dict[str, Any] = {}
-        self.is_changed = False  # since the last commit
-        self._parts: list[Part] = []
-        self._number = 0  # of the latest part
-        self._loaded: dict[tuple[int, str], pa.Table] = {}
-        self._unwritten: set[int] = set()  # numbers of parts
-
-    def open(self) -> bool:
-        """Read the manifest; return False if there is none. StoreError for one that can't be read."""
-        manifest = read_manifest(self.path) if self.path else None
-        if manifest is None:
-            return False
-        if not all(set(part.tables) <= set(self.schemas) for part in manifest.parts):
-            raise StoreError(f"{self.path}: holds tables that these logs do not have; {_REMEDY}")
-        self._parts, self._number, self.about = manifest
-        self._loaded.clear()
-        self._unwritten.clear()
-        return True
+        self._schemas = {"files": arrow_schema(FILES), "folders": arrow_schema(FOLDERS)}
+        for name, own in columns.items():
+            self._schemas[name] = arrow_schema((SOURCE, *own))
+        self._written: dict[str, tuple[int, int]] = {}  # as in the manifest
+        self.clear()
 
     def clear(self) -> None:
         """Drop all rows; they are gone once this is committed."""
-        self.about, self._parts = {}, []
-        self._loaded.clear()
-        self._unwritten.clear()
-        self.is_changed = True
+        self.about: dict[str, Any] = {}
+        self._dropped: set[str] = set()
+        self._added: dict[str, list[pa.Table]] = {}
+        self.tables = {name: schema.empty_table() for name, schema in self._schemas.items()}
+        self._changed = set(self._written)  # the tables that have to be written
 
-    def load_all(self) -> None:
-        """Read all tables of one state, even while another process updates the store; StoreError if it can't be."""
+    def read(self) -> bool:
+        """Read all tables of one state, even while another process updates the store; False if there is none.
+
+        StoreError for a store that is damaged, or has other tables.
+        """
+        manifest = read_manifest(self.path) if self.path else None
         for _ in range(_RETRIES):
-            before = self._parts
+            if manifest is None:
+                return False
+            self._written = manifest.tables
+            self.clear()
             try:
-                for name in self.schemas:
-                    self.table(name)
-                return
-            except _MissingPartError:  # removed by an update, which wrote a new manifest before
-                if not self.open() or self._parts == before:
+                for name, (number, checksum) in manifest.tables.items():
+                    self.tables[name] = self._read_table(name, number, checksum)
+            except StoreError:
+                before, manifest = manifest, read_manifest(self.path)
+                if manifest == before:
                     raise
+            else:
+                self._changed.clear()
+                self.about = manifest.about
+                return True
         raise StoreError(f"{self.path}: other processes write to it again and again")
 
-    def table(self, name: str) -> pa.Table:
-        """Return a table of all parts; raises StoreError if one can't be read."""
-        tables = [self._load(part, name) for part in self._parts if name in part.tables]
-        return pa.concat_tables([self.schemas[name].empty_table(), *tables])
+    def _read_table(self, name: str, number: int, checksum: int) -> pa.Table:
+        path = _file_of(self.path, name, number)
+        if name not in self._schemas:
+            raise StoreError(f"{self.path}: holds tables that these logs do not have; {_REMEDY}")
+        try:
+            data = read_file(path, limited=False)  # its size grows with the number of logs
+            if zlib.crc32(data) != checksum:  # before decoding any of it
+                raise StoreError(f"{path}: damaged ({len(data)} bytes, of another checksum); {_REMEDY}")
+            schema = self._schemas[name]
+            return pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False).select(schema.names).cast(schema)
+        except (OSError, KeyError, pa.ArrowException) as error:
+            raise StoreError(f"{path}: can't be read ({type(error).__name__}: {error}); {_REMEDY}") from error
 
-    def known(self) -> Known:
-        """Return what is known of the source."""
-        files, folders = self.table("files"), self.table("folders")
+    def known(self) -> Listing:
+        """Return the files and folders as they were when they were read, with the states of all files."""
+        files, folders = self.tables["files"], self.tables["folders"]
         paths = unescaped(files["source"])
-        times = (files[name].to_numpy().tolist() for name in ("size", "modified", "changed"))
-        states: dict[str, tuple | None] = dict(
-            zip(paths, zip(*times, files["tag"].to_pylist(), strict=True), strict=True)
-        )
-        for place in (~files["settled"].to_numpy()).nonzero()[0].tolist():
-            states[paths[place]] = None
-        above = {paths[place] for place in files["context"].to_numpy().nonzero()[0].tolist()}
-        changes = (folders[name].to_numpy().tolist() for name in FolderState._fields)
-        return Known(states, above, dict(zip(unescaped(folders["source"]), map(FolderState, *changes), strict=True)))
+        values = [files[name].to_numpy().tolist() for name in ("size", "modified", "changed")]
+        states = dict(zip(paths, map(FileState, *values, files["tag"].to_pylist()), strict=True))
+        above = set(unescaped(files["source"].filter(files["context"])))
+        changes = [folders[name].to_numpy().tolist() for name in FolderState._fields]
+        known_folders = dict(zip(unescaped(folders["source"]), map(FolderState, *changes), strict=True))
+        return Listing("", [path for path in paths if path not in above], known_folders, states)
 
-    def replace(self, dropped: Collection[str], added: Mapping[str, pa.Table]) -> None:
-        """Drop all rows of some files, and add rows to the tables; nothing is written before `commit`."""
-        gone = pa.array(sorted(dropped), pa.large_string())
-        rest: dict[str, pa.Table] = {}  # of the last part that lost rows: it takes up those that are added
-        for part in [part for part in self._parts if "files" in part.tables] if len(gone) else []:
-            if pc.any(pc.is_in(self._load(part, "files")["source"], gone)).as_py():
-                self._append(rest)
-                rest = {name: t.filter(pc.invert(pc.is_in(t["source"], gone))) for name, t in self._take(part).items()}
-        if added.get("files"):
-            room = PART_FILES - len(added["files"])
-            last = self._parts[-1] if self._parts and not rest else None
-            if last and "files" in last.tables and len(self._load(last, "files")) <= room:
-                rest = self._take(last)
-            elif rest and len(rest["files"]) > room:
-                self._append(rest)
-                rest = {}
-            both = {name: [tables[name] for tables in (rest, added) if name in tables] for name in {*rest, *added}}
-            rest = {name: pa.concat_tables(tables) for name, tables in both.items()}
-        self._append(rest)
+    def replace(self, dropped: Iterable[str], added: Mapping[str, pa.Table]) -> None:
+        """Drop all rows of some files, and add rows to the tables, as soon as these are arranged or committed."""
+        self._dropped.update(dropped)
+        for name, rows in added.items():
+            self._added.setdefault(name, []).append(rows)
 
-    def set_folders(self, folders: pa.Table) -> None:
+    def arrange(self, order: Iterable[str] | None = None) -> None:
+        """Drop and add rows, and bring all into the order of the files, if it is given."""
+        gone = escaped(self._dropped)
+        tables = {name: table for name, table in self.tables.items() if name != "folders"}
+        for name, table in tables.items():
+            kept = table.filter(pc.invert(pc.is_in(table["source"], gone))) if len(gone) else table
+            tables[name] = pa.concat_tables([kept, *self._added.get(name, ())]).combine_chunks()
+            if len(kept) < len(table) or len(tables[name]) > len(kept):
+                self._changed.add(name)
+        self._dropped.clear()
+        self._added.clear()
+        names = None if order is None else escaped(order)
+        if names and not tables["files"]["source"].combine_chunks().equals(names):
+            for name, table in tables.items():
+                places = pc.index_in(table["source"], names)
+                tables[name] = table.take(np.argsort(places.to_numpy(), kind="stable"))
+                self._changed.add(name)
+        self.tables |= tables
+
+    def set_folders(self, folders: Mapping[str, FolderState]) -> None:
         """Replace the folders."""
-        for part in [part for part in self._parts if "folders" in part.tables]:
-            self._take(part)
-        self._append({"folders": folders}, first=True)
+        rows = [(escape_surrogates(path), *state) for path, state in folders.items()]
+        self.tables["folders"] = arrow_table(rows, FOLDERS)
+        self._changed.add("folders")
 
     def commit(self, **about: Any) -> None:
-        """Write new parts, then the manifest, then remove the parts that are no longer valid.
+        """Write the tables that have changed, then the manifest, then remove the files that are no longer valid.
 
-        If it can't be written, the former state stays; SourceError if it is to be durable.
+        If they can't be written, the former state stays; SourceError if it is to be durable.
         """
+        self.arrange()
+        if not self._changed and self.about == {**self.about, **about}:
+            return
         self.about |= about
-        self.is_changed = False
         if not self.path:
             return
-        new = [part for part in self._parts if part.number in self._unwritten]
+        number = 1 + max((number for number, _ in self._written.values()), default=0)
+        tables = {name: place for name, place in self._written.items() if name not in self._changed}
+        new: list[str] = []
         try:
-            for part in new:
-                for name in part.tables:
-                    sink = pa.BufferOutputStream()
-                    pq.write_table(self._loaded[part.number, name], sink)
-                    data = sink.getvalue()
-                    write_bytes(data, part.path(self.path, name), durable=self.durable)
-                    part.tables[name] = zlib.crc32(data)
+            for name in sorted(name for name in self._changed if len(self.tables[name])):
+                sink = pa.BufferOutputStream()
+                pq.write_table(self.tables[name], sink)
+                data = sink.getvalue()
+                new.append(_file_of(self.path, name, number))
+                write_bytes(data, new[-1], durable=self.durable)
+                tables[name] = number, zlib.crc32(data)
+            manifest = {"format": FORMAT, "tables": tables, "about": self.about}
+            text = json.dumps(manifest, default=str, sort_keys=True)
+            new.clear()  # if the manifest can't be written, it may still be there, so the files of both states stay
+            write_bytes(f"{text}\n".encode(), f"{self.path}/{MANIFEST}", durable=self.durable)
         except SourceError:  # such as a full disk, which needs the room
-            remove_files(part.path(self.path, name) for part in new for name in part.tables)
+            remove_files(new)
             if self.durable:
                 raise
             return  # a cache only saves time
-        manifest = {"format": FORMAT, "parts": self._parts, "number": self._number, "about": self.about}
-        text = json.dumps(manifest, default=str, sort_keys=True)
-        try:
-            write_bytes(f"{text}\n".encode(), f"{self.path}/{MANIFEST}", durable=self.durable)
-        except SourceError:  # the new manifest may be there, so the parts of both states stay
-            if self.durable:
-                raise
-            return
-        self._unwritten.clear()
-        valid = {part.path(self.path, name) for part in self._parts for name in part.tables}
-        remove_files(path for path in self._written(self.schemas) if path not in valid)
+        self._written = tables
+        self._changed.clear()
+        valid = {_file_of(self.path, name, number) for name, (number, _) in tables.items()}
+        remove_files(path for path in self._own_files(self._schemas) if path not in valid)
 
     def remove(self) -> None:
         """Remove a local store from the disk; other files in its folder stay."""
         folders = [entry.path for entry in os.scandir(self.path) if entry.is_dir(follow_symlinks=False)]
-        remove_files([f"{self.path}/{MANIFEST}", *self._written(map(os.path.basename, folders)), f"{self.path}/{LOCK}"])
+        own = self._own_files(map(os.path.basename, folders))
+        remove_files([f"{self.path}/{MANIFEST}", *own, f"{self.path}/{LOCK}"])
         for folder in (*folders, self.path):
             with contextlib.suppress(OSError):  # it holds other files
                 os.rmdir(folder)
 
-    def _append(self, tables: Mapping[str, pa.Table], *, first: bool = False) -> None:
-        """Add a part, at the end or, before all files, at the beginning; none for tables without rows."""
-        tables = {name: rows for name, rows in tables.items() if len(rows)}
-        if tables:
-            self._number += 1
-            part = Part(self._number, dict.fromkeys(sorted(tables), 0))
-            self._parts.insert(0 if first else len(self._parts), part)
-            self._loaded |= {(part.number, name): rows for name, rows in tables.items()}
-            self._unwritten.add(part.number)
-            self.is_changed = True
-
-    def _take(self, part: Part) -> dict[str, pa.Table]:
-        """Remove a part from the store, and return its tables."""
-        tables = {name: self._load(part, name) for name in part.tables}
-        self._parts.remove(part)
-        for name in tables:
-            del self._loaded[part.number, name]
-        self.is_changed = True
-        return tables
-
-    def _load(self, part: Part, name: str) -> pa.Table:
-        """Return the rows of a part of a table, read from its file the first time."""
-        if (rows := self._loaded.get((part.number, name))) is not None:
-            return rows
-        path, schema = part.path(self.path, name), self.schemas[name]
-        try:
-            data = read_file(path, limited=False)  # its size grows with the number of logs
-            if zlib.crc32(data) != part.tables[name]:  # before decoding any of it
-                raise StoreError(f"{path}: damaged ({len(data)} bytes, of another checksum); {_REMEDY}")
-            rows = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False).select(schema.names).cast(schema)
-        except FileNotFoundError:
-            raise _MissingPartError(f"{path}: a part of the dataset is missing; {_REMEDY}") from None
-        except (OSError, KeyError, pa.ArrowException) as error:
-            raise StoreError(f"{path}: can't be read ({type(error).__name__}: {error}); {_REMEDY}") from error
-        self._loaded[part.number, name] = rows
-        return rows
-
-    def _written(self, tables: Iterable[str]) -> Iterator[str]:
+    def _own_files(self, tables: Iterable[str]) -> Iterator[str]:
         """Yield the files of tables that evalkit has written, valid or not, and temporary ones; no others."""
         for folder in (f"{self.path}/{name}" for name in tables):
             names: list[str] = []
@@ -339,7 +288,7 @@ class RecordStore:
                     names = list(map(os.path.basename, files))  # the listing may spell the URL itself differently
             elif os.path.isdir(folder) and not os.path.islink(folder):
                 names = os.listdir(folder)
-            yield from (f"{folder}/{name}" for name in names if _PART_NAME.fullmatch(name) or is_temporary(name))
+            yield from (f"{folder}/{name}" for name in names if _FILE_NAME.fullmatch(name) or is_temporary(name))
         if not is_url(self.path):  # what a killed process has left beside the manifest
             yield from (f"{self.path}/{name}" for name in os.listdir(self.path) if is_temporary(name))
 

@@ -19,7 +19,7 @@ from evalkit.io.sources import MISSING, Listing, Source, list_source, source_nam
 from evalkit.io.store import RecordStore, read_manifest
 from evalkit.io.text import plain
 from evalkit.kinds.kind import LogKind
-from evalkit.kinds.pipeline import Changes, Logs, assemble, records_of, states_of, update
+from evalkit.kinds.pipeline import Changes, Logs, assemble, records_of, update, with_states
 from evalkit.kinds.progress import Counted, Snapshot, progress_of_runs
 
 SETTLE = 10.0  # seconds after its last change in which a broken file counts as being written
@@ -91,13 +91,13 @@ class Following:
     def _update(self) -> None:
         """Update the records, and build the frames of usable files."""
         listing, waiting = self._list()
-        states = states_of(self._kind, listing)
-        for path, state in states.items():
+        for path, state in listing.states.items():
             self._see(path, state)
         self.changes = update(
-            self._store, self._kind, listing, states=states, jobs=self._jobs, changed_recently=self._changed_recently
+            self._store, self._kind, listing, jobs=self._jobs, changed_recently=self._changed_recently
         )
-        self._since = {path: since for path, since in self._since.items() if path in states or path in listing.folders}
+        for path in self._since.keys() - listing.states.keys() - listing.folders.keys():
+            del self._since[path]
         if any(self.changes[:3]) or listing.folders.keys() != self._listing.folders.keys():
             records = records_of(self._store, self._kind, listing)
             begun = len(next(iter(records.tables.values()))) > 0  # including logs that are being written
@@ -108,12 +108,11 @@ class Following:
     def _list(self) -> tuple[Listing, list[str]]:
         """List the sources; those seen before must exist, others are waited for."""
         reading: dict[str, Any] = {"pattern": self._pattern, "recursive": self._recursive}
+        here, waiting = self._sources, list[str]()
         try:
-            listing = list_source(self._sources, **reading, known=self._listing)
-            self._listed = set(self._sources)
-            return listing, []
+            listing = list_source(here, **reading, known=self._listing)
         except SourceError:
-            here, waiting = [], []
+            here = []
             for source in self._sources:
                 try:
                     list_source(source, **reading)
@@ -122,8 +121,9 @@ class Following:
                     if source in self._listed:
                         raise
                     waiting.append(str(error))
-            self._listed = set(here)
-            return list_source(here, **reading) if here else self._listing, waiting
+            listing = list_source(here, **reading)
+        self._listed = set(here)
+        return with_states(self._kind, listing), waiting
 
     def _see(self, path: str, state: FileState) -> None:
         """Note since when a file or folder has its state."""
@@ -167,7 +167,7 @@ class Following:
 
     def _file_lines(self) -> list[str]:
         """Describe how many files there are, and which failed."""
-        table = self._store.table("files")
+        table = self._store.tables["files"]
         columns = (table[name].to_pylist() for name in ("source", "status", "reason", "context"))
         being_written = set(map(escape_surrogates, self.changes.being_written))
         rows = [row[:3] for row in zip(*columns, strict=True) if not row[3] and row[0] not in being_written]

@@ -10,16 +10,14 @@ stands for its source from then on; `evalkit.kinds.follow` goes it again and aga
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from glob import has_magic
 from html import escape
-from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,16 +27,16 @@ from evalkit.io.frames import (
     LEDGER,
     Column,
     Entry,
-    Status,
     arrow_table,
     escape_surrogates,
+    escaped,
     frame_of,
     ledger_frame,
     paused_gc,
 )
-from evalkit.io.parallel import parse_chunks
+from evalkit.io.limits import guarded
+from evalkit.io.parallel import in_chunks
 from evalkit.io.paths import (
-    FileState,
     SourceError,
     StorageOptions,
     absolute,
@@ -48,6 +46,7 @@ from evalkit.io.paths import (
     storage,
     storage_options,
 )
+from evalkit.io.read import read_files
 from evalkit.io.sources import (
     MISSING,
     SETTLED,
@@ -61,7 +60,7 @@ from evalkit.io.sources import (
     source_names,
     state_of,
 )
-from evalkit.io.store import FILES, FOLDERS, SOURCE, Known, RecordStore, StoreError, cached_store, read_manifest
+from evalkit.io.store import FILES, SOURCE, RecordStore, StoreError, cached_store, read_manifest
 from evalkit.io.text import plain
 from evalkit.io.versions import code_version
 from evalkit.io.write import check_path, exclusive
@@ -71,13 +70,10 @@ from evalkit.kinds.registry import COMMON, kind_named
 from evalkit.kinds.runs import as_recorded, flag_cut_names
 from evalkit.kinds.selection import rename_models, renames_of, select_runs
 
-T = TypeVar("T")
 COMMIT_EVERY = 5.0  # seconds
-CHUNK_FILES, CHUNK_BYTES = 10_000, 200_000_000  # most that is read before its rows are stored
-PARALLEL_FILES, PARALLEL_BYTES = 2_000, 100_000_000  # from here on several processes are faster
 _MISFITS = (AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)  # of values and their columns
-_Result = tuple[str, bool, Parsed]  # a file, whether it could be read, and its contents
-_File = tuple[str, bool, Status, str]  # the same with its status and reason
+_Read = tuple[str, bool, Parsed]  # a file, whether it could be read, and what it says
+_Chunk = tuple[list[_Read], dict[str, pa.Table]]  # files without their rows, and the tables of these
 Progress = Callable[[int, int], object] | None  # of files read, files to read
 
 
@@ -242,71 +238,19 @@ def read_records(
 
     SourceError if the source does not exist. If none of its files can be used, there are no rows.
     """
-    named = _named(source)
-    datasets = list(filter(read_manifest, named))
-    if datasets and len(named) > 1:
-        raise SourceError(f"{datasets[0]}: a dataset can't be loaded together with other sources")
-    if datasets:
+    named = source_names(source)
+    if not named:
+        raise SourceError("no path was given (the path is empty)")
+    if datasets := list(filter(read_manifest, named)):
+        if len(named) > 1:
+            raise SourceError(f"{datasets[0]}: a dataset can't be loaded together with other sources")
         return _dataset_records(kind, datasets[0], pattern, recursive=recursive)
     pattern = pattern or kind.files.pattern
-    if not keep:
-        store, listing = RecordStore("", kind.records), list_source(named, pattern, recursive=recursive)
-        update(store, kind, listing, jobs=jobs)
-        return records_of(store, kind, listing)
+    key = [kind.name, [absolute(name) for name in named], pattern, recursive, dict(storage_options())] if keep else []
     about = {"kind": kind.name, "code": code_version(kind.parse.__module__)}
-    key = [kind.name, [absolute(name) for name in named], pattern, recursive, dict(storage_options())]
     return cached_records(
         kind, key, lambda known: list_source(named, pattern, recursive=recursive, known=known), about, jobs
     )
-
-
-def _named(source: Source) -> list[str]:
-    if names := source_names(source):
-        return names
-    raise SourceError("no path was given (the path is empty)")
-
-
-def parse_source(
-    kind: LogKind,
-    source: Source,
-    *,
-    pattern: str = "",
-    recursive: bool = True,
-    jobs: int | None = None,
-) -> list[tuple[str, Parsed]]:
-    """Return each file of a source as it was parsed: for few logs, this costs less than to build and keep tables."""
-    listing = list_source(_named(source), pattern or kind.files.pattern, recursive=recursive)
-    chunks, skipped = _parse(kind, states_of(kind, listing), list, jobs)
-    parsed = {path: one for path, _, one in chain.from_iterable(chunks)} | skipped
-    return [(path, parsed[path]) for path in listing.files]
-
-
-def no_records(kind: LogKind) -> Records:
-    """Return empty records."""
-    return records_of(RecordStore("", kind.records), kind, Listing("", [], {}, {}))
-
-
-def _dataset_records(kind: LogKind, name: str, pattern: str, *, recursive: bool) -> Records:
-    """Return the records of a dataset; SourceError for one of another kind, or that can't be read."""
-    store = RecordStore(absolute(resolve(name)).rstrip("/"), kind.records)
-    manifest = read_manifest(name)
-    if manifest and manifest.about.get("kind") != kind.name:  # it has other tables
-        raise SourceError(f"{name}: a dataset of {manifest.about.get('kind')} logs, not of {kind.name} logs")
-    store.open()
-    store.load_all()
-    text = ""
-    if not store.about.get("complete"):
-        text = "collecting was stopped, or still goes on; files may be missing until it is done"
-    elif store.about["code"] != code_version(kind.parse.__module__):
-        text = "collected by another version of evalkit; collect again, and its logs are read as they are now"
-    if text:
-        warnings.warn(f"{store.path}: {text}", stacklevel=4)
-    root, known = store.about["root"], store.known()
-    files = [path for path in sorted(known.listed) if not pattern or fits(path, pattern)]
-    if not recursive:
-        files = [path for path in files if os.path.dirname(path) == root]
-    records = records_of(store, kind, Listing(root, files, dict(sorted(known.folders.items())), {}))
-    return records._replace(options=store.about.get("options", {}))
 
 
 def cached_records(
@@ -318,20 +262,61 @@ def cached_records(
 ) -> Records:
     """Return the records of files from their store in the cache, brought up to date.
 
-    `key`, plain JSON, names the store. One that is damaged, or whose rows were made from something else than `about`
-    says, such as other code, is made anew.
+    `key`, plain JSON, names the store; without one, nothing is kept. A store that is damaged, or whose rows were made
+    from something else than `about` says, such as other code, is made anew.
     """
     with cached_store(key, kind.records) as store:
         try:
-            if not store.open() or any(store.about.get(name) != value for name, value in about.items()):
+            if not store.read() or any(store.about.get(name) != value for name, value in about.items()):
                 store.clear()
-            store.load_all()
         except StoreError:
             store.clear()
         known = store.known()
-        listing = list_files(Listing("", known.listed, known.folders, {}))
+        listing = with_states(kind, list_files(known))
         update(store, kind, listing, known=known, jobs=jobs, about=about)
-        return records_of(store, kind, listing)
+    return records_of(store, kind, listing)
+
+
+def _dataset_records(kind: LogKind, name: str, pattern: str, *, recursive: bool) -> Records:
+    """Return the records of a dataset; SourceError for one of another kind, or that can't be read."""
+    store = RecordStore(absolute(resolve(name)).rstrip("/"), kind.records)
+    manifest = read_manifest(name)
+    if manifest and manifest.about.get("kind") != kind.name:  # it has other tables
+        raise SourceError(f"{name}: a dataset of {manifest.about.get('kind')} logs, not of {kind.name} logs")
+    store.read()
+    text = ""
+    if not store.about.get("complete"):
+        text = "collecting was stopped, or still goes on; files may be missing until it is done"
+    elif store.about["code"] != code_version(kind.parse.__module__):
+        text = "collected by another version of evalkit; collect again, and its logs are read as they are now"
+    if text:
+        warnings.warn(f"{store.path}: {text}", stacklevel=4)
+    root, known = store.about["root"], store.known()
+    files = [path for path in known.files if not pattern or fits(path, pattern)]
+    if not recursive:
+        files = [path for path in files if os.path.dirname(path) == root]
+    records = records_of(store, kind, known._replace(root=root, files=files))
+    return records._replace(options=store.about.get("options", {}))
+
+
+def no_records(kind: LogKind) -> Records:
+    """Return empty records."""
+    return records_of(RecordStore("", kind.records), kind, Listing("", [], {}, {}))
+
+
+def with_states(kind: LogKind, listing: Listing) -> Listing:
+    """Complete a listing with the states of its files, and of those above them that describe them."""
+    states = {path: listing.states.get(path) or state_of(path) or MISSING for path in listing.files}
+    if companions := kind.files.companions:
+        for path, state in states.items():
+            for other in filter(None, map(state_of, companions(path))):
+                modified, changed = max(state.modified, other.modified), max(state.changed, other.changed)
+                state = state._replace(modified=modified, changed=changed, tag=f"{state.tag} {other.tag}".strip())
+            states[path] = state
+    for path in kind.files.context(listing.files):  # in the order of the kind: of several names, the first counts
+        if path not in states and (found := state_of(path)):
+            states[path] = found
+    return listing._replace(states=states)
 
 
 class Changes(NamedTuple):
@@ -356,174 +341,144 @@ def update(
     kind: LogKind,
     listing: Listing,
     *,
-    known: Known | None = None,
-    states: Mapping[str, FileState] | None = None,
+    known: Listing | None = None,
     jobs: int | None = None,
     progress: Progress = None,
     about: Mapping[str, object] | None = None,
     changed_recently: Callable[[str], bool] = lambda path: False,
 ) -> Changes:
-    """Read new and changed files of a listing into a store, and drop the rows of those that have vanished.
+    """Read new and changed files of a listing with states into a store, and drop the rows of those that have vanished.
 
     Rows are committed every few seconds: an interrupted update continues from there the next time. At any point, the
-    store has the former or the current contents of every file. `known` and `states` are passed where they were read
-    already; `progress` is called after each chunk. A file that can't be parsed and `changed_recently` counts as being
+    store has the former or the current contents of every file. `known` is passed if it was read from the store already;
+    `progress` is called after some files each. A file that can't be parsed and `changed_recently` counts as being
     written: its former contents are kept, and it is read again the next time.
     """
-    known, about, committed = known or store.known(), dict(about or {}), time.monotonic()
-    states = states or states_of(kind, listing)
-    # in the order of the kind: of several names of a model, the first counts
-    names = (path for path in kind.files.context(listing.files) if path not in states)
-    above = {path: state for path in names if (state := state_of(path))}
-    here = {**states, **above}
-    to_read = {
-        path: state
-        for path, state in here.items()
-        if known.states.get(path) != state or (path in above) != (path in known.above)
-    }
-    vanished = known.states.keys() - here.keys()
+    known, about, being_written = known or store.known(), about or {}, set[str]()
+    above = listing.states.keys() - set(listing.files)
+    moved = above ^ (known.states.keys() - set(known.files))  # from the source to above it, or back
+    to_read = [path for path, state in listing.states.items() if known.states.get(path) != state or path in moved]
+    vanished = known.states.keys() - listing.states.keys()
     if vanished:  # but for the files of a folder that can't be listed now
         unlisted = tuple(f"{path}/" for path in to_read if os.path.isdir(path))
         vanished = {path for path in vanished if not path.startswith(unlisted)}
-    being_written: set[str] = set()
-    done = 0
-    for chunk in _chunks(to_read):
-        settled_before = time.time_ns() - int(SETTLED * 1e9)
-        read, rows, kept = _read(kind, chunk, jobs), list[tuple](), set[str]()
-        for path, was_read, status, reason in read.files:
-            state, is_unfinished = chunk[path], status == "failed" and changed_recently(path)
+
+    settled_before = time.time_ns() - int(SETTLED * 1e9)
+    done, commit_at = 0, time.monotonic() + COMMIT_EVERY
+    for read, tables in _parse(kind, {path: listing.states[path].size for path in to_read}, jobs):
+        rows, kept = list[tuple](), list[str]()  # of files; those whose former contents are kept
+        for path, was_read, parsed in read:
+            state, is_unfinished = listing.states[path], parsed.status == "failed" and changed_recently(path)
             if is_unfinished:
                 being_written.add(path)
-                if path in known.states:  # its former contents stay
-                    kept.add(path)
+                if path in known.states:
+                    kept.append(path)
                     continue
             left_alone = bool(state.tag) if is_url(path) else state.modified < settled_before
-            settled = was_read and left_alone and not is_unfinished
-            rows.append((escape_surrogates(path), *state, settled, path in above, status, reason))
-        tables = {"files": arrow_table(rows, FILES), **read.tables}
+            if is_unfinished or not (was_read and left_alone):
+                state = state._replace(modified=-1)  # as that of no file: it is read again
+            rows.append((escape_surrogates(path), *state, path in above, parsed.status, parsed.reason))
         if kept:
-            names = pa.array(sorted(map(escape_surrogates, kept)), pa.large_string())
+            names = escaped(kept)
             tables = {name: table.filter(pc.invert(pc.is_in(table["source"], names))) for name, table in tables.items()}
-        store.replace(set(map(escape_surrogates, (chunk.keys() & known.states.keys()) - kept)), tables)
-        done += len(chunk)
-        if done < len(to_read) and time.monotonic() - committed > COMMIT_EVERY:
+        replaced = known.states.keys() & {path for path, *_ in read}
+        store.replace(replaced.difference(kept), {"files": arrow_table(rows, FILES), **tables})
+        done += len(read)
+        if done < len(to_read) and (now := time.monotonic()) > commit_at:
             store.commit(complete=False, **about)
-            committed = time.monotonic()
+            took = time.monotonic() - now
+            commit_at = now + took + COMMIT_EVERY * (1 + 2 * took)  # a large store is written more rarely
         if progress:
             progress(done, len(to_read))
-    store.replace(set(map(escape_surrogates, vanished)), {})
+    store.replace(vanished, {})
+    if to_read or vanished:
+        store.arrange([*listing.states, *sorted(known.states.keys() - listing.states.keys() - vanished)])
     if known.folders != listing.folders:
-        folders = [(escape_surrogates(path), *state) for path, state in listing.folders.items()]
-        store.set_folders(arrow_table(folders, FOLDERS))
-    if store.is_changed or store.about != {**store.about, **about, "complete": True}:
-        store.commit(complete=True, **about)
-    changed = len(known.states.keys() & to_read.keys())
-    unchanged = len(here) - len(to_read)
-    return Changes(len(to_read) - changed, changed, len(vanished), unchanged, frozenset(being_written))
+        store.set_folders(listing.folders)
+    store.commit(complete=True, **about)
+
+    changed = len(known.states.keys() & set(to_read))
+    counts = len(to_read) - changed, changed, len(vanished), len(listing.states) - len(to_read)
+    return Changes(*counts, frozenset(being_written))
 
 
-def states_of(kind: LogKind, listing: Listing) -> dict[str, FileState]:
-    """Return the state of each file of a listing, including that of its companions."""
-    states = {path: listing.states.get(path) or state_of(path) or MISSING for path in listing.files}
-    if companions := kind.files.companions:
-        for path, state in states.items():
-            for other in filter(None, map(state_of, companions(path))):
-                modified, changed = max(state.modified, other.modified), max(state.changed, other.changed)
-                state = FileState(state.size, modified, changed, f"{state.tag} {other.tag}".strip())
-            states[path] = state
-    return states
+def parse_source(
+    kind: LogKind,
+    source: Source,
+    *,
+    pattern: str = "",
+    recursive: bool = True,
+    jobs: int | None = None,
+) -> list[tuple[str, Parsed]]:
+    """Return each file of a source as it was parsed: for few logs, this costs less than to build and keep tables."""
+    listing = list_source(source_names(source), pattern or kind.files.pattern, recursive=recursive)
+    sizes = {path: (listing.states.get(path) or state_of(path) or MISSING).size for path in listing.files}
+    parsed = {path: one for read, _ in _parse(kind, sizes, jobs, as_tables=False) for path, _, one in read}
+    return [(path, parsed[path]) for path in listing.files]
 
 
-def _chunks(files: Mapping[str, FileState]) -> Iterator[dict[str, FileState]]:
-    """Split files, so that neither their number nor their size is too large."""
-    chunk, size = dict[str, FileState](), 0
-    for path, state in files.items():
-        if chunk and (len(chunk) == CHUNK_FILES or size + state.size > CHUNK_BYTES):
-            yield chunk
-            chunk, size = {}, 0
-        chunk[path] = state
-        size += state.size
-    if chunk:
-        yield chunk
-
-
-class _Read(NamedTuple):
-    """Files that were read, and the rows of records."""
-
-    files: list[_File]
-    tables: dict[str, pa.Table]
-
-
-def _read(kind: LogKind, files: Mapping[str, FileState], jobs: int | None) -> _Read:
-    """Read and parse files into tables of records."""
-    read, skipped = _parse(kind, files, partial(_pack, kind.records), jobs)
-    tables = {name: pa.concat_tables([one.tables[name] for one in read]) for name in kind.records}
-    tables = {name: table.combine_chunks() for name, table in tables.items()}  # of many small ones
-    left_out: list[_File] = [(path, True, one.status, one.reason) for path, one in skipped.items()]
-    return _Read([file for one in read for file in one.files] + left_out, tables)
-
-
-def _parse(
-    kind: LogKind, files: Mapping[str, FileState], pack: Callable[[Iterator[_Result]], T], jobs: int | None
-) -> tuple[list[T], dict[str, Parsed]]:
-    """Read and parse files, packed chunk by chunk; also return those that need not be read."""
-    wanted, skipped, size = list[str](), dict[str, Parsed](), 0
-    for path, state in files.items():
+def _parse(kind: LogKind, sizes: Mapping[str, int], jobs: int | None, *, as_tables: bool = True) -> Iterator[_Chunk]:
+    """Read and parse files, given with their sizes, chunk by chunk; first come those that need not be read."""
+    wanted, skipped = list[str](), list[_Read]()
+    for path in sizes:
         if (reason := kind.files.accepts(path)) and not os.path.isdir(path):
-            skipped[path] = Parsed("skipped", reason)
+            skipped.append((path, True, Parsed("skipped", reason)))
         else:
             wanted.append(path)
-            size += state.size
-    parse, parallel_from = partial(_parse_file, kind.parse), 0 if size >= PARALLEL_BYTES else PARALLEL_FILES
-    return list(parse_chunks(wanted, parse, pack, jobs, parallel_from)), skipped
+    if skipped:
+        yield skipped, {}
+    work = partial(
+        _parse_chunk, parse=kind.parse, records=kind.records if as_tables else None, options=storage_options()
+    )
+    yield from in_chunks(work, wanted, sum(sizes[path] for path in wanted), jobs)
 
 
-def _parse_file(parse: Callable[[str, bytes | OSError], Parsed], path: str, data: bytes | OSError) -> _Result:
-    if isinstance(data, IsADirectoryError):
-        return path, False, Parsed("failed", f"the folder can't be listed: {type(data).__name__}: {data.strerror}")
-    return path, not isinstance(data, OSError), parse(path, data)
+def _parse_chunk(
+    paths: Sequence[str],
+    parse: Callable[[str, bytes | OSError], Parsed],
+    records: Mapping[str, Sequence[Column]] | None,
+    options: StorageOptions,
+) -> _Chunk:
+    """Read and parse some files, in whatever process; one with values that no column can hold has failed."""
 
+    def parse_one(path: str, data: bytes | OSError) -> _Read:
+        if isinstance(data, IsADirectoryError):
+            return path, False, Parsed("failed", f"the folder can't be listed: {type(data).__name__}: {data.strerror}")
+        return path, not isinstance(data, OSError), parse(path, data)
 
-def _pack(records: Mapping[str, Sequence[Column]], results: Iterator[_Result]) -> _Read:
-    """Build tables of parsed files; a file with values that no column can hold has failed."""
-    parsed = list(results)
+    with storage(options), paused_gc(), guarded(parse_one) as parse_guarded:
+        read = [parse_guarded(path, data) for path, data in read_files(paths)]
+    if records is None:
+        return read, {}
     try:
-        tables = _tables(records, parsed)
+        tables = _tables(records, read)
     except _MISFITS:
-        for place, (path, was_read, _) in enumerate(parsed):
+        for place, (path, was_read, _) in enumerate(read):
             try:
-                _tables(records, [parsed[place]])
+                _tables(records, [read[place]])
             except _MISFITS as error:
-                parsed[place] = path, was_read, Parsed("failed", f"a value does not fit its column: {error}")
-        tables = _tables(records, parsed)
-    return _Read([(path, was_read, one.status, one.reason) for path, was_read, one in parsed], tables)
+                read[place] = path, was_read, Parsed("failed", f"a value does not fit its column: {error}")
+        tables = _tables(records, read)
+    return [(path, was_read, parsed._replace(rows={})) for path, was_read, parsed in read], tables
 
 
-def _tables(records: Mapping[str, Sequence[Column]], parsed: Sequence[_Result]) -> dict[str, pa.Table]:
+def _tables(records: Mapping[str, Sequence[Column]], read: Iterable[_Read]) -> dict[str, pa.Table]:
     rows: dict[str, list[tuple]] = {name: [] for name in records}
-    for path, _, one in parsed:
+    for path, _, parsed in read:
         name = escape_surrogates(path)
-        for table, added in one.rows.items():
+        for table, added in parsed.rows.items():
             rows[table] += [(name, *row) for row in added]
     return {name: arrow_table(values, (SOURCE, *records[name])) for name, values in rows.items()}
 
 
 def records_of(store: RecordStore, kind: LogKind, listing: Listing) -> Records:
-    """Return the records of a store, in the order of the listing's files, followed by those of files above them."""
-    files = store.table("files")
-    above = files["source"].filter(files["context"]).combine_chunks()
-    order = pa.concat_arrays([pa.array(list(map(escape_surrogates, listing.files)), pa.large_string()), above])
-    in_order = files["source"].combine_chunks().equals(order)
-
-    def ordered(rows: pa.Table) -> pa.Table:
-        if in_order:
-            return rows
-        places = pc.index_in(rows["source"], order)
-        if places.null_count:  # not all of a dataset may be requested
-            rows, places = rows.filter(pc.is_valid(places)), places.drop_null()
-        return rows.take(np.argsort(places.to_numpy(), kind="stable"))
-
-    return Records({name: ordered(store.table(name)) for name in kind.records}, ordered(files), listing)
+    """Return the records of a listing's files, and of those above them, from a store that holds them in order."""
+    files, tables = store.tables["files"], {name: store.tables[name] for name in kind.records}
+    if len(files) - (pc.sum(files["context"]).as_py() or 0) > len(listing.files):  # as of a part of a dataset
+        files = files.filter(pc.or_(pc.is_in(files["source"], escaped(listing.files)), files["context"]))
+        for name, table in tables.items():
+            tables[name] = table.filter(pc.is_in(table["source"], files["source"].combine_chunks()))
+    return Records(tables, files, listing)
 
 
 def assemble(
@@ -537,7 +492,8 @@ def assemble(
     defaults = {option.name: option.default for option in kind.options}
     given = {name: value for name, value in options.items() if (value or None) != (defaults.get(name) or None)}
     options = {**defaults, **records.options, **given}
-    renames = renames_of(options.pop("rename", ()), options.pop("model", ""))
+    rename, model = options.pop("rename", ()), options.pop("model", "")
+    renames = renames_of(rename, model) if rename or model else {}
     where, cluster = options.pop("where", ()), options.pop("cluster", "")
     models = options.pop("models", ()) if renames else ()  # as they are called then
     assembled = kind.assemble(records, options) if kind.assemble else as_recorded(kind, records)
@@ -602,11 +558,10 @@ def collect(
             manifest = read_manifest(path)
             if manifest:
                 _check_same(path, about, manifest.about)
-                store.open()
+                store.read()
             known = store.known()
-            unchanged = Listing("", known.listed, known.folders, {})
-            listing = list_source(named, about["pattern"], recursive=recursive, known=unchanged)
-            if known.listed and not listing.files:
+            listing = list_source(named, about["pattern"], recursive=recursive, known=known)
+            if known.files and not listing.files:
                 raise SourceError(f"{path}: none of its files is there any more; remove it, if that is meant")
             about |= {"root": absolute(listing.root), "options": {**store.about.get("options", {}), **(options or {})}}
             if manifest is None:
@@ -614,6 +569,7 @@ def collect(
             elif store.about.get("code") != about["code"]:  # files may be parsed differently now
                 store.clear()
                 known = store.known()
+            listing = with_states(kind, listing)
             return update(store, kind, listing, known=known, jobs=jobs, progress=progress, about=about)
 
 

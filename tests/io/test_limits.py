@@ -5,14 +5,13 @@ import re
 import signal
 import time
 import zipfile
-from itertools import chain
 
 import fsspec
 import pytest
 
 from evalkit import mindcraft
-from evalkit.io import SourceError, parallel, read_file, read_files
-from evalkit.io.limits import VARIABLE, LimitError, Limits, check_size, limits
+from evalkit.io import SourceError, read_file, read_files
+from evalkit.io.limits import VARIABLE, LimitError, Limits, check_size, guarded, limits
 from evalkit.kinds import load, outcomes
 from tests.kinds.toy import TOY, write
 from tests.mindcraft.builders import write_all
@@ -136,8 +135,8 @@ def test_one_file_that_takes_too_much_fails_alone(tmp_path, content, failure, mo
     for path, data in zip(paths, (b"good", content, b"good"), strict=True):
         with open(path, "wb") as file:
             file.write(data)
-    for jobs in (1, 2):
-        assert [*chain.from_iterable(parallel.parse_chunks(paths, greedy, list, jobs, 2))] == ["good", failure, "good"]
+    with guarded(greedy) as parse:
+        assert [parse(path, data) for path, data in read_files(paths)] == ["good", failure, "good"]
     assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from evalkit import crafter, mindcraft
 from evalkit.cli import main
-from evalkit.io import SourceError, cluster, parallel, resolve
+from evalkit.io import SourceError, cluster, parallel, read_files, resolve
 from evalkit.io.paths import storage_options
 from evalkit.kinds import pipeline
 from tests.io.probes import die_elsewhere, size, which_process
@@ -32,9 +32,14 @@ def paths(tmp_path):
     return [str(tmp_path / f"{i:03}.json") for i in range(50)] + [str(tmp_path / "gone.json")]
 
 
-def parse_files(paths, parse, jobs=None, serial_below=parallel.SERIAL_BELOW):
-    """Parse files, one result for each."""
-    return chain.from_iterable(parallel.parse_chunks(paths, parse, list, jobs, serial_below))
+def results(paths, parse):
+    """Parse some files; a function of a module, which other processes can import."""
+    return [parse(path, data) for path, data in read_files(paths)]
+
+
+def parse_files(paths, parse, jobs=None):
+    """Parse files in several processes, one result for each."""
+    return chain.from_iterable(parallel.in_chunks(partial(results, parse=parse), paths, 10**9, jobs))
 
 
 EXPECTED = [(f"{i:03}.json", i) for i in range(50)] + [("gone.json", "FileNotFoundError")]
@@ -43,22 +48,23 @@ EXPECTED = [(f"{i:03}.json", i) for i in range(50)] + [("gone.json", "FileNotFou
 @CORES
 @pytest.mark.parametrize("jobs", [None, 1, 2, 3, -1])
 def test_results_come_in_the_order_of_the_paths(paths, jobs):
-    assert list(parse_files(paths, size, jobs, serial_below=2)) == EXPECTED
+    assert list(parse_files(paths, size, jobs)) == EXPECTED
 
 
 @CORES
 def test_few_files_are_read_in_this_process_and_many_in_others(paths):
     here = os.getpid()
-    assert set(parse_files(paths, which_process, 2)) == {here}
-    assert len(set(parse_files(paths, which_process, 2, serial_below=2))) == 2
-    assert len(set(parse_files(paths, which_process, serial_below=2))) > 1
-    assert set(parse_files(paths, which_process, 1, serial_below=2)) == {here}
+    few = parallel.in_chunks(partial(results, parse=which_process), paths, 10, 2)
+    assert set(chain.from_iterable(few)) == {here}
+    assert len(set(parse_files(paths, which_process, 2))) == 2
+    assert len(set(parse_files(paths, which_process))) > 1
+    assert set(parse_files(paths, which_process, 1)) == {here}
 
 
 @CORES
 def test_a_thread_that_may_not_fork_starts_processes_of_its_own(paths):
     found = []
-    thread = threading.Thread(target=lambda: found.extend(parse_files(paths, size, 2, serial_below=2)))
+    thread = threading.Thread(target=lambda: found.extend(parse_files(paths, size, 2)))
     thread.start()
     thread.join()
     assert found == EXPECTED
@@ -67,13 +73,13 @@ def test_a_thread_that_may_not_fork_starts_processes_of_its_own(paths):
 @pytest.mark.parametrize("backend", ["threading", "sequential", "loky"])
 def test_a_backend_that_was_chosen_around_it_is_used(paths, backend):
     with joblib.parallel_config(backend, n_jobs=2):
-        assert list(parse_files(paths, size, serial_below=2)) == EXPECTED
+        assert list(parse_files(paths, size)) == EXPECTED
 
 
 @CORES
 def test_an_error_of_the_caller_is_told_as_in_one_process(paths):
     with pytest.warns(UserWarning, match="other processes failed"), pytest.raises(TypeError, match="argument"):
-        list(parse_files(paths, os.getpid, 2, serial_below=2))
+        list(parse_files(paths, os.getpid, 2))
 
 
 KINDS = {  # what makes frames of the samples
@@ -91,10 +97,7 @@ def assert_same_frames(some, others):
 def lower_limit(monkeypatch):
     """Let a few files be many enough for several processes, whatever their kind says."""
 
-    chunks = parallel.parse_chunks
-    monkeypatch.setattr(
-        pipeline, "parse_chunks", lambda paths, then, pack, jobs, *_: chunks(paths, then, pack, jobs, 2)
-    )
+    monkeypatch.setattr(parallel, "SERIAL_FILES", 2)
 
 
 @pytest.fixture(params=KINDS)
@@ -107,14 +110,11 @@ def load(request, monkeypatch):
 def kill_at_the_second_file(monkeypatch, mark):
     """Have the first process but this one that comes to the second file killed."""
 
-    def killing(paths, then):
-        return partial(die_elsewhere, home=os.getpid(), victim=list(paths)[1], mark=str(mark), then=then)
+    def chunks(work, paths, size, jobs):
+        killing = partial(die_elsewhere, home=os.getpid(), victim=paths[1], mark=str(mark), then=work.keywords["parse"])
+        return parallel.in_chunks(partial(work, parse=killing), paths, size, jobs)
 
-    def chunks(paths, then, pack, jobs, *_):
-        return whole(paths, killing(paths, then), pack, jobs, 2)
-
-    whole = parallel.parse_chunks
-    monkeypatch.setattr(pipeline, "parse_chunks", chunks)
+    monkeypatch.setattr(pipeline, "in_chunks", chunks)
 
 
 @CORES
@@ -151,11 +151,11 @@ def scheduler(local_cluster):
 
 def test_a_cluster_reads_in_its_own_processes_and_in_order(scheduler, paths):
     with cluster(scheduler):
-        found = set(parse_files(paths, which_process, serial_below=2))
-        assert list(parse_files(paths, size, serial_below=2)) == EXPECTED
+        found = set(parse_files(paths, which_process))
+        assert list(parse_files(paths, size)) == EXPECTED
     assert len(found) == 2
     assert os.getpid() not in found
-    assert set(parse_files(paths, which_process, 1, serial_below=2)) == {os.getpid()}
+    assert set(parse_files(paths, which_process, 1)) == {os.getpid()}
 
 
 def test_a_worker_of_a_cluster_that_is_killed_loses_nothing(scheduler, load, monkeypatch, tmp_path):

@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from evalkit.io import Column, SourceError
+from evalkit.io import Column, SourceError, parallel
 from evalkit.io import store as store_module
 from evalkit.io.store import MANIFEST, read_manifest
 from evalkit.io.write import exclusive
@@ -54,8 +54,7 @@ def parts_of(made: Path) -> set[str]:
 
 
 def listed_parts(made: Path) -> set[str]:
-    manifest = read_manifest(made)
-    return {part.path(str(made), name).removeprefix(f"{made}/") for part in manifest.parts for name in part.tables}
+    return {f"{name}/{number:06d}.parquet" for name, (number, _) in read_manifest(made).tables.items()}
 
 
 @pytest.mark.parametrize("reading", [{}, {"pattern": "*[1-3].json"}, {"recursive": False}, {"pattern": "*.JSON"}])
@@ -73,9 +72,7 @@ def test_a_dataset_gives_what_its_folder_gives(games, made, reading):
 def test_nothing_is_read_or_written_where_nothing_changed(games, made, monkeypatch):
     collect(TOY, games, made)
     before = {path: path.stat().st_mtime_ns for path in made.rglob("*.*")}
-    monkeypatch.setattr(
-        pipeline, "parse_chunks", lambda paths, *_: iter([]) if not list(paths) else pytest.fail("read")
-    )
+    monkeypatch.setattr(pipeline, "read_files", lambda paths: pytest.fail("read"))
     assert collect(TOY, games, made)[:3] == (0, 0, 0)
     assert {path: path.stat().st_mtime_ns for path in made.rglob("*.*")} == before
 
@@ -91,8 +88,7 @@ EDITS = {
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_after_an_edit_the_dataset_follows(games, made, name, monkeypatch):
-    monkeypatch.setattr(pipeline, "CHUNK_FILES", 3)
+def test_after_an_edit_the_dataset_follows(games, made, name):
     collect(TOY, games, made)
     EDITS[name](games)
     collect(TOY, games, made)
@@ -102,9 +98,10 @@ def test_after_an_edit_the_dataset_follows(games, made, name, monkeypatch):
 
 STOPPED = """
     import sys
+    from evalkit.io import parallel
     from evalkit.kinds import collect, pipeline
     from tests.kinds.toy import TOY
-    pipeline.COMMIT_EVERY, pipeline.CHUNK_FILES = -1, 2
+    pipeline.COMMIT_EVERY, parallel.CHUNK = -1, 2
     collect(TOY, *sys.argv[1:], progress=lambda done, of: print(done, flush=True))
 """
 
@@ -123,10 +120,11 @@ def test_killed_at_any_moment_it_goes_on_from_there(games, made):
 WITH_WORKERS = """
     import sys
     from dataclasses import replace
+    from evalkit.io import parallel
     from evalkit.kinds import collect, pipeline
     from tests.io.probes import parse_slowly
     from tests.kinds.toy import TOY
-    pipeline.COMMIT_EVERY, pipeline.CHUNK_FILES, pipeline.PARALLEL_FILES = -1, 6, 2
+    pipeline.COMMIT_EVERY, parallel.SERIAL_FILES, parallel.CHUNK = -1, 2, 2
     kind = replace(TOY, parse=parse_slowly)
     collect(kind, *sys.argv[1:], jobs=2, progress=lambda done, of: print(done, flush=True))
 """
@@ -210,7 +208,7 @@ def test_a_dataset_keeps_its_parts_however_its_url_is_written(games):
 
 MANIFESTS = {
     "a path above": lambda text: text.replace('"games"', '"../games"'),
-    "no parts": lambda text: text.replace('"parts"', '"part"'),
+    "no tables": lambda text: text.replace('"tables"', '"table"'),
     "no JSON": lambda text: "{",
     "a list": lambda text: "[]",
     "deep": lambda text: "[" * 100_000,
@@ -232,12 +230,12 @@ def test_an_unfinished_dataset_warns(games, made, monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(pipeline, "COMMIT_EVERY", -1)
-    monkeypatch.setattr(pipeline, "CHUNK_FILES", 3)
+    monkeypatch.setattr(parallel, "CHUNK", 3)
     with pytest.raises(KeyboardInterrupt):
         collect(TOY, games, made, progress=stop)
     with pytest.warns(UserWarning, match="was stopped"):
-        assert len(load(TOY, made, {}).ledger) == 6
-    assert collect(TOY, games, made).unchanged == 6
+        assert len(load(TOY, made, {}).ledger) == 4  # the one that is not read comes first
+    assert collect(TOY, games, made).unchanged == 4
     assert_same(games, made)
 
 

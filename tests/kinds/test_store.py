@@ -26,14 +26,17 @@ def parsed(monkeypatch):
     """The names of the files that are parsed."""
     names = []
 
-    def parse_chunks(paths, parse, *args):
-        paths = list(paths)
-        names.extend(os.path.basename(path) for path in paths)
-        return original(paths, parse, *args)
+    def in_chunks(work, paths, *more):
+        names.extend(map(os.path.basename, paths))
+        return original(work, paths, *more)
 
-    original = pipeline.parse_chunks
-    monkeypatch.setattr(pipeline, "parse_chunks", parse_chunks)
+    original = pipeline.in_chunks
+    monkeypatch.setattr(pipeline, "in_chunks", in_chunks)
     return names
+
+
+def listed(folder, kind=TOY):
+    return pipeline.with_states(kind, list_source(folder))
 
 
 def sources(loaded) -> list[str]:
@@ -121,22 +124,12 @@ def test_other_programs_read_the_tables_with_real_lists_and_maps(tmp_path):
     store = RecordStore(str(tmp_path / "made"), TOY.records)
     for name in "ab":
         write(tmp_path / "in" / f"{name}.json", tags=["p"], task=name)
-    pipeline.update(store, TOY, list_source(tmp_path / "in"))
+    pipeline.update(store, TOY, listed(tmp_path / "in"))
     frame = pd.read_parquet(tmp_path / "made" / "games")
     assert frame["tags"].map(list).tolist() == [["p"], ["p"]]
     schema = pq.read_schema(next((tmp_path / "made" / "games").iterdir()))
     assert str(schema.field("tags").type).startswith("list<")
     assert str(schema.field("pieces").type).startswith("map<")
-
-
-def test_parts_are_joined_until_they_are_large(tmp_path, monkeypatch):
-    monkeypatch.setattr(store_module, "PART_FILES", 3)
-    store = RecordStore(str(tmp_path / "made"), TOY.records)
-    for number in range(7):
-        write(tmp_path / "in" / f"{number}.json", task=str(number))
-        pipeline.update(store, TOY, list_source(tmp_path / "in"))
-    sizes = [len(pq.read_table(path)) for path in sorted((tmp_path / "made" / "games").iterdir())]
-    assert sorted(sizes) == [1, 3, 3]
 
 
 CHANGES = st.lists(
@@ -173,43 +166,34 @@ def test_whatever_changed_the_frames_are_those_of_a_first_reading(tmp_path_facto
                 pd.testing.assert_frame_equal(a, b)
 
 
-@pytest.mark.parametrize("change", ["all files", "one file less"])
-@pytest.mark.parametrize("reads", range(4))  # parts that are read before another process updates the store
-def test_a_reader_sees_the_former_or_the_next_state_whole(tmp_path, monkeypatch, change, reads):
-    monkeypatch.setattr(store_module, "PART_FILES", 1)
+@pytest.mark.parametrize("reads", range(4))  # tables that are read before another process updates the store
+def test_a_reader_sees_the_former_or_the_next_state_whole(tmp_path, monkeypatch, reads):
     for name in "ab":
         write(tmp_path / "in" / f"{name}.json", task="old", moves=["old"])
     writer, reader = (RecordStore(str(tmp_path / "made"), TOY.records) for _ in range(2))
-    monkeypatch.setattr(pipeline, "CHUNK_FILES", 1)  # a part for each file
-    pipeline.update(writer, TOY, list_source(tmp_path / "in"))
-    reader.open()
+    pipeline.update(writer, TOY, listed(tmp_path / "in"))
 
     def update_meanwhile():
-        if change == "all files":
-            for name in "ab":
-                write(tmp_path / "in" / f"{name}.json", task="new", moves=["new"], age=9)
-            pipeline.update(writer, TOY, list_source(tmp_path / "in"))
-        else:  # no new part is made
-            writer.replace({str(tmp_path / "in" / "a.json")}, {})
-            writer.commit()
+        for name in "ab":
+            write(tmp_path / "in" / f"{name}.json", task="new", moves=["new"], age=9)
+        pipeline.update(writer, TOY, listed(tmp_path / "in"))
 
-    coming = iter([lambda: None] * reads + [update_meanwhile])
+    coming = iter([lambda: None] * (1 + reads) + [update_meanwhile])  # first the manifest
     read_file = store_module.read_file
     monkeypatch.setattr(
         store_module, "read_file", lambda path, **more: (next(coming, lambda: None)(), read_file(path, **more))[1]
     )
-    reader.load_all()
-    games, moves, files = (reader.table(name).to_pandas() for name in ("games", "moves", "files"))
+    reader.read()
+    games, moves, files = (reader.tables[name].to_pandas() for name in ("games", "moves", "files"))
     assert games["source"].tolist() == moves["source"].tolist() == files["source"].tolist()
-    assert games["task_id"].tolist() == moves["text"].tolist()
-    assert len(set(games["task_id"])) == 1
+    assert games["task_id"].tolist() == moves["text"].tolist() == [games["task_id"][0]] * 2
 
 
 def test_files_above_the_source_keep_the_order_of_the_kind(tmp_path):
     names = [str(write(tmp_path / f"{number}.json")) for number in (3, 1, 7, 5, 2, 6, 4, 0)]
     write(tmp_path / "in/a.json")
     kind = replace(TOY, files=FileRules(context=lambda files: names))
-    listing = list_source(tmp_path / "in")
+    listing = listed(tmp_path / "in", kind)
     store = RecordStore("", kind.records)
     pipeline.update(store, kind, listing)
     for table in pipeline.records_of(store, kind, listing).tables.values():
@@ -313,9 +297,7 @@ def test_a_file_behind_a_url_that_could_not_be_read_is_tried_again(cache, monkey
         files.pipe(f"/cached/{name}.json", b'{"moves": []}')
     with monkeypatch.context() as patch:
         fail = TimeoutError(110, "slow")
-        patch.setattr(
-            pipeline, "parse_chunks", lambda paths, parse, pack, *_: iter([pack(parse(path, fail) for path in paths)])
-        )
+        patch.setattr(pipeline, "read_files", lambda paths: ((path, fail) for path in paths))
         with pytest.raises(SourceError, match="TimeoutError: slow"):
             load(TOY, "memory://cached", {})
     assert len(load(TOY, "memory://cached", {}).runs) == 2
