@@ -20,13 +20,14 @@ from evalkit.display import show_table, show_text
 from evalkit.display.show import RunLink
 from evalkit.display.tables import cell_texts
 from evalkit.evidence.references import page_name, reference
-from evalkit.kinds import Example, Finding, Logs
+from evalkit.kinds import Finding, Logs
 from evalkit.kinds.runs import is_excluded
 
 EVIDENCE = "application/vnd.evalkit.evidence+json"  # the data of pages of runs; never part of a report's page
 VARIABLE = "EVALKIT_EVIDENCE"  # which runs of the current report get pages; empty outside of a report
 MOST_RUNS = 200  # that one report links to
 MOST_PAIRS = 100  # that one table links to
+LIMITED = f"Rows without a link: a report links to at most {MOST_RUNS} runs, a table to {MOST_PAIRS} pairs."
 MOST_GROUPS = 400  # groups of a figure that link to runs; with more, none does
 MOST_POINTS = 60  # runs that the points of one figure link to
 RUNS, PAIRS = "all-runs", "all-pairs"  # the anchors of the tables of runs and of pairs
@@ -56,17 +57,16 @@ class Evidence:
 
     def cite(self, findings: Iterable[Finding]) -> list[Finding]:
         """Turn the examples of findings into links, for `evalkit.show_findings`."""
-        return [
-            finding._replace(examples=tuple(link for example in finding.examples for link in self._cited(example)))
-            for finding in findings
-        ]
-
-    def _cited(self, example: Example) -> list[RunLink]:
-        ids = [run_id for run_id in (example.run_id, example.other) if run_id]
-        if not _mode() or not _may_link(*ids):
-            return []
-        _pass_on(self._logs, ids, [(ids[0], ids[1])] if len(ids) > 1 else [], "")
-        return [RunLink(example.label, _address("--".join(ids), example.turn, _DECISION))]
+        cited = []
+        for finding in findings:
+            found = []
+            for example in finding.examples:
+                ids = [run_id for run_id in (example.run_id, example.other) if run_id]
+                if _mode() and _may_link(*ids):
+                    _pass_on(self._logs, ids, [(ids[0], ids[1])] if len(ids) > 1 else [], "")
+                    found.append(RunLink(example.label, _address("--".join(ids), example.turn, _DECISION)))
+            cited.append(finding._replace(examples=tuple(found)))
+        return cited
 
     def link(self, table: pd.DataFrame, *by: str, parts: str = "") -> pd.DataFrame:
         """Add the column href, the link of each row, to a table for a plot.
@@ -104,12 +104,11 @@ class Evidence:
         check_columns(opposite, *columns)
         if not _mode():
             return table
-        linked = set(opposite[columns].drop_duplicates().itertuples(index=False, name=None))
-        hrefs = []
+        linked, hrefs = set(opposite[columns].itertuples(index=False, name=None)), []
         for a, b in table[columns].itertuples(index=False, name=None):
             pair = (a, b) if (a, b) in linked else (b, a)
             texts = cell_texts(pd.Series(pair, dtype="object"), "model_a")
-            hrefs.append(f"#{PAIRS}?{_query(columns, texts)}" if pair in linked else "")
+            hrefs.append(_rows(PAIRS, columns, texts) if pair in linked else "")
         return _with_links(table, hrefs)
 
     def where(self, **values: object) -> str:
@@ -131,14 +130,15 @@ class Evidence:
         """Return a link to the only run, or to the rows of the runs, with these cell texts."""
         if by not in self._groups:
             self._groups[by] = positions = dict[tuple[str, ...], list[int]]()
-            for position, texts in enumerate(zip(*(_items(self._runs[name], name) for name in by), strict=True)):
-                for group in product(*texts):
+            texts = [_texts_of_items(self._runs[name], name) for name in by]
+            for position, of_run in enumerate(zip(*texts, strict=True)):
+                for group in product(*of_run):
                     positions.setdefault(group, []).append(position)
         found = self._groups[by].get(key, [])
         if len(found) == 1 and _may_link(run_id := self._runs["run_id"].iloc[found[0]]):
             _pass_on(self._logs, [run_id], [], "")
             return _address(run_id, None, _DECISION)
-        return "" if set(found).isdisjoint(self._shown) else f"#{RUNS}?{_query(by, key)}"
+        return "" if set(found).isdisjoint(self._shown) else _rows(RUNS, by, key)
 
 
 def show_runs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any) -> None:
@@ -159,7 +159,8 @@ def show_runs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any
         _listed.add(id(logs))
         _pass_on(logs, list(logs.runs["run_id"]), [], f"all runs of {logs.source}")
     show_table(_with_links(shown, _run_links(table, linked, f"list={key}", None)), caption, **options)
-    _tell_limit(len(linked) < len(ids))
+    if len(linked) < len(ids):
+        show_text(LIMITED)
 
 
 def show_pairs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any) -> None:
@@ -177,7 +178,8 @@ def show_pairs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: An
     key = _pass_on(logs, list(dict.fromkeys(run_id for pair in linked for run_id in pair)), list(linked), caption)
     hrefs = [_address("--".join(pair), None, f"list={key}") if pair in linked else None for pair in rows]
     show_table(_with_links(shown, hrefs), caption, **options)
-    _tell_limit(None in hrefs)
+    if None in hrefs:
+        show_text(LIMITED)
 
 
 def _mode() -> str:
@@ -223,19 +225,15 @@ def _with_links(table: pd.DataFrame, hrefs: Sequence[Any]) -> pd.DataFrame:
     return table.assign(href=pd.Series(hrefs, table.index, dtype="object"))
 
 
-def _tell_limit(is_limited: bool) -> None:
-    if is_limited:
-        show_text(f"Rows without a link: a report links to at most {MOST_RUNS} runs, a table to {MOST_PAIRS} pairs.")
+def _rows(anchor: str, names: Iterable[str], texts: Iterable[str]) -> str:
+    """Return the address of the rows with these texts of a table on the same page."""
+    return f"#{anchor}?{urlencode(dict(zip(names, texts, strict=True)), quote_via=quote)}"
 
 
-def _query(names: Iterable[str], texts: Iterable[str]) -> str:
-    return urlencode(dict(zip(names, texts, strict=True)), quote_via=quote)
-
-
-def _items(values: pd.Series, name: str) -> list[Sequence[str]]:
+def _texts_of_items(values: pd.Series, name: str) -> list[Sequence[str]]:
     """Return the texts of each cell of a column: one, or those of its items."""
-    texts = cell_texts(values, name)
-    lists = (
-        isinstance(value, (list, tuple)) and cell_texts(pd.Series(value, dtype="object"), name) for value in values
-    )
-    return [items or [text] for items, text in zip(lists, texts, strict=True)]
+    out: list[Sequence[str]] = []
+    for value, text in zip(values, cell_texts(values, name), strict=True):
+        items = cell_texts(pd.Series(value, dtype="object"), name) if isinstance(value, (list, tuple)) else []
+        out.append(items or [text])
+    return out
