@@ -8,7 +8,7 @@ import pandas as pd
 
 from evalkit._words import Notes, format_interval, note
 from evalkit.compare.paired import discordant, examples, pairs
-from evalkit.kinds import Example, Finding, Outcomes, examples_of, outcomes, rates
+from evalkit.kinds import Finding, Outcomes, examples_of, outcomes, rates
 from evalkit.kinds.findings import alike, doubts, files_of, variants
 from evalkit.kinds.runs import UNKNOWN, copied, kind_of
 from evalkit.stats import Estimate, like_with_like, pair_structure, rank_models
@@ -132,7 +132,10 @@ def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
     rows, share = table[["estimate", "low", "high", "warning"]].to_numpy().tolist(), board.outcomes.is_share
     counted = board.outcomes.table.dropna(subset="value")
     known = counted["task"].where(counted["task"] != counted["run_id"])  # a run without a task is one of its own
-    tasks = known.groupby(counted["model_name"]).agg(_digest)
+    tasks = {}  # the same text for the same set of tasks
+    for name, own in known.groupby(counted["model_name"]):
+        names = "\0".join(sorted(map(str, set(own)))).encode(errors="replace")
+        tasks[name] = "" if own.isna().any() else hashlib.blake2b(names, digest_size=6).hexdigest()
     ranks = rank_table(board).loc[named, "rank"]
     return table.assign(
         kind=kind_of(runs).name,
@@ -141,12 +144,6 @@ def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
         rank=ranks.mask(ranks != "", ranks + f" of {table['estimate'].count()}") if len(table) > 1 else "",
         task_set=table["model_name"].map(tasks).fillna(""),
     )[_STANDING].reset_index(drop=True)
-
-
-def _digest(tasks: pd.Series) -> str:
-    """Return a short digest that identifies a set of tasks; empty if the task of a run is not known."""
-    names = "\0".join(sorted(map(str, set(tasks)))).encode(errors="replace")
-    return "" if tasks.isna().any() else hashlib.blake2b(names, digest_size=6).hexdigest()
 
 
 def ranks_text(table: pd.DataFrame) -> list[str]:
@@ -236,7 +233,14 @@ def findings(
     }
     results = [Finding("conditions", ranking, {"notes": before})] if (before := board.notes.only(*FIRST)) else []
     doubtful = doubts(data, planned)
-    results.append(Finding("ranking", ranking, first, _extremes(board)))
+    model = board.table["model_name"].iloc[0] if len(board.table) else ""
+    rows = data.table[data.table["model_name"].eq(model) & data.table["value"].notna()]
+    ends, unit = {f"a run of {model}": rows["value"].notna()}, f" {data.unit}".rstrip()
+    if rows["value"].nunique() > 1:
+        most, least = rows["value"].max(), rows["value"].min()
+        ends = {f"{model}, highest: {most:.3g}{unit}": rows["value"].eq(most)}
+        ends[f"{model}, lowest: {least:.3g}{unit}"] = rows["value"].eq(least)
+    results.append(Finding("ranking", ranking, first, examples_of(rows, ends)))
     results += [one for one in doubtful if one.code == "variants"]
     if len(board.pairs):
         counts = {"decided": int(board.pairs["decided"].sum()), "pairs": len(board.pairs)}
@@ -252,15 +256,3 @@ def findings(
         names = alike(board.table["model_name"])
         results.append(Finding("files", "Data quality", {"files": files_of(ledger), "names": names}))
     return results
-
-
-def _extremes(board: Leaderboard) -> tuple[Example, ...]:
-    """Return the highest and the lowest of the first model's runs."""
-    first = board.table["model_name"].iloc[0] if len(board.table) else ""
-    rows = board.outcomes.table
-    rows = rows[rows["model_name"].eq(first) & rows["value"].notna()]
-    values, unit = rows["value"], f" {board.outcomes.unit}".rstrip()
-    if values.nunique() < 2:
-        return examples_of(rows, {f"a run of {first}": values.notna()})
-    ends = {"highest": values.max(), "lowest": values.min()}
-    return examples_of(rows, {f"{first}, {name}: {end:.3g}{unit}": values.eq(end) for name, end in ends.items()})

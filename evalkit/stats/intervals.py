@@ -113,12 +113,7 @@ def mean_interval(
 
 
 def _interval(
-    values: Any,
-    clusters: Any,
-    confidence: float,
-    target: str,
-    bounds: tuple[float, float] | None,
-    is_rate: bool,
+    values: Any, clusters: Any, confidence: float, target: str, bounds: tuple[float, float] | None, is_rate: bool
 ) -> Estimate:
     check_confidence(confidence)
     check_choice("target", target, get_args(Target))

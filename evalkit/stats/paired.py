@@ -93,54 +93,52 @@ def paired_test(
 
 
 def compare_units(a: np.ndarray, b: np.ndarray, confidence: float, margin: float = math.nan) -> Compared:
-    """Compare the values of two models on at least two units, such as their means of tasks."""
-    differences, both, count = a - b, np.concatenate([a, b]), len(a)
+    """Compare the values of two models on at least two units, such as their means of tasks.
+
+    Shares of which few are above 0 or below 1, or that are skewed or few, are compared with caution: half a pair is
+    added to each kind of pairs.
+    """
+    differences, both, count, level = a - b, np.concatenate([a, b]), len(a), 1 - confidence
     mean, shares = float(differences.mean()), bool(((both >= 0) & (both <= 1)).all())
+    centre, cautious = _agresti_min(differences)
+    quantile, error = formulas.quantile(confidence, count - 1), math.sqrt(formulas.variance_of_mean(differences))
+    p_cautious = 2 * float(special.stdtr(count - 1, -abs(centre) / cautious)) if shares else 0.0
+    wide = centre - quantile * cautious, centre + quantile * cautious
     if ((both == 0) | (both == 1)).all():
         wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
         p_value = min(1.0, 2 * float(special.bdtr(min(wins, losses), wins + losses, 0.5)))
-        centre, error = _agresti_min(differences)
-        half = formulas.quantile(confidence) * error
+        half = formulas.quantile(confidence) * cautious
         doubt = FEW if count < FEW_CLUSTERS else Notes()
-        compared = Compared(centre - half, centre + half, p_value, MCNEMAR, doubt, 1 - confidence)
+        compared = Compared(centre - half, centre + half, p_value, MCNEMAR, doubt, level)
+    elif error <= 1e-9 * np.abs(differences).max() and not shares:
+        compared = Compared(math.nan, math.nan, math.nan if mean else 1.0, PAIRED_T, note("all_equal"))
+    elif error <= 1e-9 * np.abs(differences).max():
+        # the largest chance that n differences of mean 0, from −1 to 1, all lie so far to one side
+        p_value = max(p_cautious, min(1.0, 2 * (1 + abs(mean)) ** -count))
+        compared = Compared(*wide, p_value, PAIRED_T, note("cautious", what="differences"), level)
     else:
-        compared = _by_t(a, b, shares, confidence)
+        p_value = min(1.0, 2 * min(_tail(differences), _tail(-differences)))
+        skew = float(formulas.skewness(differences))
+        slant = skew / math.sqrt(count)
+        low = mean - max(quantile, float(formulas.hall(quantile, slant))) * error
+        high = mean + max(quantile, -float(formulas.hall(-quantile, slant))) * error
+        rarest = np.min(np.sum([a > 0, a < 1, b > 0, b < 1], axis=1))  # units with a share above 0, or below 1
+        few, skewed = count < (FEW_SHARES if shares else FEW_SCORES), SKEWED * skew**2 > count
+        doubt, claim_at = Notes(), level
+        if shares and (few or skewed or rarest <= RARE_SHARES):
+            low, high, p_value = min(low, wide[0]), max(high, wide[1]), max(p_value, p_cautious)
+        elif not shares and (few or skewed):
+            claim_at = level * (AT_SKEWED if skewed else AT_FEW)
+            doubt = note("skewed_pair" if skewed else "few_pairs", claim_at=claim_at)
+        compared = Compared(low, high, p_value, PAIRED_T, doubt, claim_at)
     low, high = (max(compared.low, -1.0), min(compared.high, 1.0)) if shares else compared[:2]
-    low, high = agreeing(low, high, mean, compared.p_value, 1 - confidence)
+    low, high = agreeing(low, high, mean, compared.p_value, level)
     compared = compared._replace(low=low, high=high)
     fewest = FEW_FOR_MARGIN if shares else FEW_SCORES
     if math.isnan(margin) or count < fewest or (not shares and "skewed_pair" in compared.warning):
         return compared
     tail = tango if shares else _tail
     return compared._replace(p_above=float(tail(differences, -margin)), p_below=float(tail(-differences, -margin)))
-
-
-def _by_t(a: np.ndarray, b: np.ndarray, shares: bool, confidence: float) -> Compared:
-    differences, count, level = a - b, len(a), 1 - confidence
-    quantile, mean = formulas.quantile(confidence, count - 1), float(differences.mean())
-    centre, cautious = _agresti_min(differences)
-    p_cautious = 2 * float(special.stdtr(count - 1, -abs(centre) / cautious)) if shares else 0.0
-    error = math.sqrt(formulas.variance_of_mean(differences))
-    if error <= 1e-9 * np.abs(differences).max():
-        if not shares:
-            return Compared(math.nan, math.nan, math.nan if mean else 1.0, PAIRED_T, note("all_equal"))
-        # the largest chance that n differences of mean 0, from −1 to 1, all lie so far to one side
-        p_value = max(p_cautious, min(1.0, 2 * (1 + abs(mean)) ** -count))
-        bounds = centre - quantile * cautious, centre + quantile * cautious
-        return Compared(*bounds, p_value, PAIRED_T, note("cautious", what="differences"), level)
-    p_value = min(1.0, 2 * min(_tail(differences), _tail(-differences)))
-    skew = float(formulas.skewness(differences))
-    slant = skew / math.sqrt(count)
-    low = mean - max(quantile, float(formulas.hall(quantile, slant))) * error
-    high = mean + max(quantile, -float(formulas.hall(-quantile, slant))) * error
-    rarest = np.min(np.sum([a > 0, a < 1, b > 0, b < 1], axis=1))  # units with a share above 0, or below 1
-    few, skewed = count < (FEW_SHARES if shares else FEW_SCORES), SKEWED * skew**2 > count
-    if shares and (few or skewed or rarest <= RARE_SHARES):
-        low, high = min(low, centre - quantile * cautious), max(high, centre + quantile * cautious)
-        return Compared(low, high, max(p_value, p_cautious), PAIRED_T, Notes(), level)
-    claim_at = level * (AT_SKEWED if skewed else AT_FEW if few else 1)
-    doubt = note("skewed_pair" if skewed else "few_pairs", claim_at=claim_at) if claim_at < level else Notes()
-    return Compared(low, high, p_value, PAIRED_T, doubt, claim_at)
 
 
 def _tail(differences: np.ndarray, null: float = 0.0) -> float:

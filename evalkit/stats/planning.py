@@ -23,13 +23,7 @@ _COLUMNS = "target difference repeats tasks low high detectable runs between wit
 
 
 def minimal_detectable_difference(
-    n: Any,
-    deviation: Any,
-    *,
-    power: float = 0.8,
-    confidence: float = 0.95,
-    comparisons: int = 1,
-    binary: Any = False,
+    n: Any, deviation: Any, *, power: float = 0.8, confidence: float = 0.95, comparisons: int = 1, binary: Any = False
 ) -> Any:
     """Return the true mean difference that n pairs show with the given power.
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from evalkit.stats.inputs import Cells, cells_of, check_confidence, typed
+from evalkit.stats.inputs import cells_of, check_confidence, typed
 from evalkit.stats.intervals import mean_interval
 from evalkit.stats.paired import UNPAIRED
 from evalkit.stats.pairs import compare_all, pair_rows
@@ -91,23 +91,18 @@ def rank_models(
         table["rank_low"] = table["rank_low"].clip(lower=2).where(table.index != leading, 1)
         table["rank_high"] = table["rank_high"].where(table.index != leading, 1)
         table["ties_with_first"] = table.index == leading
-    signal = _signal(table["estimate"].to_numpy(), cells, cells.has())
+    # the share of the variance of estimates that is not noise, from 0 to 1
+    estimates, common, signal = table["estimate"].dropna().to_numpy(), cells.has(), 0.0
+    if len(estimates) > 1 and np.ptp(estimates):
+        if common.sum() > 1:
+            values = cells.means[common]
+            values = values - values.mean(axis=1, keepdims=True)  # how hard a task is says nothing about who is best
+            noise = (values.var(axis=0, ddof=1) / len(values)).sum() / (values.shape[1] - 1)
+        else:
+            of_tasks = [cells.of(i).means for i in range(count)]
+            noise = np.mean([means.var(ddof=1) / len(means) for means in of_tasks if len(means) > 1] or [math.inf])
+        signal = max(0.0, 1 - float(noise) / float(estimates.var(ddof=1)))
     centre = table["estimate"].mean()
     shrunk = centre + signal * (table["estimate"] - centre)
     table["corrected"] = shrunk.clip(table["corrected_low"].fillna(-math.inf), table["corrected_high"].fillna(math.inf))
     return typed(table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True))
-
-
-def _signal(estimates: np.ndarray, cells: Cells, common: np.ndarray) -> float:
-    """Return the share of the variance of estimates that is not noise, from 0 to 1."""
-    known = np.isfinite(estimates)
-    if known.sum() < 2 or not np.ptp(estimates[known]):
-        return 0.0
-    if common.sum() > 1:
-        values = cells.means[common]
-        values = values - values.mean(axis=1, keepdims=True)  # how hard a task is says nothing about who is best
-        noise = (values.var(axis=0, ddof=1) / len(values)).sum() / (values.shape[1] - 1)
-    else:
-        task_means = [cells.of(int(i)).means for i in np.flatnonzero(known)]
-        noise = np.mean([means.var(ddof=1) / len(means) for means in task_means if len(means) > 1] or [math.inf])
-    return max(0.0, 1 - float(noise) / float(estimates[known].var(ddof=1)))

@@ -106,7 +106,17 @@ def trend_test(
     odds, low, high, separated = _odds_ratio(rows, freedom, confidence)
     low, high = agreeing(low, high, odds, p_value, 1 - confidence, 1.0)
     few = note("never_small", least=least) if least > 1 - confidence else Notes()
-    doubt, claim_at = _uneven(rows, 1 - confidence)
+    doubt, claim_at = Notes(), 1 - confidence
+    if rows.codes is not None and not rows.are_spanning:  # whole clusters are permuted, which may differ by level
+        levels = np.unique(rows.scores, return_inverse=True)[1]
+        sizes = np.bincount(levels)
+        runs = np.bincount(levels, rows.n) / sizes
+        spreads = np.bincount(levels, (rows.rates - (np.bincount(levels, rows.rates) / sizes)[levels]) ** 2) / sizes
+        if runs.max() > UNEVEN * runs.min():
+            doubt, claim_at = note("uneven"), 0.0
+        elif spreads.max() > UNLIKE * spreads.min():
+            claim_at *= AT_UNLIKE
+            doubt = note("unlike", claim_at=claim_at)
     direction = "no"
     if p_value <= claim_at:
         steps, sign = _steps(rows, confidence), -1 if odds < 1 else 1
@@ -218,21 +228,6 @@ def _permutation(rows: Rows, n_permutations: int, rng: np.random.Generator) -> t
     beyond = int((np.abs(drawn) >= abs(seen) - tolerance).sum())
     farthest = int((np.abs(drawn) >= np.abs(drawn).max(initial=0) - tolerance).sum())
     return (beyond + 1) / (n_permutations + 1), farthest / n_permutations
-
-
-def _uneven(rows: Rows, level: float) -> tuple[Notes, float]:
-    """Return a warning where whole clusters are permuted that differ by level, and up to which p a trend is claimed."""
-    if rows.codes is None or rows.are_spanning:
-        return Notes(), level
-    levels = np.unique(rows.scores, return_inverse=True)[1]
-    count = np.bincount(levels)
-    runs = np.bincount(levels, rows.n) / count
-    if runs.max() > UNEVEN * runs.min():
-        return note("uneven"), 0.0
-    spreads = np.bincount(levels, (rows.rates - (np.bincount(levels, rows.rates) / count)[levels]) ** 2) / count
-    if spreads.max() > UNLIKE * spreads.min():
-        return note("unlike", claim_at=AT_UNLIKE * level), AT_UNLIKE * level
-    return Notes(), level
 
 
 def _odds_ratio(rows: Rows, freedom: float, confidence: float) -> tuple[float, float, float, Notes]:

@@ -137,8 +137,7 @@ def test_doubtful_intervals_carry_a_warning(interval, values, clusters, warning)
 
 
 @pytest.mark.parametrize(
-    ("found", "values"),
-    [(mean_interval(VALUES[:4]), VALUES[:4]), (jackknife_interval(VALUES, np.mean), VALUES)],
+    ("found", "values"), [(mean_interval(VALUES[:4]), VALUES[:4]), (jackknife_interval(VALUES, np.mean), VALUES)]
 )
 def test_few_values_and_the_jackknife_of_a_mean_have_the_interval_of_student(found, values):
     theirs = stats.ttest_1samp(values, 0).confidence_interval()
