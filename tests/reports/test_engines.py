@@ -1,15 +1,17 @@
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from evalkit.reports import processes
 from evalkit.reports.notebooks import Notebook
 from evalkit.reports.processes import can_fork, preload
-from tests.reports.compare import outputs_of
 
 CELLS = {
     "pyplot": "import matplotlib.pyplot as plt\nplt.plot([1, 2]); plt.title('$x$')\nplt.show()",
@@ -71,32 +73,51 @@ CELLS = {
 STOPS = {"repr fails", "exception", "chained", "syntax", "indent", "exit", "name", "interrupt"}
 
 
+VARYING = {r"ipykernel_\d+": "ipykernel", r"0x[0-9a-f]{6,}": "ADDRESS"}
+
+
+def outputs_of(cell):
+    """Give what a cell shows, made comparable.
+
+    Texts on the same stream are joined up to the next output of another kind: a kernel does not keep their order.
+    """
+    shown, streams = [], {}
+    for output in [*cell.outputs, None]:
+        if output is not None and output.output_type == "stream":
+            streams[output.name] = streams.get(output.name, "") + output.text
+        else:
+            shown += [*sorted(streams.items()), output]
+            streams = {}
+    text = json.dumps([cell.id, cell.execution_count, shown], sort_keys=True)
+    for pattern, word in VARYING.items():
+        text = re.sub(pattern, word, text)
+    return text
+
+
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
     """Return the outputs of a forked and of a normal run of one notebook, by the name of the cell."""
     folder = tmp_path_factory.mktemp("both")
-    nb = nbformat.v4.new_notebook(
-        metadata={"kernelspec": {"name": "python3", "language": "python", "display_name": ""}}
-    )
-    nb.cells = [nbformat.v4.new_markdown_cell("# All\n\nkinds of outputs")]
+    nb = new_notebook(metadata={"kernelspec": {"name": "python3", "language": "python", "display_name": ""}})
+    nb.cells = [new_markdown_cell("# All\n\nkinds of outputs")]
     for name, code in CELLS.items():
         tags = ["raises-exception"] if name in STOPS | {"magic"} else []
-        nb.cells.append(nbformat.v4.new_code_cell(code, metadata={"tags": tags, "name": name}))
+        nb.cells.append(new_code_cell(code, metadata={"tags": tags, "name": name}))
     nbformat.write(nb, folder / "all.ipynb")
     found = []
     # A process of its own: pytest changes how warnings and logs are shown, and ipykernel itself where pytest runs it
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     environment["PYTHONPATH"] = str(Path(__file__).parents[2])
-    command = [sys.executable, "-m", "evalkit", "report", "all.ipynb", "--output"]
     for option in ("--force", "--no-fork"):
-        output = folder / f"out{option}"
-        subprocess.run([*command, output, option], cwd=folder, env=environment, check=True)
-        nb = nbformat.read(output / "all/defaults.ipynb", as_version=4)
-        found.append(dict(zip([cell.metadata.get("name") for cell in nb.cells], outputs_of(nb), strict=False)))
+        command = [sys.executable, "-m", "evalkit", "report", "all.ipynb", "--output", f"out{option}", option]
+        subprocess.run(command, cwd=folder, env=environment, check=True)
+        nb = nbformat.read(folder / f"out{option}/all/defaults.ipynb", as_version=4)
+        found.append({cell.metadata.name: outputs_of(cell) for cell in nb.cells if "name" in cell.metadata})
+        found[-1]["language"] = nb.metadata.language_info
     return found
 
 
-@pytest.mark.parametrize("name", CELLS)
+@pytest.mark.parametrize("name", [*CELLS, "language"])
 def test_a_forked_process_shows_what_a_kernel_shows(both, name):
     quick, normal = both
     assert quick[name] == normal[name]
