@@ -379,26 +379,28 @@ def score_tool_calls(
     """
     if mode not in (modes := get_args(Mode)):
         raise ValueError(f"unknown mode {mode!r}: one of {', '.join(modes)}")
-    records, before = as_history(records, options).records, None
-    made, wanted = list[Call](), list(map(_call, expected))
-    for record in records:  # skipped and pseudo-steps are no calls
+    made, wanted, before = list[Call](), list(map(_call, expected)), None
+    for record in as_history(records, options).records:  # skipped and pseudo-steps are no calls
         function, parameters = record["step"]["function_name"], record["step"]["parameters"]
         if function and function not in PSEUDO_STEPS and record["result_type"] != "skipped":
             if retries or before is None or not repeats_failure(before, record):
                 made.append(Call(function, parameters))
             before = record
+
+    n, m = len(made), len(wanted)
     if mode == "strict":
         pairs = _in_order(made, wanted)
     else:  # first those with given parameters: they match fewer calls than names alone do
-        free, in_turn = _Calls(made), sorted(range(len(wanted)), key=lambda j: wanted[j].parameters is None)
-        pairs = {(i, j) for j in in_turn if (i := free.take(wanted[j])) is not None}
+        in_turn = sorted(range(m), key=lambda j: wanted[j].parameters is None)
+        places = _take(made, [wanted[j] for j in in_turn])
+        pairs = [(i, j) for i, j in zip(places, in_turn, strict=True) if i is not None]
     of_made, of_wanted = {i for i, _ in pairs}, {j for _, j in pairs}
     extra = [call for i, call in enumerate(made) if i not in of_made]
     missing = [call for j, call in enumerate(wanted) if j not in of_wanted]
-    holds = {"subset": not extra, "superset": not missing}.get(mode, not extra and not missing)
-    k, n, m = len(pairs), len(made), len(wanted)
+    match = (not extra or mode == "superset") and (not missing or mode == "subset")
+    k = len(pairs)
     precision, recall, f1 = (part / whole if whole else math.nan for part, whole in ((k, n), (k, m), (2 * k, n + m)))
-    return ToolCallScore(mode, holds, precision, recall, f1, k, n, m, extra, missing)
+    return ToolCallScore(mode, match, precision, recall, f1, k, n, m, extra, missing)
 
 
 def plan_adherence(records: Any, plan: Any = None, options: Options | None = None) -> list[PlannedStep]:
@@ -410,67 +412,62 @@ def plan_adherence(records: Any, plan: Any = None, options: Options | None = Non
     ``steps``; by default that of the history.
     """
     history = as_history(records, options)
-    runs, latest_run = list[tuple[Call, list[int]]](), dict[tuple, list[int]]()
+    plan = history.plan if plan is None else plan
+    plan = plan.get("steps") if isinstance(plan, Mapping) else plan
+    wanted = list[Call]()
+    for step in plan if isinstance(plan, (list, tuple)) else []:
+        if isinstance(step, str) or (isinstance(step, Mapping) and _name_in(step)):
+            wanted += [call for call in [_call(step)] if call.function_name not in PSEUDO_STEPS]
+
+    calls, attempts = list[Call](), list[list[int]]()  # the calls made, and the records of their attempts
+    latest = dict[tuple, list[int]]()
     for i, record in enumerate(history.records):
         call = Call(record["step"]["function_name"] or "", record["step"]["parameters"])
-        run = latest_run.get(key := _key(call))
-        if run and history.records[run[-1]]["success"] is False:
-            run.append(i)  # a retry
+        before = latest.get(_key(call))
+        if before and history.records[before[-1]]["success"] is False:
+            before.append(i)  # a retry
         else:
-            latest_run[key] = [i]
-            runs.append((call, latest_run[key]))
+            calls.append(call)
+            attempts.append([i])
+            latest[_key(call)] = attempts[-1]
 
-    plan = history.plan if plan is None else plan
-    if isinstance(plan, Mapping):
-        plan = plan.get("steps")
-    free, planned, latest = _Calls(call for call, _ in runs), list[PlannedStep](), -1
-    for step in plan if isinstance(plan, (list, tuple)) else []:
-        if not isinstance(step, str) and not (isinstance(step, Mapping) and _name_in(step)):
-            continue
-        wanted = _call(step)
-        if wanted.function_name in PSEUDO_STEPS:
-            continue
-        if (taken := free.take(wanted)) is None:
-            planned.append(PlannedStep(len(planned), wanted, NOT_RUN, 0, None))
+    planned, furthest = list[PlannedStep](), -1
+    for i, (call, taken) in enumerate(zip(wanted, _take(calls, wanted), strict=True)):
+        if taken is None:
+            planned.append(PlannedStep(i, call, NOT_RUN, 0, None))
         else:
-            first, last, n = runs[taken][1][0], runs[taken][1][-1], len(runs[taken][1])
+            first, last = attempts[taken][0], attempts[taken][-1]
             verdict = history.evaluations[last]["verdict"]
-            planned.append(PlannedStep(len(planned), wanted, verdict, n, first > latest))
-            latest = max(latest, first)
+            planned.append(PlannedStep(i, call, verdict, len(attempts[taken]), first > furthest))
+            furthest = max(furthest, first)
     return planned
 
 
 def find_loops(records: Any, options: Options | None = None) -> list[Loop]:
     """Find runs of at least ``options.loop_length`` failures of the same function with the same parameters."""
-    history = as_history(records, options)
-    loops, counts = list[Loop](), [*history.attempts, 1]
-    for i, record in enumerate(history.records):
-        if record["success"] is not False or counts[i] < history.options.loop_length:
-            continue
-        if counts[i + 1] == 1 or history.records[i + 1]["success"] is not False:  # the last failure of the run
-            step = record["step"]
-            loops.append(Loop(i - counts[i] + 1, counts[i], step["function_name"], step["parameters"], record["error"]))
+    history, loops = as_history(records, options), list[Loop]()
+    for i, (record, attempt) in enumerate(zip(history.records, history.attempts, strict=True)):
+        if record["success"] is False and attempt >= history.options.loop_length:
+            if attempt > history.options.loop_length:
+                loops.pop()  # the same run, one shorter
+            step, first = record["step"], i - attempt + 1
+            loops.append(Loop(first, attempt, step["function_name"], step["parameters"], record["error"]))
     return loops
 
 
-class _Calls:
-    """Calls in order, each of which is taken once."""
-
-    def __init__(self, calls: Iterable[Call]) -> None:
-        self._taken: set[int] = set()
-        self._queues: defaultdict[tuple, deque[int]] = defaultdict(deque)
-        for i, call in enumerate(calls):
-            self._queues[_key(call)].append(i)
-            self._queues[(call.function_name,)].append(i)
-
-    def take(self, wanted: Call) -> int | None:
-        """Take the first call that matches, and return its place; None if there is none left."""
-        queue = self._queues[_key(wanted)]
-        while queue:
-            if (i := queue.popleft()) not in self._taken:
-                self._taken.add(i)
-                return i
-        return None
+def _take(calls: list[Call], wanted: list[Call]) -> list[int | None]:
+    """Return for each wanted call in turn the place of the first call that matches and is not taken; None without."""
+    places, taken, found = defaultdict[tuple, deque[int]](deque), set[int | None](), list[int | None]()
+    for i, call in enumerate(calls):
+        places[_key(call)].append(i)
+        places[_key(Call(call.function_name))].append(i)
+    for call in wanted:
+        queue = places[_key(call)]
+        while queue and queue[0] in taken:
+            queue.popleft()
+        found.append(queue.popleft() if queue else None)
+        taken.add(found[-1])
+    return found
 
 
 def _key(call: Call) -> tuple[str, ...]:
@@ -495,16 +492,16 @@ def _name_in(step: Mapping[str, Any]) -> str | None:
     return name(step.get("function_name") or step.get("name"))
 
 
-def _in_order(made: list[Call], wanted: list[Call]) -> set[tuple[int, int]]:
+def _in_order(made: list[Call], wanted: list[Call]) -> list[tuple[int, int]]:
     """Pair the calls of a longest common subsequence."""
-    n, m, pairs, i, j = len(made), len(wanted), set(), 0, 0
+    n, m, pairs, i, j = len(made), len(wanted), list[tuple[int, int]](), 0, 0
     fits = [[a.function_name == b.function_name and b.parameters in (None, a.parameters) for b in wanted] for a in made]
     length = [[0] * (m + 1) for _ in range(n + 1)]  # of the longest one from there on
     for a, b in product(reversed(range(n)), reversed(range(m))):
         length[a][b] = 1 + length[a + 1][b + 1] if fits[a][b] else max(length[a + 1][b], length[a][b + 1])
     while i < n and j < m:
         if fits[i][j]:
-            pairs.add((i, j))
+            pairs.append((i, j))
             i, j = i + 1, j + 1
         elif length[i + 1][j] >= length[i][j + 1]:
             i += 1
