@@ -1,7 +1,7 @@
 """Estimate and count steps, from frames to frames, and measure what the old storage would have lost."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product, zip_longest
 from typing import Any
 
@@ -27,7 +27,7 @@ from evalkit.steps.format import (
 )
 from evalkit.steps.judge import History, as_history, each_record, find_loops, plan_adherence
 from evalkit.steps.normalise import normalise_record, to_jsonable, unique_labels
-from evalkit.steps.results import content, read_result
+from evalkit.steps.results import read_result
 from evalkit.steps.workflow import simulate_routing
 
 MOST_PAIRS = 100_000  # of cell types and analyses of one history
@@ -42,12 +42,11 @@ def success_rates(steps: pd.DataFrame, by: str | Sequence[str] = "history") -> p
     Within one history steps are taken as independent, which makes its interval too narrow if one failure causes the
     next. `by` names columns of the frame; an empty list pools all steps. The column `success` is reported or confirmed.
     """
-    by = [by] if isinstance(by, str) else list(by)
-    counted = with_labels(steps)
-    counted = counted[~counted["verdict"].isin(NOT_JUDGED).to_numpy()]
+    steps = with_labels(steps)
+    counted = steps[~steps["verdict"].isin(NOT_JUDGED).to_numpy()]
     ended = {REPORTED: counted["success"], CONFIRMED: counted["verdict"].eq("success")}
     both = pd.concat([counted.assign(success=name, value=ok.astype("float64")) for name, ok in ended.items()])
-    return _shares(both, [*by, "success"])
+    return _shares(both, [*([by] if isinstance(by, str) else by), "success"])
 
 
 def _shares(steps: pd.DataFrame, by: list[str]) -> pd.DataFrame:
@@ -56,10 +55,11 @@ def _shares(steps: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         return estimate_by(steps, by, "value")
     clusters = ["cluster"] * ("cluster" in steps)
     of_history = steps.groupby([*by, "history", *clusters], dropna=False)["value"].agg(["mean", "size"]).reset_index()
-    given = {name: of_history[name].fillna(of_history["history"]) for name in clusters}
-    table = estimate_by(of_history.assign(**given), by, "mean", clusters="cluster" if clusters else None, kind="score")
+    for name in clusters:
+        of_history[name] = of_history[name].fillna(of_history["history"])
+    rates = estimate_by(of_history, by, "mean", clusters="cluster" if clusters else None, kind="score")
     n: Any = of_history.groupby(by, dropna=False)["size"].sum().to_numpy() if by else len(steps)
-    return table.assign(n=n).astype({"n": table["n"].dtype})
+    return rates.assign(n=n).astype({"n": rates["n"].dtype})
 
 
 def confirmed_success(steps: pd.DataFrame) -> Estimate:
@@ -76,18 +76,18 @@ def overview(steps: pd.DataFrame, histories: Sequence[History] = (), options: Op
     Members of `histories` without records have no rows in `steps`, but one here.
     """
     steps = with_labels(steps)
-    table = _summarise(steps, success_rates(steps), _labels(steps, histories), options)
+    rows = _summarise(steps, success_rates(steps), _labels(steps, histories), options)
     order = ["confirmed_estimate", "n", "history"]
-    return table.sort_values(order, ascending=[True, False, True], na_position="last", ignore_index=True)
+    return rows.sort_values(order, ascending=[True, False, True], na_position="last", ignore_index=True)
 
 
 def total(steps: pd.DataFrame, histories: Sequence[History] = (), options: Options = DEFAULTS) -> pd.DataFrame:
     """Summarise several histories, which weigh equally, in one row with the columns of `overview`; one gives no row."""
     steps = with_labels(steps)
-    if (n := len(_labels(steps, histories))) < 2:
-        return frame([], table.OVERVIEW)
-    name = f"all {n} histories"
-    return _summarise(steps.assign(history=name), success_rates(steps, []).assign(history=name), [name], options)
+    name = f"all {len(_labels(steps, histories))} histories"
+    rates = success_rates(steps, []).assign(history=name)
+    several = [name] * (len(_labels(steps, histories)) > 1)
+    return _summarise(steps.assign(history=name), rates, several, options)
 
 
 def focus(steps: pd.DataFrame, histories: Sequence[History], label: str = "") -> list[History]:
@@ -106,10 +106,9 @@ def _labels(steps: pd.DataFrame, histories: Sequence[History]) -> list[str]:
 
 def with_labels(steps: pd.DataFrame) -> pd.DataFrame:
     """Relabel the histories of a frame if their labels are not distinct, as in one concatenated from several loads."""
-    if "history" in steps:
-        known = steps[["history", "source", "thread"]].drop_duplicates()
-        if known["history"].is_unique and not known.duplicated(["source", "thread"]).any():
-            return steps
+    known = steps[["history", "source", "thread"]].drop_duplicates()
+    if known["history"].is_unique and not known.duplicated(["source", "thread"]).any():
+        return steps
     pairs = list(zip(steps["source"], steps["thread"].fillna(""), strict=True))
     labels = unique_labels(pairs)
     return steps.assign(history=pd.Series([labels[pair] for pair in pairs], index=steps.index, dtype="str"))
@@ -133,8 +132,7 @@ def _summarise(steps: pd.DataFrame, rates: pd.DataFrame, labels: Sequence[str], 
 def steps_of(steps: pd.DataFrame, histories: Sequence[History]) -> pd.DataFrame:
     """Return the rows of a frame that belong to these histories."""
     wanted = {(escape_surrogates(history.source), escape_surrogates(history.thread)) for history in histories}
-    pairs = zip(steps["source"], steps["thread"], strict=True)
-    return steps[pd.Series([pair in wanted for pair in pairs], index=steps.index, dtype=bool)]
+    return steps[[pair in wanted for pair in zip(steps["source"], steps["thread"], strict=True)]]
 
 
 def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
@@ -142,22 +140,16 @@ def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
 
     The kind is the class of the error if recorded, else the message without what varies in it.
     """
-    failed = with_labels(steps)
-    failed = failed[steps["verdict"].isin(WENT_WRONG).to_numpy()]
-    messages = failed["error"].where(failed["verdict"] != SILENT, failed["silent_failure_reason"])
-    failed = failed.assign(message=messages.fillna("unknown error").str.slice(0, 300))
-    failed = failed.assign(
-        kind=failed["error_type"].where(failed["error_type"].notna(), failed["message"].map(message_pattern))
-    )
-    rows = [
-        {
-            **group[["verdict", "kind", "error_category", "message"]].iloc[0],
-            "steps": len(group),
-            "histories": group["history"].nunique(),
-            "functions": sorted(group["function_name"].dropna().unique()),
-        }
-        for _, group in failed.groupby(["verdict", "kind"], sort=True)
-    ]
+    steps = with_labels(steps)
+    failed = steps[steps["verdict"].isin(WENT_WRONG).to_numpy()]
+    message = failed["error"].where(failed["verdict"] != SILENT, failed["silent_failure_reason"])
+    message = message.fillna("unknown error").str.slice(0, 300)
+    failed = failed.assign(message=message, kind=failed["error_type"].fillna(message.map(message_pattern)))
+    rows = []
+    for _, group in failed.groupby(["verdict", "kind"]):
+        row = dict(group[["verdict", "kind", "error_category", "message"]].iloc[0])
+        row |= {"steps": len(group), "histories": group["history"].nunique()}
+        rows.append(row | {"functions": sorted(group["function_name"].dropna().unique())})
     return frame(sorted(rows, key=lambda row: -row["steps"]), table.FAILURE_KINDS)
 
 
@@ -186,52 +178,43 @@ def storage_comparison(histories: Sequence[History], options: Options = DEFAULTS
         is_kept = record["shape"] == "B" and record["result_type"] in ("structured", "visualization")
         if not is_kept or record["success"] is not True or not record["result"]:
             continue
-        call = {key: record["step"].get(key) for key in ("function_name", "parameters")}
-        flat = call | {"success": True, "result_summary": str(record["result"])[: options.text_limit]}
-        old = normalise_record(flat, options)
+        flat = {"success": True, "result_summary": str(record["result"])[: options.text_limit]}
+        old = normalise_record(
+            flat | {key: record["step"].get(key) for key in ("function_name", "parameters")}, options
+        )
         row = {**ids, "result_type": record["result_type"], "cut": truncated(old)}
         for which, version, read in (("new", record, reading), ("old", old, read_result(old, options))):
-            values = list(_values(content(version)))
-            groups = read.found.get("group_to_cell_type", ())  # those named by an annotation, else terms, genes, …
+            numbers, items, inner = 0, 0, [("", read.value)]  # of single values: whether they stand in a list
+            for is_listed, value in inner:  # grows by what is within
+                if isinstance(value, (dict, list)):
+                    is_list = isinstance(value, list)
+                    inner += [(is_list, one) for one in (value if is_list else value.values())]
+                else:
+                    numbers += number(value) is not None
+                    items += bool(is_listed) and isinstance(value, str)
+            groups = read.found.get("group_to_cell_type", ())  # named by an annotation; else terms, genes, …
+            row |= {f"numbers_{which}": numbers, f"items_{which}": len(groups) or items}
             row[f"characters_{which}"] = len(str(version["result"]))
-            row[f"numbers_{which}"] = sum(number(value) is not None for value, _ in values)
-            row[f"items_{which}"] = len(groups) or sum(listed and isinstance(value, str) for value, listed in values)
         rows.append(row)
     return frame(rows, table.STORAGE)
-
-
-def _values(structure: Any, listed: bool = False) -> Iterator[tuple[Any, bool]]:
-    """Yield the single values in a structure, and whether they stand in a list."""
-    if isinstance(structure, (Mapping, list)):
-        for item in structure if isinstance(structure, list) else structure.values():
-            yield from _values(item, isinstance(structure, list))
-    else:
-        yield structure, listed
 
 
 def enrichments(histories: Sequence[History]) -> pd.DataFrame:
     """List the enrichment of each step by method (`ENRICHMENTS`); methods rest on different p-values."""
     rows = []
-    for ids, record, reading in each_record(histories):
-        if record["step"]["function_name"] != "perform_enrichment_analyses" or record["success"] is not True:
-            continue
+    for ids, _, reading in each_record(histories, "perform_enrichment_analyses"):
         for name, method in reading.found.items():
-            terms = method["top_terms"]
-            first = [
-                f"{term or '?'} (p = {p:.2g})" if p is not None else str(term)
-                for term, p in zip_longest(terms[:3], method["p_values"][:3])
-            ]
-            row = {"method": name.upper(), "total_significant": method["total_significant"]}
-            rows.append({**ids, **row, "listed": len(terms), "top_terms": first})
+            first = zip_longest(method["top_terms"][:3], method["p_values"][:3])
+            top = [str(term) if p is None else f"{term or '?'} (p = {p:.2g})" for term, p in first]
+            row = {"method": name.upper(), "listed": len(method["top_terms"]), "top_terms": top}
+            rows.append({**ids, **row, "total_significant": method["total_significant"]})
     return frame(rows, table.ENRICHMENTS)
 
 
 def annotations(histories: Sequence[History]) -> pd.DataFrame:
     """List the cell types that each annotation step discovered, and those expected (`ANNOTATIONS`)."""
     rows = []
-    for ids, record, reading in each_record(histories):
-        if record["step"]["function_name"] != "process_cells" or record["success"] is not True:
-            continue
+    for ids, _, reading in each_record(histories, "process_cells"):
         evaluation = (reading.evaluation or {})["process_cells_evaluation"]
         row = {"status": evaluation["discovery_status"], "partial": evaluation["partial"]}
         row["discovered"] = evaluation["discovered_cell_types"]
@@ -283,37 +266,9 @@ def routing(histories: Sequence[History], options: Options | None = None) -> pd.
 
 def adherence(histories: Sequence[History], options: Options | None = None) -> pd.DataFrame:
     """Return the outcome of each planned step, for histories with a stored plan (dumped states and checkpoints)."""
-    rows = [
-        {"history": history.label, "function_name": step.call.function_name, **step._asdict()}
-        for history in histories
-        for step in plan_adherence(history, options=options)
-    ]
+    each = [(history.label, step) for history in histories for step in plan_adherence(history, options=options)]
+    rows = [{"history": label, "function_name": step.call.function_name, **step._asdict()} for label, step in each]
     return frame(rows, table.ADHERENCE)
-
-
-def _by_call(steps: pd.DataFrame) -> dict[tuple, dict[str, Any]]:
-    """Index the last attempt of each run of a call by function, parameters and number of the run."""
-    out: dict[tuple, dict[str, Any]] = {}
-    runs: Counter[tuple] = Counter()
-    for row in to_jsonable(steps):
-        call = (row["function_name"], row["parameters"])
-        runs[call] += row["attempt"] == 1
-        out[(*call, runs[call])] = row
-    return out
-
-
-def _pair(key: tuple, a: dict | None, b: dict | None) -> dict[str, Any]:
-    if a is None or b is None:
-        change = "only in b" if a is None else "only in a"
-    elif a["verdict"] == b["verdict"]:
-        change = "same"
-    else:
-        change = "fixed" if b["verdict"] == "success" else "broken" if a["verdict"] == "success" else "changed"
-    row = {"function_name": key[0], "cell_type": (a or b or {})["cell_type"], "run": key[2], "change": change}
-    for side, step in (("a", a or {}), ("b", b or {})):
-        row |= {f"{name}_{side}": step.get(name) for name in ("verdict", "truncated", "total_significant")}
-        row[f"attempts_{side}"] = step.get("attempt")
-    return row
 
 
 def changes(steps: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
@@ -323,9 +278,29 @@ def changes(steps: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
 
 def compare_steps(*steps: pd.DataFrame) -> pd.DataFrame:
     """Compare two frames of steps, as `evalkit.steps.compare_histories`."""
-    sides = list(map(_by_call, steps))
-    keys = dict.fromkeys([*sides[0], *sides[1]])
-    return frame([_pair(key, *(side.get(key) for side in sides)) for key in keys], table.COMPARISON)
+    sides: list[dict[tuple, dict[str, Any]]] = [{}, {}]  # the last attempt of each run of a call
+    for side, one in zip(sides, steps, strict=True):
+        runs = Counter[tuple]()
+        for row in to_jsonable(one):
+            call = (row["function_name"], row["parameters"])
+            runs[call] += row["attempt"] == 1
+            side[(*call, runs[call])] = row
+    rows = []
+    for key in dict.fromkeys([*sides[0], *sides[1]]):
+        a, b = (side.get(key, {}) for side in sides)
+        before, after = a.get("verdict"), b.get("verdict")
+        if before is None or after is None:
+            change = "only in b" if before is None else "only in a"
+        elif before == after:
+            change = "same"
+        else:
+            change = "fixed" if after == "success" else "broken" if before == "success" else "changed"
+        row = {"function_name": key[0], "cell_type": (a or b)["cell_type"], "run": key[2], "change": change}
+        for name, step in (("a", a), ("b", b)):
+            row |= {f"{column}_{name}": step.get(column) for column in ("verdict", "truncated", "total_significant")}
+            row[f"attempts_{name}"] = step.get("attempt")
+        rows.append(row)
+    return frame(rows, table.COMPARISON)
 
 
 def paired_success(table: pd.DataFrame, a: str = "a", b: str = "b") -> pd.DataFrame:

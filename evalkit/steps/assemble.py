@@ -15,7 +15,6 @@ from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.steps.format import CRITICAL, DEFAULTS, NOT_JUDGED, SILENT, Options, StepRecord, cell_type_of, count
 from evalkit.steps.judge import History, find_loops, plan_adherence
 from evalkit.steps.normalise import normalise_record, number_steps, unique_labels
-from evalkit.steps.results import Reading
 from evalkit.steps.table import CHECKS, FLAGS, RUNS, STEPS
 from evalkit.steps.workflow import simulate_routing
 
@@ -56,38 +55,34 @@ def frames_of(histories: Sequence[History]) -> dict[str, pd.DataFrame]:
     runs, steps, checks = list[dict](), list[dict](), list[dict]()
     for run_id, history in zip(ids_of_runs, histories, strict=True):
         runs.append({"run_id": run_id, **_run(history)})
-        of_history = {"history": history.label, "source": history.source, "thread": history.thread}
         each = zip(history.records, history.evaluations, history.readings, strict=True)
         for position, (record, evaluation, reading) in enumerate(each):
-            ids = {**of_history, "position": position, "step_index": record["step_index"]}
-            ids["function_name"] = record["step"]["function_name"]
-            steps.append({**evaluation, **record, **ids, **_of_step(record, evaluation, reading)})
-            for made in evaluation["checks"]:
-                checks.append(made | ids)
+            step, result = record["step"], record["result"]
+            ids = {"history": history.label, "source": history.source, "thread": history.thread, "position": position}
+            ids |= {"step_index": record["step_index"], "function_name": step["function_name"]}
+            checks += [made | ids for made in evaluation["checks"]]
+
+            cut = record["result_metadata"].get("truncated")
+            original = count(cut[0]) if isinstance(cut, (list, tuple)) and cut else None
+            stored = len(result) if isinstance(result, str) else None
+            has_result = evaluation["verdict"] in ("success", SILENT) and result is not None
+            found = {
+                "cell_type": cell_type_of(record),
+                "error_category": evaluation.get("failure_evaluation", {}).get("error_category"),
+                "stored_length": stored,
+                "original_length": original if cut else stored,
+                "discovery_status": evaluation.get("process_cells_evaluation", {}).get("discovery_status"),
+                "total_significant": count(
+                    evaluation.get("enrichment_evaluation", {}).get("total_significant_pathways")
+                ),
+                "summary": reading.summary if has_result else None,
+                "result_summary": record["result_summary"] or None,
+                "parameters": json.dumps(step["parameters"], sort_keys=True, ensure_ascii=False),
+            }
+            for key in ("step_type", "description", "skip_reason"):
+                found[key] = None if step.get(key) is None else str(step[key])
+            steps.append({**evaluation, **record, **ids, **found})
     return {"runs": frame(runs, RUNS), "steps": frame(steps, STEPS), "checks": frame(checks, CHECKS)}
-
-
-def _of_step(record: StepRecord, evaluation: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
-    """Return the columns of a step that are neither keys of its record nor of every evaluation."""
-    step: Mapping[str, Any] = record["step"]
-    cut = record["result_metadata"].get("truncated")
-    original = count(cut[0]) if isinstance(cut, (list, tuple)) and cut else None
-    has_result = evaluation["verdict"] in ("success", SILENT) and record["result"] is not None
-    stored = len(record["result"]) if isinstance(record["result"], str) else None
-    row = {
-        "cell_type": cell_type_of(record),
-        "error_category": evaluation.get("failure_evaluation", {}).get("error_category"),
-        "stored_length": stored,
-        "original_length": original if cut else stored,
-        "discovery_status": evaluation.get("process_cells_evaluation", {}).get("discovery_status"),
-        "total_significant": count(evaluation.get("enrichment_evaluation", {}).get("total_significant_pathways")),
-        "summary": reading.summary if has_result else None,
-        "result_summary": record["result_summary"] or None,
-        "parameters": json.dumps(step["parameters"], sort_keys=True, ensure_ascii=False),
-    }
-    for key in ("step_type", "description", "skip_reason"):
-        row[key] = None if step.get(key) is None else str(step[key])
-    return row
 
 
 def _run(history: History) -> dict[str, Any]:

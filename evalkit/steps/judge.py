@@ -102,12 +102,19 @@ def as_history(records: Any, options: Options | None = None) -> History:
     return History("", "", normalise_history(records, options), options=options)
 
 
-def each_record(histories: Iterable[History]) -> Iterator[tuple[dict[str, Any], StepRecord, Reading]]:
-    """Yield the records of histories, each with the columns of `table.RECORD` and what its result says."""
+def each_record(
+    histories: Iterable[History], function: str | None = None
+) -> Iterator[tuple[dict[str, Any], StepRecord, Reading]]:
+    """Yield records of histories, each with the columns of `table.RECORD` and what its result says.
+
+    Of all functions or, if one is named, of its steps that report success.
+    """
     for history in histories:
         for position, (record, reading) in enumerate(zip(history.records, history.readings, strict=True)):
-            ids = {"history": history.label, "position": position, "function_name": record["step"]["function_name"]}
-            yield ids | {"cell_type": cell_type_of(record)}, record, reading
+            name = record["step"]["function_name"]
+            if function is None or (name == function and record["success"] is True):
+                ids = {"history": history.label, "position": position, "function_name": name}
+                yield ids | {"cell_type": cell_type_of(record)}, record, reading
 
 
 def evaluate_history(records: Any, options: Options | None = None) -> list[dict]:

@@ -25,10 +25,6 @@ _TITLE = "execution history"
 _STATE = re.compile(rb'\ASQLite format 3|"execution_history"\s*:\s*\[')
 
 
-def _recognise(head: bytes) -> str:
-    return _TITLE if _STATE.search(head) or is_history(decode_start(head)) else ""
-
-
 KIND = LogKind(
     name="steps",
     title=_TITLE,
@@ -36,7 +32,7 @@ KIND = LogKind(
     tables=TABLES,
     labels=LABELS,
     parse=parse_file,
-    recognises=_recognise,
+    recognises=lambda head: _TITLE if _STATE.search(head) or is_history(decode_start(head)) else "",
     files=FileRules(companions=companions),
     assemble=assemble,
     rates=RateRules(outcome_of={"unfinished": "not measured"}),
@@ -83,24 +79,10 @@ def load(
 ) -> Logs:
     """Read and judge histories: JSON, JSONL, LangGraph's SQLite checkpoints, or ``samples:steps``.
 
-    Empty names in a list of sources are left out; if there are no others, the frames are empty.
-
-    Parameters
-    ----------
-    options : Options
-        By which steps are read and judged on each load, with the evaluators registered at that time. The other
-        parameters are those of `evalkit.load`.
-
-    Returns
-    -------
-    Logs
-        The frames runs (one row per history), steps, checks (one row per step and check) and ledger, with the columns
-        in `table`, and histories, a list of `History`.
-
-    Raises
-    ------
-    SourceError
-        If a source does not exist, or none of its files is an execution history.
+    By `options` steps are read and judged on each load, with the evaluators registered at that time; the other
+    parameters are those of `evalkit.load`. Empty names in a list of sources are left out; if there are no others, the
+    frames are empty. Returns the frames runs (one row per history), steps, checks (one row per step and check) and
+    ledger, with the columns in `table`, and histories, a list of `History`.
     """
     if not isinstance(source, (str, os.PathLike)):
         source = [name for name in source if os.fspath(name)]
@@ -135,10 +117,9 @@ def load_history(path: str | os.PathLike, options: Options = DEFAULTS) -> list[S
     Raises SourceError if the file does not exist or holds no history; the message names file and cause.
     """
     records = kinds.read_records(KIND, path)
-    histories = read_histories(records, options)
-    if not histories:
-        raise SourceError(f"{path}: {next((entry.reason for entry in kinds.entries_of(records)), 'an empty folder')}")
-    return histories[-1].records
+    if histories := read_histories(records, options):
+        return histories[-1].records
+    raise SourceError(f"{path}: {next((entry.reason for entry in kinds.entries_of(records)), 'an empty folder')}")
 
 
 def steps_df(source: Any, options: Options = DEFAULTS) -> pd.DataFrame:

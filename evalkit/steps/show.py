@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -17,7 +17,6 @@ from evalkit.steps import analysis
 from evalkit.steps.format import CRITICAL, NOT_JUDGED, SILENT, Options, truncated
 from evalkit.steps.judge import History, as_history, each_record, format_step_evaluation
 from evalkit.steps.normalise import unique_labels
-from evalkit.steps.results import content
 from evalkit.steps.storage import extract_key_findings_from_execution
 from evalkit.steps.table import PLOTS
 
@@ -30,7 +29,6 @@ SHAPES = {
     "B": "with types and whole results",
     "C": "flat, with results cut at 500 characters (as agents wrote them to disk before)",
 }
-_BOUNDS = ["estimate", "low", "high"]
 _MAX_HTML = 2_000_000  # characters; a larger page is named, not shown
 
 
@@ -54,23 +52,25 @@ def describe_focus(histories: Sequence[History], one: Sequence[History], chosen:
         return "There is no history to look at."
     if len(histories) == 1:
         return f"This is {one[0].label}, the only history."
-    why = "which the parameter focus names" if chosen else "the one with the lowest confirmed success"
-    hint = "" if chosen else " The parameter focus names another by its label."
-    return f"Of {len(histories)} histories this is {one[0].label}, {why}.{hint}"
+    which = f"Of {len(histories)} histories this is {one[0].label}"
+    if chosen:
+        return f"{which}, which the parameter focus names."
+    return f"{which}, the one with the lowest confirmed success. The parameter focus names another by its label."
 
 
 def describe_routing(table: pd.DataFrame) -> str:
     """Describe how the router would have ended the run; `table` as `analysis.routing` returns it, of one history."""
     if table.empty:
         return "No records to route."
-    last = table[table["reached"]].iloc[-1]
+    reached = table[table["reached"]]
+    last = reached.iloc[-1]
     end = last["from_step_evaluator"] if last["from_executor"] == "step_evaluate" else last["from_executor"]
     why = {
         "abort": "critical failure" if last["critical_failure"] else "the step was tried too often",
         "complete": "the last step was reached",
         "continue": "the history ends before the plan does",
     }[end]
-    left = len(table) - int(table["reached"].sum())
+    left = len(table) - len(reached)
     rest = f" {left} records after it would not have been run." if left else ""
     return f"After record {last['position'] + 1} ({last['function_name']}) the router says {end}: {why}.{rest}"
 
@@ -82,11 +82,10 @@ def describe_changes(table: pd.DataFrame, a: Sequence[History], b: Sequence[Hist
     counts = table["change"].value_counts()
     kinds = ("same", "fixed", "broken", "changed", "only in a", "only in b")
     numbers = ", ".join(f"{counts.get(kind, 0)} {kind}" for kind in kinds)
-    names = [history.label for history in (a[0], b[0])]
+    names = [a[0].label, b[0].label]
     if names[0] == names[1]:  # from two loads, each with its own labels
-        keys = [(history.source, history.thread) for history in (a[0], b[0])]
-        names = [unique_labels(keys)[key] for key in keys]
-    paired = (pair_text(row, "step") for row in analysis.paired_success(table, *names).to_dict("records"))
+        names = list(unique_labels((history.source, history.thread) for history in (a[0], b[0])).values())
+    paired = [pair_text(row, "step") for row in analysis.paired_success(table, *names).to_dict("records")]
     return " ".join([f"a: {names[0]}; b: {names[1]}. {len(table)} steps: {numbers}.", *paired])
 
 
@@ -98,11 +97,12 @@ def numbered(table: pd.DataFrame, position: str = "record") -> pd.DataFrame:
 
 def short_steps(steps: pd.DataFrame) -> pd.DataFrame:
     """Return the columns of steps that fit on a page; `remark` says what went wrong, or what was done."""
-    wrong = steps["silent_failure_reason"].fillna(steps["error"]).fillna(steps["skip_reason"])
-    remark = wrong.fillna(steps["summary"]).str.slice(0, 300)
+    remarks = steps[["silent_failure_reason", "error", "skip_reason", "summary"]]
     first = ["position", "step_index", "attempt", "function_name", "verdict"]
     last = ["result_type", "truncated", "cell_type", "history"]
-    return numbered(steps[first].assign(remark=remark).join(steps[last]))
+    return numbered(
+        steps[first].assign(remark=remarks.bfill(axis="columns").iloc[:, 0].str.slice(0, 300)).join(steps[last])
+    )
 
 
 def findings(
@@ -110,49 +110,44 @@ def findings(
 ) -> list[Finding]:
     """Describe how many steps succeeded, how many only reported it, what failed, and what the records lost.
 
-    With `runs`, one row per history, findings name examples.
+    With `runs`, one row per history, findings name examples: the first step of each function.
     """
-    rates = analysis.success_rates(steps, []).set_index("success")
+
+    def examples(some: pd.DataFrame) -> tuple[Example, ...]:
+        if runs is None:
+            return ()
+        first = with_runs(analysis.with_labels(some).drop_duplicates("function_name").head(MOST_EXAMPLES), runs)
+        rows = zip(*(first[name] for name in ("position", "function_name", "run_id", "turn")), strict=True)
+        return tuple(Example(f"record {place + 1}, {function}", run, turn=turn) for place, function, run, turn in rows)
+
+    verdicts, rates = steps["verdict"], analysis.success_rates(steps, []).set_index("success")
     results = [Finding("no_steps", "Success", {"n_histories": len(histories)})]
     if analysis.CONFIRMED in rates.index:
-        silent = int(steps["verdict"].eq(SILENT).sum())
+        silent = int(verdicts.eq(SILENT).sum())
+        wrong = verdicts.eq(SILENT) if silent else ~verdicts.isin(("success", *NOT_JUDGED))
         values: dict[str, Any] = {
             "n": int(rates["n"][analysis.CONFIRMED]),
             "n_histories": len(histories),
             "silent": silent,
         }
         values |= {which: rates.loc[which].to_dict() for which in (analysis.CONFIRMED, analysis.REPORTED)}
-        marked = steps["verdict"].eq(SILENT) if silent else steps["verdict"].ne("success")
-        wrong = steps[marked & ~steps["verdict"].isin(NOT_JUDGED)]
-        results = [Finding("steps", "Success", values, _examples(wrong, runs))]
+        results = [Finding("steps", "Success", values, examples(steps[wrong]))]
     if len(histories) > 1 and len(rates):
         lowest = analysis.overview(steps, histories).iloc[0]
-        row = {bound: lowest[f"confirmed_{bound}"] for bound in _BOUNDS} | {"n": lowest["n"]}
-        label = lowest["history"]
-        run_ids: Iterable[str] = () if runs is None else runs.loc[runs["history"].eq(label), "run_id"]
-        examples = tuple(Example(label, run_id) for run_id in run_ids)
-        results.append(Finding("lowest", "Success", {"row": row | {"history": label}}, examples))
+        row = {bound: lowest[f"confirmed_{bound}"] for bound in ("estimate", "low", "high")}
+        row |= {"n": lowest["n"], "history": lowest["history"]}
+        run_ids = [] if runs is None else runs.loc[runs["history"].eq(row["history"]), "run_id"]
+        named = tuple(Example(row["history"], run_id) for run_id in run_ids)
+        results.append(Finding("lowest", "Success", {"row": row}, named))
     if len(kinds := analysis.failure_kinds(steps)):
         first = list(kinds.head(2)[["kind", "steps"]].itertuples(index=False, name=None))
-        failed = steps[steps["verdict"].isin(("failure", CRITICAL)).to_numpy()]
         values = {"n": int(kinds["steps"].sum()), "ways": len(kinds), "first": first}
-        results.append(Finding("failures", "Failures", values, _examples(failed, runs)))
+        failed = steps[verdicts.isin(("failure", CRITICAL)).to_numpy()]
+        results.append(Finding("failures", "Failures", values, examples(failed)))
     successful = analysis.reporting_success(steps)
     if len(cut := successful[successful["truncated"]]):
-        values = {"cut": len(cut), "n": len(successful)}
-        results.append(Finding("cut", "What was cut", values, _examples(cut, runs)))
+        results.append(Finding("cut", "What was cut", {"cut": len(cut), "n": len(successful)}, examples(cut)))
     return [*results[:4], Finding("files", "Data quality", {"files": files_of(ledger)})]
-
-
-def _examples(steps: pd.DataFrame, runs: pd.DataFrame | None) -> tuple[Example, ...]:
-    """Return the first step of each function as an example."""
-    if runs is None:
-        return ()
-    first = analysis.with_labels(steps).drop_duplicates("function_name").head(MOST_EXAMPLES)
-    return tuple(
-        Example(f"record {row['position'] + 1}, {row['function_name']}", row["run_id"], turn=row["turn"])
-        for row in with_runs(first, runs).to_dict("records")
-    )
 
 
 def with_runs(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
@@ -186,28 +181,20 @@ def show_plots(histories: Sequence[History], limit: int = 6) -> None:
     if not rows:
         return
     show_table(numbered(frame(rows, PLOTS)).drop(columns="history"), "Stored plots")
-    shown = 0
+    pages = list[tuple[str, str]]()
     for ids, record, reading in plots:
         if truncated(record) or reading.found.get("type") not in ("html", "multiple_plots"):
             continue
-        for title, page in _pages(content(record)):
-            if shown == limit:
-                show_text(f"Only the first {limit} plots are shown.")
-                return
-            if len(page) <= _MAX_HTML:
-                where = f"record {ids['position'] + 1} of {ids['history']}"
-                show_sandboxed(page, f"{title or ids['function_name']}, {where}")
-                shown += 1
-
-
-def _pages(value: object) -> list[tuple[str, str]]:
-    """Return title and HTML of each plot in a result."""
-    if isinstance(value, dict):
-        plots = value.get("plots")
-        entries = plots if isinstance(plots, list) else [value]
-        pairs = [(entry.get("title"), entry.get("html")) for entry in entries if isinstance(entry, dict)]
-        return [(str(title or ""), page) for title, page in pairs if isinstance(page, str)]
-    return [("", value)] if isinstance(value, str) else []
+        for plot in reading.whole.get("plots") or [reading.value]:
+            title, page = (plot.get("title"), plot.get("html")) if isinstance(plot, dict) else (None, plot)
+            if isinstance(page, str) and len(page) <= _MAX_HTML:
+                pages.append(
+                    (page, f"{title or ids['function_name']}, record {ids['position'] + 1} of {ids['history']}")
+                )
+    for page, title in pages[:limit]:
+        show_sandboxed(page, title)
+    if len(pages) > limit:
+        show_text(f"Only the first {limit} plots are shown.")
 
 
 def show_step_reports(histories: Sequence[History], options: Options | None = None) -> None:

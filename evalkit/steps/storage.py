@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evalkit.io import write_text
-from evalkit.steps.format import DEFAULTS, PSEUDO_STEPS, Options, StepRecord, cell_type_of, count, name, truth
+from evalkit.steps.format import DEFAULTS, PSEUDO_STEPS, Options, cell_type_of, count, name, truth
 from evalkit.steps.judge import as_history, outcome
 from evalkit.steps.normalise import normalise_history, normalise_record, to_jsonable, unique_keys
 from evalkit.steps.results import ANALYSES, Reading, read_result
@@ -135,47 +135,41 @@ def extract_key_findings_from_execution(history: Any, options: Options | None = 
     findings: dict[str, dict[str, Any]] = {"successful_analyses": {}, "failed_analyses": {}, "skipped_analyses": {}}
     unique = {kind: unique_keys() for kind in findings}
     for record, reading in zip(history.records, history.readings, strict=True):
-        function = record["step"]["function_name"]
+        step, function, cell_type = record["step"], record["step"]["function_name"], cell_type_of(record)
         if function is None or function in PSEUDO_STEPS:
             continue
-        verdict, silent = outcome(record, reading, history.options)
-        if verdict == "skipped":
-            kind, finding = "skipped_analyses", {"skip_reason": record["step"].get("skip_reason")}
-        elif verdict != "success":
-            error = {"error": silent or record["error"] or "unknown", "error_type": record["error_type"]}
-            finding = error | {"silent": silent is not None, "step_index": record["step_index"]}
-            kind = "failed_analyses"
+        is_plot = history.options.is_plot(function)
+        if function == "search_enrichment_semantic":
+            key = f"search_{step['parameters'].get('query') or 'unknown'}"
+        elif function in ANALYSES:
+            key = f"{ANALYSES[function].key}_{cell_type or 'unknown'}"
+        elif is_plot:
+            prefix = max(filter(function.startswith, history.options.visualization_prefixes), key=len)
+            key = f"visualization_{function.removeprefix(prefix)}{f'_{cell_type}' if cell_type else ''}"
         else:
-            kind, finding = "successful_analyses", _finding(record, reading, function, history.options)
-        findings[kind][unique[kind](_key(record, function, history.options))] = finding
+            key = function
+
+        verdict, silent = outcome(record, reading, history.options)
+        kind, found = "successful_analyses", reading.found
+        if verdict == "skipped":
+            kind, found = "skipped_analyses", {"skip_reason": step.get("skip_reason")}
+        elif verdict != "success":
+            kind, found = "failed_analyses", {"error": silent or record["error"] or "unknown"}
+            found |= {"error_type": record["error_type"], "silent": silent is not None}
+            found["step_index"] = record["step_index"]
+        elif function == "perform_enrichment_analyses" and not found:
+            found = {"status": reading.status or "unknown"}
+        elif function in ("perform_enrichment_analyses", "dea_split_by_condition"):
+            found = {name: _shortened(one) for name, one in found.items()}
+        elif function == "search_enrichment_semantic":
+            found = _shortened(found)
+        elif function not in ANALYSES and is_plot:
+            found = {name: value for name, value in found.items() if value is not None}
+        elif function not in ANALYSES:
+            found = {"summary": record["result_summary"] or str(record["result"])[: DEFAULTS.summary_limit]}
+        findings[kind][unique[kind](key)] = found
     return findings
-
-
-def _finding(record: StepRecord, reading: Reading, function: str, options: Options) -> dict[str, Any]:
-    found = reading.found
-    if function == "perform_enrichment_analyses" and not found:
-        return {"status": reading.status or "unknown"}
-    if function in ("perform_enrichment_analyses", "dea_split_by_condition"):
-        return {name: _shortened(one) for name, one in found.items()}
-    if function == "search_enrichment_semantic":
-        return _shortened(found)
-    if function not in ANALYSES and options.is_plot(function):
-        return {key: value for key, value in found.items() if value is not None}
-    summary = record["result_summary"] or str(record["result"])[: DEFAULTS.summary_limit]
-    return found if function in ANALYSES else {"summary": summary}
 
 
 def _shortened(found: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value[:MOST_LISTED] if isinstance(value, list) else value for key, value in found.items()}
-
-
-def _key(record: StepRecord, function: str, options: Options) -> str:
-    cell_type = cell_type_of(record)
-    if function == "search_enrichment_semantic":
-        return f"search_{record['step']['parameters'].get('query') or 'unknown'}"
-    if function in ANALYSES:
-        return f"{ANALYSES[function].key}_{cell_type or 'unknown'}"
-    if options.is_plot(function):
-        prefix = next(p for p in options.visualization_prefixes if function.startswith(p))
-        return f"visualization_{function.removeprefix(prefix)}{f'_{cell_type}' if cell_type else ''}"
-    return function

@@ -62,9 +62,9 @@ def step_evaluator_node(
     record_id = f"{len(history) - 1}-{hashlib.blake2b(text.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
     last = state.get("last_step_evaluation") or {}
     if last.get("record_id") == record_id:
-        idle = last.get("attempts_at_step", 1) + 1
-        again = {"attempts_at_step": idle, "retry_cap_reached": idle >= options.retry_cap}
-        return {"last_step_evaluation": {**last, **again}}
+        tries = last.get("attempts_at_step", 1) + 1
+        stuck = {"attempts_at_step": tries, "retry_cap_reached": tries >= options.retry_cap}
+        return {"last_step_evaluation": last | stuck}
 
     evaluation = evaluate_step(history[-1], state, options)
     newest, tries = normalise_record(to_jsonable(history[-1]), options), 1
@@ -72,11 +72,11 @@ def step_evaluator_node(
         older = (normalise_record(to_jsonable(raw), options) for raw in reversed(history[:-1]))
         tries += sum(1 for _ in takewhile(partial(_alike, newest), older))
     evaluation |= {"record_id": record_id, "attempts_at_step": tries, "retry_cap_reached": tries >= options.retry_cap}
+    report = format_step_evaluation(evaluation)
     if state.get("print_report") if print_report is None else print_report:
-        print(format_step_evaluation(evaluation))
-    elif _log.isEnabledFor(logging.INFO):
+        print(report)
+    else:
         values = (evaluation[key] for key in ("function_name", "success", "critical_failure"))
-        report = format_step_evaluation(evaluation)
         _log.info("%s: success %s, critical %s, attempt %d\n%s", *values, tries, report)
     return {"last_step_evaluation": evaluation, "step_evaluation_history": [evaluation]}
 
@@ -163,22 +163,30 @@ def simulate_routing(records: Any, plan: Any = None, options: Options | None = N
         from_step_evaluator, and `reached`: False for records after the router would have ended the run.
     """
     history = as_history(records, options)
-    records, rows, reached, run = history.records, list[dict[str, Any]](), True, 0
-    indices = [record["step_index"] or 0 for record in records]
+    indices = [record["step_index"] or 0 for record in history.records]
     planned = range(_step_count(history.plan if plan is None else plan) or max(indices, default=-1) + 1)
-    for i, (record, evaluation) in enumerate(zip(records, history.evaluations, strict=True)):
+    rows, reached, before, run = list[dict[str, Any]](), True, None, 0
+    for i, (record, evaluation) in enumerate(zip(history.records, history.evaluations, strict=True)):
         has_advanced = i + 1 < len(indices) and indices[i + 1] > indices[i]
         index = indices[i + 1] if has_advanced else indices[i] + (record["success"] is True)
-        run = run + 1 if i and _alike(record, records[i - 1]) else 1
-        tries = 1 if _has_moved_on(record, index) else run
+        run = run + 1 if before and _alike(record, before) else 1
+        tries, before = 1 if _has_moved_on(record, index) else run, record
         last = {**evaluation, "retry_cap_reached": tries >= history.options.retry_cap}
-        state = {HISTORY_KEY: records, PLAN_KEY: planned, "current_step_index": index, "last_step_evaluation": last}
+        state = {HISTORY_KEY: [record], PLAN_KEY: planned, "current_step_index": index, "last_step_evaluation": last}
         executor = route_from_executor(state)
         evaluator = route_from_step_evaluator(state) if executor == "step_evaluate" else None
-        row = {"position": i, "step_index": indices[i], "function_name": evaluation["function_name"]}
-        row |= {"success": evaluation["success"], "critical_failure": evaluation["critical_failure"]}
-        row |= {"attempts_at_step": tries, "from_executor": executor, "from_step_evaluator": evaluator}
-        rows.append({**row, "reached": reached})
+        row = {
+            "position": i,
+            "step_index": indices[i],
+            "function_name": evaluation["function_name"],
+            "success": evaluation["success"],
+            "critical_failure": evaluation["critical_failure"],
+            "attempts_at_step": tries,
+            "from_executor": executor,
+            "from_step_evaluator": evaluator,
+            "reached": reached,
+        }
+        rows.append(row)
         reached = reached and executor == "step_evaluate" and evaluator == "continue"
     return rows
 
