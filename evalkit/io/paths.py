@@ -74,8 +74,7 @@ def redacted(text: str) -> str:
 
 def _redact_link(match: re.Match) -> str:
     protocol, rest = match.groups()
-    if protocol.lower() not in _NO_HOST:
-        rest = _USER.sub("…@", rest)
+    rest = redacted(rest) if protocol.lower() in _NO_HOST else _USER.sub("…@", rest)
     query = _QUERY.search(rest)
     if query and not query[0].startswith("…", 1):
         is_signed = protocol.lower() in ("http", "https") and "?" in query[0]

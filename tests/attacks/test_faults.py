@@ -1,10 +1,13 @@
-"""A disk that is full or fails at any write, folders that can't be written or searched, clocks that are set back."""
+"""A disk that is full or fails at any write, and an output that is full or closed."""
 
 import contextlib
 import errno
+import math
 import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,34 +19,31 @@ from evalkit.io import SourceError, write
 from evalkit.io.write import is_temporary
 from evalkit.reports import records
 
-FAULTS = {"full": errno.ENOSPC, "broken": errno.EIO, "read-only": errno.EROFS, "unsearchable": errno.EACCES}
 COMMANDS = {
     "collect": ("collect", "mindcraft", "logs", "-o", "out"),
     "output": ("mindcraft", "logs", "--output", "out.csv"),
     "view": ("view", "logs", "-o", "out"),
 }
+FULL = os.strerror(errno.ENOSPC)
 PLACES = ((write, "open"), (os, "fsync"), (os, "replace"), (os, "makedirs"), (shutil, "copyfile"))
 
 
 class Disk:
-    """Operations of a disk, of which the one with a certain number fails, and all later ones."""
+    """Operations of a disk: it is full from the one with a certain number on."""
 
-    def __init__(self, monkeypatch, folder):
-        self.done, self.fails_at, self.cause, self._folder = 0, None, 0, str(folder)
+    def __init__(self, monkeypatch):
+        self.done, self.full_at = 0, math.inf
         for module, name in PLACES:
-            monkeypatch.setattr(module, name, self._failing(getattr(module, name, open)), raising=False)
+            monkeypatch.setattr(module, name, self._counted(getattr(module, name, open)), raising=False)
 
-    def _failing(self, real):
+    def _counted(self, real):
         def operation(*args, **options):
             self.done += 1
-            if self.fails_at is not None and self.done >= self.fails_at:
-                raise OSError(self.cause, os.strerror(self.cause))
+            if self.done >= self.full_at:
+                raise OSError(errno.ENOSPC, FULL)
             return real(*args, **options)
 
         return operation
-
-    def fail(self, number, cause):
-        self.done, self.fails_at, self.cause = 0, number, cause
 
 
 @pytest.fixture
@@ -81,44 +81,63 @@ def _clear(folder):
 @pytest.mark.filterwarnings("ignore:.*collecting was stopped")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_disk_that_fails_at_any_write_gives_a_line_and_nothing_half_written(here, monkeypatch, name):
-    assert CliRunner().invoke(main, COMMANDS[name]).exit_code == 0
-    whole = _made(here)
-    disk = Disk(monkeypatch, here)
-    _clear(here)
-    disk.fail(None, 0)
-    CliRunner().invoke(main, COMMANDS[name])
-    operations = disk.done
+    disk = Disk(monkeypatch)
+
+    def run(full_at=math.inf):
+        disk.done, disk.full_at = 0, full_at
+        return CliRunner().invoke(main, COMMANDS[name])
+
+    assert run().exit_code == 0
+    whole, operations = _made(here), disk.done
     assert operations > 0
-    for number, cause in ((number, errno.ENOSPC) for number in range(1, operations + 1)):
+    for number in range(1, operations + 1):
         _clear(here)
-        disk.fail(number, cause)
-        result = CliRunner().invoke(main, COMMANDS[name])
+        result = run(number)
         assert result.exit_code in (0, 2), (number, result.exception)  # 0: what failed was not needed
-        assert result.exit_code == 0 or os.strerror(cause) in result.output, number
+        assert result.exit_code == 0 or FULL in result.output, number
         assert len(result.output.strip().splitlines()) == 1 or result.exit_code == 0 or name == "output"
         assert [path for path in here.rglob("*") if is_temporary(path.name)] == []
-        disk.fail(None, 0)
+        disk.full_at = math.inf
         half = {path: data for path, data in _made(here).items() if path != "runs"}
         assert {path: whole[path] for path in half if path in whole} == half
-        again = CliRunner().invoke(main, COMMANDS[name])
+        again = run()
         assert again.exit_code == 0, again.output
         assert _made(here) == whole
 
 
-@pytest.mark.parametrize("cause", FAULTS.values())
 @pytest.mark.parametrize("place", ["write_bytes", "replace", "mkdir"])
-def test_a_file_of_a_report_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch, place, cause):
+def test_a_file_of_a_report_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch, place):
     page, work = tmp_path / "out" / "page.html", tmp_path / "work"
     work.mkdir()
     records.write_file(page, "old", work)
 
     def fails(*_, **__):
-        raise OSError(cause, os.strerror(cause))
+        raise OSError(errno.ENOSPC, FULL)
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, place, fails)
-        with pytest.raises(OSError, match=os.strerror(cause)) as raised:
+        with pytest.raises(OSError, match=FULL) as raised:
             records.write_file(page, "new", work)
     assert raised.value.filename == str(page)
     assert page.read_text() == "old"
     assert list(work.iterdir()) == []
+
+
+OUTPUTS = {"> /dev/full": "No space left on device", ">&-": "is closed"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no /dev/full")
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("command", ["--help", "crafter samples:crafter", "show samples:steps/typed.json"])
+def test_an_output_that_can_not_be_written_ends_in_one_line(command, output):
+    line = f"{sys.executable} -m evalkit {command} {output}"
+    ended = subprocess.run(["sh", "-c", line], capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert len(ended.stderr.splitlines()) == 1
+    assert OUTPUTS[output] in ended.stderr
+
+
+def test_a_reader_that_leaves_is_no_failure():
+    line = f"{sys.executable} -m evalkit crafter samples:crafter --list all | head -n 1; exit ${{PIPESTATUS[0]}}"
+    ended = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")

@@ -189,6 +189,7 @@ WITH = {
     "https://h/x#access_token=SEKRET": "https://h/x#…",
     "simplecache::s3://K:SEKRET@b/*.json": "simplecache::s3://…@b/*.json",
     "zip://inner::s3://K:SEKRET@b/x.zip": "zip://inner::s3://…@b/x.zip",
+    "zip://s3://K:SEKRET@b/x.zip!/": "zip://s3://…@b/x.zip!/",
     "ftp://u:SE@K/RET@h/x": "ftp://…@h/x",
     "s3://b/x?versionId=1&X-Amz-Signature=SEKRET": "s3://b/x?…",
     "az://c/x?sv=1&sig=SEKRET": "az://c/x?…",

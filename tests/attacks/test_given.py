@@ -1,0 +1,148 @@
+"""What is given at every door: URLs with a secret, hostile and endless names, pipes and devices."""
+
+import json
+import logging
+import os
+import traceback
+import warnings
+
+import pytest
+
+from evalkit import mindcraft
+from evalkit.io import SourceError, storage
+from evalkit.io.text import MOST_LINE
+from tests.attacks.doors import FUNCTIONS, KINDS, NAMED, READ, READERS, run
+from tests.attacks.hostile import NAME, assert_plain
+from tests.io.test_sources import WITH
+from tests.special_files import SPECIAL
+
+DOORS = READ | NAMED
+SECRET = "SEK"  # a part of every secret in WITH
+LONG = "x" * 100_000
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """Work in an empty folder, with the cache in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def _files_with_it(folder, own=""):
+    """Name the files and folders whose name or content repeats the secret."""
+    files = [path for path in folder.rglob("*") if path.name != own]
+    named = [path for path in files if SECRET in path.name]
+    return named + [path for path in files if path.is_file() and SECRET.encode() in path.read_bytes()]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("door", DOORS)
+def test_no_command_repeats_a_secret(here, door):
+    for url in WITH:
+        (here / "given.yaml").write_text(json.dumps({"history": url}))
+        result = run(DOORS[door], url)
+        text = result.output + "".join(traceback.format_exception(result.exception or SystemExit()))
+        assert SECRET not in text, (url, text[-500:])
+        assert _files_with_it(here, "given.yaml") == [], url
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_nor_does_a_function(here, name, capfd, caplog):
+    caplog.set_level(logging.DEBUG, "evalkit")
+    for url in WITH:
+        with warnings.catch_warnings(record=True) as caught:
+            try:
+                said = repr(FUNCTIONS[name](url))
+            except Exception as error:
+                causes = [error, error.__cause__, error.__context__]
+                said = " ".join(f"{each} {each!r} {getattr(each, 'filename', '')}" for each in causes)
+        said += "".join(str(warning.message) for warning in caught) + "".join(capfd.readouterr()) + caplog.text
+        assert SECRET not in said, (url, said)
+        assert _files_with_it(here) == [], url
+
+
+def test_storage_options_stay_in_the_process(here):
+    options = {"client_kwargs": {"headers": {"Authorization": "Bearer SEKRET"}}}
+    (here / "options.json").write_text(json.dumps(options))
+    for command in (("mindcraft",), ("collect", "mindcraft", "-o", "out"), ("mindcraft", "--list", "all")):
+        result = run((*command, "http://127.0.0.1:9/runs", "--storage-options", "options.json"))
+        assert result.exit_code == 2
+        assert SECRET not in result.output
+    with storage(options), pytest.raises(Exception, match="127") as raised:
+        mindcraft.load("http://127.0.0.1:9/runs")
+    assert SECRET not in f"{raised.value} {raised.value.__cause__} {raised.value!r}"
+    assert _files_with_it(here, "options.json") == []
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_hostile_name_is_shown_as_plain_text(door):
+    assert_plain(run(DOORS[door], NAME).output)
+
+
+@pytest.mark.parametrize("door", [*READ, "--models", "show --run", "compare --baseline", "report, a parameter's name"])
+def test_a_message_repeats_no_more_than_a_line_of_what_was_given(door):
+    assert len(run(DOORS[door], LONG).output) <= 2 * MOST_LINE
+
+
+FOUND = {  # where a command finds a special file by itself
+    **{f"{kind} log": ("session_a.json", (kind, ".")) for kind in KINDS},
+    "results file": ("runs/bread/results.txt", ("mindcraft", "runs")),
+    "lines": ("a.jsonl", ("steps", ".")),
+    "checkpoints": ("a.sqlite", ("steps", ".")),
+    "write-ahead log of checkpoints": ("a.sqlite-wal", ("steps", ".")),
+    "definition in a folder": ("defs/a.json", ("mindcraft", "samples:mindcraft/runs", "--tasks", "defs")),
+    "log of a report": ("logs/a.json", ("report", "logs")),
+    "log to collect": ("logs/a.json", ("collect", "steps", "logs", "-o", "out")),
+    "dataset": ("data/evalkit-records.json", ("steps", "data")),
+    "dataset to collect into": ("data/evalkit-records.json", ("collect", "steps", "samples:steps", "-o", "data")),
+}
+ANSWERED = {"detect", *(f"collect {kind}" for kind in KINDS)}  # by a count, or the ledger
+SAYS = {  # what functions that do not raise say
+    "collect": lambda changes: changes.new == 1,
+    "evaluate_trace": lambda score: "not a regular file" in score["error"],
+    "analyze_agent_log": lambda outcome: outcome["completion_status"] == "LOG_FILE_ERROR",
+    "load_runs": lambda runs: "not a regular file" in runs.ledger.entries[0].reason,
+}
+special_files = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+
+
+@pytest.fixture(params=SPECIAL)
+def special(request):
+    return SPECIAL[request.param]
+
+
+@special_files
+@pytest.mark.timeout(10)
+@pytest.mark.filterwarnings("ignore:unclosed")
+@pytest.mark.parametrize("place", FOUND)
+def test_a_pipe_or_device_that_is_found_is_not_waited_for(here, special, place):
+    name, arguments = FOUND[place]
+    path = here / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if name.endswith("-wal"):
+        path.with_name("a.sqlite").write_bytes(b"SQLite format 3\0" + bytes(100))
+    special(path)
+    assert "Traceback" not in run(arguments).output
+
+
+@special_files
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("door", READ)
+def test_one_that_is_named_is_refused(here, special, door):
+    special(here / "special.json")
+    assert run(READ[door], here / "special.json").exit_code == 2 or door in ANSWERED
+
+
+@special_files
+@pytest.mark.timeout(10)
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", READERS)
+def test_nor_does_a_function_wait_for_it(here, special, name):
+    special(here / "special.json")
+    if name in SAYS:
+        assert SAYS[name](READERS[name](str(here / "special.json")))
+    else:
+        with pytest.raises((SourceError, OSError, ValueError), match=r"special\.json"):
+            READERS[name](str(here / "special.json"))

@@ -1,0 +1,115 @@
+"""Names in logs and of files are others' text: none reaches a terminal as more than plain text, and none is endless."""
+
+import json
+import os
+import shutil
+import warnings
+
+import pytest
+
+import evalkit
+from evalkit import crafter, mindcraft, steps
+from evalkit.crafter.benchmark import load_runs
+from evalkit.io.frames import MOST_NAME, cut_name, is_cut_name
+from evalkit.kinds import kind_named
+from evalkit.kinds.follow import Following
+from tests.attacks.doors import KINDS, run
+from tests.attacks.hostile import assert_plain, write_hostile
+from tests.crafter.traces import config, environment, hook, trace
+from tests.mindcraft.builders import SCORE, log, write_all
+
+COMMANDS = {
+    **{f"detect {kind}": ("detect", f"logs/{kind}") for kind in KINDS},
+    **{kind: (kind, f"logs/{kind}") for kind in KINDS},
+    **{f"{kind} --list": (kind, f"logs/{kind}", "--list", "all") for kind in KINDS},
+    **{f"{kind} of a dataset": (kind, f"data/{kind}") for kind in KINDS},
+    **{f"view {kind}": ("view", f"logs/{kind}", "-o", "out") for kind in KINDS},
+    **{f"compare {kind}": ("compare", f"logs/{kind}") for kind in KINDS},
+    **{f"compare {kind} --baseline": ("compare", f"logs/{kind}", "--baseline", "good") for kind in KINDS},
+    "mindcraft --tasks": ("mindcraft", "logs/mindcraft", "--tasks", "tasks.json", "--cooking"),
+    "crafter --verbose": ("crafter", "logs/crafter", "-v", "--by-difficulty"),
+    "steps --details": ("steps", "logs/steps", "--details", "--checks"),
+}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Return a folder of hostile logs, and of datasets of them."""
+    folder = tmp_path_factory.mktemp("hostile")
+    write_hostile(folder)
+    for kind in KINDS:
+        run(("collect", kind, str(folder / "logs" / kind), "-o", str(folder / "data" / kind)))
+    return folder
+
+
+@pytest.fixture
+def here(written, tmp_path, monkeypatch):
+    shutil.copytree(written, tmp_path / "own")
+    monkeypatch.chdir(tmp_path / "own")
+    return tmp_path / "own"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_shows_hostile_names_as_plain_text(here, command):
+    assert_plain(run(COMMANDS[command]).output)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_runs_are_shown_and_followed_as_plain_text(here, kind):
+    for path in sorted((here / "logs" / kind).rglob("*.json")):
+        assert_plain(run(("show", str(path), "--kind", kind)).output, lines=False)
+    assert_plain(Following(kind_named(kind), f"logs/{kind}", {}).look(80).text, lines=False)  # it breaks lines
+
+
+def test_printing_functions_print_plain_text(here, capsys):
+    for path in sorted(map(str, (here / "logs" / "crafter").glob("*.json"))):
+        crafter.print_trace_evaluation(crafter.evaluate_trace(path))
+    crafter.print_evaluation_summary(crafter.evaluate_all_traces("logs/crafter"))
+    for path in sorted((here / "logs" / "steps").glob("*d.json")):
+        for record in steps.load_history(path):
+            steps.print_step_evaluation(steps.evaluate_step(record))
+    for path in sorted((here / "logs" / "mindcraft").rglob("*_0_0.json")):
+        print(mindcraft.conversation(path))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        load_runs(sorted(map(str, (here / "logs").rglob("*.json"))))
+    print(*(warning.message for warning in caught))
+    assert_plain(capsys.readouterr().out, lines=False)
+
+
+LONG = "x" * 100_000
+
+
+def test_different_long_names_stay_different_and_are_cut_only_once():
+    cut = [cut_name(LONG + end) for end in "ab"]
+    assert len(set(cut)) == 2
+    assert {len(name) for name in cut} == {MOST_NAME}
+    assert [cut_name(name) for name in cut] == cut
+    assert all(map(is_cut_name, cut))
+    assert len(cut_name("\ud800" * 1000)) == MOST_NAME
+
+
+def test_traces_with_long_names_are_flagged_and_stay_apart(tmp_path):
+    event = environment(0, [hook("easy_achievement", ["collect_wood"])])
+    for file, name, difficulty in (("a", LONG + "a", LONG), ("b", LONG + "b", LONG), ("c", "c", "easy")):
+        about = config(model_name=f"model {name}", task_instance_id=f"task {name}", difficulty=difficulty)
+        text = json.dumps(trace(event, metadata=[about], session_id=f"session {name}"))
+        (tmp_path / f"{file}.json").write_text(text)
+    episodes = crafter.load(tmp_path).episodes
+    names = ["session_id", "model_name", "task_id", "difficulty"]
+    assert episodes[names].map(len).max(axis=None) == MOST_NAME
+    assert episodes["model_name"].nunique() == episodes["task_id"].nunique() == 3
+    assert ["long_name" in flags for flags in episodes["run_flags"]] == [True, True, False]
+    assert episodes["flag_long_name"].tolist() == [True, True, False]
+
+
+def test_a_definition_file_of_too_many_metrics_fails_in_the_ledger(tmp_path):
+    metrics = {f"m{number}": number for number in range(200_000)}
+    definitions = {"cook": {"type": "cooking", "goal": "g", "difficulty_metrics": metrics}}
+    write_all(tmp_path, {"logs/m/cook/Andy_0.json": log(f"{SCORE}1"), "many.json": definitions})
+    write_all(tmp_path, {"few.json": {"cook": {"type": "cooking", "goal": "g"}}})
+    logs = evalkit.load(str(tmp_path / "logs"), tasks=[str(tmp_path / "*.json")])
+    assert logs.runs.shape[1] < 200
+    (entry,) = logs.ledger[logs.ledger["status"] == "failed"].itertuples()
+    assert os.path.basename(entry.source) == "many.json"
+    assert entry.reason == "LimitError: 200000 metrics are more than the limit of 1000"
