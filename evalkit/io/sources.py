@@ -146,7 +146,7 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True, k
     files: dict[str, None] = {}
     folders: dict[str, FolderState] = {}
     states: dict[str, FileState] = {}
-    entries = _entries(known) if known else {}
+    entries = _entries(known) if known and known.folders else {}
     for text in [source] if isinstance(source, str | os.PathLike) else source:
         base, paths = expand(os.fspath(text))
         listed: list[str] = []
@@ -161,10 +161,9 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True, k
                 own_files, own_folders = list(own_states), dict.fromkeys(urls, FolderState(0))
             elif os.path.isdir(path):
                 own_files, own_folders = _walk(path, recursive, entries)
-            if own_folders and pattern != "*":
-                own_files = [file for file in own_files if fits(file, pattern)]
             roots.append(base or (path if own_folders else os.path.dirname(path)))
-            listed += own_files
+            is_any = pattern == "*" or not own_folders
+            listed += own_files if is_any else [file for file in own_files if fits(file, pattern)]
             folders |= sorted(own_folders.items())
         files |= dict.fromkeys(sorted(listed))
     root = roots[0] if len(set(roots)) == 1 else common_folder(map(absolute, roots))

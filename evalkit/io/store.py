@@ -32,7 +32,7 @@ from evalkit.io.limits import LimitError
 from evalkit.io.paths import FileState, SourceError, is_url, protocol_of
 from evalkit.io.read import read_file
 from evalkit.io.sources import FolderState, Listing, list_source, resolve
-from evalkit.io.write import LOCK, exclusive, is_temporary, remove_files, write_bytes
+from evalkit.io.write import LOCK, TEMPORARY, exclusive, remove_files, write_bytes
 
 MANIFEST = "evalkit-records.json"
 FORMAT = 4  # of the layout; a dataset of another one has to be collected again
@@ -288,9 +288,11 @@ class RecordStore:
                     names = list(map(os.path.basename, files))  # the listing may spell the URL itself differently
             elif os.path.isdir(folder) and not os.path.islink(folder):
                 names = os.listdir(folder)
-            yield from (f"{folder}/{name}" for name in names if _FILE_NAME.fullmatch(name) or is_temporary(name))
+            yield from (
+                f"{folder}/{name}" for name in names if _FILE_NAME.fullmatch(name) or name.startswith(TEMPORARY)
+            )
         if not is_url(self.path):  # what a killed process has left beside the manifest
-            yield from (f"{self.path}/{name}" for name in os.listdir(self.path) if is_temporary(name))
+            yield from (f"{self.path}/{name}" for name in os.listdir(self.path) if name.startswith(TEMPORARY))
 
 
 def cache_folder() -> Path | None:

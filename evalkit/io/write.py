@@ -15,7 +15,7 @@ from evalkit.io.remote import remove_remote, write_remote
 
 LOCK = ".evalkit.lock"  # the file locked while a process writes into a folder
 _FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
-_TEMPORARY = ".evalkit-"  # the prefix of a file's name until it is complete
+TEMPORARY = ".evalkit-"  # the prefix of a file's name while it is written; incomplete if no process writes it
 _WRITERS: dict[str, Callable[[pd.DataFrame, str], object]] = {
     ".csv": lambda table, path: for_spreadsheets(table).to_csv(path, index=False),
     ".json": lambda table, path: with_texts(table).to_json(path, orient="records", indent=1, force_ascii=False),
@@ -104,11 +104,6 @@ def write_bytes(data: bytes, path: str, *, durable: bool = False) -> None:
             file.write(data)
 
 
-def is_temporary(name: str) -> bool:
-    """Return whether a file is being written, or is incomplete if no process writes it any more."""
-    return name.startswith(_TEMPORARY)
-
-
 def remove_files(paths: Iterable[str]) -> None:
     """Remove files, local or behind a URL; missing files, and those that may not be removed, are ignored."""
     for path in paths:
@@ -148,7 +143,7 @@ def exclusive(folder: str, wait: float = 0.0) -> Iterator[bool]:
 def _replaced(path: str, *, durable: bool) -> Iterator[str]:
     """Yield the name of a file beside `path`, and move it there once the block has written it."""
     folder, suffix = os.path.dirname(os.path.abspath(path)), os.path.splitext(path)[1].lower()
-    temporary = os.path.join(folder, f"{_TEMPORARY}{uuid4().hex}{suffix}")
+    temporary = os.path.join(folder, f"{TEMPORARY}{uuid4().hex}{suffix}")
     try:
         os.makedirs(folder, exist_ok=True)
         try:

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from evalkit import mindcraft
 from evalkit.cli import main
 from evalkit.io import SourceError, write
-from evalkit.io.write import is_temporary
+from evalkit.io.write import TEMPORARY
 from evalkit.reports import records
 
 COMMANDS = {
@@ -96,7 +96,7 @@ def test_a_disk_that_fails_at_any_write_gives_a_line_and_nothing_half_written(he
         assert result.exit_code in (0, 2), (number, result.exception)  # 0: what failed was not needed
         assert result.exit_code == 0 or FULL in result.output, number
         assert len(result.output.strip().splitlines()) == 1 or result.exit_code == 0 or name == "output"
-        assert [path for path in here.rglob("*") if is_temporary(path.name)] == []
+        assert list(here.rglob(f"{TEMPORARY}*")) == []
         disk.full_at = math.inf
         half = {path: data for path, data in _made(here).items() if path != "runs"}
         assert {path: whole[path] for path in half if path in whole} == half
