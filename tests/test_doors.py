@@ -254,10 +254,12 @@ class Page(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def page(kind, tmp_path_factory) -> Page:
+def page(kind, dataset, tmp_path_factory) -> Page:
+    """Return the page of the dataset: notebooks take one where they take a folder."""
     notebook = str(ROOT / "notebooks" / f"{kind.notebook}.ipynb")
     output = tmp_path_factory.mktemp("page")
-    summary = run(plan([notebook], values=kind.parameters), output=output, jobs=1, say=lambda line: None)
+    values = {**kind.parameters, kind.source: dataset}
+    summary = run(plan([notebook], values=values), output=output, jobs=1, say=lambda line: None)
     assert summary.failed == []
     files = {path.name.split(".")[-2]: path.read_text() for path in output.rglob("*.csv")}
     tables = {name: pd.read_csv(io.StringIO(text), na_values=["–"]) for name, text in files.items() if text.strip()}

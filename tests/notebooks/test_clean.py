@@ -32,54 +32,40 @@ def tags(cell: nbformat.NotebookNode) -> list[str]:
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
-def test_there_are_notebooks():
-    assert any(path.stem == "model_overview" for path in NOTEBOOKS)
-
-
 @every_notebook
-def test_it_is_valid_and_has_stable_ids(path):
-    notebook = json.loads(path.read_text("utf-8"))
-    nbformat.validate(notebook)
-    ids = [cell["id"] for cell in notebook["cells"]]
+def test_it_is_valid_committed_without_outputs_and_begins_with_a_title_and_ends_with_provenance(path):
+    content, notebook = json.loads(path.read_text("utf-8")), read(path)
+    nbformat.validate(content)
+    ids = [cell["id"] for cell in content["cells"]]
     assert len(set(ids)) == len(ids)
-    assert notebook["metadata"]["kernelspec"]["name"] == "python3"
-
-
-@every_notebook
-def test_it_is_committed_without_outputs(path):
+    assert notebook.metadata["kernelspec"]["name"] == "python3"
+    assert "widgets" not in notebook.metadata
     for cell in code(path):
-        assert cell.outputs == [], cell.id
-        assert cell.execution_count is None, cell.id
+        assert (cell.outputs, cell.execution_count) == ([], None), cell.id
         assert not {"execution", "papermill"} & set(cell.metadata), cell.id
-    assert "widgets" not in read(path).metadata
-
-
-@every_notebook
-def test_it_begins_with_a_title_and_ends_with_provenance(path):
-    first, last = read(path).cells[0], read(path).cells[-1]
-    title, _, answers = first.source.partition("\n")
-    assert first.cell_type == "markdown"
+    title, _, answers = notebook.cells[0].source.partition("\n")
+    assert notebook.cells[0].cell_type == "markdown"
     assert title.startswith("# ")
     assert answers.strip()
-    assert "evalkit.provenance(" in last.source
+    assert "evalkit.provenance(" in notebook.cells[-1].source
 
 
 @every_notebook
-def test_its_cells_hold_calls_only(path):
+def test_its_cells_hold_calls_only_of_evalkit_pandas_and_display(path):
     for cell in code(path):
-        found = [type(node).__name__ for node in ast.walk(ast.parse(cell.source)) if isinstance(node, LOGIC)]
-        assert found == [], cell.id
+        nodes = list(ast.walk(ast.parse(cell.source)))
+        assert [type(node).__name__ for node in nodes if isinstance(node, LOGIC)] == [], cell.id
         assert not cell.source.lstrip().startswith(("%", "!")), cell.id
+        names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+        names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+        for name in names:
+            assert any(name == allowed or name.startswith(f"{allowed}.") for allowed in ALLOWED), (cell.id, name)
 
 
-@every_notebook
-def test_it_imports_evalkit_pandas_and_display_only(path):
-    for cell in code(path):
-        for node in ast.walk(ast.parse(cell.source)):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            for name in names:
-                assert any(name == allowed or name.startswith(f"{allowed}.") for allowed in ALLOWED), (cell.id, name)
+def type_of(statement: ast.AnnAssign) -> str:
+    """Give the name of a parameter's type, without that of its items."""
+    kind = statement.annotation
+    return (kind.value if isinstance(kind, ast.Subscript) else kind).id
 
 
 def parameters(path: Path) -> list[tuple[ast.stmt, str]]:
@@ -95,13 +81,10 @@ def parameters(path: Path) -> list[tuple[ast.stmt, str]]:
 def test_every_parameter_is_annotated_and_commented(path):
     for statement, line in parameters(path):
         assert isinstance(statement, ast.AnnAssign), line
-        assert statement.value is not None, line
-        kind = statement.annotation
-        assert (kind.value if isinstance(kind, ast.Subscript) else kind).id in TYPES, line
         value = ast.literal_eval(statement.value)
+        assert type_of(statement) in TYPES, line
+        assert type(value).__name__ == type_of(statement), line
         assert "#" not in repr(value), line
-        name = (kind.value if isinstance(kind, ast.Subscript) else kind).id
-        assert type(value).__name__ == name, line
         assert line[statement.end_col_offset :].strip().startswith("# "), line
 
 
@@ -116,22 +99,17 @@ def test_figures_are_shown_with_alt_text_in_tagged_cells(path):
 
 
 @every_notebook
-def test_it_has_one_headline_and_publishes_a_table(path):
+def test_it_has_one_headline_a_published_table_and_a_report(path):
     source = "\n".join(cell.source for cell in code(path))
     assert source.count("evalkit.headline(") == 1
     assert "evalkit.publish(" in source
+    assert path.stem in {params.parent.name for params in PARAMS}
 
 
 @pytest.mark.parametrize("path", PARAMS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_parameter_files_name_parameters_of_their_notebook(path):
-    notebook = ROOT / "notebooks" / f"{path.parent.name}.ipynb"
-    known = {statement.target.id: statement for statement, _ in parameters(notebook)}
-    values = yaml.safe_load(path.read_text("utf-8"))
-    assert set(values) <= set(known)
-    for name, value in values.items():
-        kind = known[name].annotation
-        assert type(value).__name__ == (kind.value if isinstance(kind, ast.Subscript) else kind).id, name
-
-
-def test_every_notebook_has_a_report():
-    assert {path.stem for path in NOTEBOOKS} == {path.parent.name for path in PARAMS}
+    known = {
+        statement.target.id: statement for statement, _ in parameters(ROOT / f"notebooks/{path.parent.name}.ipynb")
+    }
+    for name, value in yaml.safe_load(path.read_text("utf-8")).items():
+        assert type(value).__name__ == type_of(known[name]), name
