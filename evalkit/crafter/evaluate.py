@@ -85,11 +85,7 @@ def evaluate_trace(
 ) -> TraceScore:
     """Score one session trace. Never raises for the contents of the file.
 
-    Parameters
-    ----------
-    path : str or path
-    weights, counting
-        As for `evaluate_event`.
+    Weights and counting are those of `evaluate_event`.
 
     Returns
     -------
@@ -135,23 +131,13 @@ def evaluate_all_traces(
     jobs: int | None = None,
     storage_options: StorageOptions = None,
 ) -> TraceScores:
-    """Score the traces of a folder, including those in folders below.
-
-    Parameters
-    ----------
-    trace_dir, pattern, weights, counting, recursive, jobs, storage_options
-        As `path` and the others of `load`.
+    """Score the traces of a folder, including those in folders below; parameters as of `load`.
 
     Returns
     -------
     TraceScores
         A list in descending order of total_score; unreadable files, and files that are not traces, are only in its
         `ledger`. Empty if no file is a trace: `load` and the command raise then.
-
-    Raises
-    ------
-    evalkit.io.SourceError
-        If `trace_dir` does not exist or can't be listed.
     """
     weights, ledger = check_rules(weights, counting), Ledger()
     with storage(storage_options):

@@ -83,17 +83,10 @@ class State(Struct, gc=False):
     request_model: str | None = field(name="gen_ai.request.model", default=None)
 
 
-class TaskMetadata(Struct, gc=False):
-    """``metadata`` of a task instance."""
-
-    difficulty: str | None = None
-    seed: Any = None
-
-
 class TaskInstance(Struct, gc=False):
-    """``task_instance`` of a metadata object."""
+    """``task_instance`` of a metadata object; of its ``metadata``, difficulty and seed are read."""
 
-    metadata: TaskMetadata | None = None
+    metadata: "Metadata | None" = None
 
 
 class Metadata(Struct, gc=False):
@@ -120,24 +113,13 @@ class Metadata(Struct, gc=False):
     num_achievements: Count | None = None
     error_message: str | None = None
 
-    @property
-    def of_task(self) -> TaskMetadata:
-        """What its task instance says."""
-        return (self.task_instance and self.task_instance.metadata) or TaskMetadata()
-
 
 class SessionMetadata(Struct, gc=False):
     """An entry of ``session_metadata``."""
 
     metadata_type: str | None = None
     data: Metadata | None = None
-    timestamp: Raw | UnsetType = UNSET
-
-
-class TimeRecord(Struct, gc=False):
-    """``time_record`` of an event; its ``message_time`` is always 0."""
-
-    event_time: Raw | UnsetType = UNSET
+    timestamp: Any = None
 
 
 class Event(Struct, gc=False):
@@ -150,7 +132,7 @@ class Event(Struct, gc=False):
     metadata: Metadata | None = None
     event_metadata: list[Hook] | None = None
     hooks_triggered: list[str] | None = None
-    time_record: Raw | UnsetType = UNSET  # TimeRecord
+    time_record: Raw | UnsetType = UNSET  # dict, of which the event_time is read: its message_time is always 0
     system_state_before: Raw | UnsetType = UNSET  # State
     system_state_after: Raw | UnsetType = UNSET  # State
     model_name: str | None = None
@@ -186,9 +168,8 @@ class Event(Struct, gc=False):
 
     @property
     def time(self) -> Any:
-        """Its time, undecoded; None where it has none."""
-        record = peek(self.time_record, TimeRecord)
-        return record and record.event_time
+        """Its time; None where it has none."""
+        return (peek(self.time_record, dict[str, Any]) or {}).get("event_time")
 
 
 class Trace(Struct, gc=False):
@@ -198,7 +179,7 @@ class Trace(Struct, gc=False):
     session_metadata: list[SessionMetadata] | None = None
     metadata: Metadata | None = None
     event_history: list[Event] | None = None
-    created_at: Raw | UnsetType = UNSET
+    created_at: Any = None
 
 
 TRACE_KEYS = {*Trace.__struct_fields__, "session_time_steps", "message_history"}

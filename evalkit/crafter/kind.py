@@ -87,33 +87,19 @@ def load(
     jobs: int | None = None,
     storage_options: StorageOptions = None,
 ) -> Logs:
-    """Read the session traces of a folder, including those in folders below; other parameters as of `evalkit.load`.
+    """Read session traces into `Logs` with the frames episodes, events and achievements; as `evalkit.load`.
 
     Parameters
     ----------
-    path : str, path, or several of them
-        A folder or one trace; ``samples:crafter`` for the samples. Also globs and URLs: see `evalkit.io.list_source`.
-        A dataset of `collect` stands for the folder that it was collected from.
     models, difficulty : sequence of str, str
         Only these models, as they are called after `rename`, and only this difficulty; by default all.
     weights, counting
         As for `evaluate_event`.
-    recursive : bool
-        If False, read only the folder's own files, as the original trace_eval does.
-
-    Returns
-    -------
-    Logs
-        episodes : one row per trace; `table.EPISODES`
-        events : one row per event; `table.EVENTS`
-        achievements : one row per trace and achievement; `table.ACHIEVEMENT_ROWS`
-        ledger : every file that was seen
 
     Raises
     ------
     evalkit.io.SourceError
-        If `path` does not exist, none of its files is a session trace, or no trace is of the models or difficulty asked
-        for.
+        Also if no trace is of the models or the difficulty.
     """
     options = {"models": tuple(models), "difficulty": difficulty, "weights": check_rules(weights, counting)}
     options |= {"counting": counting, "rename": rename, "model": model, "where": where, "cluster": cluster}
@@ -131,25 +117,24 @@ def collect(
     storage_options: StorageOptions = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Changes:
-    """Collect session traces into a dataset, which `load` accepts in place of their folder, or update it.
+    """Collect session traces into a dataset, or update it, as `evalkit.kinds.collect`.
 
     The verdicts of hooks are stored, not their scores: weights and counting are options of `load` for a dataset, too.
-    Parameters and result as of `evalkit.kinds.collect`; the dataset keeps to its pattern and depth.
     """
     reading = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
     return kinds.collect(KIND, source, output, **reading, progress=progress)
 
 
 def episodes_df(path: Source, **options: Any) -> pd.DataFrame:
-    """Return one row per trace; options as for `load`, columns in `EPISODES`."""
+    """Return the frame `episodes` of `load`."""
     return load(path, **options).episodes
 
 
 def events_df(path: Source, **options: Any) -> pd.DataFrame:
-    """Return one row per event; options as for `load`, columns in `EVENTS`."""
+    """Return the frame `events` of `load`."""
     return load(path, **options).events
 
 
 def achievements_df(path: Source, **options: Any) -> pd.DataFrame:
-    """Return one row per trace and achievement; options as for `load`, columns in `ACHIEVEMENT_ROWS`."""
+    """Return the frame `achievements` of `load`."""
     return load(path, **options).achievements

@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
@@ -35,7 +34,6 @@ from evalkit.kinds import Parsed
 Tokens = tuple[int | None, ...]  # prompt, completion, total
 NO_TOKENS: Tokens = (None, None, None)
 _EPISODE_COLUMNS = [column.name for column in RECORDS["episodes"]]
-_TIME = msgspec.json.Decoder(datetime | float | None)
 _EPOCH, _EPOCH_UTC, _MILLISECOND = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 _EPISODE = re.compile(r"(?:^|_)episode_\d+_")
 _ID_TAIL = re.compile(r"_?(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{8}_\d{6}|\d{9,})$", re.IGNORECASE)
@@ -270,12 +268,13 @@ def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dic
         where, model = "event_history", _first(_models(events))
     if model is None:
         where, model = "session_id", _model_in_id(trace.session_id)
-    told = chain(config, (event.metadata for event in events if event.metadata))
-    difficulty = _first(level for m in told for level in (m.difficulty, m.of_task.difficulty))
+    tasks = [m.task_instance.metadata for m in config if m.task_instance and m.task_instance.metadata]
+    difficulty = _first([m.difficulty for m in (*config, *tasks)])
+    if difficulty is None:
+        difficulty = _first(event.metadata.difficulty for event in events if event.metadata)
 
     # what identifies the task, the surest first
-    seeds = [m.seed for m in config] + [m.of_task.seed for m in config]
-    seed = _first([str(seed) for seed in seeds if type(seed) in (int, str)])
+    seed = _first([str(m.seed) for m in (*config, *tasks) if type(m.seed) in (int, str)])
     number, experiment = _first([m.instance_num for m in config]), _first([m.experiment_id for m in config])
     instance = _first([m.task_instance_id for m in config])
     opening = [event for event in events[:_OPENING] if event.kind != "language_model"]
@@ -313,10 +312,10 @@ def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dic
     }
 
 
-def _milliseconds(raw: Any) -> int | None:
+def _milliseconds(value: Any) -> int | None:
     """Parse a time, as text (without a zone, in UTC) or in epoch seconds; None for anything else."""
     try:
-        time = _TIME.decode(raw) if isinstance(raw, msgspec.Raw) else None
+        time = msgspec.convert(value, datetime | float | None)
     except msgspec.ValidationError:
         return None
     if isinstance(time, datetime):

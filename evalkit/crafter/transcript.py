@@ -73,8 +73,8 @@ def _turn(name: str, steps: Sequence[tuple[Event, Verdict]]) -> Turn:
     marks = ["unlocked"] * bool(unlocked)
     marks += ["invalid"] * any(not one.suspect for one in invalid) + ["suspect"] * any(one.suspect for one in invalid)
     happened = ["command"] * bool(actions) + ["error"] * bool(invalid) + ["achievement"] * bool(unlocked)
-    times = (peek(event.time, str) for event in events)  # as the trace writes them
-    time = next((time[:40] for time in times if time), "")
+    times = (event.time for event in events)  # as the trace writes them
+    time = next((time[:40] for time in times if time and isinstance(time, str)), "")
     same = ", ".join([*actions, *unlocked])  # reasoning and tokens always differ
     seen = [image for event in events if (image := image_of(observed(event.system_state_after)))]
     return Turn(name, "action", "\n".join(lines), tuple(marks), tuple(happened), time, same, tuple(seen[-1:]))
