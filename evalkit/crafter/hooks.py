@@ -23,7 +23,12 @@ MOVES = {"move_left": (-1, 0), "move_right": (1, 0), "move_up": (0, -1), "move_d
 _FULL_ENERGY = 9
 _NOT_COLLECTED = ("health", "energy")  # these rise by themselves
 _PLACED = {"place_stone": "stone", "place_table": "wood", "place_furnace": "stone", "place_plant": "sapling"}
-_CODES = {"easy": ("E", 3), "medium": ("M", 4), "hard": ("H", 5)}  # code and priority
+_CODES = {  # and priorities
+    "easy_achievement": ("E", 3),
+    "medium_achievement": ("M", 4),
+    "hard_achievement": ("H", 5),
+    "invalid_action": ("X", 2),
+}
 
 
 class Step(NamedTuple):
@@ -52,17 +57,13 @@ class AchievementHook:
     def __init__(self, tier: str) -> None:
         if tier not in TIERS:
             raise ValueError(f"unknown difficulty {tier!r}: {', '.join(TIERS)}")
-        self.tier = tier
-        self.name = f"{tier}_achievement"
+        self.tier, self.name = tier, f"{tier}_achievement"
 
     def __call__(self, before: State, action: str | int | None, after: State) -> Entry | None:
         """Return an entry whose ``data.achievements`` names the unlocked achievements, or None."""
         names = sorted(name for name in _unlocked(before, after) if TIER_OF.get(name) == self.tier)
-        if not names:
-            return None
         text = f"{self.tier.capitalize()} achievement(s) unlocked: {', '.join(names)}"
-        data = {"achievements": names, "difficulty": self.tier}
-        return _entry(self.name, text, data, *_CODES[self.tier])
+        return _entry(self.name, text, {"achievements": names, "difficulty": self.tier}) if names else None
 
 
 class InvalidActionHook:
@@ -82,9 +83,8 @@ class InvalidActionHook:
         """Return an entry with ``data.action`` and ``data.reason``, or None."""
         name = action_name(action)
         reason = None if name is None else _why_invalid(before, name, after)
-        if reason is None:
-            return None
-        return _entry(self.name, f"Invalid {name}: {reason}", {"action": name, "reason": reason}, "X", 2)
+        data = {"action": name, "reason": reason}
+        return _entry(self.name, f"Invalid {name}: {reason}", data) if reason else None
 
 
 EASY, MEDIUM, HARD = AchievementHook("easy"), AchievementHook("medium"), AchievementHook("hard")
@@ -128,15 +128,13 @@ def annotate(
     before, after = _observation(event, "before"), _observation(event, "after")
     if kind == "environment":
         return judge(before, None, after, hooks)
-    if steps is not None:
-        return [
-            {**entry, "data": {**entry["data"], "action_index": index, "suspect": False}}
-            for index, step in enumerate(steps)
-            for entry in judge(*step, hooks)
-        ]
     actions = event["actions"] if isinstance(event["actions"], list) else []
-    entries = judge(before, actions[0] if actions else None, after, hooks)
-    return [{**entry, "data": {**entry["data"], "suspect": len(actions) > 1}} for entry in entries]
+    judged: list[tuple[list[Entry], Entry]]
+    if steps is None:
+        judged = [(judge(before, actions[0] if actions else None, after, hooks), {"suspect": len(actions) > 1})]
+    else:
+        judged = [(judge(*step, hooks), {"action_index": i, "suspect": False}) for i, step in enumerate(steps)]
+    return [{**entry, "data": {**entry["data"], **about}} for entries, about in judged for entry in entries]
 
 
 def _why_invalid(before: State, action: str, after: State) -> str | None:
@@ -195,12 +193,7 @@ def _observation(event: Mapping[str, Any], when: str) -> State:
     return shown if isinstance(shown, Mapping) else {}
 
 
-def _entry(name: str, description: str, data: dict[str, Any], code: str, priority: int) -> Entry:
-    return {
-        "hook_name": name,
-        "description": description,
-        "data": data,
-        "timestamp": datetime.now().isoformat(),
-        "code": code,
-        "priority": priority,
-    }
+def _entry(name: str, description: str, data: dict[str, Any]) -> Entry:
+    code, priority = _CODES[name]
+    entry = {"hook_name": name, "description": description, "data": data, "timestamp": datetime.now().isoformat()}
+    return {**entry, "code": code, "priority": priority}

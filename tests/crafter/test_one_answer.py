@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from evalkit import crafter
 from evalkit.cli import main
-from evalkit.crafter import analysis, benchmark, evaluate_all_traces, figures, load, print_breakdown
+from evalkit.crafter import analysis, evaluate_all_traces, figures, load
 from evalkit.crafter import print_evaluation_summary as print_summary
 from evalkit.crafter.kind import KIND
 from evalkit.io import SourceError
@@ -143,41 +143,6 @@ def test_a_dataset_stands_for_its_folder_with_any_options(options, mixed, tmp_pa
         pd.testing.assert_frame_equal(frame, expected)
 
 
-SHARED = "organisation/a-family-of-models-of-one-name-"  # 44 characters
-
-
-@pytest.mark.parametrize(
-    "models",
-    [(f"{SHARED}one", f"{SHARED}two"), (f"{SHARED}1{SHARED}", f"{SHARED}2{SHARED}"), ("a\x1bb", "a\x07b")],
-    ids=["same start", "same start and end", "same where it is plain"],
-)
-def test_models_are_told_apart_by_their_whole_names(models, tmp_path, capsys):
-    put(tmp_path, "a.json", EASY, model=models[0])
-    put(tmp_path, "b.json", INVALID, model=models[1])
-    table = analysis.mean_scores(load(tmp_path).episodes).set_index("model_name")
-    assert table["estimate"].to_dict() == {models[0]: 1.0, models[1]: -0.05}
-    print_breakdown(evaluate_all_traces(tmp_path), "model_name")
-    for text in (command(tmp_path), capsys.readouterr().out, followed(tmp_path)):
-        lines = text[text.index("📈 By model") :].splitlines()[2:4]
-        assert {score for line in lines for score in re.findall(r" (-?\d\.\d\d)  ", line)[:1]} == {"1.00", "-0.05"}
-        assert len({line.split("  ")[1].strip() for line in lines}) == 2
-
-
-def test_no_figure_gives_two_models_one_label(tmp_path):
-    for i, hooks in enumerate(([EASY], [EASY, EASY])):
-        put(tmp_path, f"{i}.json", *hooks, model=f"{SHARED}{i}{SHARED}")
-    logs = load(tmp_path)
-    for ax in (
-        figures.scores(logs.episodes, analysis.mean_scores(logs.episodes)),
-        figures.breakdown(analysis.breakdown(logs.episodes)),
-        figures.achievements(analysis.achievement_rates(logs.achievements)),
-        figures.trajectories(logs.episodes),
-        figures.against_references(analysis.progressions(logs.episodes), benchmark.reference_scores(), xlabel="score"),
-    ):
-        texts = [text.get_text() for text in ax.get_yticklabels() + ax.get_xticklabels()]
-        assert len(set(texts)) == len(texts)
-
-
 def test_files_of_one_base_name_are_named_by_the_shortest_path_that_tells_them_apart(tmp_path, capsys):
     for i, folder in enumerate(("a/run", "b/run", "b/other")):
         put(tmp_path, f"{folder}/trace.json", *[EASY] * (3 - i))
@@ -193,48 +158,6 @@ def test_files_of_one_base_name_are_named_by_the_shortest_path_that_tells_them_a
     assert "n = 4)" in capsys.readouterr().out  # three base names of one, and still four traces
 
 
-def test_difficulties_stand_in_their_natural_order_everywhere(tmp_path):
-    for name in ("unknown", "hard", "zen", "medium", "easy", "brutal"):
-        put(tmp_path, f"{name}.json", EASY, difficulty=name)
-    order = ["easy", "medium", "hard", "brutal", "zen", "unknown"]
-    episodes = load(tmp_path).episodes
-    assert analysis.mean_scores(episodes, "difficulty")["difficulty"].tolist() == order
-    assert analysis.band_counts(episodes, "difficulty")["difficulty"].tolist() == order
-    for text in (command(tmp_path, "--by-difficulty"), followed(tmp_path, by_difficulty=True)):
-        lines = text[text.index("📈 By difficulty") :].splitlines()[2:8]
-        assert [line.split()[0] for line in lines] == order
-    with pytest.raises(SourceError, match="there are easy, medium, hard, brutal, zen, unknown"):
-        load(tmp_path, difficulty="no")
-
-
-def test_the_summary_says_what_a_plain_count_says(tmp_path):
-    points = [7.5, 7.5, 2.5, 0.0, -0.05, -0.1]
-    medium = hook("medium_achievement", ["eat_cow"])
-    hooks = [[HARD, medium], [HARD, medium], [medium], [EASY, *[INVALID] * 20], [INVALID], [INVALID, INVALID]]
-    for i, own in enumerate(hooks):
-        put(tmp_path, f"{i}.json", *own)
-    out = command(tmp_path)
-    for line in (
-        f"Mean score: {statistics.mean(points):.2f} [",
-        "Range: -0.10 to 7.50",
-        f"Median: {statistics.median(points):.2f}",
-        f"Standard deviation: {statistics.stdev(points):.2f}",
-        "Positive: 3 of 6, 50 % [",
-        "Zero: 1 of 6, 17 % [",
-        "Negative: 2 of 6, 33 % [",
-        "Easy achievements: 1 × 1.0 = 1.00",
-        "Medium achievements: 3 × 2.5 = 7.50",
-        "Hard achievements: 2 × 5.0 = 10.00",
-        "Invalid actions: 23 × -0.05 = -1.15",
-        f"Total: {sum(points):.2f} points",
-        "1    7.50 points  0.json: 1 medium, 1 hard",
-        "3    2.50 points  2.json: 1 medium",
-    ):
-        assert f"   {line}" in out
-    scores = analysis.mean_scores(load(tmp_path).episodes).iloc[0]
-    assert scores[["minimum", "median", "maximum"]].tolist() == [min(points), statistics.median(points), max(points)]
-
-
 def test_shares_count_traces_and_weigh_tasks(tmp_path):
     for i in range(5):
         put(tmp_path, f"{i}.json", *[EASY] * (i < 3), task="same" if i < 3 else None)
@@ -243,16 +166,6 @@ def test_shares_count_traces_and_weigh_tasks(tmp_path):
     assert shares.loc["positive", "estimate"] == pytest.approx(1 / 3)
     (line,) = re.findall("Positive: (.*)", command(tmp_path))
     assert re.fullmatch(r"3 of 5, 33 % \[\d+, \d+\] with equal weight for each task", line)
-
-
-def test_own_weights_give_the_points_of_a_summary(tmp_path, capsys):
-    put(tmp_path, "a.json", HARD, INVALID)
-    print_summary(evaluate_all_traces(tmp_path, weights={"hard_achievement": 7, "invalid_action": -1}))
-    out = capsys.readouterr().out
-    assert "   Hard achievements: 1 × 7 = 7.00\n" in out
-    assert "   Invalid actions: 1 × -1 = -1.00\n" in out
-    print_summary([*evaluate_all_traces(tmp_path), *evaluate_all_traces(tmp_path, **WEIGHTS)])
-    assert "   Hard achievements: 2\n" in capsys.readouterr().out  # of two weights, no points
 
 
 def test_where_the_ways_of_counting_differ_every_summary_says_so(capsys):
@@ -268,31 +181,6 @@ def test_where_the_ways_of_counting_differ_every_summary_says_so(capsys):
         (result,) = evaluate_all_traces("samples:crafter", "*1_scripted-miner.json", counting=counting)
         crafter.print_trace_evaluation(result)
         assert line in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        (None, "", "no Crafter session trace in it: there is no file"),
-        ("a.json", "{", "(1 file, broken or of no kind that evalkit knows): JSON"),
-        (
-            *("a.json", '{"memory": "", "turns": [{"role": "user"}]}'),
-            "looks like a Mindcraft agent log); `evalkit mindcraft` reads those",
-        ),
-        ("a.eval", "x", "no file matches *.json (1 other file)"),
-    ],
-    ids=["empty", "broken", "of another kind", "other names"],
-)
-def test_a_source_without_any_trace_ends_every_door_with_one_sentence(name, content, message, tmp_path):
-    if name:
-        (tmp_path / name).write_text(content)
-    with pytest.raises(SourceError, match=re.escape(message)):
-        load(tmp_path)
-    assert evaluate_all_traces(tmp_path) == []
-    result = CliRunner().invoke(main, ["crafter", str(tmp_path), "--output", str(tmp_path / "x.csv")])
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr
-    assert not (tmp_path / "x.csv").exists()
 
 
 def test_a_model_without_a_score_is_missing_with_its_reason(tmp_path):
@@ -322,20 +210,67 @@ def test_a_model_without_a_score_is_missing_with_its_reason(tmp_path):
     assert "alder: no trace can tell" in figures.describe_achievements(tables["rates"])
 
 
-@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside another trace"])
-def test_a_hook_without_names_leaves_rates_open(beside, tmp_path):
+def test_a_hook_without_names_leaves_rates_open_and_counts_in_none(tmp_path):
     put(tmp_path, "a.json", EASY, UNNAMED)
-    if beside:
+    for n, estimate, warning in (
+        (0, math.nan, "no trace can tell what was unlocked"),
+        (1, 0.0, "left out: 1 that can't"),
+    ):
+        episodes, _, achievements, _ = load(tmp_path)
+        (official,) = analysis.official_scores(achievements).to_dict("records")
+        rates = analysis.achievement_rates(achievements).set_index("achievement")
+        curve = analysis.unlock_curve(achievements, episodes)
+        assert (official["n"], rates["n"].unique().tolist(), curve["n"].unique().tolist()) == (n, [n], [n])
+        found = [official["estimate"], rates.loc["collect_wood", "estimate"]]
+        assert found == pytest.approx([estimate] * 2, nan_ok=True)
+        assert warning in str(official["warning"])
         put(tmp_path, "b.json", INVALID)
-    episodes, _, achievements, _ = load(tmp_path)
-    (official,) = analysis.official_scores(achievements).to_dict("records")
-    rates = analysis.achievement_rates(achievements).set_index("achievement")
-    curve = analysis.unlock_curve(achievements, episodes)
-    n = int(beside)
-    assert (official["n"], rates["n"].unique().tolist(), curve["n"].unique().tolist()) == (n, [n], [n])
-    if beside:
-        assert official["estimate"] == rates.loc["collect_wood", "estimate"] == 0.0  # what the other trace can tell
-        assert str(official["warning"]).endswith("left out: 1 that can't tell what was unlocked")
-    else:
-        assert math.isnan(official["estimate"])
-        assert str(official["warning"]) == "no trace can tell what was unlocked"
+
+
+def test_difficulties_stand_in_their_natural_order(tmp_path):
+    for name in ("unknown", "hard", "zen", "medium", "easy", "brutal"):
+        put(tmp_path, f"{name}.json", EASY, difficulty=name)
+    order = ["easy", "medium", "hard", "brutal", "zen", "unknown"]
+    assert analysis.mean_scores(load(tmp_path).episodes, "difficulty")["difficulty"].tolist() == order
+    out = command(tmp_path, "--by-difficulty")
+    assert [line.split()[0] for line in out[out.index("📈 By difficulty") :].splitlines()[2:8]] == order
+    with pytest.raises(SourceError, match="there are easy, medium, hard, brutal, zen, unknown"):
+        load(tmp_path, difficulty="no")
+
+
+def test_the_summary_says_what_a_plain_count_says_also_with_own_weights(tmp_path, capsys):
+    points = [7.5, 7.5, 2.5, 0.0, -0.05, -0.1]
+    medium = hook("medium_achievement", ["eat_cow"])
+    hooks = [[HARD, medium], [HARD, medium], [medium], [EASY, *[INVALID] * 20], [INVALID], [INVALID, INVALID]]
+    for i, own in enumerate(hooks):
+        put(tmp_path, f"{i}.json", *own)
+    out = command(tmp_path)
+    for line in (
+        f"Mean score: {statistics.mean(points):.2f} [",
+        "Range: -0.10 to 7.50",
+        f"Median: {statistics.median(points):.2f}",
+        f"Standard deviation: {statistics.stdev(points):.2f}",
+        "Positive: 3 of 6, 50 % [",
+        "Zero: 1 of 6, 17 % [",
+        "Easy achievements: 1 × 1.0 = 1.00",
+        "Hard achievements: 2 × 5.0 = 10.00",
+        "Invalid actions: 23 × -0.05 = -1.15",
+        f"Total: {sum(points):.2f} points",
+        "3    2.50 points  2.json: 1 medium",
+    ):
+        assert f"   {line}" in out
+    print_summary(evaluate_all_traces(tmp_path, **WEIGHTS))
+    assert "   Hard achievements: 2 × 7 = 14.00\n" in capsys.readouterr().out
+    print_summary([*evaluate_all_traces(tmp_path), *evaluate_all_traces(tmp_path, **WEIGHTS)])
+    assert "   Hard achievements: 4\n" in capsys.readouterr().out  # of two weights, no points
+
+
+def test_a_source_without_any_trace_is_an_error_of_load_and_command(tmp_path):
+    (tmp_path / "a.json").write_text('{"memory": "", "turns": [{"role": "user"}]}')
+    message = "looks like a Mindcraft agent log); `evalkit mindcraft` reads those"
+    with pytest.raises(SourceError, match=re.escape(message)):
+        load(tmp_path)
+    assert evaluate_all_traces(tmp_path) == []
+    result = CliRunner().invoke(main, ["crafter", str(tmp_path), "--output", str(tmp_path / "x.csv")])
+    assert (result.exit_code, result.stdout, message in result.stderr) == (2, "", True)
+    assert not (tmp_path / "x.csv").exists()

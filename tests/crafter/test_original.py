@@ -4,14 +4,13 @@ import importlib.util
 import tempfile
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.crafter import ACHIEVEMENTS, WEIGHTS, evaluate_all_traces, evaluate_event, evaluate_trace, load
+from evalkit.crafter import ACHIEVEMENTS, WEIGHTS, evaluate_event, evaluate_trace, load
 from evalkit.io import list_files
-from tests.crafter.traces import TRACES, environment, hook, needs_traces, runtime, trace, write
+from tests.crafter.traces import TRACES, environment, hook, needs_traces, trace, write
 
 SCRIPT = Path(__file__).resolve().parents[3] / "shared" / "originals" / "crafter" / "trace_eval_OLD.py"
 needs_script = pytest.mark.skipif(not SCRIPT.is_file(), reason="the original script is not here")
@@ -57,20 +56,10 @@ def test_samples_score_per_hook_as_recorded_from_the_original(name):
     assert (result["num_events"], result["trajectory"], result["flags"]) == (events, trajectory, [])
 
 
-def test_every_sample_is_recorded():
-    assert {result["trace_file"] for result in evaluate_all_traces("samples:crafter")} == set(RECORDED)
-
-
 def assert_as_original(script, path):
     """Compare exactly, to the last bit; hooks that the script does not know are flagged."""
     ours = evaluate_trace(path, counting="hook")
     assert {key: ours[key] for key in KEYS} == script.evaluate_trace(Path(path))
-
-
-@needs_script
-def test_samples_score_per_hook_exactly_as_in_the_original(script):
-    for path in list_files("samples:crafter", "*.json"):
-        assert_as_original(script, path)
 
 
 @needs_script
@@ -84,21 +73,10 @@ def test_real_traces_score_per_hook_exactly_as_in_the_original(script):
     assert [name for name, is_so in flagged.items() if is_so] == ["session_crafter_episode_1_2d103"]
 
 
-@needs_script
-def test_a_folder_ranks_per_hook_as_in_the_original(script, tmp_path):
-    easy, invalid = hook("easy_achievement", ["collect_wood", "place_table"]), hook("invalid_action")
-    for i, events in enumerate([[environment(0, [easy])], [environment(0, [easy, invalid])], [runtime(0, [invalid])]]):
-        write(tmp_path, trace(*events), f"{i}.json")
-    (tmp_path / "below").mkdir()
-    write(tmp_path / "below", trace(environment(0, [easy])), "3.json")
-    write(tmp_path, trace(), "4.json")
-    ours = evaluate_all_traces(tmp_path, counting="hook", recursive=False)
-    assert [{key: result[key] for key in KEYS} for result in ours] == script.evaluate_all_traces(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("names", "score", "symbol"),
     [
+        (["easy_achievement", "hard_achievement"], 6.0, "+"),
         (["easy_achievement", "invalid_action"], 0.95, "-"),
         (["invalid_action", "easy_achievement"], 0.95, "+"),
         (["easy_achievement", *["invalid_action"] * 21, "easy_achievement"], 0.95, "+"),
@@ -107,18 +85,14 @@ def test_a_folder_ranks_per_hook_as_in_the_original(script, tmp_path):
     ],
 )
 def test_per_hook_the_last_scored_hook_gives_the_symbol(names, score, symbol):
-    found = evaluate_event(environment(0, [hook(name, ["collect_wood"]) for name in names]), counting="hook")
-    assert found == (pytest.approx(score), symbol)
+    event = environment(0, [hook(name, ["collect_wood", "place_table"]) for name in names])
+    assert evaluate_event(event, counting="hook") == (pytest.approx(score), symbol)
 
 
-def test_per_hook_an_event_whose_points_cancel_has_no_symbol(tmp_path):
-    weights = {"easy_achievement": 1.0, "invalid_action": -1.0}
+def test_per_hook_an_event_whose_points_cancel_has_no_symbol():
     both = environment(0, [hook("easy_achievement", ["collect_wood"]), hook("invalid_action")])
-    assert evaluate_event(both, weights, "hook") == (0.0, "")
-    assert evaluate_event(both, weights) == (0.0, "0")
-    write(tmp_path, trace(both))
-    (row,) = load(tmp_path, weights=weights, counting="hook").events.to_dict("records")
-    assert (row["score"], pd.isna(row["symbol"])) == (0.0, True)
+    assert evaluate_event(both, {"invalid_action": -1.0}, "hook") == (0.0, "")
+    assert evaluate_event(both, {"invalid_action": -1.0}) == (0.0, "0")
 
 
 @pytest.mark.parametrize(
@@ -139,14 +113,6 @@ def test_hooks_the_original_does_not_know_count_nothing_per_hook_and_are_flagged
     assert "unknown_to_original" in result["flags"]
     assert load(tmp_path, counting="hook").episodes["flag_unknown_to_original"].tolist() == [True]
     assert "unknown_to_original" not in evaluate_trace(path)["flags"]
-
-
-def test_a_hook_without_points_flags_nothing(tmp_path):
-    both = [hook("new_achievement", ["collect_wood"]), hook("easy_achievement", ["collect_wood"])]
-    others = [hook("new_achievement", ["fly"]), hook("inventory_increase")]
-    result = evaluate_trace(write(tmp_path, trace(environment(0, both), environment(1, others))), counting="hook")
-    assert (result["total_score"], result["trajectory"]) == (1.0, "+")
-    assert "unknown_to_original" not in result["flags"]
 
 
 KNOWN = st.sampled_from(list(WEIGHTS))
@@ -174,7 +140,9 @@ OF_SCRIPT = st.fixed_dictionaries(
 )
 
 
-def assert_generated(script, events):
+@needs_script
+@given(st.lists(EVENTS, max_size=6) | st.lists(OF_SCRIPT, max_size=6))
+def test_generated_traces_score_per_hook_exactly_as_in_the_original(script, events):
     with tempfile.TemporaryDirectory() as folder:
         path = write(folder, trace(*events))
         try:
@@ -183,26 +151,5 @@ def assert_generated(script, events):
             assert isinstance(evaluate_trace(path, counting="hook")["total_score"], float)
         else:
             assert_as_original(script, path)
-        return evaluate_trace(path, counting="hook")["flags"]
-
-
-@needs_script
-@given(st.lists(EVENTS, max_size=6))
-def test_generated_traces_score_per_hook_exactly_as_in_the_original(script, events):
-    assert_generated(script, events)
-
-
-@needs_script
-@given(st.lists(OF_SCRIPT, max_size=6))
-def test_no_trace_of_the_original_s_own_hooks_is_flagged(script, events):
-    assert "unknown_to_original" not in assert_generated(script, events)
-
-
-@given(st.lists(OF_SCRIPT, max_size=6))
-def test_both_scores_of_a_trace_are_those_of_either_counting(events):
-    with tempfile.TemporaryDirectory() as folder:
-        path = write(folder, trace(*events))
-        by_achievement, by_hook = evaluate_trace(path), evaluate_trace(path, counting="hook")
-    for result in (by_achievement, by_hook):
-        assert result["score_by_achievement"] == by_achievement["total_score"]
-        assert result["score_by_hook"] == by_hook["total_score"]
+        for result in (evaluate_trace(path), evaluate_trace(path, counting="hook")):
+            assert result[f"score_by_{result['counting']}"] == result["total_score"]

@@ -30,39 +30,27 @@ def test_all_22_achievements_have_a_tier_and_the_maximum_is_60_and_a_half():
         ({"hooks_triggered": ["invalid_action"], "event_metadata": []}, (-0.05, "-")),
         ({"event_metadata": None}, (0.0, "")),
         ({}, (0.0, "")),
+        # names with and without difficulty on one event count once
+        (
+            environment(hooks=[hook("new_achievement", ["collect_wood"]), hook("easy_achievement", ["collect_wood"])]),
+            (1.0, "+"),
+        ),
     ],
 )
 def test_an_event_scores_by_its_hooks(event, expected):
     assert evaluate_event(event) == expected
 
 
-def test_names_with_and_without_difficulty_on_one_event_count_once():
-    both = [hook("new_achievement", ["collect_wood"]), hook("easy_achievement", ["collect_wood"])]
-    assert evaluate_event(environment(hooks=both)) == (1.0, "+")
-
-
-def test_counting_by_hook_counts_each_hook_once():
-    event = environment(
-        hooks=[hook("easy_achievement", ["collect_wood", "place_table"]), hook("hard_achievement", ["x", "y"])]
-    )
-    assert evaluate_event(event, counting="hook").score == 6.0
-    by_name = environment(hooks=[hook("new_achievement", ["collect_wood", "place_table", "eat_cow"])])
-    assert evaluate_event(by_name, counting="hook") == (0.0, "")  # a hook that the original does not know
-
-
 def test_weights_of_the_users_own_replace_those_they_name():
     event = environment(hooks=[hook("easy_achievement", ["collect_wood"]), INVALID])
     assert evaluate_event(event, {"invalid_action": -1.0}) == (0.0, "0")
     assert evaluate_event(event, {"easy_achievement": 0.3, "invalid_action": -0.5}) == (-0.2, "-")
+    three = environment(hooks=[hook("easy_achievement", ["a"])] + [INVALID] * 3)  # 0.3 - 3 × 0.1 is exactly 0
+    assert evaluate_event(three, {"easy_achievement": 0.3, "invalid_action": -0.1}) == (0.0, "0")
     with pytest.raises(ValueError, match=r"no hook is called 'easy'; weights have the names easy_achievement"):
         evaluate_event(event, {"easy": 1})
     with pytest.raises(ValueError, match="unknown counting 'name'"):
         evaluate_event(event, counting="name")
-
-
-def test_sums_of_decimals_cancel_to_zero():
-    event = environment(hooks=[hook("easy_achievement", ["a"])] + [INVALID] * 3)
-    assert evaluate_event(event, {"easy_achievement": 0.3, "invalid_action": -0.1}) == (0.0, "0")
 
 
 @pytest.mark.parametrize(
@@ -132,7 +120,3 @@ def test_a_trace_scores_by_its_hooks_and_doubts_are_flags(content, expected, tmp
     assert tuple(result[key] for key in ("total_score", "trajectory", "counts", "flags")) == expected
     assert str(result["total_score"]) != "-0.0"
     assert result["num_events"] == len(content.get("event_history") or [])
-
-
-def test_suspect_verdicts_are_counted_apart(tmp_path):
-    assert evaluate_trace(write(tmp_path, trace(*SEVERAL, environment())))["suspect_invalid_actions"] == 1

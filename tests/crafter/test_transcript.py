@@ -93,20 +93,6 @@ def test_a_trace_without_turns_or_events_is_shown_too(tmp_path, events, lines):
 
 
 @pytest.mark.parametrize(
-    ("content", "cause"),
-    [
-        (json.dumps(trace(runtime()))[:-40], "JSONDecodeError: Input data was truncated"),
-        ('{"event_history": 3}', "not a session trace: neither session_id nor event_history is there"),
-    ],
-)
-def test_what_is_no_whole_trace_is_refused_with_file_and_cause(tmp_path, content, cause):
-    (tmp_path / "a.json").write_text(content)
-    result = CliRunner().invoke(main, ["show", str(tmp_path / "a.json"), "--kind", "crafter"])
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == f"evalkit: {tmp_path}/a.json: {cause}\n"
-
-
-@pytest.mark.parametrize(
     ("observation", "images"),
     [
         (SEEN, (Image(4, 1, PIXELS),)),
@@ -123,12 +109,6 @@ def test_a_turn_shows_the_picture_of_its_last_event_where_its_size_is_that_of_it
     event = environment(0, system_state_after={"public_state": observation})
     path = write(tmp_path, trace(runtime(0), event, runtime(1), environment(1), "no event"))
     assert [turn.images for turn in read(path).turns] == [images, ()]
-
-
-@needs_traces
-def test_real_traces_have_a_picture_at_every_turn():
-    path = TRACES / "session_crafter_episode_1_00000000-0000-0000-0000-000000000004_20250724_183546.json"
-    assert [len(turn.images) for turn in read(path).turns] == [1] * 20
 
 
 def test_a_row_per_turn_sums_up_its_events(path):
@@ -163,18 +143,6 @@ def test_a_row_per_action_has_its_place_within_the_turn_and_its_verdict(path):
         [1, 4, 0, "noop", None, None],
         [1, 4, 1, "sleep", "invalid", "Energy is full"],
     ]
-
-
-def test_options_choose_and_weigh_turns_and_actions_too_and_none_is_as_wide(path):
-    write(path.parent, trace(runtime(0), metadata=[config(model_name="birch")]), "b.json")
-    write(path.parent, trace(), "c.json")
-    chosen = load(path.parent, models=["alder"], weights={"easy_achievement": 3})
-    assert chosen.turns["score"].tolist() == [2.95, -0.05]
-    assert set(chosen.actions["model_name"]) == {"alder"}
-    empty = load(path.parent, "c*")
-    for name in ("turns", "actions"):
-        assert len(getattr(empty, name)) == 0
-        assert getattr(empty, name).dtypes.to_dict() == getattr(chosen, name).dtypes.to_dict()
 
 
 @needs_traces
