@@ -1,4 +1,4 @@
-"""Deliberate mistakes that the golden comparison must notice: ``python -m tests.golden.mutations [WORD]``.
+"""Deliberate mistakes that the golden comparison must notice: ``python -m tools.mistakes [WORD]``.
 
 With a word, only those are made whose name or file holds it.
 Each is made in a throw-away copy of the tree, where the reports and commands that the file has a part in are compared
@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from tabulate import tabulate
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 COPIED = ("evalkit", "notebooks", "params", "tests/golden", "conftest.py", "pyproject.toml", "tests/__init__.py")
 COPIED += ("tests/messy.py", "tests/crafter/traces.py", "tests/mindcraft/builders.py")
 JOBS = 2
