@@ -110,12 +110,11 @@ def test_show_prints_a_conversation(tmp_path):
 @pytest.mark.parametrize(
     ("content", "kind", "message"),
     [
-        (b"", [], "the file is empty"),
-        (b" \n", [], "the file is empty"),
-        ({"model": "m"}, [], "of no kind that evalkit knows"),
-        (b"PK\x03\x04 _journal/start.json", [], "inspect_ai log, which evalkit does not read"),
+        (b"", [], "no log of a kind that evalkit knows (1 file)"),
+        ({"model": "m"}, [], "no log of a kind that evalkit knows"),
+        (b"PK\x03\x04 _journal/start.json", [], "inspect_ai log"),
         (b'{"turns": [', [], "JSONDecodeError"),
-        (b'{"messages": [', [], "name its kind with --kind"),
+        (b'{"messages": [', [], "name their kind: --kind"),
         (b"", ["--kind", "mindcraft"], "JSONDecodeError: the file is empty"),
         ({"model": "m"}, ["--kind", "mindcraft"], "no list of turns"),
     ],

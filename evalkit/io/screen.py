@@ -5,7 +5,7 @@ import select
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from typing import NamedTuple, TextIO
 
 from rich.console import Console
@@ -68,15 +68,11 @@ def show_live(
 
 
 def _reader_has_left(out: TextIO) -> bool:
-    if not hasattr(select, "poll"):
-        return False
-    try:
-        descriptor = out.fileno()
-    except (OSError, ValueError):  # not a real file
-        return False
-    poll = select.poll()
-    poll.register(descriptor, 0)
-    return any(event & select.POLLERR for _, event in poll.poll(0))
+    with suppress(AttributeError, OSError, ValueError):  # no poll on this system, or not a real file
+        poll = select.poll()
+        poll.register(out.fileno(), 0)
+        return any(event & select.POLLERR for _, event in poll.poll(0))
+    return False
 
 
 def so_far(done: float, expected: float | None) -> str:

@@ -7,7 +7,7 @@ from evalkit.io.paths import SourceError
 from evalkit.io.read import read_file
 from evalkit.io.sources import resolve
 from evalkit.io.text import masked, plain
-from evalkit.kinds.detection import HEAD, recognise
+from evalkit.kinds.detection import kind_of_source
 from evalkit.kinds.kind import LogKind, RunFiles
 from evalkit.kinds.pipeline import Logs
 from evalkit.kinds.registry import kind_named
@@ -69,8 +69,6 @@ def read_log(path: str) -> bytes:
     """Read one named file; every failure is a `SourceError`."""
     try:
         return read_file(path)
-    except IsADirectoryError as error:
-        raise SourceError(f"{path}: a folder; name one log in it") from error
     except OSError as error:
         raise SourceError(f"{path}: {type(error).__name__}: {error.strerror or error}") from error
 
@@ -78,16 +76,8 @@ def read_log(path: str) -> bytes:
 def show_source(source: str, kind: str | None = None, last: int | None = None, *, mask: bool = True) -> str:
     """Format one log as text: its last turns, or all; SourceError for a file that can't be shown."""
     path = resolve(source)
-    data = read_log(path)
-    if not kind:
-        if not data.strip():
-            raise SourceError(f"{path}: the file is empty")
-        recognised = recognise(data[:HEAD])
-        if recognised is None or not recognised.kind:
-            what = "of no kind that evalkit knows; if it is a log, name its kind with --kind"
-            raise SourceError(f"{path}: {f'{recognised.title}, which evalkit does not read' if recognised else what}")
-        kind = recognised.kind
-    return transcript_of(kind_named(kind), RunFiles([path]), lambda _: data, mask=mask).text(last)
+    chosen = kind_named(kind) if kind else kind_of_source(path)
+    return transcript_of(chosen, RunFiles([path]), mask=mask).text(last)
 
 
 def transcript_of(
@@ -103,9 +93,9 @@ def transcript_of(
     try:
         made = kind.transcript(files.paths, read, *([files.part] if files.part else []))
         return made.changed(masked) if mask else made
+    except SourceError:
+        raise
     except (ValueError, KeyError, TypeError, IndexError) as error:
-        if isinstance(error, SourceError):
-            raise
         raise SourceError(f"{where}: {type(error).__name__}: {error}") from error
 
 
