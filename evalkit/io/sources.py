@@ -254,15 +254,6 @@ def _once(paths: Iterable[str]) -> list[str]:
     return list(first_paths.values())
 
 
-def identity_of(folder: str) -> tuple[int, int] | str:
-    """Return the identity of a local folder, whatever its name; its name if it does not exist."""
-    try:
-        status = os.stat(folder)
-    except OSError:
-        return folder
-    return status.st_dev, status.st_ino
-
-
 def state_of(path: str) -> FileState | None:
     """Return the state of a file or folder; None if it does not exist."""
     try:
@@ -275,15 +266,8 @@ def state_of(path: str) -> FileState | None:
 def own_sources(*sources: str | list[str]) -> tuple[str | list[str], ...]:
     """Drop sample data as soon as one source is the user's own, so that the two never mix.
 
-    Parameters
-    ----------
-    *sources : str or list of str
-        The sources of one notebook or command; ``""`` and ``[]`` stand for none.
-
-    Returns
-    -------
-    tuple
-        The sources as given; if one of them is not sample data, those that are become ``""`` or ``[]``.
+    The sources are those of one notebook or command. They are returned as given; but if one is not sample data, those
+    that are become ``""`` or ``[]``, which stand for none.
     """
     names = [name for source in sources for name in source_names(source)]
     if all(name.startswith(_SAMPLES) for name in names):

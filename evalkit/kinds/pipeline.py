@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from glob import has_magic
 from html import escape
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -54,7 +53,6 @@ from evalkit.io.sources import (
     Source,
     expand,
     fits,
-    identity_of,
     list_source,
     resolve,
     source_names,
@@ -591,11 +589,12 @@ def _check_place(path: str, named: Sequence[str]) -> None:
         raise SourceError(f"{path or repr(path)}: can't be the name of a dataset")
     if datasets := list(filter(read_manifest, named)):
         raise SourceError(f"{datasets[0]}: is a dataset itself; collect from the logs")
-    place = Path(path).resolve()  # through links
-    places = set() if is_url(path) else {identity_of(str(folder)) for folder in (place, *place.parents)}
-    for folder in (folder for name in named for folder in expand(name)[1]):
-        if f"{path}/".startswith(f"{folder.rstrip('/')}/") or identity_of(folder) in places:
-            raise SourceError(f"{path}: a dataset can't lie in its own source")
+
+    def real(place: str) -> str:
+        return f"{(place if is_url(place) else os.path.realpath(place)).rstrip('/')}/"
+
+    if any(real(path).startswith(real(place)) for name in named for place in expand(name)[1]):
+        raise SourceError(f"{path}: a dataset can't lie in its own source")
     if read_manifest(path):
         return
     try:
