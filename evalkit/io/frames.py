@@ -95,14 +95,16 @@ def arrow_table(rows: Sequence[tuple], columns: Sequence[Column]) -> pa.Table:
     schema = arrow_schema(columns)
     if not rows:
         return schema.empty_table()
-    arrays = []
-    for values, column in zip(zip(*rows, strict=True), columns, strict=True):
-        values = cut_texts(values, column.dtype)
-        try:
-            arrays.append(pa.array(values, _ARROW[column.dtype]))
-        except UnicodeEncodeError:
-            arrays.append(pa.array([_escaped(value) for value in values], _ARROW[column.dtype]))
-    return pa.Table.from_arrays(arrays, schema=schema)
+    values = zip(zip(*rows, strict=True), columns, strict=True)
+    return pa.Table.from_arrays([_array(own, column.dtype) for own, column in values], schema=schema)
+
+
+def _array(values: Sequence, dtype: str, *, from_pandas: bool = False) -> pa.Array:
+    try:
+        array = pa.array(values, _ARROW[dtype], from_pandas=from_pandas)
+    except UnicodeEncodeError:
+        array = pa.array(list(map(_escaped, values)), _ARROW[dtype], from_pandas=from_pandas)
+    return cut_texts(array, dtype)
 
 
 def _escaped(value: Any) -> Any:
@@ -111,6 +113,18 @@ def _escaped(value: Any) -> Any:
     if isinstance(value, dict):
         return {_escaped(key): item for key, item in value.items()}
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
+def cut_texts(values: Any, dtype: str) -> Any:
+    """Cut the texts of a column of names or lines; an Arrow array without a long one is returned as it is."""
+    if dtype not in _CUT:
+        return values
+    most, cut = _CUT[dtype]
+    if not isinstance(values, pa.Array | pa.ChunkedArray):
+        return [cut(value) if isinstance(value, str) else value for value in values]
+    if (pc.max(pc.binary_length(values)).as_py() or 0) <= most:
+        return values
+    return pa.array([None if text is None else cut(text) for text in values.to_pylist()], values.type)
 
 
 def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> pd.DataFrame:
@@ -133,11 +147,6 @@ def frame_of(values: Mapping[str, Iterable], columns: Sequence[Column]) -> pd.Da
 
 
 def _series(values: Any, dtype: str) -> pd.Series:
-    values = cut_texts(values, dtype)
-    if isinstance(values, pd.Series):
-        return values.reset_index(drop=True).astype(_PANDAS.get(dtype, "object"))  # type: ignore[call-overload]  # the stubs accept literals only
-    if isinstance(values, np.ndarray) and dtype in _PANDAS:
-        return pd.Series(values, dtype=_PANDAS[dtype], copy=False)
     is_arrow = isinstance(values, pa.Array | pa.ChunkedArray)
     if dtype not in _PANDAS:  # lists, counts, objects
         items = values.to_pylist() if is_arrow else list(values)
@@ -146,34 +155,25 @@ def _series(values: Any, dtype: str) -> pd.Series:
         objects = pd.Series([None] * len(items), dtype="object")
         objects[:] = items
         return objects
-    if not is_arrow:
-        values = [bool(value) for value in values] if dtype == "bool" else list(values)
-        try:
-            values = pa.array(values, _ARROW[dtype], from_pandas=True)
-        except (pa.ArrowException, OverflowError, UnicodeEncodeError):  # of several types, or half a character
-            return pd.Series([_escaped(value) for value in values], dtype=_PANDAS[dtype])
-    elif dtype == "bool":
-        values = values.fill_null(False)
-    extension: Any = pd.api.types.pandas_dtype(_PANDAS[dtype])
-    if hasattr(extension, "__from_arrow__"):
-        return pd.Series(extension.__from_arrow__(values))
-    return pd.Series(values.to_pandas(), dtype=extension)
-
-
-def cut_texts(values: Any, dtype: str) -> Any:
-    """Cut the texts of a column of names or lines; one without a long text is returned as it is."""
-    if dtype not in _CUT:
-        return values
-    most, cut = _CUT[dtype]
-    if isinstance(values, pa.Array | pa.ChunkedArray):
-        is_long = (pc.max(pc.binary_length(values)).as_py() or 0) > most
-        texts = values.to_pylist() if is_long else []
-    elif isinstance(values, pd.Series) and values.dtype == "str":
-        is_long, texts = (values.str.len() > most).any(), values
+    pandas_dtype: Any = pd.api.types.pandas_dtype(_PANDAS[dtype])
+    if isinstance(values, np.ndarray | pd.Series) and pandas_dtype != "str":
+        return pd.Series(values.array if isinstance(values, pd.Series) else values, dtype=pandas_dtype, copy=False)
+    if is_arrow:
+        values = cut_texts(values, dtype)
     else:
-        texts = values = values if isinstance(values, pd.Series) else list(values)
-        is_long = any(isinstance(value, str) and len(value) > most for value in values)
-    return [cut(text) if isinstance(text, str) else text for text in texts] if is_long else values
+        if dtype == "bool":
+            values = list(map(bool, values))
+        elif not isinstance(values, np.ndarray | pd.Series):
+            values = list(values)
+        try:
+            values = _array(values, dtype, from_pandas=True)
+        except (pa.ArrowException, OverflowError):  # of several types
+            return pd.Series(cut_texts(map(_escaped, values), dtype), dtype=pandas_dtype)
+    if dtype == "bool":
+        values = values.fill_null(False)
+    if hasattr(pandas_dtype, "__from_arrow__"):
+        return pd.Series(pandas_dtype.__from_arrow__(values))
+    return pd.Series(values.to_pandas(), dtype=pandas_dtype)
 
 
 LEDGER = (
@@ -193,8 +193,8 @@ def summarise(statuses: Iterable[str]) -> str:
 class Ledger:
     """A list of entries, one per file, so that no file is lost silently."""
 
-    def __init__(self) -> None:
-        self.entries: list[Entry] = []
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self.entries = list(entries)
 
     def add(self, source: str | os.PathLike, status: Status, reason: str = "") -> None:
         """Add a file with its status."""
@@ -202,13 +202,8 @@ class Ledger:
 
     def frame(self) -> pd.DataFrame:
         """Return the ledger as a frame with the columns of `evalkit.io.frames.LEDGER`."""
-        return ledger_frame(self.entries)
-
-
-def ledger_frame(entries: Iterable[Entry]) -> pd.DataFrame:
-    """Build the frame of a ledger."""
-    columns = list(zip(*entries, strict=True)) or [()] * len(LEDGER)
-    return frame_of(dict(zip(Entry._fields, columns, strict=True)), LEDGER)
+        columns = list(zip(*self.entries, strict=True)) or [()] * len(LEDGER)
+        return frame_of(dict(zip(Entry._fields, columns, strict=True)), LEDGER)
 
 
 def escape_surrogates(name: str) -> str:

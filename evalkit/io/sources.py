@@ -146,6 +146,8 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True, k
     files: dict[str, None] = {}
     folders: dict[str, FolderState] = {}
     states: dict[str, FileState] = {}
+    if known and (unchanged := _as_before(source, known)):
+        return unchanged
     entries = _entries(known) if known and known.folders else {}
     for text in [source] if isinstance(source, str | os.PathLike) else source:
         base, paths = expand(os.fspath(text))
@@ -181,6 +183,22 @@ def fits(path: str, pattern: str) -> bool:
     """Return whether a file's name matches a glob; its extension may be in capitals."""
     stem, dot, ending = os.path.basename(path).rpartition(".")
     return fnmatch(f"{stem}{dot}{ending.lower()}", pattern) or fnmatch(f"{stem}{dot}{ending}", pattern)
+
+
+def _as_before(source: Source, known: Listing) -> Listing | None:
+    """Return the listing of a single folder if none of its folders has changed: the quickest way for many."""
+    names = source_names(source)
+    base, paths = expand(names[0]) if len(names) == 1 else ("", [])
+    if base or len(paths) != 1 or paths[0] not in known.folders:
+        return None
+    try:
+        for folder, state in known.folders.items():
+            status = os.stat(folder)
+            if not state.modified or (status.st_mtime_ns, status.st_ctime_ns) != state:
+                return None
+    except OSError:
+        return None
+    return known._replace(root=paths[0], states={})
 
 
 def _entries(known: Listing) -> _Entries:

@@ -26,11 +26,11 @@ from evalkit.io.frames import (
     LEDGER,
     Column,
     Entry,
+    Ledger,
     arrow_table,
     escape_surrogates,
     escaped,
     frame_of,
-    ledger_frame,
     paused_gc,
 )
 from evalkit.io.limits import guarded
@@ -504,7 +504,7 @@ def assemble(
         assembled = select_runs(assembled, kind, where, cluster)
     if assembled.notes:  # they replace the entries of their files
         entries = {entry.source: entry for entry in (*entries_of(records), *assembled.notes)}
-        ledger = ledger_frame(entries.values())
+        ledger = Ledger(entries.values()).frame()
     else:
         files = records.files.filter(pc.invert(records.files["context"]))
         ledger = frame_of({name: files[name] for name in Entry._fields}, LEDGER)
