@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from evalkit.crafter.format import TIERS, UNKNOWN, WEIGHTS
 from evalkit.io import Column
 from evalkit.kinds import run_columns
-from evalkit.kinds.runs import LONG_NAME, LONG_NAME_MEANING
+from evalkit.kinds.kind import LONG_NAME, LONG_NAME_MEANING
 
 FLAGS = {
     "aborted": "no events; score and all that follows from events is missing",

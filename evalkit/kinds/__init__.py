@@ -4,7 +4,7 @@ from evalkit._lazy import door
 
 _PLACES = {
     "transcript": "EVENTS Image read_log show_run transcript_of Transcript Turn",
-    "kind": "RUN_COLUMNS Assembled Command FileRules LogKind Parsed RateRules Records RunFiles run_columns",
+    "kind": "RUN_COLUMNS Assembled Command FileRules LogKind Parsed RateRules Records RunFiles run_columns run_ids",
     "registry": "Option kind_named kind_names",
     "terminal": "cell_text choose list_runs",
     "pipeline": "Changes Logs assemble cached_records collect entries_of load no_records parse_source read_records",
@@ -12,7 +12,7 @@ _PLACES = {
     "findings": "Example Finding alike data_finding doubts examples_of",
     "progress": "Snapshot",
     "estimates": "denominators rates usage",
-    "runs": "Outcomes outcome_of outcomes run_ids",
+    "runs": "Outcomes outcome_of outcomes",
 }
 
 __getattr__, __dir__, __all__ = door(__name__, _PLACES)

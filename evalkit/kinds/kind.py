@@ -3,6 +3,7 @@
 Everything else (loading, collecting, following, showing, comparing, reports, commands) is written once for all kinds.
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -14,6 +15,8 @@ from evalkit.io.frames import Column, Entry, Status
 from evalkit.io.sources import Listing
 from evalkit.kinds.registry import Option, kind_named
 
+LONG_NAME = "long_name"  # the flag of a run of which a name was cut
+LONG_NAME_MEANING = "a name has more than 200 characters: it was cut, and ends in a digest of the whole"
 _SOURCE = Column("source", "str", "path of the file")
 RUN_COLUMNS = (
     Column("run_id", "str", "stable name of the run, made of its kind, source and repetition"),
@@ -40,6 +43,18 @@ RUN_COLUMNS = (
 )
 
 Outcome = Literal["success", "failure", "not measured", "running"]  # what became of a run
+
+
+def run_ids(kind: str, *keys: Iterable[object]) -> list[str]:
+    """Return stable ids of runs, as in ``m-3f9a51c07e21``, made of what identifies each: its path, its repetition, …
+
+    They begin with the first letter of the kind.
+    """
+    ids = []
+    for key in zip(*keys, strict=True):
+        identity = "\0".join(map(str, key)).encode(errors="surrogatepass")
+        ids.append(f"{kind[0]}-{hashlib.blake2b(identity, digest_size=6).hexdigest()}")
+    return ids
 
 
 def run_columns(*own: Column, score: str = "") -> tuple[Column, ...]:

@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from evalkit._names import nearest
 from evalkit.io.frames import (
     LEDGER,
+    MOST_NAME,
     Column,
     Entry,
     Ledger,
@@ -31,6 +32,7 @@ from evalkit.io.frames import (
     escape_surrogates,
     escaped,
     frame_of,
+    is_cut_name,
     paused_gc,
 )
 from evalkit.io.limits import guarded
@@ -63,9 +65,9 @@ from evalkit.io.text import plain
 from evalkit.io.versions import code_version
 from evalkit.io.write import check_path, exclusive
 from evalkit.kinds.detection import kind_of_source, nothing_used
-from evalkit.kinds.kind import Assembled, LogKind, Parsed, Records
+from evalkit.kinds.kind import LONG_NAME, RUN_COLUMNS, Assembled, LogKind, Parsed, Records, run_ids
 from evalkit.kinds.registry import COMMON, kind_named
-from evalkit.kinds.runs import as_recorded, flag_cut_names
+from evalkit.kinds.runs import UNKNOWN
 from evalkit.kinds.selection import rename_models, renames_of, select_runs
 
 COMMIT_EVERY = 5.0  # seconds
@@ -497,8 +499,16 @@ def assemble(
     assembled = kind.assemble(records, options) if kind.assemble else as_recorded(kind, records)
     if renames:
         assembled = rename_models(assembled, renames, models)
-    runs = flag_cut_names(assembled.frames[kind.runs], kind.tables[kind.runs])
+    runs = assembled.frames[kind.runs]
     runs = runs.assign(success_rate=runs["is_successful"].astype("Float64").astype("float64"))
+    cut = pd.Series(False, runs.index)
+    for column in kind.tables[kind.runs]:
+        if column.dtype == "name" and (runs[column.name].str.len() == MOST_NAME).any():
+            cut |= runs[column.name].map(is_cut_name).to_numpy(bool)
+    if cut.any():
+        flags = [[*own, LONG_NAME] if is_cut else own for own, is_cut in zip(runs["run_flags"], cut, strict=True)]
+        own_column = {f"flag_{LONG_NAME}": cut} if f"flag_{LONG_NAME}" in runs else {}
+        runs = runs.assign(run_flags=pd.Series(flags, runs.index), **own_column)
     assembled = assembled._replace(frames={**assembled.frames, kind.runs: runs})
     if where or cluster:
         assembled = select_runs(assembled, kind, where, cluster)
@@ -509,6 +519,23 @@ def assemble(
         files = records.files.filter(pc.invert(records.files["context"]))
         ledger = frame_of({name: files[name] for name in Entry._fields}, LEDGER)
     return Logs(kind, sources, assembled, ledger, storage_options)
+
+
+def as_recorded(kind: LogKind, records: Records) -> Assembled:
+    """Build frames from the tables of records of the same names; common columns that are not recorded are filled in."""
+    frames = {}
+    for name, columns in kind.tables.items():
+        table = records.tables[name]
+        values = {column: table[column] for column in table.column_names}
+        if name == kind.runs:
+            sources, n = table["source"].to_pylist(), len(table)
+            repetitions = pd.Series(sources, dtype="str").groupby(sources).cumcount()  # of runs in one file
+            values |= {"run_id": run_ids(kind.name, sources, repetitions), "kind": [kind.name] * n}
+            values.setdefault("model_name", [UNKNOWN] * n)
+            values.setdefault("run_flags", [[] for _ in range(n)])
+            values |= {column: [None] * n for column in {common.name for common in RUN_COLUMNS} - values.keys()}
+        frames[name] = frame_of({column.name: values[column.name] for column in columns}, columns)
+    return Assembled(frames)
 
 
 def entries_of(records: Records) -> list[Entry]:

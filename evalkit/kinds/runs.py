@@ -1,69 +1,21 @@
-"""The common columns of every kind's first table, and the outcomes of its runs, so that any runs can be compared."""
+"""The outcomes of runs of any kind: which count, and what became of each, so that any runs can be compared."""
 
-import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from evalkit._names import check_columns, nearest
 from evalkit._words import note
-from evalkit.io.frames import MOST_NAME, Column, frame_of, is_cut_name
 from evalkit.io.paths import SourceError
-from evalkit.kinds.kind import RUN_COLUMNS, Assembled, LogKind, Records
+from evalkit.kinds.kind import LogKind
 from evalkit.kinds.registry import kind_named
 
 UNKNOWN = "unknown"  # the model of runs whose logs name none
-LONG_NAME = "long_name"  # the flag of a run of which a name was cut
-LONG_NAME_MEANING = "a name has more than 200 characters: it was cut, and ends in a digest of the whole"
 NO_OUTCOME, NO_SCORE, NO_RUN = note("no_outcome"), note("no_score"), note("no_run")
 MOST_NAMED = 8  # models in a sentence
 MEASURED = ("success", "failure")
 _KEPT = ["run_id", "model_name", "task_type", "repetition", "started", "duration", "cost", "tokens_in", "tokens_out"]
-_NAMES = frozenset(column.name for column in RUN_COLUMNS)
-
-
-def run_ids(kind: str, *keys: Iterable[object]) -> list[str]:
-    """Return stable ids of runs, as in ``m-3f9a51c07e21``, made of what identifies each: its path, its repetition, …
-
-    They begin with the first letter of the kind.
-    """
-    ids = []
-    for key in zip(*keys, strict=True):
-        identity = "\0".join(map(str, key)).encode(errors="surrogatepass")
-        ids.append(f"{kind[0]}-{hashlib.blake2b(identity, digest_size=6).hexdigest()}")
-    return ids
-
-
-def as_recorded(kind: LogKind, records: Records) -> Assembled:
-    """Build frames from the tables of records of the same names; common columns that are not recorded are filled in."""
-    frames = {}
-    for name, columns in kind.tables.items():
-        table = records.tables[name]
-        values = {column: table[column] for column in table.column_names}
-        if name == kind.runs:
-            sources, n = table["source"].to_pylist(), len(table)
-            repetitions = pd.Series(sources, dtype="str").groupby(sources).cumcount()  # of runs in one file
-            values |= {"run_id": run_ids(kind.name, sources, repetitions), "kind": [kind.name] * n}
-            values.setdefault("model_name", [UNKNOWN] * n)
-            values.setdefault("run_flags", [[] for _ in range(n)])
-            values |= {column: [None] * n for column in _NAMES - values.keys()}
-        frames[name] = frame_of({column.name: values[column.name] for column in columns}, columns)
-    return Assembled(frames)
-
-
-def flag_cut_names(runs: pd.DataFrame, columns: Sequence[Column]) -> pd.DataFrame:
-    """Add the flag `LONG_NAME` to the runs of which a name was cut."""
-    cut = np.zeros(len(runs), bool)
-    for column in columns:
-        if column.dtype == "name" and (runs[column.name].str.len() == MOST_NAME).any():
-            cut |= runs[column.name].map(is_cut_name).to_numpy(bool)
-    if not cut.any():
-        return runs
-    flags = [[*own, LONG_NAME] if is_cut else own for own, is_cut in zip(runs["run_flags"], cut, strict=True)]
-    added = {f"flag_{LONG_NAME}": cut} if f"flag_{LONG_NAME}" in runs else {}
-    return runs.assign(run_flags=pd.Series(flags, runs.index), **added)
 
 
 class Outcomes(NamedTuple):

@@ -2,7 +2,7 @@
 
 from evalkit.io import Column
 from evalkit.kinds import run_columns
-from evalkit.kinds.runs import LONG_NAME, LONG_NAME_MEANING
+from evalkit.kinds.kind import LONG_NAME, LONG_NAME_MEANING
 from evalkit.mindcraft.format import EVENTS
 
 # flags of a single log, which its run carries too
