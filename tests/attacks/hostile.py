@@ -3,7 +3,7 @@
 import json
 import unicodedata
 
-from tests.crafter.test_follow import episode
+from tests.crafter.traces import config, environment, hook, trace
 
 EVIL = "\x1b]0;t\x07\x1b[31mx\x9b2J\u202egnp\u2066\r\nINJECTED\x00\x7f\u200b\u2028INJECTED"
 NAME = EVIL.replace("\x00", "")  # what a file can be called
@@ -34,12 +34,12 @@ def write_hostile(folder):
     traces.mkdir()
     data = {"hook_name": EVIL, "data": {"achievements": [EVIL], EVIL: EVIL, "reason": EVIL}}
     for number, model in enumerate((EVIL, "good")):
-        trace = json.loads(episode(model)) | {"session_id": f"crafter_episode_{number}_{model}"}
-        for event in trace["event_history"]:
-            event["event_metadata"] = [data]
-            event["metadata"] = {"turn": 1, "observation_text": EVIL, EVIL: EVIL}
-        trace["session_metadata"] += [{"metadata_type": "error", "data": {"message": EVIL, "error": EVIL}}]
-        (traces / f"session_{number}{NAME}.json").write_text(json.dumps(trace))
+        event = environment(0, [hook("easy_achievement", ["collect_wood"]), data])
+        event["metadata"] = {"turn": 1, "observation_text": EVIL, EVIL: EVIL}
+        about = [config(model_name=model, difficulty="easy")]
+        about.append({"metadata_type": "error", "data": {"message": EVIL, "error": EVIL}})
+        session = trace(event, metadata=about, session_id=f"crafter_episode_{number}_{model}")
+        (traces / f"session_{number}{NAME}.json").write_text(json.dumps(session))
     (traces / f"broken{NAME}.json").write_text("{" + EVIL)
 
     records = [
