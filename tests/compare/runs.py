@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from evalkit.io.frames import frame_of
-from evalkit.kinds.runs import RUN_COLUMNS
+from evalkit.kinds import RUN_COLUMNS
 
 
 def runs_of(reached: Iterable[tuple], kind: str = "mindcraft", **more: Mapping[str, Any]) -> pd.DataFrame:
