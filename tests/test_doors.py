@@ -1,13 +1,9 @@
 """Every door gives one answer: terminal, analysis, dataset, following, notebook and page, for every kind of log."""
 
-import csv
-import io
 import json
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -24,8 +20,10 @@ from tests import messy
 from tests.golden.record import ROOT
 from tests.messy import NONE, SLOW
 
+RATE = ("estimate", "low", "high")
 NUMBER = re.compile(r"-?\d+(?:\.(\d+))?(?:e-\d+)?")
-Answers = dict[str, tuple[int | None, str]]  # by model or history: n (None: not shown), and a text with the numbers
+TOTAL = re.compile(r"(?:[Mm]ean score:?|, confirmed) (\S+ \[[^]]*\])(?: \(95 % interval, n = (\d+))?")
+Answers = dict[str, list[Any]]  # by model or history: n (None: not shown), and cells with estimate and interval
 
 
 class Kind(NamedTuple):
@@ -41,25 +39,35 @@ class Kind(NamedTuple):
     prefix: str
     cells: tuple[str, ...]  # headers of the terminal's columns with the estimate and its interval
     note: str  # what the terminal and following say of what is left out
+    value: str  # what models are compared by
+    ways: Mapping[str, Any]  # a value for each option that all kinds have
     more: Mapping[str, str] = {}  # further parameters of the notebook
 
     @property
-    def folder(self) -> Path:
-        return messy.folder(self.title)
-
-    @property
     def logs(self) -> str:
-        return str(self.folder / "logs")
+        return str(messy.folder(self.title) / "logs")
 
     @property
     def options(self) -> dict[str, Any]:
-        tasks = self.folder / "tasks.json"
+        tasks = messy.folder(self.title) / "tasks.json"
         return {"tasks": [str(tasks)]} if tasks.exists() else {}
 
-    @property
-    def parameters(self) -> dict[str, str]:
-        given = {name: value for name, [value] in self.options.items()}
-        return {self.source: self.logs, **given, **self.more}
+    def load(self, source: str = "", **given: Any) -> Logs:
+        return load(kind_named(self.title), source or self.logs, {**self.options, **given})
+
+    def answers(self, table: pd.DataFrame) -> Answers:
+        return of_table(table.rename(columns=lambda column: column.removeprefix(self.prefix)), self.name)
+
+    def said(self, source: str = "", *words: str, compared: bool = False, **given: list[str]) -> str:
+        """Give what the kind's command prints, or that which compares models."""
+        own = [["--option", name, value] for name, [value] in self.options.items()]
+        own = own if compared else [[f"--{name}", value] for name, [value] in self.options.items()]
+        own += [[f"--{name}", value] for name, values in given.items() for value in values]
+        command = ["compare", "--kind", self.title] if compared else [self.title]
+        line = [*command, source or self.logs, *(word for words in own for word in words), *words]
+        result = CliRunner().invoke(main, line)
+        assert result.exit_code == 0, result.stderr
+        return result.stdout
 
 
 def with_total(table: pd.DataFrame, total: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -72,7 +80,8 @@ KINDS = (
         lambda logs: mindcraft.analysis.overview(logs.runs),
         lambda logs: mindcraft.analysis.headline(logs.runs[logs.runs["model_name"] == messy.ONE], ""),
         "model_name", "", ("success rate", "95 % interval"),
-        "1 run holds a copy of another run's log, and counts in no rate", {"model": messy.ONE},
+        "1 run holds a copy of another run's log, and counts in no rate", "is_successful",
+        {"where": ["task_type!=techtree"], "cluster": ["task_type"], "rename": [f"{SLOW}=slow"]}, {"model": messy.ONE},
     ),
     Kind(
         "crafter", "traces", "crafter_scores", "scores",
@@ -81,6 +90,7 @@ KINDS = (
         ),
         lambda logs: compare.headline(compare.leaderboard(logs.episodes, "score")),
         "model_name", "", ("score", "95 % interval"), "2 of 8, left out; mean score with 2 at 0: 0.83 [-0.11, 3.55]",
+        "score", {"where": ["turns>=2"], "cluster": ["difficulty"], "rename": [f"{NONE}=none"]},
     ),
     Kind(
         "steps", "history", "step_evaluation", "histories",
@@ -91,58 +101,40 @@ KINDS = (
         ),
         lambda logs: steps.analysis.confirmed_success(logs.steps)._asdict(),
         "history", "confirmed_", ("confirmed",), "6 files: 4 used, 1 skipped, 1 failed",
+        "score", {"where": ["judged>=4"], "cluster": ["status"], "rename": ["unknown=agent"]},
     ),
 )  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=KINDS, ids=lambda kind: kind.title)
-def kind(request) -> Kind:
-    return request.param
+# Reading what doors show
 
 
-@pytest.fixture(scope="module")
-def logs(kind) -> Logs:
-    return load(kind_named(kind.title), kind.logs, kind.options)
+def of_table(table: pd.DataFrame, name: str = "model_name") -> Answers:
+    return {whole(str(row[name])): [row["n"], *(row[end] for end in RATE)] for row in table.to_dict("records")}
 
 
-@pytest.fixture(scope="module")
-def dataset(kind, tmp_path_factory) -> str:
-    path = str(tmp_path_factory.mktemp("dataset") / "made")
-    collect(kind_named(kind.title), kind.logs, path)
-    return path
+def of_pairs(table: pd.DataFrame, *columns: str) -> dict[tuple[str, str], list[Any]]:
+    rows = table.to_dict("records")
+    return {(whole(row["model_a"]), whole(row["model_b"])): [row[column] for column in columns] for row in rows}
 
 
-def of_rows(kind: Kind, rows: Iterable[Mapping[str, Any]]) -> Answers:
-    numbers = [f"{kind.prefix}{name}" for name in ("estimate", "low", "high")]
-    return {row[kind.name]: (int(row["n"]), " ".join(str(row[name]) for name in numbers)) for row in rows}
-
-
-def of_csv(kind: Kind, text: str) -> Answers:
-    return of_rows(kind, csv.DictReader(io.StringIO(text)))
-
-
-TOTAL = re.compile(r"(?:[Mm]ean score:?|, confirmed) (\S+ \[[^]]*\])(?: \(95 % interval, n = (\d+))?")
-
-
-def of_text(kind: Kind, text: str) -> Answers:
-    """Read the table that a terminal shows, and what it says of all together."""
-    assert kind.note in text
-    lines = text.splitlines()
-    start = next(i for i, line in enumerate(lines) if {"n", *kind.cells} <= set(cells_of(line)))
-    head = cells_of(lines[start])
-    head = ["name", *(head[1:] if head[0] == kind.name else head)]
-    answers: Answers = {}
-    for line in lines[start + 1 : lines.index("", start)]:
-        if set(line) - {"-", " "} and " aborted at 0 " not in line:
-            row = dict(zip(head, cells_of(line), strict=False))
-            answers[whole(row["name"])] = (int(row["n"]), " ".join(row[cell] for cell in kind.cells))
+def of_terminal(kind: Kind, text: str) -> Answers:
+    """Read the table that a kind's command prints, and what it says of all together."""
+    rows = rows_of(text, "n", *kind.cells)
+    answers: Answers = {name: [row["n"], " ".join(row[cell] for cell in kind.cells)] for name, row in rows.items()}
     if total := TOTAL.search(text):
-        answers[messy.ALL] = (int(total[2]) if total[2] else None, total[1])
+        answers[messy.ALL] = [total[2], total[1]]
     return answers
 
 
-def cells_of(line: str) -> list[str]:
-    return re.split(r"\s{2,}", line.strip())
+def rows_of(text: str, *heads: str) -> dict[str, dict[str, str]]:
+    """Read the table under these headers: its rows by their first column, which may have no header."""
+    lines = [re.split(r"\s{2,}", line.strip()) for line in text.splitlines()] + [[""]]
+    start = next(i for i, cells in enumerate(lines) if set(heads) <= set(cells))
+    rows = [cells for cells in lines[start + 1 : lines.index([""], start)] if set("".join(cells)) - {"-"}]
+    rows = [cells for cells in rows if "aborted at 0" not in cells[0]]
+    columns = lines[start] if len(rows[0]) == len(lines[start]) else ["name", *lines[start]]
+    return {whole(cells[0]): dict(zip(columns, cells, strict=False)) for cells in rows}
 
 
 def whole(name: str) -> str:
@@ -155,95 +147,51 @@ def whole(name: str) -> str:
     return name
 
 
-def in_terminal(kind: Kind, source: str) -> Answers:
-    options = [word for name, values in kind.options.items() for value in values for word in (f"--{name}", value)]
-    result = CliRunner().invoke(main, [kind.title, source, *options])
-    assert result.exit_code == 0, result.stderr
-    return of_text(kind, result.stdout)
+def numbers(cells: Iterable[Any]) -> list[tuple[float, float]]:
+    """Read the numbers of cells, each with half a unit of its last digit; NaN is no number."""
+    found = []
+    for text in (str(cell) for cell in cells if not pd.isna(cell)):
+        unit, matches = 100 if "%" in text else 1, NUMBER.finditer(text)
+        found += [(float(match[0]) / unit, 0.5 / 10 ** len(match[1] or "") / unit) for match in matches]
+    return found
 
 
-def of_dataset(kind: Kind, dataset: str) -> Answers:
-    return of_rows(kind, kind.rows(load(kind_named(kind.title), dataset, kind.options)).to_dict("records"))
+def check(shown: Mapping[Any, list[Any]], wanted: Mapping[Any, list[Any]]) -> None:
+    """Hold cells of a door, numbers or texts, against the numbers of the analysis; a total may be missing."""
+    assert set(wanted) - {messy.ALL} <= set(shown) <= set(wanted)
+    for key, cells in shown.items():
+        known = [value for value in wanted[key][cells[0] is None :] if not pd.isna(value)]
+        found = numbers(cells)
+        assert len(found) == len(known), (key, cells, known)
+        for (value, half), number in zip(found, known, strict=True):
+            assert value == pytest.approx(number, rel=1e-9, abs=half * 1.001), (key, cells, known)
 
 
-def following(kind: Kind) -> Answers:
-    later = time.time() + 600  # nothing is being written
-    looking = Following(kind_named(kind.title), kind.logs, kind.options, idle=0, clock=lambda: later)
-    return of_text(kind, looking.look().text)
-
-
-def runs_of(kind: Kind) -> pd.DataFrame:
-    logs = load(kind_named(kind.title), kind.logs, kind.options)
-    return getattr(logs, logs.kind.runs)
-
-
-def in_comparison(kind: Kind, source: str) -> Answers:
-    options = [word for name, values in kind.options.items() for value in values for word in ("--option", name, value)]
-    result = CliRunner().invoke(main, ["compare", "--kind", kind.title, source, *options])
-    assert result.exit_code == 0, result.stderr
-    rows = rows_of(result.stdout, "model", "rank", "runs", "tasks").items()
-    return {name: (int(row["runs"]), f"{[*row.values()][4]} {[*row.values()][5]}") for (name,), row in rows}
-
-
-# doors that compare models, so not the histories of one
-MODELS: dict[str, Callable[[Kind], Answers]] = {
-    "rates": lambda kind: of_rows(kind, rates(runs_of(kind)).to_dict("records")),
-    "both denominators": lambda kind: of_rows(kind, denominators(runs_of(kind)).to_dict("records")),
-    "leaderboard": lambda kind: of_rows(kind, compare.leaderboard(runs_of(kind)).table.to_dict("records")),
-    "compare in the terminal": lambda kind: in_comparison(kind, kind.logs),
-}
-
-
-DOORS: dict[str, Callable[[Kind, str, Path], Answers]] = {
-    "terminal": lambda kind, dataset, folder: in_terminal(kind, kind.logs),
-    "a dataset": lambda kind, dataset, folder: of_dataset(kind, dataset),
-    "a dataset in the terminal": lambda kind, dataset, folder: in_terminal(kind, dataset),
-    "following": lambda kind, dataset, folder: following(kind),
-}
-
-
-def numbers(text: str) -> list[tuple[float, float]]:
-    """Read the numbers of a text, each with half a unit of its last digit."""
-    unit = 100 if "%" in text else 1
-    return [(float(found[0]) / unit, 0.5 / 10 ** len(found[1] or "") / unit) for found in NUMBER.finditer(text)]
-
-
-def check(answers: Answers, expected: pd.DataFrame) -> None:
-    """Hold what a door shows against the analysis; all groups but the total must be there."""
-    assert set(expected.index) - {messy.ALL} <= set(answers) <= set(expected.index)
-    for name, (n, text) in answers.items():
-        row = expected.loc[name]
-        assert n in (None, row["n"]), (name, text)
-        shown, known = numbers(text), row[["estimate", "low", "high"]].dropna()
-        assert len(shown) == len(known), (name, text)
-        for (value, half), wanted in zip(shown, known, strict=True):
-            assert abs(value - wanted) <= half * 1.001, (name, text, wanted)
+@pytest.fixture(scope="module", params=KINDS, ids=lambda kind: kind.title)
+def kind(request) -> Kind:
+    return request.param
 
 
 @pytest.fixture(scope="module")
-def expected(kind, logs) -> pd.DataFrame:
-    table = kind.rows(logs).set_index(kind.name)
-    return table.rename(columns=lambda name: name.removeprefix(kind.prefix)).rename(index=whole)
+def logs(kind) -> Logs:
+    return kind.load()
 
 
-def test_the_analysis_says_what_was_counted_by_hand(kind, expected):
-    truth = messy.KINDS[kind.title].truth
-    assert set(expected.index) == set(truth)
-    for name, (n, estimate) in truth.items():
-        assert expected.loc[name, "n"] == n
-        assert expected.loc[name, "estimate"] == pytest.approx(estimate, nan_ok=True), name
-        assert expected.loc[name, ["low", "high"]].notna().all() == (estimate == estimate)
+@pytest.fixture(scope="module")
+def runs(logs) -> pd.DataFrame:
+    return getattr(logs, logs.kind.runs)
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_every_door_gives_the_same_n_estimate_and_interval(kind, door, dataset, expected, tmp_path):
-    check(DOORS[door](kind, dataset, tmp_path), expected)
+@pytest.fixture(scope="module")
+def expected(kind, logs) -> Answers:
+    return kind.answers(kind.rows(logs))
 
 
-@pytest.mark.parametrize("door", MODELS)
-def test_every_door_that_compares_models_gives_the_same_n_estimate_and_interval(kind, door, expected):
-    if kind.name == "model_name":
-        check(MODELS[door](kind), expected)
+@pytest.fixture(scope="module")
+def dataset(kind, tmp_path_factory) -> str:
+    path = str(tmp_path_factory.mktemp("dataset") / "made")
+    collect(kind_named(kind.title), kind.logs, path)
+    return path
 
 
 class Page(NamedTuple):
@@ -257,155 +205,95 @@ class Page(NamedTuple):
 def page(kind, dataset, tmp_path_factory) -> Page:
     """Return the page of the dataset: notebooks take one where they take a folder."""
     notebook = str(ROOT / "notebooks" / f"{kind.notebook}.ipynb")
+    values = {kind.source: dataset, **{name: value for name, [value] in kind.options.items()}, **kind.more}
     output = tmp_path_factory.mktemp("page")
-    values = {**kind.parameters, kind.source: dataset}
     summary = run(plan([notebook], values=values), output=output, jobs=1, say=lambda line: None)
     assert summary.failed == []
-    files = {path.name.split(".")[-2]: path.read_text() for path in output.rglob("*.csv")}
-    tables = {name: pd.read_csv(io.StringIO(text), na_values=["–"]) for name, text in files.items() if text.strip()}
+    files = {path.name.split(".")[-2]: path for path in output.rglob("*.csv") if path.read_text().strip()}
     [made] = json.loads(summary.manifest.read_text())["reports"]
-    return Page(tables, made["headline"])
+    return Page({name: pd.read_csv(path, na_values=["–"]) for name, path in files.items()}, made["headline"])
 
 
-def test_the_page_gives_the_same_n_estimate_and_interval(kind, logs, expected, page):
-    check(of_rows(kind, page.tables[kind.published].to_dict("records")), expected)
-    wanted, shown = kind.headline(logs), page.headline
-    assert shown.get("label", "").startswith(wanted.get("label", ""))
-    for name in ("n", "estimate", "low", "high"):
-        assert shown.get(name) == pytest.approx(wanted.get(name)), name
+def following(kind: Kind) -> str:
+    later = time.time() + 600  # nothing is being written
+    return Following(kind_named(kind.title), kind.logs, kind.options, idle=0, clock=lambda: later).look().text
 
 
-# The doors again, with each option that every kind has, and for differences of models
-
-RATE = ("estimate", "low", "high")
-WAYS: dict[str, dict[str, dict[str, Any]]] = {
-    "mindcraft": {
-        "where": {"where": ["task_type!=techtree"]},
-        "cluster": {"cluster": "task_type"},
-        "rename": {"rename": [f"{SLOW}=slow"]},
-    },
-    "crafter": {
-        "where": {"where": ["turns>=2"]},
-        "cluster": {"cluster": "difficulty"},
-        "rename": {"rename": [f"{NONE}=none"]},
-    },
-    "steps": {
-        "where": {"where": ["judged>=4"]},
-        "cluster": {"cluster": "status"},
-        "rename": {"rename": ["unknown=agent"]},
-    },
+DOORS: dict[str, Callable[[Kind, str], Answers]] = {
+    "terminal": lambda kind, dataset: of_terminal(kind, kind.said()),
+    "a dataset": lambda kind, dataset: kind.answers(kind.rows(kind.load(dataset))),
+    "a dataset in the terminal": lambda kind, dataset: of_terminal(kind, kind.said(dataset)),
+    "following": lambda kind, dataset: of_terminal(kind, following(kind)),
 }
 
 
-def words_of(kind: Kind, given: Mapping[str, Any] = MappingProxyType({}), *, compared: bool = False) -> list[str]:
-    """Return the options of a command."""
-    own = [word for name, [value] in kind.options.items() for word in ("--option", name, value)]
-    own = own if compared else [word for name, [value] in kind.options.items() for word in (f"--{name}", value)]
-    texts = {name: [value] if isinstance(value, str) else value for name, value in given.items()}
-    return own + [word for name, values in texts.items() for value in values for word in (f"--{name}", value)]
+def test_the_analysis_says_what_was_counted_by_hand(kind, expected):
+    truth = messy.KINDS[kind.title].truth
+    assert set(expected) == set(truth)
+    for name, (n, estimate) in truth.items():
+        assert expected[name][:2] == [n, pytest.approx(estimate, nan_ok=True)], name
+        assert pd.notna(expected[name][2:]).all() == (estimate == estimate)
 
 
-def said(*words: str) -> str:
-    result = CliRunner().invoke(main, [*words])
-    assert result.exit_code == 0, result.stderr
-    return result.stdout
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_gives_the_same_n_estimate_and_interval(kind, door, dataset, expected):
+    check(DOORS[door](kind, dataset), expected)
 
 
-def rows_of(text: str, *heads: str, names: int = 1) -> dict[tuple[str, ...], dict[str, str]]:
-    """Read the table under these headers: its rows by their first columns, whole names for cut ones."""
-    lines = text.splitlines()
-    start = next(i for i, line in enumerate(lines) if set(heads) <= set(cells_of(line)))
-    columns = cells_of(lines[start])
-    cells = [cells_of(line) for line in lines[start + 1 : [*lines, ""].index("", start)]]
-    made = [
-        dict(zip(columns, row, strict=True))
-        for row in cells
-        if len(row) == len(columns) and set("".join(row)) - set("- ")
-    ]
-    return {tuple(whole(row[name]) for name in columns[:names]): row for row in made}
+def test_what_is_left_out_is_told(kind):
+    assert kind.note in kind.said()
+    assert kind.note in following(kind)
 
 
-def same(shown: Mapping[Any, Iterable[Any]], wanted: Mapping[Any, Iterable[Any]]) -> None:
-    """Hold cells of a door, numbers or texts, against the numbers of the analysis; NaN is no number, or a dash."""
-    assert shown.keys() == wanted.keys()
-    for key, values in wanted.items():
-        found = [number for cell in shown[key] if not pd.isna(cell) for number in numbers(str(cell))]
-        known = [value for value in values if not pd.isna(value)]
-        assert len(found) == len(known), (key, shown[key], known)
-        for (value, half), number in zip(found, known, strict=True):
-            assert value == pytest.approx(number, rel=1e-9, abs=half * 1.001), (key, shown[key], known)
+def test_the_page_gives_the_same_n_estimate_and_interval(kind, logs, expected, page):
+    check(kind.answers(page.tables[kind.published]), expected)
+    wanted, shown = kind.headline(logs), page.headline
+    assert shown.get("label", "").startswith(wanted.get("label", ""))
+    for name in ("n", *RATE):
+        assert shown.get(name) == pytest.approx(wanted.get(name)), name
 
 
-def cells(table: pd.DataFrame, by: Iterable[str], *columns: str) -> dict[tuple[str, ...], list[Any]]:
-    """Return the values of columns, by the groups of a table."""
-    keys = table[[*by]].astype("object").itertuples(index=False, name=None)
-    return dict(
-        zip([tuple(map(whole, map(str, key))) for key in keys], table[[*columns]].to_numpy().tolist(), strict=True)
-    )
+@pytest.mark.parametrize("way", ["", "where", "cluster", "rename"])
+def test_doors_that_compare_models_give_the_same_with_each_option(kind, way):
+    given = {way: kind.ways[way]} if way else {}
+    logs = kind.load(**{name: values[0] if name == "cluster" else values for name, values in given.items()})
+    runs, wanted = getattr(logs, logs.kind.runs), kind.answers(kind.rows(logs))
+    check(of_terminal(kind, kind.said(**given)), wanted)
+    own = of_table(rates(runs, value=kind.value))
+    if kind.name == "model_name":
+        check(own, wanted)
+        check(of_table(denominators(runs)), own if kind.value == "is_successful" else of_table(rates(runs)))
+    elif way != "rename":  # one model, which is all histories together
+        check({"unknown": own["unknown"][1:]}, {"unknown": wanted.get(messy.ALL, next(iter(wanted.values())))[1:]})
+    board = compare.leaderboard(runs, kind.value).table
+    check(of_table(board), own)
+    shown = rows_of(kind.said(compared=True, **given), "model", "rank", "runs", "tasks")
+    title = next(head for head in next(iter(shown.values())) if "rate" in head or "score" in head)
+    texts = {name: [row["runs"], row["tasks"], f"{row[title]} {row['95 % interval']}"] for name, row in shown.items()}
+    rows = board.to_dict("records")
+    check(texts, {whole(row["model_name"]): [row[c] for c in ("n", "n_tasks", *RATE)] for row in rows})
 
 
-@pytest.fixture(scope="module")
-def runs(kind, logs) -> pd.DataFrame:
-    return getattr(logs, kind_named(kind.title).runs)
-
-
-@pytest.fixture(scope="module")
-def board(kind, runs) -> compare.Leaderboard:
-    return compare.leaderboard(runs, VALUES[kind.title])
-
-
-@pytest.fixture(scope="module")
-def compared(kind) -> str:
-    return said("compare", "--kind", kind.title, kind.logs, *words_of(kind, compared=True))
-
-
-VALUES = {"mindcraft": "is_successful", "crafter": "score", "steps": "score"}
-
-
-@pytest.mark.parametrize("way", ["where", "cluster", "rename"])
-def test_every_door_gives_one_rate_with_each_option(kind, way):
-    given = WAYS[kind.title][way]
-    logs = load(kind_named(kind.title), kind.logs, {**kind.options, **given})
-    wanted = kind.rows(logs).rename(columns=lambda name: name.removeprefix(kind.prefix))
-    answers = of_text(kind._replace(note=""), said(kind.title, kind.logs, *words_of(kind, given)))
-    check(answers, wanted.set_index(kind.name).rename(index=whole))
-    runs = getattr(logs, logs.kind.runs)
-    table = rates(runs, value=VALUES[kind.title])
-    if kind.title != "steps":
-        models = wanted[wanted[kind.name] != messy.ALL]
-        same(cells(table, ["model_name"], *RATE), cells(models, ["model_name"], *RATE))
-    elif given is not WAYS["steps"]["rename"]:  # one model, which is all histories together
-        total = wanted[wanted[kind.name].map(whole) == messy.ALL] if len(runs) > 1 else wanted
-        same(cells(table, ["model_name"], *RATE), {("unknown",): total[[*RATE]].iloc[0].tolist()})
-    board = compare.leaderboard(runs, VALUES[kind.title]).table
-    same(cells(board, ["model_name"], "n", *RATE), cells(table, ["model_name"], "n", *RATE))
-    text = said("compare", "--kind", kind.title, kind.logs, *words_of(kind, given, compared=True))
-    found = rows_of(text, "model", "rank", "runs", "tasks")
-    title = next(head for head in next(iter(found.values())) if "rate" in head or "score" in head)
-    same(
-        {key: (row["runs"], row["tasks"], f"{row[title]} {row['95 % interval']}") for key, row in found.items()},
-        cells(board, ["model_name"], "n", "n_tasks", *RATE),
-    )
-
-
-def test_differences_of_models_and_which_one_leads(kind, runs, board, compared, page):
-    by, columns = ["model_a", "model_b"], ["n_tasks", *RATE, "p_value", "p_adjusted"]
-    pairs = compare.pairs(runs, VALUES[kind.title])
+def test_differences_of_models_and_which_one_leads(kind, runs, page):
+    columns = ("n_tasks", *RATE, "p_value")
+    board, pairs = compare.leaderboard(runs, kind.value), compare.pairs(runs, kind.value)
     measured = set(board.table.dropna(subset="estimate")["model_name"])
     pairs = pairs[pairs["model_a"].isin(measured) & pairs["model_b"].isin(measured)]
-    wanted = cells(pairs, by, *columns[:-2], "p_value")
-    same(cells(board.pairs, by, *columns[:-2], "p_value"), wanted)
-    assert all(sentence in compared for sentence in board.pairs["sentence"])
-    first = headline_text(compare.headline(board), begins=True)
-    assert f"\n{first}.\n" in compared
+    check(of_pairs(board.pairs, *columns), of_pairs(pairs, *columns))
+    text = kind.said(compared=True)
+    assert all(sentence in text for sentence in board.pairs["sentence"])
+    assert f"\n{headline_text(compare.headline(board), begins=True)}.\n" in text
     if kind.title == "crafter":
-        same(cells(page.tables["pairs"], by, *columns), cells(board.pairs, by, *columns))
+        columns += ("p_adjusted",)
+        check(of_pairs(page.tables["pairs"], *columns), of_pairs(board.pairs, *columns))
         assert page.headline["label"].startswith(headline_text(compare.headline(board)))
     if kind.title == "mindcraft":
-        text = said("compare", "--kind", kind.title, kind.logs, *words_of(kind, compared=True), "--baseline", messy.TWO)
-        against = compare.against(runs, messy.TWO)
-        points = against.assign(**{end: 100 * against[end] for end in RATE})
-        found = rows_of(text, "model", "tasks", "difference, percentage points")
+        against = compare.against(runs, messy.TWO).to_dict("records")
+        shown = rows_of(
+            kind.said("", "--baseline", messy.TWO, compared=True), "model", "tasks", "difference, percentage points"
+        )
         heads = ("tasks", "difference, percentage points", "95 % interval", "p, corrected")
-        wanted = cells(points, ["model"], "n_tasks", *RATE, "p_adjusted")
-        same({key: [row[head] for head in heads] for key, row in found.items()}, wanted)
+        check(
+            {name: [row[head] for head in heads] for name, row in shown.items()},
+            {r["model"]: [r["n_tasks"], *(100 * r[end] for end in RATE), r["p_adjusted"]] for r in against},
+        )
