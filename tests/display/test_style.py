@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from seaborn.utils import relative_luminance
 
 import evalkit
-from evalkit.display import PALETTE, looks, new_axes, percent_axis
+from evalkit.display import PALETTE, looks
 from evalkit.display.style import TONES, dark_rules, labels
 from evalkit.io import plain
 
@@ -68,12 +68,3 @@ def test_different_names_have_different_labels(names):
     drawn = labels(names, 20)
     assert len(set(drawn)) == len(names)
     assert all(len(text) <= 20 for text in drawn)
-
-
-@pytest.mark.parametrize("which", ["x", "y"])
-def test_percent_axes_show_the_whole_range(which):
-    axes = percent_axis(new_axes(), which)
-    low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
-    assert low <= 0 < 1 <= high
-    axis = axes.xaxis if which == "x" else axes.yaxis
-    assert axis.get_major_formatter()(0.5) == "50%"

@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalkit import compare
 from evalkit._words import TEXTS, Notes, format_interval, left_out, note
-from evalkit.display import pair_text, text_of
+from evalkit.display import text_of
 from evalkit.display.words import (
     describe_curves,
     describe_estimates,
@@ -20,13 +19,11 @@ from evalkit.display.words import (
     describe_strips,
     describe_timeline,
     describe_value,
-    headline_text,
     name_of,
 )
 from evalkit.io.write import write_frame
 from evalkit.kinds import Finding
 from evalkit.stats import estimate_by
-from tests.compare.runs import runs_of
 from tests.display.gallery import KINDS
 
 NAN = math.nan
@@ -95,18 +92,15 @@ def test_alt_texts_say_what_the_pictures_show():
     assert describe_strips(values, "model", "score", means) == (
         "a: mean 1.50 [0.50, 2.50] (n = 2), values from 1.00 to 2.00; b: mean 4.00 (n = 1), values from 4.00 to 4.00."
     )
+    for places, said in ((6, 6), (7, 2), (40, 2)):  # of many places, the ends
+        curve = pd.DataFrame({"model": "a", "turn": range(places), "estimate": np.linspace(0, 1, places), "n": 3})
+        text = describe_curves(curve, "turn", "model")
+        assert text.startswith("a: 0 % (n = 3) at turn 0, ")
+        assert text.endswith(f"100 % (n = 3) at turn {places - 1}.")
+        assert text.count("turn") == said
     events = pd.DataFrame({"run": ["a", "a", "b"], "kind": ["+", "+", "-"]})
     assert describe_timeline(events, "run", "kind", KINDS) == "a: 2 gains points; b: 1 loses points."
     assert describe_timeline(many.assign(kind="+"), "item", "kind", KINDS) == "all: 60 gains points."
-
-
-@pytest.mark.parametrize(("places", "said"), [(6, 6), (7, 2), (40, 2)])
-def test_curves_are_said_by_their_places_or_their_ends(places, said):
-    t = pd.DataFrame({"model": "a", "turn": range(places), "estimate": np.linspace(0, 1, places), "n": 3})
-    text = describe_curves(t, "turn", "model")
-    assert text.startswith("a: 0 % (n = 3) at turn 0, ")
-    assert text.endswith(f"100 % (n = 3) at turn {places - 1}.")
-    assert text.count("turn") == said
 
 
 def test_notes_are_asked_for_codes_and_say_their_text():
@@ -182,34 +176,3 @@ def test_any_name_comes_out_whole_in_every_finding(name):
         assert name in text_of(finding), finding
     with pytest.raises(KeyError):  # and no sentence for an unknown code
         text_of(Finding("nothing like that", "s"))
-
-
-@pytest.mark.parametrize("name", [ODD[0], ODD[2]])
-def test_a_best_model_of_any_name_is_named_whole_from_runs_to_findings(name):
-    runs = runs_of([(model, str(i), model == name) for model in (name, "GPT-5 (low)") for i in range(30)])
-    board = compare.leaderboard(runs)
-    found = compare.findings(board)
-    assert text_of(found[0]).startswith(f"{name} is shown to be the best of 2 models: success rate ")
-    assert text_of(found[1]).startswith(f"{name} is better than GPT-5 (low) ")
-    assert headline_text(compare.headline(board)) == f"best: {name} (success rate)"
-
-
-@pytest.mark.parametrize(
-    ("row", "options", "text"),
-    [
-        (
-            {"unit": "points", "mean_a": 39.25, "mean_b": -0.714, "estimate": 39.96, "low": 20.1, "high": 47.2},
-            {},
-            "39.25 against -0.71 on 9 tasks shared, difference 39.96 points [20.10, 47.20]",
-        ),
-        ({}, {"noun": "step", "together": ["a"]}, "a together are better than b on new steps like these"),
-        (
-            {"estimate": -0.7, "low": -0.8, "high": -0.5, "mean_a": 0.2, "mean_b": 0.9},
-            {},
-            "b is better than a on new tasks like these: 90 % against 20 % on 9 tasks shared, difference 70 points "
-            "[50, 80], p = 0.01 after max-T correction for 3 pairs.",
-        ),
-    ],
-)
-def test_a_pair_is_said_from_the_better_side_in_its_unit(row, options, text):
-    assert text in pair_text({**PAIR, "decided": True, **row}, **options)

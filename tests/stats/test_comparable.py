@@ -16,8 +16,7 @@ def runs(model, kind, tasks, successes):
 
 
 def like(*parts, stratum="type", **options):
-    table = pd.DataFrame([row for part in parts for row in part], columns=["model", "task", "type", "value"])
-    return like_with_like(table, "model", "task", "value", stratum, **options)
+    return like_with_like(frame(*parts), "model", "task", "value", stratum, **options)
 
 
 SIMPSON = (
@@ -49,10 +48,6 @@ def test_the_headline_follows_the_rule(parts, stratum, headline, reason):
     pd.testing.assert_series_equal(found.table["headline"], expected, check_names=False)
 
 
-def of_type(model, kind, n, successes, first=0):
-    return [(model, f"{kind}{i}", kind, float(i < first + successes)) for i in range(first, first + n)]
-
-
 def frame(*parts):
     return pd.DataFrame([row for part in parts for row in part], columns=["model", "task", "type", "value"])
 
@@ -62,7 +57,7 @@ def standardised(table, kind="proportion"):
 
 
 def test_the_interval_is_put_together_from_those_of_the_strata():
-    table = frame(of_type("a", "easy", 20, 16), of_type("a", "hard", 30, 6))
+    table = frame(runs("a", "easy", range(20), 16), runs("a", "hard", range(30), 6))
     easy, hard = (rate_interval(part["value"], part["task"]) for _, part in table.groupby("type"))
     found = standardised(table).iloc[0]
     below = math.hypot(0.4 * (0.8 - easy.low), 0.6 * (0.2 - hard.low))
@@ -73,7 +68,7 @@ def test_the_interval_is_put_together_from_those_of_the_strata():
 
 def test_means_have_the_interval_of_welch():
     rng = np.random.default_rng(0)
-    table = frame(of_type("a", "easy", 12, 0), of_type("a", "hard", 12, 0)).assign(value=rng.normal(10, 3, 24))
+    table = frame(runs("a", "easy", range(12), 0), runs("a", "hard", range(12), 0)).assign(value=rng.normal(10, 3, 24))
     found = standardised(table, kind="mean").iloc[0]
     parts = [part["value"] for _, part in table.groupby("type")]
     assert found["estimate"] == pytest.approx(sum(part.mean() for part in parts) / 2)

@@ -19,11 +19,7 @@ def test_wilson_covers_93_to_97_percent_of_rates(n):
     held, _ = exact_coverage(n, "wilson", RATES)
     assert 0.93 <= held.mean() <= 0.97
     assert exact_coverage(n, "wilson", studies.FINE)[1].max() < 0.085
-
-
-@pytest.mark.parametrize("n", [1, 5, 20, 100])
-def test_clopper_pearson_never_covers_less_than_it_promises(n):
-    assert exact_coverage(n, "exact", studies.FINE)[0].min() >= 0.95
+    assert exact_coverage(n, "exact", studies.FINE)[0].min() >= 0.95  # Clopper and Pearson
 
 
 def test_no_single_rate_is_missed_unwarned_in_more_than_6_5_percent():

@@ -54,6 +54,9 @@ def test_repetitions_are_averaged_so_that_each_task_counts_once():
     assert found.loc[0, "p_value"] == pytest.approx(paired_test(means["a"], means["b"]).p_value)
     assert found.loc[0, ["n_tasks", "n_runs"]].tolist() == [15, 90]
     assert compare(extra).loc[0, "estimate"] == pytest.approx(found.loc[0, "estimate"])
+    frame.loc[[0, 1], "value"], frame.loc[2, "task"], frame.loc[60, "model"] = math.nan, None, None
+    left_out = compare(frame).loc[0, "warning"]
+    assert str(left_out).endswith("3 runs left out as missing; 1 run without a model left out")
 
 
 def test_pairs_without_shared_tasks_are_rows_that_say_so_and_do_not_count_for_holm():
@@ -65,17 +68,6 @@ def test_pairs_without_shared_tasks_are_rows_that_say_so_and_do_not_count_for_ho
     assert found.loc[1:, ["estimate", "low", "high", "p_value", "p_holm"]].isna().all(axis=None)
     assert found.loc[1:, "warning"].map(str).tolist() == ["no shared tasks"] * 2
     assert pair_text(found.loc[1]) == "Not decided: a and z share no tasks."
-
-
-def test_runs_left_out_are_counted_in_the_warning():
-    frame = runs({"a": 0.9, "b": 0.2})
-    frame.loc[0, "value"] = math.nan
-    frame.loc[1, "task"] = None
-    frame.loc[45, "model"] = None
-    found = compare(frame).loc[0]
-    assert found["n_tasks"] == 37
-    assert "2 runs left out as missing" in str(found["warning"])
-    assert "1 run without a model left out" in str(found["warning"])
 
 
 def test_models_within_a_margin_are_equivalent_and_others_are_not():

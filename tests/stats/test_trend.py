@@ -186,7 +186,7 @@ def test_counts_that_cannot_be_are_misuse(arguments, message):
         trend_test(*arguments)
 
 
-def test_steps_of_independent_trials_have_the_interval_of_newcombe():
+def test_steps_have_the_interval_of_newcombe_of_those_of_both_levels():
     found = trend_steps([9, 4, 4], [12, 10, 20], [0, 1, 5])
     assert found[["level", "next_level"]].to_numpy().tolist() == [[0, 1], [1, 5]]
     for row, (s1, n1, s2, n2) in zip(found.to_dict("records"), ((9, 12, 4, 10), (4, 10, 4, 20)), strict=True):
@@ -194,15 +194,12 @@ def test_steps_of_independent_trials_have_the_interval_of_newcombe():
         assert row["estimate"] == pytest.approx(s2 / n2 - s1 / n1)
         assert (row["low"], row["high"]) == pytest.approx(theirs, abs=1e-9)
         assert (row["n_clusters"], row["next_n_clusters"]) == (n1, n2)
-
-
-def test_steps_between_different_clusters_are_put_together_from_both():
-    first, second = [4, 3, 4, 2], [1, 2, 0]
+    first, second = [4, 3, 4, 2], [1, 2, 0]  # of clusters of one level each
     found = trend_steps(first + second, [4] * 7, [0] * 4 + [1] * 3, range(7)).iloc[0]
-    sides = [
+    one, other = (
         rate_interval(np.repeat(x, 4) > np.tile(range(4), len(x)), np.repeat(range(len(x)), 4)) for x in (first, second)
-    ]
-    below = math.hypot(sides[1].estimate - sides[1].low, sides[0].high - sides[0].estimate)
-    assert found["estimate"] == pytest.approx(sides[1].estimate - sides[0].estimate)
-    assert found["low"] == pytest.approx(found["estimate"] - below)
-    assert (found["n_clusters"], found["next_n_clusters"]) == (4, 3)
+    )
+    below = math.hypot(other.estimate - other.low, one.high - one.estimate)
+    assert (found["estimate"], found["low"]) == pytest.approx(
+        (other.estimate - one.estimate, other.estimate - one.estimate - below)
+    )
