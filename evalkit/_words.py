@@ -6,6 +6,7 @@ code asks for codes (``"no_values" in notes``), and never reads the text; ``str(
 
 import math
 import shlex
+import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -48,13 +49,25 @@ def interval_cells(row: Mapping[Any, Any], *, percent: bool = True, digits: int 
 
 def counted_noun(n: int, noun: str) -> str:
     """Format a count with its noun: ``1 run``, ``1,200 runs``."""
-    plural = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
+    plural = f"{noun[:-1]}ies" if noun.endswith(("ry", "py")) else f"{noun}s"
     return f"{n:,} {noun if n == 1 else plural}"
 
 
+def first_of(texts: Sequence[str], most: int, rest: str, between: str = ", ") -> str:
+    """Join the first texts; `rest` is the template for the number of the others."""
+    return between.join(texts[:most]) + (rest.format(len(texts) - most) if len(texts) > most else "")
+
+
+class _Formatter(string.Formatter):
+    """``str.format``, in which ``{n:#run}`` is a count with its noun."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return counted_noun(value, format_spec[1:]) if format_spec.startswith("#") else format(value, format_spec)
+
+
 def filled(template: str | Callable[..., str], values: Mapping[str, Any]) -> str:
-    """Make a text from a template and values: by ``str.format``, or by a function of them."""
-    return template.format(**values) if isinstance(template, str) else template(**values)
+    """Make a text from a template, as for ``str.format`` with ``{n:#run}`` for counts, or by a function of values."""
+    return _Formatter().vformat(template, (), values) if isinstance(template, str) else template(**values)
 
 
 class Note(NamedTuple):
@@ -140,14 +153,14 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "unmixed": "{most} or fewer clusters with a success, or with a failure: may be too narrow",
     "skewed": "few values for how skewed they are: may be too narrow",
     "degenerate": "the statistic is the same, or can't be computed, in resamples: no interval",
-    "left_out": lambda count, noun: f"{count} {noun}{'s' * (count > 1)} left out as missing",
-    "no_name": lambda count: f"{count} run{'s' * (count > 1)} without a model left out",
+    "left_out": "{count:#{noun}} left out as missing",
+    "no_name": "{count:#run} without a model left out",
     # repetitions
     "never_repeated": "no task was run more than once{why}",
     "one_repeated": "one task only was run more than once: it can't tell how runs of the others vary",
     "singles": "tasks with a single run: their spread is taken from the others",
     "nothing_mixed": "no task has both successes and failures",
-    "too_few_runs": lambda count, runs: f"{count} task{'s' * (count > 1)} with fewer than {runs} runs left out",
+    "too_few_runs": "{count:#task} with fewer than {runs} runs left out",
     "retried": "the number of runs depends on their outcome ({method}, p = {p_value:.2g}): biased",
     # pairs
     "skewed_pair": "few tasks for how skewed the differences are: one is claimed from p = {claim_at:.2g} down",
@@ -173,13 +186,10 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "cycle": lambda models: f"{' > '.join(models)} is a cycle: each is better than the next, so they have no order",
     "sets": lambda sets: (
         f"{len(sets)} sets of models share no tasks and can't be compared: "
-        + "; ".join(", ".join(models[:4]) + f" and {len(models) - 4} more" * (len(models) > 4) for models in sets[:4])
-        + f"; and {len(sets) - 4} more" * (len(sets) > 4)
+        + first_of([first_of(models, 4, " and {} more") for models in sets], 4, "; and {} more", "; ")
     ),
     "unshared": lambda pairs: (
-        "pairs without a shared task: "
-        + ", ".join(f"{one} and {other}" for one, other in pairs[:3])
-        + f", and {len(pairs) - 3} more" * (len(pairs) > 3)
+        f"pairs without a shared task: {first_of(list(map(' and '.join, pairs)), 3, ', and {} more')}"
     ),
     # levels and trends
     "one_of_level": "a level with a single cluster has no interval",
@@ -199,14 +209,11 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "no_score": "no run has a score",
     "not_measured": lambda models, counted: (
         f"not measured, and {'counted as failures' if counted else 'left out'}: "
-        + ", ".join(f"{n_not} of {n} runs of {model}" for model, n_not, n in models[:4])
-        + f" and some of {len(models) - 4} more models" * (len(models) > 4)
+        + first_of([f"{n_not} of {n} runs of {model}" for model, n_not, n in models], 4, " and some of {} more models")
     ),
-    "none_measured": lambda models: (
-        f"no run of {', '.join(models[:4])}{f' and {len(models) - 4} more models' * (len(models) > 4)} was measured"
-    ),
+    "none_measured": lambda models: f"no run of {first_of(models, 4, ' and {} more models')} was measured",
     "no_run": "no run but those that count in no rate",
-    "copies": lambda count: f"{count} stale cop{'y' if count == 1 else 'ies'} left out",
+    "copies": "{count:#stale copy} left out",
     "only_copies": lambda count, models: (
         f"{f'all {count} runs hold copies' if count > 1 else 'its one run holds a copy'} of logs of {', '.join(models)}"
     ),
@@ -218,8 +225,11 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "other_order": ("models ran different tasks: the raw rates put {one} before {other}, those {basis} do not"),
     "copied": lambda pairs: (
         "logs are copied into "
-        + ", ".join(f"{n} run{'s' * (n > 1)} of {new} from runs of {old}" for new, old, n in pairs[:4])
-        + f", and of {len(pairs) - 4} more pairs of models" * (len(pairs) > 4)
+        + first_of(
+            [f"{counted_noun(n, 'run')} of {new} from runs of {old}" for new, old, n in pairs],
+            4,
+            ", and of {} more pairs of models",
+        )
         + ": these copies count in no rate"
     ),
     "of_part": "{part}: {notes}",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import Notes, counted_noun, filled, format_interval, note, number
+from evalkit._words import Notes, counted_noun, filled, first_of, format_interval, note, number
 from evalkit.io import plain
 from evalkit.kinds import Finding
 
@@ -380,13 +380,13 @@ def budgets_text(budgets: Sequence[_Row]) -> str:
 def _presence(models: Sequence[_Row]) -> str:
     """Say which models lack runs, or have more than planned, as far as the others' runs and definitions tell."""
     texts = []
-    for row in models[:MOST_NAMED]:
+    for row in models:
         missing = f"{counted_noun(row['missing'], 'run')} missing on {counted_noun(row['short'], 'task')}"
         surplus = f"{counted_noun(row['surplus'], 'surplus run')} on {counted_noun(row['long'], 'task')}"
         clauses = [missing] * (row["missing"] > 0) + [surplus] * (row["surplus"] > 0)
         texts.append(f"{row['model_name']}: {' and '.join(clauses)}")
-    more = f"; and of {len(models) - MOST_NAMED} more models" * (len(models) > MOST_NAMED)
-    return f"By definitions and other models' runs, runs are missing or too many: {'; '.join(texts)}{more}."
+    shown = first_of(texts, MOST_NAMED, "; and of {} more models", "; ")
+    return f"By definitions and other models' runs, runs are missing or too many: {shown}."
 
 
 FINDINGS: dict[str, str | Callable[..., str]] = {
@@ -399,8 +399,9 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
     "copies": lambda pairs: sentence(note("copied", pairs=pairs)),
     "retries": lambda models: (
         "The last run of a task succeeds more often than its others, as if failed ones were run until one succeeded: "
-        + ", ".join(f"{row['model_name']} (p = {row['p_value']:.2g})" for row in models[:MOST_NAMED])
-        + f", and {len(models) - MOST_NAMED} more models" * (len(models) > MOST_NAMED)
+        + first_of(
+            [f"{row['model_name']} (p = {row['p_value']:.2g})" for row in models], MOST_NAMED, ", and {} more models"
+        )
         + ". Rates over runs and pass@k are too high then."
     ),
     "presence": _presence,
@@ -410,23 +411,21 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
     "no_other": "There is no other model in these data to compare {model} with.",
     "trends": _trends,
     "reach": reach_text,
-    "points": lambda n, above, below, zero, earned, lost: (
-        f"Of {counted_noun(n, 'episode')} with a score, {above} scored above zero, {below} below and {zero} exactly "
-        f"zero. Achievements earned {earned:.2f} points in all, invalid actions cost {lost:.2f}."
+    "points": (
+        "Of {n:#episode} with a score, {above} scored above zero, {below} below and {zero} exactly zero. Achievements "
+        "earned {earned:.2f} points in all, invalid actions cost {lost:.2f}."
     ),
     "steps": _steps,
-    "no_steps": lambda n_histories: (
-        f"No step in {counted_noun(n_histories, 'history')} can be judged, so there is no success rate."
-    ),
+    "no_steps": "No step in {n_histories:#history} can be judged, so there is no success rate.",
     "lowest": lambda row: f"The lowest share has {row['history']}: {_value(row)} of {row['n']:.0f} steps.",
     "failures": lambda n, ways, first: (
         f"{counted_noun(n, 'step')} failed or failed silently, in {counted_noun(ways, 'way')}; the most frequent: "
         + "; ".join(f"{kind} ({count})" for kind, count in first)
         + "."
     ),
-    "cut": lambda cut, n: (
-        f"The results of {cut} of {counted_noun(n, 'step')} that report success were cut when stored: what stood "
-        "behind the cut is unknown."
+    "cut": (
+        "The results of {cut} of {n:#step} that report success were cut when stored: what stood behind the cut is "
+        "unknown."
     ),
     "alone": "There is one model only, so nothing is compared.",
     "nearest_pair": lambda decided, pairs, row: (

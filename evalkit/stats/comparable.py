@@ -9,7 +9,7 @@ from scipy import special
 
 from evalkit._words import Notes, note
 from evalkit.stats import formulas
-from evalkit.stats.inputs import Cells, by_cluster, cells_of, numbers, strata_of
+from evalkit.stats.inputs import Cells, by_cluster, cells_of, numbers
 from evalkit.stats.intervals import Kind, estimate_by
 from evalkit.stats.pairs import components
 
@@ -51,7 +51,7 @@ def like_with_like(
     estimate, low, high, method (raw); adjusted, standardised and headline (that of the rule; NaN for "none"), each with
     _low and _high; warning.
     """
-    cells = cells_of(frame, model, task, value, condition)
+    cells = cells_of(frame, model, task, value, condition, stratum)
     known = frame[frame[model].notna() & frame[task].notna()].astype({model: "str"})
     raw = estimate_by(known, model, value, task, kind, confidence).rename(columns={model: "model"})
     by_task_type = pd.DataFrame(columns=["model", "estimate", "low", "high"], dtype="float64").astype({"model": "str"})
@@ -61,8 +61,7 @@ def like_with_like(
     table = pd.DataFrame({"model": pd.Series(cells.models, dtype="str"), "coverage": coverage})
     raw = raw.rename(columns={"n_clusters": "n_tasks"}).drop(columns="target")
     table = table.merge(raw, on="model", how="left").astype({"n_tasks": "Int64"}).fillna({"n_tasks": 0})
-    strata = None if stratum is None else strata_of(cells, known.groupby(task)[stratum].first())
-    adjustments = {"adjusted": adjusted(cells, confidence, strata), STANDARDISED: by_task_type}
+    adjustments = {"adjusted": adjusted(cells, confidence), STANDARDISED: by_task_type}
     for name, other in adjustments.items():
         renamed = other.rename(columns={"estimate": name, "low": f"{name}_low", "high": f"{name}_high"})
         table = table.merge(renamed, on="model", how="left")
@@ -128,10 +127,10 @@ def standardise(
     return pd.DataFrame(estimates, columns=list(types)).astype(types)
 
 
-def adjusted(cells: Cells, confidence: float, strata: np.ndarray | None = None) -> pd.DataFrame:
+def adjusted(cells: Cells, confidence: float) -> pd.DataFrame:
     """Estimate what each model would score on all tasks, from the tasks it ran and the other models' results on them.
 
-    Values from 0 to 1: a logistic model, the effects of tasks (of each of `strata`) of any distribution (Laird 1978),
+    Values from 0 to 1: a logistic model, the effects of tasks (of each stratum) of any distribution (Laird 1978),
     standardised over the tasks, with Wilson's interval on the effective n. Others: least squares and t. Intervals leave
     out one task, or group of tasks, at a time. No estimates where models share no tasks, directly or through others;
     no interval from a single task, nor where models fall into groups without some of the tasks.
@@ -147,7 +146,7 @@ def adjusted(cells: Cells, confidence: float, strata: np.ndarray | None = None) 
     means, sizes = np.nan_to_num(cells.means), cells.sizes.astype(float)
     whole = bool(there.all())
     if cells.shares:
-        kinds = np.zeros(tasks, int) if strata is None else strata
+        kinds = np.zeros(tasks, int) if cells.strata is None else cells.strata
         start = np.zeros(count), np.full((kinds.max() + 1, len(EASE)), 1 / len(EASE))
         estimates, start = (means.mean(axis=0), start) if whole else _logistic(means, sizes, kinds, start, 200)
     else:

@@ -76,7 +76,8 @@ class Cells(NamedTuple):
     """Runs by task and model: arrays of shape (tasks, models), NaN or 0 where a model has no run of a task.
 
     `lost` counts the runs of each model without a task or a value, `unnamed` those without a model. Where runs differ
-    in condition, a row is a task under one condition, and `clusters` has the code of its task.
+    in condition, a row is a task under one condition, and `clusters` has the code of its task; `strata` are codes of
+    the kinds of tasks, and conditions, if asked for.
     """
 
     models: list
@@ -87,6 +88,7 @@ class Cells(NamedTuple):
     lost: list[int]
     unnamed: int
     clusters: np.ndarray | None = None
+    strata: np.ndarray | None = None
 
     @property
     def shares(self) -> bool:
@@ -121,7 +123,9 @@ class Cells(NamedTuple):
         return runs + (note("no_name", count=self.unnamed) if self.unnamed else Notes())
 
 
-def cells_of(frame: pd.DataFrame, model: str, task: str, value: str, condition: str = "") -> Cells:
+def cells_of(
+    frame: pd.DataFrame, model: str, task: str, value: str, condition: str = "", stratum: str | None = None
+) -> Cells:
     """Average the runs of each model on each task (and under each condition), models in the order of their names."""
     check_columns(frame, model, task, value)
     named = frame[frame[model].notna()]
@@ -144,13 +148,13 @@ def cells_of(frame: pd.DataFrame, model: str, task: str, value: str, condition: 
         for table, one in zip((sizes, means, variances), statistics, strict=True):
             table.flat[places] = one
     lost = np.bincount(columns[~usable], minlength=len(models)).tolist()
-    return Cells(models, tasks, means, sizes, variances, lost, len(frame) - len(named), clusters)
-
-
-def strata_of(cells: Cells, kinds: pd.Series) -> np.ndarray:
-    """Return a code for each row of cells: of the kind of its task, in `kinds` by task, and its condition."""
-    named = [(name, "") if cells.clusters is None else name for name in cells.tasks]
-    return coded(pd.Series([f"{kinds.get(name, '')}\0{condition}" for name, condition in named], dtype="object"))[0]
+    strata = None
+    if stratum:
+        kinds = frame.groupby(task)[stratum].first()
+        under = tasks if clusters is not None else [(name, "") for name in tasks]
+        texts = [f"{kinds.get(name, '')}\0{conditions}" for name, conditions in under]
+        strata = coded(pd.Series(texts, dtype="object"))[0]
+    return Cells(models, tasks, means, sizes, variances, lost, len(frame) - len(named), clusters, strata)
 
 
 def check_choice(name: str, value: str, choices: Iterable[str]) -> None:

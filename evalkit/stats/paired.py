@@ -213,17 +213,16 @@ def compare_runs(
     return Compared(low, high, 2 * float(beyond[0]), WITHIN_TASKS, doubt, 1 - confidence, *map(float, beyond[1:]))
 
 
-def unpaired(
-    cells: Cells, a: int, b: int, strata: np.ndarray, confidence: float
-) -> tuple[float, float, float, Compared] | None:
+def unpaired(cells: Cells, a: int, b: int, confidence: float) -> tuple[float, float, float, Compared] | None:
     """Compare two models by Welch's t over tasks, stratum by stratum, as if their tasks were drawn alike.
 
-    `strata` (such as types of tasks and budgets) are codes of the rows of `cells`. The difference is the mean of those
+    Strata are, for example, types of tasks and budgets. The difference is the mean of those
     in the strata that both have, weighted by their tasks; for shares a success and a failure are added to each model
     and stratum (Agresti and Caffo 2000). Returns the means, their difference and the comparison; None where both have
     no stratum, or fewer than 5 tasks, or where what other models reached says that the tasks of the two differ in kind.
     """
     clusters = np.arange(len(cells.tasks)) if cells.clusters is None else cells.clusters
+    strata = np.zeros(len(clusters), int) if cells.strata is None else cells.strata
     has = cells.sizes[:, [a, b]] > 0
     counts = np.array(
         [[len(np.unique(clusters[has[:, i] & (strata == s)])) for i in (0, 1)] for s in np.unique(strata)]

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, shortest_path
 
 from evalkit._words import Notes, note
-from evalkit.stats.inputs import Cells, cells_of, check_choice, check_confidence, numbers, strata_of, typed
+from evalkit.stats.inputs import Cells, cells_of, check_choice, check_confidence, numbers, typed
 from evalkit.stats.intervals import Target
 from evalkit.stats.paired import FEW_SHARED, UNPAIRED, Compared, compare_runs, compare_units, unpaired
 
@@ -85,10 +85,8 @@ def compare_all(
     """
     check_confidence(confidence)
     check_choice("target", target, get_args(Target))
-    cells = cells_of(frame, model, task, value, condition)
-    has_strata = stratum and target == "new tasks"
-    strata = strata_of(cells, frame.groupby(task)[stratum].first()) if has_strata else None
-    table = pair_rows(cells, list(combinations(range(len(cells.models)), 2)), target, confidence, margin, strata)
+    cells = cells_of(frame, model, task, value, condition, stratum if target == "new tasks" else "")
+    table = pair_rows(cells, list(combinations(range(len(cells.models)), 2)), target, confidence, margin)
     by_holm = target == "these tasks" or (table["method"] == UNPAIRED).any()
     table["p_holm"] = table["p_adjusted"] = holm(table["p_value"])
     if not by_holm:
@@ -142,12 +140,7 @@ def compare_to_baseline(
 
 
 def pair_rows(
-    cells: Cells,
-    pairs: list[tuple[int, int]],
-    target: str,
-    confidence: float,
-    margin: float | None = None,
-    strata: np.ndarray | None = None,
+    cells: Cells, pairs: list[tuple[int, int]], target: str, confidence: float, margin: float | None = None
 ) -> pd.DataFrame:
     """Compare the models of each pair, without any correction; unpaired where there are strata and few shared tasks.
 
@@ -159,7 +152,7 @@ def pair_rows(
     least, rows = math.nan if margin is None else margin, []
     for a, b in pairs:
         shared = cells.has(a, b)
-        left, right = (cells.by_task(cells.means[shared, i], shared) for i in (a, b))
+        left, right = cells.by_task(cells.means[shared, a], shared), cells.by_task(cells.means[shared, b], shared)
         both, count = np.concatenate([left, right]), len(left)
         runs, binary = int(cells.sizes[shared][:, [a, b]].sum()), bool(((both == 0) | (both == 1)).all())
         means = [left.mean(), right.mean(), (left - right).mean()] if count else [math.nan] * 3
@@ -174,7 +167,7 @@ def pair_rows(
             p_value, reason = (1.0, note("one_shared")) if count else (math.nan, note("no_shared"))
             compared = Compared(math.nan, math.nan, p_value, "", reason)
         compared = compared._replace(warning=compared.warning + cautious + cells.lost_of(a, b))
-        if strata is not None and count < FEW_SHARED and (apart := unpaired(cells, a, b, strata, confidence)):
+        if cells.strata is not None and count < FEW_SHARED and (apart := unpaired(cells, a, b, confidence)):
             *means, compared = apart
         rows.append((a, b, cells.models[a], cells.models[b], count, runs, *means, *compared, binary))
     names = ["a", "b", "model_a", "model_b", "n_tasks", "n_runs", "mean_a", "mean_b", "estimate", *Compared._fields]
@@ -275,15 +268,17 @@ def pair_structure(pairs: pd.DataFrame) -> Structure:
     group_of = components(a[shared], b[shared], len(models))
     groups = tuple(map(tuple, pd.Series(models, dtype="object").groupby(group_of).agg(list)))
     apart = np.flatnonzero(~shared & (group_of[a] == group_of[b]))
-    unshared = tuple((models[a[i]], models[b[i]]) for i in apart)
+    unshared = tuple(zip(models[a[apart]], models[b[apart]], strict=True))
     decided = pairs["decided"].to_numpy(bool)
     ahead = (pairs["estimate"] > 0).to_numpy()
     better, worse = np.where(ahead, a, b)[decided], np.where(ahead, b, a)[decided]
-    cycles = tuple(tuple(models[i] for i in cycle) for cycle in _cycles(better, worse, len(models)))
-    notes = sum((note("cycle", models=[*cycle, cycle[0]]) for cycle in cycles), Notes())
+    cycles, notes = [], Notes()
+    for cycle in _cycles(better, worse, len(models)):
+        cycles.append(tuple(models[cycle]))
+        notes += note("cycle", models=[*models[cycle], models[cycle[0]]])
     notes += note("sets", sets=groups) if len(groups) > 1 else Notes()
     notes += note("unshared", pairs=unshared) if unshared else Notes()
-    return Structure(groups, unshared, cycles, notes)
+    return Structure(groups, unshared, tuple(cycles), notes)
 
 
 def components(start: np.ndarray, end: np.ndarray, count: int, directed: bool = False) -> np.ndarray:

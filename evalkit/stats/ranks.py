@@ -56,8 +56,8 @@ def rank_models(
     count, rows = len(cells.models), []
     for i, name in enumerate(cells.models):
         values, bounds = cells.of(i).means, (0.0, 1.0) if cells.shares else None
-        levels = confidence, 1 - (1 - confidence) / count
-        alone, at_once = (mean_interval(values, np.arange(len(values)), c, bounds=bounds) for c in levels)
+        alone = mean_interval(values, np.arange(len(values)), confidence, bounds=bounds)
+        at_once = mean_interval(values, np.arange(len(values)), 1 - (1 - confidence) / count, bounds=bounds)
         described = alone.method, "new tasks", alone.warning + cells.lost_of(i)
         rows.append((name, alone.n_clusters, *alone[:3], 1, count, False, True, math.nan, *at_once[1:3], *described))
     table = typed(pd.DataFrame(rows, columns=_COLUMNS.split()))
@@ -75,7 +75,7 @@ def rank_models(
         behind[others] = is_behind & (tests["estimate"] > 0)
         better, worse[leading] = behind.astype(int), behind.sum()
     else:
-        place = {str(name): i for i, name in enumerate(cells.models)}
+        place = dict(zip(map(str, cells.models), range(count), strict=True))
         for row in pairs[pairs["decided"] | pairs["method"].eq(UNPAIRED)].to_dict("records"):
             a, b = place[row["model_a"]], place[row["model_b"]]
             winner, loser = (a, b) if row["estimate"] > 0 else (b, a)

@@ -118,7 +118,7 @@ def test_notes_are_asked_for_codes_and_say_their_text():
 def test_every_text_of_a_note_can_be_made(code):
     text = TEXTS[code]
     names = signature(text).parameters if callable(text) else {name for _, name, _, _ in string.Formatter().parse(text)}
-    values = dict.fromkeys(set(names) - {None}, 3)
+    values = dict.fromkeys(set(names) - {None}, 3) | ({"noun": "row"} if code == "left_out" else {})
     values |= {name: [("a", "b"), ("c", "d")] for name in ("sets", "pairs") if callable(text) and name in values}
     values |= {name: ["a", "b"] for name in ("models", "names") if name in values}
     values |= {"models": [("a", 1, 2)]} if code == "not_measured" else {}
