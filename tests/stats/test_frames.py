@@ -1,4 +1,4 @@
-"""Every function that takes a frame, on frames as they come: odd types, gaps, doubled indices, nothing at all."""
+"""Functions that take a frame, on frames as they come: odd types, gaps, doubled indices, nothing at all; and misuse."""
 
 import warnings
 
@@ -79,3 +79,50 @@ def test_the_order_of_rows_does_not_matter(function):
     found, shuffled = (FUNCTIONS[function](rows) for rows in (given, given.sample(frac=1, random_state=1)))
     found, shuffled = (result.table if hasattr(result, "table") else result for result in (found, shuffled))
     pd.testing.assert_frame_equal(found, shuffled)
+
+
+COLUMNS = ("model", "task", "value")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda f: stats.proportion_interval(3, 2), "3 successes of 2 can't be"),
+        (lambda f: stats.proportion_interval(1.5, 2), "whole numbers"),
+        (lambda f: stats.proportion_interval(1, 2, "wald"), "unknown method 'wald'"),
+        (lambda f: stats.proportion_interval(1, 2, "wilson", 95), "between 0 and 1"),
+        (lambda f: stats.rate_interval([0, 1, 0.5]), "0/1 values"),
+        (lambda f: stats.rate_interval([0, 1, 1], ["a", "b"]), "3 values, but 2 cluster labels"),
+        (lambda f: stats.mean_interval([0.5, 1.5], bounds=(0, 1)), "beyond the bounds"),
+        (lambda f: stats.mean_interval([0.5, 1.5], bounds=(1, 0)), "least and the largest"),
+        (lambda f: stats.mean_interval([0.5, 1.5], target="all tasks"), "unknown target 'all tasks'"),
+        (lambda f: stats.mean_interval([0.5, 1.5], target="these tasks"), "give clusters"),
+        (lambda f: stats.mean_sequence([2]), "beyond the bounds"),
+        (lambda f: stats.mean_sequence([0], confidence=95), "between 0 and 1"),
+        (lambda f: stats.estimate_by(f, "model", "value", None, "median"), "unknown kind 'median'"),
+        (lambda f: stats.estimate_by(f, "mode", "value"), "no column 'mode'; did you mean 'model'"),
+        (lambda f: stats.estimate_by(f.assign(n=1), "n", "value"), "can't group by 'n'"),
+        (lambda f: stats.paired_test([1, 0], [1, 0, 1]), "not 2 and 3"),
+        (lambda f: stats.compare_all(f, "agent", "task", "value"), "no column 'agent'"),
+        (lambda f: stats.compare_all(f, *COLUMNS, confidence=95), "between 0 and 1"),
+        (lambda f: stats.compare_all(f, *COLUMNS, target="none"), "unknown target"),
+        (lambda f: stats.compare_all(f, *COLUMNS, margin=-0.1), "a margin is above 0"),
+        (lambda f: stats.compare_to_baseline(f, *COLUMNS, 7), "no runs of the baseline 7; there are 1, 2, 3"),
+        (lambda f: stats.compare_to_baseline(f, *COLUMNS, 1, margin=0), "above 0"),
+        (lambda f: stats.plan(f, *COLUMNS, 0), "above 0"),
+        (lambda f: stats.plan(f, *COLUMNS, 0.5, repeats=[0]), "from 1"),
+        (lambda f: stats.plan(f, *COLUMNS, 0.5, repeats=[]), "from 1"),
+        (lambda f: stats.plan(f, *COLUMNS, 0.5, power=2), "between"),
+        (lambda f: stats.reliability(f, *COLUMNS, ks=[0]), "from 1"),
+        (lambda f: stats.reliability(f, *COLUMNS, order="turn"), "no column 'turn'"),
+        (lambda f: stats.reliability(f.assign(value=0.5), *COLUMNS), "0/1 outcomes"),
+        (lambda f: stats.trend_test([3], [2], [0]), "0 <= successes <= n"),
+        (lambda f: stats.trend_test([0.5], [2], [0]), "whole numbers"),
+        (lambda f: stats.trend_test([1], [2, 2], [0]), "need as many"),
+        (lambda f: stats.trend_test([1, 1], [2, 2], [0, 1], ["a"]), "2 values, but 1 cluster labels"),
+        (lambda f: stats.trend_test([1], [2], [0], None, 2), "between 0 and 1"),
+    ],
+)
+def test_misuse_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(frame())

@@ -257,31 +257,6 @@ def test_each_group_has_the_interval_of_its_rows():
         assert tuple(row[name] for name in expected._fields) == pytest.approx(tuple(expected), nan_ok=True)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: proportion_interval(3, 2), "3 successes of 2 can't be"),
-        (lambda: proportion_interval(1.5, 2), "whole numbers"),
-        (lambda: proportion_interval(1, 2, "wald"), "unknown method 'wald'"),
-        (lambda: proportion_interval(1, 2, "wilson", 95), "between 0 and 1"),
-        (lambda: rate_interval([0, 1, 0.5]), "0/1 values"),
-        (lambda: rate_interval([0, 1, 1], ["a", "b"]), "3 values, but 2 cluster labels"),
-        (lambda: mean_interval([0.5, 1.5], bounds=(0, 1)), "beyond the bounds"),
-        (lambda: mean_interval([0.5, 1.5], bounds=(1, 0)), "least and the largest"),
-        (lambda: mean_interval([0.5, 1.5], target="all tasks"), "unknown target 'all tasks'"),
-        (lambda: mean_interval([0.5, 1.5], target="these tasks"), "give clusters"),
-        (lambda: mean_sequence([2]), "beyond the bounds"),
-        (lambda: mean_sequence([0], confidence=95), "between 0 and 1"),
-        (lambda: estimate_by(RUNS, "model_name", "success", None, "median"), "unknown kind 'median'"),
-        (lambda: estimate_by(RUNS, "model", "success"), "no column 'model'; did you mean 'model_name'"),
-        (lambda: estimate_by(RUNS.assign(n=1), "n", "success"), "can't group by 'n'"),
-    ],
-)
-def test_misuse_is_named(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
 UNIT = st.lists(st.floats(0, 1), min_size=1, max_size=40)
 
 

@@ -121,11 +121,6 @@ def test_pairs_with_a_missing_value_are_left_out():
     assert (empty.n, str(empty.warning)) == (0, "no values")
 
 
-def test_pairs_need_one_length():
-    with pytest.raises(ValueError, match="not 2 and 3"):
-        paired_test([1, 0], [1, 0, 1])
-
-
 def test_binary_pairs_have_the_interval_of_agresti_and_min():
     # 20 pairs: 6 only a, 2 only b; half a pair more of each of the four kinds, then Wald
     a, b = [1] * 6 + [0] * 2 + [1] * 5 + [0] * 7, [0] * 6 + [1] * 2 + [1] * 5 + [0] * 7

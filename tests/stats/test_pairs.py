@@ -126,22 +126,6 @@ def test_each_verdict_is_given_where_the_data_show_it():
     assert found.loc["down", "estimate"] == pytest.approx(-0.15)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: compare_all(runs({"a": 1}), "agent", "task", "value"), "no column 'agent'"),
-        (lambda: compare(runs({"a": 1}), confidence=95), "between 0 and 1"),
-        (lambda: compare(runs({"a": 1}), target="none"), "unknown target"),
-        (lambda: compare(runs({"a": 1}), margin=-0.1), "a margin is above 0"),
-        (lambda: against(runs({"a": 1})), "no runs of the baseline 'base'; there are 'a'"),
-        (lambda: against(outcomes(base=HALF), margin=0), "above 0"),
-    ],
-)
-def test_misuse_is_named(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
 def pair_table(*rows):
     """Pairs from (better, worse) where decided, (one, other, shared tasks) where not."""
     found = [

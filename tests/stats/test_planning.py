@@ -62,20 +62,6 @@ def test_without_repetitions_there_is_a_range_only():
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"difference": 0}, "above 0"),
-        ({"repeats": [0]}, "from 1"),
-        ({"repeats": []}, "from 1"),
-        ({"power": 2}, "between"),
-    ],
-)
-def test_misuse_is_named(options, message):
-    with pytest.raises(ValueError, match=message):
-        planned(frame(5, 2), **options)
-
-
-@pytest.mark.parametrize(
     ("n", "comparisons", "power"), [(5, 1, 0.5), (20, 1, 0.95), (200, 1, 0.8), (10, 66, 0.8), (40, 6, 0.8)]
 )
 def test_the_difference_found_has_the_power_asked_for(n, comparisons, power):

@@ -96,14 +96,6 @@ def test_what_tells_nothing_is_not_flagged(values, tasks, order, warning):
     assert (found.flagged, str(found.warning)) == (False, warning)
 
 
-@pytest.mark.parametrize(("options", "message"), [({"ks": [0]}, "from 1"), ({"order": "turn"}, "no column 'turn'")])
-def test_misuse_is_named(options, message):
-    with pytest.raises(ValueError, match=message):
-        measured(retried(), **options)
-    with pytest.raises(ValueError, match="0/1 outcomes"):
-        measured(retried().assign(value=0.5))
-
-
 ATTEMPTS = st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n)))
 
 

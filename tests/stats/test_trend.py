@@ -171,21 +171,6 @@ def test_levels_that_separate_the_outcomes_have_an_odds_ratio_without_bounds(suc
         assert str(found.warning).startswith("the levels separate")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([3], [2], [0]), "0 <= successes <= n"),
-        (([0.5], [2], [0]), "whole numbers"),
-        (([1], [2, 2], [0]), "need as many"),
-        (([1, 1], [2, 2], [0, 1], ["a"]), "2 values, but 1 cluster labels"),
-        (([1], [2], [0], None, 2), "between 0 and 1"),
-    ],
-)
-def test_counts_that_cannot_be_are_misuse(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        trend_test(*arguments)
-
-
 def test_steps_have_the_interval_of_newcombe_of_those_of_both_levels():
     found = trend_steps([9, 4, 4], [12, 10, 20], [0, 1, 5])
     assert found[["level", "next_level"]].to_numpy().tolist() == [[0, 1], [1, 5]]
