@@ -37,12 +37,30 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     told = {name: episodes[name].to_pylist() for name in ("events", "session_id", "flags", "foreign")}
     hooks = {name: events[name].to_pylist() for name in ("hooks", "suspect_invalid_actions")}
     scored = score_traces(told, hooks, weights, counting)
-    of = np.repeat(np.arange(len(episodes)), episodes["events"].to_numpy())  # the episode of each event
-    named, turns = _unlocks(of, len(episodes), events)
+    n, of = len(episodes), np.repeat(np.arange(len(episodes)), told["events"])  # the episode of each event
+
+    # per episode and achievement, whether a hook names it, and the turn of the first one that does
+    unlocked = np.zeros((n, len(ACHIEVEMENTS)), bool)
+    turns = np.full(unlocked.shape, _NO_TURN)
+    columns = of.tolist(), events["achievements"].to_pylist(), events["turn"].to_pylist()
+    for episode, names, turn in zip(*columns, strict=True):
+        for name in names.split(" ") if names else ():
+            place = PLACE.get(name)
+            if place is not None and not unlocked[episode, place]:
+                unlocked[episode, place] = True
+                turns[episode, place] = _NO_TURN if turn is None else turn
+    can_tell, each = episodes["can_tell"].to_numpy(), np.repeat(np.arange(n), len(ACHIEVEMENTS))
+    achievements = {
+        **{name: episodes[name].take(each) for name in ("source", "model_name", "task_id", "difficulty")},
+        "achievement": list(ACHIEVEMENTS) * n,
+        "tier": [*map(TIER_OF.get, ACHIEVEMENTS)] * n,
+        "unlocked": pa.array(unlocked.ravel(), mask=~unlocked.ravel() & ~can_tell[each]),
+        "turn": pa.array(turns.ravel(), mask=turns.ravel() == _NO_TURN),
+    }
     frames = {
-        "episodes": _episodes(episodes, scored.episodes, named.sum(axis=1), weights),
+        "episodes": _episodes(episodes, scored.episodes, unlocked.sum(axis=1), weights),
         "events": _events(events, scored.events, episodes.take(of)),
-        "achievements": _achievements(episodes, named, turns),
+        "achievements": frame_of(achievements, ACHIEVEMENT_ROWS),
     }
     lazy = {name: partial(make, frames["events"], events) for name, make in (("turns", _turns), ("actions", _actions))}
     return Assembled(frames, notes, {"rules": {"weights": weights, "counting": counting}}, lazy)
@@ -69,27 +87,13 @@ def _chosen(records: Records, models: Sequence[str], difficulty: str) -> tuple[p
     return episodes.filter(pa.array(selected)), events, notes
 
 
-def _unlocks(of: np.ndarray, n: int, events: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    """Return per episode and achievement whether a hook names it, and the turn of the first one that does."""
-    named = np.zeros((n, len(ACHIEVEMENTS)), bool)
-    turns = np.full(named.shape, _NO_TURN)
-    columns = of.tolist(), events["achievements"].to_pylist(), events["turn"].to_pylist()
-    for episode, names, turn in zip(*columns, strict=True):
-        for name in names.split(" ") if names else ():
-            place = PLACE.get(name)
-            if place is not None and not named[episode, place]:
-                named[episode, place] = True
-                turns[episode, place] = _NO_TURN if turn is None else turn
-    return named, turns
-
-
 def _episodes(
     records: pa.Table, scored: Mapping[str, Any], unlocked: np.ndarray, weights: Mapping[str, float]
 ) -> pd.DataFrame:
     points, suspects = np.array([scored["score"], scored["suspect_invalid_actions"]], dtype=float)
     can_tell = records["can_tell"].to_numpy() & (records["events"].to_numpy() > 0)
     values = {
-        **_columns(records),
+        **dict(zip(records.column_names, records.columns, strict=True)),
         **scored,
         **dict.fromkeys(_UNKNOWN, [None] * len(records)),
         "run_id": run_ids("crafter", map(absolute, records["source"].to_pylist())),
@@ -106,32 +110,14 @@ def _episodes(
 
 
 def _events(records: pa.Table, scored: Mapping[str, Any], of_episodes: pa.Table) -> pd.DataFrame:
-    reasons = [[one for one in row or () if one is not None] for row in records["reasons"].to_pylist()]
     values = {
-        **_columns(records),
+        **dict(zip(records.column_names, records.columns, strict=True)),
         **scored,
         **{name: of_episodes[name] for name in ("model_name", "task_id", "difficulty")},
         "actions": pc.list_value_length(records["action_names"]),
-        "reason": ["; ".join(row) or None for row in reasons],
+        "reason": ["; ".join(filter(None, row or ())) or None for row in records["reasons"].to_pylist()],
     }
     return frame_of(values, EVENTS)
-
-
-def _achievements(episodes: pa.Table, named: np.ndarray, turns: np.ndarray) -> pd.DataFrame:
-    n, k = named.shape
-    of, unlocked, turns = np.repeat(np.arange(n), k), named.ravel(), turns.ravel()
-    values = {
-        **{name: episodes[name].take(of) for name in ("source", "model_name", "task_id", "difficulty")},
-        "achievement": list(ACHIEVEMENTS) * n,
-        "tier": [*map(TIER_OF.get, ACHIEVEMENTS)] * n,
-        "unlocked": pa.array(unlocked, mask=~unlocked & ~episodes["can_tell"].to_numpy()[of]),
-        "turn": pa.array(turns, mask=turns == _NO_TURN),
-    }
-    return frame_of(values, ACHIEVEMENT_ROWS)
-
-
-def _columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
-    return dict(zip(table.column_names, table.columns, strict=True))
 
 
 def _turns(events: pd.DataFrame, records: pa.Table) -> pd.DataFrame:

@@ -104,16 +104,16 @@ def crafter_score(path_or_runs: Source, budget: int = BUDGET) -> CrafterScore:
     Parameters
     ----------
     path_or_runs : path, run or sequence of runs
-        A file or folder of ``stats.jsonl``, score files, BALROG run files or session traces; or runs as dictionaries,
-        see `load_runs`. A run that occurs twice counts once, and `method` says so.
+        A file or folder of ``stats.jsonl``, score files, BALROG run files or session traces, as `load_runs` reads them;
+        or runs as dictionaries. A run that occurs twice counts once, and `method` says so.
     budget : int
         Only episodes that end within this many steps of a run count. Traces have no common count of steps: all count.
 
     Returns
     -------
     CrafterScore
-        With several seeds the interval is Student's t over their scores. A single seed shows nothing about other seeds
-        and has none. Session traces are one pooled group, whose interval is that of its episodes.
+        The interval of several seeds is Student's t over their scores; a single seed shows nothing about others, and
+        has none. Session traces are one pooled group, whose interval is that of its episodes.
 
     Raises
     ------
@@ -187,20 +187,8 @@ def load_runs(source: Files) -> Runs:
     ``pooled``. Every other run counts once, however many files hold it: of one task and method, runs with the same seed
     are one run, and so are two with the same results of which one names no seed. Without a name a seed is ``unknown``.
 
-    Parameters
-    ----------
-    source : str, path, or several of them
-        Also globs and URLs; see `evalkit.io.list_source`.
-
-    Returns
-    -------
-    Runs
-        Sorted by method and seed; the ledger names what was skipped, left out or failed, and why.
-
-    Raises
-    ------
-    evalkit.io.SourceError
-        If `source` does not exist or can't be listed, or holds different results of one seed.
+    Runs are sorted by method and seed; the ledger names what was skipped, left out or failed, and why. SourceError if
+    `source` does not exist or can't be listed, or holds different results of one seed.
     """
     listing, entries = list_source(source), dict[str, Entry]()
     found, pooled = list[tuple[Run, str]](), dict[tuple[str, str], Run]()

@@ -53,14 +53,12 @@ class TraceScores(list[TraceScore]):
 def evaluate_event(
     event: Mapping[str, Any] | Event, weights: Mapping[str, float] = WEIGHTS, counting: Counting = "achievement"
 ) -> EventScore:
-    """Score one event by its hooks.
+    """Score one event of ``event_history`` by its hooks: (score, symbol).
 
     Parameters
     ----------
-    event : mapping
-        An event of ``event_history``.
     weights : mapping
-        Points per hook; missing names have those of `WEIGHTS`.
+        Points per hook; missing names have those of `WEIGHTS`. ValueError for others.
     counting : {"achievement", "hook"}
         Count every achievement a hook names (a hook without names counts once), or every hook once, as the original
         trace_eval does: with its running sum, and the sign of the last scored hook as the symbol.
@@ -68,12 +66,7 @@ def evaluate_event(
     Returns
     -------
     EventScore
-        (score, symbol). The symbol is empty if the event has no scored hook, and by hook also if the score is 0.
-
-    Raises
-    ------
-    ValueError
-        For an unknown weight or counting.
+        The symbol is empty if the event has no scored hook, and by hook also if the score is 0.
     """
     weights = check_rules(weights, counting)
     read = event if isinstance(event, Event) else fit(event, Event)
@@ -181,14 +174,8 @@ def print_trace_evaluation(result: TraceScore) -> None:
 def print_evaluation_summary(results: Sequence[TraceScore], by: Sequence[Group] = ()) -> None:
     """Print a folder: mean score, spread and points, then the best three, the ranking, and unused files.
 
-    Aborted traces are left out of all means; the mean with them at 0 is shown, too.
-
-    Parameters
-    ----------
-    results : sequence of dict
-        As `evaluate_all_traces` returns it; the files of its ledger that were not used come at the end.
-    by : sequence of {"model_name", "difficulty"}
-        Also break down the scores by these.
+    Aborted traces are left out of all means; the mean with them at 0 is shown, too. The results are those of
+    `evaluate_all_traces`; `by` are the columns (model_name, difficulty) by which to break down the scores, too.
     """
     scored = [result for result in results if result["total_score"] is not None]
     if scored:

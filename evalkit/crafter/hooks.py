@@ -95,14 +95,8 @@ HOOKS: tuple[HookFunction, ...] = (EASY, MEDIUM, HARD, INVALID)
 def judge(before: State, action: str | int | None, after: State, hooks: Sequence[HookFunction] = HOOKS) -> list[Entry]:
     """Run hooks on one step, and return entries for ``event_metadata``.
 
-    Parameters
-    ----------
-    before, after : mapping
-        Observations.
-    action : str, int or None
-        Name or index of the action; if None (unknown), only achievements are judged.
-    hooks : sequence
-        By default those of this module; your own hook is any callable with a `name` and `on`.
+    `before` and `after` are observations, and `action` is a name or an index; if it is None (unknown), only
+    achievements are judged. Your own hook is any callable with a `name` and `on`.
     """
     return [entry for hook in hooks if (entry := hook(before, action, after)) is not None]
 
@@ -110,16 +104,10 @@ def judge(before: State, action: str | int | None, after: State, hooks: Sequence
 def annotate(
     event: Mapping[str, Any], steps: Iterable[Step] | None = None, hooks: Sequence[HookFunction] = HOOKS
 ) -> list[Entry]:
-    """Run hooks on an event, achievements on environment events and invalid actions on runtime events; as `judge`.
+    """Run hooks on an event of ``event_history``, as `judge`: those of its type, which its keys show.
 
-    Parameters
-    ----------
-    event : mapping
-        An event of ``event_history``; its keys show its type.
-    steps : iterable of Step, optional
-        Every action of the turn with its states. Each action is then judged by itself; the entry of an invalid action
-        has ``data.action_index``, and no entry is suspect.
-    hooks : sequence
+    With `steps`, every action of the turn with its states, each action is judged by itself: the entry of an invalid
+    action has ``data.action_index``, and no entry is suspect.
     """
     if "llm_call_records" in event or "call_records" in event:
         return []

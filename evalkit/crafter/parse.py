@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-import msgspec
-
 from evalkit.crafter.format import (
     TIER_OF,
     UNKNOWN,
@@ -191,9 +189,9 @@ def read_hooks(event: Event) -> Verdict:
     Names of ``new_achievement``, which has no difficulty, count by their own, unless hooks of the event have one. An
     invalid action is suspect where a turn has several, unless the hook says otherwise.
     """
-    entries = event.event_metadata or [Hook(hook_name=name) for name in event.hooks_triggered or ()]
-    if not entries:
+    if not event.event_metadata and not event.hooks_triggered:
         return NOTHING
+    entries = event.event_metadata or [Hook(hook_name=name) for name in event.hooks_triggered or ()]
     named = []
     for hook in entries:
         if name := hook.hook_name:  # newer writers use the plural
@@ -312,15 +310,15 @@ def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dic
     }
 
 
-def _milliseconds(value: Any) -> int | None:
+def _milliseconds(time: Any) -> int | None:
     """Parse a time, as text (without a zone, in UTC) or in epoch seconds; None for anything else."""
+    if not isinstance(time, str):
+        return round(time * 1000) if type(time) in (int, float) and 0 < time < _LATEST else None
     try:
-        time = msgspec.convert(value, datetime | float | None)
-    except msgspec.ValidationError:
+        parsed = datetime.fromisoformat(time)
+    except ValueError:
         return None
-    if isinstance(time, datetime):
-        return (time - (_EPOCH if time.tzinfo is None else _EPOCH_UTC)) // _MILLISECOND
-    return round(time * 1000) if time is not None and 0 < time < _LATEST else None
+    return (parsed - (_EPOCH if parsed.tzinfo is None else _EPOCH_UTC)) // _MILLISECOND
 
 
 def tokens_of(event: Event) -> Tokens:
@@ -335,8 +333,12 @@ def tokens_of(event: Event) -> Tokens:
 
 def add_tokens(calls: Sequence[Tokens]) -> Tokens:
     """Add up the tokens of calls; None where no call tells them."""
-    told = [[n for n in column if n is not None] for column in zip(NO_TOKENS, *calls, strict=True)]
-    return tuple([sum(column) if column else None for column in told])
+    totals = list(NO_TOKENS)
+    for call in calls:
+        for place, n in enumerate(call):
+            if n is not None:
+                totals[place] = (totals[place] or 0) + n
+    return tuple(totals)
 
 
 def _models(events: list[Event]) -> Iterator[str | None]:

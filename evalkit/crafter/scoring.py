@@ -42,7 +42,7 @@ class Scored(NamedTuple):
 
 def check_rules(weights: Mapping[str, float], counting: Counting) -> dict[str, float]:
     """Complete the weights with those of `WEIGHTS`; raise ValueError for an unknown name or counting."""
-    if unknown := [name for name in weights if name not in WEIGHTS]:
+    if unknown := sorted(weights.keys() - WEIGHTS.keys()):
         raise ValueError(f"no hook is called {unknown[0]!r}; weights have the names {', '.join(WEIGHTS)}")
     if counting not in COUNTINGS:
         raise ValueError(f"unknown counting {counting!r}: 'achievement' or 'hook'")
@@ -129,7 +129,7 @@ def score_traces(episodes: Columns, events: Columns, weights: Mapping[str, float
 
 def band(score: float) -> str | None:
     """Return the band of a score: above 2.0 Excellent, [1.0, 2.0] Good, [0, 1.0) Limited, below 0 Poor."""
-    if score != score:
-        return None
-    score = round(score, DIGITS)
-    return next(name for name, low, _ in BANDS if score > low or (score == low and low != BANDS[0][1]))
+    for name, low, _ in BANDS:
+        if round(score, DIGITS) > low or (round(score, DIGITS) == low and name != "Excellent"):
+            return name
+    return None  # of no score
