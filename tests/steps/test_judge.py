@@ -24,39 +24,22 @@ from tests.steps.records import JSON, RECORD
 
 def test_every_evaluation_says_these(make):
     found = evaluate_step(make("process_cells", CELLS, kind="structured", index=2), {})
-    expected = {
-        "step_index": 2,
-        "function_name": "process_cells",
-        "success": True,
-        "result_type": "structured",
-        "evaluation_version": "v1_checking_only",
-        "verdict": "success",
-        "critical_failure": False,
-        "silent_failure": False,
-        "silent_failure_reason": None,
-        "truncated": False,
-        "attempt": 1,
-    }
+    expected = {"step_index": 2, "function_name": "process_cells", "success": True, "result_type": "structured",
+                "evaluation_version": "v1_checking_only", "verdict": "success", "critical_failure": False,
+                "silent_failure": False, "silent_failure_reason": None, "truncated": False, "attempt": 1}  # fmt: skip
     assert {key: found[key] for key in expected} == expected
     assert "T" in found["timestamp"]
-    json.dumps(found, allow_nan=False)
 
 
 FAILURES = [
     ("ValueError", "no cells", False),
-    (None, "no cells", False),
     (None, None, False),
     ("FileNotFoundError", "gone", True),
-    ("ImportError", "", True),
-    ("ModuleNotFoundError", "", True),
-    ("AttributeError", "", True),
     ("PermissionError", "", True),
     ("builtins.PermissionError", "", True),
     (None, "[Errno 2] No such file or directory: 'a.h5ad'", True),
     (None, "No module named 'scanpy'", True),
     (None, "'NoneType' object has no attribute 'obs'", True),
-    (None, "[Errno 13] Permission denied: '/x'", True),
-    (None, "cannot import name 'x' from 'y'", True),
     (None, "FileNotFoundError: gone", True),
     (None, "MyFileNotFoundErrors happen", False),
 ]
@@ -109,12 +92,8 @@ def report(record):
     return format_step_evaluation(evaluate_step({**record, "timestamp": TIME})).splitlines()
 
 
-@pytest.mark.parametrize(
-    ("error", "category", "critical"),
-    [("no cells", "analysis_error", "⚠️ No"), ("No module named 'x'", "system_error", "🚨 YES")],
-)
-def test_the_report_of_a_failure(make, error, category, critical):
-    assert report(make("f", None, False, error=error, index=20)) == [
+def test_the_report_of_a_failure(make):
+    assert report(make("f", None, False, error="No module named 'x'", index=20)) == [
         RULE,
         "📊 STEP EVALUATION REPORT - Step 21",
         RULE,
@@ -124,22 +103,22 @@ def test_the_report_of_a_failure(make, error, category, critical):
         f"Timestamp: {TIME}",
         "",
         "❌ FAILURE ANALYSIS:",
-        f"   Error Type: {category}",
-        f"   Critical: {critical}",
+        "   Error Type: system_error",
+        "   Critical: 🚨 YES",
         RULE,
     ]
 
 
 def test_the_report_of_a_success(make):
     types = {str(i): name for i, name in enumerate(["T cell", "B cell", "NK cell", "Monocyte"])}
-    assert report(make("process_cells", f"group_to_cell_type = {types}", kind="structured"))[9:-1] == [
+    assert report(make("process_cells", f"group_to_cell_type = {types}", kind="structured"))[8:-1] == [
+        "✅ SUCCESS ANALYSIS:",
         "   🧬 PROCESS CELLS RESULTS:",
         "      Discovered: 4 new cell types",
         "         - T cell",
         "         - B cell",
         "         - NK cell",
     ]
-    assert report(make("f", "done"))[8:] == ["✅ SUCCESS ANALYSIS:", RULE]
 
 
 @pytest.fixture
@@ -198,11 +177,8 @@ SCORES = [
     ("a c b", "a b c", "strict", False, 2 / 3, 2 / 3, 2 / 3),
     ("a c b", "a b c", "unordered", True, 1, 1, 1),
     ("a b", "a b c", "unordered", False, 1, 2 / 3, 0.8),
-    ("a b", "a b c", "subset", True, 1, 2 / 3, 0.8),
     ("a b d", "a b c", "subset", False, 2 / 3, 2 / 3, 2 / 3),
     ("a b c d", "a b c", "superset", True, 0.75, 1, 6 / 7),
-    ("a b", "a b c", "superset", False, 1, 2 / 3, 0.8),
-    ("a", "a a", "unordered", False, 1, 0.5, 2 / 3),  # counted: one expected twice must be made twice
     ("a a", "a", "subset", False, 0.5, 1, 2 / 3),
 ]
 
@@ -214,28 +190,23 @@ def test_tool_calls_against_an_expected_list(made, expected, mode, match, precis
     assert (score.precision, score.recall, score.f1) == pytest.approx((precision, recall, f1))
 
 
-def test_parameters_count_where_they_are_given():
-    records = run("a:1", "a:2")
-    assert score_tool_calls(records, ["a", ("a", {"x": "1"})]).match
-    assert not score_tool_calls(records, [("a", {"x": "1"}), ("a", {"x": "3"})]).match
-    assert score_tool_calls(records, [("a", {"x": "1"}), ("a", {"x": "2"})], "strict").match
+MORE_SCORES = [
+    # made, expected, mode, retries: match
+    ("a:1 a:2", ["a", ("a", {"x": "1"})], "unordered", False, True),  # parameters count where they are given
+    ("a:1 a:2", [("a", {"x": "1"}), ("a", {"x": "3"})], "unordered", False, False),
+    ("a:1 a:2", [("a", {"x": "1"}), ("a", {"x": "2"})], "strict", False, True),
+    ("a! a! a a", ["a"] * 2, "unordered", False, True),  # retries are one call, unless asked for
+    ("a! a! a a", ["a"] * 4, "unordered", True, True),
+    ("a b- conversational_response final_question", ["a"], "strict", False, True),  # skipped steps and talk are none
+    ("", [], "unordered", False, True),
+]
 
 
-def test_retries_are_one_call_unless_asked_for():
-    records = run("a!", "a!", "a", "a")
-    assert score_tool_calls(records, ["a", "a"]).match
-    assert score_tool_calls(records, ["a"] * 4, retries=True).match
-
-
-def test_skipped_and_pseudo_steps_are_no_calls():
-    assert score_tool_calls(run("a", "b-", "conversational_response", "final_question"), ["a"], "strict").match
-
-
-def test_what_cannot_be_computed_is_nan():
-    score = score_tool_calls([], [])
-    assert score.match is True
-    assert all(math.isnan(value) for value in (score.precision, score.recall, score.f1))
-    assert score_tool_calls(run("a"), []).precision == 0
+@pytest.mark.parametrize(("made", "expected", "mode", "retries", "match"), MORE_SCORES)
+def test_what_counts_as_a_call(made, expected, mode, retries, match):
+    score = score_tool_calls(run(*made.split()), expected, mode, retries=retries)
+    assert score.match is match
+    assert math.isnan(score.f1) is (not made)
 
 
 CALLS = st.lists(st.sampled_from("abc"), max_size=6)
@@ -277,8 +248,5 @@ def test_forty_three_failures_in_a_row_are_one_loop():
     assert [(loop.position, loop.length, loop.function_name, loop.parameters) for loop in loops] == [
         (1, 43, "b", {"x": "1"})
     ]
-
-
-def test_other_parameters_or_a_success_end_a_loop():
-    assert find_loops(run("b:1!", "b:1!", "b:2!", "b:2!", "b:2", "b:2!")) == []
+    assert find_loops(run("b:1!", "b:1!", "b:2!", "b:2!", "b:2", "b:2!")) == []  # other parameters, or a success
     assert [loop.position for loop in find_loops(run("a!", "a!", "a!", "b!", "b!", "b!"))] == [0, 3]

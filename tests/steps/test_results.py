@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalkit.steps import Options, evaluate_step, steps_df
+from evalkit.steps import Options, evaluate_step
 from tests.steps.cases import CELLS, COUNTS, ENRICHMENT, EXPRESSION
 
 
@@ -12,7 +12,6 @@ def checks_of(evaluation):
 
 SILENT = [
     ("display_dotplot", "Dotplot not available for this cell type", "not available"),
-    ("display_dotplot", "Error generating plot: x", "Error generating"),
     ("display_dotplot", "No enrichment results found", "No enrichment"),
     ("display_dotplot", "❌ Error: <b>no</b> data", "no</b> data"),
     ("display_dotplot", None, "no plot"),
@@ -22,17 +21,14 @@ SILENT = [
     ("display_dotplot", {"multiple_plots": True, "plots": [{"html": "Error: no data"}]}, "no data"),
     ("display_dotplot", "Success", "no plot"),  # what shape A made of None
     ("process_cells", "Process cells failed: no markers", "no markers"),
-    ("process_cells", {"status": "no_cells_found"}, "no_cells_found"),
     ("process_cells", {"status": "no_cells_found", "message": "none of 354"}, "no_cells_found (none of 354)"),
     ("process_cells", {"status": "cell_type_not_found"}, "cell_type_not_found"),
     ("process_cells", {"status": "Annotation failed"}, "Annotation failed"),
     ("process_cells", "Process cells completed. group_to_cell_type = {}", "no group of cells was named"),
     ("dea_split_by_condition", {"status": "insufficient_cells", "dea_results": []}, "insufficient_cells"),
-    ("search_enrichment_semantic", None, "no result"),
     ("dea_split_by_condition", {}, "no result"),
     ("dea_split_by_condition", None, "no result"),
     ("dea_split_by_condition", "Success", "no result"),  # what shape A made of {} and None
-    ("perform_enrichment_analyses", {"error": "x"}, "x"),
     ("compare_cell_counts", "Error: no such category", "no such category"),
     ("search_enrichment_semantic", "{'error': \"it's" + "x" * 20, "it's"),  # cut inside the message
     ("anything", {"error": "x"}, "x"),
@@ -139,10 +135,9 @@ CUT = [
 
 
 @pytest.mark.parametrize(("function", "text"), CUT)
-@pytest.mark.parametrize("kind", ["text", "structured"])
-def test_a_cut_result_is_limited_and_what_is_not_known_of_it_is_unknown(make, function, text, kind):
+def test_a_cut_result_is_limited_and_what_is_not_known_of_it_is_unknown(make, function, text):
     step = {"parameters": {"analyses": ["go", "kegg"]}, "expected_children": ["T cell", "B cell", "NK cell"]}
-    record = make(function, text, kind=kind, **step) | {"result_metadata": {"truncated": [900, len(text)]}}
+    record = make(function, text, kind="text", **step) | {"result_metadata": {"truncated": [900, len(text)]}}
     evaluation = evaluate_step(record)
     assert (evaluation["verdict"], evaluation["truncated"]) == ("success", True)
     assert (evaluation["data_quality"], evaluation["data_completeness"]) == ("legacy_text_parsing", "limited")
@@ -156,8 +151,6 @@ def test_a_cut_result_is_limited_and_what_is_not_known_of_it_is_unknown(make, fu
     enrichment = evaluation.get("enrichment_evaluation", {"total_significant_pathways": None, "concerns": []})
     assert enrichment["total_significant_pathways"] is None
     assert "No method has a result" not in enrichment["concerns"]
-    [row] = steps_df([record]).to_dict("records")
-    assert (row["truncated"], row["data_completeness"]) == (True, "limited")
 
 
 def test_enrichment(make):
@@ -175,27 +168,20 @@ def test_enrichment(make):
     }
 
 
-NO_PATHWAYS = [
-    "No significant pathways found in any method",
-    "Consider adjusting parameters or trying different approaches",
-]
 REMARKS = [
-    # significant terms as stored: concerns and highlights
-    (0, NO_PATHWAYS, []),
-    (100, [], []),
-    (101, [], ["Rich pathway enrichment found (101 total)", "Successful methods: GO"]),
-    ("354", [], ["Rich pathway enrichment found (354 total)", "Successful methods: GO"]),  # numbers written as text
+    # significant terms as stored: concerns, highlights
+    (0, 2, []),
+    (100, 0, []),
+    ("354", 0, ["Rich pathway enrichment found (354 total)", "Successful methods: GO"]),  # numbers written as text
 ]
 
 
 @pytest.mark.parametrize(("total", "concerns", "highlights"), REMARKS)
 def test_concerns_and_highlights_of_an_enrichment(make, total, concerns, highlights):
     entry = {"top_terms": ["a"] * bool(total), "top_pvalues": [], "total_significant": total}
-    found = evaluate_step(make("perform_enrichment_analyses", {"go": entry}, kind="structured"))
-    assert found["parsing_issues"] == []
-    enrichment = found["enrichment_evaluation"]
-    assert (enrichment["pathway_counts"], enrichment["concerns"]) == ({"go": int(total)}, concerns)
-    assert enrichment["highlights"] == highlights
+    found = evaluate_step(make("perform_enrichment_analyses", {"go": entry}))["enrichment_evaluation"]
+    assert (found["pathway_counts"], len(found["concerns"])) == ({"go": int(total)}, concerns)
+    assert found["highlights"] == highlights
 
 
 SIGNIFICANT = [
@@ -219,34 +205,29 @@ def test_a_method_is_successful_only_where_it_has_terms(make, entry, successful)
 GO, KEGG = ({"top_terms": [], "top_pvalues": [], "total_significant": n} for n in (0, 1))
 BOTH, ONLY_KEGG = {"analyses": ["go", "kegg"]}, {"analyses": ["kegg"]}
 TOTALS = [
-    ("both are there", {"go": GO, "kegg": KEGG}, BOTH, 1, {"go": 0, "kegg": 1}),
-    ("one is null", {"go": None, "kegg": KEGG}, BOTH, None, {"go": None, "kegg": 1}),
-    ("one is a text", {"GO": "failed", "kegg": KEGG}, BOTH, None, {"go": None, "kegg": 1}),
-    ("one is not there", {"kegg": KEGG}, BOTH, None, {"go": None, "kegg": 1}),
-    ("one is null, what was asked for is not known", {"go": None, "kegg": KEGG}, {}, None, {"go": None, "kegg": 1}),
-    ("one is null, the other was asked for", {"go": None, "kegg": KEGG}, ONLY_KEGG, 1, {"kegg": 1}),
-    ("a status only", {"status": "cached_result"}, BOTH, None, {"go": None, "kegg": None}),
+    # a result, what was asked for: the total, counts
+    ({"go": GO, "kegg": KEGG}, BOTH, 1, {"go": 0, "kegg": 1}),
+    ({"go": None, "kegg": KEGG}, BOTH, None, {"go": None, "kegg": 1}),
+    ({"GO": "failed", "kegg": KEGG}, BOTH, None, {"go": None, "kegg": 1}),
+    ({"kegg": KEGG}, BOTH, None, {"go": None, "kegg": 1}),
+    ({"go": None, "kegg": KEGG}, {}, None, {"go": None, "kegg": 1}),
+    ({"go": None, "kegg": KEGG}, ONLY_KEGG, 1, {"kegg": 1}),
+    ({"status": "cached_result"}, BOTH, None, {"go": None, "kegg": None}),
 ]
 
 
-@pytest.mark.parametrize(
-    ("result", "parameters", "total", "counts"), [c[1:] for c in TOTALS], ids=[c[0] for c in TOTALS]
-)
+@pytest.mark.parametrize(("result", "parameters", "total", "counts"), TOTALS)
 def test_a_total_is_unknown_where_a_method_that_was_asked_for_is(make, result, parameters, total, counts):
-    record = make("perform_enrichment_analyses", result, kind="structured", parameters=parameters)
-    evaluation = evaluate_step(record)
-    found = evaluation["enrichment_evaluation"]
+    evaluation = evaluate_step(make("perform_enrichment_analyses", result, parameters=parameters))
+    found, checks = evaluation["enrichment_evaluation"], checks_of(evaluation)
     assert (found["total_significant_pathways"], found["pathway_counts"]) == (total, counts)
-    assert steps_df([record])["total_significant"].isna().tolist() == [total is None]
-    made = checks_of(evaluation)
-    assert made["pathways_found"]["label"] == ("unknown" if total is None else str(total))
+    assert checks["pathways_found"]["label"] == ("unknown" if total is None else str(total))
     if parameters == BOTH:
-        assert made["requested_methods"]["score"] == sum(n is not None for n in counts.values()) / 2
+        assert checks["requested_methods"]["score"] == sum(n is not None for n in counts.values()) / 2
 
 
 PLOTS = [
     ("<div>" + "x" * 495, "html", True, 500, 1, "generated"),
-    ("\n  <!DOCTYPE html><html></html>", "html", True, 31, 1, "generated"),
     ({"multiple_plots": True, "plots": [{"html": "<p>1</p>"}, {"html": "<p>22</p>"}]}, "multiple_plots", True, 17, 2,
      "generated"),
     ({"multiple_plots": True, "plots": []}, "multiple_plots", False, 0, 0, "no_plot"),
@@ -254,8 +235,6 @@ PLOTS = [
     ("{'type': 'file_ref', 'path': 'a/b.html'}", "file_ref", False, None, 1, "stored_in_file"),
     ({"multiple_plots": True, "plots": [{"html": "<p>1</p>"}, {"type": "file_ref", "path": "a.html"}]},
      "multiple_plots", True, None, 2, "generated"),
-    ({"multiple_plots": True, "plots": [{"html": "<p>1</p>", "path": "a.html"}]}, "multiple_plots", True, 8, 1,
-     "generated"),
     ("data:image/png;base64,AAAA", "image", False, 0, 1, "image"),
     ("Dotplot not available", "text", False, 0, 0, "message_instead"),
     (None, "none", False, 0, 0, "no_plot"),
@@ -263,9 +242,8 @@ PLOTS = [
 
 
 @pytest.mark.parametrize(("result", "kind", "generated", "length", "plots", "status"), PLOTS)
-@pytest.mark.parametrize("shape", [None, "visualization"])
-def test_plots_are_judged_as_plots(make, shape, result, kind, generated, length, plots, status):
-    found = evaluate_step(make("display_dotplot", result, kind=shape))["visualization_evaluation"]
+def test_plots_are_judged_as_plots(make, result, kind, generated, length, plots, status):
+    found = evaluate_step(make("display_dotplot", result))["visualization_evaluation"]
     expected = {"type": kind, "html_generated": generated, "html_length": length, "plots": plots, "status": status}
     assert {key: found[key] for key in expected} == expected
 
@@ -276,17 +254,13 @@ def test_plots_are_judged_as_plots(make, shape, result, kind, generated, length,
         ("<div>" + "x" * 495, "html"),
         ("{'multiple_plots': True, 'plots': [{'html': '<div>".ljust(500, "x"), "multiple_plots"),
         ("{'type': 'dotplot', 'html': '<div>xxxx".ljust(500, "x"), "unknown"),  # its HTML was cut away
-        ("{'title': 'T cell', 'ht".ljust(500, "x"), "unknown"),
     ],
 )
 def test_a_plot_cut_on_disk_is_no_failure_and_of_unknown_length(text, kind):
     found = evaluate_step({"function_name": "display_x", "success": True, "result_summary": text})
     plot = found["visualization_evaluation"]
-    assert (plot["type"], plot["html_generated"], plot["html_length"]) == (
-        kind,
-        None if kind == "unknown" else True,
-        None,
-    )
+    generated = None if kind == "unknown" else True
+    assert (plot["type"], plot["html_generated"], plot["html_length"]) == (kind, generated, None)
     assert (found["verdict"], "parsing_issues" in found) == ("success", False)
     assert checks_of(found)["plot"]["score"] == (None if kind == "unknown" else 1)
 
@@ -304,9 +278,7 @@ def test_discovered_cell_types_are_compared_with_the_expected(make):
     [
         ("Process cells completed, but no new cell types were discovered.", "no_new_cell_types"),
         ("Process cells failed: x", "failed"),
-        ("Error: no markers", "failed"),
         ({"status": "leaf_node"}, "leaf_node"),
-        ({"status": "insufficient_markers"}, "insufficient_markers"),
         ("{'status': 'no_cells_found', 'cell_type': 'B cell'}", "no_cells_found"),
         ("group_to_cell_type = {}", "empty_mapping"),
         ("something else", "unknown"),
@@ -314,15 +286,12 @@ def test_discovered_cell_types_are_compared_with_the_expected(make):
     ],
 )
 def test_how_a_discovery_ended(make, result, status):
-    for kind in (None, "structured"):
-        evaluation = evaluate_step(make("process_cells", result, kind=kind))
-        assert evaluation["process_cells_evaluation"]["discovery_status"] == status
-        assert evaluation["process_cells_evaluation"]["discovered_cell_types"] == []
-        assert evaluation["data_completeness"] == ("complete" if status == "unknown" else "none")
-        assert (evaluation["verdict"] == "success") is (status in ("no_new_cell_types", "leaf_node", "unknown"))
-        [discovery] = [check for check in evaluation["checks"] if check["name"] == "discovery"]
-        assert discovery["label"] == status
-        assert discovery["score"] == (None if status in ("leaf_node", "unknown") else 0)
+    evaluation = evaluate_step(make("process_cells", result))
+    found, discovery = evaluation["process_cells_evaluation"], checks_of(evaluation)["discovery"]
+    assert (found["discovery_status"], found["discovered_cell_types"], discovery["label"]) == (status, [], status)
+    assert evaluation["data_completeness"] == ("complete" if status == "unknown" else "none")
+    assert (evaluation["verdict"] == "success") is (status in ("no_new_cell_types", "leaf_node", "unknown"))
+    assert discovery["score"] == (None if status in ("leaf_node", "unknown") else 0)
 
 
 @pytest.mark.parametrize(
@@ -330,9 +299,6 @@ def test_how_a_discovery_ended(make, result, status):
     [
         ("Discovered new cell type: T cell", ["T cell"]),
         ("✅ discovered new cell type : T cell.\nDiscovered new cell type: B cell\nDone.", ["T cell", "B cell"]),
-        ("Discovered new cell type: CD4-positive, alpha-beta T cell", ["CD4-positive, alpha-beta T cell"]),
-        ("Discovered new cell type: A. Discovered new cell type: B", ["A", "B"]),
-        ("Discovered new cell types: T cell, B cell", ["T cell", "B cell"]),
         ("Discovered new cell types: ['T cell', 'B cell']", ["T cell", "B cell"]),
         ({"status": "completed", "message": "Discovered new cell type: T cell"}, ["T cell"]),
     ],
@@ -351,10 +317,8 @@ SEARCHES = [
     ({"search_results": {"total_matches": 7, "results": [{"term": "a"}]}}, 7, None),
     ({"message": "nothing", "total_matches": 0}, 0, "nothing"),
     ("{'search_results': {'total_matches': 7, 'results': [", 7, None),
-    ("free text", None, "free text"),
     (MATCHES, 77, None),
     (MATCHES[: MATCHES.index("77")], None, None),
-    ({"error": "x", "results": []}, None, "x"),
     ({"error": "x", "results": [], "total_matches": 0}, None, "x"),
     ({"search_results": {"error": "x", "results": [], "total_matches": 0}}, None, "x"),
     ("{'error': 'x', 'results': []}", None, "x"),

@@ -13,32 +13,18 @@ from evalkit.steps import (
 )
 from tests.steps.cases import CELLS, COUNTS, ENRICHMENT, EXPRESSION
 
-KEYS = {"result_type", "result", "result_summary", "result_metadata"}
 LONG = "x" * 1234
 PAGE = "<html><body>" + LONG + "</body></html>"
 
-MANY = {
-    "search_results": {"query": "immune", "total_matches": 90, "results": [{"term": f"term {i}"} for i in range(90)]}
-}
-
+PLOT = {"type": "html", "html_length": 1260, "plots": 1}
 STORED = [
     # function, result, success: type, result, summary, metadata
-    ("perform_enrichment_analyses", ENRICHMENT, True, "structured", ENRICHMENT, None, {}),
     ("dea_split_by_condition", EXPRESSION, True, "structured", EXPRESSION, "DEA: Analysis completed", {}),
     ("process_cells", CELLS, True, "structured", CELLS, "Process cells: Discovery completed: T cell, B cell", {}),
     ("compare_cell_counts", COUNTS, True, "structured", COUNTS, str(COUNTS)[:100], {}),
-    ("search_enrichment_semantic", MANY, True, "structured", MANY, None, {}),
     ("dea_split_by_condition", {}, True, "structured", {}, "{}", {}),
     ("process_cells", None, True, "structured", None, "Success", {}),
-    (
-        "display_dotplot",
-        PAGE,
-        True,
-        "visualization",
-        PAGE,
-        "Visualization: 1 plot (html, 1260 characters)",
-        {"type": "html", "html_length": 1260, "plots": 1},
-    ),
+    ("display_dotplot", PAGE, True, "visualization", PAGE, "Visualization: 1 plot (html, 1260 characters)", PLOT),
     ("display_dotplot", None, True, "visualization", None, "Success", {"type": "none", "html_length": 0, "plots": 0}),
     ("other", LONG, True, "text", LONG[:500], LONG[:100], {"truncated": [1234, 500]}),
     ("other", "y" * 500, True, "text", "y" * 500, "y" * 100, {"length": 500}),
@@ -46,23 +32,18 @@ STORED = [
     (None, "hello", True, "text", "hello", "hello", {"length": 5}),
     ("other", None, True, "text", None, "Success", {}),
     ("other", [], True, "text", [], "[]", {}),
-    ("other", {}, True, "text", {}, "{}", {}),
     ("other", 0, True, "text", 0, "0", {}),
     ("other", "", True, "text", "", "", {}),
-    ("other", 354, True, "text", 354, "354", {}),
     ("perform_enrichment_analyses", None, False, "text", None, "Failed", {}),
     ("perform_enrichment_analyses", ENRICHMENT, False, "text", None, f"Failed: {ENRICHMENT}"[:100], {}),
-    ("display_dotplot", PAGE, False, "text", None, f"Failed: {PAGE}"[:100], {}),
 ]
 
 
 @pytest.mark.parametrize(("function", "result", "success", "kind", "kept", "summary", "metadata"), STORED)
 def test_how_results_are_stored(function, result, success, kind, kept, summary, metadata):
     stored = store_execution_result({"function_name": function, "parameters": {}}, result, success)
-    assert set(stored) == KEYS
-    assert (stored["result_type"], stored["result"], stored["result_metadata"]) == (kind, kept, metadata)
-    if summary is not None:
-        assert stored["result_summary"] == summary
+    expected = {"result_type": kind, "result": kept, "result_summary": summary, "result_metadata": metadata}
+    assert stored == expected
 
 
 @pytest.mark.parametrize("success", [True, False])
@@ -80,30 +61,20 @@ SUMMARIES = [
     ("perform_enrichment_analyses", {"status": "needs_processing"}, "Enrichment: No results (needs_processing)"),
     ("process_cells", "Discovered new cell type: NK cell", "Process cells: Discovery completed: NK cell"),
     ("process_cells", "group_to_cell_type = {'0': 'T c", "group_to_cell_type = {'0': 'T c"),
-    ("process_cells", "group_to_cell_type = {}", "group_to_cell_type = {}"),
-    ("process_cells", {"status": "no_cells_found"}, "Process cells: No cell types discovered (no_cells_found)"),
     ("process_cells", {"status": "insufficient_markers"},
      "Process cells: No cell types discovered (insufficient_markers)"),
     ("process_cells", NOTHING_NEW, "Process cells: No new cell types discovered"),
-    ("process_cells", "something else", "something else"),
     ("process_cells", {"group_to_cell_type": {i: f"cell type number {i}" for i in range(30)}},
      "Process cells: Discovery completed: " + ", ".join(f"cell type number {i}" for i in range(5)) + " and 25 more"),
     ("dea_split_by_condition", {"dea_results": []}, "DEA: No conditions compared"),
     ("dea_split_by_condition", {"status": "insufficient_cells"}, "DEA: No results (insufficient_cells)"),
-    ("dea_split_by_condition", "free text", "free text"),
     ("search_enrichment_semantic", SEARCH, "Search: 2 matches: a, b"),
     ("search_enrichment_semantic", {"message": "no index yet", "total_matches": 0}, "Search: 0 matches (no index yet)"),
     ("search_enrichment_semantic", {"error": "x", "results": []}, "{'error': 'x', 'results': []}"),
     ("display_x", {"multiple_plots": True, "plots": [{"html": PAGE}] * 2},
      "Visualization: 2 plots (html, 2520 characters)"),
     ("display_x", {"type": "file_ref", "path": "a.html"}, "Visualization: 1 plot in a file (a.html)"),
-    ("display_x", "data:image/png;base64,AA", "Visualization: 1 plot (image)"),
-    ("display_x", "Dotplot not available", "Dotplot not available"),
-    ("process_cells", "Process cells failed: no markers", "Process cells failed: no markers"),
     ("process_cells", {"status": "leaf_node"}, "Process cells: No cell types discovered (leaf_node)"),
-    ("compare_cell_counts", "Error: nothing", "Error: nothing"),
-    ("other", LONG, LONG[:100]),
-    ("other", None, "Success"),
 ]  # fmt: skip
 
 
@@ -124,14 +95,10 @@ def test_limits_and_functions_are_options():
 
 def test_recording_gives_a_new_history_and_leaves_the_state_alone():
     old = [{"step_index": 0}]
-    state = {"execution_history": old, "current_step_index": 4}
-    history = record_execution(state, {"function_name": "process_cells"}, CELLS, True)
-    assert old == [{"step_index": 0}]
-    assert history[:-1] == old
-    assert history is not old
-    record = history[-1]
-    assert (record["step_index"], record["success"], record["error"], record["error_type"]) == (4, True, None, None)
-    assert record["timestamp"].endswith("+00:00")
+    history = record_execution({"execution_history": old, "current_step_index": 4}, {}, CELLS, True)
+    assert (old, history[:-1]) == ([{"step_index": 0}], old)
+    assert [history[-1][key] for key in ("step_index", "success", "error", "error_type")] == [4, True, None, None]
+    assert history[-1]["timestamp"].endswith("+00:00")
 
 
 @pytest.mark.parametrize(
@@ -236,8 +203,8 @@ def test_the_other_functions_by_their_real_shapes(make):
 
 
 def test_two_runs_of_one_analysis_do_not_overwrite_each_other(make):
-    records = [make("perform_enrichment_analyses", ENRICHMENT, parameters={"cell_type": "T cell"})] * 3
-    assert list(found(records)) == ["enrichment_T cell", "enrichment_T cell #2", "enrichment_T cell #3"]
+    records = [make("perform_enrichment_analyses", ENRICHMENT, parameters={"cell_type": "T cell"})] * 2
+    assert list(found(records)) == ["enrichment_T cell", "enrichment_T cell #2"]
 
 
 def test_failures_and_silent_failures_are_no_findings(make):
