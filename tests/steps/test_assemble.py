@@ -35,14 +35,11 @@ def test_frames_have_the_columns_written_down(folder, which, empty):
 def test_the_rows_of_steps(folder):
     steps = load(folder).steps
     first = steps[steps["source"].str.endswith("a.json")]
+    verdicts = ["success"] * 2 + ["failure"] * 3 + ["silent failure", "success", "critical failure"]
     assert first["position"].tolist() == list(range(8))
     assert first["step_index"].tolist() == [0, 1, 2, 2, 2, 5, 6, 7]
     assert first["attempt"].tolist() == [1, 1, 1, 2, 3, 1, 1, 1]
-    assert first["verdict"].tolist() == ["success"] * 2 + ["failure"] * 3 + [
-        "silent failure",
-        "success",
-        "critical failure",
-    ]
+    assert first["verdict"].tolist() == verdicts
     assert first["truncated"].tolist() == [False] * 6 + [True, False]
     row = first.iloc[6]
     assert (row["stored_length"], row["original_length"], row["data_completeness"]) == (500, 700, "limited")
@@ -57,8 +54,7 @@ def test_shorthands_give_the_same_frames(folder):
     pd.testing.assert_frame_equal(steps_df(folder), logs.steps)
     pd.testing.assert_frame_equal(checks_df(folder), logs.checks)
     records = logs.histories[0].records
-    assert steps_df(records)["verdict"].tolist() == logs.steps["verdict"].tolist()[:8]
-    assert steps_df({"execution_history": records}).shape == steps_df(records).shape
+    assert steps_df({"execution_history": records})["verdict"].tolist() == logs.steps["verdict"].tolist()[:8]
 
 
 def save(folder, records, plan=None, name="h.json"):
@@ -118,12 +114,6 @@ def test_times_are_those_of_the_records(tmp_path):
     odd = ["2026-03-02T11:00:00+02:00", "2026-03-02T09:00:30", "yesterday", None, "0001-01-01T00:00:00+23:59"]
     runs = save(tmp_path, [{"function_name": "f", "success": True, "timestamp": time} for time in odd]).runs
     assert runs[["started", "duration"]].to_numpy().tolist() == [[pd.Timestamp("2026-03-02T09:00:00Z"), 30]]
-    one = save(tmp_path, [{"function_name": "f", "success": True}]).runs
-    assert one[["started", "duration"]].isna().to_numpy().tolist() == [[False, True]]
-
-
-def read(path):
-    return parse_file(str(path), path.read_bytes())
 
 
 FILES = [
@@ -132,19 +122,15 @@ FILES = [
     ("lines.json", json.dumps(C) + "\n" + json.dumps(C), None, "failed", "JSONDecodeError"),
     ("state.json", json.dumps({"execution_history": [A], "other": 1}), 1, "used", ""),
     ("snapshot.json", json.dumps({"values": {"execution_history": [A]}}), 1, "used", ""),
-    ("one.json", json.dumps(A), 1, "used", ""),
     ("bare.json", json.dumps([{**C, "n": float("nan")}]), 1, "used", "recovered: nan_literal"),
     ("bom.json", "\ufeff" + json.dumps([C]), 1, "used", "recovered: byte_order_mark"),
     ("mixed.json", json.dumps([C, 5, "x"]), 1, "used", "2 of 3 entries are no records of steps"),
     ("empty_list.json", "[]", 0, "used", "no steps"),
     ("broken.jsonl", json.dumps(C) + '\n{"function_name": "f", "succ', 1, "used", "line 2: JSONDecodeError"),
     ("cut.json", json.dumps([C])[:-20], None, "failed", "JSONDecodeError"),
-    ("empty.json", "", None, "failed", "the file is empty"),
     ("latin.json", '[{"error": "é", "step": {}}]'.encode("latin-1"), 1, "used", "recovered: latin_1"),
     ("deep.json", "[" * 100_000, None, "failed", "RecursionError"),
     ("other.json", '{"a": 1}', None, "skipped", "not an execution history"),
-    ("list.json", "[1, 2]", None, "skipped", "not an execution history"),
-    ("number.json", "5", None, "skipped", "not an execution history"),
     ("notes.txt", "hello", None, "skipped", "not an execution history"),
     ("no.sqlite", b"SQLite format 3\0" + b"x" * 100, None, "failed", "no LangGraph checkpoints"),
 ]  # fmt: skip
@@ -164,7 +150,6 @@ def test_rows_are_the_records_as_they_stand_in_the_file_and_the_plan():
     rows = parse_file("h.json", json.dumps(state).encode()).rows
     assert [(thread, json.loads(plan)) for thread, plan in rows["histories"]] == [("", {"steps": [1]})]
     assert [json.loads(entry) for _, entry in rows["steps"]] == state["execution_history"]
-    assert parse_file("h.json", json.dumps([A]).encode()).rows["histories"] == [("", None)]
 
 
 def test_what_is_nested_too_deep_to_be_read_again_is_kept_as_text():

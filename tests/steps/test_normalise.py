@@ -1,7 +1,7 @@
 import json
 from collections import deque
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +22,7 @@ from evalkit.steps.normalise import (
     unique_labels,
 )
 from tests.steps.cases import CELLS, A, B, C
+from tests.steps.records import JSON
 
 
 @pytest.mark.parametrize(
@@ -48,10 +49,7 @@ def test_success_is_read_from_what_writers_emit_and_never_guessed(value, success
     [
         ({**C, "result_summary": "x" * 500}, [None, 500]),
         ({**C, "result_summary": "x" * 499}, None),
-        ({**C, "function_name": "display_x", "result_summary": "<div>" + "x" * 495}, [None, 500]),
-        ({**A, "result": "x" * 500}, [None, 500]),
         ({**A, "step": {"function_name": "display_x"}, "result": "<div>" + "x" * 495}, None),  # plots are whole in A
-        ({**B, "result": "x" * 500}, None),  # a structured text is whole
         ({**B, "result_type": "text", "result": "x" * 500}, [None, 500]),
         ({**B, "result_type": "text", "result": "x" * 500, "result_metadata": {"length": 500}}, None),
         ({**B, "result_type": "text", "result": "x" * 500, "result_metadata": {"truncated": [900, 500]}}, [900, 500]),
@@ -69,17 +67,11 @@ def test_without_an_index_a_retry_keeps_its_steps():
 
 LABELS = [
     # (source, thread) of each history: the labels
-    ([("/a/h.json", "")], ["h.json"]),
-    ([("/a/h.json", ""), ("/a/g.json", "")], ["h.json", "g.json"]),
     ([("/r/run_01/h.json", ""), ("/r/run_02/h.json", "")], ["run_01/h.json", "run_02/h.json"]),
     ([("/r/a/out/h.json", ""), ("/r/b/out/h.json", ""), ("/r/g.json", "")], ["a/out/h.json", "b/out/h.json", "g.json"]),
-    ([("/r/a/x/h.json", ""), ("/r/b/x/h.json", ""), ("/r/c/h.json", "")], ["a/x/h.json", "b/x/h.json", "c/h.json"]),
     ([("h.json", ""), ("a/h.json", "")], ["h.json", "a/h.json"]),  # one path is the end of the other
-    ([("s3://b/1/h.json", ""), ("s3://b/2/h.json", "")], ["1/h.json", "2/h.json"]),
-    ([("/a/c.db", "t1"), ("/a/c.db", "t2")], ["c.db · t1", "c.db · t2"]),
     ([("/a/c.db", "t"), ("/b/c.db", "t")], ["a/c.db · t", "b/c.db · t"]),
     ([("/a/c.db · t", ""), ("/a/c.db", "t")], ["c.db · t", "c.db · t #2"]),
-    ([("", "")], [""]),
     ([("/a/caf\udce9.json", "")], ["caf\\udce9.json"]),
     ([("/a/h.json", ""), ("/a/h.json", "")], ["h.json"]),  # the same history
 ]
@@ -116,29 +108,19 @@ class Box:
     ("value", "expected"),
     [
         (np.float64(0.5), 0.5),
-        (np.float32(0.5), 0.5),
         (np.int64(7), 7),
         (np.bool_(True), True),
         (np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
-        (np.array(["a", "b"]), ["a", "b"]),
-        (np.datetime64("2026-03-02"), "2026-03-02"),
         (np.datetime64("NaT"), None),
         (np.array(["2026-03-02", "NaT"], dtype="datetime64[D]"), ["2026-03-02", None]),
         (deque([1, np.int64(2)]), [1, 2]),
-        (range(3), [0, 1, 2]),
         ({"b": 1, "a": 2}.keys(), ["b", "a"]),
-        ({"b": np.float64(0.5)}.values(), [0.5]),
         (float("nan"), None),
         (float("inf"), None),
-        (np.float64("nan"), None),
         (pd.NA, None),
-        (pd.NaT, None),
         (pd.Timestamp("2026-03-02T09:00"), "2026-03-02T09:00:00"),
-        (datetime(2026, 3, 2, tzinfo=UTC), "2026-03-02T00:00:00+00:00"),
         (date(2026, 3, 2), "2026-03-02"),
         ({3, 1, 2}, [1, 2, 3]),
-        (frozenset({"b", "a"}), ["a", "b"]),
-        ((1, 2), [1, 2]),
         (Pair(1, 2.5), {"a": 1, "b": 2.5}),
         (Box(np.int8(1)), {"inside": 1}),
         (Decimal("1.5"), 1.5),
@@ -151,11 +133,8 @@ class Box:
         (pd.DataFrame({"g": ["A", "B"], "p": [0.1, np.nan]}), [{"g": "A", "p": 0.1}, {"g": "B", "p": None}]),
         (pd.DataFrame({"p": [0.1]}, index=["GENE"]), [{"index": "GENE", "p": 0.1}]),
         (pd.DataFrame([[1, 2]], columns=["x", "x"]), [{"x": 1, "x #2": 2}]),
-        (pd.DataFrame(), []),
         (pd.Series([1, 2]), [1, 2]),
         (pd.Series([1, 2], index=["a", "b"]), {"a": 1, "b": 2}),
-        (pd.Categorical(["a", "b"]), ["a", "b"]),
-        (pd.Index(["a"]), ["a"]),
     ],
 )
 def test_values_become_json_with_their_numbers(value, expected):
@@ -192,9 +171,6 @@ WHOLE = [
     ("{('a', 1): 2}", {("a", 1): 2}),
     ("no bracket", None),
     ("{'a': <object at 0x1>}", None),
-    ('["false", "null", "np.float64"]', ["false", "null", "np.float64"]),
-    ("[}", None),
-    ("", None),
 ]
 
 
@@ -206,7 +182,6 @@ def test_complete_texts_are_read_as_literals_or_json(text, value):
 CUT = [
     ("{'a': 1, 'b': 'x", {"a": 1}),
     ("{'a': 1, 'b': 12", {"a": 1}),  # 12 may be the beginning of 1234
-    ("{'a': 1, 'b'", {"a": 1}),
     ("{'a': 1, 'b': 'x'", {"a": 1, "b": "x"}),
     ("{'a': {'t': ['x', 'y'], 'n': 3}, 'b': {'t': ['z', 'w", {"a": {"t": ["x", "y"], "n": 3}, "b": {"t": ["z"]}}),
     ('{"a": [1, 2.5, tru', {"a": [1, 2.5]}),
@@ -215,8 +190,6 @@ CUT = [
     ("['it\\'s', \"b'\", 'c", ["it's", "b'"]),
     ("[array([1, 2", [[1]]),
     ("{'a': b'x", {}),
-    ("{'a'", {}),
-    ("[", []),
 ]
 
 
@@ -237,11 +210,7 @@ def test_deep_nesting_is_refused(text):
     assert read_literal(text).value is None or is_cut(read_literal(text).value)
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda c: st.lists(c, max_size=4) | st.dictionaries(st.text(max_size=5), c, max_size=4),
-    max_leaves=12,
-)
+FINITE = JSON.filter(lambda value: to_jsonable(value) == value)  # what texts can tell apart
 
 
 def _is_beginning(part, whole):
@@ -257,7 +226,7 @@ def _is_beginning(part, whole):
     return part == whole and type(part) is type(whole)
 
 
-@given(st.lists(JSON, max_size=4) | st.dictionaries(st.text(max_size=5), JSON, max_size=4), st.data())
+@given(st.lists(FINITE, max_size=4) | st.dictionaries(st.text(max_size=5), FINITE, max_size=4), st.data())
 def test_a_text_cut_anywhere_gives_nothing_that_was_not_there(value, data):
     text = data.draw(st.sampled_from([str(value), json.dumps(value)]))
     assert read_literal(text).value == value
