@@ -178,20 +178,20 @@ def storage_comparison(histories: Sequence[History], options: Options = DEFAULTS
         is_kept = record["shape"] == "B" and record["result_type"] in ("structured", "visualization")
         if not is_kept or record["success"] is not True or not record["result"]:
             continue
-        flat = {"success": True, "result_summary": str(record["result"])[: options.text_limit]}
-        old = normalise_record(
-            flat | {key: record["step"].get(key) for key in ("function_name", "parameters")}, options
-        )
+        flat = {key: record["step"].get(key) for key in ("function_name", "parameters")} | {"success": True}
+        flat["result_summary"] = str(record["result"])[: options.text_limit]
+        old = normalise_record(flat, options)
         row = {**ids, "result_type": record["result_type"], "cut": truncated(old)}
         for which, version, read in (("new", record, reading), ("old", old, read_result(old, options))):
-            numbers, items, inner = 0, 0, [("", read.value)]  # of single values: whether they stand in a list
+            numbers, items, inner = 0, 0, [(False, read.value)]  # of single values: whether they stand in a list
             for is_listed, value in inner:  # grows by what is within
-                if isinstance(value, (dict, list)):
-                    is_list = isinstance(value, list)
-                    inner += [(is_list, one) for one in (value if is_list else value.values())]
+                if isinstance(value, dict):
+                    inner += [(False, one) for one in value.values()]
+                elif isinstance(value, list):
+                    inner += [(True, one) for one in value]
                 else:
                     numbers += number(value) is not None
-                    items += bool(is_listed) and isinstance(value, str)
+                    items += is_listed and isinstance(value, str)
             groups = read.found.get("group_to_cell_type", ())  # named by an annotation; else terms, genes, …
             row |= {f"numbers_{which}": numbers, f"items_{which}": len(groups) or items}
             row[f"characters_{which}"] = len(str(version["result"]))

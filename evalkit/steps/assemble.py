@@ -12,7 +12,7 @@ import pandas as pd
 
 from evalkit.io import absolute, frame, paused_gc, unescape_surrogates
 from evalkit.kinds import Assembled, Records, run_ids
-from evalkit.steps.format import CRITICAL, DEFAULTS, NOT_JUDGED, SILENT, Options, StepRecord, cell_type_of, count
+from evalkit.steps.format import CRITICAL, DEFAULTS, SILENT, Options, StepRecord, cell_type_of, count
 from evalkit.steps.judge import History, find_loops, plan_adherence
 from evalkit.steps.normalise import normalise_record, number_steps, unique_labels
 from evalkit.steps.table import CHECKS, FLAGS, RUNS, STEPS
@@ -91,21 +91,21 @@ def _run(history: History) -> dict[str, Any]:
     The status is how the workflow's routers would have ended the run, unknown without records. The run is successful
     if every planned step that was not skipped succeeded; that is unknown without a plan and in an unfinished run.
     """
-    evaluations = history.evaluations
-    verdicts = Counter(evaluation["verdict"] for evaluation in evaluations)
-    n = sum(times for verdict, times in verdicts.items() if verdict not in NOT_JUDGED)
-    times = list[datetime]()
-    for record in history.records:
+    verdicts, cut, times = Counter[str](), 0, list[datetime]()
+    for record, evaluation in zip(history.records, history.evaluations, strict=True):
+        verdicts[evaluation["verdict"]] += 1
+        cut += evaluation["truncated"]
         with suppress(ValueError, OverflowError):  # not a time; one without a zone is in UTC
             time = datetime.fromisoformat(record["timestamp"] or "")
             times.append((time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC))
-    loops, cut = len(find_loops(history)), sum(evaluation["truncated"] for evaluation in evaluations)
+    records, loops = len(history.records), len(find_loops(history))
+    n = records - verdicts["skipped"] - verdicts["unknown"]
     reached = [row for row in simulate_routing(history) if row["reached"]]
     status = STATUS_OF_ROUTE[reached[-1]["from_step_evaluator"] or reached[-1]["from_executor"]] if reached else None
     ended = {step.status for step in plan_adherence(history)} - {"skipped"}
     is_known = ended and "unknown" not in ended and status not in (None, "unfinished")
     raised = {
-        "no_steps": not evaluations,
+        "no_steps": not records,
         "silent_failures": verdicts[SILENT],
         "critical_failures": verdicts[CRITICAL],
         "loops": loops,
@@ -121,11 +121,11 @@ def _run(history: History) -> dict[str, Any]:
         "score": verdicts["success"] / n if n else None,
         "started": min(times, default=None),
         "duration": (max(times) - min(times)).total_seconds() if len(times) > 1 else None,
-        "turns": len(evaluations),
+        "turns": records,
         "run_flags": [flag for flag in FLAGS if raised[flag]],
         "thread": history.thread,
         "history": history.label,
-        "records": len(evaluations),
+        "records": records,
         "judged": n,
         "reported": verdicts["success"] + verdicts[SILENT],
         "confirmed": verdicts["success"],

@@ -103,14 +103,14 @@ class Options:
         """Return whether an error is critical, by its class name or the text of its message."""
         if error_type and error_type.rpartition(".")[2] in self.critical_errors:
             return True
-        classes = "|".join(map(re.escape, sorted(self.critical_errors)))
-        patterns = (*self.critical_patterns, rf"\b(?:{classes})\b") if classes else self.critical_patterns
-        return any(re.search(pattern, message or "") for pattern in patterns)
+        classes = [rf"\b{re.escape(name)}\b" for name in sorted(self.critical_errors)]
+        pattern = "|".join([*self.critical_patterns, *classes])
+        return bool(pattern and re.search(pattern, message or ""))
 
     def is_failed_status(self, status: str) -> bool:
         """Return whether a status means that an analysis could not be done."""
         name = re.sub(r"\W+", "_", status[:100].strip().lower())
-        return any(re.fullmatch(pattern, name) for pattern in self.failed_statuses)
+        return re.fullmatch("|".join(self.failed_statuses), name) is not None
 
 
 DEFAULTS = Options()

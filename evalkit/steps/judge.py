@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import product, takewhile
+from itertools import product, repeat, takewhile
 from typing import Any, Literal, NamedTuple, get_args
 
 from evalkit.io import plain
@@ -48,11 +48,11 @@ EVALUATORS: dict[str, Evaluator] = {}  # of users, by function name
 
 
 def evaluates(function_name: str) -> Callable[[Evaluator], Evaluator]:
-    """Register an evaluator for a function, or for all functions with a common prefix.
+    """Register an evaluator for a function, or for all functions with a common prefix: a name that ends in _ or *.
 
-    A name that ends in ``_`` or ``*`` stands for every name with this prefix. The evaluator gets the record and the
-    options of every successful step and returns the keys it adds to the evaluation; its ``checks`` are appended to the
-    checks. It replaces what evalkit adds for that function, and the latest registration counts.
+    The evaluator gets the record and the options of every successful step and returns the keys it adds to the
+    evaluation; its ``checks`` are appended to the checks. It replaces what evalkit adds for that function, and the
+    latest registration counts.
     """
 
     def register(evaluator: Evaluator) -> Evaluator:
@@ -76,7 +76,7 @@ class History:
     @cached_property
     def readings(self) -> list[Reading]:
         """What the result of each record says."""
-        return [read_result(record, self.options) for record in self.records]
+        return list(map(read_result, self.records, repeat(self.options)))
 
     @cached_property
     def attempts(self) -> list[int]:
@@ -90,14 +90,13 @@ class History:
     @cached_property
     def evaluations(self) -> list[dict[str, Any]]:
         """The evaluation of each record; see `evaluate_step`."""
-        each = zip(self.records, self.readings, self.attempts, strict=True)
-        return [evaluate_record(*one, self.options) for one in each]
+        return list(map(evaluate_record, self.records, self.readings, self.attempts, repeat(self.options)))
 
 
 def as_history(records: Any, options: Options | None = None) -> History:
     """Return a history as it is, or with other options if given; normalise anything else into one."""
     if isinstance(records, History):
-        return records if options in (None, records.options) else replace(records, options=options)
+        return records if options is None or options is records.options else replace(records, options=options)
     options = options or DEFAULTS
     return History("", "", normalise_history(records, options), options=options)
 
@@ -172,7 +171,7 @@ def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options:
     added, checks = dict[str, Any](), list[Any]()
     if verdict == "skipped":
         why = str(record["step"].get("skip_reason") or "")
-        added = {"skipped_evaluation": {"skip_reason": why, "status": "skipped"}}
+        added["skipped_evaluation"] = {"skip_reason": why, "status": "skipped"}
     elif record["success"] is not True:
         default = "The record does not say whether the step succeeded" if verdict == "unknown" else "Unknown error"
         why = record["error"] or default
@@ -182,15 +181,15 @@ def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options:
             "error_category": "system_error" if critical else "analysis_error",
             "suggested_action": "abort_workflow" if critical else "continue_with_caution",
         }
-    else:
-        if kind == "validation":
-            result = record["result"]
-            status = result.get("status") if isinstance(result, Mapping) else None
-            added["validation_evaluation"] = {"status": status, "result": result}
-        elif kind in ("structured", "text"):
-            has_failed = bool(reading.failure and (silent or record["error"]))
-            added, made = _judge_structure(record, reading, has_failed)
-            checks.append(made)
+    elif kind == "validation":
+        status = record["result"].get("status") if isinstance(record["result"], Mapping) else None
+        added["validation_evaluation"] = {"status": status, "result": record["result"]}
+    elif kind in ("structured", "text"):
+        has_failed = bool(reading.failure and (silent or record["error"]))
+        added, made = _judge_structure(record, reading, has_failed)
+        checks.append(made)
+
+    if verdict in ("success", SILENT):
         called = function or ""
         prefixes = [key for key in EVALUATORS if key.endswith(("_", "*")) and called.startswith(key.rstrip("*"))]
         own = EVALUATORS.get(called) or EVALUATORS.get(max(prefixes, key=len, default=""))
@@ -238,16 +237,14 @@ def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options:
 def _judge_structure(record: StepRecord, reading: Reading, has_failed: bool) -> tuple[dict[str, Any], Check]:
     """Judge a structured result, or the text that old storage made of one.
 
-    `data_quality` is ``high_structured_access``, ``legacy_text_parsing`` for texts and for what was cut, or
-    ``unexpected_structure`` for another type than the function returns. `data_completeness` is the first of these that
-    holds: ``limited``, the stored result is cut; ``none``, the step returned no data but an error, a status or nothing;
-    ``partial``, there are `parsing_issues`; ``complete``.
+    `data_completeness` is the first of these that holds: ``limited``, the stored result is cut; ``none``, the step
+    returned no data but an error, a status or nothing; ``partial``, there are `parsing_issues`; ``complete``.
     """
     function, result, is_text = record["step"]["function_name"], record["result"], record["result_type"] == "text"
     analysis, is_cut = results.ANALYSES.get(function or ""), truncated(record)
-    quality, issues = results.LEGACY if is_text else results.STRUCTURED, list[str]()
+    quality, issues = reading.quality, list[str]()
     if is_cut:
-        quality, issues = results.LEGACY, ["truncation_likely"]
+        issues = ["truncation_likely"]
     elif not is_text and not isinstance(result, analysis.types if analysis else (dict, list, str, int, float)):
         given = "nothing" if result is None else type(result).__name__
         quality, issues = results.UNEXPECTED, [f"the result is {given}, which {function} does not return"]
@@ -266,10 +263,7 @@ def _judge_structure(record: StepRecord, reading: Reading, has_failed: bool) -> 
 
 
 def format_step_evaluation(evaluation: Mapping[str, Any]) -> str:
-    """Format the report of a step from the result of `evaluate_step`.
-
-    Steps count from 1; texts from the record lose their control characters.
-    """
+    """Format the report of a step, as of `evaluate_step`; steps count from 1, texts lose their control characters."""
 
     def shown(value: Any, missing: str = "unknown") -> str:
         return missing if value is None or value == "" else plain(value)

@@ -112,11 +112,12 @@ def is_deep(value: Any) -> bool:
     """Return whether lists and dicts are nested deeper than what `to_jsonable` keeps as structures."""
     level = [value]
     for _ in range(MAX_DEPTH):
-        inner = [one for one in level if isinstance(one, (dict, list))]
-        level = [item for one in inner for item in (one.values() if isinstance(one, dict) else one)]
-        if not level:
-            return False
-    return True
+        inner = list[Any]()
+        for one in level:
+            if isinstance(one, (dict, list)):
+                inner += one.values() if isinstance(one, dict) else one
+        level = inner
+    return bool(level)
 
 
 class CutList(list):
@@ -201,18 +202,20 @@ def _string(token: str) -> str:
 
 def _plain(value: Any, n_open: int) -> Any:
     """Convert tuples and sets to lists; the structure and the last ones within it, `n_open` in all, were cut."""
-    if isinstance(value, dict):
-        last = list(value)[-1:]
-        pairs = {key: _plain(item, n_open - 1 if [key] == last else 0) for key, item in value.items()}
-        return CutDict(pairs) if n_open > 0 else pairs
     if isinstance(value, set):
         return CutDict() if n_open > 0 else sorted(value, key=str)  # a dict that was cut after its first key, or a set
+    if isinstance(value, dict):
+        pairs = CutDict() if n_open > 0 else dict[Any, Any]()
+        for i, (key, item) in enumerate(value.items(), 1):
+            pairs[key] = _plain(item, n_open - 1 if i == len(value) else 0)
+        return pairs
     if isinstance(value, (list, tuple)):
-        items = [_plain(item, n_open - 1 if i == len(value) else 0) for i, item in enumerate(value, 1)]
+        items = CutList() if n_open > 0 or ... in value else list[Any]()  # dots stand for items that were left out
+        for i, item in enumerate(value, 1):
+            items += [] if item is ... else [_plain(item, n_open - 1 if i == len(value) else 0)]
         if n_open > 1 and items and is_cut(items[-1]) and not items[-1]:
             items.pop()
-        dots = items.count(...)  # printed in the place of items that were left out
-        return CutList(item for item in items if item is not ...) if n_open > 0 or dots else items
+        return items
     return str(value) if isinstance(value, complex) else value
 
 
@@ -308,6 +311,9 @@ def unique_labels(histories: Iterable[tuple[str, str]]) -> dict[tuple[str, str],
     A label is the shortest end of a path that no other file has, and the thread: ``h.json``, ``run_07/h.json``,
     ``c.sqlite · thread-1``. Bytes that are not UTF-8 are escaped.
     """
-    pairs, unique = list(dict.fromkeys(histories)), unique_keys()
-    paths = short_paths(source for source, _ in pairs)
-    return {(a, b): unique(escape_surrogates(f"{paths[a]} · {b}" if b else paths[a])) for a, b in pairs}
+    pairs, unique, labels = list(dict.fromkeys(histories)), unique_keys(), dict[tuple[str, str], str]()
+    paths = short_paths([source for source, _ in pairs])
+    for source, thread in pairs:
+        label = f"{paths[source]} · {thread}" if thread else paths[source]
+        labels[source, thread] = unique(escape_surrogates(label))
+    return labels

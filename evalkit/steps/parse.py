@@ -93,7 +93,7 @@ def _decode_lines(data: bytes) -> tuple[list, list[str]]:
         raise BrokenFileError(broken[0] if broken else "JSONDecodeError: the file is empty")
     notes = [f"recovered: {', '.join(sorted(recovered))}"] * bool(recovered)
     more = f" and {len(broken) - 1} more broken lines" if len(broken) > 1 else ""
-    return values, [*notes, *(f"{line}{more}" for line in broken[:1])]
+    return values, [*notes, f"{broken[0]}{more}"] if broken else notes
 
 
 def _parse_checkpoints(path: str, data: bytes) -> Parsed:

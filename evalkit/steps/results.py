@@ -160,7 +160,7 @@ def _read_enrichment(record: StepRecord, reading: Reading, options: Options) -> 
     is_partial = is_cut(reading.value) if isinstance(reading.value, Mapping) else truncated(record)
     absent = [name for name in requested or METHODS if name not in totals and (requested or name in entries)]
     is_known = totals and not is_partial and not absent and None not in totals.values()
-    total = sum(n or 0 for n in totals.values()) if is_known else None
+    total = sum(filter(None, totals.values())) if is_known else None
     reading.status = None if totals else reading.status
     concerns, highlights = list[str](), list[str]()
     if not totals and is_partial:
@@ -201,16 +201,15 @@ def _read_enrichment(record: StepRecord, reading: Reading, options: Options) -> 
 def _read_expression(record: StepRecord, reading: Reading, options: Options) -> None:
     """Read significant genes per condition."""
     conditions, n = _by_category(reading, "dea_results", "condition")
-    counts = dict[str, int | None]()
+    counts, empty = dict[str, int | None](), list[str]()
     for condition, entry in conditions.items():
-        genes = entry.get("significant_genes")
+        genes: Any = entry.get("significant_genes")
         is_whole = isinstance(genes, list) and not is_cut(genes)
         counts[condition] = len(genes) if is_whole else count(genes)
-        listed = [str(gene) for gene in _list(genes)]
-        reading.found[condition] = {"significant_genes": counts[condition], "top_genes": listed}
+        empty += [condition] * (counts[condition] == 0)
+        reading.found[condition] = {"significant_genes": counts[condition], "top_genes": list(map(str, _list(genes)))}
         if "category" in entry and not isinstance(genes, list):
             reading.issues.append(f"{condition[:40]}: no list of genes")
-    empty = [condition for condition, genes in counts.items() if genes == 0]
     evaluation = {"genes_per_condition": counts, "condition_count": n, "empty_conditions": empty}
     reading.evaluation = {"dea_evaluation": evaluation | {"data_quality": reading.quality}}
 
@@ -230,16 +229,17 @@ def _read_expression(record: StepRecord, reading: Reading, options: Options) -> 
 def _read_counts(record: StepRecord, reading: Reading, options: Options) -> None:
     """Read the number of cells per category."""
     categories, n = _by_category(reading, "count_results", "count")
+    cells, empty = reading.found, list[str]()
     for category, entry in categories.items():
-        reading.found[category] = count(entry.get("cell_count"))
-        if "category" in entry and reading.found[category] is None:
+        cells[category] = count(entry.get("cell_count"))
+        empty += [category] * (cells[category] == 0)
+        if "category" in entry and cells[category] is None:
             reading.issues.append(f"{category[:40]}: no number of cells")
-    cells = reading.found
     evaluation = {
         "cells_per_category": cells,
         "category_count": n,
         "total_cells": sum(cells.values()) if n and None not in cells.values() else None,
-        "empty_categories": [category for category, number in cells.items() if number == 0],
+        "empty_categories": empty,
         "data_quality": reading.quality,
     }
     reading.evaluation = {"cell_counts_evaluation": evaluation}
@@ -280,8 +280,10 @@ def _read_annotation(record: StepRecord, reading: Reading, options: Options) -> 
     elif isinstance(groups, Mapping):
         is_partial = is_cut(groups)
     is_empty = groups == {} and not is_partial
-    named = groups.items() if isinstance(groups, Mapping) else ()
-    groups = {str(group): str(cell_type) for group, cell_type in named if isinstance(cell_type, (str, int))}
+    named, groups = groups.items() if isinstance(groups, Mapping) else (), dict[str, str]()
+    for group, cell_type in named:
+        if isinstance(cell_type, (str, int)):
+            groups[str(group)] = str(cell_type)
 
     types, status = list(dict.fromkeys(groups.values())), DISCOVERED
     if not types and (_FAILED_CELLS.match(text) or _ERROR_TEXT.match(text) or reading.error):
@@ -317,8 +319,8 @@ def _read_annotation(record: StepRecord, reading: Reading, options: Options) -> 
     score = None if status in (UNKNOWN, LEAF_NODE) else status == DISCOVERED
     severity: Severity = "info" if status in (DISCOVERED, LEAF_NODE) else "warning"
     reading.checks.append(check("discovery", score, status, ", ".join(types), severity))
-    if expected := [str(name) for name in _list(record["step"].get("expected_children"))]:
-        have, want = ({_singular(name): name for name in names} for names in (types, expected))
+    if expected := list(map(str, _list(record["step"].get("expected_children")))):
+        have, want = set(map(_singular, types)), set(map(_singular, expected))
         missing = [name for name in expected if _singular(name) not in have]
         evaluation["expected_children"] = expected
         evaluation["missing_children"] = None if is_unknown else missing

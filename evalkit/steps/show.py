@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -136,7 +136,7 @@ def findings(
         lowest = analysis.overview(steps, histories).iloc[0]
         row = {bound: lowest[f"confirmed_{bound}"] for bound in ("estimate", "low", "high")}
         row |= {"n": lowest["n"], "history": lowest["history"]}
-        run_ids = [] if runs is None else runs.loc[runs["history"].eq(row["history"]), "run_id"]
+        run_ids: Iterable[str] = [] if runs is None else runs.loc[runs["history"].eq(row["history"]), "run_id"]
         named = tuple(Example(row["history"], run_id) for run_id in run_ids)
         results.append(Finding("lowest", "Success", {"row": row}, named))
     if len(kinds := analysis.failure_kinds(steps)):

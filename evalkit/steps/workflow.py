@@ -154,13 +154,7 @@ def simulate_routing(records: Any, plan: Any = None, options: Options | None = N
 
     After a record, the index is that of the next record if the history advanced, else one more after a success.
     The plan is a list of steps or a mapping with ``steps``; by default that of the history; without planned steps,
-    their number is that of the history.
-
-    Returns
-    -------
-    list of dict
-        Per record: position, step_index, function_name, success, attempts_at_step, critical_failure, from_executor,
-        from_step_evaluator, and `reached`: False for records after the router would have ended the run.
+    their number is that of the history. A row is `reached` unless the router would have ended the run before.
     """
     history = as_history(records, options)
     indices = [record["step_index"] or 0 for record in history.records]
