@@ -49,16 +49,10 @@ def test_shells_complete_commands_kinds_and_options(line, offered):
 
 
 PACKAGES = ["evalkit", *(f"evalkit.{name}" for name in evalkit.__all__)]
-PACKAGES = [name for name in PACKAGES if importlib.util.find_spec(name)] + ["evalkit.io", "evalkit.kinds"]
-PACKAGES += [
-    "evalkit.display",
-    "evalkit.evidence",
-    "evalkit.reports",
-    "evalkit.crafter.benchmark",
-    "evalkit.mindcraft.analysis",
-]
-PACKAGES += ["evalkit.mindcraft.figures", "evalkit.crafter.analysis", "evalkit.crafter.figures"]
-PACKAGES += ["evalkit.compare.figures", "evalkit.display.plots"]
+PACKAGES = [name for name in PACKAGES if importlib.util.find_spec(name)] + ["evalkit.crafter.benchmark"]
+PACKAGES += [f"evalkit.{name}" for name in ("io", "kinds", "display", "display.plots", "evidence", "reports")]
+PACKAGES += [f"evalkit.{kind}.{name}" for kind in ("mindcraft", "crafter") for name in ("analysis", "figures")]
+PACKAGES += ["evalkit.compare.figures"]
 
 
 @pytest.mark.parametrize("name", PACKAGES)
