@@ -13,12 +13,11 @@ _PLACES = {
     "evalkit._words": "format_interval",
     "paired": "PairedTest paired_test",
     "pairs": "compare_all compare_to_baseline Structure pair_structure",
-    "ranks": "rank_models",
+    "ranks": "rank_models cost_front",
     "comparable": "LikeWithLike like_with_like",
     "trend": "Trend trend_test trend_by trend_steps",
     "repeats": "pass_at_k pass_hat_k reliability RepeatsTest repeats_test",
     "planning": "plan minimal_detectable_difference pairs_needed detectable_gap",
-    "cost": "cost_front",
 }
 
 __getattr__, __dir__, __all__ = door(__name__, _PLACES)
