@@ -6,7 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from operator import methodcaller
 from typing import Any, Literal, NamedTuple
 
@@ -223,12 +223,18 @@ def unescape_surrogates(text: str) -> str:
 
 def escaped(names: Iterable[str]) -> pa.Array:
     """Return a column of file names; see `escape_surrogates`."""
+    names = list(names)
+    with suppress(UnicodeEncodeError):
+        texts = pa.array(names, pa.large_string())
+        if not pc.any(pc.match_substring(texts, "\\u")).as_py():
+            return texts
     return pa.array(map(escape_surrogates, names), pa.large_string())
 
 
 def unescaped(texts: pa.ChunkedArray) -> list[str]:
     """Unescape a column of file names; see `unescape_surrogates`."""
-    return list(map(unescape_surrogates, texts.to_pylist()))
+    names = texts.to_pylist()
+    return list(map(unescape_surrogates, names)) if pc.any(pc.match_substring(texts, "\\u")).as_py() else names
 
 
 @contextmanager

@@ -70,8 +70,10 @@ class _OverdueError(BaseException):
 
 
 @contextmanager
-def guarded(parse: Callable[[str, bytes | OSError], T]) -> Iterator[Callable[[str, bytes | OSError], T]]:
-    """Yield a function that parses as `parse` does; what needs too much memory, stack or time is given to it as failed.
+def guarded(parse: Callable[[str, bytes | OSError], T]) -> Iterator[Callable[[str, bytes | OSError], tuple[T, bool]]]:
+    """Yield a function that returns what `parse` does, and whether the file could be read.
+
+    A file that needs too much memory, stack or time is given to `parse` again, as one that can't be read.
 
     Time is not limited where the signal is not available: in other threads, on Windows, and where other code uses it.
     """
@@ -87,7 +89,7 @@ def guarded(parse: Callable[[str, bytes | OSError], T]) -> Iterator[Callable[[st
         if is_running:
             raise _OverdueError
 
-    def parse_within_limits(path: str, data: bytes | OSError) -> T:
+    def parse_within_limits(path: str, data: bytes | OSError) -> tuple[T, bool]:
         nonlocal is_running
         try:
             if can_interrupt:
@@ -95,7 +97,7 @@ def guarded(parse: Callable[[str, bytes | OSError], T]) -> Iterator[Callable[[st
             is_running = True
             result = parse(path, data)
             is_running = False
-            return result
+            return result, not isinstance(data, OSError)
         except MemoryError:
             failure = LimitError(errno.ENOMEM, NO_MEMORY)
         except RecursionError:
@@ -104,7 +106,7 @@ def guarded(parse: Callable[[str, bytes | OSError], T]) -> Iterator[Callable[[st
             cause = f"parsing took longer than the limit of {seconds} seconds"
             failure = LimitError(errno.ETIMEDOUT, f'{cause}; {VARIABLE}="seconds={10 * seconds}" allows more')
         is_running = False
-        return parse(path, failure)
+        return parse(path, failure), False
 
     if can_interrupt:
         signal.signal(signal.SIGALRM, interrupt)

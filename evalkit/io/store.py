@@ -149,7 +149,7 @@ class RecordStore:
     def clear(self) -> None:
         """Drop all rows; they are gone once this is committed."""
         self.about: dict[str, Any] = {}
-        self._dropped: set[str] = set()
+        self._dropped: list[pa.Array] = []  # sources of rows that are not arranged yet, and new rows
         self._added: dict[str, list[pa.Table]] = {}
         self.tables = {name: schema.empty_table() for name, schema in self._schemas.items()}
         self._changed = set(self._written)  # the tables that have to be written
@@ -202,15 +202,19 @@ class RecordStore:
         known_folders = dict(zip(unescaped(folders["source"]), map(FolderState, *changes), strict=True))
         return Listing("", [path for path in paths if path not in above], known_folders, states)
 
-    def replace(self, dropped: Iterable[str], added: Mapping[str, pa.Table]) -> None:
-        """Drop all rows of some files, and add rows to the tables, as soon as these are arranged or committed."""
-        self._dropped.update(dropped)
-        for name, rows in added.items():
+    def put(self, tables: Mapping[str, pa.Table]) -> None:
+        """Replace all rows of the files in the table ``files`` of some tables by these, once arranged or committed."""
+        self._dropped.append(tables["files"]["source"].combine_chunks())
+        for name, rows in tables.items():
             self._added.setdefault(name, []).append(rows)
+
+    def drop(self, files: Iterable[str]) -> None:
+        """Drop all rows of some files, once arranged or committed."""
+        self._dropped.append(escaped(files))
 
     def arrange(self, order: Iterable[str] | None = None) -> None:
         """Drop and add rows, and bring all into the order of the files, if it is given."""
-        gone = escaped(self._dropped)
+        gone = pa.concat_arrays(self._dropped) if self._dropped else ()
         tables = {name: table for name, table in self.tables.items() if name != "folders"}
         for name, table in tables.items():
             kept = table.filter(pc.invert(pc.is_in(table["source"], gone))) if len(gone) else table
@@ -245,16 +249,17 @@ class RecordStore:
         if not self.path:
             return
         number = 1 + max((number for number, _ in self._written.values()), default=0)
-        tables = {name: place for name, place in self._written.items() if name not in self._changed}
-        new: list[str] = []
+        tables, new = dict(self._written), list[str]()
         try:
-            for name in sorted(name for name in self._changed if len(self.tables[name])):
-                sink = pa.BufferOutputStream()
-                pq.write_table(self.tables[name], sink)
-                data = sink.getvalue()
-                new.append(_file_of(self.path, name, number))
-                write_bytes(data, new[-1], durable=self.durable)
-                tables[name] = number, zlib.crc32(data)
+            for name in sorted(self._changed):
+                tables.pop(name, None)
+                if len(self.tables[name]):
+                    sink = pa.BufferOutputStream()
+                    pq.write_table(self.tables[name], sink)
+                    data = sink.getvalue()
+                    new.append(_file_of(self.path, name, number))
+                    write_bytes(data, new[-1], durable=self.durable)
+                    tables[name] = number, zlib.crc32(data)
             manifest = {"format": FORMAT, "tables": tables, "about": self.about}
             text = json.dumps(manifest, default=str, sort_keys=True)
             new.clear()  # if the manifest can't be written, it may still be there, so the files of both states stay
@@ -295,23 +300,17 @@ class RecordStore:
             yield from (f"{self.path}/{name}" for name in os.listdir(self.path) if name.startswith(TEMPORARY))
 
 
-def cache_folder() -> Path | None:
-    """Return the folder of the user's cache, or None if it is off."""
-    stated = os.environ.get("EVALKIT_CACHE", "")
-    if stated.lower() == "off":
-        return None
-    return Path(stated or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "evalkit").expanduser()
-
-
 @contextlib.contextmanager
 def cached_store(key: Sequence[Any], columns: Mapping[str, Sequence[Column]]) -> Iterator[RecordStore]:
     """Give the store in the user's cache for a key, plain JSON; no other process uses it meanwhile.
 
-    If the cache is off or can't be used, or another process has the store for too long, it is one in memory.
+    If there is no key, the cache is off or can't be used, or another process has the store for too long, it is one in
+    memory.
     """
-    store, root = RecordStore("", columns), cache_folder()
+    store, folder = RecordStore("", columns), os.environ.get("EVALKIT_CACHE", "")
     with contextlib.ExitStack() as held:
-        if root is not None:
+        if key and folder.lower() != "off":
+            root = Path(folder or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "evalkit").expanduser()
             text = json.dumps(key, default=str).encode(errors="surrogatepass")
             path = str(root / f"{_ENTRY}{hashlib.blake2b(text, digest_size=16).hexdigest()}")
             with contextlib.suppress(SourceError, OSError):

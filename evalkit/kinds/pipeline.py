@@ -27,7 +27,6 @@ from evalkit.io.frames import (
     MOST_NAME,
     Column,
     Entry,
-    Ledger,
     arrow_table,
     escape_surrogates,
     escaped,
@@ -365,7 +364,7 @@ def update(
 
     settled_before = time.time_ns() - int(SETTLED * 1e9)
     done, commit_at = 0, time.monotonic() + COMMIT_EVERY
-    for read, tables in _parse(kind, {path: listing.states[path].size for path in to_read}, jobs):
+    for read, tables in _parse(kind, to_read, listing, jobs):
         rows, kept = list[tuple](), list[str]()  # of files; those whose former contents are kept
         for path, was_read, parsed in read:
             state, is_unfinished = listing.states[path], parsed.status == "failed" and changed_recently(path)
@@ -381,8 +380,7 @@ def update(
         if kept:
             names = escaped(kept)
             tables = {name: table.filter(pc.invert(pc.is_in(table["source"], names))) for name, table in tables.items()}
-        replaced = known.states.keys() & {path for path, *_ in read}
-        store.replace(replaced.difference(kept), {"files": arrow_table(rows, FILES), **tables})
+        store.put({"files": arrow_table(rows, FILES), **tables})
         done += len(read)
         if done < len(to_read) and (now := time.monotonic()) > commit_at:
             store.commit(complete=False, **about)
@@ -390,7 +388,7 @@ def update(
             commit_at = now + took + COMMIT_EVERY * (1 + 2 * took)  # a large store is written more rarely
         if progress:
             progress(done, len(to_read))
-    store.replace(vanished, {})
+    store.drop(vanished)
     if to_read or vanished:
         store.arrange([*listing.states, *sorted(known.states.keys() - listing.states.keys() - vanished)])
     if known.folders != listing.folders:
@@ -412,25 +410,28 @@ def parse_source(
 ) -> list[tuple[str, Parsed]]:
     """Return each file of a source as it was parsed: for few logs, this costs less than to build and keep tables."""
     listing = list_source(source_names(source), pattern or kind.files.pattern, recursive=recursive)
-    sizes = {path: (listing.states.get(path) or state_of(path) or MISSING).size for path in listing.files}
-    parsed = {path: one for read, _ in _parse(kind, sizes, jobs, as_tables=False) for path, _, one in read}
+    chunks = _parse(kind, listing.files, with_states(kind, listing), jobs, as_tables=False)
+    parsed = {path: one for read, _ in chunks for path, _, one in read}
     return [(path, parsed[path]) for path in listing.files]
 
 
-def _parse(kind: LogKind, sizes: Mapping[str, int], jobs: int | None, *, as_tables: bool = True) -> Iterator[_Chunk]:
-    """Read and parse files, given with their sizes, chunk by chunk; first come those that need not be read."""
-    wanted, skipped = list[str](), list[_Read]()
-    for path in sizes:
+def _parse(
+    kind: LogKind, paths: Iterable[str], listing: Listing, jobs: int | None, *, as_tables: bool = True
+) -> Iterator[_Chunk]:
+    """Read and parse files of a listing, chunk by chunk; first come those that need not be read."""
+    wanted, skipped, size = list[str](), list[_Read](), 0
+    for path in paths:
         if (reason := kind.files.accepts(path)) and not os.path.isdir(path):
             skipped.append((path, True, Parsed("skipped", reason)))
         else:
             wanted.append(path)
+            size += listing.states[path].size
     if skipped:
         yield skipped, {}
     work = partial(
         _parse_chunk, parse=kind.parse, records=kind.records if as_tables else None, options=storage_options()
     )
-    yield from in_chunks(work, wanted, sum(sizes[path] for path in wanted), jobs)
+    yield from in_chunks(work, wanted, size, jobs)
 
 
 def _parse_chunk(
@@ -440,14 +441,15 @@ def _parse_chunk(
     options: StorageOptions,
 ) -> _Chunk:
     """Read and parse some files, in whatever process; one with values that no column can hold has failed."""
-
-    def parse_one(path: str, data: bytes | OSError) -> _Read:
-        if isinstance(data, IsADirectoryError):
-            return path, False, Parsed("failed", f"the folder can't be listed: {type(data).__name__}: {data.strerror}")
-        return path, not isinstance(data, OSError), parse(path, data)
-
-    with storage(options), paused_gc(), guarded(parse_one) as parse_guarded:
-        read = [parse_guarded(path, data) for path, data in read_files(paths)]
+    read = list[_Read]()
+    with storage(options), paused_gc(), guarded(parse) as parse_guarded:
+        for path, data in read_files(paths):
+            if isinstance(data, IsADirectoryError):
+                reason = f"the folder can't be listed: {type(data).__name__}: {data.strerror}"
+                parsed, was_read = Parsed("failed", reason), False
+            else:
+                parsed, was_read = parse_guarded(path, data)
+            read.append((path, was_read, parsed))
     if records is None:
         return read, {}
     try:
@@ -514,7 +516,7 @@ def assemble(
         assembled = select_runs(assembled, kind, where, cluster)
     if assembled.notes:  # they replace the entries of their files
         entries = {entry.source: entry for entry in (*entries_of(records), *assembled.notes)}
-        ledger = Ledger(entries.values()).frame()
+        ledger = frame_of(dict(zip(Entry._fields, zip(*entries.values(), strict=True), strict=True)), LEDGER)
     else:
         files = records.files.filter(pc.invert(records.files["context"]))
         ledger = frame_of({name: files[name] for name in Entry._fields}, LEDGER)

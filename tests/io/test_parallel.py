@@ -143,8 +143,9 @@ def local_cluster():
 
 
 @pytest.fixture
-def scheduler(local_cluster):
+def scheduler(local_cluster, monkeypatch):
     """Return the address of the cluster's scheduler when both processes are there, also after one was killed."""
+    monkeypatch.setattr(parallel, "CONNECT", 60.0)  # on a busy machine
     local_cluster.wait_for_workers(2, timeout=60)
     return local_cluster.scheduler_address
 

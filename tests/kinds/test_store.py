@@ -337,7 +337,7 @@ def test_what_it_has_not_written_stays(cache, games, tmp_path, monkeypatch, name
     before = everything(tmp_path)
     monkeypatch.setattr(store_module, "KEPT_BYTES", 0)
     load(TOY, games, {})
-    store_module.tidy_cache(store_module.cache_folder())
+    store_module.tidy_cache(cache)
     after = everything(tmp_path)
     assert {path: after.get(path) for path in before} == before
 
@@ -357,10 +357,10 @@ def test_old_and_surplus_stores_go_the_oldest_first(cache, tmp_path, monkeypatch
     for store, days in zip(stores, (31, 3, 2, 1), strict=True):
         age(store, days, now)
     _put(cache / "film.mkv", "x" * 100_000)  # the size of other things does not count
-    store_module.tidy_cache(store_module.cache_folder())
+    store_module.tidy_cache(cache)
     assert [store.exists() for store in stores] == [False, True, True, True]
     size = sum(path.stat().st_size for store in stores[2:] for path in store.rglob("*") if path.is_file())
     monkeypatch.setattr(store_module, "KEPT_BYTES", size)
-    store_module.tidy_cache(store_module.cache_folder())
+    store_module.tidy_cache(cache)
     assert [store.exists() for store in stores] == [False, False, True, True]
     assert (cache / "film.mkv").exists()
