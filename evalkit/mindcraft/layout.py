@@ -3,11 +3,12 @@
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from evalkit.io import Listing, SourceError, absolute, is_url
+from evalkit.io.limits import MOST_MATCHED
 from evalkit.mindcraft.format import NO_RESULTS, NOT_LOGS_BY_NAME, RESULTS, UNKNOWN, Results, split_stem, stem_of
 from evalkit.mindcraft.tasks import TaskDefinitions, type_named, type_of
 
@@ -17,6 +18,8 @@ _EXPERIMENT = re.compile(r"exp(?:eriment)?[_-].*|.*[_-]\d\d-\d\d[_-]\d\d-\d\d(?:
 _GENERIC = re.compile(r"(?:experiment|log|run|result|output)s?|data|te?mp|samples?")
 _LEFT_BY_RUNS = tuple(f"/{name}" for name in NOT_LOGS_BY_NAME)
 _NAMING_MODELS = (RESULTS, "results.json", "last_profile.json", "profile.json")
+_TYPE_FOLDERS = ("cooking", "crafting", "construction", "techtree")  # no models
+_FIELDS = ("model_name", "task_id", "task_type", "suite", "experiment")
 
 
 class TaskFolder(NamedTuple):
@@ -26,15 +29,8 @@ class TaskFolder(NamedTuple):
     path: str  # absolute
     task_id: str
     flat: bool
-    logs: Sequence[int]  # positions in the list of all logs
+    logs: Sequence[int] = ()  # positions in the list of all logs
     prefix: str = ""  # of the file names, in the flat layout
-
-
-@lru_cache(maxsize=4096)
-def is_experiment_name(name: str) -> bool:
-    """Return whether a folder's name does not name a model: an experiment's name with a date, or a generic word."""
-    lower = name.lower()
-    return not lower or bool(_GENERIC.fullmatch(lower) or _EXPERIMENT.fullmatch(lower))
 
 
 def task_folders(
@@ -55,19 +51,24 @@ def task_folders(
     folders = group_by_task(logs, definitions)
     if broken and not all_folders:
         folders = _without_stray(folders, broken, others, definitions)
-    taken = {run.path for run in folders}
-    above = _with_parents(map(_parent, taken))
-    beside_runs = {_parent(run.path) for run in folders if not run.flat}
-    filled = set(absolute_paths({_parent(file) for file in listing.files if not file.endswith(_LEFT_BY_RUNS)}))
+    taken, above, beside_runs = set[str](), set[str](), set[str]()
+    for run in folders:
+        taken.add(run.path)
+        parent = os.path.dirname(run.path)
+        if not run.flat:
+            beside_runs.add(parent)
+        if parent not in above:
+            above.update(_upwards(parent))
     paths = absolute_paths(listing.folders)
-    filled.update(map(_parent, paths))
+    filled = {os.path.dirname(file) for file in listing.files if not file.endswith(_LEFT_BY_RUNS)}
+    filled = {*absolute_paths(filled), *map(os.path.dirname, paths)}
     for folder, path in zip(listing.folders, paths, strict=True):
         if path in taken or path in above:
             continue
         name = os.path.basename(path)
-        is_bare = path not in filled and _parent(path) in beside_runs and type_of(name, None) != "unknown"
+        is_bare = path not in filled and os.path.dirname(path) in beside_runs and type_of(name, None) != UNKNOWN
         if all_folders or name in definitions or is_bare:
-            folders.append(TaskFolder(folder, path, name, False, []))
+            folders.append(TaskFolder(folder, path, name, False))
     return folders
 
 
@@ -79,25 +80,27 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions) -> list[Tas
     named like an experiment. What remains is nested: the folder's name is the task id.
     """
     members: dict[str, list[int]] = defaultdict(list)
-    for i, path in enumerate(logs):
-        members[_parent(path)].append(i)
+    for place, path in enumerate(logs):
+        members[os.path.dirname(path)].append(place)
     folders = []
-    for (folder, folder_logs), path in zip(members.items(), absolute_paths(members), strict=True):
+    for (folder, places), path in zip(members.items(), absolute_paths(members), strict=True):
         name = os.path.basename(path)
         is_experiment = is_experiment_name(name)
         if name in definitions or not (definitions or is_experiment):
-            folders.append(TaskFolder(folder, path, name, False, folder_logs))
+            folders.append(TaskFolder(folder, path, name, False, places))
             continue
-        tasks: dict[str | None, list[int]] = defaultdict(list)
-        for i in folder_logs:
-            stem = stem_of(logs[i])
-            task_id = definitions.longest_id(stem)
+        tasks: dict[str, list[int]] = defaultdict(list)
+        for place in places:
+            stem = stem_of(logs[place])
+            task_id = stem[:MOST_MATCHED].rpartition("_")[0]
+            while task_id and task_id not in definitions:
+                task_id = task_id.rpartition("_")[0]
             match = _FLAT.fullmatch(stem) if is_experiment else None
-            if match and (task_id is None or stem[len(task_id) + 1].isdigit()):  # a digit begins no agent's name
+            if match and (not task_id or stem[len(task_id) + 1].isdigit()):  # a digit begins no agent's name
                 task_id = match["task"]
-            tasks[task_id].append(i)
+            tasks[task_id].append(place)
         for task_id, some in tasks.items():
-            flat = task_id is not None
+            flat = bool(task_id)
             folders.append(TaskFolder(folder, path, task_id or name, flat, some, f"{task_id}_" if flat else ""))
     return folders
 
@@ -111,53 +114,38 @@ def _without_stray(
     siblings, the files of the nearest folder above that holds any: mostly logs, in folders as deep as this one, unless
     the folder's name is a task's.
     """
-    good: dict[str, list[int]] = defaultdict(list)  # for each folder, how deep below it folders of readable logs are
-    unread = []
+    depths: dict[str, list[int]] = defaultdict(list)  # for each folder, how deep below it folders of readable logs are
+    above, unread = set[str](), list[bool]()
     for run in folders:
-        unread.append(all(log in broken for log in run.logs))
+        own, *higher = _upwards(run.path)
+        above.update([own, *higher] if run.flat else higher)
+        unread.append(all(place in broken for place in run.logs))
         if not unread[-1]:
-            for depth, path in enumerate(_upwards(run.path), 1 if run.flat else 0):
-                good[path].append(depth)
-    other = Counter(above for path in absolute_paths(map(os.path.dirname, others)) for above in _upwards(path))
-    above = _with_parents(run.path if run.flat else _parent(run.path) for run in folders)
+            for depth, path in enumerate([own, *higher], 1 if run.flat else 0):
+                depths[path].append(depth)
+    other = Counter(path for folder in absolute_paths(map(os.path.dirname, others)) for path in _upwards(folder))
 
     kept = []
     for run, is_unread in zip(folders, unread, strict=True):
+        is_task = True
         if is_unread and not run.flat:
             is_task = run.path not in above
-            is_known = run.task_id in definitions or type_of(run.task_id, None) != "unknown"
+            is_known = run.task_id in definitions or type_of(run.task_id, None) != UNKNOWN
             for depth, path in enumerate(_upwards(run.path)):
-                if path in good or path in other:
-                    is_task &= len(good[path]) >= other[path] and (is_known or depth in good[path])
+                if path in depths or path in other:
+                    is_task &= len(depths[path]) >= other[path] and (is_known or depth in depths[path])
                     break
-            if not is_task:
-                continue
-        kept.append(run)
+        if is_task:
+            kept.append(run)
     return kept
 
 
-def _upwards(path: str) -> Iterator[str]:
+def _upwards(path: str) -> list[str]:
     """Return a folder and all those above it."""
-    yield path
-    while (above := os.path.dirname(path)) != path:
-        yield above
-        path = above
-
-
-def _with_parents(paths: Iterable[str]) -> set[str]:
-    """Return paths and all their parents."""
-    known: set[str] = set()
-    for path in paths:
-        while path not in known:
-            known.add(path)
-            path = os.path.dirname(path)
-    return known
-
-
-def _parent(path: str) -> str:
-    """Return the parent folder, quickly."""
-    end = path.rfind("/")
-    return path[:end] if end > 0 else os.path.dirname(path)
+    paths = [path]
+    while (path := os.path.dirname(path)) != paths[-1]:
+        paths.append(path)
+    return paths
 
 
 def absolute_paths(paths: Iterable[str]) -> list[str]:
@@ -167,10 +155,9 @@ def absolute_paths(paths: Iterable[str]) -> list[str]:
 
 def context_files(files: Sequence[str]) -> list[str]:
     """Return the files above the listed folder that can name the model, such as the results file of one task folder."""
-    listed = set(absolute_paths(set(map(_parent, files))))
-    return [
-        os.path.join(folder, name) for folder in sorted(set(map(_parent, listed)) - listed) for name in _NAMING_MODELS
-    ]
+    listed = set(absolute_paths(set(map(os.path.dirname, files))))
+    above = sorted(set(map(os.path.dirname, listed)) - listed)
+    return [os.path.join(folder, name) for folder in above for name in _NAMING_MODELS]
 
 
 class Repetition(NamedTuple):
@@ -234,10 +221,6 @@ def _split(names: tuple[str, ...], agent_count: int | None, together: bool | Non
     )
 
 
-_TYPE_FOLDERS = ("cooking", "crafting", "construction", "techtree")  # no models
-_FIELDS = ("model_name", "task_id", "task_type", "suite", "experiment")
-
-
 class Named(NamedTuple):
     """A run's model, the source of the name, its experiment, and other fields of the path and the results file."""
 
@@ -253,89 +236,92 @@ class Named(NamedTuple):
 UNNAMED = Named(UNKNOWN, UNKNOWN, None, None, {}, NO_RESULTS, True)  # a folder alone does not name the model
 
 
-class ModelNames:
-    """Finds the name of every run's model; a layout, as in `load`, is matched below the folder that was loaded.
+def name_models(
+    folders: Iterable[TaskFolder], root: str, layout: str, others: Iterable[Mapping[str, Any]]
+) -> list[Named]:
+    """Name the model of every run: by the stated layout, results file, S3-like path, profiles, parent folder.
 
-    Neither log nor folder name holds the model, so several sources are tried, best first. Results files and profiles
-    (`others` are their records) apply to the runs in their folder and in those just below.
+    Neither log nor folder name holds the model, so these sources are tried, best first; else it is unknown. Results
+    files and profiles (`others` are their records) apply to the runs in their folder and in those just below. A
+    layout is matched below `root`, the folder that was loaded. An S3-like path that begins above it may be a
+    coincidence: profiles come first, and the task's type must not be another one.
     """
+    n_above = 0 if is_url(root) else absolute(root).rstrip(os.sep).count(os.sep)  # parts of a path above the root
+    root = absolute(root).rstrip(os.sep)
+    patterns = compile_layout(layout) if layout else None
+    results: dict[str, Results] = {}
+    profiles: dict[str, set[str]] = defaultdict(set)
+    for row in others:
+        folder = os.path.dirname(absolute(row["source"]))
+        if row["profile_model"] is not None:
+            profiles[folder].add(row["profile_model"])
+        found = Results(row["results_model"], row["task_path"], row["total"])
+        if found != NO_RESULTS:
+            known = results.get(folder, NO_RESULTS)
+            results[folder] = Results._make(new if was is None else was for was, new in zip(known, found, strict=True))
 
-    def __init__(self, root: str, layout: str, others: Iterable[Mapping[str, Any]]) -> None:
-        self._root = absolute(root)
-        self._above = 0 if is_url(root) else self._root.rstrip(os.sep).count(os.sep)  # parts of a path above the root
-        self._layout = compile_layout(layout) if layout else None
-        self._known: dict[tuple, Named] = {}
-        self._results: dict[str, Results] = {}
-        self._profiles: dict[str, set[str]] = {}
-        for row in others:
-            folder = os.path.dirname(absolute(row["source"]))
-            if row["profile_model"] is not None:
-                self._profiles.setdefault(folder, set()).add(row["profile_model"])
-            results = Results(row["results_model"], row["task_path"], row["total"])
-            if results != NO_RESULTS:
-                known = zip(self._results.get(folder, NO_RESULTS), results, strict=True)
-                self._results[folder] = Results._make(new if was is None else was for was, new in known)
-
-    def name(self, run: TaskFolder) -> Named:
-        """Return a run's model: stated layout, results file, S3-like path, profiles, parent folder, else unknown.
-
-        An S3-like path that begins above the loaded folder may be a coincidence: profiles come first, and the task's
-        type must not be another one.
-        """
-        if self._layout or run.path in self._results or run.path in self._profiles:
-            return self._name(run)
-        key = (run.path if run.flat else _parent(run.path), run.flat, type_of(run.task_id, None))
-        if key not in self._known:  # there may be many runs of an experiment
-            self._known[key] = self._name(run)
-        return self._known[key]
-
-    def _name(self, run: TaskFolder) -> Named:
-        experiment = run.path if run.flat else _parent(run.path)
-        match, fields = None, {}
-        if self._layout:
-            whole_path, last_parts = self._layout
+    named = []
+    alike: dict[tuple, Named] = {}  # there may be many runs of an experiment
+    for run in folders:
+        experiment = run.path if run.flat else os.path.dirname(run.path)
+        task_type = type_of(run.task_id, None)
+        is_own = patterns or run.path in results or run.path in profiles
+        key = (run.path, run.task_id) if is_own else (experiment, run.flat, task_type)
+        if key in alike:
+            named.append(alike[key])
+            continue
+        match = None
+        if patterns:
+            whole_path, last_parts = patterns
             path = os.path.join(run.path, run.task_id if run.flat else "").replace(os.sep, "/").rstrip("/")
-            match = whole_path.match(path, len(self._root.rstrip(os.sep)) + 1) or last_parts.search(path)
-            fields = match.groupdict() if match else {}
-        s3, s3_above = s3_fields(experiment, self._above), s3_fields(experiment)
-        if type_of(run.task_id, None) not in ("unknown", type_named(s3_above.get("task_type", ""))):
+            match = whole_path.match(path, len(root) + 1) or last_parts.search(path)
+        stated = match.groupdict() if match else {}
+        s3, s3_above = s3_fields(experiment, n_above), s3_fields(experiment)
+        if task_type not in (UNKNOWN, type_named(s3_above.get("task_type", ""))):
             s3_above = {}
-        places = (run.path, experiment)  # the same folder in the flat layout
-        results = next((self._results[path] for path in places if path in self._results), NO_RESULTS)
-        profiles = next((self._profiles[path] for path in places if path in self._profiles), set[str]())
-        model_folder = "" if run.flat else self._model_folder(experiment)
-        sources = {
-            "layout": fields.get("model_name"),
-            "results": results.model_name,
-            "s3_path": s3.get("model_name"),
-            "profile": " + ".join(sorted(profiles)),
-            "s3_path above": s3_above.get("model_name"),
-            "parent_folder": os.path.basename(model_folder),
-            UNKNOWN: UNKNOWN,
-        }
-        source, model = next((source, model) for source, model in sources.items() if model)
-        if source == "s3_path above":
-            source, s3 = "s3_path", s3_above
-        if match and "experiment" in fields:
+        of_results = results.get(run.path) or results.get(experiment, NO_RESULTS)
+        of_profiles = profiles.get(run.path) or profiles.get(experiment, set())
+        model_folder = "" if run.flat else _model_folder(experiment, root)
+        candidates = [
+            ("layout", stated.get("model_name"), s3),
+            ("results", of_results.model_name, s3),
+            ("s3_path", s3.get("model_name"), s3),
+            ("profile", " + ".join(sorted(of_profiles)), s3),
+            ("s3_path", s3_above.get("model_name"), s3_above),
+            ("parent_folder", os.path.basename(model_folder), s3),
+            (UNKNOWN, UNKNOWN, s3),
+        ]
+        source, model, of_path = next(candidate for candidate in candidates if candidate[1])
+        if match and "experiment" in stated:
             experiment = match.string[: match.end("experiment")]
         elif os.path.basename(model_folder) == model:  # arranged by hand: models are side by side in an experiment
             experiment = os.path.dirname(model_folder)
-        fields = {**s3, **fields}
+        fields = {**of_path, **stated}
         name = fields.get("experiment") or os.path.basename(experiment)
-        return Named(model, source, experiment, name, fields, results, not self._layout or match is not None)
+        alike[key] = Named(str(model), source, experiment, name, fields, of_results, not patterns or match is not None)
+        named.append(alike[key])
+    return named
 
-    def _model_folder(self, path: str) -> str:
-        """Return the folder that names the model, from a task's parent on: this one, if it is in the source.
 
-        Task types and experiments are no models; the folder above a task type is one, even above the source.
-        """
-        below, above = "", False
-        while (name := os.path.basename(path)) in _TYPE_FOLDERS or is_experiment_name(name):
-            if not name:
-                return ""
-            below, above, path = name, True, os.path.dirname(path)
-        in_source = f"{path}/".startswith(f"{self._root.rstrip('/')}/")
-        return path if below in _TYPE_FOLDERS or (in_source and not above) else ""
+@lru_cache(maxsize=4096)
+def is_experiment_name(name: str) -> bool:
+    """Return whether a folder's name does not name a model: an experiment's name with a date, or a generic word."""
+    lower = name.lower()
+    return not lower or bool(_GENERIC.fullmatch(lower) or _EXPERIMENT.fullmatch(lower))
+
+
+def _model_folder(path: str, root: str) -> str:
+    """Return the folder that names the model, from a task's parent on: this one, if it is in the source.
+
+    Task types and experiments are no models; the folder above a task type is one, even above the source.
+    """
+    below = ""
+    while (name := os.path.basename(path)) in _TYPE_FOLDERS or is_experiment_name(name):
+        if not name:
+            return ""
+        below, path = name, os.path.dirname(path)
+    in_source = f"{path}/".startswith(f"{root}/")
+    return path if below in _TYPE_FOLDERS or (in_source and not below) else ""
 
 
 def compile_layout(layout: str) -> tuple[re.Pattern, re.Pattern]:

@@ -16,17 +16,16 @@ from evalkit.io import (
     paused_gc,
     resolve,
     storage,
-    unescape_surrogates,
     unescaped,
 )
 from evalkit.kinds import no_records, read_records, run_ids
-from evalkit.mindcraft.assemble import TaskRuns, assemble, combine, metrics_frame
+from evalkit.mindcraft.assemble import assemble, combine, known_tasks, metrics_frame
 from evalkit.mindcraft.format import OUTCOMES, SCALES, CompletionStatus, Missing, Scale, check_choice
 from evalkit.mindcraft.kind import KIND
-from evalkit.mindcraft.layout import TaskFolder, group_by_task
+from evalkit.mindcraft.layout import UNNAMED, TaskFolder, group_by_task
 from evalkit.mindcraft.parse import AgentOutcome, agent_outcome
 from evalkit.mindcraft.table import COUNT_COLUMNS, FLAGS, RUNS
-from evalkit.mindcraft.tasks import Facts, TaskDefinitions, Tasks, metric_columns, metrics_of, task_facts
+from evalkit.mindcraft.tasks import Facts, TaskDefinitions, Tasks, metric_columns, metrics_of
 
 
 class TaskOutcome(TypedDict):
@@ -109,39 +108,38 @@ def extract_task_outcomes(
     records = read_records(KIND, folder, recursive=False, keep=False)
     if not records.listing.folders:
         raise SourceError(f"{folder}: no folder")
-    path = absolute(folder)
+    path, logs = absolute(folder), records.tables["logs"]
     task_id = (definition or {}).get("task_id")
     task_id = task_id if isinstance(task_id, str) and task_id else os.path.basename(path)
-    found = group_by_task(unescaped(records.tables["logs"]["source"]), TaskDefinitions({task_id: definition or {}}))
+    sources, definitions = unescaped(logs["source"]), TaskDefinitions({task_id: definition} if definition else {})
+    found = group_by_task(sources, definitions or TaskDefinitions({task_id: {}}))
     folders = [one._replace(folder=folder, task_id=task_id) for one in found if one.task_id == task_id or not one.flat]
-    folders = folders or [TaskFolder(folder, path, task_id, False, ())]
-    facts = task_facts(task_id, definition)
-    runs, logs = combine([TaskRuns(one, definition, facts) for one in folders], records.tables["logs"], scale)
-    rows = records.tables["logs"].to_pylist()
-    agents: list[list[AgentOutcome]] = [[] for _ in runs["task"]]
-    places = zip(logs["run"].tolist(), logs["place"], logs["agent_name"], logs["original"].tolist(), strict=True)
-    for run, place, name, original in places:
-        outcome = agent_outcome(unescape_surrogates(rows[place]["source"]), rows[place])
-        outcome["agent_name"], outcome["repetition"] = name, int(runs["repetition"][run])
-        outcome["flags"] += ["stale_copy"] * (original >= 0)
-        agents[run].append(outcome)
-    names = [name for name in TaskOutcome.__annotations__ if name in runs]
+    folders = folders or [TaskFolder(folder, path, task_id, False)]
+    tasks = known_tasks(folders, [UNNAMED] * len(folders), sources, logs["task_start"].to_numpy(), definitions)
+    runs, agents = combine(tasks, logs, scale)
+
+    outcomes_of: dict[int, list[AgentOutcome]] = {run: [] for run in runs.index}
+    rows = logs.to_pylist()
+    for log in agents.to_dict("records"):
+        outcome = agent_outcome(sources[log["place"]], rows[log["place"]])
+        outcome["agent_name"], outcome["repetition"] = log["agent_name"], log["repetition"]
+        outcome["flags"] += ["stale_copy"] * log["flag_stale_copy"]
+        outcomes_of[log["run"]].append(outcome)
     outcomes = []
-    for i, values in enumerate(zip(*(runs[name].tolist() for name in names), strict=True)):
-        own: dict[str, Any] = dict(zip(names, values, strict=True))
-        own |= {
+    for number, run in enumerate(runs.to_dict("records")):
+        raw, score = run["overall_raw_score"], run["overall_score"]
+        own = {
+            **run,
             "task_id": task_id,
             "model_name": None,
-            "task_type": facts["task_type"],
-            "overall_raw_score": None if math.isnan(own["overall_raw_score"]) else own["overall_raw_score"],
-            "overall_score": None if math.isnan(own["overall_score"]) else own["overall_score"],
-            "overall_completion_status": CompletionStatus(own["overall_completion_status"]),
-            "agent_outcomes": agents[i],
+            "overall_raw_score": None if math.isnan(raw) else raw,
+            "overall_score": None if math.isnan(score) else score,
+            "overall_completion_status": CompletionStatus(run["overall_completion_status"]),
+            "agent_outcomes": outcomes_of[number],
             "task_definition_metrics": metrics_of(definition or {}),
-            "has_definition": definition is not None,
             "definition_file": (definition or {}).get("definition_file"),
-            "facts": facts,
-            "flags": runs["run_flags"][i],
+            "facts": tasks[run["task"]].facts,
+            "flags": run["run_flags"],
             "source": folder,
         }
         outcomes.append(cast(TaskOutcome, {name: own[name] for name in TaskOutcome.__annotations__}))

@@ -1,16 +1,15 @@
 """Tasks: their definitions, read from files in which one id may mean several tasks, and what each asks for."""
 
-import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import takewhile
 from operator import eq
 from typing import Any, TypedDict
 
 import pandas as pd
 
-from evalkit.io import BrokenFileError, Ledger, SourceError, cut_name, decode_json, list_files, read_files
+from evalkit.io import BrokenFileError, Ledger, SourceError, Status, cut_name, decode_json, list_files, read_files
 from evalkit.io.limits import MOST_MATCHED
 from evalkit.mindcraft.format import (
     ANYTHING,
@@ -23,12 +22,11 @@ from evalkit.mindcraft.format import (
     positive_number,
 )
 
-MOST_LEVELS = 100  # of nested lists and objects in a file of definitions
 MOST_METRICS = 1_000  # different metrics in one file: each is a column of the runs
 Definition = dict[str, Any]
 
 
-class TaskDefinitions(Mapping[str, Definition]):
+class TaskDefinitions(dict[str, Definition]):
     """All definitions that were loaded, by task id.
 
     As a mapping, it holds the first definition loaded for each id. Each definition is a dictionary as on disk, with
@@ -38,48 +36,32 @@ class TaskDefinitions(Mapping[str, Definition]):
     ----------
     ledger : Ledger
         The files that were read.
+    variants : dict of str to list of dict
+        All differing definitions of each id.
     """
 
     def __init__(self, definitions: Mapping[str, Definition] | None = None) -> None:
+        super().__init__()
         self.ledger = Ledger()
-        self._by_id: dict[str, list[Definition]] = {}
-        self._by_content: dict[tuple[str, str], Definition] = {}  # by id and JSON text
+        self.variants: dict[str, list[Definition]] = {}
         for task_id, definition in (definitions or {}).items():
             self.add(task_id, definition, "")
 
     def add(self, task_id: str, definition: Definition, file: str) -> None:
         """Add one definition; the same content and id from another file only adds that file."""
-        content = {**definition}
-        content.pop("task_id", None)
-        content.pop("definition_file", None)
-        same = (task_id, json.dumps(content, sort_keys=True, default=str))
-        if same in self._by_content:
-            self._by_content[same]["definition_file"] += f"{os.pathsep}{file}"
-            return
-        added = {**content, "task_id": task_id, "definition_file": file}
-        self._by_content[same] = added
-        self._by_id.setdefault(task_id, []).append(added)
-
-    def __getitem__(self, task_id: str) -> Definition:
-        return self._by_id[task_id][0]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._by_id)
-
-    def __contains__(self, task_id: object) -> bool:
-        return task_id in self._by_id
-
-    def __len__(self) -> int:
-        return len(self._by_id)
+        added = {**definition, "task_id": task_id, "definition_file": file}
+        variants = self.variants.setdefault(task_id, [])
+        for known in variants:
+            if {**known, "definition_file": file} == added:
+                known["definition_file"] += f"{os.pathsep}{file}"
+                return
+        variants.append(added)
+        self.setdefault(task_id, added)
 
     @property
     def ambiguous(self) -> dict[str, list[str]]:
         """The ids with differing definitions, and their files (files of equal content are one entry)."""
-        return {i: [d["definition_file"] for d in ds] for i, ds in sorted(self._by_id.items()) if len(ds) > 1}
-
-    def candidates(self, task_id: str) -> list[Definition]:
-        """All differing definitions of an id."""
-        return self._by_id.get(task_id, [])
+        return {i: [one["definition_file"] for one in v] for i, v in sorted(self.variants.items()) if len(v) > 1}
 
     def resolve(
         self, task_id: str, task_path: str | None = None, logs: int | None = None
@@ -90,31 +72,19 @@ class TaskDefinitions(Mapping[str, Definition]):
         named file may define the task differently, and the one for as many agents as there are `logs` is a guess, as a
         lost log would pick the wrong one: both are ambiguous.
         """
-        candidates = self.candidates(task_id)
-        if not candidates:
+        variants = self.variants.get(task_id, [])
+        if not variants:
             return None, False
-        shared = [_shared_parts(c["definition_file"], task_path) for c in candidates] if task_path else []
-        if len(candidates) == 1:
-            return candidates[0], bool(candidates[0]["definition_file"]) and shared == [0]
+        shared = []  # how many parts of their paths, from the file's name on, each and `task_path` have in common
+        for files in [one["definition_file"] for one in variants] if task_path else ():
+            wanted, *have = (path.replace("\\", "/").split("/")[::-1] for path in (task_path, *files.split(os.pathsep)))
+            shared.append(max(sum(takewhile(bool, map(eq, parts, wanted))) for parts in have))
+        if len(variants) == 1:
+            return variants[0], bool(variants[0]["definition_file"]) and shared == [0]
         if shared and max(shared) > 0 and shared.count(max(shared)) == 1:
-            return candidates[shared.index(max(shared))], False
-        fitting = [c for c in candidates if logs is not None and agent_count_of(c) == logs]
-        return fitting[0] if fitting else candidates[0], True
-
-    def longest_id(self, stem: str) -> str | None:
-        """Find the longest known id that a flat log's name begins with, followed by ``_``."""
-        task_id = stem[:MOST_MATCHED]
-        while "_" in task_id:
-            task_id = task_id.rpartition("_")[0]
-            if task_id in self._by_id:
-                return task_id
-        return None
-
-
-def _shared_parts(files: str, task_path: str) -> int:
-    """Count the path parts that one of the files and a path share at their ends, starting with the file's name."""
-    wanted, *have = (path.replace("\\", "/").split("/")[::-1] for path in (task_path, *files.split(os.pathsep)))
-    return max(sum(takewhile(bool, map(eq, parts, wanted))) for parts in have)
+            return variants[shared.index(max(shared))], False
+        fitting = [one for one in variants if logs is not None and agent_count_of(one) == logs]
+        return fitting[0] if fitting else variants[0], True
 
 
 def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
@@ -130,22 +100,19 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
     SourceError
         If a path does not exist, a glob matches nothing, or none of the files of a path holds a definition.
     """
-    definitions = TaskDefinitions()
-    files_of = {os.fspath(path): list_files(path, "*.json") for path in paths}
+    definitions, files_of = TaskDefinitions(), dict[str, list[str]]()
+    for path in [os.fspath(path) for path in paths]:
+        files_of[path] = list_files(path, "*.json")
+        if not files_of[path]:
+            raise SourceError(f"{path}: no task definition in it: there is no JSON file")
+    entries = {}
     for file, data in read_files(dict.fromkeys(file for files in files_of.values() for file in files)):
         try:
-            if isinstance(data, OSError):
-                raise BrokenFileError(error_text(data))
-            value, _ = decode_json(data, ANYTHING)
-            if _is_deeper(value, MOST_LEVELS):
-                raise BrokenFileError(f"LimitError: nested deeper than the limit of {MOST_LEVELS} levels")
-            _add_all(definitions, file, value)
+            definitions.ledger.add(file, *_add_file(definitions, file, data))
         except BrokenFileError as error:
             definitions.ledger.add(file, "failed", str(error))
-    entries = {entry.source: entry for entry in definitions.ledger.entries}
+        entries[file] = definitions.ledger.entries[-1]
     for path, files in files_of.items():
-        if not files:
-            raise SourceError(f"{path}: no task definition in it: there is no JSON file")
         if not any(entries[file].status == "used" for file in files):
             first = entries[files[0]]
             unread = "" if first.status == "skipped" else "no task definition can be read in it: "
@@ -155,36 +122,27 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
     return definitions
 
 
-def _is_deeper(value: Any, depth: int) -> bool:
-    """Return whether lists and dictionaries are nested deeper than a number of levels."""
-    level = [value]
-    for _ in range(depth):
-        inner = [one for one in level if isinstance(one, (dict, list))]
-        level = [item for one in inner for item in (one.values() if isinstance(one, dict) else one)]
-        if not level:
-            return False
-    return True
-
-
-def _add_all(definitions: TaskDefinitions, file: str, value: Any) -> None:
-    """Add the definitions of a decoded file, a single one or several by id, and its line of the ledger."""
+def _add_file(definitions: TaskDefinitions, file: str, data: bytes | OSError) -> tuple[Status, str]:
+    """Add the definitions of a file, a single one or several by id; return what its line of the ledger says."""
+    if isinstance(data, OSError):
+        raise BrokenFileError(error_text(data))
+    value, _ = decode_json(data, ANYTHING)
     if is_task_definition(value):
         value = {str(value.get("task_id") or os.path.basename(file).removesuffix(".json")): value}
-    good, bad = {}, []
+    good, bad, metrics = {}, [], set[str]()
     for task_id, entry in value.items() if isinstance(value, dict) and "turns" not in value else ():
         if isinstance(entry, dict) and TASK_KEYS & entry.keys():
-            good[task_id] = entry
+            good[cut_name(task_id)] = entry
+            metrics.update(metric_columns(metrics_of(entry)))
         else:
             bad.append(task_id)
+    if len(metrics) > MOST_METRICS:
+        raise BrokenFileError(f"LimitError: {len(metrics)} metrics are more than the limit of {MOST_METRICS}")
     if not good:
-        definitions.ledger.add(file, "skipped", f"holds no task definitions ({other_kind(value) or 'another shape'})")
-        return
-    n_metrics = len(set().union(*map(metric_columns, map(metrics_of, good.values()))))
-    if n_metrics > MOST_METRICS:
-        raise BrokenFileError(f"LimitError: {n_metrics} metrics are more than the limit of {MOST_METRICS}")
+        return "skipped", f"holds no task definitions ({other_kind(value) or 'another shape'})"
     for task_id, definition in good.items():
-        definitions.add(cut_name(task_id), definition, file)
-    definitions.ledger.add(file, "used", "task definitions" + (f"; no definitions: {', '.join(bad)}" if bad else ""))
+        definitions.add(task_id, definition, file)
+    return "used", "task definitions" + (f"; no definitions: {', '.join(bad)}" if bad else "")
 
 
 Tasks = str | os.PathLike | Iterable[str | os.PathLike] | Mapping[str, Definition] | TaskDefinitions
@@ -205,20 +163,22 @@ METRICS = frozenset((
     "total_recipe_steps", "unique_target_items", "overall_difficulty_score", "difficulty_category",
     "max_steps_per_recipe", "blocked_agents_count",
 ))  # fmt: skip
-# what ids say, where no definition does
-_ROOMS = re.compile(r"materials?_(\d+)_rooms?_(\d+)")
-_BLOCKED = re.compile(r"_blocked_access_(\d+(?:_\d+)*)")
-_DEPTH = re.compile(r"_depth_(\d+)")
-_AGENTS = re.compile(r"num_agents_(\d+)")
+# what ids say; the first of these words in an id tells the type, as definitions name it
+_TYPES = {
+    "construction": re.compile(r"construction|materials?_\d+_rooms?_\d+|blueprint"),
+    "cooking": re.compile(r"cooking|hells_kitchen"),
+    "techtree": re.compile(r"techtree|crafting"),
+    "debug": re.compile(r"debug"),
+}
+_NAMED = {
+    "agents": re.compile(r"num_agents_(\d+)"),
+    "blocked": re.compile(r"_blocked_access_(\d+(?:_\d+)*)"),
+    "depth": re.compile(r"_depth_(\d+)"),
+    "plan": re.compile(r"_(full|partial|no)_plan"),
+    "materials": re.compile(r"materials?_(\d+)_rooms?_\d+"),
+    "rooms": re.compile(r"materials?_\d+_rooms?_(\d+)"),
+}
 _ITEM = re.compile(r"_\d+_([a-z]+(?:_[a-z]+)*?)(?=_\d|_blocked_access|$)")
-_PLAN = re.compile(r"_(full|partial|no)_plan")
-# part of an id -> the task type as definitions name it
-_TYPES = (
-    ("construction", re.compile(r"construction|materials?_\d+_rooms?_\d+|blueprint")),
-    ("cooking", re.compile(r"cooking|hells_kitchen")),
-    ("techtree", re.compile(r"techtree|crafting")),
-    ("debug", re.compile(r"debug")),
-)
 
 
 class Facts(TypedDict):
@@ -253,16 +213,21 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
     task_type = type_of(task_id, definition, type_of_path)
     is_cooking, is_crafting = task_type == "cooking", task_type == "techtree"
     in_kitchen = "hells_kitchen" in task_id
+    named = dict.fromkeys(_NAMED, "")
+    for name, pattern in _NAMED.items():
+        if match := pattern.search(task_id):
+            named[name] = match[1]
+
     blocked: set[str] | None = set()  # agents without access to the recipe; None: unknown
     plan = table = None
     target: Any
     if definition is None:
-        agent_count, depth = as_int(_found(_AGENTS, task_id)), as_int(_found(_DEPTH, task_id))
-        plan = "none" if (named := _found(_PLAN, task_id)) == "no" else named
+        agent_count, depth = as_int(named["agents"]), as_int(named["depth"])
+        plan = "none" if named["plan"] == "no" else named["plan"] or None
         table = "requires_ctable" in task_id if is_crafting else None
         target = _ITEM.findall(task_id) if is_cooking else []
-        if numbers := _found(_BLOCKED, task_id):
-            blocked = set(numbers.split("_"))
+        if named["blocked"]:
+            blocked = set(named["blocked"].split("_"))
         # an id that names items, or begins as MineCollab's do, without a suffix for it says that none is blocked
         elif not (target or in_kitchen or task_id.startswith("multiagent_cooking")) or "blocked_access" in task_id:
             blocked = None
@@ -279,8 +244,7 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
         if (listed := task.get("blocked_access_to_recipe")) is not None:
             blocked = set(map(str, listed)) if isinstance(listed, list) else None
     blocked = blocked if is_cooking else None
-    difficulty = task.get("difficulty") or _difficulty_metrics(task).get("difficulty_category")
-    rooms = _ROOMS.search(task_id)
+    difficulty = task.get("difficulty") or metrics_of(task).get("difficulty_category")
     return Facts(
         task_type=task_type,
         agent_count=agent_count,
@@ -296,16 +260,10 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
         max_depth=as_int(task.get("max_depth")),
         missing_items=_items(task.get("missing_items")),
         requires_crafting_table=table if isinstance(table, bool) else None,
-        materials=as_int(rooms[1]) if rooms else None,
-        rooms=as_int(rooms[2]) if rooms else None,
+        materials=as_int(named["materials"]),
+        rooms=as_int(named["rooms"]),
         facts_source="id" if definition is None else "definition",
     )
-
-
-def _found(pattern: re.Pattern, text: str) -> str | None:
-    """Return what the first group of a pattern finds in a text."""
-    match = pattern.search(text)
-    return match[1] if match else None
 
 
 def type_of(task_id: str, definition: Definition | None, type_of_path: str = "") -> str:
@@ -313,9 +271,8 @@ def type_of(task_id: str, definition: Definition | None, type_of_path: str = "")
     for key in ("type", "task_type"):
         if definition and isinstance(stated := definition.get(key), str) and stated:
             return type_named(stated)
-    task_id = task_id[:MOST_MATCHED]
-    for name, pattern in _TYPES:
-        if pattern.search(task_id):
+    for name, pattern in _TYPES.items():
+        if pattern.search(task_id[:MOST_MATCHED]):
             return name
     return type_named(type_of_path) or "unknown"
 
@@ -337,32 +294,30 @@ def _items(target: Any) -> list[str]:
     return sorted({item for item in target if isinstance(item, str)}) if isinstance(target, (dict, list)) else []
 
 
-def _difficulty_metrics(definition: Definition) -> dict[str, Any]:
-    value = definition.get("difficulty_metrics")
-    return value if isinstance(value, dict) else {}
-
-
 def metrics_of(definition: Definition) -> dict[str, Any]:
     """Collect the metrics of a definition: those under ``difficulty_metrics``, and those at its top level.
 
     At the top level these are the names of `METRICS`, and any other number or truth value that is no field of the
     format (`TASK_KEYS`). A name in both places has the value under ``difficulty_metrics``.
     """
-    top = {
+    metrics = {
         name: value
         for name, value in definition.items()
         if name in METRICS or (isinstance(value, (int, float)) and name not in TASK_KEYS)
     }
-    return {**top, **_difficulty_metrics(definition)}
+    below = definition.get("difficulty_metrics")
+    return {**metrics, **below} if isinstance(below, dict) else metrics
 
 
-def metric_columns(metrics: Any, name: str = "metric") -> dict[str, Any]:
+def metric_columns(metrics: Mapping[str, Any]) -> dict[str, Any]:
     """Return metrics by column, ``metric_NAME``; names within others are joined with ``_``."""
-    if not isinstance(metrics, dict):
-        return {name: metrics}
-    columns: dict[str, Any] = {}
-    for key, inner in metrics.items():
-        columns |= metric_columns(inner, cut_name(f"{name}_{key}"))
+    columns, left = dict[str, Any](), [("metric", metrics)]
+    while left:
+        name, value = left.pop()
+        if isinstance(value, dict):
+            left += [(cut_name(f"{name}_{key}"), inner) for key, inner in reversed(value.items())]
+        else:
+            columns[name] = value
     return columns
 
 

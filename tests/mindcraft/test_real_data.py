@@ -63,7 +63,7 @@ def test_real_definitions_say_what_their_ids_say(definitions):
     compared = ("task_type", "agent_count", "n_blocked_agents", "hells_kitchen", "target_items", "depth")
     differing = set()
     for task_id in definitions:
-        for definition in definitions.candidates(task_id):
+        for definition in definitions.variants[task_id]:
             real, guess = task_facts(task_id, definition), task_facts(task_id, None)
             told = [name for name in compared if guess[name] not in (None, [], "unknown")]
             differing |= {(task_id, name) for name in told if guess[name] != real[name]}
