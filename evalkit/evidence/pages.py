@@ -39,9 +39,7 @@ def run_page(run: RunRef, transcript: Transcript, lists: Lists = ()) -> str:
     """Render the page of a run, with its positions in the tables that link to it (`places`)."""
     pictures: _Pictures = {}
     turns = [_turn(number, turn, pictures) for number, turn in enumerate(transcript.turns, 1)]
-    return _render(
-        "run.html.j2",
-        "viewer.js",
+    return _page("run.html.j2", "viewer.js").render(
         title=_title(run),
         facts=run.facts,
         says=map(plain, transcript.facts),
@@ -65,9 +63,7 @@ def pair_page(pair: PairRef, a: Transcript, b: Transcript, lists: Lists = ()) ->
     sides = [
         {"name": _title(run), "short": _name(run), "page": run.page, "facts": run.facts} for run in (pair.a, pair.b)
     ]
-    return _render(
-        "pair.html.j2",
-        "viewer.js",
+    return _page("pair.html.j2", "viewer.js").render(
         title=f"{pair.a.fact('task') or 'two runs'}: {_name(pair.a)} and {_name(pair.b)}",
         first=next((row["number"] for row in shown if row["differs"]), None),
         rule=ALIGNED,
@@ -96,7 +92,7 @@ def list_page(title: str, note: str, runs: Sequence[RunRef], folder: str) -> str
         {"run_id": run.run_id, "page": f"{folder}/{run.page}", "cells": [(name, run.fact(name)) for name in names]}
         for run in runs
     ]
-    return _render("runs.html.j2", "list.js", title=title, note=note, columns=["run", *names], rows=rows)
+    return _page("runs.html.j2", "list.js").render(title=title, note=note, columns=["run", *names], rows=rows)
 
 
 def places(lists: Sequence[RunList]) -> dict[str, list[dict[str, Any]]]:
@@ -165,17 +161,12 @@ def _name(run: RunRef) -> str:
     return " ".join(filter(None, (model, f"({repetition})" * (repetition not in ("", "0"))))) or run.run_id
 
 
-def _render(template: str, script: str, **values: Any) -> str:
-    page, own = _page(template, script)
-    return page.render(**own, **values)
-
-
 @cache
-def _page(template: str, script: str) -> tuple[Template, dict[str, str]]:
-    """Return a template, its script and style, and a policy that allows these and nothing else."""
+def _page(template: str, script: str) -> Template:
+    """Return a template with its script and style, and a policy that allows these and nothing else."""
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True)
     code, look = (Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in (script, "viewer.css"))
     hashes = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (code, look))
     allowed = "script-src 'sha256-{}'; style-src 'sha256-{}'".format(*hashes)
     policy = f"default-src 'none'; img-src data:; {allowed}; form-action 'none'; base-uri 'none'"
-    return environment.get_template(template), {"script": code, "style": look, "policy": policy}
+    return environment.get_template(template, globals={"script": code, "style": look, "policy": policy})
