@@ -124,15 +124,11 @@ def evaluate_history(records: Any, options: Options | None = None) -> list[dict]
 def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, options: Options = DEFAULTS) -> dict:
     """Judge one executed step, given as a record of any shape; never raises for what a record holds.
 
-    If the ``execution_history`` of a workflow's `state` ends with the record, repeated attempts are counted.
-
-    Returns
-    -------
-    dict
-        JSON-able. Always step_index, function_name, success, result_type, timestamp (the record's, if it has
-        one, else now), evaluation_version, verdict, critical_failure, silent_failure (and silent_failure_reason),
-        truncated, attempt and checks. A failure adds failure_evaluation; a success adds the keys of its kind of result
-        and its function's evaluator. The keys are listed in the kit's documentation.
+    If the ``execution_history`` of a workflow's `state` ends with the record, repeated attempts are counted. Returns a
+    JSON-able dictionary: always step_index, function_name, success, result_type, timestamp (the record's, if it has
+    one, else now), evaluation_version, verdict, critical_failure, silent_failure (and silent_failure_reason),
+    truncated, attempt and checks. A failure adds failure_evaluation; a success adds the keys of its kind of result
+    and its function's evaluator. The keys are listed in the kit's documentation.
     """
     state = state if isinstance(state, Mapping) else {}
     record = normalise_record(to_jsonable(execution), options)
@@ -366,17 +362,14 @@ def score_tool_calls(
 ) -> ToolCallScore:
     """Compare the tool calls of a history, or of a list of records, with an expected list.
 
-    Parameters
-    ----------
-    expected : iterable
-        Function names, ``(name, parameters)``, or steps with function_name and parameters. Parameters count only
-        where they are given, and then must be equal.
-    mode : {"strict", "unordered", "subset", "superset"}
-        What matches: the same calls in the same order; the same calls in any order; the calls made are among those
-        expected; the calls made include those expected. Calls are counted: one expected twice must be made twice.
-        Precision and recall rest on the longest common subsequence in strict mode, else on the largest set of pairs.
-    retries : bool
-        Whether to count each attempt at a failed call; otherwise a call and its consecutive retries are one.
+    `expected` holds function names, ``(name, parameters)``, or steps with function_name and parameters; parameters
+    count only where they are given, and then must be equal. Calls are counted: one expected twice must be made twice.
+    A call and its consecutive retries are one, unless `retries`. What matches, by `mode`:
+
+    - strict: the same calls in the same order (precision and recall rest on their longest common subsequence)
+    - unordered: the same calls in any order (the largest set of pairs, as in the others)
+    - subset: the calls made are among those expected
+    - superset: the calls made include those expected
     """
     if mode not in (modes := get_args(Mode)):
         raise ValueError(f"unknown mode {mode!r}: one of {', '.join(modes)}")

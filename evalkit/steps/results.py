@@ -126,7 +126,7 @@ def _read_enrichment(record: StepRecord, reading: Reading, options: Options) -> 
 
     The methods rest on different p-values: their total is for orientation only.
     """
-    parameters, issues = record["step"]["parameters"], reading.issues
+    parameters, issues, status = record["step"]["parameters"], reading.issues, reading.status
     asked = " ".join(str(parameters.get(key, "")) for key in _ASKED_BY).lower()
     requested = [word for word in dict.fromkeys(re.findall(r"\w+", asked)) if word in METHODS]
     entries = {str(key).lower(): entry for key, entry in reading.whole.items()}
@@ -166,7 +166,7 @@ def _read_enrichment(record: StepRecord, reading: Reading, options: Options) -> 
     if not totals and is_partial:
         concerns = ["The result was cut before any method could be read"]
     elif not totals:
-        concerns = ["No method has a result" + (f" (status: {reading.status})" if reading.status else "")]
+        concerns = ["No method has a result" + (f" (status: {status})" if status else "")]
     elif total == 0:
         concerns = ["No significant pathways found in any method"]
         concerns += ["Consider adjusting parameters or trying different approaches"]
@@ -178,7 +178,6 @@ def _read_enrichment(record: StepRecord, reading: Reading, options: Options) -> 
     reading.checks.append(check("pathways_found", score, *shown, "info" if total else "warning"))
     if requested:
         reading.checks.append(_share("requested_methods", requested, absent, is_partial))
-    status = reading.whole.get("status")
     evaluation = {
         "pathway_counts": totals | dict.fromkeys(absent),
         "total_significant_pathways": total,
@@ -186,7 +185,7 @@ def _read_enrichment(record: StepRecord, reading: Reading, options: Options) -> 
         "method_count": len(successful),
         "data_quality": reading.quality,
         "top_pathways": top,
-        "status": status if isinstance(status, str) and status else None,
+        "status": status,
         "concerns": concerns,
         "highlights": highlights,
     }
@@ -194,8 +193,8 @@ def _read_enrichment(record: StepRecord, reading: Reading, options: Options) -> 
     if totals:
         counted = [f"{name.upper()}: {'unknown number of' if n is None else n} terms" for name, n in totals.items()]
         reading.summary = f"Enrichment: {', '.join(counted)}"
-    elif reading.status:
-        reading.summary = f"Enrichment: No results ({reading.status[: options.summary_limit]})"
+    elif status:
+        reading.summary = f"Enrichment: No results ({status[: options.summary_limit]})"
 
 
 def _read_expression(record: StepRecord, reading: Reading, options: Options) -> None:

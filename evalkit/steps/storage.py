@@ -21,17 +21,12 @@ MOST_LISTED = 5  # terms, p-values, genes and results of each list
 def store_execution_result(
     step: Mapping[str, Any] | None, result: Any, success: bool, options: Options = DEFAULTS
 ) -> dict[str, Any]:
-    """Convert what a step returned to its stored form.
+    """Convert what a step returned to its stored form: result_type, result, result_summary, result_metadata.
 
     A step with a ``skip_reason`` is stored as skipped. The result of a failure is not stored: the summary names what
-    was returned with it, and the error belongs in the record (`record_execution`).
-
-    Returns
-    -------
-    dict
-        Always `result_type`, `result` (as of `to_jsonable`), `result_summary` and `result_metadata`. A text longer
-        than ``options.text_limit`` is cut, with ``{"truncated": [its length, kept]}``; of any other text
-        ``{"length": n}`` is noted. Numbers and empty results are stored as they are, None stays None.
+    was returned with it, and the error belongs in the record (`record_execution`). The result is JSON-able, as of
+    `to_jsonable`; a text longer than ``options.text_limit`` is cut, with ``{"truncated": [its length, kept]}``; of any
+    other text ``{"length": n}`` is noted. Numbers and empty results are stored as they are, None stays None.
     """
     step = step if isinstance(step, Mapping) else {}
     result, function = to_jsonable(result), name(step.get("function_name"))
@@ -58,9 +53,7 @@ def store_execution_result(
 def create_result_summary(step: Mapping[str, Any] | str | None, result: Any, options: Options = DEFAULTS) -> str:
     """Summarise the result of a successful step, given as the step or the name of its function, in one line.
 
-    ``Enrichment: GO: 12 terms, KEGG: 3 terms``, ``Process cells: Discovery completed: T cell, B cell``,
-    ``Process cells: No cell types discovered (leaf_node)``, ``DEA: Analysis completed``, ``Search: 2 matches: a, b``,
-    ``Visualization: 1 plot (html, 5120 characters)``; ``Success`` where there is no result; else, and for a result that
+    As ``Enrichment: GO: 12 terms, KEGG: 3 terms``; ``Success`` where there is no result; else, and for a result that
     speaks of a failure, its first ``options.summary_limit`` characters. Lists of names keep to that limit too.
     """
     return _read_success(step, to_jsonable(result), options).summary
@@ -121,15 +114,11 @@ def save_history(history: Iterable[Mapping[str, Any]], path: str | os.PathLike) 
 def extract_key_findings_from_execution(history: Any, options: Options | None = None) -> dict[str, Any]:
     """Collect the findings of a history (or list of records, or a state that holds one), also from legacy text.
 
-    Returns
-    -------
-    dict
-        JSON-able. ``successful_analyses`` maps ``enrichment_<cell type>``, ``dea_<cell type>``,
-        ``process_cells_<cell type>``, ``compare_cell_counts_<cell type>``, ``search_<query>``,
-        ``visualization_<function>_<cell type>`` and other functions by their name to what was found;
-        ``failed_analyses`` holds failures and silent failures (``silent`` True) with their error,
-        ``skipped_analyses`` the reasons. The second run of one analysis has a key that ends in `` #2``. Counts that
-        were cut off are None, terms are missing.
+    The result is JSON-able. ``successful_analyses`` maps ``enrichment_<cell type>``, ``dea_<cell type>``,
+    ``process_cells_<cell type>``, ``compare_cell_counts_<cell type>``, ``search_<query>``,
+    ``visualization_<function>_<cell type>`` and other functions by their name to what was found; ``failed_analyses``
+    holds failures and silent failures (``silent`` True) with their error, ``skipped_analyses`` the reasons. The second
+    run of one analysis has a key that ends in `` #2``. Counts that were cut off are None, terms are missing.
     """
     history = as_history(history, options)
     findings: dict[str, dict[str, Any]] = {"successful_analyses": {}, "failed_analyses": {}, "skipped_analyses": {}}

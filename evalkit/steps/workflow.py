@@ -43,16 +43,12 @@ def step_evaluator_node(
 ) -> dict[str, Any]:
     """Judge the newest record of a state's history; checks only, the plan stays as it is.
 
-    The report of the step is printed if `print_report`, or the state's key of this name, says so, else logged at INFO.
-
-    Returns
-    -------
-    dict
-        An update for LangGraph: `last_step_evaluation`, and `step_evaluation_history` with the one evaluation that
-        the reducer appends. The evaluation also says whether the step is stuck: ``retry_cap_reached`` after
-        ``options.retry_cap`` executions of one step with the same outcome. A record that was judged before is not
-        judged again; reaching the node without a new record counts as one more attempt. Without a history
-        `last_step_evaluation` is ``{"status": "no_history", "critical_failure": False}``.
+    Returns an update for LangGraph: `last_step_evaluation`, and `step_evaluation_history` with the one evaluation that
+    the reducer appends. The evaluation also says whether the step is stuck: ``retry_cap_reached`` after
+    ``options.retry_cap`` executions of one step with the same outcome. A record that was judged before is not judged
+    again; reaching the node without a new record counts as one more attempt. Without a history `last_step_evaluation`
+    is ``{"status": "no_history", "critical_failure": False}``. The report of the step is printed if `print_report`, or
+    the state's key of this name, says so, else logged at INFO.
     """
     history = state.get(HISTORY_KEY)
     if not isinstance(history, list) or not history:
@@ -106,18 +102,10 @@ def build_workflow(
 ) -> Any:
     """Compile the workflow's graph on LangGraph, a ``CompiledStateGraph``.
 
-    Parameters
-    ----------
-    nodes : mapping
-        A function for each of input_processor, planner, executor, final_evaluator, response_generator and
-        plot_integration; step_evaluator only to replace `step_evaluator_node`. The executor stores its steps with
-        `record_execution` and advances `current_step_index`.
-    state_type : type
-        A TypedDict that declares at least what `WorkflowState` does.
-    checkpointer : optional
-        A checkpointer of LangGraph.
-    options : Options
-        With ``retry_cap``: how often one step may be executed without advancing.
+    `nodes` holds a function for each of input_processor, planner, executor, final_evaluator, response_generator and
+    plot_integration; step_evaluator only to replace `step_evaluator_node`. The executor stores its steps with
+    `record_execution` and advances `current_step_index`. `state_type` is a TypedDict that declares at least what
+    `WorkflowState` does; ``options.retry_cap`` is how often one step may be executed without advancing.
     """
     if missing := [name for name in NODES if name not in nodes]:
         raise ValueError(f"nodes are missing: {', '.join(missing)}")
