@@ -10,15 +10,19 @@ def checks_of(evaluation):
     return {one["name"]: one for one in evaluation["checks"]}
 
 
+def several(*plots):
+    return {"multiple_plots": True, "plots": list(plots)}
+
+
 SILENT = [
     ("display_dotplot", "Dotplot not available for this cell type", "not available"),
     ("display_dotplot", "No enrichment results found", "No enrichment"),
     ("display_dotplot", "❌ Error: <b>no</b> data", "no</b> data"),
     ("display_dotplot", None, "no plot"),
     ("display_dotplot", {"error": "no data"}, "no data"),
-    ("display_dotplot", {"multiple_plots": True, "plots": []}, "no plot"),
-    ("display_dotplot", {"multiple_plots": True, "plots": [{"html": None}, {"html": ""}]}, "no plot"),
-    ("display_dotplot", {"multiple_plots": True, "plots": [{"html": "Error: no data"}]}, "no data"),
+    ("display_dotplot", several(), "no plot"),
+    ("display_dotplot", several({"html": None}, {"html": ""}), "no plot"),
+    ("display_dotplot", several({"html": "Error: no data"}), "no data"),
     ("display_dotplot", "Success", "no plot"),  # what shape A made of None
     ("process_cells", "Process cells failed: no markers", "no markers"),
     ("process_cells", {"status": "no_cells_found", "message": "none of 354"}, "no_cells_found (none of 354)"),
@@ -36,8 +40,8 @@ SILENT = [
 LOUD = [
     ("display_dotplot", "<html>Error bars, none found</html>"),
     ("display_dotplot", "plot was shown"),
-    ("display_dotplot", {"multiple_plots": True, "plots": [{"html": "<p>x</p>"}, {"html": None}]}),
-    ("display_dotplot", {"multiple_plots": True, "plots": [{"type": "file_ref", "path": "a.html"}]}),
+    ("display_dotplot", several({"html": "<p>x</p>"}, {"html": None})),
+    ("display_dotplot", several({"type": "file_ref", "path": "a.html"})),
     ("display_dotplot", {"type": "file_ref", "path": "a.html"}),
     ("process_cells", {"status": "leaf_node", "group_to_cell_type": {}}),
     ("process_cells", {"status": "no_new_cell_types"}),
@@ -76,33 +80,34 @@ def test_failed_statuses_are_options(make):
     assert evaluate_step(record, {}, Options(failed_statuses=("leaf_.*",)))["verdict"] == "silent failure"
 
 
+def go(terms, p_values, total):
+    return {"go": {"top_terms": terms, "top_pvalues": p_values, "total_significant": total}}
+
+
+ENRICH, DEA, COUNT = "perform_enrichment_analyses", "dea_split_by_condition", "compare_cell_counts"
+MANY = {"count_results": [{"category": "x", "cell_count": "many"}]}
 STRUCTURES = [
-    ("perform_enrichment_analyses", ENRICHMENT, {"analyses": ["go", "kegg"]}, "complete", []),
-    ("perform_enrichment_analyses", ENRICHMENT, {"analyses": ["reactome"]}, "partial", ["reactome: requested"]),
-    ("perform_enrichment_analyses", {"go": {"top_terms": ["a"], "top_pvalues": [], "total_significant": 1}}, {},
-     "complete", []),
-    ("perform_enrichment_analyses", {"go": {"top_terms": ["a"], "top_pvalues": [0.1, 0.2], "total_significant": 1}}, {},
-     "partial", ["go: 1 terms, 2 p-values"]),
-    ("perform_enrichment_analyses", {"go": {"top_terms": ["a"], "top_pvalues": [1.5], "total_significant": 1}}, {},
-     "partial", ["go: '1.5' is no p-value"]),
-    ("perform_enrichment_analyses", {"go": {"top_terms": ["a", "b"], "top_pvalues": [0, 1], "total_significant": 1}},
-     {}, "partial", ["go: 1 significant terms, but 2 are listed"]),
-    ("perform_enrichment_analyses", {"go": {"top_terms": []}}, {}, "partial", ["go: the number"]),
-    ("perform_enrichment_analyses", {"go": "oops"}, {}, "partial", ["go: not a structure"]),
-    ("perform_enrichment_analyses", {"status": "cached_result"}, {}, "none", ["only a status"]),
-    ("perform_enrichment_analyses", "Error", {}, "none", ["the result is str"]),
-    ("dea_split_by_condition", EXPRESSION, {}, "complete", []),
-    ("dea_split_by_condition", EXPRESSION["dea_results"], {}, "complete", []),
-    ("dea_split_by_condition", [{"category": "x"}], {}, "partial", ["x: no list of genes"]),
-    ("dea_split_by_condition", [5], {}, "partial", ["condition 1: no category"]),
-    ("dea_split_by_condition", None, {}, "none", ["the result is nothing"]),
-    ("compare_cell_counts", COUNTS, {}, "complete", []),
-    ("compare_cell_counts", {"count_results": [{"category": "x", "cell_count": "many"}]}, {}, "partial",
-     ["x: no number"]),
-    ("compare_cell_counts", "Error: nothing", {}, "none", ["the result is str"]),
+    # function, result, what was asked for: completeness, the beginnings of issues
+    (ENRICH, ENRICHMENT, {"analyses": ["go", "kegg"]}, "complete", []),
+    (ENRICH, ENRICHMENT, {"analyses": ["reactome"]}, "partial", ["reactome: requested"]),
+    (ENRICH, go(["a"], [], 1), {}, "complete", []),
+    (ENRICH, go(["a"], [0.1, 0.2], 1), {}, "partial", ["go: 1 terms, 2 p-values"]),
+    (ENRICH, go(["a"], [1.5], 1), {}, "partial", ["go: '1.5' is no p-value"]),
+    (ENRICH, go(["a", "b"], [0, 1], 1), {}, "partial", ["go: 1 significant terms, but 2 are listed"]),
+    (ENRICH, {"go": {"top_terms": []}}, {}, "partial", ["go: the number"]),
+    (ENRICH, {"go": "oops"}, {}, "partial", ["go: not a structure"]),
+    (ENRICH, {"status": "cached_result"}, {}, "none", ["only a status"]),
+    (ENRICH, "Error", {}, "none", ["the result is str"]),
+    (DEA, EXPRESSION, {}, "complete", []),
+    (DEA, EXPRESSION["dea_results"], {}, "complete", []),
+    (DEA, [{"category": "x"}], {}, "partial", ["x: no list of genes"]),
+    (DEA, [5], {}, "partial", ["condition 1: no category"]),
+    (DEA, None, {}, "none", ["the result is nothing"]),
+    (COUNT, COUNTS, {}, "complete", []),
+    (COUNT, MANY, {}, "partial", ["x: no number"]),
     ("process_cells", CELLS, {}, "complete", []),
     ("unknown", {"a": 1}, {}, "complete", []),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("function", "result", "parameters", "completeness", "issues"), STRUCTURES)
@@ -185,19 +190,20 @@ def test_concerns_and_highlights_of_an_enrichment(make, total, concerns, highlig
 
 
 SIGNIFICANT = [
-    # a method's entry: whether it counts as successful
-    ({"top_terms": ["a"], "top_pvalues": [0.1], "total_significant": 1}, True),
-    ({"total_significant": 5}, True),  # the count is known, the list was not kept
-    ({"top_terms": ["a"], "top_pvalues": [0.1]}, True),  # the list is there, the count is not
-    ({"top_terms": [], "top_pvalues": [], "total_significant": 0}, False),
-    ({"top_terms": [], "top_pvalues": [], "total_significant": 5}, False),  # the list is whole, and empty
-    ({"top_terms": ["a"], "top_pvalues": [0.9], "total_significant": 0}, False),
-    ({}, False),
+    # terms listed (None: no list), their number: whether the method counts as successful
+    (["a"], 1, True),
+    (None, 5, True),  # the count is known, the list was not kept
+    (["a"], None, True),  # the list is there, the count is not
+    ([], 0, False),
+    ([], 5, False),  # the list is whole, and empty
+    (["a"], 0, False),
+    (None, None, False),
 ]
 
 
-@pytest.mark.parametrize(("entry", "successful"), SIGNIFICANT)
-def test_a_method_is_successful_only_where_it_has_terms(make, entry, successful):
+@pytest.mark.parametrize(("terms", "total", "successful"), SIGNIFICANT)
+def test_a_method_is_successful_only_where_it_has_terms(make, terms, total, successful):
+    entry = {key: value for key, value in (("top_terms", terms), ("total_significant", total)) if value is not None}
     found = evaluate_step(make("perform_enrichment_analyses", {"go": entry}, kind="structured"))
     assert found["enrichment_evaluation"]["successful_methods"] == ["GO"] * successful
 
@@ -227,18 +233,17 @@ def test_a_total_is_unknown_where_a_method_that_was_asked_for_is(make, result, p
 
 
 PLOTS = [
+    # a result: type, whether HTML was made, its length, number of plots, status
     ("<div>" + "x" * 495, "html", True, 500, 1, "generated"),
-    ({"multiple_plots": True, "plots": [{"html": "<p>1</p>"}, {"html": "<p>22</p>"}]}, "multiple_plots", True, 17, 2,
-     "generated"),
-    ({"multiple_plots": True, "plots": []}, "multiple_plots", False, 0, 0, "no_plot"),
+    (several({"html": "<p>1</p>"}, {"html": "<p>22</p>"}), "multiple_plots", True, 17, 2, "generated"),
+    (several(), "multiple_plots", False, 0, 0, "no_plot"),
     ({"type": "file_ref", "path": "a/b.html"}, "file_ref", False, None, 1, "stored_in_file"),
     ("{'type': 'file_ref', 'path': 'a/b.html'}", "file_ref", False, None, 1, "stored_in_file"),
-    ({"multiple_plots": True, "plots": [{"html": "<p>1</p>"}, {"type": "file_ref", "path": "a.html"}]},
-     "multiple_plots", True, None, 2, "generated"),
+    (several({"html": "<p>1</p>"}, {"type": "file_ref"}), "multiple_plots", True, None, 2, "generated"),
     ("data:image/png;base64,AAAA", "image", False, 0, 1, "image"),
     ("Dotplot not available", "text", False, 0, 0, "message_instead"),
     (None, "none", False, 0, 0, "no_plot"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("result", "kind", "generated", "length", "plots", "status"), PLOTS)

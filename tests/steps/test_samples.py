@@ -1,5 +1,4 @@
 import io
-import json
 import re
 import subprocess
 import sys
@@ -8,42 +7,23 @@ from pathlib import Path
 import pytest
 
 from evalkit.display import show as notebook
-from evalkit.io import resolve
 from evalkit.steps import (
     History,
     analysis,
     extract_key_findings_from_execution,
     figures,
     load,
-    load_history,
     show,
     show_plots,
 )
 from evalkit.steps.analysis import storage_comparison
 from evalkit.steps.normalise import normalise_history
 from tests.display.test_plots import points
-from tools.samples.steps import old_flat, old_nested
 
 
 @pytest.fixture(scope="module")
 def logs():
     return load("samples:steps")
-
-
-def test_the_old_files_are_the_old_storage_of_the_same_executions():
-    typed = load_history("samples:steps/typed.json")
-    for name, store in (("execution_history.json", old_flat), ("nested.json", old_nested)):
-        with open(resolve(f"samples:steps/{name}"), encoding="utf-8") as file:
-            stored = json.load(file)
-        assert len(stored) == len(typed)
-        for old, new in zip(stored, typed, strict=True):
-            if new["result_type"] == "text" and new["success"]:
-                continue  # kept as text in both
-            made = store(new["step"], new["result"], new["success"], new["error"])
-            text = "result_summary" if "result_summary" in old else "result"
-            if "np.int64(" in str(old[text]):  # numbers of numpy, which the new storage made plain
-                made[text], old[text] = made[text][:60], old[text].replace("np.int64(", "").replace(")", "")[:60]
-            assert made[text] == old[text]
 
 
 def test_what_the_old_files_lost_is_unknown_and_what_they_kept_is_equal(logs):

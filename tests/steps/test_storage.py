@@ -71,7 +71,7 @@ SUMMARIES = [
     ("search_enrichment_semantic", SEARCH, "Search: 2 matches: a, b"),
     ("search_enrichment_semantic", {"message": "no index yet", "total_matches": 0}, "Search: 0 matches (no index yet)"),
     ("search_enrichment_semantic", {"error": "x", "results": []}, "{'error': 'x', 'results': []}"),
-    ("display_x", {"multiple_plots": True, "plots": [{"html": PAGE}] * 2},
+    ("display_x", {"plots": [{"html": PAGE}] * 2},
      "Visualization: 2 plots (html, 2520 characters)"),
     ("display_x", {"type": "file_ref", "path": "a.html"}, "Visualization: 1 plot in a file (a.html)"),
     ("process_cells", {"status": "leaf_node"}, "Process cells: No cell types discovered (leaf_node)"),
@@ -141,22 +141,11 @@ def found(records, kind="successful_analyses"):
     return extract_key_findings_from_execution(records)[kind]
 
 
-def test_enrichment_by_cell_type_and_method(make):
-    record = make("perform_enrichment_analyses", ENRICHMENT, kind="structured", parameters={"cell_type": "T cell"})
-    assert found([record]) == {
-        "enrichment_T cell": {
-            "go": {"top_terms": ["a", "b", "c", "d"], "p_values": [0.001, 0.002, None, 0.04], "total_significant": 12},
-            "kegg": {"top_terms": ["k1", "k2", "k3"], "p_values": [1e-5, 0.01, 0.02], "total_significant": 3},
-            "gsea": {"top_terms": [], "p_values": [], "total_significant": 0},
-        }
-    }
-
-
 def test_legacy_text_gives_what_it_holds(make):
-    text = str(ENRICHMENT)[:130]
-    methods = found([make("perform_enrichment_analyses", text, target_cell_type="B cell")])["enrichment_B cell"]
-    assert methods["go"]["total_significant"] == 12
-    assert methods["kegg"]["total_significant"] is None
+    record = make("perform_enrichment_analyses", str(ENRICHMENT)[:130], target_cell_type="B cell")
+    go = {"top_terms": ["a", "b", "c", "d"], "p_values": [0.001, 0.002, None, 0.04], "total_significant": 12}
+    kegg = {"top_terms": [], "p_values": [], "total_significant": None}
+    assert found([record]) == {"enrichment_B cell": {"go": go, "kegg": kegg}}
     partial = found([make("process_cells", CELLS[:-20])])["process_cells_unknown"]
     assert partial == {
         "status": "discovered",
@@ -167,24 +156,22 @@ def test_legacy_text_gives_what_it_holds(make):
 
 
 def test_the_other_functions_by_their_real_shapes(make):
+    search = {"search_results": {"total_matches": 1, "results": [{"term": "x"}]}}
+    cell_type, cell_types = {"cell_type": "T cell"}, {"cell_types": ["T cell", "B cell"]}
     records = [
-        make("dea_split_by_condition", EXPRESSION, kind="structured", parameters={"cell_type": "T cell"}),
+        make("dea_split_by_condition", EXPRESSION, kind="structured", parameters=cell_type),
         make("dea_split_by_condition", EXPRESSION["dea_results"], kind="structured"),
-        make("compare_cell_counts", COUNTS, kind="structured", parameters={"cell_types": ["T cell", "B cell"]}),
-        make("display_dotplot", "<div></div>", parameters={"cell_type": "T cell"}),
-        make("search_enrichment_semantic", {"search_results": {"total_matches": 1, "results": [{"term": "x"}]}},
-             parameters={"query": "immune"}),
+        make("compare_cell_counts", COUNTS, kind="structured", parameters=cell_types),
+        make("display_dotplot", "<div></div>", parameters=cell_type),
+        make("search_enrichment_semantic", search, parameters={"query": "immune"}),
         make("my_tool", "some text"),
         make("conversational_response", "hello"),
         make(None, "hello"),
-    ]  # fmt: skip
-    conditions = {
-        "healthy": {"significant_genes": 2, "top_genes": ["G1", "G2"]},
-        "ill": {"significant_genes": 0, "top_genes": []},
-    }
+    ]
+    healthy, ill = ({"significant_genes": len(genes), "top_genes": genes} for genes in (["G1", "G2"], []))
     assert found(records) == {
-        "dea_T cell": conditions,
-        "dea_unknown": conditions,
+        "dea_T cell": {"healthy": healthy, "ill": ill},
+        "dea_unknown": {"healthy": healthy, "ill": ill},
         "compare_cell_counts_T cell, B cell": {"x": 354, "y": 0},
         "visualization_dotplot_T cell": {"type": "html", "plots": 1, "html_length": 11},
         "search_immune": {"total_matches": 1, "results": ["x"], "message": None},
