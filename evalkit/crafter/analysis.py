@@ -84,14 +84,13 @@ def budgets(episodes: pd.DataFrame) -> pd.DataFrame:
 
 def budget_findings(episodes: pd.DataFrame) -> list[Finding]:
     """Describe budgets where they differ: what stands before any mean."""
-    found = budgets(episodes).to_dict("records")
-    return [Finding("budgets", "Score per model", {"budgets": found})] if len(found) > 1 else []
+    found = budgets(episodes).to_dict("records") if together(episodes) else []
+    return [Finding("budgets", "Score per model", {"budgets": found})] if found else []
 
 
 def describe_budgets(episodes: pd.DataFrame) -> str:
     """List the budgets where they differ; empty if there is one."""
-    found = budgets(episodes).to_dict("records")
-    return budgets_text(found) if len(found) > 1 else ""
+    return budgets_text(budgets(episodes).to_dict("records")) if together(episodes) else ""
 
 
 def per_budget(frame: pd.DataFrame, episodes: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -101,13 +100,13 @@ def per_budget(frame: pd.DataFrame, episodes: pd.DataFrame | None = None) -> pd.
     frame with source and model_name, such as that of achievements.
     """
     runs = frame if episodes is None else episodes
-    if len(budgets(runs)) < 2:
+    if not together(runs):
         return frame
-    known = runs[["model_name", "max_turns"]].drop_duplicates().sort_values(["max_turns", "model_name"])
-    names = known["model_name"] + ", " + known["max_turns"].map(budget_name, na_action=None)
+    ordered = runs.sort_values(["max_turns", "model_name"])
+    names = ordered["model_name"] + ", " + ordered["max_turns"].map(budget_name, na_action=None)
     turns = frame["source"].map(runs.set_index("source")["max_turns"])
     split = frame["model_name"] + ", " + turns.map(budget_name, na_action=None)
-    return frame.assign(model_name=pd.Categorical(split, categories=list(dict.fromkeys(names)), ordered=True))
+    return frame.assign(model_name=pd.Categorical(split, categories=names.unique(), ordered=True))
 
 
 def together(episodes: pd.DataFrame) -> list[str]:
@@ -140,7 +139,7 @@ def with_aborted_at_zero(episodes: pd.DataFrame, by: By = "model_name") -> pd.Da
     """
     rows = with_worlds(episodes)
     table = estimates(rows.assign(score=rows["score"].mask(rows["flag_aborted"], 0.0)), by, "score")
-    table.insert(list(table).index("n"), "aborted", _groups(rows, by)["flag_aborted"].sum().to_numpy())
+    table.insert(len(_columns(by)), "aborted", _groups(rows, by)["flag_aborted"].sum().to_numpy())
     return table[table["aborted"] > 0].reset_index(drop=True)
 
 
@@ -158,8 +157,7 @@ def sign_shares(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     long["sign"] = pd.Categorical(long["sign"], categories=list(signs), ordered=True)
     by = [*_columns(by), "sign"]
     table = estimates(long, by, "is_so", "proportion")
-    counts = _groups(long, by)["is_so"].sum(min_count=1).astype("Int64")
-    table.insert(list(table).index("n"), "episodes", counts.to_numpy())
+    table.insert(len(by), "episodes", _groups(long, by)["is_so"].sum(min_count=1).astype("Int64").to_numpy())
     return table
 
 
@@ -210,11 +208,8 @@ def suspect_share(episodes: pd.DataFrame) -> pd.DataFrame:
     table["share"] = table["suspect"].astype("float64") / table["invalid_actions"].astype("float64")
     given: Any = zip(means["n"], means["warning"], strict=True)
     doubts: list[Any] = [Notes() if n else notes.without("left_out") for n, notes in given]
-    return table.assign(
-        mean_score=means["estimate"],
-        mean_score_without_suspects=means["without_suspects"],
-        warning=doubts,
-    )
+    points = {"mean_score": means["estimate"], "mean_score_without_suspects": means["without_suspects"]}
+    return table.assign(**points, warning=doubts)
 
 
 def invalid_actions(actions: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
@@ -236,10 +231,9 @@ def invalid_actions(actions: pd.DataFrame, by: By = "model_name") -> pd.DataFram
 
 def band_counts(episodes: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
     """Count episodes per band, and those without a score."""
-    names = [name for name, _, _ in BANDS]
-    bands = episodes["band"].fillna("no score")
-    out = pd.crosstab(with_worlds(episodes)[by], bands).reindex(columns=[*names, "no score"], fill_value=0)
-    return out.rename_axis(columns=None).reset_index()
+    names = [*(name for name, _, _ in BANDS), "no score"]
+    out = pd.crosstab(with_worlds(episodes)[by], episodes["band"].fillna("no score"))
+    return out.reindex(columns=names, fill_value=0).rename_axis(columns=None).reset_index()
 
 
 def best_and_worst(episodes: pd.DataFrame, n: int = 3) -> pd.DataFrame:
@@ -266,8 +260,7 @@ def describe_episodes(episodes: pd.DataFrame, traces: str) -> str:
     if episodes.empty:
         return f"{traces}: no session traces."
     clauses = [f"{len(episodes)} episodes of {episodes['model_name'].nunique()} models from {traces}"]
-    listed = describe_budgets(episodes)
-    clauses += [f"budgets differ: {listed}"] * bool(listed)
+    clauses += [f"budgets differ: {describe_budgets(episodes)}"] * bool(together(episodes))
     for row in with_aborted_at_zero(episodes, []).to_dict("records"):
         at_zero = f"mean score with {row['aborted']} at 0: {interval_text(row)}"
         clauses.append(f"{row['aborted']} of them aborted and left out of all means ({at_zero})")

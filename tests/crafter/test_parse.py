@@ -154,17 +154,6 @@ def test_a_task_is_a_world_as_far_as_the_trace_tells_it(told, event, task, sourc
     assert session["task_instance_id"] == told.get("task_instance_id")
 
 
-def test_episodes_of_one_world_are_one_task_whatever_they_build_in_it(tmp_path):
-    for i, first in enumerate((WORLD, WORLD, OTHER)):
-        told = config(task_instance_id=f"random-{i}", max_turns=[4, 20, 20][i])
-        write(tmp_path, trace(language_model(), in_world(first), in_world(WORLD), metadata=[told]), f"{i}.json")
-    episodes = load(tmp_path).episodes
-    a, b, c = episodes["task_id"]
-    assert a == b != c
-    assert episodes["task_instance_id"].nunique() == 3
-    assert episodes["max_turns"].tolist() == [4, 20, 20]
-
-
 @pytest.mark.parametrize(
     ("data", "status", "reason"),
     [

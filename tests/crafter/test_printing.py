@@ -59,11 +59,9 @@ def test_a_trace_is_printed_in_the_agreed_form_by_function_and_command(folder, c
     assert content["ledger"][0]["status"] == "used"
 
 
-def test_weights_zeros_and_doubts_are_printed_as_they_are(folder, capsys):
+def test_weights_doubts_and_errors_are_printed_as_they_are(folder, capsys):
     own = evaluate_trace(folder / "session_a.json", {"hard_achievement": 7.5})
     assert "     Hard achievements: 1 × 7.5 = 7.50\n" in printed(own, capsys)
-    zero = trace(environment(0, [EASY]), *[runtime(i, [INVALID]) for i in range(20)])
-    assert "   Score: 0.00\n" in printed(evaluate_trace(write(folder, zero)), capsys)
     error = {"metadata_type": "error", "data": {}}
     doubtful = trace(runtime(0, [INVALID], actions=[1, 2]), environment(), metadata=[error])
     assert printed(evaluate_trace(write(folder, doubtful)), capsys).splitlines()[-3:] == [
