@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evalkit.io import list_files, read_file, read_files
+from evalkit.io import list_files, read_files
 
 
 @pytest.fixture
@@ -42,10 +42,6 @@ def test_a_pipe_in_a_folder_is_not_waited_for(tree):
     error = dict(read_files(list_files(tree)))[str(tree / "pipe.json")]
     assert isinstance(error, OSError)
     assert error.errno == errno.EINVAL
-
-
-def test_read_file_gives_the_bytes(tree):
-    assert read_file(tree / "a.json") == b"a.json"
 
 
 def test_one_file_is_held_at_a_time(tmp_path):

@@ -124,22 +124,14 @@ def test_commands_work_for_it_as_for_any_kind(run, sheets, arguments, words):
     assert [word for word in words if word not in out] == []
 
 
-def test_its_runs_are_written(run, sheets, tmp_path):
-    run("-m", "evalkit", "quiz", sheets, "--output", tmp_path / "runs.csv")
-    assert pd.read_csv(tmp_path / "runs.csv")["model_name"].tolist() == ["alpha", "alpha", "beta"]
-
-
 ODD = ["", "[]", "5", '{"answers": 5}', "[" * 100_000, "\x00", '{"model": 1, "quiz": [], "answers": [{}]}']
 ODD += ['{"model": 1, "quiz": 2, "seconds": "x", "answers": []}', '{"model": 1, "quiz": 2, "answers": [5]}']
 
 
-def test_odd_sheets_are_failed_files(run, sheets):
+def test_odd_sheets_are_failed_files_and_runs_are_written(run, sheets, tmp_path):
     for number, text in enumerate(ODD):
         (sheets / f"odd_{number}.json").write_text(text)
     (sheets / "empty.json").write_text('{"model": "alpha", "quiz": "none", "answers": []}')
-    out = run("-m", "evalkit", "quiz", sheets)
+    out = run("-m", "evalkit", "quiz", sheets, "--output", tmp_path / "runs.csv")
+    assert pd.read_csv(tmp_path / "runs.csv")["model_name"].tolist() == ["alpha", "alpha", "beta", "alpha"]
     assert f"4 runs; {len(ODD) + 5} files: 4 used, 0 skipped, {len(ODD) + 1} failed" in out
-
-
-def test_it_is_small():
-    assert len((EXAMPLE / "evalkit_quiz.py").read_text().splitlines()) <= 80

@@ -1,0 +1,129 @@
+"""Kinds of logs are told by their first bytes: by `load`, and by errors where nothing could be used."""
+
+import json
+import pickle
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import evalkit
+from evalkit.io import SourceError, decode_start
+from evalkit.kinds import load
+from evalkit.kinds.detection import HEAD, kind_of_source, recognise
+from tests.kinds.toy import TOY
+
+MESSAGE = {"role": "assistant", "content": "hello"}
+MESSAGES = [{"role": "system", "content": "Task ended with score : 1"}, MESSAGE]
+TRACE = {"session_id": "a", "session_metadata": [], "event_history": []}
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        ({"session_id": "a", "session_metadata": [], "event_history": [{"messages": [MESSAGE]}]}, "crafter"),
+        ({"execution_history": [{"step_index": 0, "messages": [MESSAGE]}]}, "steps"),
+        ({"anything": 1}, ""),
+        ({"memory": "", "turns": MESSAGES, "self_prompt": None}, "mindcraft"),
+        (MESSAGES, "mindcraft"),
+        ({"memory": "", "turns": []}, "mindcraft"),
+        ({"name": "Andy", "turns": [{"role": "user", "content": "x" * 100_000}]}, "mindcraft"),
+        ({"id": 1, "messages": MESSAGES}, ""),
+        ([{"messages": MESSAGES}], ""),
+        ({"rollout": {"turns": 12, "chat": MESSAGES}}, ""),
+        ({"turns": 12, "messages": MESSAGES}, ""),
+        ({"turns": [{"speaker": "Andy", "text": "hello"}]}, ""),
+        ([{**MESSAGE, "tool_calls": [{"function": {"name": "f"}}]}], ""),
+        (TRACE, "crafter"),
+        ({"note": '"event_history" and "turns": [', "x": "x" * 100_000, **TRACE}, ""),
+        ({"session_metadata": {}, "messages": MESSAGES}, ""),
+        ([{"timestamp": 1, "function_name": "f", "success": True}], "steps"),
+        ([{"tool": {"function_name": "f"}}], ""),
+    ],
+)
+def test_a_kind_is_told_by_the_structure_that_it_needs(content, kind):
+    look = recognise(json.dumps(content).encode()[:HEAD])
+    assert (look.kind if look else "") == kind
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    ),
+    st.integers(0),
+)
+def test_the_beginning_of_a_file_is_decoded_wherever_it_is_cut(value, at):
+    data = json.dumps(value).encode()
+    whole, start = decode_start(data), decode_start(data[: at % (len(data) + 1)])
+    assert whole == (value if isinstance(value, (list, dict)) else None)
+    assert start is None or type(start) is type(value)
+
+
+def test_counts_of_a_part_of_the_files_are_not_told_as_those_of_all(tmp_path):
+    log, history = '{"turns": [{"role": "user", "content": "x"}]}', '[{"step": "a", "result": 1, "success": true}]'
+    for number in range(260):
+        (tmp_path / f"{number:03}.json").write_text(log if number % 4 else history)
+    with pytest.warns(UserWarning, match="200 of the files were looked at"):
+        assert kind_of_source(tmp_path).name == "mindcraft"
+
+
+LOG = json.dumps({"memory": "", "turns": [{"role": "user", "content": ""}]})
+
+
+@pytest.mark.parametrize(
+    ("files", "pattern", "message"),
+    [
+        ({}, "", "no toy game in it: there is no file"),
+        ({"a.txt": "x"}, "*.json", "no file matches *.json (1 other file)"),
+        (
+            {"a.txt": LOG, "b.txt": LOG},
+            "*.json",
+            "no file matches *.json (2 other files; 2 look like Mindcraft agent logs); `evalkit mindcraft` reads those",
+        ),
+        (
+            {"a.txt": LOG, "b.txt": json.dumps(TRACE), "c.txt": ""},
+            "*.json",
+            "no file matches *.json (3 other files; 1 looks like a Crafter session trace, 1 looks like a Mindcraft "
+            "agent log); `evalkit crafter` and `evalkit mindcraft` read those",
+        ),
+        (
+            {"a.json": json.dumps(TRACE)},
+            "",
+            "no toy game could be read in it (1 file; 1 looks like a Crafter session trace); `evalkit crafter` reads "
+            "those: not a game",
+        ),
+        ({"a.json": "{"}, "", "(1 file, broken or of no kind that evalkit knows): JSONDecodeError"),
+    ],
+)
+def test_it_names_what_is_there_and_what_reads_it(tmp_path, files, pattern, message):
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    with pytest.raises(SourceError) as raised:
+        load(TOY, tmp_path, {}, pattern=pattern)
+    assert message in str(raised.value)
+
+
+def test_options_are_those_of_the_kind(tmp_path):
+    assert evalkit.load("samples:crafter", counting="hook").episodes["score"].sum() < 268
+    with pytest.raises(SourceError, match="mindcraft logs have no option 'counting'; there are 'tasks'"):
+        evalkit.load("samples:mindcraft/runs", counting="hook")
+    with pytest.raises(SourceError, match="there is no file in it"):
+        evalkit.load(tmp_path)
+
+
+def test_a_dataset_knows_its_kind(tmp_path):
+    evalkit.mindcraft.collect("samples:mindcraft/runs", tmp_path / "made")
+    assert len(evalkit.load(tmp_path / "made").runs) == len(evalkit.load("samples:mindcraft/runs").runs)
+
+
+@pytest.mark.parametrize("kind", ["mindcraft/runs", "crafter", "steps"])
+def test_logs_can_be_sent_to_another_process(kind):
+    logs = evalkit.load(f"samples:{kind}")
+    assert logs.kind.name == kind.partition("/")[0]
+    copy = pickle.loads(pickle.dumps(logs))
+    assert copy.kind is logs.kind
+    assert repr(copy) == repr(logs)
+    assert sorted(dir(copy)) == sorted(dir(logs))
+    for name in [logs.kind.runs, *logs.kind.lazy_tables]:
+        pd.testing.assert_frame_equal(getattr(copy, name), getattr(logs, name))
