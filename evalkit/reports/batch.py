@@ -26,7 +26,6 @@ from typing import Any, NamedTuple, TextIO
 from tqdm import tqdm
 
 from evalkit.evidence import VARIABLE
-from evalkit.io.frames import paused_gc
 from evalkit.io.parallel import end_with_parent
 from evalkit.io.paths import SourceError, redacted
 from evalkit.io.text import plain, warnings_as_usual
@@ -190,7 +189,7 @@ def _make(due: list[Job], jobs: int, stopped: threading.Event, bar: tqdm) -> Ite
     """Make reports, several at a time, until all are made or the batch is stopped; yield the record of each."""
     context: Any = multiprocessing.get_context(start_method())
     if due and start_method() == "fork":
-        _prepare_forks(due)
+        preload([job.report.notebook for job in due if job.forked], code=due[0].code)
     waiting, running = deque(due), list[_Attempt]()
     while (waiting or running) and not stopped.is_set():
         while waiting and len(running) < jobs:
@@ -284,19 +283,6 @@ def _work(job: Job) -> None:
         os.write(2, f"{_in_one_line(error)}\n".encode(errors="replace"))
         os._exit(1)
     os._exit(0)
-
-
-def _prepare_forks(due: list[Job]) -> None:
-    """Import what makes reports, and what their notebooks import, once for all processes."""
-    # an option of jsonschema that nbformat does not use: it takes a second to build its grammar
-    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
-    os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
-    with paused_gc():
-        import evalkit.reports.build  # noqa: F401
-        from evalkit.reports.page import warm_up
-
-        warm_up(code=due[0].code)
-        preload({job.report.notebook.path: job.report.notebook for job in due if job.forked}.values())
 
 
 @contextlib.contextmanager

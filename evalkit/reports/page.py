@@ -68,9 +68,9 @@ class PageExporter(HTMLExporter):
 
 
 @cache
-def exporter(code: bool = True) -> PageExporter:
+def _exporter(code: bool) -> PageExporter:
     """Return the exporter, cached as building it takes longer than rendering a page."""
-    made = PageExporter(
+    return PageExporter(
         filters={"clean": clean, "terminal": terminal, "drawn": drawn},
         config=Config({"NbConvertBase": {"display_data_priority": _PRIORITY}}),
         template_name="evalkit",
@@ -79,7 +79,6 @@ def exporter(code: bool = True) -> PageExporter:
         embed_images=True,
         exclude_input=not code,
     )
-    return made
 
 
 def render(
@@ -109,9 +108,8 @@ def render(
         "anchors": {"failed", "show-code", "evalkit-script", "all-runs", "all-pairs"},  # the page's own
         "numbers": itertools.count(1),  # of figures
     }
-    shown = without_hidden(nb)
-    shown = shown if failure else without_empty_sections(shown)
-    text, _ = exporter(code).from_notebook_node(shown, {"metadata": {"path": path}, "evalkit": page})
+    shown = _shown(nb, whole=failure is not None)
+    text, _ = _exporter(code).from_notebook_node(shown, {"metadata": {"path": path}, "evalkit": page})
     anchors = set(re.findall(r'<h[1-6] id="([^"]*)">', text))
 
     def linked(match: re.Match) -> str:
@@ -128,27 +126,24 @@ def warm_up(*, code: bool) -> None:
     render(nbformat.v4.new_notebook(cells=cells), key="", code=code)
 
 
-def without_empty_sections(nb: NotebookNode) -> NotebookNode:
-    """Drop headings, with their prose, whose code cells have no output."""
-    headings = (re.match(r"(#{1,6}) ", cell.source) if cell.cell_type == "markdown" else None for cell in nb.cells)
-    levels = [len(match[1]) if match else 0 for match in headings]
-    left_out: set[int] = set()
-    for start, level in enumerate(levels):
-        end = next((i for i, other in enumerate(levels) if i > start and 0 < other <= level), len(levels))
-        codes = [cell for cell in nb.cells[start:end] if cell.cell_type == "code"]
-        if level > 1 and codes and not any(cell.get("outputs") for cell in codes):
-            left_out |= {i for i in range(start, end) if nb.cells[i].cell_type == "markdown"}
-    cells = [cell for i, cell in enumerate(nb.cells) if i not in left_out]
-    return NotebookNode({**nb, "cells": cells})
+def _shown(nb: NotebookNode, *, whole: bool) -> NotebookNode:
+    """Return a notebook without outputs meant for other front ends only, such as captions, which figures include.
 
-
-def without_hidden(nb: NotebookNode) -> NotebookNode:
-    """Drop outputs meant for other front ends only, such as captions, which figures of a page include."""
-    cells = [NotebookNode(cell) for cell in nb.cells]
+    Unless `whole`, headings whose code cells have no output are left out, with their prose.
+    """
+    cells, levels = [NotebookNode(cell) for cell in nb.cells], []
     for cell in cells:
         if cell.get("outputs"):
             cell.outputs = [output for output in cell.outputs if not output.get("metadata", {}).get(HIDDEN)]
-    return NotebookNode({**nb, "cells": cells})
+        heading = re.match(r"(#{1,6}) ", cell.source) if cell.cell_type == "markdown" else None
+        levels.append(len(heading[1]) if heading else 0)
+    left_out: set[int] = set()
+    for start, level in enumerate(levels):
+        end = next((i for i, other in enumerate(levels) if i > start and 0 < other <= level), len(levels))
+        codes = [cell for cell in cells[start:end] if cell.cell_type == "code"]
+        if level > 1 and codes and not any(cell.get("outputs") for cell in codes):
+            left_out |= {i for i in range(start, end) if cells[i].cell_type == "markdown"}
+    return NotebookNode({**nb, "cells": [cell for i, cell in enumerate(cells) if whole or i not in left_out]})
 
 
 def drawn(output: NotebookNode, page: dict) -> str:

@@ -12,6 +12,7 @@ from pkgutil import resolve_name
 
 import psutil
 
+from evalkit.io.frames import paused_gc
 from evalkit.reports.notebooks import Notebook
 
 # Libraries whose import only defines things. Others, such as polars, start threads that a fork loses.
@@ -43,25 +44,29 @@ def can_fork(notebook: Notebook) -> bool:
     return not has_profile and not any(map(_NEEDS_KERNEL.search, notebook.codes))
 
 
-def preload(notebooks: Iterable[Notebook]) -> None:
-    """Import what notebooks import, if it is in `PRELOADED`, with the names that they use of evalkit's lazy packages.
+def preload(notebooks: Iterable[Notebook], *, code: bool) -> None:
+    """Import what makes reports, once for all processes, and what notebooks import, if it is in `PRELOADED`.
 
-    Errors are left to the notebook itself.
+    So are the names that they use of evalkit's lazy packages. Errors are left to the notebook itself.
     """
-    names = set[str]()
-    for notebook in notebooks:
-        for code in notebook.codes:
-            names |= set(re.findall(r"^\s*import +([\w.]+)", code, re.MULTILINE))
-            names |= set(re.findall(r"\bevalkit(?:\.\w+)+", code))
-            for module, imported in re.findall(r"^\s*from +([\w.]+) +import +([\w, ]+)", code, re.MULTILINE):
+    # an option of jsonschema that nbformat does not use: it takes a second to build its grammar
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+    os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
+    with paused_gc():
+        import_module("evalkit.reports.build")
+        import_module("evalkit.reports.page").warm_up(code=code)
+        names = set[str]()
+        for source in {source for notebook in notebooks for source in notebook.codes}:
+            names |= set(re.findall(r"^\s*import +([\w.]+)", source, re.MULTILINE))
+            names |= set(re.findall(r"\bevalkit(?:\.\w+)+", source))
+            for module, imported in re.findall(r"^\s*from +([\w.]+) +import +([\w, ]+)", source, re.MULTILINE):
                 names |= {f"{module}.{name.split()[0]}" for name in imported.split(",") if name.strip()}
-    for name in sorted(names):
-        if name.partition(".")[0] in PRELOADED:
-            with suppress(Exception):
-                resolve_name(name)
-    if "evalkit" in {name.partition(".")[0] for name in names}:
-        for module in ("pyarrow.dataset", "pyarrow.parquet", "seaborn"):  # that libraries import when they need them
-            import_module(module)
+        if any(name.startswith("evalkit") for name in names):  # what libraries import when they need it
+            names |= {"pyarrow.dataset", "pyarrow.parquet", "seaborn"}
+        for name in sorted(names):
+            if name.partition(".")[0] in PRELOADED:
+                with suppress(Exception):
+                    resolve_name(name)
     gc.collect()
     gc.freeze()  # so that the children's collections leave the parent's pages shared
 

@@ -159,12 +159,15 @@ def test_what_needs_a_kernel_gets_one(no_profile, notebook, quick):
         ("import scipy.stats, polars", ["scipy.stats"]),
         ("from matplotlib import ticker as t, cm\n%matplotlib inline", ["matplotlib.cm", "matplotlib.ticker"]),
         ("import numpy as (", ["numpy"]),
-        ("import evalkit\nevalkit.compare.best(runs)", ["evalkit", "evalkit.compare.best"]),
+        (
+            "import evalkit\nevalkit.compare.best(runs)",
+            ["evalkit", "evalkit.compare.best", "pyarrow.dataset", "pyarrow.parquet", "seaborn"],
+        ),
     ],
 )
 def test_what_is_imported_before_the_forks(monkeypatch, code, imported):
     found = []
     monkeypatch.setattr(processes, "resolve_name", found.append)
     monkeypatch.setattr(processes.gc, "freeze", lambda: None)
-    preload([_notebook(code)])
+    preload([_notebook(code)], code=True)
     assert found == imported
