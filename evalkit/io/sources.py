@@ -88,7 +88,7 @@ def resolve(source: str | os.PathLike) -> str:
         inner, _, name = text.partition("://")[2].rpartition("::")
     elif protocol:
         return text
-    if is_url(name):  # of an archive
+    if protocol and is_url(name):  # of an archive
         return f"{protocol}://{name}{INSIDE}{inner.strip('/')}"
     name = str(Path(os.path.expanduser(name)))
     try:
@@ -108,9 +108,9 @@ def _as_archive(path: str) -> str:
 
 def expand(text: str) -> tuple[str, list[str]]:
     """Return the files and folders that a name or glob stands for; before them the folder that a glob searches."""
-    refuse_credentials(text)
     if not has_magic(text) or (not is_url(text) and os.path.lexists(text)):
         return "", [resolve(text)]
+    refuse_credentials(text)
     try:
         if is_url(text):
             pattern = resolve(text)

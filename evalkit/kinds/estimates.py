@@ -60,18 +60,18 @@ def rates(
     rows = pd.DataFrame({"group": number, "value": values, "task": table["task"]}).loc[values.index]
     out = estimate_by(rows, "group", "value", clusters="task", kind=scored.kind).set_index("group")
     out = out.reindex(range(len(groups))).fillna(_NOTHING)
-    out = out.astype({name: "int64" if nothing == 0 else "str" for name, nothing in _NOTHING.items()})
-    unmeasured = groups["measured"] == 0
-    out.loc[unmeasured, ["estimate", "low", "high"]] = float("nan")
-    why = NO_OUTCOME if is_rate else NO_SCORE
-    out["warning"] = [
-        note("only_copies", count=copies, models=sorted(of[i]))
-        if copies and not n + n_not and i in of
-        else (warning if n else why if n_not else NO_RUN) + (note("copies", count=copies) if copies else Notes())
-        for i, (warning, n, n_not, copies) in enumerate(
-            zip(out["warning"], *(groups[name] for name in counts), strict=True)
-        )
-    ]
+    out = out.astype({"n": "int64", "n_clusters": "int64", "method": "str", "target": "str"})
+    out.loc[groups["measured"] == 0, ["estimate", "low", "high"]] = float("nan")
+    warnings = list[Notes]()
+    for i, n, n_not_measured, copies in groups[list(counts)].itertuples(name=None):
+        if copies and not n + n_not_measured and i in of:
+            warnings.append(note("only_copies", count=copies, models=sorted(of[i])))
+            continue
+        why = out["warning"][i] if n else NO_RUN
+        if n_not_measured and not n:
+            why = NO_OUTCOME if is_rate else NO_SCORE
+        warnings.append(why + (note("copies", count=copies) if copies else Notes()))
+    out["warning"] = warnings
     return pd.concat([groups[_list(by)], out, groups["n_not_measured"]], axis=1)
 
 

@@ -66,6 +66,7 @@ def test_links_are_followed_once_and_broken_ones_listed(tmp_path, tree, link, ta
         ("~no_such_user_here/x", "~no_such_user_here"),
         ("a\0b", "no such"),
         ("x" * 5000, "too long"),
+        ("file://s3://bucket", "file://s3://bucket: no such file or folder"),
         ("samples:nothing", "samples:mindcraft"),
         ("samples:", "samples:mindcraft"),
     ],
