@@ -42,10 +42,8 @@ SOURCE = Column("source", "str", "path of the file")
 FILES = (
     SOURCE,
     Column("size", "int", "length", "bytes"),
-    Column(
-        "modified", "int", "time of the last change of its content; -1: it is read again next time", "epoch nanoseconds"
-    ),
-    Column("changed", "int", "time of the last change of its inode; 0 behind a URL", "epoch nanoseconds"),
+    Column("modified", "int", "time of the last change of its content", "epoch nanoseconds"),
+    Column("changed", "int", "that of its inode; 0 behind a URL, -1: it is read again next time", "epoch nanoseconds"),
     Column("tag", "str", "what else tells its states apart, such as an ETag"),
     Column("context", "bool", "lies above the source, and only tells something of it"),
     Column("status", "str", "used, skipped (not a log of this kind) or failed (a log that can't be read)"),

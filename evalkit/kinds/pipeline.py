@@ -375,7 +375,7 @@ def update(
                     continue
             left_alone = bool(state.tag) if is_url(path) else state.modified < settled_before
             if is_unfinished or not (was_read and left_alone):
-                state = state._replace(modified=-1)  # as that of no file: it is read again
+                state = state._replace(changed=-1)  # as that of no file: it is read again
             rows.append((escape_surrogates(path), *state, path in above, parsed.status, parsed.reason))
         if kept:
             names = escaped(kept)
