@@ -67,12 +67,12 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     compared = pairs(scored._replace(table=rows), margin=margin)
     # rates, adjusted where models ran different tasks; ranks by the test of each pair
     kinds = rows["task_type"] if rows["task_type"].notna().all() else pd.Series("", rows.index)
-    rows = rows.assign(stratum=[", ".join(filter(None, both)) for both in zip(kinds, rows["condition"], strict=True)])
+    rows = rows.assign(stratum=(kinds + ", " + rows["condition"]).str.strip(", "))
     stratum = "stratum" if rows["stratum"].nunique() > 1 else None
     names = ("model_name", "task", "value")
     like = like_with_like(rows, *names, stratum, condition="condition", kind=scored.kind)
     rated = like.table.drop(columns=["adjusted", "adjusted_low", "adjusted_high", "warning"])
-    rated = rated.rename(columns=lambda name: name.replace("headline", "adjusted"))
+    rated.columns = rated.columns.str.replace("headline", "adjusted")
     by = "estimate" if like.headline == NONE else "adjusted"
     rated = rated.sort_values([by, "model"], ascending=[False, True], ignore_index=True)
     first = str(rated["model"].iloc[0]) if len(rated) else ""
@@ -91,7 +91,7 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     # caveats: variants of few tasks, what makes tasks differ, conditions, runs that were not measured, and copies
     linked = compared.assign(n_tasks=compared["n_tasks"].clip(lower=compared["estimate"].notna().astype(int)))
     notes = variants(scored) + (Notes() if like.headline == RAW else like.reason) + pair_structure(linked).warning
-    mixes = rows.groupby("model_name")["condition"].agg(lambda own: tuple(sorted(set(own))))
+    mixes = rows.groupby("model_name")["condition"].agg(frozenset)
     several = sorted(set(rows["condition"]), key=lambda text: (not text, len(text), text))  # 5 before 10
     if mixes.nunique() > 1 or (len(several) > 1 and "" not in several):
         notes += note("conditions_differ" if mixes.nunique() > 1 else "conditions_same", conditions=several)
