@@ -95,32 +95,29 @@ def describe_rates(table: pd.DataFrame, category: str = "history", pooled: pd.Da
     return f"{'; '.join(texts)}." + f" Between these lie {len(single) - 2} more." * (shown != single)
 
 
-def survival(table: pd.DataFrame, what: str = "numbers", ax: Axes | None = None) -> Axes:
-    """Draw how much of the contents of each result the old storage keeps, of one history.
-
-    `table` is what `storage_comparison` returns; `what` is ``numbers``, ``items`` or ``characters``.
-    """
-    shown = table[table[f"{what}_new"] > 0]
+def survival(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Draw how many numbers of each result the old storage keeps; `table` is what `storage_comparison` returns."""
+    shown = table[table["numbers_new"] > 0]
     if shown.empty:
         return nothing_to_draw("steps", ax)
     names = shown["function_name"] + (" · " + shown["cell_type"].astype("str")).fillna("")
     number = " (" + (names.groupby(names).cumcount() + 1).astype("str") + ")"
     shown = shown.assign(
         result=names.where(~names.duplicated(keep=False), names + number),
-        kept=shown[f"{what}_old"],
-        lost=shown[f"{what}_new"] - shown[f"{what}_old"],
+        kept=shown["numbers_old"],
+        lost=shown["numbers_new"] - shown["numbers_old"],
     )
     looks = {
         "kept": Look("#0072B2", text="kept by the old storage"),
         "lost": Look("#B8BDC6", hatch="//", text="lost by it, kept by the new one"),
     }
-    return plots.shares(shown, "result", looks, share=False, xlabel=f"{what} in the result", ax=ax)
+    return plots.shares(shown, "result", looks, share=False, xlabel="numbers in the result", ax=ax)
 
 
-def describe_survival(table: pd.DataFrame, what: str = "numbers") -> str:
+def describe_survival(table: pd.DataFrame) -> str:
     """Describe `survival` in words."""
-    new, old = int(table[f"{what}_new"].sum()), int(table[f"{what}_old"].sum())
-    return f"Of {new} {what} in {len(table)} results the old storage keeps {old}, the new one all."
+    new, old = int(table["numbers_new"].sum()), int(table["numbers_old"].sum())
+    return f"Of {new} numbers in {len(table)} results the old storage keeps {old}, the new one all."
 
 
 def enrichment(table: pd.DataFrame, ax: Axes | None = None) -> Axes:

@@ -156,7 +156,7 @@ def read_literal(text: str, start: int = 0) -> Literal:
             kind, token = match.lastgroup or "", match[0]
             if kind == "cut" or (kind == "word" and match.end() == end):
                 break
-            if kind == before == "string" or len(closing) > MAX_BRACKETS:  # Python would join the strings
+            if len(closing) > MAX_BRACKETS or (kind == before == "string"):  # which Python would join
                 return Literal(None, False)
             if kind == "call":
                 closing.append("")  # np.float64(0.5) is 0.5
@@ -164,7 +164,7 @@ def read_literal(text: str, start: int = 0) -> Literal:
                 tokens.append(repr(_string(token)))
             elif kind == "word":
                 tokens.append(_WORDS.get(token, token))
-            elif token not in _CLOSING.values() or closing.pop():
+            elif token not in _CLOSING.values() or closing.pop():  # of a call neither bracket is kept
                 tokens.append(token)
             if token in _CLOSING:
                 closing.append(_CLOSING[token])

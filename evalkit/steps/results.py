@@ -352,9 +352,9 @@ def _read_search(record: StepRecord, reading: Reading, options: Options) -> None
         total = count(inner.get("total_matches", whole.get("total_matches")))
         if total is None and isinstance(listed, list) and not is_cut(listed) and not is_cut(inner):
             total = len(listed)
-    text = inner.get("message") or whole.get("message") or reading.error
-    text = reading.value if isinstance(reading.value, str) else text
-    message = str(text) if text else None
+    given = inner.get("message") or whole.get("message") or reading.error
+    given = reading.value if isinstance(reading.value, str) else given
+    message = str(given) if given else None
 
     label = "unknown" if total is None else "matches" if total else "no matches"
     score = None if total is None else total > 0
@@ -398,7 +398,7 @@ def _read_plot(record: StepRecord, reading: Reading, options: Options) -> None:
         status = "no_plot" if n == 0 else "generated"
         lengths, reasons = [page[1] for page in pages], [page[2] for page in pages]
         length = None if n is None or None in lengths else sum(size or 0 for size in lengths)
-        failure = reasons[0] if n and all(reasons) else None if n != 0 else _NO_PLOT_MADE
+        failure = _NO_PLOT_MADE if n == 0 else reasons[0] if n and all(reasons) else None
     else:
         if kind == "unknown" and not is_cut(reading.value):
             kind, length, failure = "none", 0, _NO_PLOT_MADE
@@ -406,7 +406,7 @@ def _read_plot(record: StepRecord, reading: Reading, options: Options) -> None:
         length = None if kind == "html" and truncated(record) else length
     path = str(reading.whole.get("path") or "") if kind == "file_ref" else ""
     is_generated = None if kind == "unknown" else status == "generated"
-    is_made = is_generated or kind in ("file_ref", "image") if is_generated is not None else None
+    is_made = None if kind == "unknown" else is_generated or kind in ("file_ref", "image")
 
     evaluation = {"type": kind, "html_generated": is_generated, "html_length": length, "plots": n, "status": status}
     reading.evaluation = {"visualization_evaluation": evaluation | ({"path": path} if path else {})}
