@@ -9,6 +9,8 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, groupby
 
+import pandas as pd
+
 from evalkit.crafter.format import TIER_OF, WEIGHTS, Event, Observation, peek
 from evalkit.crafter.parse import Verdict, add_tokens, judge_trace, observed, tokens_of
 from evalkit.crafter.scoring import score_event
@@ -26,12 +28,9 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
         judged = judge_trace(read(path), images=True)
     except BrokenFileError as error:
         raise SourceError(f"{path}: {error}") from error
-    session, numbers = judged.session, [event.turn for event in judged.events]
-    for i in reversed(range(len(numbers) - 1)):
-        numbers[i] = numbers[i + 1] if numbers[i] is None else numbers[i]
-    for i in range(1, len(numbers)):
-        numbers[i] = numbers[i - 1] if numbers[i] is None else numbers[i]
-    names = [f"event {i}" if number is None else f"turn {number}" for i, number in enumerate(numbers)]
+    session = judged.session
+    numbers = pd.Series([event.turn for event in judged.events], dtype="Int64").bfill().ffill()
+    names = [f"event {i}" if number is pd.NA else f"turn {number}" for i, number in enumerate(numbers)]
     turns, points = [], []
     for name, group in groupby(zip(names, judged.events, judged.verdicts, strict=True), lambda step: step[0]):
         steps = [(event, verdict) for _, event, verdict in group]
