@@ -5,38 +5,62 @@ from evalkit.kinds import run_columns
 from evalkit.kinds.kind import LONG_NAME, LONG_NAME_MEANING
 from evalkit.mindcraft.format import EVENTS
 
-# flags of a single log, which its run carries too
-LOG_FLAGS = {
-    "conflicting": "final messages contradict each other, in one log or between agents",
-    "near_final": "a final wording stands among other text in a system message, which decides nothing",
-    "quoted_only": "a final wording stands in turns of agents or users only, which never counts",
-    "recovered_byte_order_mark": "the file began with a byte order mark",
-    "recovered_latin_1": "the file was not UTF-8, and read as Latin-1",
-    "recovered_lone_surrogate": "the file held half a character, replaced",
-    "recovered_nan_literal": "the file held a bare NaN or Infinity, read as null",
-    "recovered_utf_16": "the file was UTF-16 with a byte order mark",
-    "restarted": "the agent's process was restarted during the run",
-    "score_implied": "an old success wording names no score and stands for 1",
-    "score_not_a_number": "the score logged is NaN, undefined or no number",
-    "score_out_of_range": "the score does not fit the task's type",
-    "stale_copy": "a copy of another run's log, by its content or its agent and start: the run counts in no rate",
-    "start_out_of_range": "taskStart lies after the year 2242, and was left out",
-    "turns_skipped": "some turns hold no text and were left out",
+# flags by what they are called in tables, and what they mean: of a single log, which its run carries too, …
+FLAGS_OF_LOGS = {
+    "conflicting": (
+        "final messages contradict each other",
+        "final messages contradict each other, in one log or between agents",
+    ),
+    "near_final": (
+        "final wording among other text",
+        "a final wording stands among other text in a system message, which decides nothing",
+    ),
+    "quoted_only": (
+        "final wording quoted only",
+        "a final wording stands in turns of agents or users only, which never counts",
+    ),
+    "recovered_byte_order_mark": ("byte order mark removed", "the file began with a byte order mark"),
+    "recovered_latin_1": ("read as Latin-1", "the file was not UTF-8, and read as Latin-1"),
+    "recovered_lone_surrogate": ("half a character replaced", "the file held half a character, replaced"),
+    "recovered_nan_literal": ("bare NaN read as null", "the file held a bare NaN or Infinity, read as null"),
+    "recovered_utf_16": ("read as UTF-16", "the file was UTF-16 with a byte order mark"),
+    "restarted": ("agent restarted", "the agent's process was restarted during the run"),
+    "score_implied": ("score implied by the wording", "an old success wording names no score and stands for 1"),
+    "score_not_a_number": ("score is no number", "the score logged is NaN, undefined or no number"),
+    "score_out_of_range": ("score out of range", "the score does not fit the task's type"),
+    "stale_copy": (
+        "copy of another run's log",
+        "a copy of another run's log, by its content or its agent and start: the run counts in no rate",
+    ),
+    "start_out_of_range": ("start out of range", "taskStart lies after the year 2242, and was left out"),
+    "turns_skipped": ("turns without text", "some turns hold no text and were left out"),
 }
-RUN_FLAGS = {
-    "ambiguous_definition": "files define the task id differently and only the number of logs, or nothing, decided; "
-    "or the results name a file that was not loaded",
-    "facts_from_id": "no definition: what the task asks for was read from its id",
-    "extra_agent_logs": "more agents logged than the definition names",
-    "inferred_timeout": "the duration reached the timeout; the log itself does not say so",
-    LONG_NAME: LONG_NAME_MEANING,
-    "layout_mismatch": "the path does not fit the layout that was stated",
-    "missing_agent_logs": "fewer agents logged than the definition names",
-    "repetitions_merged": "several repetitions were read as one run: best-of-n",
-    "scale_assumed": "no construction score of all that was read exceeds 1: taken for fractions, could be percentages",
-    "unreadable_logs": "at least one agent's log could not be read",
+# … and of a run
+FLAGS_OF_RUNS = {
+    "ambiguous_definition": (
+        "several definitions of the task",
+        "files define the task id differently and only the number of logs, or nothing, decided; "
+        "or the results name a file that was not loaded",
+    ),
+    "facts_from_id": ("task read from its id", "no definition: what the task asks for was read from its id"),
+    "extra_agent_logs": ("more logs than agents", "more agents logged than the definition names"),
+    "inferred_timeout": (
+        "time-out inferred from the duration",
+        "the duration reached the timeout; the log itself does not say so",
+    ),
+    LONG_NAME: ("name cut to 200 characters", LONG_NAME_MEANING),
+    "layout_mismatch": ("path unlike the layout", "the path does not fit the layout that was stated"),
+    "missing_agent_logs": ("fewer logs than agents", "fewer agents logged than the definition names"),
+    "repetitions_merged": ("repetitions read as one run", "several repetitions were read as one run: best-of-n"),
+    "scale_assumed": (
+        "scale of scores assumed",
+        "no construction score of all that was read exceeds 1: taken for fractions, could be percentages",
+    ),
+    "unreadable_logs": ("unreadable log", "at least one agent's log could not be read"),
 }
-FLAGS = dict(sorted((LOG_FLAGS | RUN_FLAGS).items()))
+FLAG_LABELS = {name: label for name, (label, _) in (FLAGS_OF_LOGS | FLAGS_OF_RUNS).items()}
+LOG_FLAGS = {name: meaning for name, (_, meaning) in FLAGS_OF_LOGS.items()}
+FLAGS = {name: meaning for name, (_, meaning) in sorted((FLAGS_OF_LOGS | FLAGS_OF_RUNS).items())}
 COUNT_COLUMNS = (
     Column("message_count", "int?", "turns with text; logs keep only the last, so a lower bound", "messages"),
     Column("command_count", "int?", "commands in the agents' own turns; a lower bound", "commands"),
@@ -151,34 +175,4 @@ LABELS = {
     "overall_score": "score",
     "parsing_errors": "problems in the logs",
     "plan_availability": "plan",
-}
-
-
-# What flags are called there
-FLAG_LABELS = {
-    "ambiguous_definition": "several definitions of the task",
-    "conflicting": "final messages contradict each other",
-    "extra_agent_logs": "more logs than agents",
-    "facts_from_id": "task read from its id",
-    "inferred_timeout": "time-out inferred from the duration",
-    "layout_mismatch": "path unlike the layout",
-    "long_name": "name cut to 200 characters",
-    "missing_agent_logs": "fewer logs than agents",
-    "near_final": "final wording among other text",
-    "quoted_only": "final wording quoted only",
-    "recovered_byte_order_mark": "byte order mark removed",
-    "recovered_latin_1": "read as Latin-1",
-    "recovered_lone_surrogate": "half a character replaced",
-    "recovered_nan_literal": "bare NaN read as null",
-    "recovered_utf_16": "read as UTF-16",
-    "repetitions_merged": "repetitions read as one run",
-    "restarted": "agent restarted",
-    "scale_assumed": "scale of scores assumed",
-    "score_implied": "score implied by the wording",
-    "score_not_a_number": "score is no number",
-    "score_out_of_range": "score out of range",
-    "stale_copy": "copy of another run's log",
-    "start_out_of_range": "start out of range",
-    "turns_skipped": "turns without text",
-    "unreadable_logs": "unreadable log",
 }

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -154,22 +154,26 @@ def conversation(path: str | os.PathLike, last: int | None = None, width: int | 
 def messages_frame(agents: pd.DataFrame) -> pd.DataFrame:
     """Read all messages of logs again, but for those that can't be read: a row per turn, columns as `LAZY_TABLES`."""
     rows = []
-    for log, (_, data) in enumerate(read_files(agents["source"].tolist())):
-        with suppress(BrokenFileError):
-            for turn, (role, content) in enumerate(map(_role_and_content, _decode(data))):
-                rows.append((log, turn, role, content, ", ".join(_marks(role, content or ""))))
+    for log, turn, role, content in _read_again(agents):
+        rows.append((log, turn, role, content, ", ".join(_marks(role, content or ""))))
     return _with_ids("messages", agents, rows)
 
 
 def commands_frame(agents: pd.DataFrame) -> pd.DataFrame:
     """Read all commands in the agents' own turns: a row per command, with the columns of `LAZY_TABLES`."""
-    rows = []
+    rows: list[tuple] = []
+    for log, turn, role, content in _read_again(agents):
+        if role == "assistant" and content and "!" in content:
+            rows += [(log, turn, *match.groups()) for match in _COMMAND.finditer(content)]
+    return _with_ids("commands", agents, rows)
+
+
+def _read_again(agents: pd.DataFrame) -> Iterator[tuple[int, int, str, str | None]]:
+    """Read the turns of all logs: the places of the log and of the turn in it, role, content."""
     for log, (_, data) in enumerate(read_files(agents["source"].tolist())):
         with suppress(BrokenFileError):
-            for turn, (role, content) in enumerate(map(_role_and_content, _decode(data))):
-                if role == "assistant" and "!" in (content or ""):
-                    rows += [(log, turn, *match.groups()) for match in _COMMAND.finditer(content or "")]
-    return _with_ids("commands", agents, rows)
+            for place, turn in enumerate(_decode(data)):
+                yield (log, place, *_role_and_content(turn))
 
 
 def _with_ids(name: str, agents: pd.DataFrame, rows: list[tuple]) -> pd.DataFrame:

@@ -16,22 +16,6 @@ def logs_of(tmp_path, scores):
     return mindcraft.load(str(write_all(tmp_path / "runs", files)))
 
 
-def overview(logs, model=""):
-    sides = analysis.focus(logs.runs, model)
-    pairs = compare.pairs(sides.assign(model_name=sides["side"].astype("str")))
-    return [text_of(finding) for finding in analysis.findings(sides, pairs, logs.ledger)]
-
-
-def test_one_model_on_few_tasks_is_said_to_be_alone_and_few(tmp_path):
-    logs = logs_of(tmp_path, {"alder": dict(zip(TASKS, (1.0, 1.0, 0.0, 0.0, None), strict=True))})
-    rate, against, endings, data = overview(logs)
-    assert rate.startswith("The success rate of alder is 40 % [12, 77] (5 runs of 5 tasks, 1 of them not measured")
-    assert rate.endswith("So few tasks leave it open what the rate is on others.")
-    assert against == "There is no other model in these data to compare alder with."
-    assert endings == "3 of 5 runs did not succeed: score of zero (2), no score logged (1)."
-    assert data == "No run carries another flag; all 5 files were used. Every run carries the flag facts from id."
-
-
 def test_findings_lead_to_runs_that_they_count(tmp_path):
     scores = {"alder": dict(zip(TASKS, (1.0, 1.0, 0.0, 0.0, None), strict=True)), "birch": dict.fromkeys(TASKS, 1.0)}
     logs = logs_of(tmp_path, scores)

@@ -3,12 +3,10 @@
 import io
 import re
 
-import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
 from evalkit.mindcraft import analysis, figures, runs_df
-from tests.display.test_plots import intervals, points
 from tests.mindcraft.builders import task, write_all
 
 NAMES = ["a", "$x_1$ \\frac{", "<b>b</b> " + "long " * 12, "漢字🎉"]
@@ -58,12 +56,3 @@ def test_a_figure_is_drawn_from_its_frame(runs, name):
 def test_a_figure_without_runs_says_so(runs, name):
     table, draw = FIGURES[name]
     assert re.search(r"no (runs|pairs) of this kind", drawn(draw(table(runs.iloc[:0]))))
-
-
-def test_estimates_lie_where_the_table_says(runs):
-    table = analysis.success_by(runs)
-    axes = figures.estimates(table, "model_name")
-    assert np.allclose(points(axes)[:, 0], table["estimate"])
-    assert np.allclose(
-        sorted(intervals(axes), key=lambda bar: bar[2]), table[["low", "high"]].assign(y=range(len(table)))
-    )

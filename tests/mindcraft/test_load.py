@@ -33,17 +33,6 @@ def test_frames_have_the_columns_and_dtypes_declared(tmp_path, files):
     assert list(logs.ledger) == ["source", "status", "reason"]
 
 
-OTHERS = {
-    "trace": {"event_history": [], "session_metadata": {}},
-    "history": [{"step_index": 0, "function_name": "plot", "success": True}],
-    "inspect": {"version": 2, "status": "success", "eval": {"run_id": "x"}},
-    "broken trace": b'{"event_history": [',
-    "settings": {"a": 1},
-    "broken": b"{",
-    "profile": {"model": "m"},
-}
-
-
 def construction(scores: dict[str, float]) -> dict:
     return {f"{name}/Andy_0_0.json": score for name, score in scores.items()}
 

@@ -61,15 +61,6 @@ def test_every_wording_in_every_shape(tmp_path, shape, ending, score, status):
     assert outcome["near_final_message"] is None
 
 
-@pytest.mark.parametrize("role", ["user", "assistant", "System", None, 3])
-@pytest.mark.parametrize("ending", [ending for ending, *_ in ENDINGS[:20:3]])
-def test_only_system_turns_decide(tmp_path, ending, role):
-    outcome = analyze_agent_log(write(tmp_path / "a_0.json", {"turns": said(ending, role=role)}))
-    assert (outcome["completion_status"], outcome["raw_score"]) == ("NO_SCORE_LOGGED", None)
-    assert outcome["final_system_message"] is None
-    assert outcome["flags"] == ["quoted_only"]
-
-
 @pytest.mark.parametrize(
     ("content", "nearly"),
     [
