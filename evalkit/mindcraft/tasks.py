@@ -22,6 +22,7 @@ from evalkit.mindcraft.format import (
     positive_number,
 )
 
+MOST_LEVELS = 100  # of nested lists and objects in a file of definitions
 MOST_METRICS = 1_000  # different metrics in one file: each is a column of the runs
 Definition = dict[str, Any]
 
@@ -127,6 +128,12 @@ def _add_file(definitions: TaskDefinitions, file: str, data: bytes | OSError) ->
     if isinstance(data, OSError):
         raise BrokenFileError(error_text(data))
     value, _ = decode_json(data, ANYTHING)
+    level = [value]
+    for _ in range(MOST_LEVELS):
+        inner = [one for one in level if isinstance(one, (dict, list))]
+        level = [item for one in inner for item in (one.values() if isinstance(one, dict) else one)]
+    if level:
+        raise BrokenFileError(f"LimitError: nested deeper than the limit of {MOST_LEVELS} levels")
     if is_task_definition(value):
         value = {str(value.get("task_id") or os.path.basename(file).removesuffix(".json")): value}
     good, bad, metrics = {}, [], set[str]()

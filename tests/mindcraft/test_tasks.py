@@ -139,6 +139,7 @@ definition = st.dictionaries(st.sampled_from(sorted(TASK_KEYS)) | st.text(max_si
         (b'{"a": {"goal"', "failed", "JSONDecodeError", set()),
         (b"", "failed", "JSONDecodeError: the file is empty", set()),
         (b'{"a": "\xff"}', "failed", "UnicodeDecodeError", set()),
+        (b'{"a":' * 200 + b"1" + b"}" * 200, "failed", "LimitError: nested deeper than", set()),
     ],
 )  # fmt: skip
 def test_every_file_of_a_folder_is_in_the_ledger_with_what_it_holds(tmp_path, content, status, reason, ids):
