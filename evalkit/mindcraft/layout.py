@@ -54,19 +54,19 @@ def task_folders(
     taken, above, beside_runs = set[str](), set[str](), set[str]()
     for run in folders:
         taken.add(run.path)
-        parent = os.path.dirname(run.path)
+        parent = _parent(run.path)
         if not run.flat:
             beside_runs.add(parent)
         if parent not in above:
             above.update(_upwards(parent))
     paths = absolute_paths(listing.folders)
-    filled = {os.path.dirname(file) for file in listing.files if not file.endswith(_LEFT_BY_RUNS)}
-    filled = {*absolute_paths(filled), *map(os.path.dirname, paths)}
+    filled = {_parent(file) for file in listing.files if not file.endswith(_LEFT_BY_RUNS)}
+    filled = {*absolute_paths(filled), *map(_parent, paths)}
     for folder, path in zip(listing.folders, paths, strict=True):
         if path in taken or path in above:
             continue
         name = os.path.basename(path)
-        is_bare = path not in filled and os.path.dirname(path) in beside_runs and type_of(name, None) != UNKNOWN
+        is_bare = path not in filled and _parent(path) in beside_runs and type_of(name, None) != UNKNOWN
         if all_folders or name in definitions or is_bare:
             folders.append(TaskFolder(folder, path, name, False))
     return folders
@@ -81,7 +81,7 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions) -> list[Tas
     """
     members: dict[str, list[int]] = defaultdict(list)
     for place, path in enumerate(logs):
-        members[os.path.dirname(path)].append(place)
+        members[_parent(path)].append(place)
     folders = []
     for (folder, places), path in zip(members.items(), absolute_paths(members), strict=True):
         name = os.path.basename(path)
@@ -123,7 +123,7 @@ def _without_stray(
         if not unread[-1]:
             for depth, path in enumerate([own, *higher], 1 if run.flat else 0):
                 depths[path].append(depth)
-    other = Counter(path for folder in absolute_paths(map(os.path.dirname, others)) for path in _upwards(folder))
+    other = Counter(path for folder in absolute_paths(map(_parent, others)) for path in _upwards(folder))
 
     kept = []
     for run, is_unread in zip(folders, unread, strict=True):
@@ -143,9 +143,15 @@ def _without_stray(
 def _upwards(path: str) -> list[str]:
     """Return a folder and all those above it."""
     paths = [path]
-    while (path := os.path.dirname(path)) != paths[-1]:
+    while (path := _parent(path)) != paths[-1]:
         paths.append(path)
     return paths
+
+
+def _parent(path: str) -> str:
+    """Return the folder that a path lies in; `os.path.dirname` takes four times as long, and there are many."""
+    end = path.rfind("/")
+    return path[:end] if end > 0 else os.path.dirname(path)
 
 
 def absolute_paths(paths: Iterable[str]) -> list[str]:
@@ -155,8 +161,8 @@ def absolute_paths(paths: Iterable[str]) -> list[str]:
 
 def context_files(files: Sequence[str]) -> list[str]:
     """Return the files above the listed folder that can name the model, such as the results file of one task folder."""
-    listed = set(absolute_paths(set(map(os.path.dirname, files))))
-    above = sorted(set(map(os.path.dirname, listed)) - listed)
+    listed = set(absolute_paths(set(map(_parent, files))))
+    above = sorted(set(map(_parent, listed)) - listed)
     return [os.path.join(folder, name) for folder in above for name in _NAMING_MODELS]
 
 
