@@ -413,17 +413,19 @@ def plan_adherence(records: Any, plan: Any = None, options: Options | None = Non
         if isinstance(step, str) or (isinstance(step, Mapping) and _name_in(step)):
             wanted += [call for call in [_call(step)] if call.function_name not in PSEUDO_STEPS]
 
+    if not wanted:
+        return []
     calls, attempts = list[Call](), list[list[int]]()  # the calls made, and the records of their attempts
     latest = dict[tuple, list[int]]()
     for i, record in enumerate(history.records):
         call = Call(record["step"]["function_name"] or "", record["step"]["parameters"])
-        before = latest.get(_key(call))
+        before = latest.get(key := _key(call))
         if before and history.records[before[-1]]["success"] is False:
             before.append(i)  # a retry
         else:
             calls.append(call)
             attempts.append([i])
-            latest[_key(call)] = attempts[-1]
+            latest[key] = attempts[-1]
 
     planned, furthest = list[PlannedStep](), -1
     for i, (call, taken) in enumerate(zip(wanted, _take(calls, wanted), strict=True)):

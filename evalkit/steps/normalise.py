@@ -117,7 +117,9 @@ def is_deep(value: Any) -> bool:
             if isinstance(one, (dict, list)):
                 inner += one.values() if isinstance(one, dict) else one
         level = inner
-    return bool(level)
+        if not level:
+            return False
+    return True
 
 
 class CutList(list):
@@ -158,22 +160,25 @@ def read_literal(text: str, start: int = 0) -> Literal:
                 break
             if len(closing) > MAX_BRACKETS or (kind == before == "string"):  # which Python would join
                 return Literal(None, False)
-            if kind == "call":
-                closing.append("")  # np.float64(0.5) is 0.5
-            elif kind == "string":
-                tokens.append(repr(_string(token)))
-            elif kind == "word":
+            if kind == "word":
                 tokens.append(_WORDS.get(token, token))
-            elif token not in _CLOSING.values() or closing.pop():  # of a call neither bracket is kept
+            elif kind == "string":
+                tokens.append(repr(_string(token)) if "\\" in token or "\n" in token else token)
+            elif kind == "call":
+                closing.append("")  # np.float64(0.5) is 0.5
+            elif token in _CLOSING:
                 tokens.append(token)
-            if token in _CLOSING:
                 closing.append(_CLOSING[token])
+            elif token in ",:" or closing.pop():  # of a call neither bracket is kept
+                tokens.append(token)
             if not closing:
                 return Literal(_plain(ast.literal_eval(" ".join(tokens)), 0), False)
             before = kind
 
         closing = list(filter(None, closing))
-        for _ in range(MOST_DROPPED):  # until what is left is complete: a key whose value was cut off is none
+        if tokens[-1] == ":" and tokens[-2] not in _CLOSING.values():
+            del tokens[-2:]  # a key whose value was cut off
+        for _ in range(MOST_DROPPED):  # until what is left is complete
             is_single = closing[-1] == ")" and tokens[-1] not in "(,"
             whole = [*tokens, *[","] * is_single, *reversed(closing)]
             with contextlib.suppress(SyntaxError):
@@ -190,8 +195,8 @@ def read_literal(text: str, start: int = 0) -> Literal:
 
 def _string(token: str) -> str:
     """Return the text of a string of Python or JSON."""
-    if "\\" not in token and token[0] != "b":
-        return token[1:-1]
+    if "\\" not in token:
+        return token.removeprefix("b")[1:-1]
     if token[0] == '"':  # JSON writes some characters as two escapes, which Python keeps separate
         with contextlib.suppress(ValueError):
             return json.loads(token)
@@ -216,7 +221,7 @@ def _plain(value: Any, n_open: int) -> Any:
         if n_open > 1 and items and is_cut(items[-1]) and not items[-1]:
             items.pop()
         return items
-    return str(value) if isinstance(value, complex) else value
+    return str(value) if isinstance(value, (complex, bytes)) else value
 
 
 def is_record(value: Any) -> bool:
