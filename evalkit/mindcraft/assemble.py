@@ -156,8 +156,11 @@ def combine(
 
     # copies of other runs' logs, and what else is known of logs
     speaks = logs["final_system_message"].notna()
-    carried = [[flag in flags for flag in LOG_FLAGS] for flags in logs["flags"]]
-    logs[_LOG_FLAGS] = np.array(carried, bool).reshape(-1, len(LOG_FLAGS))
+    carried = np.zeros((len(logs), len(LOG_FLAGS)), bool)
+    for log, names in enumerate(logs["flags"]):
+        if names:
+            carried[log] = [flag in names for flag in LOG_FLAGS]
+    logs = logs.join(pd.DataFrame(carried, columns=_LOG_FLAGS))
     logs["modified"] = np.nan
     if files is not None:
         times = pd.Series(files["modified"].to_numpy() / 1e9, files["source"].to_pylist())
