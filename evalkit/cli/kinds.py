@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from evalkit.cli.options import LISTS, click_option, one_or_many, print_paged, refuse, split
+from evalkit.compare.terminal import answer
 from evalkit.io.parallel import cluster
 from evalkit.io.screen import progress_bar, show_live
 from evalkit.io.sources import read_storage_options
@@ -36,6 +37,7 @@ _READING = (
     Option("storage_options", str, None, "JSON file with fsspec's options for URLs.", "FILE"),
 )
 _LIST = Option("list", LISTS, None, "Print these runs with their ids instead.")
+_ALL = Option("all", bool, False, "Print everything: all models, runs, notes and files.")
 _FOLLOWING = (
     Option("follow", bool, False, "Update continuously while an experiment is running; Ctrl-C ends it."),
     Option("interval", float, None, "Time between updates.  [default: 5]", "SECONDS"),
@@ -63,11 +65,11 @@ def kind_command(kind: LogKind) -> click.Command:
 
     @_reading
     def run(sources: tuple[str, ...], reading: dict[str, Any], output: str | None, **values: Any) -> None:
-        following, which = split(values, _FOLLOWING), values.pop("list")
+        following, which, everything = split(values, _FOLLOWING), values.pop("list"), values.pop("all")
         options, views = split(values, (*kind.options, *COMMON)), split(values, kind.command.views)
         unfollowed = {o.name: views[o.name] for o in kind.command.views if not o.followed}
         if following.pop("follow"):
-            refuse("with --follow", output=output, list=which, **unfollowed)
+            refuse("with --follow", output=output, list=which, all=everything, **unfollowed)
             interval, until_done = following.pop("interval") or 5.0, following.pop("until_done")
             if interval < SHORTEST_INTERVAL:
                 raise click.UsageError(f"--interval {interval:g}: at least {SHORTEST_INTERVAL:g} seconds")
@@ -76,19 +78,20 @@ def kind_command(kind: LogKind) -> click.Command:
             return
         refuse("without --follow", **following)
         if which:
-            refuse("with --list", output=output, **unfollowed)
+            refuse("with --list", output=output, all=everything, **unfollowed)
         if output:
             check_output(output)
         logs = pipeline.load(kind, one_or_many(sources), options, **reading)
         if which:
             print_paged(list_runs(logs, which) + "\n")
             return
-        print(summary(logs, views))
+        grouped = any(views.get(name) for name in ("by", "by_difficulty"))
+        print(summary(logs, {**views, "all": everything}, "" if grouped else answer(logs.runs)))
         if output:
             write_output(logs, views, output)
 
     output = Option("output", str, None, kind.command.output_help, "FILE")
-    options = (*kind.options, *COMMON, *kind.command.views, _LIST, output, *_READING, *_FOLLOWING)
+    options = (*kind.options, *COMMON, *kind.command.views, _ALL, _LIST, output, *_READING, *_FOLLOWING)
     parameters = [_SOURCES, *map(click_option, options)]
     return click.Command(kind.name, callback=run, params=parameters, help=kind.command.help)
 

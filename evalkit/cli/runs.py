@@ -107,6 +107,7 @@ def detect(source: str) -> None:
 @click.option("--baseline", metavar="MODEL", help="Compare every model with this one; exit code 1 on a regression.")
 @click.option("--margin", type=POSITIVE, metavar="NUMBER", help="The largest loss that is no regression; see below.")
 @click.option("--strict", is_flag=True, help="With --baseline: exit code 1 also if nothing is decided.")
+@click.option("--all", "everything", is_flag=True, help="Print everything: all models, pairs and notes.")
 def compare(
     sources: tuple[str, ...],
     kind: str | None,
@@ -115,6 +116,7 @@ def compare(
     baseline: str | None,
     margin: float | None,
     strict: bool,
+    everything: bool,
     **names: Any,
 ) -> None:
     """Compare the models of SOURCE on the tasks that they share.
@@ -127,8 +129,8 @@ def compare(
         refuse("without --baseline", strict=strict)
     runs = _load_any(one_or_many(sources), kind, texts, names).runs
     if not baseline:
-        print(describe_comparison(runs, value or "", margin))
+        print(describe_comparison(runs, value or "", margin, everything=everything))
         return
-    text, passed = describe_baseline(runs, baseline, value or "", margin=margin, strict=strict)
+    text, passed = describe_baseline(runs, baseline, value or "", margin=margin, strict=strict, everything=everything)
     print(text)
     sys.exit(0 if passed else 1)

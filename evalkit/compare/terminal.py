@@ -1,46 +1,111 @@
 """Terminal output of ``evalkit compare``, and whether a build fails on it."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pandas as pd
 
-from evalkit._words import format_interval, interval_cells
+from evalkit._words import Notes, counted_noun, format_interval
 from evalkit.compare.paired import LEAST, against, pairs_text
-from evalkit.compare.ranks import FIRST, headline, leaderboard, ranks_text
+from evalkit.compare.ranks import FIRST, Leaderboard, headline, leaderboard, ranks_text
 from evalkit.display.words import headline_text, sentence, undecided_text
 from evalkit.io import distinct_names, plain
-from evalkit.kinds import outcomes
+from evalkit.kinds import Outcomes, outcomes
 from evalkit.kinds.findings import alike, variants
-from evalkit.kinds.runs import kind_of
-from evalkit.kinds.terminal import NAME_WIDTH, fit_table, unmeasured_lines
+from evalkit.kinds.runs import UNKNOWN, kind_of
+from evalkit.kinds.terminal import INTERVAL, NAME_WIDTH, Part, on_screen, table_part, unmeasured_lines
 
-ESTIMATE = "95 % interval"
+MOST_ANSWERED = 40  # models that the commands of kinds rank; `evalkit compare` ranks any number
+MOST_PAIRS, MOST_VERDICTS = 6, 16  # on one screen
 
 
-def describe_comparison(runs: pd.DataFrame, value: str = "", margin: float | None = None) -> str:
-    """Format models with their rates and ranks, the headline, and the most notable pairs."""
+def answer(runs: pd.DataFrame) -> str:
+    """Say which model is best, as far as runs show it; empty where no run names a model, or there are many models."""
+    named = runs.loc[runs["model_name"] != UNKNOWN, "model_name"]
+    if not 1 <= named.nunique() <= MOST_ANSWERED:
+        return ""
+    board = leaderboard(runs)
+    return "\n".join([*_lines(board.notes.only(*FIRST)), _answer(board)])
+
+
+def _answer(board: Leaderboard) -> str:
+    """Say which model is best, with its estimate."""
+    first, data = headline(board), board.outcomes
+    value = format_interval(first.get("estimate"), first.get("low"), first.get("high"), percent=data.is_share)
+    value += f" {data.unit}".rstrip() if not data.is_share else ""
+    estimate = (
+        ""
+        if value.startswith("–")
+        else f": {value} ({counted_noun(int(first['n']), 'run')} of {counted_noun(int(first['n_clusters']), 'task')})"
+    )
+    return plain(f"{headline_text(first, begins=True)}{estimate}.{undecided_text(first)}")
+
+
+def _lines(notes: Notes) -> list[str]:
+    return [plain(sentence(note)) for note in notes.notes]
+
+
+def describe_comparison(
+    runs: pd.DataFrame, value: str = "", margin: float | None = None, *, everything: bool = False
+) -> str:
+    """Format which model is best, the models with their ranks and rates, and the pairs of the first ones.
+
+    What does not fit on a screen is left out, or with `everything` printed, too.
+    """
     board = leaderboard(runs, value, margin=margin)
     table, share = board.table, board.outcomes.is_share
     names, rows = distinct_names(table["model_name"], NAME_WIDTH), []
     for row, rank in zip(table.to_dict("records"), ranks_text(table), strict=True):
         cells = {"model": names[row["model_name"]], "rank": rank or "–", "runs": str(row["n"])}
         cells["tasks"] = str(row["n_tasks"])
-        cells[board.outcomes.title], cells[ESTIMATE] = interval_cells(row, percent=share)
+        ends = row["estimate"], row["low"], row["high"]
+        cells[f"{board.outcomes.title}{INTERVAL}"] = format_interval(*ends, percent=share)
         cells |= {board.basis: format_interval(row["adjusted"], None, None, percent=share)} if board.is_adjusted else {}
         rows.append(cells)
-    answer = headline(board)
-    first = plain(f"{headline_text(answer, begins=True)}.{undecided_text(answer)}")
     reasons = zip(table["model_name"], table["warning"], strict=True)
-    copies = [f"{names[name]}: {why}." for name, why in reasons if why and "only_copies" in why]
-    parts = board.notes.only(*FIRST), board.notes.only("variants"), board.notes.without(*FIRST, "variants")
-    before, doubt, after = ([sentence(note) for note in part.notes] for part in parts)
-    lines = [*map(plain, before), *[""] * bool(before), fit_table(rows, width=None), ""]
-    lines += [first, *map(plain, [*doubt, *copies, *after])]
-    lines += unmeasured_lines(runs, ["model_name"], kind_of(runs), value)
-    lines += ["", pairs_text(board.pairs)] if len(board.pairs) else []
-    return "\n".join([*lines, *(plain(sentence(note)) for note in alike(table["model_name"]).notes)])
+    copies = [plain(f"{names[name]}: {why}.") for name, why in reasons if why and "only_copies" in why]
+    notes = _lines(board.notes.without(*FIRST)) + copies + _lines(alike(table["model_name"]))
+    pairs = [_pair(row, names, board.outcomes) for row in board.pairs.to_dict("records")]
+    parts = [
+        Part("the answer", [*_lines(board.notes.only(*FIRST)), _answer(board)], always=True),
+        table_part("models", rows, everything=everything),
+        Part("notes", notes),
+        table_part("pairs", pairs, everything=everything, most=MOST_PAIRS, left=2, always=False),
+        Part("pairs in words", pairs_text(board.pairs).split("\n") if everything and pairs else []),
+        Part(
+            "rates without the runs that were not measured",
+            unmeasured_lines(runs, ["model_name"], kind_of(runs), value),
+        ),
+    ]
+    return on_screen(parts, everything=everything)
+
+
+def _pair(row: Mapping[Any, Any], names: Mapping[str, str], data: Outcomes) -> dict[str, str]:
+    """Format the difference of two models, and what it shows."""
+    scale, unit = (100, "points") if data.is_share else (1, data.unit)
+    points = [row[end] * scale for end in ("estimate", "low", "high")]
+    verdict = "better" if row["estimate"] > 0 else "worse"
+    verdict = verdict if row["decided"] else "equivalent" if row["equivalent"] is True else "not decided"
+    return {
+        "model": names[row["model_a"]],
+        "against": names[row["model_b"]],
+        "tasks": str(row["n_tasks"]),
+        f"difference, {unit}".rstrip(", ") + INTERVAL: format_interval(
+            *points, percent=False, digits=0 if data.is_share else 2
+        ),
+        "p, corrected": "–" if pd.isna(row["p_adjusted"]) else f"{row['p_adjusted']:.2g}",
+        "": verdict,
+    }
 
 
 def describe_baseline(
-    runs: pd.DataFrame, baseline: str, value: str = "", *, margin: float | None = None, strict: bool = False
+    runs: pd.DataFrame,
+    baseline: str,
+    value: str = "",
+    *,
+    margin: float | None = None,
+    strict: bool = False,
+    everything: bool = False,
 ) -> tuple[str, bool]:
     """Format each model's verdict against a baseline; also return whether a build may pass.
 
@@ -54,11 +119,11 @@ def describe_baseline(
     names, rows = distinct_names(table["model"], NAME_WIDTH), []
     for row in table.to_dict("records"):
         means = (format_interval(row[name], None, None, percent=share) for name in ("mean", "mean_baseline"))
-        points = {name: row[name] * (100 if share else 1) for name in ("estimate", "low", "high")}
-        difference, bounds = interval_cells(points, percent=False, digits=0 if share else 2)
-        cells = names[row["model"]], str(row["n_tasks"]), *means, difference, bounds
+        points = (row[name] * (100 if share else 1) for name in ("estimate", "low", "high"))
+        difference = format_interval(*points, percent=False, digits=0 if share else 2)
+        cells = names[row["model"]], str(row["n_tasks"]), *means, difference
         p_value = "–" if pd.isna(row["p_adjusted"]) else f"{row['p_adjusted']:.2g}"
-        heads = "model", "tasks", "model's", "baseline's", f"difference{', ' * bool(unit)}{unit}", ESTIMATE
+        heads = "model", "tasks", "model's", "baseline's", f"difference{', ' * bool(unit)}{unit}{INTERVAL}"
         rows.append(dict(zip(heads, cells, strict=True)) | {"p, corrected": p_value, "verdict": row["verdict"]})
     least = LEAST if margin is None and share else margin
     loss = f"a loss of less than {(least or 0) * (100 if share else 1):g} {unit}".rstrip() + " is no regression"
@@ -66,5 +131,6 @@ def describe_baseline(
         loss = f"any loss that is shown is a regression (--margin, in {unit or 'the unit of the score'}, allows some)"
     head = f"Against {plain(baseline)}, {data.title} on the tasks both ran; {loss}:"
     bad = {"regression", "not decided"} if strict else {"regression"}
-    doubt = "".join(f"\n\n{plain(sentence(note))}" for note in variants(data).notes)
-    return f"{head}\n\n{fit_table(rows, width=None)}{doubt}", not table["verdict"].isin(bad).any()
+    models = table_part("models", rows, everything=everything, most=MOST_VERDICTS)
+    parts = [Part("the question", [head], always=True), models, Part("doubts", _lines(variants(data)), always=True)]
+    return on_screen(parts, everything=everything), not table["verdict"].isin(bad).any()

@@ -18,10 +18,9 @@ from evalkit.crafter.terminal import (
     POINTS,
     Group,
     TraceScore,
-    breakdown_lines,
-    ledger_text,
+    group_rows,
+    parts,
     results_of,
-    summary,
     trace_text,
 )
 from evalkit.io import (
@@ -35,11 +34,12 @@ from evalkit.io import (
     refuse_credentials,
     storage,
 )
-from evalkit.io.frames import cut_texts
+from evalkit.io.frames import cut_texts, ledger_frame
 from evalkit.io.sources import source_names
 from evalkit.io.store import SOURCE, read_manifest
 from evalkit.io.text import cut_line
 from evalkit.kinds import Parsed, entries_of, parse_source, read_records
+from evalkit.kinds.terminal import file_lines, on_screen, table_lines
 
 
 class TraceScores(list[TraceScore]):
@@ -181,14 +181,15 @@ def print_evaluation_summary(results: Sequence[TraceScore], by: Sequence[Group] 
     if scored:
         weights, *others = [result.get("weights", WEIGHTS) for result in scored]
         same = weights if all(other == weights for other in others) else None
-        print(summary(_episodes_of(scored), by, same, scored[0].get("counting", "achievement")))
+        shown = parts(_episodes_of(scored), by, same, scored[0].get("counting", "achievement"), everything=True)
+        print(on_screen(shown, everything=True))
     else:
-        print("📈 no traces")
+        print("no traces")
     for result in results:
         if result["total_score"] is None:
             print(f"   not read: {plain(result['trace_file'])}: {plain(result['error'])}")
     if (ledger := getattr(results, "ledger", None)) is not None:
-        print(f"\n{ledger_text(ledger.entries)}")
+        print("", *file_lines(ledger_frame(ledger.entries), len(scored), "trace", everything=True), sep="\n")
 
 
 def print_breakdown(results: Iterable[TraceScore], by: Group) -> None:
@@ -196,7 +197,7 @@ def print_breakdown(results: Iterable[TraceScore], by: Group) -> None:
 
     Aborted traces are left out; if there are any, a second line counts them as 0.
     """
-    print("\n".join(breakdown_lines(_episodes_of(results), by)))
+    print("\n".join(table_lines(group_rows(_episodes_of(results), by))))
 
 
 def _episodes_of(results: Iterable[TraceScore]) -> pd.DataFrame:

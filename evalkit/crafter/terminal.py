@@ -3,31 +3,27 @@
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Literal
 
 import pandas as pd
 import pyarrow as pa
 
-from evalkit._words import counted_noun, format_interval, interval_cells
+from evalkit._words import counted_noun, format_interval
 from evalkit.crafter import analysis
 from evalkit.crafter.analysis import interval_text, number
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.scoring import BANDS, DIGITS, NO_SCORED_EVENTS, Counting
 from evalkit.io import (
-    Entry,
-    SourceError,
     distinct_names,
     plain,
-    resolve,
     short_paths,
-    summarise,
     unescape_surrogates,
     write_frame,
     write_text,
 )
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
+from evalkit.kinds.terminal import INTERVAL, Part, table_lines, table_part
 
 Group = Literal["model_name", "difficulty"]
 TraceScore = dict[str, Any]  # see `evalkit.crafter.evaluate_trace`
@@ -41,10 +37,8 @@ _OTHER = {
 # columns of episodes that results have, too: who and where, and points, with those of an aborted trace
 ABOUT = ("session_id", "task_id", "task_source", "max_turns", "model_name", "difficulty")
 POINTS: dict[str, float] = {"score_by_achievement": 0.0, "score_by_hook": 0.0, "suspect_invalid_actions": 0}
-TOP_REASONS = 5  # of invalid actions
-TOP = 3  # episodes listed with the sources of their points
+TOP_REASONS, MOST_TRACES = 3, 6  # reasons of invalid actions, and traces, on one screen
 _NAME, _FILE, _STRIP = 40, 120, 40  # characters of a model, of a file's path, and of a trajectory
-_MOST_NAMED = 5  # files left out for one reason, up to which all are named
 
 
 def results_of(episodes: Mapping[Any, Any], rules: Mapping[str, Any]) -> list[TraceScore]:
@@ -77,7 +71,7 @@ def _listed(column: Any) -> list:
 
 def trace_text(result: Mapping[str, Any]) -> str:
     """Format a result: score, events, breakdown, trajectory, and notes about anything doubtful."""
-    lines = [f"📊 Trace: {plain(result['trace_file'])}"]
+    lines = [f"Trace: {plain(result['trace_file'])}"]
     if result["total_score"] is None:
         return "\n".join([*lines, f"   Error: {plain(result['error'])}"])
     lines += [f"   Score: {number(result['total_score'])}", f"   Events: {result['num_events']}", "   Breakdown:"]
@@ -97,33 +91,28 @@ def trace_text(result: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def describe(logs: Logs, views: Mapping[str, Any]) -> str:
-    """Format logs: the trace of a single file, else the summary, with `verbose` after every trace."""
-    episodes, rules = logs.episodes, logs.rules
-    with suppress(SourceError):  # several sources, whose names are joined in one text
-        if logs.ledger["source"].tolist() == [resolve(logs.source)]:
-            return f"{trace_text(*results_of(episodes, rules))}\n"
-    by: list[Group] = ["model_name"] if analysis.per_budget(episodes)["model_name"].nunique() > 1 else []
+def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
+    """Format the trace of a single file, else models, all traces together, and the best and the worst of them.
+
+    Of `views`: by_difficulty (also a table of difficulties), verbose (every trace).
+    """
+    episodes, rules, everything = logs.episodes, logs.rules, bool(views.get("all"))
+    if len(logs.ledger) == 1 and len(episodes) == 1:
+        return [Part("the trace", trace_text(*results_of(episodes, rules)).split("\n"), always=True)]
+    by: list[Group] = ["model_name"]
     by += ["difficulty"] if views.get("by_difficulty") else []
-    sections = [trace_text(result) for result in results_of(episodes, rules)] if views.get("verbose") else []
-    sections.append(summary(episodes, by, rules["weights"], rules["counting"]))
-    if len(reasons := analysis.invalid_actions(logs.actions, []).head(TOP_REASONS)):
-        rows = [(f"{row['invalid']:,} of {row['taken']:,}", row) for row in reasons.to_dict("records")]
-        width, longest = max(len(count) for count, _ in rows), reasons["action"].map(len).max()
-        lines = ["🚫 Invalid actions, of all that were taken"]
-        for count, row in rows:
-            reason = f"{plain(row['reason'], _FILE)} ({counted_noun(row['episodes'], 'trace')})"
-            lines.append(f"   {count:>{width}}  {plain(row['action']):{longest}}  {reason}")
-        sections.append("\n".join(lines))
-    return "\n\n".join([*sections, ledger_text([Entry(*row) for row in logs.ledger.itertuples(index=False)])])
+    verbose = results_of(episodes, rules) if views.get("verbose") else ()
+    reasons = _reason_lines(analysis.invalid_actions(logs.actions, []), everything=everything)
+    shown = parts(episodes, by, rules["weights"], rules["counting"], verbose=verbose, everything=everything)
+    return [*shown, Part("invalid actions", reasons)]
 
 
 def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
     """Format how many traces there are of each model, and their mean score; a trace is complete once it can be read."""
     episodes = snapshot.logs.episodes
-    lines = breakdown_lines(episodes, "model_name", lambda n: so_far(n, snapshot.expected))
+    lines = table_lines(group_rows(episodes, "model_name", lambda n: so_far(n, snapshot.expected)))
     if options.get("by_difficulty"):
-        lines += ["", *breakdown_lines(episodes, "difficulty")]
+        lines += ["", *table_lines(group_rows(episodes, "difficulty"))]
     models = episodes["model_name"].value_counts()
     expected = None if snapshot.expected is None else snapshot.expected * len(models)
     (mean,) = analysis.mean_scores(episodes, []).to_dict("records")
@@ -144,45 +133,59 @@ def write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
     write_text(json.dumps(content, indent=2), path)
 
 
-def summary(
-    episodes: pd.DataFrame, by: Sequence[Group], weights: Mapping[str, float] | None, counting: Counting
-) -> str:
-    """Format the summary, its breakdowns, the best three and the ranking; `weights` are None where they differ."""
-    sections = [_summary_lines(episodes, weights, counting), *(breakdown_lines(episodes, group) for group in by)]
-    return "\n\n".join("\n".join(lines) for lines in [*sections, *_ranking_lines(episodes)] if lines)
+def parts(
+    episodes: pd.DataFrame,
+    by: Sequence[Group],
+    weights: Mapping[str, float] | None,
+    counting: Counting,
+    *,
+    verbose: Sequence[TraceScore] = (),
+    everything: bool = False,
+) -> list[Part]:
+    """Format every trace of `verbose`, the groups, all traces together, and the ranking of traces.
+
+    `weights` are None where traces were scored with different ones.
+    """
+    traces = [line for one in verbose for line in (trace_text(one), "")]
+    groups = [table_part(group, group_rows(episodes, group), everything=everything) for group in by]
+    return [
+        Part("every trace", traces, always=True),
+        *groups,
+        Part("all traces together", _total_lines(episodes, weights, counting, everything=everything)),
+        table_part("traces", _ranking(episodes), everything=everything, most=MOST_TRACES, left=0, always=False),
+    ]
 
 
-def _summary_lines(episodes: pd.DataFrame, weights: Mapping[str, float] | None, counting: Counting) -> list[str]:
-    """Format mean score with interval, spread, shares, points (only with weights), bands, and what was left out."""
+def _total_lines(
+    episodes: pd.DataFrame, weights: Mapping[str, float] | None, counting: Counting, *, everything: bool
+) -> list[str]:
+    """Format the mean of all traces and what was left out; with `everything`, also spread, shares, points and bands."""
     (row,) = analysis.mean_scores(episodes, []).to_dict("records")
-    models = episodes["model_name"].unique()
-    of = f"{len(models)} models" if len(models) > 1 else distinct_names(models, _NAME)[models[0]]
     n = f"n = {row['n']}" + f" traces of {row['n_clusters']} tasks" * (row["n_clusters"] != row["n"])
     doubts = row["warning"].without("left_out")
-    known = not pd.isna(row["low"])
-    lines = [f"📈 {len(episodes)} {'trace' if len(episodes) == 1 else 'traces'} of {of}"]
-    if budgets := analysis.describe_budgets(episodes):
-        lines.append(f"   Budgets differ: {budgets}; by model they stand apart")
-    basis = f"95 % interval, {n}" if known else f"{n}; {doubts}"
-    lines.append(f"   Mean score{' over all budgets' * bool(budgets)}: {interval_text(row)} ({basis})")
-    lines += [f"   Note: {doubts}"] * (known and bool(doubts))
-    lines += [f"   Aborted: {text}" for text in _aborted(episodes)]
-    if row["n"]:
-        lines.append(f"   Range: {number(row['minimum'])} to {number(row['maximum'])}")
-        lines.append(f"   Median: {number(row['median'])}")
-        lines.append(f"   Standard deviation: {number(row['std'])}")
-        shares = analysis.sign_shares(episodes, []).to_dict("records")
-        lines += [f"   {share['sign'].capitalize()}: {_share_text(share)}" for share in shares]
-        totals = analysis.breakdown(episodes, [], weights or WEIGHTS).to_dict("records")
-        for (name, title), hook in zip(_NAMES.items(), totals, strict=True):
-            points = f" × {weights[name]} = {number(hook['points'])}" if weights else ""
-            lines.append(f"   {title}: {hook['total']}{points}")
-        lines.append(f"   Total: {analysis.describe_counting(episodes, counting)}")
+    budgets = analysis.describe_budgets(episodes)
+    lines = [f"Budgets differ: {budgets}; models stand apart by budget"] if budgets else []
+    mean = f"All traces: mean score{' over all budgets' * bool(budgets)} {interval_text(row)} ({n})"
+    lines.append(f"{mean}; {doubts}" if doubts else mean)
+    lines += [f"Aborted: {text}" for text in _aborted(episodes)]
+    if not row["n"]:
+        return lines
+    lines.append(f"Points: {analysis.describe_counting(episodes, counting)}")
+    if flags := [f"{row.flag} {row.episodes}" for row in analysis.flag_counts(episodes).itertuples()]:
+        lines.append(f"Flags: {', '.join(flags)}")
+    if not everything:
+        return lines
+    spread = (number(row[name]) for name in ("minimum", "maximum", "median", "std"))
+    lines.append("Range: {} to {}; median {}; standard deviation {}".format(*spread))
+    shares = analysis.sign_shares(episodes, []).to_dict("records")
+    lines += [f"{share['sign'].capitalize()}: {_share_text(share)}" for share in shares]
+    for (name, title), hook in zip(
+        _NAMES.items(), analysis.breakdown(episodes, [], weights or WEIGHTS).to_dict("records"), strict=True
+    ):
+        points = f" × {weights[name]} = {number(hook['points'])}" if weights else ""
+        lines.append(f"{title}: {hook['total']}{points}")
     bands = episodes["band"].value_counts()
-    lines.append("   Bands:")
-    lines += [f"     {name}: {bands.get(name, 0)} ({meaning})" for name, _, meaning in BANDS]
-    flags = [f"{row.flag} {row.episodes}" for row in analysis.flag_counts(episodes).itertuples()]
-    return lines + [f"   Flags: {', '.join(flags)}"] * bool(flags)
+    return lines + [f"{name}: {bands.get(name, 0)} ({meaning})" for name, _, meaning in BANDS]
 
 
 def _aborted(episodes: pd.DataFrame) -> list[str]:
@@ -200,60 +203,63 @@ def _share_text(row: Mapping[Any, Any]) -> str:
     return f"{row['episodes']} of {row['n']}, {format_interval(row['estimate'], row['low'], row['high'])}{weights}"
 
 
-def breakdown_lines(episodes: pd.DataFrame, by: Group, seen: Callable[[int], str] | None = None) -> list[str]:
-    """Format one line per group; `seen` formats how many traces it has so far, in a column of its own."""
+def group_rows(episodes: pd.DataFrame, by: Group, seen: Callable[[int], str] | None = None) -> list[dict[str, str]]:
+    """Format a row per group: mean score, that without suspect invalid actions, and mean counts per trace.
+
+    `seen` formats how many traces a group has so far, in a column of its own. A group with aborted traces has a second
+    row, in which they count as 0.
+    """
     episodes = analysis.per_budget(episodes) if by == "model_name" else episodes
     table = analysis.mean_scores(episodes, by)
     names = distinct_names(table[by].astype("str"), _NAME)
     counts = analysis.breakdown(episodes, by).pivot(index=by, columns="hook", values="estimate")
     sizes = episodes[by].value_counts()
     zero = {row[by]: row for row in analysis.with_aborted_at_zero(episodes, by).to_dict("records")}
-    rows = [["", *["traces"] * bool(seen), "n", "score", "95 % interval", *_HOOKS.values(), ""]]
-    for row in table.to_dict("records"):
-        counted = [seen(int(sizes[row[by]]))] if seen else []
-        note = str(row["warning"]) if pd.isna(row["low"]) else ""
-        cells = [str(row["n"]), *interval_cells(row, percent=False), *map(number, counts.loc[row[by]]), note]
-        rows.append([names[row[by]], *counted, *cells])
+    has_suspects = (table["without_suspects"] != table["estimate"]).any()
+    rows: list[dict[str, str]] = []
+    for row in table.sort_values("estimate", ascending=False, kind="stable").to_dict("records"):
+        cells = {by.removesuffix("_name"): names[row[by]]}
+        cells |= {"traces": seen(int(sizes[row[by]]))} if seen else {}
+        cells |= {"n": str(row["n"]), f"mean score{INTERVAL}": interval_text(row)}
+        cells |= {"without suspects": number(row["without_suspects"])} if has_suspects else {}
+        cells |= dict(zip(_HOOKS.values(), map(number, counts.loc[row[by]]), strict=True))
+        rows.append(cells)
         if other := zero.get(row[by]):
-            cells = [str(other["n"]), *interval_cells(other, percent=False), *[""] * len(_HOOKS), ""]
-            rows.append([f"  with {other['aborted']} aborted at 0", *[""] * bool(seen), *cells])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    aligned = ([row[0].ljust(widths[0]), *map(str.rjust, row[1:-1], widths[1:]), row[-1]] for row in rows)
-    title = f"📈 By {by.removesuffix('_name')} (mean score; mean count per trace)"
-    return [title, *(f"   {'  '.join(row)}".rstrip() for row in aligned)]
+            again = {by.removesuffix("_name"): f"  with {other['aborted']} aborted at 0", "n": str(other["n"])}
+            rows.append(dict.fromkeys(cells, "") | again | {f"mean score{INTERVAL}": interval_text(other)})
+    return rows
 
 
-def _ranking_lines(episodes: pd.DataFrame) -> tuple[list[str], list[str]]:
-    """Format the episodes with the most points and their sources, and all in descending order of score.
+def _ranking(episodes: pd.DataFrame) -> list[dict[str, str]]:
+    """Format the episodes in descending order of score; aborted ones, which have no score, come last.
 
-    Aborted ones, which have no score, come last. Files have the shortest paths that tell them apart.
+    Files have the shortest paths that tell them apart.
     """
     short = short_paths(episodes["source"])
     shown = distinct_names(short.values(), _FILE)
-    ranked = episodes.dropna(subset="score").sort_values("score", ascending=False, kind="stable").to_dict("records")
-    best, rows = [f"🥇 Top {len(ranked[:TOP])}"] if ranked else [], [("rank", "score", "trajectory", "file")]
+    ranked = episodes.sort_values("score", ascending=False, kind="stable", na_position="last").to_dict("records")
+    rows = []
     for rank, row in enumerate(ranked, start=1):
-        points, file = number(row["score"]), shown[short[row["source"]]]
-        rows.append((str(rank), points, plain(row["trajectory"], _STRIP), file))
-        if rank <= TOP:
-            counts = ", ".join(f"{row[column]} {hook}" for column, hook in _HOOKS.items() if row[column])
-            best.append(f"   {rank}  {points:>6} points  {file}{': ' * bool(counts)}{counts}")
-    aborted = episodes.loc[episodes["score"].isna(), "source"]
-    rows += [("", "–", "(aborted: no events)", shown[short[source]]) for source in aborted]
-    width = max(len(row[2]) for row in rows)
-    table = [f"   {rank:>4} {score:>8}  {strip:{width}}  {name}" for rank, score, strip, name in rows]
-    return best, ["🏆 Traces by score", *table]
+        is_aborted = pd.isna(row["score"])
+        rows.append(
+            {
+                "rank": "–" if is_aborted else str(rank),
+                "score": number(row["score"]),
+                "trajectory": "(aborted: no events)" if is_aborted else plain(row["trajectory"], _STRIP),
+                "file": shown[short[row["source"]]],
+            }
+        )
+    return rows
 
 
-def ledger_text(entries: Sequence[Entry]) -> str:
-    """Format how many files were used, skipped and failed, and why; if many share a reason, only an example."""
-    lines = [f"📁 {summarise(entry.status for entry in entries)}"]
-    unused: dict[tuple[str, str], list[str]] = {}
-    for entry in entries:
-        if entry.status != "used":
-            unused.setdefault((entry.status, entry.reason), []).append(entry.source)
-    for (status, reason), sources in unused.items():
-        prefix = f"{len(sources)} files, such as " if len(sources) > _MOST_NAMED else ""
-        shown = sources[: 1 if prefix else None]
-        lines += [f"   {status}: {prefix}{plain(source)}: {plain(reason)}" for source in shown]
-    return "\n".join(lines)
+def _reason_lines(reasons: pd.DataFrame, *, everything: bool) -> list[str]:
+    """Format why actions were invalid, the most frequent reason first; nothing if none was."""
+    rows = [
+        {
+            "invalid action": plain(row["action"]),
+            "times": f"{row['invalid']:,} of {row['taken']:,}",
+            "reason": f"{plain(row['reason'], _FILE)} ({counted_noun(row['episodes'], 'trace')})",
+        }
+        for row in reasons.head(len(reasons) if everything else TOP_REASONS).to_dict("records")
+    ]
+    return table_lines(rows) if rows else []

@@ -144,7 +144,7 @@ class Command:
     summary: str = ""  # one line for ``evalkit --help``; by default the title
     help: str = ""  # for ``evalkit NAME --help``
     views: Sequence[Option] = ()  # options of the text
-    describe: Callable[..., str] | None = None  # of (Logs, views): the text
+    describe: Callable[..., Any] | None = None  # of (Logs, views): the parts of the text
     progress: Callable[..., tuple[str, bool]] | None = (
         None  # of (Snapshot, options and views): text, and if all is done
     )

@@ -1,7 +1,8 @@
-"""Terminal output for logs of any kind, the default where the kind has no output of its own."""
+"""What commands print of logs of any kind: the answer on one screen, and everything on demand."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 from tabulate import tabulate
@@ -16,7 +17,9 @@ from evalkit.kinds.pipeline import Logs
 from evalkit.kinds.runs import UNKNOWN, outcomes
 from evalkit.stats import estimate_by
 
-MOST_FAILED = 10  # lines on files that could not be read
+SCREEN = 24  # lines
+MOST_ROWS, LAST_ROWS = 10, 2  # of a table on one screen, and how many of these are the last ones
+MOST_REASONS = 2  # why files could not be read
 UNMEASURED = {
     "measured": "of those measured",
     "lowest": "if the others failed",
@@ -24,6 +27,7 @@ UNMEASURED = {
     "zero": "if the others scored 0",
 }
 _SHORTEST = 12  # characters left of a name
+_NUMBER = re.compile(r"[-+]?\d|\[|[–…]?$")  # how the cells of a column of numbers begin
 Which = Literal["failed", "flagged", "all"]
 _ENDED_BADLY = frozenset(("error", "aborted", "failed"))
 _LISTED = {
@@ -36,17 +40,71 @@ _LISTED = {
     "run_flags": "flags",
 }
 NAME_WIDTH = 48  # characters of a name or a cell
+INTERVAL = " [95 %]"  # behind what an estimate is, in the header of its column
 
 
-def summary(logs: Logs, views: Mapping[str, Any]) -> str:
-    """Format logs as a command prints them: by default success rates and mean scores by model, and the files."""
+class Part(NamedTuple):
+    """A part of what a command prints: its lines, and what they are, for the line that says what is left out."""
+
+    title: str
+    lines: Sequence[str]
+    always: bool = False  # shown even where the screen is full
+    more: str = ""  # what is left out of its lines
+
+
+def table_part(
+    title: str,
+    rows: Sequence[dict[str, str]],
+    *,
+    everything: bool,
+    most: int = MOST_ROWS,
+    left: int = 1,
+    always: bool = True,
+) -> Part:
+    """Format rows as a table; of many, unless everything is asked for, the first and the last ones."""
+    shown, more = list(rows), ""
+    if len(rows) > most and not everything:
+        gap = dict.fromkeys(rows[0], "…")
+        shown = [*rows[: most - LAST_ROWS - 1], gap, *rows[-LAST_ROWS:]]
+        more = f"{len(rows) - most + 1:,} more {title}"
+    return Part(title, table_lines(shown, left) if shown else [], always, more)
+
+
+def on_screen(parts: Iterable[Part], *, everything: bool) -> str:
+    """Join the parts that one screen has room for, the most important first; a last line names what is left out."""
+    parts = [part for part in parts if part.lines]
+    room = SCREEN - 1 - sum(len(part.lines) + 1 for part in parts if part.always)
+    shown, left_out = list[Part](), list[str]()
+    for part in parts:
+        if everything or part.always or len(part.lines) + 1 <= room:
+            shown.append(part)
+            left_out += [part.more] * bool(part.more)
+            room -= 0 if part.always else len(part.lines) + 1
+        else:
+            left_out.append(part.title)
+    text = "\n\n".join("\n".join(part.lines) for part in shown)
+    return text + f"\n--all also prints {', '.join(left_out)}" * bool(left_out)
+
+
+def summary(logs: Logs, views: Mapping[str, Any], answer: str = "") -> str:
+    """Format logs as a command prints them, the answer first: what the kind shows, and the files.
+
+    By default a kind shows success rates and mean scores by model. What does not fit on a screen is left out, unless
+    `views` ask for all.
+    """
+    everything = bool(views.get("all"))
     if logs.kind.command.describe:
-        lines = [logs.kind.command.describe(logs, views)]
+        parts = list(logs.kind.command.describe(logs, views))
     else:
-        lines = [fit_table(overview_rows(logs.runs, logs.kind), width=None)]
-        lines += unmeasured_lines(logs.runs, ["model_name"], logs.kind)
-        lines += file_lines(logs.ledger, len(logs.runs))
-    return "\n".join([*lines, *(plain(note) for note in alike(logs.runs["model_name"].dropna()).notes)])
+        unmeasured = unmeasured_lines(logs.runs, ["model_name"], logs.kind)
+        parts = [
+            table_part("models", overview_rows(logs.runs, logs.kind), everything=everything),
+            Part("rates without the runs that were not measured", unmeasured),
+        ]
+    notes = [plain(note) for note in alike(logs.runs["model_name"].dropna()).notes]
+    files = file_lines(logs.ledger, len(logs.runs), everything=everything)
+    first, last = Part("the answer", answer.split("\n") * bool(answer), always=True), Part("files", files, always=True)
+    return on_screen([first, *parts, Part("notes", notes), last], everything=everything)
 
 
 def overview_rows(runs: pd.DataFrame, kind: LogKind | None = None) -> list[dict[str, str]]:
@@ -60,7 +118,7 @@ def overview_rows(runs: pd.DataFrame, kind: LogKind | None = None) -> list[dict[
             rated = outcomes(runs, column, kind)
             for estimate in estimate_by(rated.table, "model_name", "value", "task", rated.kind).to_dict("records"):
                 text = format_interval(*(estimate[end] for end in ("estimate", "low", "high")), percent=rated.is_share)
-                rows[estimate["model_name"]][rated.title] = text
+                rows[estimate["model_name"]][f"{rated.title}{INTERVAL}"] = text
     headers = list(dict.fromkeys(name for row in rows.values() for name in row))
     return [{name: row.get(name, "–") for name in headers} for row in rows.values()]
 
@@ -74,7 +132,7 @@ def unmeasured_lines(runs: pd.DataFrame, by: Sequence[str], kind: LogKind, value
     ways = ["measured", "zero"] if "zero_estimate" in table else ["measured", "lowest", "highest"]
     names, rows = {column: group_names(table[column]) for column in by}, []
     for place, row in enumerate(table.to_dict("records")):
-        cells = {column: names[column][place] for column in by}
+        cells = {title_of(column): names[column][place] for column in by}
         cells["not measured"] = f"{row['n_not_measured']} of {row['n_measured'] + row['n_not_measured']}"
         for name in ways:
             way = name if f"{name}_estimate" in row else ""
@@ -82,18 +140,30 @@ def unmeasured_lines(runs: pd.DataFrame, by: Sequence[str], kind: LogKind, value
             cells[UNMEASURED[name]] = format_interval(*bounds, percent="zero" not in ways)
         rows.append(cells)
     counts = "are left out above" if "measured_estimate" not in table else "count as failures above"
-    lines = fit_table(rows, left=len(by), width=None)
-    return ["", f"Runs that were not measured {counts}; 95 % intervals:", "", *lines.split("\n")]
+    return [f"Runs that were not measured {counts}:", *table_lines(rows, len(by))]
 
 
-def file_lines(ledger: pd.DataFrame, runs: int, most: int = MOST_FAILED) -> list[str]:
-    """Describe how many runs and files there are, and which files failed (at most `most`)."""
+def title_of(column: str) -> str:
+    """Return the header of a column to group by."""
+    return "model" if column == "model_name" else column
+
+
+def file_lines(ledger: pd.DataFrame, runs: int, noun: str = "run", *, everything: bool) -> list[str]:
+    """Count runs and files, and say which could not be read; with `everything`, also which were skipped.
+
+    Of files with one reason only the first is named.
+    """
     counts = ledger["status"].value_counts()
     seen = ", ".join(f"{counts.get(status, 0):,} {status}" for status in ("used", "skipped", "failed"))
-    lines = [f"\n{counted_noun(runs, 'run')}; {counted_noun(len(ledger), 'file')}: {seen}"]
-    failed = ledger[ledger["status"] == "failed"]
-    lines += [f"  failed: {plain(row.source)}: {plain(row.reason)}" for row in failed.head(most).itertuples()]
-    return lines + [f"  … {len(failed) - most} more; evalkit.load(…).ledger lists them all"] * (len(failed) > most)
+    lines = [f"{counted_noun(runs, noun)}; {counted_noun(len(ledger), 'file')}: {seen}"]
+    for status in ["failed", "skipped"] if everything else ["failed"]:
+        files = ledger[ledger["status"] == status]
+        reasons = list(files.groupby("reason", sort=False)["source"])
+        for reason, sources in reasons if everything else reasons[:MOST_REASONS]:
+            others = f" and {counted_noun(len(sources) - 1, 'other file')}" if len(sources) > 1 else ""
+            lines.append(f"  {status}: {plain(sources.iloc[0])}{others}: {plain(reason)}")
+    more = len(reasons) - MOST_REASONS
+    return lines + [f"  … {counted_noun(more, 'more reason')}: --all"] * (not everything and more > 0)
 
 
 def choose(runs: pd.DataFrame, which: Which) -> pd.DataFrame:
@@ -161,11 +231,17 @@ def write_output(logs: Logs, views: Mapping[str, Any], path: str) -> None:
         write_frame(logs.runs, path)
 
 
+def table_lines(rows: Sequence[dict[str, str]], left: int = 1) -> list[str]:
+    """Format rows, as wide as they are; see `fit_table`."""
+    return fit_table(rows, left=left, width=None).split("\n")
+
+
 def fit_table(rows: Sequence[dict[str, str]], *, left: int = 1, spare: Sequence[str] = (), width: int | None) -> str:
     """Format rows, with the same headers as keys, as a table that keeps to a width as far as possible.
 
-    The first `left` columns hold names, aligned left. If the table is too wide, headers get a second line, columns of
-    `spare` that hold only zeros are left out, then the first of `spare`, then names are cut.
+    The first `left` columns hold names, aligned left; of the others, those of numbers are aligned right. If the table
+    is too wide, headers get a second line, columns of `spare` that hold only zeros are left out, then the first of
+    `spare`, then names are cut.
     """
     table = [dict(row) for row in rows]
     text = _write(table, left, broken=False)
@@ -194,7 +270,8 @@ def _write(table: list[dict[str, str]], left: int, *, broken: bool) -> str:
     rows = [above] * any(above) + [below]
     cells = [list(row.values()) for row in table]
     rules = ["-" * max(map(len, column)) for column in zip(*rows, *cells, strict=True)]
-    align = ["left"] * left + ["right"] * (len(names) - left)
+    columns = list(zip(*cells, strict=True))
+    align = ["left"] * left + ["right" if all(map(_NUMBER.match, column)) else "left" for column in columns[left:]]
     return tabulate([*rows, rules, *cells], tablefmt="plain", colalign=align, disable_numparse=True)
 
 

@@ -6,16 +6,25 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
-from tabulate import tabulate
 
 from evalkit._names import check_columns
-from evalkit._words import counted_noun, interval_cells
+from evalkit._words import counted_noun, format_interval
 from evalkit.io import SourceError, plain, unescape_surrogates
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
 from evalkit.kinds.progress import any_look_lines
 from evalkit.kinds.runs import NO_OUTCOME
-from evalkit.kinds.terminal import file_lines, fit_table, group_names, unmeasured_lines
+from evalkit.kinds.terminal import (
+    INTERVAL,
+    NAME_WIDTH,
+    Part,
+    fit_table,
+    group_names,
+    table_lines,
+    table_part,
+    title_of,
+    unmeasured_lines,
+)
 from evalkit.mindcraft.analysis import cooking_item_table, cooking_table, describe_scale, is_stale, overview
 from evalkit.mindcraft.format import STATUSES, SUCCEEDED_LATE, UNKNOWN
 
@@ -23,20 +32,23 @@ MOST_NAME = 120  # characters of a name while following; a narrow terminal shows
 _SPARE = ("success", "broken", "partial", "no score", "timed out", "zero", "running")
 
 
-def describe(logs: Logs, views: Mapping[str, Any]) -> str:
-    """Format the success rates and statuses of groups of runs, the ledger's summary and any other views.
+def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
+    """Format the success rates and statuses of groups of runs, and cooking by blocked agents if it is asked for.
 
     `views` are by (columns of the runs to group by; model_name by default), cooking. A missing column is a
     SourceError.
     """
-    by = list(dict.fromkeys(views.get("by") or ["model_name"]))
+    everything, by = bool(views.get("all")), list(dict.fromkeys(views.get("by") or ["model_name"]))
     runs = _with_groups(logs.runs, by)
     table = overview(runs, by)
-    lines = _table(_rows(table, by), len(by)) if len(table) else ["no runs"]
-    lines += unmeasured_lines(runs, by, logs.kind)
-    sections = ["\n".join([*lines, *file_lines(logs.ledger, len(runs)), *_notes(runs)])]
-    sections += [cooking_text(logs.runs)] * bool(views.get("cooking"))
-    return "\n\n".join(sections)
+    of = "models" if by == ["model_name"] else "groups"
+    cooking = cooking_text(logs.runs).split("\n") if views.get("cooking") else []
+    return [
+        table_part(of, _rows(table, by), everything=everything, left=len(by)),
+        Part("cooking", cooking, always=True),
+        Part("notes", _notes(runs)),
+        Part("rates without the runs that were not measured", unmeasured_lines(runs, by, logs.kind)),
+    ]
 
 
 def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
@@ -101,11 +113,11 @@ def _progress_rows(runs: pd.DataFrame, by: list[str], done: pd.DataFrame) -> lis
     one_each = by_model and (table["n"].to_numpy() == done["done"].reindex(table["model_name"]).to_numpy()).all()
     rows = []
     for row, cells in zip(table.to_dict("records"), _rows(table, by, MOST_NAME), strict=True):
-        head = {column: cells.pop(column) for column in by}
+        head = {title_of(column): cells.pop(title_of(column)) for column in by}
         if by_model:
             head["tasks"] = so_far(*done.loc[row["model_name"], ["done", "expected"]])
             if one_each:  # one run per task: no need to show the number twice
-                del cells["n"]
+                del cells["runs"]
         rows.append({**head, "running": str(row["running"]), **cells})
     return rows
 
@@ -117,29 +129,23 @@ def cooking_text(runs: pd.DataFrame) -> str:
         return "No cooking run, Hell's Kitchen left out."
     by = ["model_name", "n_blocked_agents"]
     lines = ["Cooking by number of agents without access to the recipe, Hell's Kitchen left out:", ""]
-    lines += _table(_rows(table, by), len(by))
+    lines += table_lines(_rows(table, by), len(by))
     for item, rows in cooking_item_table(runs).sort_values(["item", *by]).groupby("item"):
-        lines += ["", f"{plain(item)}:", "", *_table(_rows(rows, by), len(by))]
+        lines += ["", f"{plain(item)}:", "", *table_lines(_rows(rows, by), len(by))]
     return "\n".join(lines)
 
 
-def _rows(table: pd.DataFrame, by: Sequence[str], width: int = 48) -> list[dict[str, str]]:
+def _rows(table: pd.DataFrame, by: Sequence[str], width: int = NAME_WIDTH) -> list[dict[str, str]]:
     """Format groups as cells by header: their names, cut to a width and still distinct, rates, and any statuses."""
     if SUCCEEDED_LATE in table and not table[SUCCEEDED_LATE].any():
         table = table.drop(columns=SUCCEEDED_LATE)
     names, rows = {column: group_names(table[column], width) for column in by}, []
     for place, row in enumerate(table.to_dict("records")):
-        keys = {column: names[column][place] for column in by}
-        rate = dict(zip(("success rate", "95 % interval"), interval_cells(row), strict=True))
+        keys = {title_of(column): names[column][place] for column in by}
+        rate = {f"success rate{INTERVAL}": format_interval(row["estimate"], row["low"], row["high"])}
         statuses = {status.short: str(row[code]) for code, status in STATUSES.items() if code in row}
-        rows.append({**keys, "n": str(row["n"]), **rate, **statuses})
+        rows.append({**keys, "runs": str(row["n"]), **rate, **statuses})
     return rows
-
-
-def _table(rows: list[dict[str, str]], left: int) -> list[str]:
-    """Format rows below their headers, the first columns aligned left, the others right."""
-    align = ["left"] * left + ["right"] * (len(rows[0]) - left)
-    return tabulate(rows, "keys", tablefmt="simple", colalign=align, disable_numparse=True).split("\n")
 
 
 def _with_groups(runs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

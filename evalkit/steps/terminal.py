@@ -3,24 +3,22 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tabulate import tabulate
-
 from evalkit._words import counted_noun, format_interval
-from evalkit.io import SourceError, plain, summarise, write_frame
+from evalkit.io import SourceError, plain, write_frame
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
-from evalkit.kinds.terminal import fit_table, unmeasured_lines
+from evalkit.kinds.terminal import INTERVAL, Part, fit_table, table_part, unmeasured_lines
 from evalkit.steps import analysis
 from evalkit.steps.format import CRITICAL, SILENT, VERDICTS
 from evalkit.steps.judge import History, find_loops, format_step_evaluation
 from evalkit.steps.normalise import to_jsonable
 from evalkit.steps.workflow import simulate_routing
 
-MOST_NOTED = 10  # files of the ledger that are named
+MOST_STEPS = 12  # of one history, on one screen
 IDLE = 60.0  # seconds after which a history that has not changed counts as finished
-_OVERVIEW = ("history", "records", "n", "reported", "confirmed", "silent", "failed", "loops", "cut")
+_RATES = {which: f"{which} success{INTERVAL}" for which in ("confirmed", "reported")}
+_COUNTS = ("silent", "failed", "loops", "cut")
 _NOTES = ("silent_failure_reason", "error", "skip_reason", "summary")
-_SIMPLE: dict[str, Any] = {"tablefmt": "simple", "disable_numparse": True}
 _CELLS: dict[str, Callable[[dict[str, Any]], str]] = {
     "#": lambda row: str(row["position"] + 1),
     "step": lambda row: str(row["step_index"] + 1),
@@ -42,40 +40,34 @@ _CHECK_CELLS = _CELLS | {
     "explanation": lambda row: plain(row["explanation"], 60),
 }
 _EXPLAINED = (
-    "confirmed: without silent failures. n: steps judged, all but skipped and unknown ones. Intervals: 95 %; that\n"
-    "of one history takes its steps as independent. Of all: the mean of the shares of the {}, which weigh\n"
-    "equally."
+    "confirmed: without silent failures; n: steps judged, all but skipped and unknown ones. The interval of one\n"
+    "history takes its steps as independent. Together: the mean of the shares of the {}, which weigh equally."
 )
 
 
-def describe(logs: Logs, views: Mapping[str, Any]) -> str:
-    """Format the summary of several histories, the steps or checks of one, or the report of a step, and the ledger.
+def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
+    """Format the summary of several histories, the steps or checks of one, or the report of a step.
 
     Of `views`: details (also the steps of each of several histories), checks (instead of steps), step (instead, the
     report of this record of each history, counted from 1). Raises SourceError if no history has record `step`.
     """
     if views.get("step"):
-        return _reports(logs.histories, views["step"])
-    several, checks = len(logs.histories) > 1, views.get("checks")
+        return [Part("step", _reports(logs.histories, views["step"]).split("\n"), always=True)]
+    several, everything = len(logs.histories) > 1, bool(views.get("all"))
+    checks, details = bool(views.get("checks")), bool(views.get("details"))
     rows = to_jsonable(analysis.overview(logs.steps, logs.histories, logs.histories[0].options))
-    sections = [_overview(logs, rows)] if several else []
-    if views.get("details") or checks or not several:
-        shown = dict(iter((logs.checks if checks else logs.steps).groupby("history")))
-        cells = _CHECK_CELLS if checks else _STEP_CELLS
-        counted = {row["history"]: row for row in rows}
-        for history in logs.histories:
-            listed = to_jsonable(shown[history.label]) if history.records else []
-            table = tabulate([[cell(row) for cell in cells.values()] for row in listed], [*cells], **_SIMPLE)
-            lines = _summary(history, counted[history.label])
-            sections.append("\n".join([plain(history.label), "", table, "", *lines]))
-    elif several:
-        sections.append("The steps of each history: --details.")
-    noted = logs.ledger[logs.ledger["reason"] != ""]
-    files = [summarise(logs.ledger["status"])]
-    files += [f"  {e.status}: {plain(e.source)}: {plain(e.reason, 200)}" for e in noted.head(MOST_NOTED).itertuples()]
-    more = f"  … {len(noted) - MOST_NOTED} more; evalkit.load(…).ledger lists them all"
-    files += [more] * (len(noted) > MOST_NOTED)
-    return "\n\n".join([*sections, "\n".join(files)])
+    parts = _overview(logs, rows, everything=everything) if several else []
+    if not (details or checks or everything or not several):
+        return parts
+    shown = dict(iter((logs.checks if checks else logs.steps).groupby("history")))
+    cells = _CHECK_CELLS if checks else _STEP_CELLS
+    counted = {row["history"]: row for row in rows}
+    for history in logs.histories:
+        listed = to_jsonable(shown[history.label]) if history.records else []
+        steps = [{name: cell(row) for name, cell in cells.items()} for row in listed]
+        parts.append(Part("history", [plain(history.label), *_summary(history, counted[history.label])], always=True))
+        parts.append(table_part("steps", steps, everything=everything or checks or details, most=MOST_STEPS))
+    return parts
 
 
 def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
@@ -83,10 +75,8 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     logs = snapshot.logs
     idle = IDLE if snapshot.idle is None else snapshot.idle
     running = {history.label for history in logs.histories if snapshot.unchanged_for(history.source) < idle}
-    cells = []
-    for row in to_jsonable(analysis.overview(logs.steps, logs.histories)):
-        state = "running" if row["history"] in running else "finished"
-        cells.append(dict(zip(_OVERVIEW, _overview_cells(row), strict=True)) | {"state": state})
+    rows = to_jsonable(analysis.overview(logs.steps, logs.histories))
+    cells = [_cells(row) | {"state": "running" if row["history"] in running else "finished"} for row in rows]
     table = fit_table(cells, spare=("cut", "loops", "silent", "failed"), width=snapshot.width)
     rate = analysis.confirmed_success(logs.steps)
     confirmed = f", confirmed {format_interval(*rate[:3])}" if rate.n else ""
@@ -100,32 +90,42 @@ def write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
     write_frame(logs.checks if views.get("checks") else logs.steps, path)
 
 
-def _overview(logs: Logs, rows: list[dict[str, Any]]) -> str:
+def _overview(logs: Logs, rows: list[dict[str, Any]], *, everything: bool) -> list[Part]:
     """Format the rows of histories, the worst first, and one of all together."""
     [together] = to_jsonable(analysis.total(logs.steps, logs.histories, logs.histories[0].options))
-    align = ("left", *["right"] * (len(_OVERVIEW) - 1))
-    cells = [_overview_cells(row) for row in (*rows, together)]
-    table = tabulate(cells, _OVERVIEW, **_SIMPLE, colalign=align).splitlines()
     weighing = f"{len(rows)} histories" if "cluster" not in logs.runs else "clusters of histories"
-    lines = [
-        f"{len(rows)} histories, {counted_noun(together['records'], 'record')}, the lowest confirmed success first"
+    explained = _EXPLAINED.format(weighing).split("\n")
+    explained += [f"Together: {together['warning']}."] * bool(together["warning"])
+    confirmed, reported = _rates(together)
+    answer = (
+        f"{confirmed} of the steps of {len(rows)} histories succeeded, {reported} as they reported it: the difference "
+        "failed silently."
+    )
+    unmeasured = unmeasured_lines(logs.runs, [], logs.kind, "score")
+    unmeasured += [f"  not measured: {plain(row['history'])}: {row['warning']}" for row in rows if not row["n"]]
+    return [
+        Part("the answer", [answer], always=True),
+        table_part("histories", [*map(_cells, rows), _cells(together)], everything=everything),
+        Part("how to read it", explained),
+        Part("histories that were not measured", unmeasured),
     ]
-    lines += ["", *table[:-1], table[1], table[-1], "", _EXPLAINED.format(weighing)]
-    lines += [f"Of all: {together['warning']}."] * bool(together["warning"])
-    lines += unmeasured_lines(logs.runs, [], logs.kind, "score")
-    lines += [f"  not measured: {plain(row['history'])}: {row['warning']}" for row in rows if not row["n"]]
-    return "\n".join(lines)
 
 
-def _overview_cells(row: dict[str, Any]) -> list[str]:
+def _cells(row: dict[str, Any]) -> dict[str, str]:
+    """Format a row of the overview by its headers."""
     counts = (row[SILENT], row["failure"] + row[CRITICAL], row["loops"], row["cut"])
-    return [plain(row["history"]), str(row["records"]), str(row["n"]), *_rates(row), *map(str, counts)]
+    return {
+        "history": plain(row["history"]),
+        "records": str(row["records"]),
+        "n": str(row["n"]),
+        **dict(zip(_RATES.values(), _rates(row), strict=True)),
+        **dict(zip(_COUNTS, map(str, counts), strict=True)),
+    }
 
 
 def _rates(row: dict[str, Any]) -> list[str]:
-    """Format the reported and the confirmed success of a history."""
-    rates = [[row[f"{which}_{bound}"] for bound in ("estimate", "low", "high")] for which in ("reported", "confirmed")]
-    return [format_interval(*rate) for rate in rates]
+    """Format the confirmed and the reported success of a history."""
+    return [format_interval(*(row[f"{which}_{end}"] for end in ("estimate", "low", "high"))) for which in _RATES]
 
 
 def _summary(history: History, row: dict[str, Any]) -> list[str]:
@@ -133,7 +133,7 @@ def _summary(history: History, row: dict[str, Any]) -> list[str]:
     ended = ", ".join(f"{row[verdict]} {verdict}" for verdict in VERDICTS if row[verdict])
     lines = [f"{counted_noun(row['records'], 'record')}: {ended or 'none'}"]
     if n := row["n"]:
-        (reported, confirmed), succeeded = _rates(row), row["success"]
+        (confirmed, reported), succeeded = _rates(row), row["success"]
         lines.append(
             f"success: {reported} ({succeeded + row[SILENT]} of {n}) reported, "
             f"{confirmed} ({succeeded} of {n}) confirmed"
