@@ -1,12 +1,15 @@
 """Options that several commands share, and conversion of a kind's options to those of click."""
 
+import functools
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, get_args
 
 import click
 
-from evalkit.kinds.registry import COMMON, Option
+from evalkit.io.paths import SourceError
+from evalkit.kinds.registry import COMMON, Option, kind_named, kind_names
 from evalkit.kinds.terminal import Which
 
 LISTS = get_args(Which)
@@ -32,11 +35,28 @@ def click_option(option: Option) -> click.Option:
     return click.Option(names, type=kind, help=option.help, multiple=option.many, metavar=metavar, **shown)
 
 
-def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that every kind has to a command."""
-    for option in reversed(COMMON):
-        command.__click_params__ = [*getattr(command, "__click_params__", ()), click_option(option)]  # type: ignore[attr-defined]
-    return command
+def reading_options() -> dict[str, Option]:
+    """Return the options of loading logs of any kind by name: of all kinds, and those that every kind has."""
+    options: dict[str, Option] = {}
+    for name in kind_names():
+        with suppress(SourceError):  # of another package
+            options = {option.name: option for option in kind_named(name).options} | options
+    return options | {option.name: option for option in COMMON}
+
+
+def with_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of loading logs of any kind to a command; it gets those that were given."""
+
+    @functools.wraps(command)
+    def run(**values: Any) -> Any:
+        own = {name: values.pop(name) for name in options}
+        given = {name: value for name, value in own.items() if value != options[name].default}
+        return command(**values, given=given)
+
+    options = reading_options()
+    params = [*getattr(command, "__click_params__", ()), *map(click_option, reversed(options.values()))]
+    run.__click_params__ = params  # type: ignore[attr-defined]
+    return run
 
 
 def split(values: dict[str, Any], options: Sequence[Option]) -> dict[str, Any]:

@@ -10,10 +10,9 @@ import click
 from tabulate import tabulate
 
 from evalkit._names import nearest
-from evalkit.cli.options import COUNT, POSITIVE, common_options, of_kind, split, unmasked
+from evalkit.cli.options import COUNT, POSITIVE, of_kind, unmasked, with_reading_options
 from evalkit.io.paths import SourceError
 from evalkit.io.text import plain
-from evalkit.kinds.registry import COMMON
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.reports.batch import run
 from evalkit.reports.index import write_index
@@ -26,7 +25,7 @@ from evalkit.reports.records import read_records, remove_report, work_folder
 @click.command()
 @click.argument("targets", nargs=-1, metavar="[SOURCE | NOTEBOOK | FILE]...")
 @of_kind
-@common_options
+@with_reading_options
 @click.option("--params", metavar="DIR", help="Folder of NOTEBOOK/REPORT.yaml.  [default: params, or evalkit's own]")
 @click.option("--notebooks", metavar="DIR", help="Folder of notebooks.  [default: notebooks, then evalkit's own]")
 @click.option(
@@ -72,7 +71,7 @@ from evalkit.reports.records import read_records, remove_report, work_folder
 @click.option("--remove", multiple=True, metavar="NAME", help="Delete a report from the output folder; make none.")
 def report(
     targets: tuple[str, ...], kind: str | None, output: str, remove: tuple[str, ...], files: tuple[str, ...],
-    yamls: tuple[str, ...], **options: Any,
+    yamls: tuple[str, ...], given: dict[str, Any], **options: Any,
 ) -> None:  # fmt: skip
     """Make reports: execute notebooks with parameters, and write HTML pages with an index.
 
@@ -88,12 +87,11 @@ def report(
             raise click.UsageError("--remove deletes reports and makes none: don't name a notebook with it")
         sys.exit(remove_reports(remove, Path(output)))
     started = time.monotonic()
-    common = split(options, COMMON)
     planned = {name: options.pop(name) for name in ("params", "notebooks", "texts", "name")}
     try:
         if not targets and planned["params"] is None and not Path("params").is_dir():
             click.echo("no folder params here: making the sample reports; your own: evalkit report FOLDER")
-        reports = plan(targets, kind=kind or "", values=_values(files, yamls, common), **planned)
+        reports = plan(targets, kind=kind or "", values=_values(files, yamls, given), **planned)
     except PlanError as error:
         for fault in error.faults:
             click.echo(f"evalkit: {plain(fault)}", err=True)
@@ -112,8 +110,8 @@ def report(
     sys.exit(1 if summary.index_fault else 0)
 
 
-def _values(files: Sequence[str], yamls: Sequence[str], common: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of parameters that files, texts and the options of all kinds give."""
+def _values(files: Sequence[str], yamls: Sequence[str], given: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of parameters that files, texts and the options of loading logs give."""
     values, faults = dict[str, Any](), Faults()
     for file in files:
         with faults.of(f"{file}: "):
@@ -123,10 +121,11 @@ def _values(files: Sequence[str], yamls: Sequence[str], common: dict[str, Any]) 
             values |= parse_values(text)
     if faults:
         raise PlanError(faults)
-    if model := common.pop("model"):
-        common["rename"] = (f"{UNKNOWN}={model}", *common["rename"])
-    given = {name: list(value) if isinstance(value, tuple) else value for name, value in common.items() if value}
-    return values | given
+    if model := given.pop("model", ""):
+        given["rename"] = (f"{UNKNOWN}={model}", *given.get("rename", ()))
+    lists = {name: list(value) for name, value in given.items() if isinstance(value, tuple)}
+    single = {name: value[0] for name, value in lists.items() if len(value) == 1 and name not in ("rename", "where")}
+    return values | given | lists | single
 
 
 def remove_reports(names: Sequence[str], output: Path) -> int:

@@ -2,56 +2,60 @@
 
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from evalkit._names import nearest
 from evalkit.cli.options import (
     COUNT,
     LISTS,
     POSITIVE,
-    click_option,
-    common_options,
     of_kind,
     one_or_many,
     print_paged,
     refuse,
     unmasked,
+    with_reading_options,
 )
 from evalkit.compare.terminal import describe_baseline, describe_comparison
 from evalkit.evidence import write_view
-from evalkit.io.paths import SourceError, storage
+from evalkit.io.paths import storage
 from evalkit.io.sources import resolve
 from evalkit.io.text import plain
-from evalkit.kinds.detection import describe_source, kind_of_source, kinds_of_source
+from evalkit.kinds.detection import describe_source, kinds_of_source
 from evalkit.kinds.pipeline import load_source
-from evalkit.kinds.registry import kind_named
-from evalkit.kinds.terminal import choose
+from evalkit.kinds.terminal import choose, list_runs
 from evalkit.kinds.transcript import show_run, show_source
-
-_OPTION = click.option(
-    "--option", "texts", nargs=2, multiple=True, metavar="NAME VALUE", help="Set an option of the kind."
-)
 
 
 @click.command()
 @click.argument("source")
-@click.option("--run", metavar="RUN", help="The run's id, as printed by --list.  [default: the only one]")
+@click.option("--run", metavar="RUN", help="The run's id, or its beginning.  [default: the only one]")
+@click.option("--list", "which", type=click.Choice(LISTS), help="Print these runs with their ids instead.")
 @of_kind
-@common_options
+@with_reading_options
 @click.option("--last", type=COUNT, metavar="N", help="Only the last N turns.")
 @unmasked
-def show(source: str, run: str | None, kind: str | None, last: int | None, mask: bool, **names: Any) -> None:
-    """Print a run turn by turn: SOURCE is one log, or a folder, dataset or URL with --run."""
-    if not run and not os.path.isdir(resolve(source)):
+def show(
+    source: str,
+    run: str | None,
+    which: Any,
+    kind: str | None,
+    last: int | None,
+    mask: bool,
+    given: dict[str, Any],
+) -> None:
+    """Print a run turn by turn: SOURCE is one log, or a folder, dataset or URL, whose runs it lists without --run."""
+    if not (run or which or os.path.isdir(resolve(source))):
         print_paged(show_source(source, kind, last, mask=mask))
         return
     if run and not kind:  # an id begins with the first letter of its kind
         kind = next((known.name for known in kinds_of_source(source) if run.startswith(f"{known.name[0]}-")), None)
-    logs = _load_any(source, kind, (), names)
+    logs = load_source(source, kind or "", **given)
+    if which or (not run and len(logs.runs) > 1):
+        print_paged(list_runs(logs, which or "all") + "\n")
+        return
     with storage(logs.storage_options):
         print_paged(show_run(logs, run or "", last, mask=mask))
 
@@ -61,34 +65,16 @@ def show(source: str, run: str | None, kind: str | None, last: int | None, mask:
 @click.option("--output", "-o", default="evalkit-view", show_default=True, metavar="DIR", help="Folder for the pages.")
 @click.option("--list", "which", type=click.Choice(LISTS), default="all", show_default=True, help="Which runs.")
 @of_kind
-@_OPTION
-@common_options
+@with_reading_options
 @unmasked
 def view(
-    sources: tuple[str, ...], output: str, which: Any, kind: str | None, texts: tuple, mask: bool, **names: Any
+    sources: tuple[str, ...], output: str, which: Any, kind: str | None, mask: bool, given: dict[str, Any]
 ) -> None:
     """Write a page for each run of SOURCE and a page that lists them; print the path of the list."""
 
-    logs = _load_any(one_or_many(sources), kind, texts, names)
+    logs = load_source(one_or_many(sources), kind or "", **given)
     page = write_view(logs, choose(logs.runs, which), Path(output), "" if which == "all" else which, mask=mask)
     print(plain(page))
-
-
-def _load_any(
-    source: str | list[str], kind: str | None, texts: Sequence[tuple[str, str]], names: dict[str, Any]
-) -> Any:
-    """Load logs of any kind, with options of the kind as texts; one that takes several values may be repeated."""
-    log_kind = kind_named(kind) if kind else kind_of_source(source)
-    options, values = {option.name: option for option in log_kind.options}, dict[str, Any]()
-    for name, text in texts:
-        if name not in options:
-            raise SourceError(f"{log_kind.name} logs have no option {name!r}; {nearest(name, options)}")
-        try:
-            value = click_option(options[name]).type.convert(text, None, None)
-        except click.BadParameter as error:
-            raise SourceError(f"option {name}: {error.message}") from None
-        values[name] = (*values.get(name, ()), value) if options[name].many else value
-    return load_source(source, log_kind.name, **values, **names)
 
 
 @click.command()
@@ -101,8 +87,7 @@ def detect(source: str) -> None:
 @click.command()
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @of_kind
-@_OPTION
-@common_options
+@with_reading_options
 @click.option("--value", type=click.Choice(["is_successful", "score"]), help="What to compare.  [default: success]")
 @click.option("--baseline", metavar="MODEL", help="Compare every model with this one; exit code 1 on a regression.")
 @click.option("--margin", type=POSITIVE, metavar="NUMBER", help="The largest loss that is no regression; see below.")
@@ -111,13 +96,12 @@ def detect(source: str) -> None:
 def compare(
     sources: tuple[str, ...],
     kind: str | None,
-    texts: tuple[tuple[str, str], ...],
     value: str | None,
     baseline: str | None,
     margin: float | None,
     strict: bool,
     everything: bool,
-    **names: Any,
+    given: dict[str, Any],
 ) -> None:
     """Compare the models of SOURCE on the tasks that they share.
 
@@ -127,7 +111,7 @@ def compare(
     """
     if not baseline:
         refuse("without --baseline", strict=strict)
-    runs = _load_any(one_or_many(sources), kind, texts, names).runs
+    runs = load_source(one_or_many(sources), kind or "", **given).runs
     if not baseline:
         print(describe_comparison(runs, value or "", margin, everything=everything))
         return

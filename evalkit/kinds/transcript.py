@@ -100,13 +100,14 @@ def transcript_of(
 
 
 def show_run(logs: Logs, run_id: str = "", last: int | None = None, *, mask: bool = True) -> str:
-    """Format a run of loaded logs as text: its last turns, or all. Its id may be left out if it is the only one.
+    """Format a run of loaded logs as text: its last turns, or all. The beginning of its id is enough.
 
-    SourceError if there is no such run, or several and none was named, or one of its files can't be read.
+    SourceError if there is no such run, or several, or one of its files can't be read.
     """
-    found = logs.runs[logs.runs["run_id"] == run_id] if run_id else logs.runs
-    if found.empty or (len(found) > 1 and not run_id):
-        what = f"no run {run_id!r};" if run_id else f"{len(found)} runs; name one with --run,"
-        raise SourceError(f"{logs.source}: {what} `evalkit {logs.kind.name} {logs.source} --list all` lists them")
+    ids = logs.runs["run_id"]
+    found = logs.runs[ids == run_id] if (ids == run_id).any() else logs.runs[ids.str.startswith(run_id)]
+    if len(found) != 1:
+        what = f"no run {run_id!r}" if found.empty else f"{len(found)} runs begin with {run_id!r}, name one with --run"
+        raise SourceError(f"{logs.source}: {what}; `evalkit show {logs.source} --list all` lists them")
     run = {str(name): value for name, value in found.iloc[0].items()}
     return transcript_of(logs.kind, logs.kind.run_files(logs, run), mask=mask).text(last)
