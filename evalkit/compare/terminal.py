@@ -25,11 +25,11 @@ def answer(runs: pd.DataFrame) -> str:
     if not 1 <= named.nunique() <= MOST_ANSWERED:
         return ""
     board = leaderboard(runs)
-    return "\n".join([*_lines(board.notes.only(*FIRST)), _answer(board)])
+    return "\n".join(_answer_lines(board))
 
 
-def _answer(board: Leaderboard) -> str:
-    """Say which model is best, with its estimate."""
+def _answer_lines(board: Leaderboard) -> list[str]:
+    """Say which model is best, with its estimate, between what must be known first and what the claim rests on."""
     first, data = headline(board), board.outcomes
     value = format_interval(first.get("estimate"), first.get("low"), first.get("high"), percent=data.is_share)
     value += f" {data.unit}".rstrip() if not data.is_share else ""
@@ -38,7 +38,8 @@ def _answer(board: Leaderboard) -> str:
         if value.startswith("–")
         else f": {value} ({counted_noun(int(first['n']), 'run')} of {counted_noun(int(first['n_clusters']), 'task')})"
     )
-    return plain(f"{headline_text(first, begins=True)}{estimate}.{undecided_text(first)}")
+    text = plain(f"{headline_text(first, begins=True)}{estimate}.{undecided_text(first)}")
+    return [*_lines(board.notes.only(*FIRST)), text, *_lines(board.notes.only("variants"))]
 
 
 def _lines(notes: Notes) -> list[str]:
@@ -64,10 +65,10 @@ def describe_comparison(
         rows.append(cells)
     reasons = zip(table["model_name"], table["warning"], strict=True)
     copies = [plain(f"{names[name]}: {why}.") for name, why in reasons if why and "only_copies" in why]
-    notes = _lines(board.notes.without(*FIRST)) + copies + _lines(alike(table["model_name"]))
+    notes = _lines(board.notes.without(*FIRST, "variants")) + copies + _lines(alike(table["model_name"]))
     pairs = [_pair(row, names, board.outcomes) for row in board.pairs.to_dict("records")]
     parts = [
-        Part("the answer", [*_lines(board.notes.only(*FIRST)), _answer(board)], always=True),
+        Part("the answer", _answer_lines(board), always=True),
         table_part("models", rows, everything=everything),
         Part("notes", notes),
         table_part("pairs", pairs, everything=everything, most=MOST_PAIRS, left=2, always=False),

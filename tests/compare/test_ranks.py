@@ -102,7 +102,7 @@ def test_a_model_of_copies_only_stands_in_the_table_with_its_reason():
     assert copies["warning"] == note("only_copies", count=2, models=["a"])
     assert board.notes == note("copied", pairs=[("b", "a", 2)])
     shown = describe_comparison(runs)
-    assert "\nb: all 2 runs hold copies of logs of a.\n" in shown
+    assert "b: all 2 runs hold copies of logs of a." in shown.split("\n")
     assert "Logs are copied into 2 runs of b from runs of a: these copies count in no rate." in shown
 
 

@@ -21,15 +21,15 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ([], 0, ["No model leads: old and same tie for first.", "1 – 2", "67 %", "[49, 81]", "old is better than"]),
-        (["--baseline", "old"], 1, ["regression", "not decided", "difference, percentage points"]),
+        ([], 0, ["No model leads: old and same tie for first.", "1 – 2", "67 % [49, 81]", "better", "not decided"]),
+        (["--baseline", "old"], 1, ["regression", "not decided", "difference, percentage points [95 %]"]),
         (["--baseline", "worse"], 0, ["better", "a loss of less than 5 percentage points is no regression"]),
         (["--baseline", "old", "--margin", "0.9"], 0, ["a loss of less than 90 percentage points"]),
         (["--baseline", "nobody"], 2, ["no runs of the baseline 'nobody'"]),
         (["--strict"], 2, ["--strict does nothing without --baseline"]),
-        (["--option", "scale", "percent"], 0, ["tie for first"]),
-        (["--option", "colour", "red"], 2, ["no option 'colour'; there are 'tasks'"]),
-        (["--option", "original_mtimes", "maybe"], 2, ["option original_mtimes: 'maybe' is not a valid boolean"]),
+        (["--scale", "percent"], 0, ["tie for first"]),
+        (["--difficulty", "easy"], 2, ["mindcraft logs have no option 'difficulty'; there are 'tasks'"]),
+        (["--all"], 0, ["old is better than"]),
         (["--value", "score"], 0, ["mean score"]),
         (["--value", "score", "--baseline", "old"], 1, ["a loss of less than 5 percentage points is no regression"]),
         (["--kind", "crafter"], 2, ["no Crafter session trace could be read"]),
@@ -83,6 +83,6 @@ def test_scores_with_a_unit_are_compared_in_it_and_never_in_percent(options, sai
     result = CliRunner().invoke(main, arguments)
     out = result.output
     assert f"Against random, mean score in points on the tasks both ran; {said}" in out
-    assert "difference, points" in out
-    assert "%" not in out.replace("95 % interval", "")
+    assert "difference, points [95 %]" in out
+    assert "%" not in out.replace("[95 %]", "")
     assert result.exit_code == 0

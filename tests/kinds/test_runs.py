@@ -152,8 +152,13 @@ def test_runs_are_listed_with_ids_that_show_takes(folder):
     assert "Task ended with score : 0" in shown
 
 
-def test_a_folder_with_one_run_needs_no_id_and_one_with_several_says_what_to_do(folder, tmp_path):
+def test_a_folder_with_one_run_needs_no_id_and_the_runs_of_others_are_listed(folder, tmp_path):
     assert run("show", folder / "e/a")[0] == 0
-    hint = f"evalkit: {folder}: 3 runs; name one with --run, `evalkit mindcraft {folder} --list all` lists them\n"
-    assert run("show", folder) == (2, hint)
-    assert run("show", folder, "--run", "m-0") == (2, hint.replace("3 runs; name one with --run,", "no run 'm-0';"))
+    code, listed, _ = run("show", folder)
+    assert (code, listed) == (0, run("show", folder, "--list", "all")[1])
+    (one,) = [line.split()[0] for line in listed.splitlines() if line.startswith("m-")][:1]
+    assert run("show", folder, "--run", one[:-2]) == run("show", folder, "--run", one)
+    assert run("show", folder, "--run", "m-")[0] == 2
+    code, _, err = run("show", folder, "--run", "m-0-")
+    assert code == 2
+    assert "no run 'm-0-'" in err
