@@ -123,9 +123,7 @@ def _values(files: Sequence[str], yamls: Sequence[str], given: dict[str, Any]) -
         raise PlanError(faults)
     if model := given.pop("model", ""):
         given["rename"] = (f"{UNKNOWN}={model}", *given.get("rename", ()))
-    lists = {name: list(value) for name, value in given.items() if isinstance(value, tuple)}
-    single = {name: value[0] for name, value in lists.items() if len(value) == 1 and name not in ("rename", "where")}
-    return values | given | lists | single
+    return values | {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
 
 
 def remove_reports(names: Sequence[str], output: Path) -> int:
