@@ -23,6 +23,7 @@ _COMMANDS = {  # the module of each, and its line in ``evalkit --help``
     "detect": ("runs", "Which kinds of logs a source holds."),
     "compare": ("runs", "Which model is better, or whether one is worse than a baseline."),
     "report": ("reports", "Reports on a folder of logs, as HTML pages with an index."),
+    "lab": ("lab", "JupyterLab on the notebooks for a folder of logs, with parameters filled in."),
     "notebooks": ("reports", "Copy the notebooks behind the reports for editing."),
 }
 

@@ -91,7 +91,7 @@ def report(
     try:
         if not targets and planned["params"] is None and not Path("params").is_dir():
             click.echo("no folder params here: making the sample reports; your own: evalkit report FOLDER")
-        reports = plan(targets, kind=kind or "", values=_values(files, yamls, given), **planned)
+        reports = plan(targets, kind=kind or "", values=values_of(files, yamls, given), **planned)
     except PlanError as error:
         for fault in error.faults:
             click.echo(f"evalkit: {plain(fault)}", err=True)
@@ -110,7 +110,7 @@ def report(
     sys.exit(1 if summary.index_fault else 0)
 
 
-def _values(files: Sequence[str], yamls: Sequence[str], given: dict[str, Any]) -> dict[str, Any]:
+def values_of(files: Sequence[str], yamls: Sequence[str], given: dict[str, Any]) -> dict[str, Any]:
     """Return the values of parameters that files, texts and the options of loading logs give."""
     values, faults = dict[str, Any](), Faults()
     for file in files:

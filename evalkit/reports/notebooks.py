@@ -10,6 +10,7 @@ source of logs; ``within`` gives a parameter the folder of that name in the sour
 function that returns all values of a parameter in the data; with ``"quick": false`` a Jupyter kernel executes it.
 """
 
+import json
 import os
 import re
 import shutil
@@ -21,7 +22,7 @@ import evalkit
 from evalkit._names import nearest
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_json
-from evalkit.reports.parameters import Parameter, read_parameters
+from evalkit.reports.parameters import Parameter, read_parameters, with_values
 
 ANY_KIND = "*"
 PARAMS_FILES = (".yaml", ".yml")
@@ -134,6 +135,23 @@ def shipped(name: str) -> Path:
     """Return evalkit's own folder ``notebooks`` or ``params``, in its package or beside it (checkout)."""
     package = Path(evalkit.__file__).parent
     return package / name if (package / name).is_dir() else package.parent / name
+
+
+def write_filled(folder: Path, notebook: Notebook, values: Mapping[str, Any]) -> Path:
+    """Write a copy of a notebook with other values in its parameters cell, unless it is there already."""
+    path = folder / notebook.path.name
+    if path.exists():
+        return path
+    content = read_json(notebook.path)
+    for cell in content["cells"]:
+        if "parameters" in cell.get("metadata", {}).get("tags", []):
+            cell["source"] = with_values("".join(cell["source"]), values)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise SourceError(f"{error.filename or path}: {error.strerror}") from error
+    return path
 
 
 def copy_notebooks(folder: str | os.PathLike, names: Iterable[str] = ()) -> list[Path]:

@@ -1,0 +1,44 @@
+"""The command that opens JupyterLab on the notebooks for a source."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evalkit.cli.options import of_kind, with_reading_options
+from evalkit.cli.reports import values_of
+from evalkit.io.paths import absolute
+from evalkit.io.text import plain
+from evalkit.reports.notebooks import write_filled
+from evalkit.reports.planning import PlanError, plan
+
+
+@click.command()
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE [NOTEBOOK]...")
+@of_kind
+@with_reading_options
+@click.option("--output", "-o", default="evalkit-lab", show_default=True, metavar="DIR", help="Folder for the copies.")
+@click.option("--no-browser", is_flag=True, help="Start the server, and print its address.")
+@click.option("--no-start", is_flag=True, help="Only write the notebooks.")
+def lab(
+    sources: tuple[str, ...], kind: str | None, output: str, no_browser: bool, no_start: bool, given: dict[str, Any]
+) -> None:
+    """Open JupyterLab on copies of the notebooks for SOURCE, with their parameters filled in.
+
+    A copy that is there already is kept as you left it.
+    """
+    try:
+        reports = plan(sources, kind=kind or "", values=values_of((), (), given))
+    except PlanError as error:
+        for fault in error.faults:
+            click.echo(f"evalkit: {plain(fault)}", err=True)
+        sys.exit(2)
+    first = {report.notebook.name: report for report in reversed(reports)}  # of a model each, the first
+    paths = [write_filled(Path(output), report.notebook, report.parameters) for report in reversed(first.values())]
+    print("\n".join(map(plain, paths)))
+    if not no_start:
+        browser = ["--no-browser"] * no_browser
+        target = absolute(str(paths[0]))
+        sys.exit(subprocess.call([sys.executable, "-m", "jupyterlab", *browser, target]))
