@@ -10,7 +10,7 @@ _PLACES = {
     "evalkit.evidence": "Evidence show_pairs show_runs",
     "evalkit.kinds.pipeline": "load=load_source",
     "evalkit.io": "own_sources",
-    "evalkit.display": "show_details show_findings show_figure show_table show_text publish headline provenance",
+    "evalkit.display": "Answer show_answer show_details show_findings show_figure show_table show_text publish headline provenance",
 }
 _PACKAGES = ("mindcraft", "crafter", "steps", "compare", "stats")
 

@@ -8,7 +8,9 @@ import pandas as pd
 
 from evalkit._words import Notes, format_interval, note
 from evalkit.compare.paired import discordant, examples, pairs
+from evalkit.display import Answer
 from evalkit.kinds import Finding, Outcomes, examples_of, outcomes, rates
+from evalkit.kinds.estimates import usage
 from evalkit.kinds.findings import alike, doubts, files_of, variants
 from evalkit.kinds.runs import UNKNOWN, copied, kind_of
 from evalkit.stats import Estimate, like_with_like, pair_structure, rank_models
@@ -42,6 +44,9 @@ class Leaderboard(NamedTuple):
     basis: str  # what is adjusted: raw (all ran the same tasks), adjusted for tasks, standardised, or none
     notes: Notes  # caveats: how the models' tasks differ, cycles, disjoint sets, and runs left out
     outcomes: Outcomes
+
+    def _repr_html_(self) -> str:
+        return answer(self)._repr_html_()
 
     @property
     def is_adjusted(self) -> bool:
@@ -199,6 +204,41 @@ def _fields(row: pd.Series, estimate: str, bounds: str) -> dict[str, Any]:
     return values | {"n": row["n"], "n_clusters": row["n_tasks"], "method": row["method"], "target": row["target"]}
 
 
+def ranked(board: Leaderboard, section: str = RANKING) -> Finding:
+    """Describe which model is best as far as the data show, with its estimate."""
+    named = board.table[board.table["estimate"].notna() & (board.table["model_name"] != UNKNOWN)]
+    values = {
+        "headline": headline(board),
+        "n_models": len(named),
+        "title": board.outcomes.title,
+        "is_share": board.outcomes.is_share,
+        "unit": board.outcomes.unit,
+        "rates": named.head(MOST_NAMED).to_dict("records") if len(named) > 1 else [],
+        "more": len(named) > MOST_NAMED,
+    }
+    model = board.table["model_name"].iloc[0] if len(board.table) else ""
+    rows = board.outcomes.table
+    rows = rows[rows["model_name"].eq(model) & rows["value"].notna()]
+    ends, unit = {f"a run of {model}": rows["value"].notna()}, f" {board.outcomes.unit}".rstrip()
+    if rows["value"].nunique() > 1:
+        most, least = rows["value"].max(), rows["value"].min()
+        ends = {f"{model}, highest: {most:.3g}{unit}": rows["value"].eq(most)}
+        ends[f"{model}, lowest: {least:.3g}{unit}"] = rows["value"].eq(least)
+    return Finding("ranking", section, values, examples_of(rows, ends))
+
+
+def answer(board: Leaderboard, runs: pd.DataFrame | None = None) -> Answer:
+    """Say which model is best, with the models and their ranks; with `runs`, also what a run takes on average."""
+    table = rank_table(board).drop(columns=["coverage", "warning"])
+    columns = ["rank", "model_name", "estimate", "low", "high"]
+    table = table[[*columns, *[name for name in table if name.startswith("adjusted")], "n", "n_tasks"]]
+    if runs is not None:
+        taken = usage(runs).pivot(index="model_name", columns="quantity", values="estimate")
+        table = table.join(taken.rename(columns="{} per run".format), on="model_name")
+    percent, unit = board.outcomes.is_share, board.outcomes.title
+    return Answer(ranked(board), table, "Models, the best first", {"percent": percent, "digits": 2, "estimate": unit})
+
+
 def findings(
     board: Leaderboard,
     ledger: pd.DataFrame | None = None,
@@ -221,26 +261,9 @@ def findings(
     nearest = (undecided if len(undecided) else near).sort_values("p_adjusted", ascending=bool(len(undecided))).head(1)
     sides = nearest[["model_a", "model_b"]].itertuples(index=False)
     opposite = tuple(example for pair in sides for example in examples(discordant(data, *pair)))
-    named = board.table[board.table["estimate"].notna() & (board.table["model_name"] != UNKNOWN)]
-    first = {
-        "headline": headline(board),
-        "n_models": len(named),
-        "title": data.title,
-        "is_share": data.is_share,
-        "unit": data.unit,
-        "rates": named.head(MOST_NAMED).to_dict("records") if len(named) > 1 else [],
-        "more": len(named) > MOST_NAMED,
-    }
     results = [Finding("conditions", ranking, {"notes": before})] if (before := board.notes.only(*FIRST)) else []
     doubtful = doubts(data, planned)
-    model = board.table["model_name"].iloc[0] if len(board.table) else ""
-    rows = data.table[data.table["model_name"].eq(model) & data.table["value"].notna()]
-    ends, unit = {f"a run of {model}": rows["value"].notna()}, f" {data.unit}".rstrip()
-    if rows["value"].nunique() > 1:
-        most, least = rows["value"].max(), rows["value"].min()
-        ends = {f"{model}, highest: {most:.3g}{unit}": rows["value"].eq(most)}
-        ends[f"{model}, lowest: {least:.3g}{unit}"] = rows["value"].eq(least)
-    results.append(Finding("ranking", ranking, first, examples_of(rows, ends)))
+    results.append(ranked(board, ranking))
     results += [one for one in doubtful if one.code == "variants"]
     if len(board.pairs):
         counts = {"decided": int(board.pairs["decided"].sum()), "pairs": len(board.pairs)}

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from evalkit._words import format_interval, number
 from evalkit.display.drawing import draw
 from evalkit.display.style import figure_of, has_nothing_to_draw
-from evalkit.display.tables import escape, table_html
+from evalkit.display.tables import Answer, escape, table_html
 from evalkit.display.words import headline_text, text_of
 from evalkit.io import for_spreadsheets, plain
 from evalkit.io.text import is_local_link, shorten
@@ -103,6 +103,32 @@ def show_table(
         table, caption, digits=digits, percent=percent, rows=rows, estimate=estimate, counted=counted, anchor=anchor
     )
     _show_html(page, text)
+
+
+def show_answer(answer: Answer, findings: Iterable[Finding | tuple[str, str] | str] = (), *, href: str = "") -> None:
+    """Show what a report begins with: the sentence that answers, its table, and findings; the index shows the sentence.
+
+    Parameters
+    ----------
+    answer : Answer
+        Such as `evalkit.compare.answer` returns it.
+    findings : iterable of Finding, (text, section) or text
+        As for `show_findings`; that of the answer is left out.
+    href : str
+        A link of the sentence within the report, such as to all runs (`evalkit.Evidence.where`).
+    """
+    page, text = answer.html(href)
+    values = answer.finding.values.get("headline", {})
+    numbers = {key: number(values.get(key)) for key in ("estimate", "low", "high", "n")}
+    percent = answer.options.get("percent", True)
+    written = format_interval(numbers["estimate"], numbers["low"], numbers["high"], percent=percent)
+    label = plain(headline_text(values)) if "code" in values else ""
+    about = {"label": label, **numbers, "method": values.get("method"), "percent": percent, "text": written}
+    said = [{"text": plain(text_of(answer.finding)), "section": plain(answer.finding.section)}]
+    _show_html(page, text, {HEADLINE: about, FINDINGS: said})
+    others = [one for one in findings if not (isinstance(one, Finding) and one.code == answer.finding.code)]
+    if others:
+        show_findings(others)
 
 
 class RunLink(NamedTuple):

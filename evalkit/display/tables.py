@@ -5,18 +5,22 @@ import html
 import math
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from evalkit._words import counted_noun, format_interval
+from evalkit.display.words import text_of
 from evalkit.io import plain
 from evalkit.io.paths import common_folder
 from evalkit.io.text import is_local_link
+from evalkit.kinds import Finding
 from evalkit.kinds.registry import all_labels
 
 LONG = 160  # characters; a longer cell is folded
+MOST_ANSWERED = 10  # rows of the table that answers; all stand further below
+BAR = 140  # pixels of an estimate that is drawn in its cell
 TITLES = {  # of columns that all kinds have, and of estimates; others have the label of their kind, else their name
     "adjusted_estimate": "adjusted for tasks",
     "corrected_estimate": "corrected for picking",
@@ -36,6 +40,9 @@ TITLES = {  # of columns that all kinds have, and of estimates; others have the 
     "n_tasks": "tasks",
     "n_measured": "measured",
     "n_not_measured": "not measured",
+    "mean_cost": "cost per run",
+    "mean_duration": "seconds per run",
+    "mean_tokens": "tokens per run",
     "p_adjusted": "p, corrected for all pairs",
     "p_holm": "p, corrected for all models",
     "p_value": "p",
@@ -54,6 +61,43 @@ _INTERVAL = " [95 %]"
 _NUMBER, _TEXT = ' class="number"', ' style="text-align:left"'  # Lab and VS Code align text right by default
 
 
+class Answer(NamedTuple):
+    """What a report begins with: one sentence, and the table that answers.
+
+    Attributes
+    ----------
+    finding : Finding
+        Its text is the sentence; its values have the ``headline``, an estimate that the index of reports shows.
+    table : DataFrame
+        With estimate, low and high, which are drawn in their cells.
+    caption : str
+        What a row of the table is.
+    options : mapping
+        Of `show_table`: percent, digits, estimate, counted.
+    """
+
+    finding: Finding
+    table: pd.DataFrame
+    caption: str = ""
+    options: Mapping[str, Any] = {}
+
+    def html(self, href: str = "") -> tuple[str, str]:
+        """Return the answer as HTML and as plain text; the sentence has a link, if one is given."""
+        sentence = text_of(self.finding)
+        said = f'<a href="{escape(href)}">{escape(sentence)}</a>' if is_local_link(href) else escape(sentence)
+        page, text = f'<p class="evalkit-answer" style="text-align:left"><strong>{said}</strong></p>', plain(sentence)
+        if len(self.table):
+            percent = self.options.get("percent", True)
+            usual = {"digits": 3, "percent": percent, "rows": MOST_ANSWERED, "counted": "runs"}
+            usual["estimate"] = "success rate" if percent else "mean"
+            table, cells = table_html(self.table, self.caption, **{**usual, **self.options}, bars=True)
+            page, text = page + table, f"{text}\n\n{cells}"
+        return page, text
+
+    def _repr_html_(self) -> str:
+        return self.html()[0]
+
+
 def table_html(
     table: pd.DataFrame,
     caption: str,
@@ -64,9 +108,14 @@ def table_html(
     estimate: str,
     counted: str,
     anchor: str = "",
+    bars: bool = False,
 ) -> tuple[str, str]:
-    """Format a non-empty frame as HTML and plain text; parameters as for `evalkit.display.show_table`."""
+    """Format a non-empty frame as HTML and plain text; parameters as for `evalkit.display.show_table`.
+
+    With `bars` the column `estimate` also draws each estimate with its interval, and the table is not to be folded.
+    """
     shown, notes = _readable(table.head(rows), digits, percent)
+    drawn = _bars(table.head(rows), percent) if bars else []
     n, clusters = _COUNTED.get(counted, (counted, "tasks"))
     labels = {**all_labels(), **TITLES, "estimate": estimate, "n": n, "n_clusters": clusters}
     titles, kinds = [], []
@@ -82,8 +131,13 @@ def table_html(
     head = "".join(f'<th scope="col"{k} data-column="{escape(name)}">{escape(title)}</th>' for name, title, k in heads)
     body = ""
     of_rows = table.head(rows).reindex(columns=list(_OF_ROWS)).itertuples(index=False, name=None)
-    for texts, (run_id, href) in zip(shown.itertuples(index=False, name=None), of_rows, strict=True):
+    for place, (texts, (run_id, href)) in enumerate(
+        zip(shown.itertuples(index=False, name=None), of_rows, strict=True)
+    ):
         cells = [f"<td{kind}>{_folded(text)}</td>" for text, kind in zip(texts, kinds, strict=True)]
+        if drawn:
+            column = list(shown).index(f"estimate{_INTERVAL}")
+            cells[column] = f"<td{_TEXT}>{drawn[place]} {escape(texts[column])}</td>"
         if is_local_link(href) and cells:
             cells[0] = f'<td{kinds[0]}><a href="{escape(href)}">{escape(texts[0])}</a></td>'
         run = f' data-run="{escape(run_id)}"' if isinstance(run_id, str) and run_id else ""
@@ -94,12 +148,31 @@ def table_html(
     id_attribute = f' id="{escape(anchor)}"' if anchor else ""
     size = f'<span class="quiet">{counted_noun(len(table), "row")}</span>'
     page = (
-        f'<details class="evalkit-fold"{id_attribute} open><summary{_TEXT}>{name} {size}</summary>'
         f'<div class="evalkit-table" tabindex="0" role="region" aria-label="{name}"><table aria-label="{name}">'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{below}</details>"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{below}"
     )
+    if not bars:
+        page = (
+            f'<details class="evalkit-fold"{id_attribute} open><summary{_TEXT}>{name} {size}</summary>{page}</details>'
+        )
     text = shown.set_axis(list(map(plain, titles)), axis=1).to_string(index=False)
     return page, "\n".join([text, *map(plain, notes)])
+
+
+def _bars(table: pd.DataFrame, percent: bool) -> list[str]:
+    """Draw the estimate of each row with its interval, as SVG, on one scale: 0 to 1, or that of all rows."""
+    numbers = table[["estimate", "low", "high"]].astype("float64")
+    first, last = (0.0, 1.0) if percent else (min(0.0, numbers.min().min()), numbers.max().max())
+    places = ((numbers - first) / ((last - first) or 1.0) * (BAR - 8) + 4).clip(4, BAR - 4).to_numpy()
+    drawn = []
+    for estimate, low, high in places:
+        shapes = f'<path d="M4 7H{BAR - 4}" stroke="currentColor" stroke-opacity=".2"/>'
+        if not math.isnan(low + high):
+            shapes += f'<path d="M{low:.1f} 7H{high:.1f}" stroke="#0072b2" stroke-width="3"/>'
+        if not math.isnan(estimate):
+            shapes += f'<circle cx="{estimate:.1f}" cy="7" r="4" fill="#0072b2"/>'
+        drawn.append(f'<svg class="themed" width="{BAR}" height="14" aria-hidden="true">{shapes}</svg>')
+    return drawn
 
 
 def _readable(table: pd.DataFrame, digits: int, percent: bool) -> tuple[pd.DataFrame, list[str]]:
