@@ -10,7 +10,7 @@ _PLACES = {
     "evalkit.evidence": "Evidence show_pairs show_runs",
     "evalkit.kinds.pipeline": "load=load_source",
     "evalkit.io": "own_sources",
-    "evalkit.display": "Answer show_answer show_details show_findings show_figure show_table show_text publish headline provenance",
+    "evalkit.display": ("provenance publish show_answer show_details show_figure show_findings show_table show_text"),
 }
 _PACKAGES = ("mindcraft", "crafter", "steps", "compare", "stats")
 

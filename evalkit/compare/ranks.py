@@ -8,7 +8,7 @@ import pandas as pd
 
 from evalkit._words import Notes, format_interval, note
 from evalkit.compare.paired import discordant, examples, pairs
-from evalkit.display import Answer
+from evalkit.display.tables import answer_html
 from evalkit.kinds import Finding, Outcomes, examples_of, outcomes, rates
 from evalkit.kinds.estimates import usage
 from evalkit.kinds.findings import alike, doubts, files_of, variants
@@ -17,6 +17,7 @@ from evalkit.stats import Estimate, like_with_like, pair_structure, rank_models
 from evalkit.stats.paired import FEW_SHARED, UNPAIRED
 from evalkit.stats.ranks import MOST_PAIRED
 
+MODELS = "Models, the best first"
 RANKING, PAIRS = "Which model is best?", "Every pair on the tasks it shares"
 
 FIRST = ("conditions_differ",)  # notes to read before any estimate stands beside another
@@ -46,7 +47,8 @@ class Leaderboard(NamedTuple):
     outcomes: Outcomes
 
     def _repr_html_(self) -> str:
-        return answer(self)._repr_html_()
+        options = {"digits": 2, "percent": self.outcomes.is_share, "estimate": self.outcomes.title, "counted": "runs"}
+        return answer_html(ranked(self), answer_table(self), MODELS, **options)[0]
 
     @property
     def is_adjusted(self) -> bool:
@@ -97,9 +99,11 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     linked = compared.assign(n_tasks=compared["n_tasks"].clip(lower=compared["estimate"].notna().astype(int)))
     notes = variants(scored) + (Notes() if like.headline == RAW else like.reason) + pair_structure(linked).warning
     mixes = rows.groupby("model_name")["condition"].agg(frozenset)
-    several = sorted(set(rows["condition"]), key=lambda text: (not text, len(text), text))  # 5 before 10
+    several = set(rows["condition"])
     if mixes.nunique() > 1 or (len(several) > 1 and "" not in several):
-        notes += note("conditions_differ" if mixes.nunique() > 1 else "conditions_same", conditions=several)
+        named = kind_of(runs).rates.conditions
+        differing = [name.replace("_", " ") for name in named if runs[name].nunique(dropna=False) > 1]
+        notes += note("conditions_differ" if mixes.nunique() > 1 else "conditions_same", conditions=differing)
     gone = scored.table["outcome"].eq("not measured")
     if gone.any():
         counts = gone.groupby(scored.table["model_name"]).agg(["sum", "size"])
@@ -227,16 +231,15 @@ def ranked(board: Leaderboard, section: str = RANKING) -> Finding:
     return Finding("ranking", section, values, examples_of(rows, ends))
 
 
-def answer(board: Leaderboard, runs: pd.DataFrame | None = None) -> Answer:
-    """Say which model is best, with the models and their ranks; with `runs`, also what a run takes on average."""
+def answer_table(board: Leaderboard, runs: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Return the models with their ranks, as a page begins with them; with `runs`, also what a run takes on average."""
     table = rank_table(board).drop(columns=["coverage", "warning"])
-    columns = ["rank", "model_name", "estimate", "low", "high"]
+    columns = ["model_name", "rank", "estimate", "low", "high"]
     table = table[[*columns, *[name for name in table if name.startswith("adjusted")], "n", "n_tasks"]]
-    if runs is not None:
-        taken = usage(runs).pivot(index="model_name", columns="quantity", values="estimate")
-        table = table.join(taken.rename(columns="{} per run".format), on="model_name")
-    percent, unit = board.outcomes.is_share, board.outcomes.title
-    return Answer(ranked(board), table, "Models, the best first", {"percent": percent, "digits": 2, "estimate": unit})
+    if runs is None:
+        return table
+    taken = usage(runs).pivot(index="model_name", columns="quantity", values="estimate")
+    return table.join(taken.rename(columns="{} per run".format), on="model_name")
 
 
 def findings(

@@ -3,7 +3,7 @@
 import base64
 import html
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from evalkit._words import format_interval, number
 from evalkit.display.drawing import draw
 from evalkit.display.style import figure_of, has_nothing_to_draw
-from evalkit.display.tables import Answer, escape, table_html
+from evalkit.display.tables import answer_html, escape, table_html
 from evalkit.display.words import headline_text, text_of
 from evalkit.io import for_spreadsheets, plain
 from evalkit.io.text import is_local_link, shorten
@@ -105,30 +105,41 @@ def show_table(
     _show_html(page, text)
 
 
-def show_answer(answer: Answer, findings: Iterable[Finding | tuple[str, str] | str] = (), *, href: str = "") -> None:
-    """Show what a report begins with: the sentence that answers, its table, and findings; the index shows the sentence.
+def show_answer(
+    findings: Sequence[Finding],
+    table: pd.DataFrame,
+    caption: str = "",
+    *,
+    headline: Any = None,
+    label: str = "",
+    digits: int = 2,
+    percent: bool = True,
+    estimate: str = "",
+    counted: str = "runs",
+) -> None:
+    """Show what a report begins with: the finding that answers, its table with estimates drawn, and other findings.
 
     Parameters
     ----------
-    answer : Answer
-        Such as `evalkit.compare.answer` returns it.
-    findings : iterable of Finding, (text, section) or text
-        As for `show_findings`; that of the answer is left out.
-    href : str
-        A link of the sentence within the report, such as to all runs (`evalkit.Evidence.where`).
+    findings : sequence of Finding
+        The first one with a headline, else the first one, answers; the others follow as in `show_findings`.
+    table : DataFrame
+        With estimate, low and high, the most important row first.
+    caption : str
+        What a row of the table is.
+    headline, label
+        The estimate for the index of reports, and what it is; by default the headline of the finding that answers.
+    digits, percent, estimate, counted
+        As for `show_table`.
     """
-    page, text = answer.html(href)
-    values = answer.finding.values.get("headline", {})
-    numbers = {key: number(values.get(key)) for key in ("estimate", "low", "high", "n")}
-    percent = answer.options.get("percent", True)
-    written = format_interval(numbers["estimate"], numbers["low"], numbers["high"], percent=percent)
-    label = plain(headline_text(values)) if "code" in values else ""
-    about = {"label": label, **numbers, "method": values.get("method"), "percent": percent, "text": written}
-    said = [{"text": plain(text_of(answer.finding)), "section": plain(answer.finding.section)}]
-    _show_html(page, text, {HEADLINE: about, FINDINGS: said})
-    others = [one for one in findings if not (isinstance(one, Finding) and one.code == answer.finding.code)]
-    if others:
-        show_findings(others)
+    answer = next((one for one in findings if "headline" in one.values), findings[0])
+    options: dict[str, Any] = {"digits": digits, "percent": percent, "counted": counted}
+    options["estimate"] = estimate or ("success rate" if percent else "mean")
+    page, text = answer_html(answer, table, caption, **options)
+    data = headline_data(answer.values.get("headline", {}) if headline is None else headline, label, percent=percent)
+    said = [{"text": plain(text_of(answer)), "section": plain(answer.section)}]
+    _show_html(page, text, {HEADLINE: data, FINDINGS: said})
+    show_findings([one for one in findings if one is not answer])
 
 
 class RunLink(NamedTuple):
@@ -145,24 +156,22 @@ def show_findings(findings: Iterable[Finding | tuple[str, str] | str]) -> None:
     section), the heading of a section, or a text alone. `evalkit.Evidence.cite` turns the examples of findings into
     links; without it they are left out.
     """
-    sentences, items = [], []
+    sentences, items = [], list[str]()
     for finding in findings:
         if not isinstance(finding, Finding):
             text, section = (finding, "") if isinstance(finding, str) else finding
             finding = Finding("", section, {"text": text}, template="{text}")
         text, section = text_of(finding), plain(finding.section)
         sentences.append({"text": plain(text), "section": section})
-        item = escape(text)
-        if section:  # by JupyterLab's id of it, which a report's page replaces by its own
+        item, runs = escape(text), [one for one in finding.examples if isinstance(one, RunLink)]
+        if runs and is_local_link(runs[0].href):
+            label = plain(runs[0].label)
+            shown = escape(shorten(label, 40))
+            item += f' <a class="evalkit-run" href="{escape(runs[0].href)}" title="{escape(label)}">{shown}</a>'
+        elif section:  # by JupyterLab's id of it, which a report's page replaces by its own
             item += (
                 f' <a class="evalkit-section" href="#{escape(quote(section.replace(" ", "-")))}">{escape(section)}</a>'
             )
-        links = [
-            example for example in finding.examples if isinstance(example, RunLink) and is_local_link(example.href)
-        ]
-        if links:
-            runs = (f'<a href="{escape(to.href)}">{escape(shorten(plain(to.label), 90))}</a>' for to in links)
-            item += f' <span class="evalkit-runs">For example: {", ".join(runs)}</span>'
         items.append(f"<li>{item}</li>")
     page, rest = (
         f'<ul class="evalkit-findings" style="text-align:left">{"".join(some)}</ul>'
@@ -235,26 +244,16 @@ def _check_name(name: str) -> None:
         raise ValueError(f"{name!r} can't be a file's name: up to 80 letters, digits, _ and - only")
 
 
-def headline(estimate: Any, label: str = "", *, percent: bool = True, href: str = "") -> None:
-    """Show a report's main result, and pass it to the index.
+def headline_data(estimate: Any, label: str = "", *, percent: bool = True) -> dict[str, Any]:
+    """Return a report's main result, a named result or a mapping, as the index of reports shows it.
 
-    The `estimate` is a named result, or a mapping with its keys (estimate, low, high, n). The `label` says what it is,
-    such as ``success rate``; by default that of a result with a ``code``, as from `evalkit.compare.headline`. `href` is
-    a link within the report, such as to its runs (`evalkit.Evidence.where`).
+    The `label` says what it is, such as ``success rate``; by default that of a result with a ``code``.
     """
     values = estimate._asdict() if hasattr(estimate, "_asdict") else dict(estimate)
     label = label or (headline_text(values) if "code" in values else "")
     numbers = {key: number(values.get(key)) for key in ("estimate", "low", "high", "n")}
     text = format_interval(numbers["estimate"], numbers["low"], numbers["high"], percent=percent)
-    data = {"label": plain(label), **numbers, "method": values.get("method"), "percent": percent, "text": text}
-    if numbers["estimate"] is None:  # the label says why, and the findings say it in full
-        page, said = f'<p class="evalkit-headline"><strong>{escape(label)}</strong></p>', plain(label)
-    else:
-        n = "" if numbers["n"] is None else f"n = {numbers['n']:,.0f}"
-        shown = f'<a href="{escape(href)}">{escape(text)}</a>' if is_local_link(href) else escape(text)
-        body = f"<strong>{shown}</strong> <span>{escape(label)}</span> <span>{n}</span>"
-        page, said = f'<p class="evalkit-headline">{body}</p>', f"{plain(label)}: {text}, {n}"
-    _show_html(page, said, {HEADLINE: data}, hidden=numbers["estimate"] is None)
+    return {"label": plain(label), **numbers, "method": values.get("method"), "percent": percent, "text": text}
 
 
 def _show_html(page: str, text: str, more: Mapping[str, Any] | None = None, *, hidden: bool = False) -> None:

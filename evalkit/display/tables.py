@@ -5,7 +5,7 @@ import html
 import math
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -61,41 +61,14 @@ _INTERVAL = " [95 %]"
 _NUMBER, _TEXT = ' class="number"', ' style="text-align:left"'  # Lab and VS Code align text right by default
 
 
-class Answer(NamedTuple):
-    """What a report begins with: one sentence, and the table that answers.
-
-    Attributes
-    ----------
-    finding : Finding
-        Its text is the sentence; its values have the ``headline``, an estimate that the index of reports shows.
-    table : DataFrame
-        With estimate, low and high, which are drawn in their cells.
-    caption : str
-        What a row of the table is.
-    options : mapping
-        Of `show_table`: percent, digits, estimate, counted.
-    """
-
-    finding: Finding
-    table: pd.DataFrame
-    caption: str = ""
-    options: Mapping[str, Any] = {}
-
-    def html(self, href: str = "") -> tuple[str, str]:
-        """Return the answer as HTML and as plain text; the sentence has a link, if one is given."""
-        sentence = text_of(self.finding)
-        said = f'<a href="{escape(href)}">{escape(sentence)}</a>' if is_local_link(href) else escape(sentence)
-        page, text = f'<p class="evalkit-answer" style="text-align:left"><strong>{said}</strong></p>', plain(sentence)
-        if len(self.table):
-            percent = self.options.get("percent", True)
-            usual = {"digits": 3, "percent": percent, "rows": MOST_ANSWERED, "counted": "runs"}
-            usual["estimate"] = "success rate" if percent else "mean"
-            table, cells = table_html(self.table, self.caption, **{**usual, **self.options}, bars=True)
-            page, text = page + table, f"{text}\n\n{cells}"
-        return page, text
-
-    def _repr_html_(self) -> str:
-        return self.html()[0]
+def answer_html(finding: Finding, table: pd.DataFrame, caption: str, **options: Any) -> tuple[str, str]:
+    """Format a sentence that answers, and the first rows of the table that shows it, as HTML and as plain text."""
+    text = plain(text_of(finding))
+    page = f'<p class="evalkit-answer"{_TEXT}><strong>{html.escape(text)}</strong></p>'
+    if len(table):
+        shown, cells = table_html(table, caption, rows=MOST_ANSWERED, bars=True, **options)
+        page, text = page + shown, f"{text}\n\n{cells}"
+    return page, text
 
 
 def table_html(
@@ -126,7 +99,7 @@ def table_html(
         title = labels.get(column) or side_title or column.replace("_", " ")
         titles.append(f"{title} [95\u00a0%]" if name != column else title)
         is_number = name != column or (name in table and pd.api.types.is_numeric_dtype(table[name]))
-        kinds.append(_NUMBER if is_number else _TEXT)
+        kinds.append(_NUMBER if is_number and not (bars and column == "estimate") else _TEXT)
     heads = zip(shown, titles, kinds, strict=True)
     head = "".join(f'<th scope="col"{k} data-column="{escape(name)}">{escape(title)}</th>' for name, title, k in heads)
     body = ""
@@ -137,7 +110,7 @@ def table_html(
         cells = [f"<td{kind}>{_folded(text)}</td>" for text, kind in zip(texts, kinds, strict=True)]
         if drawn:
             column = list(shown).index(f"estimate{_INTERVAL}")
-            cells[column] = f"<td{_TEXT}>{drawn[place]} {escape(texts[column])}</td>"
+            cells[column] = f'<td class="estimate"{_TEXT}>{drawn[place]} {escape(texts[column])}</td>'
         if is_local_link(href) and cells:
             cells[0] = f'<td{kinds[0]}><a href="{escape(href)}">{escape(texts[0])}</a></td>'
         run = f' data-run="{escape(run_id)}"' if isinstance(run_id, str) and run_id else ""

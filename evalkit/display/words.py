@@ -240,9 +240,9 @@ def _ranking(
     if headline["code"] != "best":
         return f"{headline_text(headline, begins=True)}: {value}."
     what = f"{headline['what']}{', ' * bool(headline['basis'])}{headline['basis']}"
-    picked = "" if headline["basis"] else " The estimate is corrected for picking the best."
+    picked = "" if headline["basis"] else ", corrected for picking the best"
     of = f"the best of {n_models} models{headline.get('doubt', '')}"
-    return f"{headline['model']} is shown to be {of}: {what} {value}.{picked}{undecided_text(headline)}"
+    return f"{headline['model']} is shown to be {of}: {what} {value}{picked}.{undecided_text(headline)}"
 
 
 def undecided_text(headline: Mapping[str, Any]) -> str:
@@ -340,6 +340,21 @@ def pair_text(row: Mapping[Hashable, Any], noun: str = "task", together: Collect
     return f"{same or f'Not decided between {names[0]} and {names[1]} on {like}'}: {result}"
 
 
+def _nearest_pair(decided: int, pairs: int, row: Mapping[Hashable, Any] | None) -> str:
+    """Count the decided pairs, and describe the one that is nearest to a decision."""
+    count = f"{decided} of {counted_noun(pairs, 'pair')} decided" * (pairs > 1)
+    if not row or math.isnan(row["p_adjusted"]):
+        return sentence(count or (pair_text(row) if row else ""))
+    is_share = row["unit"] == "%"
+    sides = [
+        f"{row[f'model_{side}']} ({format_interval(row[f'mean_{side}'], None, None, percent=is_share)})"
+        for side in ("ab" if row["estimate"] >= 0 else "ba")
+    ]
+    tested = f"on {counted_noun(row['n_tasks'], 'task')}, p = {row['p_adjusted']:.2g}"
+    verdict = " is ahead of " if row["decided"] else " against "
+    return f"{count}{'; ' * bool(count)}{'' if row['decided'] else 'open: '}{verdict.join(sides)} {tested}."
+
+
 def _apart(models: Sequence[str], basis: str, rates: Mapping[str, float], is_share: bool, unit: str, **_: Any) -> str:
     values = (_value({"estimate": rate, "low": None, "high": None}, is_share, unit) for rate in rates.values())
     adjusted = ", ".join(f"{name} {value}" for name, value in zip(rates, values, strict=True))
@@ -381,12 +396,9 @@ def _presence(models: Sequence[_Row]) -> str:
     """Say which models lack runs, or have more than planned, as far as the others' runs and definitions tell."""
     texts = []
     for row in models:
-        missing = f"{counted_noun(row['missing'], 'run')} missing on {counted_noun(row['short'], 'task')}"
-        surplus = f"{counted_noun(row['surplus'], 'surplus run')} on {counted_noun(row['long'], 'task')}"
-        clauses = [missing] * (row["missing"] > 0) + [surplus] * (row["surplus"] > 0)
-        texts.append(f"{row['model_name']}: {' and '.join(clauses)}")
-    shown = first_of(texts, MOST_NAMED, "; and of {} more models", "; ")
-    return f"By definitions and other models' runs, runs are missing or too many: {shown}."
+        clauses = [f"{row[what]:,} {what}" for what in ("missing", "surplus") if row[what] > 0]
+        texts.append(f"{row['model_name']} {' and '.join(clauses)}")
+    return f"Runs missing or surplus: {first_of(texts, MOST_NAMED, '; and of {} more models', '; ')}."
 
 
 FINDINGS: dict[str, str | Callable[..., str]] = {
@@ -398,11 +410,11 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
     "files": lambda files, names=NO_NOTES: " ".join(map(sentence, (files_text(files), *names.notes))),
     "copies": lambda pairs: sentence(note("copied", pairs=pairs)),
     "retries": lambda models: (
-        "The last run of a task succeeds more often than its others, as if failed ones were run until one succeeded: "
+        "Last runs succeed more often, as if failed ones were repeated, so that rates and pass@k are too high: "
         + first_of(
             [f"{row['model_name']} (p = {row['p_value']:.2g})" for row in models], MOST_NAMED, ", and {} more models"
         )
-        + ". Rates over runs and pass@k are too high then."
+        + "."
     ),
     "presence": _presence,
     "ranking": _ranking,
@@ -412,25 +424,19 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
     "trends": _trends,
     "reach": reach_text,
     "points": (
-        "Of {n:#episode} with a score, {above} scored above zero, {below} below and {zero} exactly zero. Achievements "
-        "earned {earned:.2f} points in all, invalid actions cost {lost:.2f}."
+        "{n:#episode}: {above} above zero, {below} below, {zero} at zero; achievements earned {earned:.2f} points, "
+        "invalid actions cost {lost:.2f}."
     ),
     "steps": _steps,
     "no_steps": "No step in {n_histories:#history} can be judged, so there is no success rate.",
     "lowest": lambda row: f"The lowest share has {row['history']}: {_value(row)} of {row['n']:.0f} steps.",
     "failures": lambda n, ways, first: (
-        f"{counted_noun(n, 'step')} failed or failed silently, in {counted_noun(ways, 'way')}; the most frequent: "
+        f"{counted_noun(n, 'step')} failed or failed silently, in {counted_noun(ways, 'way')}: "
         + "; ".join(f"{kind} ({count})" for kind, count in first)
         + "."
     ),
-    "cut": (
-        "The results of {cut} of {n:#step} that report success were cut when stored: what stood behind the cut is "
-        "unknown."
-    ),
+    "cut": "Results of {cut} of {n:#step} that report success were cut when stored.",
     "alone": "There is one model only, so nothing is compared.",
-    "nearest_pair": lambda decided, pairs, row: (
-        f"{decided} of {counted_noun(pairs, 'pair')} {'is' if decided == 1 else 'are'} decided. " * (pairs > 1)
-        + (pair_text(row) if row else "")
-    ),
+    "nearest_pair": _nearest_pair,
     **dict.fromkeys(("caveats", "conditions", "variants"), lambda notes: " ".join(map(sentence, notes.notes))),
 }

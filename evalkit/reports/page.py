@@ -105,7 +105,14 @@ def render(
         "files": list(files),
         "failure": failure,
         "contents": [],
-        "anchors": {"failed", "show-code", "evalkit-script", "all-runs", "all-pairs"},  # the page's own
+        "anchors": {
+            "failed",
+            "show-code",
+            "show-contents",
+            "evalkit-script",
+            "all-runs",
+            "all-pairs",
+        },  # the page's own
         "numbers": itertools.count(1),  # of figures
     }
     shown = _shown(nb, whole=failure is not None)

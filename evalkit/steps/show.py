@@ -40,6 +40,14 @@ def describe_source(histories: Sequence[History], name: str = "") -> str:
     return f"{text} {SAMPLES}" if str(name).startswith("samples:") else text
 
 
+def answer_table(steps: pd.DataFrame, histories: Sequence[History]) -> pd.DataFrame:
+    """Return the confirmed and the reported success of each history, the lowest first, and what failed in it."""
+    table = analysis.overview(steps, histories)
+    confirmed = {f"confirmed_{end}": end for end in ("estimate", "low", "high")}
+    kept = ["history", *confirmed, "reported_estimate", "reported_low", "reported_high", "n", SILENT, "loops", "cut"]
+    return table[kept].rename(columns=confirmed)
+
+
 def describe_headline(histories: Sequence[History]) -> str:
     """Describe the denominator of the share of confirmed success."""
     text = "steps that succeeded, without silent failures"
