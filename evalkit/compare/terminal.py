@@ -5,10 +5,10 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import Notes, counted_noun, format_interval
+from evalkit._words import Notes, format_interval
 from evalkit.compare.paired import LEAST, against, pairs_text
-from evalkit.compare.ranks import FIRST, Leaderboard, headline, leaderboard, ranks_text
-from evalkit.display.words import headline_text, sentence, undecided_text
+from evalkit.compare.ranks import FIRST, Leaderboard, leaderboard, ranked, ranks_text
+from evalkit.display.words import sentence, text_of
 from evalkit.io import distinct_names, plain
 from evalkit.kinds import Outcomes, outcomes
 from evalkit.kinds.findings import alike, variants
@@ -30,16 +30,11 @@ def answer(runs: pd.DataFrame) -> str:
 
 def _answer_lines(board: Leaderboard) -> list[str]:
     """Say which model is best, with its estimate, between what must be known first and what the claim rests on."""
-    first, data = headline(board), board.outcomes
-    value = format_interval(first.get("estimate"), first.get("low"), first.get("high"), percent=data.is_share)
-    value += f" {data.unit}".rstrip() if not data.is_share else ""
-    estimate = (
-        ""
-        if value.startswith("–")
-        else f": {value} ({counted_noun(int(first['n']), 'run')} of {counted_noun(int(first['n_clusters']), 'task')})"
-    )
-    text = plain(f"{headline_text(first, begins=True)}{estimate}.{undecided_text(first)}")
-    return [*_lines(board.notes.only(*FIRST)), text, *_lines(board.notes.only("variants"))]
+    return [
+        *_lines(board.notes.only(*FIRST)),
+        plain(text_of(ranked(board))),
+        *_lines(board.notes.only("variants")),
+    ]
 
 
 def _lines(notes: Notes) -> list[str]:
