@@ -10,7 +10,9 @@ _PLACES = {
     "evalkit.evidence": "Evidence show_pairs show_runs",
     "evalkit.kinds.pipeline": "load=load_source",
     "evalkit.io": "own_sources",
-    "evalkit.display": ("provenance publish show_answer show_details show_figure show_findings show_table show_text"),
+    "evalkit.display": (
+        "headline provenance publish show_answer show_details show_figure show_findings show_table show_text"
+    ),
 }
 _PACKAGES = ("mindcraft", "crafter", "steps", "compare", "stats")
 

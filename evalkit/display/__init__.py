@@ -6,7 +6,7 @@ _PLACES = {
     "drawing": "attach",
     "inputs": "provenance",
     "show": (
-        "FIGURE FINDINGS HEADLINE TABLE publish show_answer show_details show_figure show_findings "
+        "FIGURE FINDINGS HEADLINE TABLE headline publish show_answer show_details show_figure show_findings "
         "show_sandboxed show_table show_text"
     ),
     "style": ("MARKERS PALETTE TONES Look looks new_axes new_figure nothing_to_draw percent_axis"),

@@ -244,6 +244,18 @@ def _check_name(name: str) -> None:
         raise ValueError(f"{name!r} can't be a file's name: up to 80 letters, digits, _ and - only")
 
 
+def headline(estimate: Any, label: str = "", *, percent: bool = True) -> None:
+    """Show a report's main result, a named result or a mapping (estimate, low, high, n), and pass it to the index.
+
+    The `label` says what it is, such as ``success rate``; by default that of a result with a ``code``, as from
+    `evalkit.compare.headline`. Where a table shows it, too, use `show_answer`.
+    """
+    data = headline_data(estimate, label, percent=percent)
+    n = "" if data["n"] is None else f" (n = {data['n']:,.0f})"
+    text = f"{data['label']}: {data['text']}{n}"
+    _show_html(f'<p class="evalkit-answer"><strong>{html.escape(text)}</strong></p>', text, {HEADLINE: data})
+
+
 def headline_data(estimate: Any, label: str = "", *, percent: bool = True) -> dict[str, Any]:
     """Return a report's main result, a named result or a mapping, as the index of reports shows it.
 

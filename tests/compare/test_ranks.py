@@ -126,7 +126,7 @@ def test_of_many_pairs_the_open_one_of_the_first_model_that_is_nearest_to_a_deci
     runs = reached("alder", [True] * 24 + [False] * 6) + reached("birch", [True] * 19 + [False] * 11)
     runs += reached("cedar", [False] * 29 + [True])
     second = text_of(said(runs)[1])
-    assert second.startswith("2 of 3 pairs are decided. Not decided between alder and birch")
+    assert second.startswith("2 of 3 pairs decided; open: alder (80 %) against birch (63 %) on 30 tasks, p = ")
 
 
 def test_findings_lead_to_the_extremes_of_the_first_model_and_to_pairs_that_were_decided_oppositely():

@@ -101,7 +101,7 @@ def test_figures_are_shown_with_alt_text_in_tagged_cells(path):
 @every_notebook
 def test_it_has_one_headline_a_published_table_and_a_report(path):
     source = "\n".join(cell.source for cell in code(path))
-    assert source.count("evalkit.headline(") == 1
+    assert source.count("evalkit.show_answer(") == 1
     assert "evalkit.publish(" in source
     assert path.stem in {params.parent.name for params in PARAMS}
 

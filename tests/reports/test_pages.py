@@ -330,7 +330,7 @@ def test_a_reader_gets_from_the_first_finding_to_the_turn_that_decided_a_run_by_
 ):
     for path in sorted((output / notebook).glob("*.html")):
         with Visit(browser, path, scheme=scheme, width=width) as visit:
-            _tab_to(visit.page, ".evalkit-findings li:nth-child(1 of :has(.evalkit-runs)) .evalkit-runs a")
+            _tab_to(visit.page, ".evalkit-findings .evalkit-run")
             with visit.page.expect_navigation():
                 visit.page.keyboard.press("Enter")
             assert visit.page.url.startswith((output / "runs").as_uri())
