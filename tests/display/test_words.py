@@ -176,34 +176,3 @@ def test_any_name_comes_out_whole_in_every_finding(name):
         assert name in text_of(finding), finding
     with pytest.raises(KeyError):  # and no sentence for an unknown code
         text_of(Finding("nothing like that", "s"))
-
-
-@pytest.mark.parametrize("name", [ODD[0], ODD[2]])
-def test_a_best_model_of_any_name_is_named_whole_from_runs_to_findings(name):
-    runs = runs_of([(model, str(i), model == name) for model in (name, "GPT-5 (low)") for i in range(30)])
-    board = compare.leaderboard(runs)
-    found = compare.findings(board)
-    assert text_of(found[0]).startswith(f"{name} is shown to be the best of 2 models: success rate ")
-    assert text_of(found[1]).startswith(f"{name} (100 %) is ahead of GPT-5 (low) ")
-    assert headline_text(compare.headline(board)) == f"best: {name} (success rate)"
-
-
-@pytest.mark.parametrize(
-    ("row", "options", "text"),
-    [
-        (
-            {"unit": "points", "mean_a": 39.25, "mean_b": -0.714, "estimate": 39.96, "low": 20.1, "high": 47.2},
-            {},
-            "39.25 against -0.71 on 9 tasks shared, difference 39.96 points [20.10, 47.20]",
-        ),
-        ({}, {"noun": "step", "together": ["a"]}, "a together are better than b on new steps like these"),
-        (
-            {"estimate": -0.7, "low": -0.8, "high": -0.5, "mean_a": 0.2, "mean_b": 0.9},
-            {},
-            "b is better than a on new tasks like these: 90 % against 20 % on 9 tasks shared, difference 70 points "
-            "[50, 80], p = 0.01 after max-T correction for 3 pairs.",
-        ),
-    ],
-)
-def test_a_pair_is_said_from_the_better_side_in_its_unit(row, options, text):
-    assert text in pair_text({**PAIR, "decided": True, **row}, **options)

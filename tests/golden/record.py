@@ -6,7 +6,7 @@ published table, in order. What changes from machine to machine (times, versions
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -23,6 +23,7 @@ from matplotlib.figure import Figure
 import evalkit
 from evalkit.cli import main
 from evalkit.display.words import headline_text, text_of
+from evalkit.kinds import Finding
 from tests import messy
 
 ROOT = Path(__file__).parents[2]
@@ -51,7 +52,7 @@ COMMANDS = {
     "show-mixed": "evalkit show messy:mixed/logs",
     "show": f"evalkit show {_LOG} --last 6",
 }
-_SHOWS = ("headline", "show_details", "show_findings", "show_text", "show_figure", "show_table", "show_runs",
+_SHOWS = ("show_answer", "show_details", "show_findings", "show_text", "show_figure", "show_table", "show_runs",
           "show_pairs", "publish")  # fmt: skip
 _IDS = ["run_id", "run_id_a", "run_id_b"]  # made of the place where the samples lie
 _NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
@@ -127,6 +128,14 @@ def _headline(estimate: Any, label: str = "", **_: Any) -> Iterator[str]:
     yield f"{label}: " + ", ".join(f"{key} {_text(values[key])}" for key in keys if key in values)
 
 
+def _answer(findings: Sequence[Finding], table: pd.DataFrame, caption: str = "", **options: Any) -> list[str]:
+    first = next((one for one in findings if "headline" in one.values), findings[0])
+    main = options.get("headline") or first.values.get("headline", {})
+    lines = [*_headline(main, options.get("label", ""))] if main else []
+    texts = [f"{text_of(one)} [{one.section}]" for one in (first, *(one for one in findings if one is not first))]
+    return [*lines, *texts, *_table(table, caption)]
+
+
 def _figure(figure: Figure | Axes, alt: str, caption: str = "", **_: Any) -> Iterator[str]:
     yield f"caption: {caption}"
     yield f"alt: {alt}"
@@ -185,7 +194,7 @@ def _without_paths(text: str) -> str:
 
 
 _RECORDERS: dict[str, Callable[..., Any]] = {
-    "headline": _headline,
+    "show_answer": _answer,
     "show_details": lambda title, text: [title, *str(text).splitlines()],
     "show_findings": lambda findings: [f"{text_of(one)} [{one.section}]" for one in findings],
     "show_text": lambda text: str(text).splitlines(),

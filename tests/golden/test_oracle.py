@@ -96,7 +96,7 @@ def report(name: str) -> str:
 
 def headline(name: str) -> dict[str, str]:
     """The first headline of a report: its label, then estimate, low, high, n, … as far as there are any."""
-    line = report(name).partition("## headline\n")[2].partition("\n")[0]
+    line = report(name).partition("## show_answer\n")[2].partition("\n")[0]
     label, estimate, values = line.rpartition(": estimate ")
     if not estimate:  # nothing is shown to be best
         return {"label": line.removesuffix(":")}
