@@ -86,7 +86,8 @@ def kind_command(kind: LogKind) -> click.Command:
             print_paged(list_runs(logs, which) + "\n")
             return
         grouped = any(views.get(name) for name in ("by", "by_difficulty"))
-        print(summary(logs, {**views, "all": everything}, "" if grouped else answer(logs.runs)))
+        first = "" if grouped or len(logs.runs) < 2 else answer(logs.runs)
+        print(summary(logs, {**views, "all": everything}, first))
         if output:
             write_output(logs, views, output)
 

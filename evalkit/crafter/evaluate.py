@@ -34,7 +34,7 @@ from evalkit.io import (
     refuse_credentials,
     storage,
 )
-from evalkit.io.frames import cut_texts, ledger_frame
+from evalkit.io.frames import cut_texts
 from evalkit.io.sources import source_names
 from evalkit.io.store import SOURCE, read_manifest
 from evalkit.io.text import cut_line
@@ -189,7 +189,7 @@ def print_evaluation_summary(results: Sequence[TraceScore], by: Sequence[Group] 
         if result["total_score"] is None:
             print(f"   not read: {plain(result['trace_file'])}: {plain(result['error'])}")
     if (ledger := getattr(results, "ledger", None)) is not None:
-        print("", *file_lines(ledger_frame(ledger.entries), len(scored), "trace", everything=True), sep="\n")
+        print("", *file_lines(ledger.frame(), len(scored), "trace", everything=True), sep="\n")
 
 
 def print_breakdown(results: Iterable[TraceScore], by: Group) -> None:

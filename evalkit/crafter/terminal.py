@@ -71,7 +71,7 @@ def _listed(column: Any) -> list:
 
 def trace_text(result: Mapping[str, Any]) -> str:
     """Format a result: score, events, breakdown, trajectory, and notes about anything doubtful."""
-    lines = [f"Trace: {plain(result['trace_file'])}"]
+    lines = [f"📊 Trace: {plain(result['trace_file'])}"]
     if result["total_score"] is None:
         return "\n".join([*lines, f"   Error: {plain(result['error'])}"])
     lines += [f"   Score: {number(result['total_score'])}", f"   Events: {result['num_events']}", "   Breakdown:"]
@@ -217,7 +217,8 @@ def group_rows(episodes: pd.DataFrame, by: Group, seen: Callable[[int], str] | N
     zero = {row[by]: row for row in analysis.with_aborted_at_zero(episodes, by).to_dict("records")}
     has_suspects = (table["without_suspects"] != table["estimate"]).any()
     rows: list[dict[str, str]] = []
-    for row in table.sort_values("estimate", ascending=False, kind="stable").to_dict("records"):
+    ranked = table.sort_values("estimate", ascending=False, kind="stable") if by == "model_name" else table
+    for row in ranked.to_dict("records"):
         cells = {by.removesuffix("_name"): names[row[by]]}
         cells |= {"traces": seen(int(sizes[row[by]]))} if seen else {}
         cells |= {"n": str(row["n"]), f"mean score{INTERVAL}": interval_text(row)}
