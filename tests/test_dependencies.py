@@ -29,7 +29,7 @@ WITHOUT_IMPORT = {
     "dask": "of distributed",
     "hatchling": "builds the wheel", "import-linter": "the command lint-imports", "jupyterlab": "a command",
     "langgraph-checkpoint-sqlite": "adds a module to langgraph", "mkdocs-material": "a theme of mkdocs",
-    "mkdocstrings-python": "a plugin of mkdocs", "nbstripout": "a command",
+    "mkdocstrings-python": "a plugin of mkdocs", "nbstripout": "a command", "nbval": "a plugin of pytest",
     "mypy": "a command", "pandas-stubs": "for mypy", "types-psutil": "for mypy", "types-pyyaml": "for mypy",
     "types-tabulate": "for mypy", "types-tqdm": "for mypy",
     "pre-commit": "a command", "pytest-timeout": "a plugin of pytest", "pytest-xdist": "a plugin of pytest",
@@ -148,7 +148,7 @@ def conda_environment() -> str:
 def test_the_conda_environment_is_that_of_the_project():
     text = (ROOT / "environment.yml").read_text("utf-8")
     assert text == conda_environment()
-    assert {"jupyterlab>=4.2", "papermill>=2.6", "pytest>=8.2"} < set(yaml.safe_load(text)["dependencies"][:-1])
+    assert {"jupyterlab>=4.2", "papermill>=2.6", "nbval>=0.11"} < set(yaml.safe_load(text)["dependencies"][:-1])
 
 
 if __name__ == "__main__":

@@ -80,16 +80,13 @@ def _write(folder, name, *codes, parameters=False):
 
 @pytest.fixture(scope="module")
 def output(tmp_path_factory):
-    """Return a folder with a report of each notebook, a demonstration, a failed report, and hostile texts.
-
-    The notebooks are executed in Jupyter kernels, with their own defaults: as in JupyterLab.
-    """
+    """Return a folder with a report of each notebook, a demonstration, a failed report, and hostile texts."""
     folder = tmp_path_factory.mktemp("pages")
     notebooks = [str(path) for path in (ROOT / "notebooks").glob("*.ipynb")]
     hostile = _write(folder, "hostile", 'model: str = "x"', SHOW_HOSTILE, parameters=True)
     others = [_write(folder, "failed", SHOW_HOSTILE, RAISE_HOSTILE), _write(folder, "careless", CARELESS)]
     with contextlib.chdir(folder):
-        run(plan(notebooks, params="none"), output=folder, fork=False)
+        run(plan(notebooks, params="none"), output=folder)
         run(plan([hostile], values={"model": ["".join(HOSTILE), HOSTILE[3]]}) + plan(others), output=folder)
     with contextlib.chdir(ROOT / "tests/reports/data"):
         run(plan(), output=folder)
@@ -112,12 +109,10 @@ def _all_pages(output):
     return [output / "leaderboard.html", *_pages(output, without=["careless"])]
 
 
-def test_every_notebook_runs_in_a_kernel_and_every_page_is_within_the_size_budget(output):
+def test_every_notebook_runs_and_every_page_is_within_the_size_budget(output):
     records = read_records(output)
     assert [record["key"] for record in records if record["status"] == "failed"] == ["failed/defaults"]
     assert [record["key"] for record in records if record["page_bytes"] > SIZE_BUDGET] == []
-    kernels = {record["notebook"]: record["kernel"] for record in records}
-    assert {kernels[path.stem] for path in (ROOT / "notebooks").glob("*.ipynb")} == {"normal"}
 
 
 def test_pages_are_valid_html(output):
@@ -132,7 +127,7 @@ def test_figures_have_alt_text_and_sections_are_listed(output):
         page = html5lib.parse(path.read_text(), namespaceHTMLElements=False)
         assert all(image.get("alt", "").strip() for image in page.iter("img"))
         drawn = list(page.iter("{http://www.w3.org/2000/svg}svg"))
-        assert all(svg.get("aria-label", "").strip() for svg in drawn)
+        assert all(svg.get("aria-label", "").strip() or svg.get("aria-hidden") for svg in drawn)
         assert drawn
         listed = [link.get("href")[1:] for link in page.findall(".//nav//a")]
         headings = [h.get("id") for h in page.iter() if h.tag in ("h2", "h3")]
