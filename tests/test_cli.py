@@ -36,10 +36,9 @@ def tasks(tmp_path):
 
 
 def table(text: str) -> list[list[str]]:
-    """The rows of the printed table, header first."""
-    lines = text.splitlines()
-    end = lines.index("") if "" in lines else len(lines)
-    return [re.split(r"\s{2,}", line.strip()) for line in lines[:end] if not line.startswith("---")]
+    """The rows of the first printed table, header first."""
+    block = next(block for block in text.split("\n\n") if "\n---" in block)
+    return [re.split(r"\s{2,}", line.strip()) for line in block.splitlines() if not line.startswith("---")]
 
 
 def test_success_rates_by_model_with_intervals_statuses_and_the_ledger(runs, tasks):

@@ -12,7 +12,9 @@ from click.testing import CliRunner
 
 from evalkit import compare, crafter, mindcraft, steps
 from evalkit.cli import main
-from evalkit.display.words import headline_text
+from evalkit.compare.ranks import ranked
+from evalkit.display.words import headline_text, text_of
+from evalkit.io import plain
 from evalkit.kinds import Logs, collect, denominators, kind_named, load, rates
 from evalkit.kinds.follow import Following
 from evalkit.reports import plan, run
@@ -22,7 +24,7 @@ from tests.messy import NONE, SLOW
 
 RATE = ("estimate", "low", "high")
 NUMBER = re.compile(r"-?\d+(?:\.(\d+))?(?:e-\d+)?")
-TOTAL = re.compile(r"(?:[Mm]ean score:?|, confirmed) (\S+ \[[^]]*\])(?: \(95 % interval, n = (\d+))?")
+TOTAL = re.compile(r"(?:[Mm]ean score|, confirmed) (\S+ (?:% )?\[[^]]*\])(?: \(n = (\d+))?")
 Answers = dict[str, list[Any]]  # by model or history: n (None: not shown), and cells with estimate and interval
 
 
@@ -37,7 +39,7 @@ class Kind(NamedTuple):
     headline: Callable[[Logs], Mapping[str, Any]]
     name: str  # columns of the table: the groups, and what stands before estimate, low and high
     prefix: str
-    cells: tuple[str, ...]  # headers of the terminal's columns with the estimate and its interval
+    cells: tuple[str, str]  # headers of the terminal's columns with n, and with the estimate and its interval
     note: str  # what the terminal and following say of what is left out
     value: str  # what models are compared by
     ways: Mapping[str, Any]  # a value for each option that all kinds have
@@ -60,8 +62,7 @@ class Kind(NamedTuple):
 
     def said(self, source: str = "", *words: str, compared: bool = False, **given: list[str]) -> str:
         """Give what the kind's command prints, or that which compares models."""
-        own = [["--option", name, value] for name, [value] in self.options.items()]
-        own = own if compared else [[f"--{name}", value] for name, [value] in self.options.items()]
+        own = [[f"--{name}", value] for name, [value] in self.options.items()]
         own += [[f"--{name}", value] for name, values in given.items() for value in values]
         command = ["compare", "--kind", self.title] if compared else [self.title]
         line = [*command, source or self.logs, *(word for words in own for word in words), *words]
@@ -79,7 +80,7 @@ KINDS = (
         "mindcraft", "runs", "model_overview", "models",
         lambda logs: mindcraft.analysis.overview(logs.runs),
         lambda logs: mindcraft.analysis.headline(logs.runs[logs.runs["model_name"] == messy.ONE], ""),
-        "model_name", "", ("success rate", "95 % interval"),
+        "model_name", "", ("runs", "success rate [95 %]"),
         "1 run holds a copy of another run's log, and counts in no rate", "is_successful",
         {"where": ["task_type!=techtree"], "cluster": ["task_type"], "rename": [f"{SLOW}=slow"]}, {"model": messy.ONE},
     ),
@@ -89,7 +90,7 @@ KINDS = (
             crafter.analysis.mean_scores(logs.episodes), crafter.analysis.mean_scores(logs.episodes, []), "model_name"
         ),
         lambda logs: compare.headline(compare.leaderboard(logs.episodes, "score")),
-        "model_name", "", ("score", "95 % interval"), "2 of 8, left out; mean score with 2 at 0: 0.83 [-0.11, 3.55]",
+        "model_name", "", ("n", "mean score [95 %]"), "2 of 8, left out; mean score with 2 at 0: 0.83 [-0.11, 3.55]",
         "score", {"where": ["turns>=2"], "cluster": ["difficulty"], "rename": [f"{NONE}=none"]},
     ),
     Kind(
@@ -100,7 +101,7 @@ KINDS = (
             "history",
         ),
         lambda logs: steps.analysis.confirmed_success(logs.steps)._asdict(),
-        "history", "confirmed_", ("confirmed",), "6 files: 4 used, 1 skipped, 1 failed",
+        "history", "confirmed_", ("n", "confirmed success [95 %]"), "6 files: 4 used, 1 skipped, 1 failed",
         "score", {"where": ["judged>=4"], "cluster": ["status"], "rename": ["unknown=agent"]},
     ),
 )  # fmt: skip
@@ -120,8 +121,7 @@ def of_pairs(table: pd.DataFrame, *columns: str) -> dict[tuple[str, str], list[A
 
 def of_terminal(kind: Kind, text: str) -> Answers:
     """Read the table that a kind's command prints, and what it says of all together."""
-    rows = rows_of(text, "n", *kind.cells)
-    answers: Answers = {name: [row["n"], " ".join(row[cell] for cell in kind.cells)] for name, row in rows.items()}
+    answers: Answers = {n: [row[cell] for cell in kind.cells] for n, row in rows_of(text, *kind.cells).items()}
     if total := TOTAL.search(text):
         answers[messy.ALL] = [total[2], total[1]]
     return answers
@@ -269,7 +269,7 @@ def test_doors_that_compare_models_give_the_same_with_each_option(kind, way):
     check(of_table(board), own)
     shown = rows_of(kind.said(compared=True, **given), "model", "rank", "runs", "tasks")
     title = next(head for head in next(iter(shown.values())) if "rate" in head or "score" in head)
-    texts = {name: [row["runs"], row["tasks"], f"{row[title]} {row['95 % interval']}"] for name, row in shown.items()}
+    texts = {name: [row["runs"], row["tasks"], row[title]] for name, row in shown.items()}
     rows = board.to_dict("records")
     check(texts, {whole(row["model_name"]): [row[c] for c in ("n", "n_tasks", *RATE)] for row in rows})
 
@@ -280,9 +280,9 @@ def test_differences_of_models_and_which_one_leads(kind, runs, page):
     measured = set(board.table.dropna(subset="estimate")["model_name"])
     pairs = pairs[pairs["model_a"].isin(measured) & pairs["model_b"].isin(measured)]
     check(of_pairs(board.pairs, *columns), of_pairs(pairs, *columns))
-    text = kind.said(compared=True)
+    text = kind.said("", "--all", compared=True)
     assert all(sentence in text for sentence in board.pairs["sentence"])
-    assert f"\n{headline_text(compare.headline(board), begins=True)}.\n" in text
+    assert plain(text_of(ranked(board))) in text.split("\n")
     if kind.title == "crafter":
         columns += ("p_adjusted",)
         check(of_pairs(page.tables["pairs"], *columns), of_pairs(board.pairs, *columns))
@@ -290,9 +290,9 @@ def test_differences_of_models_and_which_one_leads(kind, runs, page):
     if kind.title == "mindcraft":
         against = compare.against(runs, messy.TWO).to_dict("records")
         shown = rows_of(
-            kind.said("", "--baseline", messy.TWO, compared=True), "model", "tasks", "difference, percentage points"
+            kind.said("", "--baseline", messy.TWO, compared=True), "model", "difference, percentage points [95 %]"
         )
-        heads = ("tasks", "difference, percentage points", "95 % interval", "p, corrected")
+        heads = ("tasks", "difference, percentage points [95 %]", "p, corrected")
         check(
             {name: [row[head] for head in heads] for name, row in shown.items()},
             {r["model"]: [r["n_tasks"], *(100 * r[end] for end in RATE), r["p_adjusted"]] for r in against},

@@ -154,11 +154,11 @@ def test_runs_are_listed_with_ids_that_show_takes(folder):
 
 def test_a_folder_with_one_run_needs_no_id_and_the_runs_of_others_are_listed(folder, tmp_path):
     assert run("show", folder / "e/a")[0] == 0
-    code, listed, _ = run("show", folder)
+    code, listed = run("show", folder)
     assert (code, listed) == (0, run("show", folder, "--list", "all")[1])
     (one,) = [line.split()[0] for line in listed.splitlines() if line.startswith("m-")][:1]
     assert run("show", folder, "--run", one[:-2]) == run("show", folder, "--run", one)
     assert run("show", folder, "--run", "m-")[0] == 2
-    code, _, err = run("show", folder, "--run", "m-0-")
+    code, err = run("show", folder, "--run", "m-0-")
     assert code == 2
     assert "no run 'm-0-'" in err
