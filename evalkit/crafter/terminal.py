@@ -215,7 +215,7 @@ def group_rows(episodes: pd.DataFrame, by: Group, seen: Callable[[int], str] | N
     counts = analysis.breakdown(episodes, by).pivot(index=by, columns="hook", values="estimate")
     sizes = episodes[by].value_counts()
     zero = {row[by]: row for row in analysis.with_aborted_at_zero(episodes, by).to_dict("records")}
-    has_suspects = (table["without_suspects"] != table["estimate"]).any()
+    has_suspects = (table["without_suspects"] - table["estimate"]).abs().gt(0).any()
     rows: list[dict[str, str]] = []
     ranked = table.sort_values("estimate", ascending=False, kind="stable") if by == "model_name" else table
     for row in ranked.to_dict("records"):
