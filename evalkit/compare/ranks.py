@@ -235,7 +235,7 @@ def answer_table(board: Leaderboard, runs: pd.DataFrame | None = None) -> pd.Dat
     """Return the models with their ranks, as a page begins with them; with `runs`, also what a run takes on average."""
     table = rank_table(board).drop(columns=["coverage", "warning"])
     columns = ["model_name", "rank", "estimate", "low", "high"]
-    table = table[[*columns, *[name for name in table if name.startswith("adjusted")], "n", "n_tasks"]]
+    table = table[[*columns, *[name for name in table if str(name).startswith("adjusted")], "n", "n_tasks"]]
     if runs is None:
         return table
     taken = usage(runs).pivot(index="model_name", columns="quantity", values="estimate")

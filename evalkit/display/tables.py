@@ -88,7 +88,7 @@ def table_html(
     With `bars` the column `estimate` also draws each estimate with its interval, and the table is not to be folded.
     """
     shown, notes = _readable(table.head(rows), digits, percent)
-    drawn = _bars(table.head(rows), percent) if bars else []
+    drawn = iter(_bars(table.head(rows), percent) if bars else [])
     n, clusters = _COUNTED.get(counted, (counted, "tasks"))
     labels = {**all_labels(), **TITLES, "estimate": estimate, "n": n, "n_clusters": clusters}
     titles, kinds = [], []
@@ -102,15 +102,12 @@ def table_html(
         kinds.append(_NUMBER if is_number and not (bars and column == "estimate") else _TEXT)
     heads = zip(shown, titles, kinds, strict=True)
     head = "".join(f'<th scope="col"{k} data-column="{escape(name)}">{escape(title)}</th>' for name, title, k in heads)
-    body = ""
+    body, at = "", list(shown).index(f"estimate{_INTERVAL}") if bars else 0
     of_rows = table.head(rows).reindex(columns=list(_OF_ROWS)).itertuples(index=False, name=None)
-    for place, (texts, (run_id, href)) in enumerate(
-        zip(shown.itertuples(index=False, name=None), of_rows, strict=True)
-    ):
+    for texts, (run_id, href) in zip(shown.itertuples(index=False, name=None), of_rows, strict=True):
         cells = [f"<td{kind}>{_folded(text)}</td>" for text, kind in zip(texts, kinds, strict=True)]
-        if drawn:
-            column = list(shown).index(f"estimate{_INTERVAL}")
-            cells[column] = f'<td class="estimate"{_TEXT}>{drawn[place]} {escape(texts[column])}</td>'
+        if bars:
+            cells[at] = f'<td class="estimate"{_TEXT}>{next(drawn)} {escape(texts[at])}</td>'
         if is_local_link(href) and cells:
             cells[0] = f'<td{kinds[0]}><a href="{escape(href)}">{escape(texts[0])}</a></td>'
         run = f' data-run="{escape(run_id)}"' if isinstance(run_id, str) and run_id else ""
