@@ -1,0 +1,242 @@
+"""What all formats of trajectories share: outcomes as data, messages, and the values that stand in JSON."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from evalkit.io import Column
+from evalkit.kinds import Parsed
+
+TITLE = "agent trajectory"
+
+_AGENT_FAILED = {  # the status of a run that its agent ended without a result: a failure, unless it has a score
+    "harbor": (
+        "AgentTimeoutError ContextWindowExceededError OutputTokenExceededError ContextLengthExceededError"
+        " OutputLengthExceededError AgentSafetyRefusalError ContentPolicyViolationError"
+    ),
+    "inspect_ai": "limit_message limit_token limit_time limit_working limit_cost limit_operator limit_custom limit_turn",
+    "tau2-bench": "max_steps timeout too_many_errors agent_error context_window_exceeded",
+    "SWE-bench": "empty_patch unresolved",
+}
+# A run that something else ended was not measured, even if a score stands beside: every status that is not listed here.
+_ENDED = {  # the status of a run that came to its end: its score tells the outcome
+    "": "completed running",
+    "tau2-bench": "user_stop agent_stop",
+    "SWE-agent": (
+        "Submitted submitted LimitsExceeded TimeExceeded exit_cost exit_context exit_format exit_command_timeout"
+        " submitted_(exit_cost) submitted_(exit_context) submitted_(exit_format)"
+    ),
+}
+AGENT_FAILED = frozenset(" ".join(_AGENT_FAILED.values()).split())
+IS_MEASURED = AGENT_FAILED | frozenset(" ".join(_ENDED.values()).split())
+
+RUNS = (
+    Column("part", "str", "which run of its file; empty if the file holds one"),
+    Column("format", "str", "whose format the log has"),
+    Column("experiment", "name", "what the run is a part of: a job, an evaluation"),
+    Column("task_id", "name", "what was to be done"),
+    Column("dataset", "name", "what the task belongs to"),
+    Column("task_checksum", "str", "digest of the task's files"),
+    Column("model_name", "name", "the model that ran, with its provider where that is told"),
+    Column("agent", "name", "the program that ran the model"),
+    Column("agent_version", "str", "its version"),
+    Column("repetition", "int?", "number of the repetition, from 0"),
+    Column("seed", "name", "seed of the run's randomness"),
+    Column("exit_reason", "line", "why the run ended, in the words of its log"),
+    Column("status", "name", "completed, or what else ended the run"),
+    Column("started", "time", "when the run began"),
+    Column("duration", "float", "how long it took", "seconds"),
+    Column("turns", "int?", "messages of the model", "count"),
+    Column("tokens_in", "int?", "tokens that models read, those from a cache included", "tokens"),
+    Column("tokens_cache", "int?", "of these, read from a cache", "tokens"),
+    Column("tokens_out", "int?", "tokens that models wrote", "tokens"),
+    Column("cost", "float", "what the run cost", "US dollars"),
+    Column("limits", "line", "what the run was allowed to take"),
+    Column("temperature", "float", "of the model's sampling, where it was set"),
+    Column("retries", "int?", "how often the run was begun again after an error", "count"),
+    Column("error", "line", "what was raised, in a line"),
+    Column("continues", "str", "the file of the trajectory that goes on from this one"),
+    Column("extra", "str", "what else the log says of the run, as JSON"),
+)
+SCORES = (
+    Column("part", "str", "which run of its file"),
+    Column("key", "name", "what was scored: a reward, a scorer"),
+    Column("value", "float", "the score; missing if it is no number"),
+    Column("text", "line", "the score as it stands"),
+)
+FACTS = (  # of files that describe runs in other files
+    Column("fact", "str", "planned: trials in all; model: of a task's run; outcome: of a task's run"),
+    Column("task_id", "name", "the task that it is said of; empty for all"),
+    Column("model_name", "name", "the model that it is said of; empty for all"),
+    Column("value", "str", "what is said"),
+)
+RECORDS = {"runs": RUNS, "scores": SCORES, "facts": FACTS}
+_NAMES = tuple(column.name for column in RUNS)
+
+
+class Call(NamedTuple):
+    """A call of a tool: its arguments as text, its result, and whether that is an error."""
+
+    name: str
+    arguments: str
+    call_id: str = ""
+    result: str | None = None
+    is_error: bool = False
+
+
+class Message(NamedTuple):
+    """A message of a trajectory: of the system, the user, the assistant, or a tool whose call is unknown."""
+
+    role: str
+    text: str
+    actor: str = ""
+    reasoning: str = ""
+    calls: tuple[Call, ...] = ()
+    when: str = ""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost: float | None = None
+
+
+def run_row(**values: Any) -> tuple:
+    """Return a row of `RUNS`; what is not given is missing."""
+    if unknown := values.keys() - set(_NAMES):
+        raise TypeError(f"no columns of runs: {sorted(unknown)}")
+    return tuple({"part": "", "status": "completed", **values}.get(name) for name in _NAMES)
+
+
+def used(
+    runs: Sequence[tuple] = (), scores: Sequence[tuple] = (), facts: Sequence[tuple] = (), reason: str = ""
+) -> Parsed:
+    """Return the contents of a log, or of a file that describes logs."""
+    return Parsed("used", reason, {"runs": runs, "scores": scores, "facts": facts})
+
+
+def part_of(value: Any, *keys: str) -> Any:
+    """Return what stands at a path of keys in JSON; None where the path ends early."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def text_of(value: Any) -> str:
+    """Return text as it is, nothing for a missing value, and anything else as JSON."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return msgspec.json.encode(value).decode()
+
+
+def number_of(value: Any) -> float | None:
+    """Return a finite number, of a truth value too; None for anything else."""
+    if isinstance(value, (bool, int, float)) and math.isfinite(number := float(value)):
+        return number
+    return None
+
+
+def count_of(value: Any) -> int | None:
+    """Return a whole number from 0; None for anything else."""
+    number = number_of(value)
+    return int(number) if number is not None and 0 <= number < 2**53 else None
+
+
+def total(values: Iterable[float | None]) -> float | None:
+    """Return the sum of the values that are known; None if none is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def time_of(value: Any) -> datetime | None:
+    """Return a time, of ISO text or of seconds since 1970; a time without a zone is UTC."""
+    try:
+        time = datetime.fromisoformat(value) if isinstance(value, str) else datetime.fromtimestamp(float(value), UTC)
+    except (TypeError, ValueError, OverflowError, OSError):
+        return None
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time
+
+
+def seconds_between(start: Any, end: Any) -> float | None:
+    """Return the seconds from one time to another; None if one is missing or the second is the earlier."""
+    begun, ended = time_of(start), time_of(end)
+    seconds = (ended - begun).total_seconds() if begun and ended else None
+    return seconds if seconds is not None and seconds >= 0 else None
+
+
+def content_text(content: Any) -> str:
+    """Return the text of a message's content: text, or parts; other parts are named, such as ``[image: dog.png]``."""
+    if not isinstance(content, list):
+        return text_of(content)
+    return "\n".join(filter(None, map(_part_text, content)))
+
+
+def _part_text(part: Any) -> str:
+    if not isinstance(part, dict):
+        return text_of(part)
+    if isinstance(part.get("text"), str):
+        return part["text"]
+    kind = text_of(part.get("type")) or "part"
+    if kind in ("reasoning", "thinking"):
+        return ""
+    source = part_of(part, "source", "path") or part_of(part, "image_url", "url") or part.get(kind)
+    name = source if isinstance(source, str) and not source.startswith("data:") else ""
+    return f"[{kind}: {name}]" if name else f"[{kind}]"
+
+
+def chat_messages(messages: Any, actor: str = "") -> list[Message]:
+    """Read messages in the form of chat interfaces: calls of tools, and the tools' answers joined to them."""
+    out: list[Message] = []
+    place: dict[str, tuple[int, int]] = {}  # of a call, by its id: its message, and which of its calls
+    for message in messages if isinstance(messages, list) else []:
+        if not isinstance(message, dict):
+            continue
+        role, content = text_of(message.get("role")) or "user", message.get("content")
+        call_id, error = text_of(message.get("tool_call_id") or message.get("id")), message.get("error")
+        if role == "tool" and call_id in place:
+            at, number = place[call_id]
+            calls = list(out[at].calls)
+            calls[number] = calls[number]._replace(
+                result=content_text(content) or error_text(error), is_error=bool(error)
+            )
+            out[at] = out[at]._replace(calls=tuple(calls))
+            continue
+        calls = [_chat_call(call) for call in message.get("tool_calls") or () if isinstance(call, dict)]
+        place |= {call.call_id: (len(out), number) for number, call in enumerate(calls) if call.call_id}
+        usage = message.get("usage") or part_of(message, "extra", "response", "usage")
+        out.append(
+            Message(
+                role,
+                content_text(content),
+                text_of(message.get("name")) or (actor if role == "assistant" else ""),
+                _reasoning(message),
+                tuple(calls),
+                text_of(message.get("timestamp") or part_of(message, "extra", "timestamp")),
+                count_of(part_of(usage, "prompt_tokens")),
+                count_of(part_of(usage, "completion_tokens")),
+                number_of(message.get("cost") or part_of(message, "extra", "cost")),
+            )
+        )
+    return out
+
+
+def _chat_call(call: Mapping[str, Any]) -> Call:
+    function = call.get("function")
+    named = function if isinstance(function, dict) else call
+    name = named.get("name") or (function if isinstance(function, str) else "")
+    return Call(text_of(name), text_of(named.get("arguments")), text_of(call.get("id")))
+
+
+def _reasoning(message: Mapping[str, Any]) -> str:
+    parts = message.get("content")
+    texts = [
+        text_of(part.get("reasoning") or part.get("thinking") or part.get("summary"))
+        for part in (parts if isinstance(parts, list) else ())
+        if isinstance(part, dict) and part.get("type") in ("reasoning", "thinking")
+    ]
+    return "\n".join(filter(None, [content_text(message.get("reasoning_content") or message.get("thought")), *texts]))
+
+
+def error_text(error: Any) -> str:
+    """Return what an error says: its message, or all of it."""
+    return text_of(part_of(error, "message") or error)

@@ -1,0 +1,101 @@
+"""Trajectories of agents as a kind of log, and shortcuts to their frames."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from evalkit.io import Source, StorageOptions
+from evalkit.kinds import Command, FileRules, LogKind, Logs, Option, RateRules
+from evalkit.kinds import load as load_kind
+from evalkit.trajectories.assemble import assemble
+from evalkit.trajectories.format import AGENT_FAILED, RECORDS, TITLE
+from evalkit.trajectories.parse import accepts, parse, recognises
+from evalkit.trajectories.table import LAZY_TABLES, TABLES
+from evalkit.trajectories.transcript import run_files, transcript
+
+
+def _task_of(runs: pd.DataFrame) -> pd.Series:
+    """Return the identity of tasks: within its dataset, since datasets number their tasks alike."""
+    return runs["dataset"].fillna("").str.cat(runs["task_id"], sep="/").str.removeprefix("/")
+
+
+KIND = LogKind(
+    name="trajectories",
+    title=TITLE,
+    records=RECORDS,
+    parse=parse,
+    recognises=lambda head: TITLE if recognises(head) else "",
+    files=FileRules(accepts=accepts),
+    tables=TABLES,
+    lazy_tables=LAZY_TABLES,
+    assemble=assemble,
+    options=(
+        Option("columns", str, (), "What a column of a table means, such as score=reward.", "ROLE=NAME", many=True),
+        Option("score", str, "", "Which of several scores counts.", "KEY"),
+        Option("outcomes", str, "", "CSV file that overrules single runs: run_id, outcome, reason.", "FILE"),
+    ),
+    rates=RateRules(
+        outcome_of={**dict.fromkeys(AGENT_FAILED, "failure"), "running": "running"},
+        conditions=("agent", "agent_version", "limits", "temperature", "task_checksum"),
+        task_of=_task_of,
+        excluding_flags=("superseded", "duplicate"),
+    ),
+    transcript=transcript,
+    run_files=run_files,
+    command=Command(
+        summary="Outcomes of agents' trajectories: Harbor, inspect_ai, tau2-bench, SWE-agent, tables.",
+        help="""Estimate how often agents solve their tasks, from Harbor jobs, ATIF trajectories, logs of inspect_ai,
+    results of tau2-bench, trajectories of SWE-agent and mini-swe-agent with SWE-bench's reports, and tables of runs.
+
+    SOURCE is a folder, a file, a quoted glob, a URL or a dataset of `collect`.
+
+    Runs that something else than the agent ended count in no rate of those measured; both rates stand side by side.
+    """,
+    ),
+)
+
+
+def load(
+    path: Source,
+    *,
+    columns: Sequence[str] = (),
+    score: str = "",
+    outcomes: str | os.PathLike = "",
+    recursive: bool = True,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
+    **options: Any,
+) -> Logs:
+    """Read trajectories of any format that is known.
+
+    Parameters
+    ----------
+    path : str, path, or several of them
+    columns : sequence of str
+        What the columns of a table of runs mean, such as ``score=reward``, where their names don't tell.
+    score : str
+        Which of several scores or rewards counts; by default ``reward``, else the first.
+    outcomes : path
+        A CSV file of ``run_id``, ``outcome`` (success, failure or not measured) and ``reason``, which overrules logs.
+    recursive, jobs, storage_options, **options
+        As for `evalkit.load`.
+
+    Returns
+    -------
+    Logs
+        runs : one row per run; `table.TABLES`
+        scores : one row per run and score
+        turns, tool_calls : read again from the logs on first access
+        planned : dict of file to the number of trials that it planned
+        ledger : every file seen
+
+    Raises
+    ------
+    SourceError
+        If the path does not exist or holds no trajectory, for a score that is not there, and for a table whose columns
+        could mean several things.
+    """
+    given = {"columns": columns, "score": score, "outcomes": os.fspath(outcomes), **options}
+    return load_kind(KIND, path, given, recursive=recursive, jobs=jobs, storage_options=storage_options)

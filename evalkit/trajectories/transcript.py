@@ -1,0 +1,115 @@
+"""What happened in a run of any format: its messages for the viewer, and as frames."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from evalkit.io import SourceError, frame_of
+from evalkit.kinds import RunFiles, Transcript, Turn, read_log
+from evalkit.trajectories.format import Message
+from evalkit.trajectories.formats import atif, inspect, swe_agent, table, tau2
+from evalkit.trajectories.parse import decode
+from evalkit.trajectories.table import LAZY_TABLES
+
+if TYPE_CHECKING:
+    from evalkit.kinds import Logs
+
+_BROKEN = (AttributeError, IndexError, KeyError, StopIteration, TypeError, ValueError)
+
+
+def run_files(logs: "Logs", run: Mapping[str, Any]) -> RunFiles:
+    """Return the file of a run's messages, and which of its runs it is."""
+    path = run["trajectory"]
+    return RunFiles([path if isinstance(path, str) else run["source"]], run["part"] or "")
+
+
+def transcript(paths: Sequence[str], read: Callable[[str], bytes], part: str = "") -> Transcript:
+    """Return the messages of a run: what the model said, the tools it called, and what they answered."""
+    turns = []
+    for message in messages(paths[0], part, read):
+        actor = message.actor or message.role
+        if message.reasoning:
+            turns.append(Turn(actor, message.role, message.reasoning, ("reasoning",), when=message.when))
+        if message.text or not (message.calls or message.reasoning):
+            turns.append(Turn(actor, message.role, message.text, when=message.when))
+        for call in message.calls:
+            text = f"{call.name} {call.arguments}".strip()
+            turns.append(Turn(actor, "action", text, events=("command",), when=message.when))
+            if call.result is not None:
+                marks = ("tool error",) if call.is_error else ()
+                turns.append(Turn(call.name or "tool", "result", call.result, marks, ("error",) * call.is_error))
+    return Transcript(" ".join(filter(None, [paths[0], part])), [f"{len(turns)} turns"], turns)
+
+
+def messages(path: str, part: str, read: Callable[[str], bytes]) -> list[Message]:
+    """List the messages of a run; a file that its trajectory names is read if it is there."""
+    data = read(path)
+    if inspect.is_archive(data):
+        return inspect.messages(data, part, decode)
+    if data.startswith(b"PAR1") or path.lower().endswith((".csv", ".tsv", ".jsonl", ".ndjson")):
+        return table.messages(path, data, part)
+    value = decode(data)
+    if atif.recognises(value):
+
+        def read_beside(name: str) -> Any:
+            folder, own = os.path.split(path)
+            for other in (name, own.partition("trajectory.")[0] + name):
+                if os.path.basename(other) == other:  # a log names files of its own folder only
+                    try:
+                        return decode(read(os.path.join(folder, other)))
+                    except (SourceError, ValueError):
+                        continue
+            return None
+
+        return atif.messages(value, read_beside)
+    if inspect.recognises(value):
+        return inspect.messages(data, part, decode)
+    if tau2.recognises(value):
+        return tau2.messages(value, part)
+    if swe_agent.recognises(value) or swe_agent.is_bare(path, value):
+        return swe_agent.messages(value)
+    return table.messages(path, data, part) if isinstance(value, list) else []
+
+
+def turns_frame(runs: pd.DataFrame) -> pd.DataFrame:
+    """Build the frame of all messages of runs."""
+    rows = [
+        {"run_id": run_id, "turn": at, **message._asdict(), "tool_calls": len(message.calls)}
+        for run_id, spoken in _messages_of(runs)
+        for at, message in enumerate(spoken)
+    ]
+    columns = LAZY_TABLES["turns"]
+    return frame_of({column.name: [row[column.name] for row in rows] for column in columns}, columns)
+
+
+def tool_calls_frame(runs: pd.DataFrame) -> pd.DataFrame:
+    """Build the frame of all calls of tools."""
+    rows = [
+        {"run_id": run_id, "turn": at, **call._asdict()}
+        for run_id, spoken in _messages_of(runs)
+        for at, message in enumerate(spoken)
+        for call in message.calls
+    ]
+    columns = LAZY_TABLES["tool_calls"]
+    return frame_of({column.name: [row[column.name] for row in rows] for column in columns}, columns)
+
+
+def _messages_of(runs: pd.DataFrame) -> list[tuple[str, list[Message]]]:
+    """Return the messages of each run; none of a run whose file can't be read any more."""
+    kept: dict[str, bytes] = {}
+
+    def read(path: str) -> bytes:
+        if path not in kept:
+            kept.clear()  # runs of one file follow each other
+            kept[path] = read_log(path)
+        return kept[path]
+
+    out = []
+    for run_id, source, path, part in runs[["run_id", "source", "trajectory", "part"]].itertuples(index=False):
+        try:
+            out.append((run_id, messages(path if isinstance(path, str) else source, part or "", read)))
+        except _BROKEN:
+            out.append((run_id, []))
+    return out
