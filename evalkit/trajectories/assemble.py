@@ -65,9 +65,7 @@ def _with_tables(runs: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFra
         try:
             meaning = table.meanings(list(rows[0]), given)
         except SourceError as error:
-            if is_table.all() and own["source"].eq(source).all() and runs["source"].nunique() == 1:
-                raise SourceError(f"{source}: {error}") from None
-            notes.append(Entry(str(source), "failed", str(error)))
+            notes.append(Entry(str(source), "skipped", f"no table of runs: {error}"))
             continue
         made = table.mapped(rows, meaning).set_index(own.index)
         if "is_successful" not in made:
@@ -77,6 +75,8 @@ def _with_tables(runs: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFra
         rest = [{key: item for key, item in row.items() if key not in meaning.values()} for row in rows]
         extra = [msgspec.json.encode(row).decode() if row else None for row in rest]
         parts.append(own.drop(columns=list(made), errors="ignore").assign(extra=extra).join(made))
+    if not any(map(len, parts)) and notes:
+        raise SourceError(f"{notes[0].source}: {notes[0].reason}")
     return pd.concat(parts).sort_index(), notes
 
 
@@ -94,10 +94,12 @@ def _joined(runs: pd.DataFrame) -> pd.DataFrame:
         rest, first = place[source, ""], at
         while (before := follows.get(runs.at[first, "source"])) is not None and before != rest:
             first = before
-        for column in _JOINED[1:]:  # a later file states the totals of all, or its own
-            own, whole = runs.at[first, column], runs.at[rest, column]
-            if pd.notna(own) and pd.notna(whole):
-                runs.at[first, column] = whole if whole >= own and column != "turns" else own + whole
+        pairs = [(c, runs.at[first, c], runs.at[rest, c]) for c in _JOINED[1:]]
+        pairs = [(column, own, later) for column, own, later in pairs if pd.notna(own) and pd.notna(later)]
+        # a later file states the totals of all, or its own
+        is_total = all(later >= own for column, own, later in pairs if column != "turns")
+        for column, own, later in pairs:
+            runs.at[first, column] = later if is_total and column != "turns" else own + later
         dropped.append(rest)
     for at, source in atif["source"].items():
         folder = os.path.dirname(source)

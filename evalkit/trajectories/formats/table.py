@@ -63,8 +63,6 @@ def parse(path: str, data: bytes) -> Parsed:
     rows = rows_of(path, data)
     if not rows:
         return Parsed("skipped", "a table without rows")
-    if not recognises(list(rows[0])):
-        return Parsed("skipped", f"no table of runs: its columns are {', '.join(map(str, rows[0]))}")
     return used(
         [
             run_row(part=str(at), format="table", extra=text_of({k: v for k, v in row.items() if k not in MESSAGES}))
@@ -87,7 +85,7 @@ def rows_of(path: str, data: bytes) -> list[dict[str, Any]]:
         rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter="\t" if "\t" in first else ","))
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError("rows that are no objects")
-    return [{str(key): value for key, value in row.items()} for row in rows]
+    return [{str(key): value for key, value in row.items() if key is not None} for row in rows]
 
 
 def messages(path: str, data: bytes, part: str) -> list[Message]:

@@ -1,0 +1,158 @@
+"""Folders of made-up trajectories of every format, after the facts of the formats."""
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+
+def write(path: Path, value: Any) -> Path:
+    """Write a JSON document, or text as it is."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
+    return path
+
+
+def trial(task: str = "fix-bug", reward: float | None = 1.0, error: str = "", **changes: Any) -> dict[str, Any]:
+    """Return the result of a Harbor trial."""
+    return {
+        "id": "0",
+        "task_name": task,
+        "trial_name": f"{task}__abc",
+        "source": "terminal-bench",
+        "task_checksum": "c0ffee",
+        "config": {"job_id": "job-1", "agent": {"name": "terminus-2", "model_name": "openai/gpt-4o"}},
+        "agent_info": {
+            "name": "terminus-2",
+            "version": "2.0.0",
+            "model_info": {"name": "gpt-4o", "provider": "openai"},
+        },
+        "agent_result": {"n_input_tokens": 100, "n_cache_tokens": 40, "n_output_tokens": 20, "cost_usd": 0.5},
+        "verifier_result": None if reward is None else {"rewards": {"reward": reward}},
+        "exception_info": {"exception_type": error, "exception_message": "it broke"} if error else None,
+        "started_at": "2026-11-01T10:00:00Z",
+        "finished_at": "2026-11-01T10:01:30Z",
+        **changes,
+    }
+
+
+def harbor_job(folder: Path, *trials: dict[str, Any], planned: int = 0) -> Path:
+    """Write a job with its trials."""
+    job = {"id": "job-1", "n_total_trials": planned or len(trials), "stats": {"n_completed_trials": len(trials)}}
+    write(folder / "result.json", job)
+    for number, one in enumerate(trials):
+        write(folder / f"{one['task_name']}__{number}" / "result.json", one)
+    return folder
+
+
+def atif(*messages: str, reference: str = "", copied: int = 0, prompt: int = 10) -> dict[str, Any]:
+    """Return a trajectory of one step for each message, the first ones copied from an earlier trajectory."""
+    steps = [
+        {
+            "step_id": number + 1,
+            "source": "agent" if number else "user",
+            "message": message,
+            "is_copied_context": number < copied,
+            **({"metrics": {"prompt_tokens": prompt, "completion_tokens": 1, "cost_usd": 0.25}} if number else {}),
+        }
+        for number, message in enumerate(messages)
+    ]
+    agent = {"name": "terminus-2", "version": "2.0.0", "model_name": "openai/gpt-4o"}
+    follows = {"continued_trajectory_ref": reference} if reference else {}
+    return {"schema_version": "ATIF-v1.7", "session_id": "s", "agent": agent, "steps": steps, **follows}
+
+
+def simulation(task: str, trial: int, reward: float | None, reason: str = "user_stop") -> dict[str, Any]:
+    """Return a simulation of tau2-bench."""
+    return {
+        "id": f"{task}-{trial}",
+        "task_id": task,
+        "trial": trial,
+        "seed": 7,
+        "start_time": "2026-11-01T10:00:00",
+        "end_time": "2026-11-01T10:00:05",
+        "duration": 5.0,
+        "termination_reason": reason,
+        "agent_cost": 0.25,
+        "user_cost": 0.5,
+        "reward_info": None if reward is None else {"reward": reward, "reward_breakdown": {"DB": reward}},
+        "messages": [
+            {"role": "user", "content": "hello"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "call-1", "name": "find_order", "arguments": {"id": 3}}],
+            },
+            {"role": "tool", "id": "call-1", "content": "order 3", "error": False},
+            {"role": "assistant", "content": "done"},
+        ],
+    }
+
+
+def tau2(*simulations: dict[str, Any], trials: int = 2) -> dict[str, Any]:
+    """Return the results of tau2-bench."""
+    info = {
+        "git_commit": "abc",
+        "num_trials": trials,
+        "max_steps": 100,
+        "agent_info": {"implementation": "llm_agent", "llm": "gpt-4o", "llm_args": {"temperature": 0.5}},
+        "environment_info": {"domain_name": "retail"},
+    }
+    tasks = [{"id": task} for task in sorted({one["task_id"] for one in simulations})]
+    return {"timestamp": "2026-11-01", "info": info, "tasks": tasks, "simulations": list(simulations)}
+
+
+def sample(number: str, value: Any = "C", epoch: int = 1, **changes: Any) -> dict[str, Any]:
+    """Return a sample of inspect_ai, as its summary and as the whole of it."""
+    return {
+        "id": number,
+        "epoch": epoch,
+        "scores": {"match": {"value": value}},
+        "model_usage": {"openai/gpt-4o": {"input_tokens": 5, "output_tokens": 2, "input_tokens_cache_read": 3}},
+        "started_at": "2026-11-01T10:00:00+00:00",
+        "total_time": 2.5,
+        "completed": True,
+        "messages": [{"role": "user", "content": "attachment://a"}, {"role": "assistant", "content": "4"}],
+        "attachments": {"a": "2 + 2?"},
+        **changes,
+    }
+
+
+def inspect_log(*samples: dict[str, Any], created: str = "2026-11-01T10:00:00+00:00", status: str = "success") -> dict:
+    """Return a log of inspect_ai as one document."""
+    evaluation = {
+        "task": "sums",
+        "task_id": "eval-1",
+        "created": created,
+        "model": "openai/gpt-4o",
+        "model_args": {"api_key": "sk-secret-0123456789"},
+        "dataset": {"samples": len({one["id"] for one in samples})},
+        "config": {"epochs": 1, "message_limit": 8},
+    }
+    return {"version": 2, "status": status, "eval": evaluation, "samples": list(samples)}
+
+
+def inspect_archive(log: dict[str, Any], *, is_running: bool = False) -> bytes:
+    """Return a log of inspect_ai as an archive; one that is still written has no header."""
+    kept = ("id", "epoch", "scores", "model_usage", "started_at", "total_time", "completed", "limit", "error")
+    summaries = [{key: one[key] for key in kept if key in one} for one in log["samples"]]
+    header = {key: value for key, value in log.items() if key != "samples"}
+    members: dict[str, Any] = {"_journal/start.json": {"version": 2, "eval": log["eval"]}}
+    members |= {f"samples/{one['id']}_epoch_{one['epoch']}.json": one for one in log["samples"]}
+    members["_journal/summaries/1.json"] = summaries
+    if not is_running:
+        members |= {"summaries.json": summaries, "header.json": header}
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, value in members.items():
+            archive.writestr(name, json.dumps(value))
+    return target.getvalue()
+
+
+def mini(**info: Any) -> dict[str, Any]:
+    """Return a trajectory of mini-swe-agent."""
+    stated = {"exit_status": "Submitted", "model_stats": {"instance_cost": 0.5, "api_calls": 2}, "mini_version": "2.4.6"}
+    stated["config"] = {"agent": {"step_limit": 50}, "model": {"model_name": "gpt-4o"}}
+    messages = [{"role": "system", "content": "You …"}, {"role": "assistant", "content": "ls"}]
+    return {"info": {**stated, **info}, "messages": messages, "trajectory_format": "mini-swe-agent-1.1"}

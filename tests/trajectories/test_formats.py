@@ -1,0 +1,329 @@
+"""What each format says of runs, by the facts of the format."""
+
+import json
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from evalkit import trajectories
+from evalkit.io import SourceError
+from evalkit.kinds import RunFiles
+from evalkit.kinds.transcript import transcript_of
+from evalkit.trajectories.parse import parse, recognises
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.trajectories import folders as make
+
+SHARED = Path(__file__).parents[3] / "shared" / "data"
+real = pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data are not beside the project")
+
+
+def runs_of(path: Path, **options: object) -> pd.DataFrame:
+    return trajectories.load(path, **options).runs
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "score", "success"),
+    [
+        ({}, "completed", 1.0, True),
+        ({"reward": 0.0}, "completed", 0.0, False),
+        ({"error": "AgentTimeoutError", "reward": 1.0}, "AgentTimeoutError", 1.0, True),  # a reward is a measurement
+        ({"error": "AgentTimeoutError", "reward": None}, "AgentTimeoutError", None, None),
+        ({"error": "SandboxBuildFailedError", "reward": 0.0}, "SandboxBuildFailedError", None, None),
+        ({"error": "NonZeroAgentExitCodeError", "reward": 1.0}, "NonZeroAgentExitCodeError", None, None),
+        ({"reward": None, "finished_at": None}, "running", None, None),
+    ],
+)
+def test_the_cause_of_a_trials_end_decides_whether_its_reward_counts(tmp_path, changes, status, score, success):
+    run = runs_of(make.harbor_job(tmp_path, make.trial(**changes))).iloc[0]
+    assert run["status"] == status
+    assert (None if math.isnan(run["score"]) else run["score"]) == score
+    assert (None if pd.isna(run["is_successful"]) else run["is_successful"]) == success
+
+
+def test_a_harbor_job_tells_model_agent_usage_repetitions_and_planned_trials(tmp_path):
+    make.harbor_job(tmp_path, make.trial(), make.trial(reward=0.0), make.trial(task="other"), planned=5)
+    logs = trajectories.load(tmp_path)
+    run = logs.runs.iloc[0]
+    assert set(logs.planned.values()) == {5}
+    assert sorted(logs.runs.loc[logs.runs["task_id"] == "fix-bug", "repetition"]) == [0, 1]
+    assert (run["model_name"], run["agent"], run["agent_version"]) == ("openai/gpt-4o", "terminus-2", "2.0.0")
+    assert (run["tokens_in"], run["tokens_cache"], run["tokens_out"], run["cost"]) == (100, 40, 20, 0.5)
+    assert (run["duration"], run["dataset"], run["task_checksum"]) == (90.0, "terminal-bench", "c0ffee")
+
+
+def test_steps_of_a_trial_are_added_up_and_their_last_reward_counts(tmp_path):
+    steps = [
+        {"step_name": "a", "agent_result": {"n_input_tokens": 1, "cost_usd": 0.25}, "verifier_result": None},
+        {"agent_result": {"n_input_tokens": 2, "cost_usd": 0.5}, "verifier_result": {"rewards": {"reward": 1}}},
+    ]
+    one = make.trial(reward=None, agent_result=None, step_results=steps)
+    run = runs_of(make.harbor_job(tmp_path, one)).iloc[0]
+    assert (run["tokens_in"], run["cost"], run["score"]) == (3, 0.75, 1.0)
+
+
+def test_a_trials_trajectory_is_no_run_of_its_own_and_fills_in_what_the_result_lacks(tmp_path):
+    make.harbor_job(tmp_path, make.trial(agent_result=None))
+    make.write(tmp_path / "fix-bug__0" / "agent" / "trajectory.json", make.atif("do it", "done", "again"))
+    logs = trajectories.load(tmp_path)
+    assert len(logs.runs) == 1
+    assert logs.runs.iloc[0][["tokens_in", "cost", "turns"]].tolist() == [20, 0.5, 2]
+    assert logs.turns["text"].tolist() == ["do it", "done", "again"]
+
+
+def test_a_continued_trajectory_is_one_run_without_what_was_copied(tmp_path):
+    make.write(tmp_path / "t" / "trajectory.json", make.atif("task", "one", reference="trajectory.cont-1.json"))
+    make.write(tmp_path / "t" / "trajectory.cont-1.json", make.atif("task", "one", "two", copied=2, prompt=3))
+    logs = trajectories.load(tmp_path)
+    assert logs.runs[["task_id", "turns", "tokens_in", "cost"]].to_numpy().tolist() == [["t", 2, 13, 0.5]]
+    assert logs.turns["text"].tolist() == ["task", "one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "reward", "score", "outcome"),
+    [
+        ("user_stop", 1.0, 1.0, True),
+        ("agent_stop", 1 - 1e-9, 1.0, True),
+        ("max_steps", 0.0, 0.0, False),
+        ("infrastructure_error", 0.0, None, None),
+        ("user_error", None, None, None),
+    ],
+)
+def test_tau2_success_is_a_whole_reward_unless_something_else_ended_the_run(tmp_path, reason, reward, score, outcome):
+    make.write(tmp_path / "results.json", make.tau2(make.simulation("0", 0, reward, reason)))
+    run = runs_of(tmp_path).iloc[0]
+    assert (None if pd.isna(run["score"]) else run["score"]) == (score and pytest.approx(score))
+    assert (None if pd.isna(run["is_successful"]) else run["is_successful"]) == outcome
+    assert (run["model_name"], run["agent"], run["cost"], run["temperature"]) == ("gpt-4o", "llm_agent", 0.75, 0.5)
+
+
+def test_tau2_simulations_in_a_folder_are_of_the_results_beside_it(tmp_path):
+    results = make.tau2(make.simulation("0", 0, 1.0))
+    make.write(tmp_path / "results.json", {**results, "simulations": [], "simulation_index": []})
+    make.write(tmp_path / "simulations" / "0-0.json", make.simulation("0", 0, 1.0))
+    logs = trajectories.load(tmp_path)
+    assert logs.runs[["model_name", "dataset", "score"]].to_numpy().tolist() == [["gpt-4o", "retail", 1.0]]
+    assert logs.planned
+    assert logs.tool_calls[["name", "result"]].to_numpy().tolist() == [["find_order", "order 3"]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "score", "status"),
+    [
+        ({"value": "C"}, 1.0, "completed"),
+        ({"value": "P"}, 0.5, "completed"),
+        ({"value": "N"}, 0.0, "completed"),
+        ({"value": True}, 1.0, "completed"),
+        ({"value": 0.25}, 0.25, "completed"),
+        ({"value": "a poem"}, None, "completed"),
+        ({"value": {"a": 1, "b": 0}}, 1.0, "completed"),
+        ({"limit": "message"}, 1.0, "limit_message"),
+        ({"limit": {"type": "token", "limit": 5}}, 1.0, "limit_token"),
+        ({"error": "RateLimitError"}, None, "error"),
+        ({"error": {"message": "RateLimitError", "traceback": "…"}}, None, "error"),
+    ],
+)
+@pytest.mark.parametrize("form", ["json", "eval"])
+def test_values_errors_and_limits_of_inspect_samples(tmp_path, changes, score, status, form):
+    log = make.inspect_log(make.sample("q", **changes))
+    data = json.dumps(log).encode() if form == "json" else make.inspect_archive(log)
+    (tmp_path / f"log.{form}").write_bytes(data)
+    run = runs_of(tmp_path).iloc[0]
+    assert run["status"] == status
+    assert (None if math.isnan(run["score"]) else run["score"]) == score
+    assert (run["tokens_in"], run["tokens_cache"], run["tokens_out"], run["duration"]) == (8, 3, 2, 2.5)
+    assert run["limits"] == "message_limit=8"
+
+
+def test_an_archive_still_written_tells_the_samples_that_are_done(tmp_path):
+    log = make.inspect_log(make.sample("a"), make.sample("b", "I", completed=False), status="started")
+    (tmp_path / "log.eval").write_bytes(make.inspect_archive(log, is_running=True))
+    assert runs_of(tmp_path)["status"].tolist() == ["completed", "running"]
+
+
+def test_attachments_stand_in_their_places_and_no_argument_of_the_model_is_kept(tmp_path):
+    (tmp_path / "log.eval").write_bytes(make.inspect_archive(make.inspect_log(make.sample("a"))))
+    logs = trajectories.load(tmp_path)
+    assert logs.turns["text"].tolist() == ["2 + 2?", "4"]
+    assert "sk-secret" not in logs.runs.to_csv() + logs.turns.to_csv()
+
+
+def test_a_repeated_evaluation_replaces_the_earlier_one(tmp_path):
+    for day, value in ((1, "I"), (2, "C")):
+        log = make.inspect_log(make.sample("a", value), created=f"2026-11-0{day}T10:00:00+00:00")
+        make.write(tmp_path / f"{day}.json", log)
+    runs = runs_of(tmp_path)
+    counted = runs[[not flags for flags in runs["run_flags"]]]
+    assert counted["score"].tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("listed", "score", "status"),
+    [
+        ("resolved_ids", 1.0, "Submitted"),
+        ("unresolved_ids", 0.0, "unresolved"),
+        ("empty_patch_ids", 0.0, "empty_patch"),
+        ("error_ids", None, "error"),
+        ("completed_ids", None, "Submitted"),
+    ],
+)
+def test_a_report_of_swe_bench_tells_the_outcome_of_a_trajectory(tmp_path, listed, score, status):
+    make.write(tmp_path / "astropy-1" / "astropy-1.traj.json", make.mini())
+    make.write(tmp_path / "gpt-4o.run1.json", {"resolved_ids": [], "submitted_ids": [], listed: ["astropy-1"]})
+    run = runs_of(tmp_path).iloc[0]
+    assert (run["task_id"], run["status"]) == ("astropy-1", status)
+    assert (None if math.isnan(run["score"]) else run["score"]) == score
+    assert (run["cost"], run["turns"], run["agent_version"], run["limits"]) == (0.5, 2, "2.4.6", "step_limit=50")
+
+
+def test_predictions_name_the_model_of_a_trajectory_that_does_not(tmp_path):
+    make.write(tmp_path / "a.traj", {"trajectory": [{"action": "ls", "observation": "x", "thought": "t"}], "info": {}})
+    make.write(tmp_path / "preds.json", {"a": {"model_name_or_path": "gpt-5", "model_patch": ""}})
+    logs = trajectories.load(tmp_path)
+    assert logs.runs["model_name"].tolist() == ["gpt-5"]
+    assert logs.tool_calls[["arguments", "result"]].to_numpy().tolist() == [["ls", "x"]]
+
+
+TABLES = {
+    "csv": "model,task,score\na,t1,1\na,t2,0\nb,t1,1\nb,t2,1\n",
+    "tsv": "LLM\tInstance ID\tCorrect\na\tt1\ttrue\na\tt2\tno\nb\tt1\tYes\nb\tt2\tpassed\n",
+    "jsonl": "".join(
+        json.dumps({"model": m, "question_id": t, "reward": r}) + "\n"
+        for m, t, r in (("a", "t1", 1), ("a", "t2", 0), ("b", "t1", 1), ("b", "t2", 1))
+    ),
+    "json": json.dumps(
+        [{"agent": m, "task": t, "passed": r} for m, t, r in (("a", 1, True), ("a", 2, False), ("b", 1, 1), ("b", 2, 1))]
+    ),
+}
+
+
+@pytest.mark.parametrize("suffix", TABLES)
+def test_a_table_of_runs_needs_no_configuration(tmp_path, suffix):
+    path = make.write(tmp_path / f"runs.{suffix}", TABLES[suffix])
+    runs = runs_of(path)
+    assert runs.groupby("model_name")["score"].mean().tolist() == [0.5, 1.0]
+    assert runs["is_successful"].tolist() == [True, False, True, True]
+    assert recognises(path.read_bytes()[:500]) == "table of runs"
+
+
+def test_a_parquet_file_is_a_table_of_runs(tmp_path):
+    pd.DataFrame({"model": ["a"], "task": ["t"], "score": [0.5]}).to_parquet(tmp_path / "runs.parquet")
+    run = runs_of(tmp_path / "runs.parquet").iloc[0]
+    assert run["score"] == 0.5
+    assert pd.isna(run["is_successful"])  # half of a score is neither success nor failure
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ("model,task,colour", "no column for the score; there are model, task, colour"),
+        ("model,task,score,reward", "columns score and reward could both be the score; say which: --column score=score"),
+        ("model,day,score", "no column for the task_id; there are model, day, score"),
+    ],
+)
+def test_columns_that_are_missing_or_ambiguous_are_named(tmp_path, columns, said):
+    path = make.write(tmp_path / "runs.csv", f"{columns}\na,b,1,1\n")
+    with pytest.raises(SourceError, match=said):
+        runs_of(path)
+
+
+def test_columns_are_what_the_user_says(tmp_path):
+    path = make.write(tmp_path / "runs.csv", "who,task,score,reward\na,t,1,0\n")
+    run = runs_of(path, columns=["score=reward", "model_name=who"]).iloc[0]
+    assert (run["model_name"], run["score"], json.loads(run["extra"])) == ("a", 0.0, {"score": "1"})
+
+
+def test_the_messages_of_a_row_are_its_transcript(tmp_path):
+    row = {"model": "a", "task": "t", "score": 1, "messages": [{"role": "user", "content": "hi"}]}
+    logs = trajectories.load(make.write(tmp_path / "runs.jsonl", json.dumps(row)))
+    assert logs.turns["text"].tolist() == ["hi"]
+    assert "messages" not in logs.runs["extra"].fillna("").item()
+
+
+def test_a_score_is_chosen_by_its_key(tmp_path):
+    one = make.trial()
+    one["verifier_result"]["rewards"] = {"style": 0.0, "reward": 1.0}
+    make.harbor_job(tmp_path, one)
+    assert runs_of(tmp_path)["score"].tolist() == [1.0]
+    assert runs_of(tmp_path, score="style")["score"].tolist() == [0.0]
+    with pytest.raises(SourceError, match="no score is called 'speed'; there are reward, style"):
+        runs_of(tmp_path, score="speed")
+
+
+def test_a_file_of_outcomes_overrules_runs_and_flags_them(tmp_path):
+    make.harbor_job(tmp_path / "job", make.trial(), make.trial(reward=0.0))
+    ids = runs_of(tmp_path / "job")["run_id"].tolist()
+    stated = make.write(tmp_path / "o.csv", f"run_id,outcome,reason\n{ids[0]},not measured,the task is broken\n")
+    runs = runs_of(tmp_path / "job", outcomes=stated)
+    assert runs["is_successful"].isna().tolist() == [True, False]
+    assert runs["run_flags"].map(list).tolist() == [["overruled"], []]
+
+
+@real
+@pytest.mark.parametrize("name", ["atif", "mini-swe-agent", "swe-agent"])
+def test_real_trajectories_are_all_used(name):
+    logs = trajectories.load(SHARED / "trajectories" / name)
+    assert set(logs.ledger["status"]) == {"used"}
+    assert len(logs.turns)
+
+
+@real
+def test_the_mean_of_a_real_log_of_inspect_is_the_one_that_it_states():
+    (path,) = (SHARED / "inspect").glob("*.json")
+    (stated,) = json.loads(path.read_bytes())["results"]["scores"]
+    runs = runs_of(path)
+    assert runs["score"].mean() == pytest.approx(stated["metrics"]["accuracy"]["value"])
+    assert runs["task_id"].nunique() == stated["scored_samples"]
+
+
+@real
+def test_real_archives_of_inspect_are_all_used():
+    logs = trajectories.load(SHARED / "inspect")
+    assert set(logs.ledger["status"]) == {"used"}
+    assert len(logs.runs) == sum(logs.planned.values()) == 78
+    assert logs.runs["score"].notna().all()
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+SHAPES = (
+    make.trial(),
+    {"n_total_trials": 1, "stats": {}},
+    make.atif("a", "b"),
+    make.tau2(make.simulation("0", 0, 1.0)),
+    make.inspect_log(make.sample("a")),
+    make.mini(),
+    {"trajectory": [{"action": "", "observation": ""}], "history": [], "info": {}},
+    {"resolved_ids": [], "submitted_ids": []},
+    {"a": {"model_name_or_path": "m", "model_patch": ""}},
+)
+
+
+@given(st.sampled_from(SHAPES), st.data())
+def test_parsing_never_raises_whatever_a_document_of_a_format_holds(shape, data):
+    broken = {key: data.draw(JSON) if data.draw(st.booleans()) else value for key, value in shape.items()}
+    parsed = parse("x.traj.json", json.dumps(broken).encode())
+    assert parsed.status in ("used", "skipped", "failed")
+
+
+@given(st.binary(max_size=200))
+def test_parsing_never_raises_for_bytes(data):
+    for name in ("a.eval", "a.csv", "a.jsonl", "a.parquet", "a.json"):
+        for start in (b"", b"PK\x03\x04_journal/", b"PAR1"):
+            assert parse(name, start + data).status in ("used", "skipped", "failed")
+
+
+def test_a_run_is_shown_turn_by_turn(tmp_path):
+    path = make.write(tmp_path / "results.json", make.tau2(make.simulation("0", 0, 1.0)))
+    shown = transcript_of(trajectories.KIND, RunFiles([str(path)], "0-0")).text()
+    assert [line.partition(":")[0] for line in shown.splitlines()[3:]] == [
+        "« user",
+        "» assistant",
+        "· find_order",
+        "» assistant",
+    ]
