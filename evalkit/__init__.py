@@ -14,6 +14,6 @@ _PLACES = {
         "headline provenance publish show_answer show_details show_figure show_findings show_table show_text"
     ),
 }
-_PACKAGES = ("mindcraft", "crafter", "steps", "compare", "stats")
+_PACKAGES = ("mindcraft", "crafter", "steps", "trajectories", "compare", "stats")
 
 __getattr__, __dir__, __all__ = door(__name__, _PLACES, _PACKAGES)

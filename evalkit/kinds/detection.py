@@ -1,6 +1,5 @@
 """Detect which kinds of logs a source holds by the first bytes of its files."""
 
-import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -21,11 +20,6 @@ MOST = 200  # files that are examined
 MOST_CAUSES = 3  # that are named
 
 _BROAD = ("mindcraft",)  # kinds that are tried last: others also hold the mark of their logs, messages with roles
-_UNREAD = {  # logs that no kind reads (yet), for error messages
-    "inspect_ai log": re.compile(
-        rb'\APK.{0,200}?(?:_journal/|header\.json)|\A\s*\{\s*"version".{0,80}"status".{0,80}"eval"', re.DOTALL
-    )
-}
 
 
 class FileType(NamedTuple):
@@ -49,9 +43,6 @@ def kinds_to_ask() -> list[LogKind]:
 def recognise(head: bytes, kinds: Iterable[LogKind] | None = None) -> FileType | None:
     """Return the type of a log by its first bytes, of the first of the kinds that knows it; None for other files."""
     head = beginning(head)
-    for title, pattern in _UNREAD.items():
-        if pattern.search(head):
-            return FileType("", title)
     for kind in kinds_to_ask() if kinds is None else kinds:
         if title := kind.recognises(head):
             return FileType(kind.name, title)

@@ -20,8 +20,8 @@ GROUP = "evalkit.kinds"
 BUILT_IN = {  # where each is defined, and its line in ``evalkit --help``, which imports none of them
     "mindcraft": ("evalkit.mindcraft.kind", "Success rates of Mindcraft task runs."),
     "crafter": ("evalkit.crafter.kind", "Scores of Crafter session traces."),
-    "trajectories": ("evalkit.trajectories.kind", "Outcomes of trajectories: Harbor, inspect_ai, tau2-bench, SWE-agent, tables."),
     "steps": ("evalkit.steps.kind", "Verdicts on the steps of a plan-and-execute analysis agent."),
+    "trajectories": ("evalkit.trajectories.kind", "Outcomes of agents: Harbor, inspect_ai, tau2, SWE-agent, tables."),
 }
 
 

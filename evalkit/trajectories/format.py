@@ -1,8 +1,9 @@
 """What all formats of trajectories share: outcomes as data, messages, and the values that stand in JSON."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,18 +13,18 @@ from evalkit.kinds import Parsed
 
 TITLE = "agent trajectory"
 
-_AGENT_FAILED = {  # the status of a run that its agent ended without a result: a failure, unless it has a score
+_AGENT_FAILED = {  # the status of a run that its agent ended: a failure, unless there is a score
     "harbor": (
         "AgentTimeoutError ContextWindowExceededError OutputTokenExceededError ContextLengthExceededError"
         " OutputLengthExceededError AgentSafetyRefusalError ContentPolicyViolationError"
     ),
-    "inspect_ai": "limit_message limit_token limit_time limit_working limit_cost limit_operator limit_custom limit_turn",
+    "inspect_ai": "limit_context limit_message limit_token limit_time limit_working limit_cost limit_turn",
     "tau2-bench": "max_steps timeout too_many_errors agent_error context_window_exceeded",
     "SWE-bench": "empty_patch unresolved",
 }
-# A run that something else ended was not measured, even if a score stands beside: every status that is not listed here.
-_ENDED = {  # the status of a run that came to its end: its score tells the outcome
-    "": "completed running",
+_ENDED = {  # the status of a run that came to its end: a score tells the outcome
+    "": "completed",
+    "inspect_ai": "limit_operator limit_custom",
     "tau2-bench": "user_stop agent_stop",
     "SWE-agent": (
         "Submitted submitted LimitsExceeded TimeExceeded exit_cost exit_context exit_format exit_command_timeout"
@@ -31,15 +32,18 @@ _ENDED = {  # the status of a run that came to its end: its score tells the outc
     ),
 }
 AGENT_FAILED = frozenset(" ".join(_AGENT_FAILED.values()).split())
-IS_MEASURED = AGENT_FAILED | frozenset(" ".join(_ENDED.values()).split())
+ENDED = frozenset(" ".join(_ENDED.values()).split())
+# a run of any other status was ended by something else and not measured, even if a score stands beside
 
 RUNS = (
     Column("part", "str", "which run of its file; empty if the file holds one"),
+    Column("log_id", "str", "the run's own id, by its log"),
     Column("format", "str", "whose format the log has"),
     Column("experiment", "name", "what the run is a part of: a job, an evaluation"),
+    Column("created", "str", "when that began"),
     Column("task_id", "name", "what was to be done"),
     Column("dataset", "name", "what the task belongs to"),
-    Column("task_checksum", "str", "digest of the task's files"),
+    Column("task_checksum", "str", "digest of the task's files, or its version"),
     Column("model_name", "name", "the model that ran, with its provider where that is told"),
     Column("agent", "name", "the program that ran the model"),
     Column("agent_version", "str", "its version"),
@@ -67,14 +71,13 @@ SCORES = (
     Column("value", "float", "the score; missing if it is no number"),
     Column("text", "line", "the score as it stands"),
 )
-FACTS = (  # of files that describe runs in other files
-    Column("fact", "str", "planned: trials in all; model: of a task's run; outcome: of a task's run"),
+FACTS = (  # what files say of runs, their own or those of other files
+    Column("fact", "str", "planned: trials; retried: trials; model, outcome: of a task's run; info: of all, as JSON"),
     Column("task_id", "name", "the task that it is said of; empty for all"),
     Column("model_name", "name", "the model that it is said of; empty for all"),
     Column("value", "str", "what is said"),
 )
 RECORDS = {"runs": RUNS, "scores": SCORES, "facts": FACTS}
-_NAMES = tuple(column.name for column in RUNS)
 
 
 class Call(NamedTuple):
@@ -102,10 +105,12 @@ class Message(NamedTuple):
 
 
 def run_row(**values: Any) -> tuple:
-    """Return a row of `RUNS`; what is not given is missing."""
-    if unknown := values.keys() - set(_NAMES):
+    """Return a row of `RUNS`, with values as they stand in the log; what is not given, or is of no use, is missing."""
+    if unknown := values.keys() - {column.name for column in RUNS}:
         raise TypeError(f"no columns of runs: {sorted(unknown)}")
-    return tuple({"part": "", "status": "completed", **values}.get(name) for name in _NAMES)
+    given = {**values, "part": text_of(values.get("part")), "status": text_of(values.get("status")) or "completed"}
+    row = tuple(_OF_TYPE[column.dtype](given.get(column.name)) for column in RUNS)
+    return given["part"], *row[1:]
 
 
 def used(
@@ -120,6 +125,12 @@ def part_of(value: Any, *keys: str) -> Any:
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
+
+
+def objects(value: Any, key: str) -> list[dict[str, Any]]:
+    """Return the objects of the list that stands at a key; none if there is no list."""
+    items = value.get(key) if isinstance(value, dict) else None
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
 def text_of(value: Any) -> str:
@@ -142,10 +153,20 @@ def count_of(value: Any) -> int | None:
     return int(number) if number is not None and 0 <= number < 2**53 else None
 
 
-def total(values: Iterable[float | None]) -> float | None:
-    """Return the sum of the values that are known; None if none is."""
-    known = [value for value in values if value is not None]
+def total(values: Iterable[Any]) -> float | None:
+    """Return the sum of the values that are numbers; None if none is."""
+    known = [number for value in values if (number := number_of(value)) is not None]
     return sum(known) if known else None
+
+
+def score_rows(part: str, scores: Any, grades: Mapping[str, float] = MappingProxyType({})) -> list[tuple]:
+    """Return the rows of `SCORES` of a run's scores by key; a key with several values has a row for each."""
+    rows = []
+    for key, score in scores.items() if isinstance(scores, dict) else ():
+        for name, value in score.items() if isinstance(score, dict) else [("", score)]:
+            number = grades.get(value) if isinstance(value, str) else number_of(value)
+            rows.append((part, f"{key}/{name}".removesuffix("/"), number, content_text(value)))
+    return rows
 
 
 def time_of(value: Any) -> datetime | None:
@@ -162,6 +183,14 @@ def seconds_between(start: Any, end: Any) -> float | None:
     begun, ended = time_of(start), time_of(end)
     seconds = (ended - begun).total_seconds() if begun and ended else None
     return seconds if seconds is not None and seconds >= 0 else None
+
+
+_OF_TYPE: dict[str, Callable[[Any], Any]] = {  # how a value of a log becomes one of a column
+    **dict.fromkeys(("str", "name", "line"), lambda value: text_of(value) or None),
+    "int?": count_of,
+    "float": number_of,
+    "time": time_of,
+}
 
 
 def content_text(content: Any) -> str:

@@ -10,7 +10,7 @@ from evalkit.io import Source, StorageOptions
 from evalkit.kinds import Command, FileRules, LogKind, Logs, Option, RateRules
 from evalkit.kinds import load as load_kind
 from evalkit.trajectories.assemble import assemble
-from evalkit.trajectories.format import AGENT_FAILED, RECORDS, TITLE
+from evalkit.trajectories.format import RECORDS, TITLE
 from evalkit.trajectories.parse import accepts, parse, recognises
 from evalkit.trajectories.table import LAZY_TABLES, TABLES
 from evalkit.trajectories.transcript import run_files, transcript
@@ -26,7 +26,7 @@ KIND = LogKind(
     title=TITLE,
     records=RECORDS,
     parse=parse,
-    recognises=lambda head: TITLE if recognises(head) else "",
+    recognises=recognises,
     files=FileRules(accepts=accepts),
     tables=TABLES,
     lazy_tables=LAZY_TABLES,
@@ -37,8 +37,8 @@ KIND = LogKind(
         Option("outcomes", str, "", "CSV file that overrules single runs: run_id, outcome, reason.", "FILE"),
     ),
     rates=RateRules(
-        outcome_of={**dict.fromkeys(AGENT_FAILED, "failure"), "running": "running"},
-        conditions=("agent", "agent_version", "limits", "temperature", "task_checksum"),
+        outcome_of={"running": "running"},
+        conditions=("limits", "task_version"),
         task_of=_task_of,
         excluding_flags=("superseded", "duplicate"),
     ),

@@ -10,11 +10,14 @@ import msgspec
 
 from evalkit.io import decode_json, decode_start
 from evalkit.kinds import Parsed
+from evalkit.trajectories.format import TITLE
 from evalkit.trajectories.formats import atif, harbor, inspect, swe_agent, table, tau2
 
-FORMATS = (harbor, atif, inspect, tau2, swe_agent)  # of JSON documents; each recognises its own
+FORMATS = (harbor, atif, tau2, swe_agent)  # of JSON documents that are decoded whole; each recognises its own
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".parquet")
+_LOGS = ("trial result", "trajectory", "simulation", "tau2-bench results", "log", "table of runs")  # others describe
 _ANYTHING = msgspec.json.Decoder()
+_HEAD = 65_536  # bytes that tell the format
 _BROKEN = (  # what the contents of a file can raise: values of another type than the format's, damaged archives
     ArithmeticError,
     AttributeError,
@@ -37,17 +40,16 @@ def accepts(path: str) -> str:
 
 
 def recognises(head: bytes) -> str:
-    """Return what a file is by its first bytes; empty if it is none of these formats."""
-    if inspect.is_archive(head):
-        return "inspect_ai log"
-    start = decode_start(head)
-    if title := next(filter(None, (one.recognises(start) for one in FORMATS)), ""):
-        return title
-    if isinstance(start, list):
-        return table.recognises(list(start[0])) if start and isinstance(start[0], dict) else ""
-    if isinstance(start, dict) and not head.lstrip().split(b"\n", 1)[0].rstrip().endswith(b"}"):
-        return ""  # a document, not lines
-    return table.recognises(table.header_of(head))
+    """Return the name of a log or of another file of these formats, by its first bytes; empty for other files."""
+    title = "inspect_ai log" if is_inspect(head) else ""
+    start = None if title else decode_start(head)
+    title = title or next(filter(None, (one.recognises(start) for one in FORMATS)), "") or table.recognises(head)
+    return TITLE if title.endswith(_LOGS) else title
+
+
+def is_inspect(data: bytes) -> bool:
+    """Return whether a file is a log of inspect_ai, an archive or a document, of which only parts are decoded."""
+    return inspect.is_archive(data) or bool(inspect.recognises(decode_start(data[:_HEAD])))
 
 
 def parse(path: str, data: bytes | OSError) -> Parsed:
@@ -57,15 +59,16 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
     if not data.strip():
         return Parsed("failed", "the file is empty")
     try:
-        if inspect.is_archive(data):
-            return inspect.parse_archive(path, data)
-        if data.startswith(b"PAR1") or path.lower().endswith((".csv", ".tsv", ".jsonl", ".ndjson")):
+        if is_inspect(data):
+            return inspect.parse_log(data)
+        if table.is_named_table(path, data):
             return table.parse(path, data)
         value, recovered = decode_json(data, _ANYTHING)
         for one in FORMATS:
-            if one.recognises(value) or (one is swe_agent and swe_agent.is_bare(path, value)):
-                return one.parse(path, value)._replace(reason=", ".join(recovered))
-        if isinstance(value, list) and value and isinstance(value[0], dict):
+            if one.recognises(value):
+                parsed = one.parse(path, value)
+                return parsed._replace(reason=", ".join(filter(None, [parsed.reason, *recovered])))
+        if isinstance(value, list) and table.recognises(data[:_HEAD]):
             return table.parse(path, data)
     except _BROKEN as error:
         return Parsed("failed", f"{type(error).__name__}: {error}")

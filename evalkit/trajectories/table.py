@@ -11,15 +11,23 @@ FLAGS = {
     "overruled": "the outcome was stated by the file of outcomes",
     "no_outcome": "nothing says whether the task was solved",
 }
-_COMMON = frozenset(column.name for column in run_columns())
+_COMMON = {column.name for column in run_columns()}
 TABLES = {
     "runs": run_columns(
-        *(column for column in RUNS if column.name not in _COMMON and column.name != "continues"),
+        *(column for column in RUNS if column.name not in _COMMON | {"continues"}),
         Column("score_key", "name", "which of the scores counts"),
-        Column("trajectory", "str", "the file of the messages, where it is another than the source"),
-        score="as logged",
+        Column("task_version", "str", "digest of the task's files, where these data hold several of one task"),
+        Column("trajectories", "list", "the files of its messages, where these are not its source"),
+        Column("plan", "str", "the file that says how many trials were planned"),
+        *(Column(f"flag_{name}", "bool", meaning) for name, meaning in FLAGS.items()),
     ),
     "scores": (RUN_ID, *SCORES[1:]),
+    "plans": (
+        Column("source", "str", "the file that says it"),
+        Column("task_id", "name", "the task; empty for all tasks together"),
+        Column("planned", "int?", "trials that were to be run", "count"),
+        Column("retried", "int?", "trials that were run again after an error", "count"),
+    ),
 }
 LAZY_TABLES = {
     "turns": (

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -9,8 +10,8 @@ import pandas as pd
 from evalkit.io import SourceError, frame_of
 from evalkit.kinds import RunFiles, Transcript, Turn, read_log
 from evalkit.trajectories.format import Message
-from evalkit.trajectories.formats import atif, inspect, swe_agent, table, tau2
-from evalkit.trajectories.parse import decode
+from evalkit.trajectories.formats import atif, harbor, inspect, swe_agent, table, tau2
+from evalkit.trajectories.parse import decode, is_inspect
 from evalkit.trajectories.table import LAZY_TABLES
 
 if TYPE_CHECKING:
@@ -20,16 +21,18 @@ _BROKEN = (AttributeError, IndexError, KeyError, StopIteration, TypeError, Value
 
 
 def run_files(logs: "Logs", run: Mapping[str, Any]) -> RunFiles:
-    """Return the file of a run's messages, and which of its runs it is."""
-    path = run["trajectory"]
-    return RunFiles([path if isinstance(path, str) else run["source"]], run["part"] or "")
+    """Return the files with a run's messages, then that which says how it ended, and which of its runs it is."""
+    return RunFiles([*run["trajectories"], run["source"]], run["part"] or "")
 
 
 def transcript(paths: Sequence[str], read: Callable[[str], bytes], part: str = "") -> Transcript:
     """Return the messages of a run: what the model said, the tools it called, and what they answered."""
     turns = []
-    for message in messages(paths[0], part, read):
+    for message in (message for path in paths for message in messages(path, part, read)):
         actor = message.actor or message.role
+        if message.role == "error":
+            turns.append(Turn("error", "system", message.text, ("what ended the run",), ("error", "decision")))
+            continue
         if message.reasoning:
             turns.append(Turn(actor, message.role, message.reasoning, ("reasoning",), when=message.when))
         if message.text or not (message.calls or message.reasoning):
@@ -44,33 +47,32 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], part: str = "
 
 
 def messages(path: str, part: str, read: Callable[[str], bytes]) -> list[Message]:
-    """List the messages of a run; a file that its trajectory names is read if it is there."""
+    """List the messages of a run in a file; files that its trajectory names are read if they are there."""
     data = read(path)
-    if inspect.is_archive(data):
-        return inspect.messages(data, part, decode)
-    if data.startswith(b"PAR1") or path.lower().endswith((".csv", ".tsv", ".jsonl", ".ndjson")):
-        return table.messages(path, data, part)
+    if is_inspect(data):
+        return inspect.messages(data, part)
+    if table.is_named_table(path, data):
+        return table.messages(data, part)
     value = decode(data)
     if atif.recognises(value):
-
-        def read_beside(name: str) -> Any:
-            folder, own = os.path.split(path)
-            for other in (name, own.partition("trajectory.")[0] + name):
-                if os.path.basename(other) == other:  # a log names files of its own folder only
-                    try:
-                        return decode(read(os.path.join(folder, other)))
-                    except (SourceError, ValueError):
-                        continue
-            return None
-
-        return atif.messages(value, read_beside)
-    if inspect.recognises(value):
-        return inspect.messages(data, part, decode)
+        return atif.messages(value, partial(_beside, path, read))
+    if harbor.recognises(value):
+        return harbor.messages(value)
     if tau2.recognises(value):
         return tau2.messages(value, part)
-    if swe_agent.recognises(value) or swe_agent.is_bare(path, value):
-        return swe_agent.messages(value)
-    return table.messages(path, data, part) if isinstance(value, list) else []
+    return swe_agent.messages(value) if swe_agent.recognises(value) else table.messages(data, part)
+
+
+def _beside(path: str, read: Callable[[str], bytes], name: str) -> Any:
+    """Decode a file that a trajectory names, also as the ending of a name, in its own folder only; None without one."""
+    folder, own = os.path.split(path)
+    for other in (name, own.partition("trajectory.")[0] + name):
+        if os.path.basename(other) == other:
+            try:
+                return decode(read(os.path.join(folder, other)))
+            except (SourceError, ValueError):
+                continue
+    return None
 
 
 def turns_frame(runs: pd.DataFrame) -> pd.DataFrame:
@@ -107,9 +109,10 @@ def _messages_of(runs: pd.DataFrame) -> list[tuple[str, list[Message]]]:
         return kept[path]
 
     out = []
-    for run_id, source, path, part in runs[["run_id", "source", "trajectory", "part"]].itertuples(index=False):
+    for run_id, source, paths, part in runs[["run_id", "source", "trajectories", "part"]].itertuples(index=False):
         try:
-            out.append((run_id, messages(path if isinstance(path, str) else source, part or "", read)))
+            spoken = [message for path in paths or [source] for message in messages(path, part or "", read)]
         except _BROKEN:
-            out.append((run_id, []))
+            spoken = []
+        out.append((run_id, spoken))
     return out

@@ -42,7 +42,7 @@ def harbor_job(folder: Path, *trials: dict[str, Any], planned: int = 0) -> Path:
     job = {"id": "job-1", "n_total_trials": planned or len(trials), "stats": {"n_completed_trials": len(trials)}}
     write(folder / "result.json", job)
     for number, one in enumerate(trials):
-        write(folder / f"{one['task_name']}__{number}" / "result.json", one)
+        write(folder / f"{one['task_name']}__{number}" / "result.json", {**one, "id": f"{folder.name}-{number}"})
     return folder
 
 
@@ -152,7 +152,11 @@ def inspect_archive(log: dict[str, Any], *, is_running: bool = False) -> bytes:
 
 def mini(**info: Any) -> dict[str, Any]:
     """Return a trajectory of mini-swe-agent."""
-    stated = {"exit_status": "Submitted", "model_stats": {"instance_cost": 0.5, "api_calls": 2}, "mini_version": "2.4.6"}
+    stated = {
+        "exit_status": "Submitted",
+        "model_stats": {"instance_cost": 0.5, "api_calls": 2},
+        "mini_version": "2.4.6",
+    }
     stated["config"] = {"agent": {"step_limit": 50}, "model": {"model_name": "gpt-4o"}}
     messages = [{"role": "system", "content": "You …"}, {"role": "assistant", "content": "ls"}]
     return {"info": {**stated, **info}, "messages": messages, "trajectory_format": "mini-swe-agent-1.1"}

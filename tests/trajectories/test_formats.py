@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from evalkit import trajectories
 from evalkit.io import SourceError
 from evalkit.kinds import RunFiles
 from evalkit.kinds.transcript import transcript_of
 from evalkit.trajectories.parse import parse, recognises
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.trajectories import folders as make
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -30,7 +30,7 @@ def runs_of(path: Path, **options: object) -> pd.DataFrame:
         ({}, "completed", 1.0, True),
         ({"reward": 0.0}, "completed", 0.0, False),
         ({"error": "AgentTimeoutError", "reward": 1.0}, "AgentTimeoutError", 1.0, True),  # a reward is a measurement
-        ({"error": "AgentTimeoutError", "reward": None}, "AgentTimeoutError", None, None),
+        ({"error": "AgentTimeoutError", "reward": None}, "AgentTimeoutError", 0.0, False),
         ({"error": "SandboxBuildFailedError", "reward": 0.0}, "SandboxBuildFailedError", None, None),
         ({"error": "NonZeroAgentExitCodeError", "reward": 1.0}, "NonZeroAgentExitCodeError", None, None),
         ({"reward": None, "finished_at": None}, "running", None, None),
@@ -47,7 +47,7 @@ def test_a_harbor_job_tells_model_agent_usage_repetitions_and_planned_trials(tmp
     make.harbor_job(tmp_path, make.trial(), make.trial(reward=0.0), make.trial(task="other"), planned=5)
     logs = trajectories.load(tmp_path)
     run = logs.runs.iloc[0]
-    assert set(logs.planned.values()) == {5}
+    assert logs.plans["planned"].tolist() == [5]
     assert sorted(logs.runs.loc[logs.runs["task_id"] == "fix-bug", "repetition"]) == [0, 1]
     assert (run["model_name"], run["agent"], run["agent_version"]) == ("openai/gpt-4o", "terminus-2", "2.0.0")
     assert (run["tokens_in"], run["tokens_cache"], run["tokens_out"], run["cost"]) == (100, 40, 20, 0.5)
@@ -105,7 +105,7 @@ def test_tau2_simulations_in_a_folder_are_of_the_results_beside_it(tmp_path):
     make.write(tmp_path / "simulations" / "0-0.json", make.simulation("0", 0, 1.0))
     logs = trajectories.load(tmp_path)
     assert logs.runs[["model_name", "dataset", "score"]].to_numpy().tolist() == [["gpt-4o", "retail", 1.0]]
-    assert logs.planned
+    assert logs.plans["planned"].tolist() == [2]
     assert logs.tool_calls[["name", "result"]].to_numpy().tolist() == [["find_order", "order 3"]]
 
 
@@ -194,7 +194,10 @@ TABLES = {
         for m, t, r in (("a", "t1", 1), ("a", "t2", 0), ("b", "t1", 1), ("b", "t2", 1))
     ),
     "json": json.dumps(
-        [{"agent": m, "task": t, "passed": r} for m, t, r in (("a", 1, True), ("a", 2, False), ("b", 1, 1), ("b", 2, 1))]
+        [
+            {"agent": m, "task": t, "passed": r}
+            for m, t, r in (("a", 1, True), ("a", 2, False), ("b", 1, 1), ("b", 2, 1))
+        ]
     ),
 }
 
@@ -205,7 +208,7 @@ def test_a_table_of_runs_needs_no_configuration(tmp_path, suffix):
     runs = runs_of(path)
     assert runs.groupby("model_name")["score"].mean().tolist() == [0.5, 1.0]
     assert runs["is_successful"].tolist() == [True, False, True, True]
-    assert recognises(path.read_bytes()[:500]) == "table of runs"
+    assert recognises(path.read_bytes()[:500]) == trajectories.KIND.title
 
 
 def test_a_parquet_file_is_a_table_of_runs(tmp_path):
@@ -219,7 +222,10 @@ def test_a_parquet_file_is_a_table_of_runs(tmp_path):
     ("columns", "said"),
     [
         ("model,task,colour", "no column for the score; there are model, task, colour"),
-        ("model,task,score,reward", "columns score and reward could both be the score; say which: --column score=score"),
+        (
+            "model,task,score,reward",
+            "columns score and reward could both be the score; say which: --column score=score",
+        ),
         ("model,day,score", "no column for the task_id; there are model, day, score"),
     ],
 )
@@ -282,7 +288,7 @@ def test_the_mean_of_a_real_log_of_inspect_is_the_one_that_it_states():
 def test_real_archives_of_inspect_are_all_used():
     logs = trajectories.load(SHARED / "inspect")
     assert set(logs.ledger["status"]) == {"used"}
-    assert len(logs.runs) == sum(logs.planned.values()) == 78
+    assert len(logs.runs) == logs.plans["planned"].sum() == 78
     assert logs.runs["score"].notna().all()
 
 

@@ -14,16 +14,21 @@ from evalkit.trajectories.format import (
     content_text,
     count_of,
     number_of,
+    objects,
     part_of,
     run_row,
     seconds_between,
     text_of,
-    time_of,
     total,
     used,
 )
 
-_TOKENS = {"tokens_in": "prompt_tokens", "tokens_cache": "cached_tokens", "tokens_out": "completion_tokens"}
+_USAGE = {  # of a step, and of all in `final_metrics`
+    "tokens_in": ("prompt_tokens", "total_prompt_tokens"),
+    "tokens_cache": ("cached_tokens", "total_cached_tokens"),
+    "tokens_out": ("completion_tokens", "total_completion_tokens"),
+    "cost": ("cost_usd", "total_cost_usd"),
+}
 _ROLES = {"agent": "assistant", "user": "user", "system": "system"}
 MOST_NESTED = 8  # subagents of subagents that are shown
 
@@ -36,27 +41,26 @@ def recognises(value: Any) -> str:
 def parse(path: str, value: Any) -> Parsed:
     """Return the run of a trajectory; nothing in it says the task or a score, so its name stands for the task."""
     steps = own_steps(value)
-    metrics, final = [part_of(step, "metrics") for step in steps], part_of(value, "final_metrics")
     usage = {}
-    for column, key in _TOKENS.items():
-        stated = count_of(part_of(final, f"total_{key}"))
-        usage[column] = stated if stated is not None else count_of(total(count_of(part_of(m, key)) for m in metrics))
-    cost = number_of(part_of(final, "total_cost_usd"))
-    times = [step["timestamp"] for step in steps if isinstance(step.get("timestamp"), str)]
-    models = [model for step in steps if (model := step.get("model_name"))]
+    for column, (key, of_all) in _USAGE.items():
+        stated = number_of(part_of(value, "final_metrics", of_all))
+        usage[column] = stated if stated is not None else total(part_of(step, "metrics", key) for step in steps)
+    times = [step["timestamp"] for step in steps if step.get("timestamp")]
+    models = [step["model_name"] for step in steps if step.get("model_name")]
     folder, name = posixpath.split(path.replace("\\", "/"))
     task = name.removesuffix(".json").removesuffix(".trajectory")
     run = run_row(
         format="atif",
+        log_id=value.get("trajectory_id") or value.get("session_id"),
         task_id=posixpath.basename(folder.removesuffix("/agent")) if task == "trajectory" else task,
-        model_name=part_of(value, "agent", "model_name") or (models[0] if models else None),
+        model_name=part_of(value, "agent", "model_name") or next(iter(models), None),
         agent=part_of(value, "agent", "name"),
-        agent_version=text_of(part_of(value, "agent", "version")) or None,
-        started=time_of(times[0]) if times else None,
+        agent_version=part_of(value, "agent", "version"),
+        started=next(iter(times), None),
         duration=seconds_between(times[0], times[-1]) if times else None,
         turns=sum(step.get("source") == "agent" for step in steps),
-        cost=cost if cost is not None else total(number_of(part_of(m, "cost_usd")) for m in metrics),
-        continues=text_of(value.get("continued_trajectory_ref")) or None,
+        continues=value.get("continued_trajectory_ref"),
+        extra=value.get("notes") and {"notes": value["notes"]},
         **usage,
     )
     return used([run])
@@ -64,9 +68,7 @@ def parse(path: str, value: Any) -> Parsed:
 
 def own_steps(value: Any) -> list[dict[str, Any]]:
     """Return the steps of a trajectory without those it copied from the one it goes on from."""
-    steps = part_of(value, "steps")
-    steps = steps if isinstance(steps, list) else []
-    return [step for step in steps if isinstance(step, dict) and not step.get("is_copied_context")]
+    return [step for step in objects(value, "steps") if not step.get("is_copied_context")]
 
 
 def messages(value: Any, read: Callable[[str], Any], depth: int = 0) -> list[Message]:
@@ -74,20 +76,19 @@ def messages(value: Any, read: Callable[[str], Any], depth: int = 0) -> list[Mes
     agent = text_of(part_of(value, "agent", "name"))
     nested = {
         text_of(sub.get("trajectory_id") or sub.get("session_id")): sub
-        for sub in part_of(value, "subagent_trajectories") or ()
-        if isinstance(sub, dict)
+        for sub in objects(value, "subagent_trajectories")
     }
     out: list[Message] = []
     for step in own_steps(value):
-        results = part_of(step, "observation", "results")
-        results = [result for result in results if isinstance(result, dict)] if isinstance(results, list) else []
-        by_call = {result.get("source_call_id"): result for result in results}
+        results = objects(step.get("observation"), "results")
+        by_call = {text_of(result.get("source_call_id")): result for result in results}
         calls = []
-        for call in step.get("tool_calls") or ():
-            result = by_call.pop(part_of(call, "tool_call_id"), None)
+        for call in objects(step, "tool_calls"):
+            call_id = text_of(call.get("tool_call_id"))
+            result = by_call.pop(call_id, None)
             text = None if result is None else content_text(result.get("content"))
-            name, arguments = text_of(part_of(call, "function_name")), text_of(part_of(call, "arguments"))
-            calls.append(Call(name, arguments, text_of(part_of(call, "tool_call_id")), text))
+            calls.append(Call(text_of(call.get("function_name")), text_of(call.get("arguments")), call_id, text))
+        metrics = step.get("metrics")
         out.append(
             Message(
                 _ROLES.get(text_of(step.get("source")), "user"),
@@ -96,19 +97,18 @@ def messages(value: Any, read: Callable[[str], Any], depth: int = 0) -> list[Mes
                 text_of(step.get("reasoning_content")),
                 tuple(calls),
                 text_of(step.get("timestamp")),
-                count_of(part_of(step, "metrics", "prompt_tokens")),
-                count_of(part_of(step, "metrics", "completion_tokens")),
-                number_of(part_of(step, "metrics", "cost_usd")),
+                count_of(part_of(metrics, "prompt_tokens")),
+                count_of(part_of(metrics, "completion_tokens")),
+                number_of(part_of(metrics, "cost_usd")),
             )
         )
         out += [Message("tool", text) for rest in by_call.values() if (text := content_text(rest.get("content")))]
-        for reference in (ref for result in results for ref in result.get("subagent_trajectory_ref") or ()):
-            key = part_of(reference, "trajectory_id") or part_of(reference, "session_id")
-            path = part_of(reference, "trajectory_path")
+        for reference in (ref for result in results for ref in objects(result, "subagent_trajectory_ref")):
+            key, path = reference.get("trajectory_id") or reference.get("session_id"), reference.get("trajectory_path")
             sub = nested.get(text_of(key)) or (read(path) if isinstance(path, str) else None)
             if sub is not None and depth < MOST_NESTED:
                 out += messages(sub, read, depth + 1)
-    following = part_of(value, "continued_trajectory_ref")
+    following = value.get("continued_trajectory_ref")
     if isinstance(following, str) and depth < MOST_NESTED and (rest := read(following)) is not None:
         out += messages(rest, read, depth + 1)
     return out

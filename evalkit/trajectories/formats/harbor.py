@@ -8,19 +8,23 @@ from typing import Any
 from evalkit.kinds import Parsed
 from evalkit.trajectories.format import (
     AGENT_FAILED,
-    content_text,
+    Message,
     count_of,
-    number_of,
     part_of,
     run_row,
+    score_rows,
     seconds_between,
     text_of,
-    time_of,
     total,
     used,
 )
 
-_TOKENS = {"tokens_in": "n_input_tokens", "tokens_cache": "n_cache_tokens", "tokens_out": "n_output_tokens"}
+_USAGE = {
+    "tokens_in": "n_input_tokens",
+    "tokens_cache": "n_cache_tokens",
+    "tokens_out": "n_output_tokens",
+    "cost": "cost_usd",
+}
 
 
 def recognises(value: Any) -> str:
@@ -34,36 +38,51 @@ def recognises(value: Any) -> str:
 def parse(path: str, value: Any) -> Parsed:
     """Return the run of a trial, or what a job planned."""
     if "trial_name" not in value:
-        return used(facts=[("planned", "", "", str(count_of(value["n_total_trials"])))])
-    steps = [step for step in value.get("step_results") or () if isinstance(step, dict)]
-    results = [value.get("agent_result"), *(step.get("agent_result") for step in steps)]
-    usage = {
-        column: count_of(total(count_of(part_of(result, key)) for result in results))
-        for column, key in _TOKENS.items()
-    }
-    errors = [error for error in (item.get("exception_info") for item in (value, *steps)) if isinstance(error, dict)]
+        counts = {"planned": value["n_total_trials"], "retried": part_of(value, "stats", "n_retries")}
+        return used(facts=[(name, "", "", str(n)) for name, given in counts.items() if (n := count_of(given))])
+    parts = [value, *_steps(value)]
+    errors = _errors(value)
     # what was not the agent's fault decides: the reward of such a trial is no measurement
-    errors.sort(key=lambda error: error.get("exception_type") in AGENT_FAILED)
-    error = errors[0] if errors else {}
+    error = min(errors, key=lambda error: error.get("exception_type") in AGENT_FAILED, default={})
     agent, model = part_of(value, "agent_info"), part_of(value, "agent_info", "model_info")
     names = [text_of(part_of(model, key)) for key in ("provider", "name")]
     run = run_row(
         format="harbor",
-        experiment=text_of(part_of(value, "config", "job_id")) or None,
-        task_id=text_of(value.get("task_name")),
-        dataset=text_of(value.get("source")) or None,
-        task_checksum=text_of(value.get("task_checksum")) or None,
+        log_id=value.get("id"),
+        experiment=part_of(value, "config", "job_id"),
+        task_id=value.get("task_name"),
+        dataset=value.get("source"),
+        task_checksum=value.get("task_checksum"),
         model_name="/".join(filter(None, names)) or part_of(value, "config", "agent", "model_name"),
         agent=part_of(agent, "name") or part_of(value, "config", "agent", "name"),
-        agent_version=text_of(part_of(agent, "version")) or None,
-        exit_reason=text_of(error.get("exception_type")) or None,
-        status=text_of(error.get("exception_type")) or ("completed" if value.get("finished_at") else "running"),
-        started=time_of(value.get("started_at")),
+        agent_version=part_of(agent, "version"),
+        exit_reason=error.get("exception_type"),
+        status=error.get("exception_type") or ("completed" if value.get("finished_at") else "running"),
+        started=value.get("started_at"),
         duration=seconds_between(value.get("started_at"), value.get("finished_at")),
-        cost=total(number_of(part_of(result, "cost_usd")) for result in results),
-        error=text_of(error.get("exception_message")) or None,
-        **usage,
+        error=error.get("exception_message"),
+        extra={"steps": [step.get("step_name") for step in parts[1:]]} if parts[1:] else None,
+        **{name: total(part_of(part, "agent_result", key) for part in parts) for name, key in _USAGE.items()},
     )
-    rewards = part_of(value, "verifier_result", "rewards") or part_of((steps or [{}])[-1], "verifier_result", "rewards")
-    rewards = rewards if isinstance(rewards, dict) else {}
-    return used([run], [("", key, number_of(reward), content_text(reward)) for key, reward in rewards.items()])
+    own, last = (part_of(part, "verifier_result", "rewards") for part in (value, parts[-1]))
+    return used([run], score_rows("", own or last))
+
+
+def messages(value: Any) -> list[Message]:
+    """List what was raised, and the rewards: what the result of a trial adds to its trajectory."""
+    said = [f"{error.get('exception_type')}: {text_of(error.get('exception_message'))}" for error in _errors(value)]
+    rewards = [
+        f"{key} = {text_of(reward)}"
+        for part in (value, *_steps(value))
+        for key, reward in (part_of(part, "verifier_result", "rewards") or {}).items()
+    ]
+    return [Message("error", text) for text in said] + [Message("system", text, "verifier") for text in rewards]
+
+
+def _steps(value: Any) -> list[dict[str, Any]]:
+    return [step for step in value.get("step_results") or () if isinstance(step, dict)]
+
+
+def _errors(value: Any) -> list[dict[str, Any]]:
+    errors = (part.get("exception_info") for part in (value, *_steps(value)))
+    return [error for error in errors if isinstance(error, dict)]

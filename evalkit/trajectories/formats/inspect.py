@@ -6,25 +6,25 @@ Facts from logs of inspect_ai 0.3 of 2024 to 2026. Arguments of models (`model_a
 import io
 import struct
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
+from evalkit.io import decode_json
 from evalkit.kinds import Parsed
 from evalkit.trajectories.format import (
     Message,
     chat_messages,
-    content_text,
     count_of,
     error_text,
     number_of,
     part_of,
     run_row,
+    score_rows,
     seconds_between,
     text_of,
-    time_of,
     total,
     used,
 )
@@ -33,17 +33,90 @@ GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}  # correct, incorrect, partly,
 MOST_BYTES = 2**31  # of a member of an archive
 _ZSTANDARD = 93
 _LIMITS = ("message_limit", "token_limit", "time_limit", "working_limit", "cost_limit", "turn_limit")
-_TOKENS = {
+_USAGE = {
     "tokens_in": ("input_tokens", "input_tokens_cache_read", "input_tokens_cache_write"),
     "tokens_cache": ("input_tokens_cache_read",),
     "tokens_out": ("output_tokens",),
+    "cost": ("total_cost",),
 }
 
 
+class _Evaluation(msgspec.Struct):
+    """What is read of an evaluation; everything else, such as arguments of models, is passed over."""
+
+    task: Any = None
+    task_id: Any = None
+    task_args: Any = None
+    task_version: Any = None
+    eval_id: Any = None
+    created: Any = None
+    model: Any = None
+    model_generate_config: Any = None
+    dataset: Any = None
+    config: Any = None
+    solver: Any = None
+    revision: Any = None
+
+
+class _Sample(msgspec.Struct):
+    """What is read of a sample, or of its summary; its events, the greatest part, are passed over."""
+
+    id: Any = None
+    epoch: Any = 1
+    uuid: Any = None
+    scores: Any = None
+    model_usage: Any = None
+    metadata: Any = None
+    error: Any = None
+    limit: Any = None
+    started_at: Any = None
+    completed_at: Any = None
+    total_time: Any = None
+    completed: Any = None
+    message_count: Any = None
+    turn_count: Any = None
+    retries: Any = None
+
+    @property
+    def part(self) -> str:
+        return f"{text_of(self.id)}_epoch_{self.epoch}"
+
+
+class _Spoken(msgspec.Struct):
+    """What is read of a sample for its transcript."""
+
+    id: Any = None
+    epoch: Any = 1
+    messages: Any = None
+    attachments: Any = None
+    error: Any = None
+
+
+class _Log(msgspec.Struct):
+    """A log without its samples."""
+
+    eval: _Evaluation
+    status: Any = None
+    results: Any = None
+
+
+class _Document(_Log):
+    samples: list[_Sample] | None = None
+
+
+class _Transcripts(msgspec.Struct):
+    samples: list[_Spoken] | None = None
+
+
+_LOG, _DOCUMENT, _SUMMARIES, _SPOKEN, _TRANSCRIPTS = map(
+    msgspec.json.Decoder, (_Log, _Document, list[_Sample], _Spoken, _Transcripts)
+)
+
+
 def recognises(value: Any) -> str:
-    """Return ``inspect_ai log`` for a decoded log; empty for anything else."""
-    is_log = part_of(value, "eval", "task") is not None and part_of(value, "eval", "model") is not None
-    return "inspect_ai log" if is_log else ""
+    """Return ``inspect_ai log`` for a decoded log, or its beginning; empty for anything else."""
+    keys = part_of(value, "eval") or {}
+    return "inspect_ai log" if "task" in keys and ("run_id" in keys or "model" in keys) else ""
 
 
 def is_archive(data: bytes) -> bool:
@@ -51,123 +124,99 @@ def is_archive(data: bytes) -> bool:
     return data.startswith(b"PK") and any(name in data[:400] for name in (b"_journal/", b"header.json", b"samples/"))
 
 
-def parse_archive(path: str, data: bytes) -> Parsed:
-    """Return the runs of an archive; of one that is still written, those whose summaries are there."""
+def parse_log(data: bytes) -> Parsed:
+    """Return the runs of a log; of one that is still written, those whose summaries are there."""
+    if not is_archive(data):
+        document, recovered = decode_json(data, _DOCUMENT)
+        return _parsed(document, document.samples or [])._replace(reason=", ".join(recovered))
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         names = archive.namelist()
         if "header.json" in names:
-            header = _member(data, archive, "header.json")
-            summaries = _member(data, archive, "summaries.json") if "summaries.json" in names else []
-        else:
-            header = {"status": "started", **_member(data, archive, "_journal/start.json")}
-            parts = [name for name in names if name.startswith("_journal/summaries/")]
-            summaries = [summary for name in parts for summary in _member(data, archive, name)]
-    return _parsed(header, summaries)
+            summaries = _member(data, archive, "summaries.json", _SUMMARIES) if "summaries.json" in names else []
+            return _parsed(_member(data, archive, "header.json", _LOG), summaries)
+        log = _member(data, archive, "_journal/start.json", _LOG)
+        log.status = "started"
+        parts = [name for name in names if name.startswith("_journal/summaries/")]
+        return _parsed(log, [one for name in parts for one in _member(data, archive, name, _SUMMARIES)])
 
 
-def parse(path: str, value: Any) -> Parsed:
-    """Return the runs of a log that is one JSON document."""
-    return _parsed(value, value.get("samples") or ())
-
-
-def messages(data: bytes, part: str, decode: Callable[[bytes], Any]) -> list[Message]:
-    """List the messages of a sample of an archive, or of a document."""
+def messages(data: bytes, part: str) -> list[Message]:
+    """List the messages of a sample of a log."""
     if is_archive(data):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            sample = _member(data, archive, f"samples/{part}.json")
+            sample = _member(data, archive, f"samples/{part}.json", _SPOKEN)
     else:
-        samples = decode(data).get("samples") or ()
-        sample = next(sample for sample in samples if _part(sample) == part)
-    attachments = sample.get("attachments") or {}
-    return chat_messages(_attached(sample.get("messages"), attachments))
+        samples = decode_json(data, _TRANSCRIPTS)[0].samples or []
+        sample = next(one for one in samples if f"{text_of(one.id)}_epoch_{one.epoch}" == part)
+    said = chat_messages(_attached(sample.messages, sample.attachments or {}))
+    return [*said, Message("error", error_text(sample.error))] if sample.error else said
 
 
-def _member(data: bytes, archive: zipfile.ZipFile, name: str) -> Any:
+def _member(data: bytes, archive: zipfile.ZipFile, name: str, decoder: msgspec.json.Decoder) -> Any:
     """Decode a member of an archive; `zipfile` knows Zstandard only since Python 3.14, so pyarrow unpacks it."""
     info = archive.getinfo(name)
     if info.file_size > MOST_BYTES:
         raise ValueError(f"{name}: {info.file_size / 2**30:.1f} GiB unpacked, more than is read")
     if info.compress_type != _ZSTANDARD:
-        return msgspec.json.decode(archive.read(info))
+        return decode_json(archive.read(info), decoder)[0]
     name_size, extra_size = struct.unpack_from("<HH", data, info.header_offset + 26)  # of the member's own header
     start = info.header_offset + 30 + name_size + extra_size
     packed = memoryview(data)[start : start + info.compress_size]
     with pa.CompressedInputStream(pa.BufferReader(packed), "zstd") as stream:
-        return msgspec.json.decode(stream.read(info.file_size))
+        return decode_json(stream.read(info.file_size), decoder)[0]
 
 
-def _parsed(header: Any, samples: Iterable[Any]) -> Parsed:
-    evaluation = header["eval"]
-    config, arguments = evaluation.get("config") or {}, evaluation.get("task_args")
+def _parsed(log: _Log, samples: list[_Sample]) -> Parsed:
+    evaluation = log.eval
+    config, arguments, task = evaluation.config or {}, evaluation.task_args, text_of(evaluation.task)
     limits = {name: config[name] for name in _LIMITS if config.get(name) is not None}
-    task = text_of(evaluation.get("task"))
     shared = {
         "format": "inspect_ai",
-        "experiment": text_of(evaluation.get("task_id")),
+        "experiment": evaluation.task_id,
+        "created": evaluation.created,
         "dataset": f"{task} {text_of(arguments)}" if arguments else task,
-        "task_checksum": text_of(evaluation.get("task_version")) or None,
-        "model_name": text_of(evaluation.get("model")),
-        "agent": text_of(evaluation.get("solver")) or None,
-        "agent_version": text_of(part_of(evaluation, "revision", "commit")) or None,
-        "limits": ", ".join(f"{name}={value}" for name, value in limits.items()) or None,
-        "temperature": number_of(part_of(evaluation, "model_generate_config", "temperature")),
+        "task_checksum": evaluation.task_version or None,
+        "model_name": evaluation.model,
+        "agent": evaluation.solver,
+        "limits": ", ".join(f"{name}={value}" for name, value in limits.items()),
+        "temperature": part_of(evaluation.model_generate_config, "temperature"),
     }
-    samples = [sample for sample in samples if isinstance(sample, dict)]
-    headline = part_of(header, "results", "headline", "scorer")
-    scores = [score for sample in samples for score in _scores(sample, headline)]
-    epochs, planned = count_of(config.get("epochs")) or 1, part_of(evaluation, "dataset", "samples")
-    facts = [("planned", "", "", str(count_of(planned) * epochs))] if count_of(planned) else []
-    facts.append(("created", "", "", text_of(evaluation.get("created"))))
-    is_running = header.get("status") == "started"
-    return used([_run(shared, sample, is_running) for sample in samples], scores, facts)
+    headline = part_of(log.results, "headline", "scorer")
+    scores = [row for sample in samples for row in score_rows(sample.part, _values(sample, headline), GRADES)]
+    epochs, ids = count_of(config.get("epochs")) or 1, part_of(evaluation.dataset, "sample_ids")
+    facts = [("planned", text_of(one), "", str(epochs)) for one in (ids if isinstance(ids, list) else ())]
+    if not facts and (planned := count_of(part_of(evaluation.dataset, "samples"))):
+        facts = [("planned", "", "", str(planned * epochs))]
+    is_running = log.status == "started"
+    return used([_run(shared, evaluation.eval_id, sample, is_running) for sample in samples], scores, facts)
 
 
-def _run(shared: Mapping[str, Any], sample: Mapping[str, Any], is_running: bool) -> tuple:
-    usages = [usage for usage in (sample.get("model_usage") or {}).values() if isinstance(usage, dict)]
-    usage = {
-        column: count_of(total(count_of(usage.get(key)) for usage in usages for key in keys))
-        for column, keys in _TOKENS.items()
-    }
-    limit, error = sample.get("limit"), sample.get("error")
-    limit = text_of(part_of(limit, "type") or limit)
-    status = "error" if error else f"limit_{limit}" if limit else "completed"
-    seconds = number_of(sample.get("total_time"))
-    metadata = sample.get("metadata")
+def _run(shared: Mapping[str, Any], eval_id: Any, sample: _Sample, is_running: bool) -> tuple:
+    usages = [usage for usage in (sample.model_usage or {}).values() if isinstance(usage, dict)]
+    limit, seconds = text_of(part_of(sample.limit, "type") or sample.limit), number_of(sample.total_time)
+    status = "error" if sample.error else f"limit_{limit}" if limit else "completed"
     return run_row(
         **shared,
-        part=_part(sample),
-        task_id=text_of(sample.get("id")),
-        repetition=max(0, (count_of(sample.get("epoch")) or 1) - 1),
-        exit_reason=("error" if error else f"{limit} limit" if limit else "") or None,
-        status="running" if is_running and sample.get("completed") is False else status,
-        started=time_of(sample.get("started_at")),
-        duration=seconds
-        if seconds is not None
-        else seconds_between(sample.get("started_at"), sample.get("completed_at")),
-        turns=count_of(sample.get("turn_count")) or count_of(sample.get("message_count")),
-        cost=total(number_of(usage.get("total_cost")) for usage in usages),
-        retries=count_of(sample.get("retries")),
-        error=error_text(error) or None,
-        extra=text_of(metadata) if metadata else None,
-        **usage,
+        part=sample.part,
+        log_id=sample.uuid or f"{eval_id} {sample.part}",
+        task_id=sample.id,
+        repetition=max(0, (count_of(sample.epoch) or 1) - 1),
+        exit_reason="error" if sample.error else f"{limit} limit" if limit else None,
+        status="running" if is_running and sample.completed is False else status,
+        started=sample.started_at,
+        duration=seconds_between(sample.started_at, sample.completed_at) if seconds is None else seconds,
+        turns=count_of(sample.turn_count) or sample.message_count,
+        retries=sample.retries,
+        error=error_text(sample.error),
+        extra=sample.metadata or None,
+        **{name: total(usage.get(key) for usage in usages for key in keys) for name, keys in _USAGE.items()},
     )
 
 
-def _part(sample: Mapping[str, Any]) -> str:
-    return f"{text_of(sample.get('id'))}_epoch_{sample.get('epoch', 1)}"
-
-
-def _scores(sample: Mapping[str, Any], headline: Any) -> Iterable[tuple]:
-    """Yield the scores of a sample, that of the headline first; a scorer with several values has a key for each."""
-    scores = sample.get("scores")
-    if not isinstance(scores, dict):
-        return
-    for scorer in sorted(scores, key=lambda name: name != headline):
-        value = part_of(scores, scorer, "value")
-        values = {f"{scorer}/{key}": item for key, item in value.items()} if isinstance(value, dict) else {}
-        for key, item in (values or {scorer: value}).items():
-            number = GRADES.get(item) if isinstance(item, str) else number_of(item)
-            yield _part(sample), key, number, content_text(item)
+def _values(sample: _Sample, headline: Any) -> dict[str, Any]:
+    """Return the values of a sample's scores by scorer, that of the headline first."""
+    scores = sample.scores if isinstance(sample.scores, dict) else {}
+    return {name: part_of(scores[name], "value") for name in sorted(scores, key=lambda name: name != headline)}
 
 
 def _attached(value: Any, attachments: Mapping[str, Any]) -> Any:

@@ -17,10 +17,10 @@ from evalkit.trajectories.format import (
     content_text,
     count_of,
     number_of,
+    objects,
     part_of,
     run_row,
     text_of,
-    time_of,
     total,
     used,
 )
@@ -32,18 +32,24 @@ _VERDICTS = {  # lists of a report, and the status of the runs of these tasks; t
     "unresolved_ids": "unresolved",
     "incomplete_ids": "incomplete",
 }
+_LIMITS = ("step_limit", "cost_limit", "wall_time_limit_seconds")
 
 
 def recognises(value: Any) -> str:
     """Return what a decoded file is: a trajectory, predictions, or a report; empty for anything else."""
+    if isinstance(value, list):  # of mini-swe-agent 1: the messages, and nothing else
+        roles = [part_of(item, "role") for item in value[:2]]
+        return "mini-swe-agent trajectory" if roles == ["system", "user"] else ""
     if not isinstance(value, dict):
         return ""
-    keys = value.keys()
-    if text_of(value.get("trajectory_format")).startswith("mini-swe-agent"):
+    keys, info = value.keys(), value.get("info")
+    is_mini = "messages" in keys and isinstance(info, dict) and info.keys() & {"model_stats", "mini_version"}
+    if is_mini or text_of(value.get("trajectory_format")).startswith("mini-swe-agent"):
         return "mini-swe-agent trajectory"
-    if "messages" in keys and isinstance(info := value.get("info"), dict) and info.keys() & {"model_stats", "mini_version"}:
-        return "mini-swe-agent trajectory"
-    if _items(value, "trajectory", {"action", "observation"}) or _items(value, "history", {"role", "agent"}):
+    for key, wanted in (("trajectory", {"action", "observation"}), ("history", {"role", "agent"})):
+        if items := objects(value, key):
+            return "SWE-agent trajectory" if items[0].keys() >= wanted else ""
+    if {"trajectory", "history", "info"} <= keys:  # it ended before its first step
         return "SWE-agent trajectory"
     if "resolved_ids" in keys and keys & {"unresolved_ids", "completed_ids", "submitted_ids"}:
         return "SWE-bench report"
@@ -54,75 +60,53 @@ def recognises(value: Any) -> str:
     return "SWE-bench report" if is_report else ""
 
 
-def is_bare(path: str, value: Any) -> bool:
-    """Return whether a decoded file is a trajectory of mini-swe-agent 1: a bare list of messages, known by its name."""
-    return path.endswith(".traj.json") and isinstance(value, list) and all(part_of(item, "role") for item in value)
-
-
 def parse(path: str, value: Any) -> Parsed:
     """Return the run of a trajectory, or what other files say of runs."""
-    title = "mini-swe-agent trajectory" if is_bare(path, value) else recognises(value)
-    name = posixpath.basename(path.replace("\\", "/"))
+    title, name = recognises(value), posixpath.basename(path.replace("\\", "/"))
     if title == "SWE-bench predictions":
         models = {task: text_of(part_of(item, "model_name_or_path")) for task, item in value.items()}
         return used(facts=[("model", task, "", model) for task, model in models.items() if model])
     if title == "SWE-bench report":
         model = name.rpartition(".")[0].rpartition(".")[0]  # <model>.<run>.json
         return used(facts=[("outcome", task, model, verdict) for task, verdict in _verdicts(value).items()])
-    info = value.get("info") if isinstance(value, dict) and isinstance(value.get("info"), dict) else {}
-    stats, is_mini = info.get("model_stats"), title.startswith("mini")
-    spoken = messages(value)
+    spoken, value = messages(value), value if isinstance(value, dict) else {}
+    info, is_mini = value.get("info"), title.startswith("mini")
+    stats, agent = part_of(info, "model_stats"), part_of(info, "config", "agent")
     cost = number_of(part_of(stats, "instance_cost"))
-    reason = text_of(info.get("exit_status"))
-    task = name.removesuffix(".json").removesuffix(".traj")
+    reason = text_of(part_of(info, "exit_status"))
     run = run_row(
         format="mini-swe-agent" if is_mini else "SWE-agent",
-        task_id=text_of(value.get("instance_id") if isinstance(value, dict) else "") or task,
-        model_name=text_of(part_of(info, "config", "model", "model_name") or _replayed(value)) or None,
+        task_id=value.get("instance_id") or name.removesuffix(".json").removesuffix(".traj"),
+        model_name=part_of(info, "config", "model", "model_name") or _replayed(value),
         agent="mini-swe-agent" if is_mini else "SWE-agent",
-        agent_version=text_of(info.get("mini_version") or info.get("swe_agent_version")) or None,
-        exit_reason=reason or None,
-        status=reason.replace(" ", "_") or "completed",
-        started=time_of(spoken[0].when) if spoken and spoken[0].when else None,
+        agent_version=part_of(info, "mini_version") or part_of(info, "swe_agent_version"),
+        exit_reason=reason,
+        status=reason.replace(" ", "_"),
+        started=spoken[0].when if spoken else None,
         turns=count_of(part_of(stats, "api_calls")) or sum(message.role == "assistant" for message in spoken),
-        tokens_in=count_of(part_of(stats, "tokens_sent")),
-        tokens_out=count_of(part_of(stats, "tokens_received")),
-        cost=cost if cost is not None else total(message.cost for message in spoken),
-        limits=_limits(info),
+        tokens_in=part_of(stats, "tokens_sent"),
+        tokens_out=part_of(stats, "tokens_received"),
+        cost=total(message.cost for message in spoken) if cost is None else cost,
+        limits=", ".join(f"{name}={limit}" for name in _LIMITS if (limit := part_of(agent, name))),
     )
     return used([run])
 
 
 def messages(value: Any) -> list[Message]:
     """List the messages of a trajectory."""
-    if isinstance(value, list):
-        return chat_messages(value)
-    if "messages" in value:
-        return chat_messages(value["messages"])
-    if steps := _items(value, "trajectory", {"action", "observation"}):
-        opening = [Message(item["role"], content_text(item.get("content"))) for item in _opening(value)]
-        return opening + [_of_step(step) for step in steps]
-    return chat_messages(value.get("history"))
-
-
-def _opening(value: Any) -> list[dict[str, Any]]:
-    """Return what the agent was told before its first step."""
-    history = [item for item in value.get("history") or () if part_of(item, "role") and not item.get("is_demo")]
+    if isinstance(value, list) or "messages" in value:
+        return chat_messages(value if isinstance(value, list) else value["messages"])
+    history = [item for item in objects(value, "history") if item.get("role") and not item.get("is_demo")]
+    if not (steps := objects(value, "trajectory")):
+        return chat_messages(history)
+    # what the agent was told before its first step, then each step
     first = next((at for at, item in enumerate(history) if item["role"] == "assistant"), len(history))
-    return history[:first]
-
-
-def _of_step(step: dict[str, Any]) -> Message:
-    thought, action = text_of(step.get("thought")), text_of(step.get("action"))
-    call = Call("shell", action, "", text_of(step.get("observation")))
-    return Message("assistant", thought or text_of(step.get("response")), calls=(call,) if action else ())
-
-
-def _items(value: dict[str, Any], key: str, keys: set[str]) -> list[dict[str, Any]]:
-    """Return a list of objects that all have certain keys; empty for anything else."""
-    items = value.get(key)
-    fits = isinstance(items, list) and all(isinstance(item, dict) and item.keys() >= keys for item in items)
-    return items if fits and isinstance(items, list) else []
+    out = [Message(text_of(item["role"]), content_text(item.get("content"))) for item in history[:first]]
+    for step in steps:
+        thought, action = text_of(step.get("thought")), text_of(step.get("action"))
+        call = Call("shell", action, "", text_of(step.get("observation")))
+        out.append(Message("assistant", thought or text_of(step.get("response")), calls=(call,) if action else ()))
+    return out
 
 
 def _verdicts(report: dict[str, Any]) -> dict[str, str]:
@@ -145,9 +129,3 @@ def _replayed(value: Any) -> Any:
         except msgspec.DecodeError:
             return None
     return part_of(config, "agent", "model", "name")
-
-
-def _limits(info: dict[str, Any]) -> str | None:
-    agent = part_of(info, "config", "agent")
-    names = [name for name in ("step_limit", "cost_limit", "wall_time_limit_seconds") if part_of(agent, name)]
-    return ", ".join(f"{name}={part_of(agent, name)}" for name in names) or None

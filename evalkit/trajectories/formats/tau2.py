@@ -3,26 +3,27 @@
 Facts from the data models of sierra-research/tau2-bench.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from evalkit.kinds import Parsed
 from evalkit.trajectories.format import (
     Message,
     chat_messages,
-    content_text,
     count_of,
     number_of,
+    objects,
     part_of,
     run_row,
+    score_rows,
     seconds_between,
     text_of,
-    time_of,
     total,
     used,
 )
 
 _KEYS = {"task_id", "termination_reason", "reward_info"}
+_CHECKS = ("db_check", "action_checks", "nl_assertions", "communicate_checks")
 
 
 def recognises(value: Any) -> str:
@@ -34,24 +35,25 @@ def recognises(value: Any) -> str:
 
 def parse(path: str, value: Any) -> Parsed:
     """Return the runs of results or of a simulation, and how many were planned."""
-    if "info" not in value:
-        return used([_run({}, value)], _scores(value))
-    info, simulations = value["info"], _simulations(value)
-    trials, tasks = count_of(info.get("num_trials")), value.get("tasks")
-    facts = [("info", "", "", text_of(_shared(info)))]
-    if trials and isinstance(tasks, list) and tasks:
-        facts.append(("planned", "", "", str(trials * len(tasks))))
-    runs = [_run(_shared(info), simulation) for simulation in simulations]
-    return used(runs, [score for simulation in simulations for score in _scores(simulation)], facts)
+    simulations, shared, facts = [value], {}, []
+    if "info" in value:
+        simulations, shared = objects(value, "simulations"), _shared(value["info"])
+        facts = [("info", "", "", text_of(shared))]
+        trials = count_of(value["info"].get("num_trials"))
+        tasks = {text_of(task.get("id")) for task in objects(value, "tasks")}
+        facts += [("planned", task, "", str(trials)) for task in sorted(tasks) if trials]
+    scores = [row for one in simulations for row in score_rows(text_of(one.get("id")), _rewards(one))]
+    reason = "" if simulations else "simulations stand in files of their own"
+    return used([_run(shared, one) for one in simulations], scores, facts, reason)
 
 
 def messages(value: Any, part: str) -> list[Message]:
     """List the messages of a simulation."""
-    for simulation in _simulations(value) if "info" in value else [value]:
-        if "info" not in value or text_of(simulation.get("id")) == part:
-            if simulation.get("messages"):
-                return chat_messages(simulation["messages"])
-            return [message for tick in simulation.get("ticks") or () for message in _of_tick(tick)]
+    simulations = objects(value, "simulations") if "info" in value else [value]
+    for one in simulations:
+        if text_of(one.get("id")) == part or one is value:
+            spoken = [message for tick in objects(one, "ticks") for message in _of_tick(tick)]
+            return chat_messages(one["messages"]) if one.get("messages") else spoken
     return []
 
 
@@ -59,56 +61,48 @@ def _shared(info: dict[str, Any]) -> dict[str, Any]:
     """Return what all simulations of a file have in common, as columns of runs."""
     limits = {key: info[key] for key in ("max_steps", "max_errors") if info.get(key) is not None}
     return {
-        "model_name": text_of(part_of(info, "agent_info", "llm")) or None,
-        "agent": text_of(part_of(info, "agent_info", "implementation")) or None,
-        "agent_version": text_of(info.get("git_commit")) or None,
-        "dataset": text_of(part_of(info, "environment_info", "domain_name")) or None,
-        "limits": ", ".join(f"{key}={value}" for key, value in limits.items()) or None,
+        "model_name": part_of(info, "agent_info", "llm"),
+        "agent": part_of(info, "agent_info", "implementation"),
+        "agent_version": info.get("git_commit"),
+        "dataset": part_of(info, "environment_info", "domain_name"),
+        "limits": ", ".join(f"{key}={value}" for key, value in limits.items()),
         "temperature": number_of(part_of(info, "agent_info", "llm_args", "temperature")),
     }
 
 
-def _simulations(value: Any) -> list[dict[str, Any]]:
-    found = value.get("simulations")
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
-
-
-def _run(shared: dict[str, Any], simulation: dict[str, Any]) -> tuple:
-    usage, duration = simulation.get("agent_usage"), number_of(simulation.get("duration"))
-    written = simulation.get("messages") or ()
-    reason = text_of(simulation.get("termination_reason"))
-    costs = [number_of(simulation.get(key)) for key in ("agent_cost", "user_cost")]
+def _run(shared: Mapping[str, Any], simulation: dict[str, Any]) -> tuple:
+    reason, duration = simulation.get("termination_reason"), number_of(simulation.get("duration"))
+    between = seconds_between(simulation.get("start_time"), simulation.get("end_time"))
+    written = objects(simulation, "messages")
+    checks = {key: item for key in _CHECKS if (item := part_of(simulation.get("reward_info"), key))}
     return run_row(
         **shared,
-        part=text_of(simulation.get("id")),
+        part=simulation.get("id"),
+        log_id=simulation.get("id"),
         format="tau2-bench",
-        task_id=text_of(simulation.get("task_id")),
-        repetition=count_of(simulation.get("trial")),
-        seed=text_of(simulation.get("seed")) or None,
-        exit_reason=reason or None,
+        task_id=simulation.get("task_id"),
+        repetition=simulation.get("trial"),
+        seed=simulation.get("seed"),
+        exit_reason=reason,
         status=reason or "unknown",
-        started=time_of(simulation.get("start_time")),
-        duration=duration
-        if duration is not None
-        else seconds_between(simulation.get("start_time"), simulation.get("end_time")),
-        turns=sum(part_of(message, "role") == "assistant" for message in written) or None,
-        tokens_in=count_of(part_of(usage, "prompt_tokens")),
-        tokens_out=count_of(part_of(usage, "completion_tokens")),
-        cost=total(costs),
+        started=simulation.get("start_time"),
+        duration=between if duration is None else duration,
+        turns=sum(message.get("role") == "assistant" for message in written) or None,
+        tokens_in=part_of(simulation, "agent_usage", "prompt_tokens"),
+        tokens_out=part_of(simulation, "agent_usage", "completion_tokens"),
+        cost=total(simulation.get(key) for key in ("agent_cost", "user_cost")),
+        extra=checks or None,
     )
 
 
-def _scores(simulation: dict[str, Any]) -> list[tuple]:
+def _rewards(simulation: dict[str, Any]) -> dict[str, Any]:
     """Return the reward, then what it is made of."""
-    info, part = simulation.get("reward_info"), text_of(simulation.get("id"))
-    if not isinstance(info, dict):
-        return []
-    rewards = {"reward": info.get("reward"), **(info.get("reward_breakdown") or {})}
-    return [(part, key, number_of(reward), content_text(reward)) for key, reward in rewards.items()]
+    info = simulation.get("reward_info")
+    return {"reward": info.get("reward"), **(info.get("reward_breakdown") or {})} if isinstance(info, dict) else {}
 
 
-def _of_tick(tick: Any) -> Iterable[Message]:
+def _of_tick(tick: dict[str, Any]) -> Iterable[Message]:
     """Return what was said in a moment of a spoken simulation."""
     for key, role in (("user_chunk", "user"), ("agent_chunk", "assistant")):
-        if isinstance(chunk := part_of(tick, key), dict):
+        if isinstance(chunk := tick.get(key), dict):
             yield from chat_messages([{"role": role, **chunk}])

@@ -1,0 +1,133 @@
+"""A table with a row for each run, whose columns are called anything usual: what they mean, and the runs it holds."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evalkit.io.frames import frame_of
+from evalkit.io.paths import SourceError
+from evalkit.kinds.registry import kind_named
+from evalkit.kinds.runs import UNKNOWN, run_ids
+
+ANY_TABLE = "trajectories"  # the kind that the runs of such a table are of
+NAMES = {  # columns of runs, and what people call them: the first that is there counts, those in one tuple are equals
+    "task_id": [
+        ("task_id", "task", "task_name", "instance_id", "question_id", "problem_id", "sample_id", "test_id"),
+        ("id", "question", "instance", "problem"),
+    ],
+    "model_name": [("model", "model_name", "model_id", "llm"), ("agent", "agent_name", "system")],
+    "agent": [("agent", "agent_name", "scaffold", "system")],
+    "score": [("score", "reward", "accuracy", "grade", "points", "value")],
+    "is_successful": [("success", "is_successful", "correct", "is_correct", "passed", "resolved", "solved", "pass")],
+    "repetition": [("repetition", "trial", "epoch", "attempt", "repeat"), ("run", "run_number")],
+    "seed": [("seed",)],
+    "dataset": [("dataset", "benchmark", "suite")],
+    "status": [("status", "exit_reason", "termination_reason", "exit_status")],
+    "started": [("started", "started_at", "start_time", "timestamp", "created_at", "date")],
+    "duration": [("duration", "duration_s", "seconds", "time_s", "total_time", "latency", "time", "elapsed")],
+    "turns": [("turns", "n_turns", "steps", "n_steps", "num_steps")],
+    "tokens_in": [("tokens_in", "input_tokens", "prompt_tokens", "n_input_tokens")],
+    "tokens_out": [("tokens_out", "output_tokens", "completion_tokens", "n_output_tokens")],
+    "cost": [("cost", "cost_usd", "total_cost", "price", "usd")],
+    "error": [("error", "exception", "error_message")],
+}
+_NUMBERS = {"score", "is_successful", "repetition", "duration", "turns", "tokens_in", "tokens_out", "cost"}
+_TRUTH = dict.fromkeys(("true", "yes", "pass", "passed", "correct", "resolved", "success"), 1.0)
+_TRUTH |= dict.fromkeys(("false", "no", "fail", "failed", "incorrect", "unresolved", "failure"), 0.0)
+
+
+def is_table_of_runs(columns: Sequence[str]) -> bool:
+    """Return whether columns tell tasks and scores, and something else."""
+    found = {role for role, levels in NAMES.items() if any(_called(columns, names) for names in levels)}
+    return "task_id" in found and bool(found & {"score", "is_successful"}) and len(columns) > 2
+
+
+def meanings(columns: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
+    """Return which column of a table stands for which column of runs; `given` ones are not told by name.
+
+    SourceError for a given column that is not there, several that could be meant, and a table without tasks or scores.
+    """
+    there = ", ".join(columns)
+    for role, name in given.items():
+        if role not in NAMES:
+            raise SourceError(f"{role!r} is no column of runs; there are {', '.join(NAMES)}")
+        if name not in columns:
+            raise SourceError(f"no column {name!r}; there are {there}")
+    found = dict(given)
+    for role, levels in NAMES.items():
+        for level in levels:
+            names = [name for name in _called(columns, level) if name not in found.values()]
+            if role not in found and len(names) > 1:
+                raise SourceError(
+                    f"columns {' and '.join(names)} could both be the {role}; say which: --column {role}={names[0]}"
+                )
+            if role not in found and names:
+                found[role] = names[0]
+    for role, instead in (("task_id", "task_id"), ("score", "is_successful")):
+        if role not in found and instead not in found:
+            raise SourceError(f"no column for the {role}; there are {there}; say which: --column {role}=NAME")
+    return found
+
+
+def _called(columns: Iterable[str], names: Sequence[str]) -> list[str]:
+    return [column for column in columns if column.strip().lower().replace(" ", "_").replace("-", "_") in names]
+
+
+def columns_of_runs(table: pd.DataFrame, meaning: Mapping[str, str]) -> pd.DataFrame:
+    """Return the columns of runs that a table tells; numbers and truths that can't be read are missing.
+
+    The success of runs is stated, or told by scores of which all are 0 or 1: one between says how much, not whether.
+    """
+    made = pd.DataFrame(index=table.index)
+    for role, name in meaning.items():
+        values = table[name].astype("object").where(table[name].notna() & table[name].astype("str").ne(""), None)
+        if role == "started":
+            made[role] = pd.to_datetime(values, errors="coerce", utc=True, format="mixed")
+        elif role in _NUMBERS:
+            made[role] = values.map(_number).astype("float64")
+        else:
+            made[role] = values.map(str, na_action="ignore")
+    if "is_successful" not in made:
+        made["is_successful"] = made["score"] if is_binary(made["score"]) else np.nan
+    made["score"] = made["score"].fillna(made["is_successful"]) if "score" in made else made["is_successful"]
+    return made
+
+
+def is_binary(scores: pd.Series) -> bool:
+    """Return whether all scores that are known are 0 or 1."""
+    known = scores.dropna()
+    return bool((np.minimum(known.abs(), (known - 1).abs()) <= 1e-6).all())
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, str):
+        text = value.strip().lower()
+        if text in _TRUTH:
+            return _TRUTH[text]
+        try:
+            return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        except ValueError:
+            return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def runs_of(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs of any table with a row for each: those of a kind as they are, others by what their columns mean.
+
+    SourceError as of `meanings`.
+    """
+    if "kind" in table and "run_id" in table:
+        return table
+    made = columns_of_runs(table.reset_index(drop=True), meanings(list(map(str, table)), {}))
+    columns = kind_named(ANY_TABLE).tables["runs"]
+    made = made.assign(kind=ANY_TABLE, run_id=run_ids(ANY_TABLE, made.index), run_flags=[[] for _ in made.index])
+    made["model_name"] = made["model_name"].fillna(UNKNOWN) if "model_name" in made else UNKNOWN
+    own = made.groupby(["model_name", "task_id"]).cumcount()
+    made["repetition"] = made["repetition"].fillna(own) if "repetition" in made else own
+    made["success_rate"] = made["is_successful"]
+    return frame_of({column.name: made.get(column.name, [None] * len(made)) for column in columns}, columns)
