@@ -1,5 +1,7 @@
 """Trajectories of agents: Harbor, inspect_ai, tau2-bench, SWE-agent, and tables of runs."""
 
-from evalkit.trajectories.kind import KIND, load
+from evalkit._lazy import door
 
-__all__ = ["KIND", "load"]
+_PLACES = {"kind": "KIND load collect runs_df"}
+
+__getattr__, __dir__, __all__ = door(__name__, _PLACES, ["analysis", "figures"])

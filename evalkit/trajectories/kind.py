@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from evalkit import kinds
 from evalkit.io import Source, StorageOptions
-from evalkit.kinds import Command, FileRules, LogKind, Logs, Option, RateRules
-from evalkit.kinds import load as load_kind
+from evalkit.kinds import Changes, Command, FileRules, LogKind, Logs, Option, RateRules
 from evalkit.trajectories.assemble import assemble
 from evalkit.trajectories.format import RECORDS, TITLE
 from evalkit.trajectories.parse import accepts, parse, recognises
@@ -63,23 +63,23 @@ def load(
     columns: Sequence[str] = (),
     score: str = "",
     outcomes: str | os.PathLike = "",
+    pattern: str = "",
     recursive: bool = True,
     jobs: int | None = None,
     storage_options: StorageOptions = None,
     **options: Any,
 ) -> Logs:
-    """Read trajectories of any format that is known.
+    """Read trajectories of any format that is known, and tables of runs.
 
     Parameters
     ----------
-    path : str, path, or several of them
     columns : sequence of str
         What the columns of a table of runs mean, such as ``score=reward``, where their names don't tell.
     score : str
         Which of several scores or rewards counts; by default ``reward``, else the first.
     outcomes : path
         A CSV file of ``run_id``, ``outcome`` (success, failure or not measured) and ``reason``, which overrules logs.
-    recursive, jobs, storage_options, **options
+    path, pattern, recursive, jobs, storage_options, **options
         As for `evalkit.load`.
 
     Returns
@@ -87,8 +87,8 @@ def load(
     Logs
         runs : one row per run; `table.TABLES`
         scores : one row per run and score
+        plans : one row per file that says how many trials were planned, and task
         turns, tool_calls : read again from the logs on first access
-        planned : dict of file to the number of trials that it planned
         ledger : every file seen
 
     Raises
@@ -97,5 +97,19 @@ def load(
         If the path does not exist or holds no trajectory, for a score that is not there, and for a table whose columns
         could mean several things.
     """
-    given = {"columns": columns, "score": score, "outcomes": os.fspath(outcomes), **options}
-    return load_kind(KIND, path, given, recursive=recursive, jobs=jobs, storage_options=storage_options)
+    given = {"columns": tuple(columns), "score": score, "outcomes": os.fspath(outcomes), **options}
+    reading: dict[str, Any] = {"pattern": pattern, "recursive": recursive, "jobs": jobs}
+    return kinds.load(KIND, path, given, **reading, storage_options=storage_options)
+
+
+def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:
+    """Collect trajectories into a dataset, which `load` accepts in place of their folder, or update it.
+
+    Parameters and result as of `evalkit.kinds.collect`.
+    """
+    return kinds.collect(KIND, source, output, **options)
+
+
+def runs_df(path: Source, **options: Any) -> pd.DataFrame:
+    """Return one row per run; options as for `load`."""
+    return load(path, **options).runs

@@ -1,5 +1,7 @@
 """The columns of the frames of trajectories."""
 
+from typing import NamedTuple
+
 from evalkit.io import Column
 from evalkit.kinds import run_columns
 from evalkit.trajectories.format import RUNS, SCORES
@@ -12,6 +14,25 @@ FLAGS = {
     "no_outcome": "nothing says whether the task was solved",
 }
 _COMMON = {column.name for column in run_columns()}
+
+
+class Ending(NamedTuple):
+    """How runs ended: in words, and the look in figures."""
+
+    text: str
+    colour: str
+    hatch: str = ""
+
+
+ENDINGS = {
+    "success": Ending("success", "#009E73"),
+    "scored": Ending("scored only", "#56B4E9", ".."),
+    "failure": Ending("failure", "#D55E00", "//"),
+    "failure, stopped": Ending("stopped at a limit", "#E69F00", "xx"),
+    "not measured": Ending("not measured", "#595959", "++"),
+    "no outcome": Ending("no outcome logged", "#B8BDC6", "--"),
+    "running": Ending("still running", "#FFFFFF", "oo"),
+}
 TABLES = {
     "runs": run_columns(
         *(column for column in RUNS if column.name not in _COMMON | {"continues"}),

@@ -1,13 +1,13 @@
 """What happened in a run of any format: its messages for the viewer, and as frames."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from evalkit.io import SourceError, frame_of
+from evalkit.io import SourceError, StorageOptions, frame_of, storage
 from evalkit.kinds import RunFiles, Transcript, Turn, read_log
 from evalkit.trajectories.format import Message
 from evalkit.trajectories.formats import atif, harbor, inspect, swe_agent, table, tau2
@@ -79,7 +79,7 @@ def turns_frame(runs: pd.DataFrame) -> pd.DataFrame:
     """Build the frame of all messages of runs."""
     rows = [
         {"run_id": run_id, "turn": at, **message._asdict(), "tool_calls": len(message.calls)}
-        for run_id, spoken in _messages_of(runs)
+        for run_id, spoken in messages_of(runs)
         for at, message in enumerate(spoken)
     ]
     columns = LAZY_TABLES["turns"]
@@ -90,7 +90,7 @@ def tool_calls_frame(runs: pd.DataFrame) -> pd.DataFrame:
     """Build the frame of all calls of tools."""
     rows = [
         {"run_id": run_id, "turn": at, **call._asdict()}
-        for run_id, spoken in _messages_of(runs)
+        for run_id, spoken in messages_of(runs)
         for at, message in enumerate(spoken)
         for call in message.calls
     ]
@@ -98,8 +98,8 @@ def tool_calls_frame(runs: pd.DataFrame) -> pd.DataFrame:
     return frame_of({column.name: [row[column.name] for row in rows] for column in columns}, columns)
 
 
-def _messages_of(runs: pd.DataFrame) -> list[tuple[str, list[Message]]]:
-    """Return the messages of each run; none of a run whose file can't be read any more."""
+def messages_of(runs: pd.DataFrame, options: StorageOptions = None) -> Iterator[tuple[str, list[Message]]]:
+    """Yield the messages of each run; none of a run whose file can't be read any more."""
     kept: dict[str, bytes] = {}
 
     def read(path: str) -> bytes:
@@ -108,11 +108,9 @@ def _messages_of(runs: pd.DataFrame) -> list[tuple[str, list[Message]]]:
             kept[path] = read_log(path)
         return kept[path]
 
-    out = []
-    for run_id, source, paths, part in runs[["run_id", "source", "trajectories", "part"]].itertuples(index=False):
-        try:
-            spoken = [message for path in paths or [source] for message in messages(path, part or "", read)]
-        except _BROKEN:
-            spoken = []
-        out.append((run_id, spoken))
-    return out
+    with storage(options):
+        for run_id, source, paths, part in runs[["run_id", "source", "trajectories", "part"]].itertuples(index=False):
+            try:
+                yield run_id, [message for path in [*paths] or [source] for message in messages(path, part or "", read)]
+            except _BROKEN:
+                yield run_id, []

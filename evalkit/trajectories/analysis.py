@@ -1,0 +1,220 @@
+"""Estimates, counts and findings of trajectories: frames in, frames or findings out.
+
+Which model is best, and what runs took, `evalkit.compare` says of any runs; here stands what only these logs tell.
+"""
+
+import numpy as np
+import pandas as pd
+
+from evalkit.io import short_paths
+from evalkit.kinds import Finding, Logs, data_finding, endings_finding, examples_of, kind_named, outcomes, rates
+from evalkit.kinds.runs import describe_runs as describe_any
+from evalkit.kinds.runs import is_excluded, outcome_of
+from evalkit.stats import estimate_by, format_interval
+from evalkit.stats import reliability as reliability_of
+from evalkit.trajectories.format import AGENT_FAILED
+from evalkit.trajectories.table import ENDINGS, FLAGS
+from evalkit.trajectories.transcript import messages_of
+
+__all__ = [
+    "counted", "describe_runs", "endings", "exits", "findings", "flag_counts", "missing", "over_planned",
+    "reliability", "settings", "tool_use", "trials", "unused_files", "with_endings",
+]  # fmt: skip
+MOST_READ = 200  # runs whose calls of tools are read
+SETTINGS = ("agent", "agent_version", "dataset", "limits", "temperature")  # what makes runs comparable, besides tasks
+
+
+def counted(runs: pd.DataFrame) -> pd.DataFrame:
+    """Select the runs that count in rates: neither repeated later nor held by another file, too."""
+    return runs[~is_excluded(runs, kind_named("trajectories"))]
+
+
+def with_endings(runs: pd.DataFrame) -> pd.DataFrame:
+    """Add the column `ending`, one of `table.ENDINGS`: the outcome, failures apart by what ended them."""
+    outcome = outcome_of(runs, kind_named("trajectories"))
+    by_agent = outcome.eq("failure") & runs["status"].isin(AGENT_FAILED - {"unresolved"})
+    scored = outcome.eq("not measured") & runs["score"].notna()
+    ending = outcome.mask(by_agent, "failure, stopped").mask(scored, "scored")
+    ending = ending.mask(outcome.eq("not measured") & runs["flag_no_outcome"], "no outcome")
+    return runs.assign(ending=pd.Categorical(ending, list(ENDINGS)))
+
+
+def endings(runs: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
+    """Count the runs of each group by `ending`: a column for each of `table.ENDINGS`."""
+    rows = with_endings(counted(runs))
+    return (
+        pd.crosstab(rows[by], rows["ending"], dropna=False).reindex(columns=list(ENDINGS), fill_value=0).reset_index()
+    )
+
+
+def exits(runs: pd.DataFrame) -> pd.DataFrame:
+    """Count why runs ended, in the words of their logs, by model and ending; the most frequent first."""
+    rows = with_endings(counted(runs)).astype({"ending": "str"})
+    reason = rows["exit_reason"].fillna(rows["status"])
+    groups = rows.assign(reason=reason).groupby(["reason", "ending", "model_name"])
+    table = groups.agg(runs=("run_id", "size"), error=("error", "first"), run_id=("run_id", "first")).reset_index()
+    return table.sort_values("runs", ascending=False, kind="stable", ignore_index=True)
+
+
+def settings(runs: pd.DataFrame) -> pd.DataFrame:
+    """List what runs were made with, as far as it differs between them: a row for each model and setting."""
+    rows = counted(runs)
+    differing = [name for name in SETTINGS if rows[name].nunique(dropna=False) > 1]
+    if not differing:
+        return pd.DataFrame(columns=["model_name", *SETTINGS, "runs"])
+    return rows.groupby(["model_name", *differing], dropna=False).size().rename("runs").reset_index()
+
+
+def trials(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
+    """Compare the trials that are there with those planned, by the file that says so; planned is missing without one.
+
+    Returns plan (its path, shortened), models, planned, present (runs that count and have ended), not_measured,
+    running, missing (planned, and neither there nor running), repeated (runs that count in no rate) and retried.
+    """
+    kind = kind_named("trajectories")
+    outcome, plan = outcome_of(runs, kind), runs["plan"].fillna("no plan")
+    excluded = is_excluded(runs, kind)
+    counts = pd.DataFrame(
+        {
+            "present": ~excluded & outcome.ne("running"),
+            "not_measured": ~excluded & outcome.eq("not measured") & runs["score"].isna(),
+            "running": ~excluded & outcome.eq("running"),
+            "repeated": excluded,
+            "retried": runs["retries"].fillna(0),
+        }
+    )
+    table = counts.astype("int64").groupby(plan).sum()
+    table.insert(0, "models", runs.groupby(plan)["model_name"].nunique())
+    said = plans.groupby("source")[["planned", "retried"]].sum(min_count=1)
+    table = table.reindex(table.index.union(said.index)).fillna(0).astype("int64")
+    table.insert(1, "planned", said["planned"].reindex(table.index).astype("Int64"))
+    there = table["present"] + table["running"]
+    table.insert(5, "missing", (table["planned"] - there).clip(lower=0))
+    table["retried"] += said["retried"].reindex(table.index).fillna(0).astype("int64")
+    names = short_paths(said.index)
+    return table.rename(index=lambda name: names.get(name, name)).rename_axis("plan").reset_index()
+
+
+def missing(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
+    """List the trials that were planned and are not there: model_name, dataset, task_id, plan, missing (their number).
+
+    Where a plan names no tasks, its trials are shared out evenly to the models and tasks that it ran.
+    """
+    rows = counted(runs)
+    cells = rows.groupby(["plan", "model_name", "dataset", "task_id"], dropna=False).size().rename("n").reset_index()
+    cells = cells[cells["plan"].notna()]
+    models = cells[["plan", "model_name", "dataset"]].drop_duplicates()
+    named = plans[plans["task_id"].ne("") & plans["planned"].notna()].rename(columns={"source": "plan"})
+    wanted = models.merge(named[["plan", "task_id", "planned"]], on="plan")
+    whole = plans[plans["task_id"].eq("") & plans["planned"].notna()].set_index("source")["planned"]
+    some = cells[cells["plan"].isin(whole.index)]
+    each = np.ceil(some["plan"].map(whole).astype("float64") / some.groupby("plan")["n"].transform("size"))
+    shared = some.drop(columns="n").assign(planned=each.astype("Int64"))
+    table = pd.concat([wanted, shared]).merge(cells, on=["plan", "model_name", "dataset", "task_id"], how="left")
+    table["missing"] = (table["planned"] - table["n"].fillna(0)).astype("Int64")
+    table = table[table["missing"] > 0]
+    return table[["model_name", "dataset", "task_id", "plan", "missing"]].reset_index(drop=True)
+
+
+def over_planned(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs with every planned trial: those not measured, and those that are not there, have failed."""
+    kind, gone = kind_named("trajectories"), missing(runs, plans)
+    rows = counted(runs)
+    rows = rows[outcome_of(rows, kind).ne("running")]
+    rows = rows.assign(is_successful=rows["is_successful"].fillna(False))
+    gone = gone.loc[gone.index.repeat(gone["missing"])].reset_index(drop=True)
+    added = gone.reindex(columns=list(rows)).assign(kind=kind.name, is_successful=False, status="missing")
+    added["run_id"] = [f"missing {number}" for number in added.index]
+    added["run_flags"], added["score"] = [[] for _ in added.index], 0.0
+    return pd.concat([rows, added.astype(rows.dtypes)], ignore_index=True) if len(added) else rows
+
+
+def reliability(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
+    """Estimate pass@k, pass^k and agreement per model by both conventions: over measured trials and over planned ones.
+
+    Of planned trials, those that are missing or were not measured have failed. The table is that of
+    `evalkit.stats.reliability`, by model_name and trials (measured, planned); no rows if runs have no outcome.
+    """
+    tables = []
+    for name, rows in (("measured", runs), ("planned", over_planned(runs, plans))):
+        data = outcomes(rows, "is_successful").table
+        table = reliability_of(data, "model_name", "task", "value", order="repetition")
+        tables.append(table.assign(trials=name))
+    table = pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)
+    return table[["model_name", "trials", *(name for name in table if name not in ("model_name", "trials"))]]
+
+
+def tool_use(logs: Logs, runs: pd.DataFrame, most: int = MOST_READ) -> pd.DataFrame:
+    """Count the calls of tools, and those that ended in an error, per model, in at most `most` runs, chosen evenly.
+
+    Returns model_name, tool, read (runs of the model that were read), runs (that call it), calls, per_run (of those
+    read), errors, n (calls whose result was logged), estimate (the share of errors; runs are clusters), low, high.
+    """
+    rows = counted(runs)
+    order = rows.groupby(["model_name", "status"], dropna=False).cumcount().sort_values(kind="stable")
+    chosen = rows.loc[order.index[:most]].sort_index()
+    model = dict(zip(chosen["run_id"], chosen["model_name"], strict=True))
+    calls = [
+        (model[run_id], call.name, run_id, float(call.is_error) if call.result is not None else np.nan)
+        for run_id, spoken in messages_of(chosen, logs.storage_options)
+        for message in spoken
+        for call in message.calls
+    ]
+    table = pd.DataFrame(calls, columns=["model_name", "tool", "run_id", "is_error"])
+    groups = table.groupby(["model_name", "tool"])
+    counts = groups.agg(runs=("run_id", "nunique"), calls=("run_id", "size"), errors=("is_error", "sum")).reset_index()
+    read = counts["model_name"].map(chosen["model_name"].value_counts())
+    counts.insert(2, "read", read)
+    counts.insert(5, "per_run", counts["calls"] / read)
+    shares = estimate_by(table, ["model_name", "tool"], "is_error", clusters="run_id", kind="proportion")
+    counts = counts.merge(shares[["model_name", "tool", "n", "estimate", "low", "high"]], how="left")
+    return counts.sort_values(["model_name", "calls"], ascending=[True, False], kind="stable", ignore_index=True)
+
+
+def findings(runs: pd.DataFrame, plans: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
+    """Describe what is missing of the plan, how runs without success ended, and what is doubtful in the data."""
+    rows, found = with_endings(counted(runs)), []
+    table = trials(runs, plans)
+    planned, gone = table["planned"].sum(), table["missing"].sum()
+    if gone:
+        text = (
+            "Of {planned:,} planned trials {gone:,} are missing{running}. Rates count those that were measured{worst}."
+        )
+        running = f", and {int(table['running'].sum()):,} still run" * bool(table["running"].sum())
+        (row,) = rates(over_planned(runs, plans), [], "is_successful").to_dict("records")
+        worst = format_interval(row["estimate"], row["low"], row["high"])
+        worst = f"; of all that were planned, {worst} succeeded" * (row["n"] > 0)
+        values = {"planned": int(planned), "gone": int(gone), "running": running, "worst": worst}
+        found.append(Finding("planned", "Planned and present", values, template=text))
+    failed = rows[~rows["ending"].isin(["success", "scored", "running"])]
+    counts = failed["ending"].astype("str").value_counts()
+    ways = {ENDINGS[name].text: int(n) for name, n in counts.items()}
+    examples = examples_of(failed, {ENDINGS[name].text: failed["ending"].eq(name) for name in counts.index})
+    found.append(endings_finding(ways, len(rows), "run", "How runs ended", examples))
+    if n := int(runs["flag_overruled"].sum()):
+        text = "The outcomes of {n} of {of} runs were overruled by the file of outcomes."
+        found.append(Finding("overruled", "How runs ended", {"n": n, "of": len(runs)}, template=text))
+    return [*found, data_finding(runs, FLAGS, ledger, "run")]
+
+
+def describe_runs(runs: pd.DataFrame, source: str) -> str:
+    """Describe in a sentence or two what runs these are, and from logs of which formats."""
+    text = describe_any(runs, source)
+    formats = ", ".join(f"{n} {name}" for name, n in runs["format"].value_counts().items())
+    keys = ", ".join(sorted(runs["score_key"].dropna().unique())[:8])
+    return f"{text} Formats: {formats}.{f' Scores: {keys}.' * bool(keys)}"
+
+
+def flag_counts(runs: pd.DataFrame) -> pd.DataFrame:
+    """Count the runs with each flag, with its meaning; flags that no run has are left out."""
+    rows = [(name.replace("_", " "), n, text) for name, text in FLAGS.items() if (n := int(runs[f"flag_{name}"].sum()))]
+    return pd.DataFrame(rows, columns=["flag", "runs", "meaning"])
+
+
+def unused_files(ledger: pd.DataFrame) -> pd.DataFrame:
+    """List the files that were not used, with the reasons, and what was told of those that were."""
+    return ledger[ledger["status"].ne("used") | ledger["reason"].ne("")].reset_index(drop=True)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

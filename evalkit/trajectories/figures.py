@@ -1,0 +1,93 @@
+"""Figures of trajectories, drawn with `evalkit.display.plots`: frames of `analysis` in, axes out."""
+
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import AutoLocator
+
+from evalkit.display import Look, describe_curves, describe_shares, plots
+from evalkit.trajectories.table import ENDINGS
+
+__all__ = [
+    "cost",
+    "describe_cost",
+    "describe_endings",
+    "describe_reliability",
+    "describe_tools",
+    "endings",
+    "reliability",
+    "tools",
+]
+
+_LOOKS = {name: Look(one.colour, hatch=one.hatch, text=one.text) for name, one in ENDINGS.items()}
+_UNITS = {"cost": "US dollars per run", "tokens": "tokens per run", "duration": "seconds per run"}
+MOST_TOOLS = 20
+MOST_MODELS = 12  # curves or points of one figure; those with the highest estimates
+
+
+def endings(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Draw how the runs of each model ended as one stacked bar; `table` as `analysis.endings` returns it."""
+    return plots.shares(table, "model_name", {name: look for name, look in _LOOKS.items() if table[name].any()}, ax=ax)
+
+
+def describe_endings(table: pd.DataFrame) -> str:
+    """Describe `endings` in words."""
+    return describe_shares(table, "model_name", _LOOKS)
+
+
+def cost(front: pd.DataFrame, unit: str, *, percent: bool = True, ax: Axes | None = None) -> Axes:
+    """Draw the results of models against what they take; `front` and `unit` as from `evalkit.compare.cost`."""
+    points = _points(front)
+    style: dict[str, Any] = {"percent": percent, "ylabel": "success rate" if percent else "mean score"}
+    ax = plots.curves(points, "cost", "model", xlabel=_UNITS.get(unit, ""), **style, ax=ax)
+    if len(points) and 0 < 10 * points["cost"].min() < points["cost"].max():
+        ax.set_xscale("log")
+    else:
+        ax.xaxis.set_major_locator(AutoLocator())
+    return ax
+
+
+def describe_cost(front: pd.DataFrame, unit: str, *, percent: bool = True) -> str:
+    """Describe `cost` in words, and which models no other beats in both."""
+    best = ", ".join(front.loc[front["on_front"].astype("boolean").fillna(False), "model"])
+    words = describe_curves(_points(front), "cost", "model", xlabel=_UNITS.get(unit, ""), percent=percent)
+    return f"{words} On the front: {best}."
+
+
+def _points(front: pd.DataFrame) -> pd.DataFrame:
+    names = {"success": "estimate", "success_low": "low", "success_high": "high"}
+    points = front.rename(columns=names).dropna(subset=["estimate", "cost"])
+    return points.nlargest(MOST_MODELS, "estimate").sort_values("cost")
+
+
+def reliability(table: pd.DataFrame, measure: str, ax: Axes | None = None) -> Axes:
+    """Draw ``pass@`` or ``pass^`` against the number of attempts k, per model, over the planned trials."""
+    style: dict[str, Any] = {"xlabel": "attempts, k", "ylabel": f"{measure}k, share of tasks"}
+    return plots.curves(_of_k(table, measure), "k", "model_name", **style, ax=ax)
+
+
+def describe_reliability(table: pd.DataFrame, measure: str) -> str:
+    """Describe `reliability` in words."""
+    return describe_curves(_of_k(table, measure), "k", "model_name", xlabel="k")
+
+
+def _of_k(table: pd.DataFrame, measure: str) -> pd.DataFrame:
+    rows = table[table["measure"].str.startswith(measure) & table["trials"].eq("planned")]
+    best = rows[rows["k"] == 1].nlargest(MOST_MODELS, "estimate")["model_name"]
+    return rows[rows["model_name"].isin(best)]
+
+
+def describe_tools(table: pd.DataFrame) -> str:
+    """Describe `tools` in words: the tool that each model calls most."""
+    first = table.sort_values("calls", ascending=False, kind="stable").drop_duplicates("model_name")
+    texts = [f"{row.model_name}: {row.tool} {row.per_run:.1f} per run" for row in first.itertuples()]
+    return f"{'; '.join(texts)}." if texts else "No call of a tool was logged."
+
+
+def tools(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Draw the calls of each tool per run and model; of many tools, those called most."""
+    most = table.groupby("tool")["calls"].sum().nlargest(MOST_TOOLS).index
+    shown = table[table["tool"].isin(most)].drop(columns="n")
+    xlabel = "calls per run"
+    return plots.heatmap(shown, "tool", "model_name", value="per_run", percent=False, digits=1, xlabel=xlabel, ax=ax)
