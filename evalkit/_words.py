@@ -177,6 +177,11 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "conditions_differ": lambda conditions: (
         f"models ran under different conditions ({_few(conditions)}), and are compared within equal ones"
     ),
+    "settings_differ": lambda settings: (
+        "models did not run alike: "
+        + ", ".join(f"{name.replace('_', ' ')} ({_few(values)})" for name, values in settings.items())
+        + "; what looks like a difference of models may be one of these"
+    ),
     "conditions_same": lambda conditions: (
         f"every model ran under the same mix of conditions ({_few(conditions)}); they are compared within equal ones"
     ),

@@ -10,6 +10,7 @@ from evalkit._words import Notes, format_interval, note
 from evalkit.compare.paired import discordant, examples, pairs
 from evalkit.display.tables import answer_html
 from evalkit.kinds import Finding, Outcomes, examples_of, outcomes, rates
+from evalkit.kinds.columns import runs_of
 from evalkit.kinds.estimates import usage
 from evalkit.kinds.findings import alike, doubts, files_of, variants
 from evalkit.kinds.runs import UNKNOWN, copied, kind_of
@@ -20,7 +21,7 @@ from evalkit.stats.ranks import MOST_PAIRED
 MODELS = "Models, the best first"
 RANKING, PAIRS = "Which model is best?", "Every pair on the tasks it shares"
 
-FIRST = ("conditions_differ",)  # notes to read before any estimate stands beside another
+FIRST = ("conditions_differ", "settings_differ")  # notes to read before any estimate stands beside another
 MOST_NAMED = 4  # models that a headline names
 RAW, NONE = "raw", "none"
 _COLUMNS = (
@@ -62,12 +63,14 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     Parameters
     ----------
     runs : DataFrame
-        The first table of a kind of logs, such as `logs.runs`.
+        The first table of a kind of logs, such as `logs.runs`, or any table with a row for each run and columns for the
+        model, the task and a score, called anything usual; of a table like this, names tell what columns mean.
     value : {"", "is_successful", "score"}
         As for `evalkit.kinds.outcomes`.
     margin : float, optional
         Pairs whose difference is shown to lie within ± margin are equivalent.
     """
+    runs = runs_of(runs)
     scored = outcomes(runs, value)
     has_value = scored.table.groupby("model_name")["value"].transform("count") > 0
     rows = scored.table[has_value]
@@ -104,6 +107,12 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
         named = kind_of(runs).rates.conditions
         differing = [name.replace("_", " ") for name in named if runs[name].nunique(dropna=False) > 1]
         notes += note("conditions_differ" if mixes.nunique() > 1 else "conditions_same", conditions=differing)
+    settings = {}
+    for name in kind_of(runs).rates.told:
+        values = runs.loc[rows.index, name].astype("str").where(runs.loc[rows.index, name].notna(), "")
+        if values.groupby(rows["model_name"]).agg(lambda own: tuple(sorted(set(own)))).nunique() > 1:
+            settings[name] = sorted(values.unique())
+    notes += note("settings_differ", settings=settings) if settings else Notes()
     gone = scored.table["outcome"].eq("not measured")
     if gone.any():
         counts = gone.groupby(scored.table["model_name"]).agg(["sum", "size"])

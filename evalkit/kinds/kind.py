@@ -123,7 +123,10 @@ class RateRules:
     denominator : {"measured", "all"}
         The runs that the leading rate counts: those measured, or all, where one not measured is no success.
     conditions : sequence of str
-        Columns of the first table that, besides the task, make runs comparable, such as a budget of turns.
+        Columns of the first table that, besides the task, make runs comparable, such as a budget of turns: runs are
+        compared within equal ones.
+    told : sequence of str
+        Columns that are said before models are ranked where these differ in them, such as the agent that ran them.
     task_of : function of runs
         Returns the identity of each run's task, so that repetitions are known.
     excluding_flags : sequence of str
@@ -133,6 +136,7 @@ class RateRules:
     outcome_of: Mapping[str, Outcome] = field(default_factory=dict)
     denominator: Literal["measured", "all"] = "measured"
     conditions: Sequence[str] = ()
+    told: Sequence[str] = ()
     task_of: Callable[[pd.DataFrame], pd.Series] = lambda runs: runs["task_id"]
     excluding_flags: Sequence[str] = ()
 

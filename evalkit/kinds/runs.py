@@ -12,6 +12,7 @@ from evalkit.kinds.kind import LogKind
 from evalkit.kinds.registry import kind_named
 
 UNKNOWN = "unknown"  # the model of runs whose logs name none
+AS_LOGGED = "as logged"  # the unit of scores that others set: shares where all lie between 0 and 1
 NO_OUTCOME, NO_SCORE, NO_RUN = note("no_outcome"), note("no_score"), note("no_run")
 MOST_NAMED = 8  # models in a sentence
 MEASURED = ("success", "failure")
@@ -81,9 +82,9 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     score = rows["score"].astype("Float64").astype("float64")
     table = table.assign(value=score, outcome=table["outcome"].mask(score.notna() & ~is_measured, "scored"))
     unit = next(column.unit for column in kind.tables[kind.runs] if column.name == "score")
-    if unit.startswith("share"):
+    if unit.startswith("share") or (unit == AS_LOGGED and score.dropna().between(0, 1).all()):
         return Outcomes(table, "score", "mean score", left_out=left_out)
-    return Outcomes(table, "mean", "mean score", unit, left_out)
+    return Outcomes(table, "mean", "mean score", unit.removeprefix(AS_LOGGED), left_out)
 
 
 def outcome_of(runs: pd.DataFrame, kind: LogKind) -> pd.Series:

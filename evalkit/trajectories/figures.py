@@ -43,6 +43,7 @@ def cost(front: pd.DataFrame, unit: str, *, percent: bool = True, ax: Axes | Non
     ax = plots.curves(points, "cost", "model", xlabel=_UNITS.get(unit, ""), **style, ax=ax)
     if len(points) and 0 < 10 * points["cost"].min() < points["cost"].max():
         ax.set_xscale("log")
+        ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     else:
         ax.xaxis.set_major_locator(AutoLocator())
     return ax

@@ -9,10 +9,11 @@ import pandas as pd
 from evalkit import kinds
 from evalkit.io import Source, StorageOptions
 from evalkit.kinds import Changes, Command, FileRules, LogKind, Logs, Option, RateRules
+from evalkit.trajectories import terminal
 from evalkit.trajectories.assemble import assemble
 from evalkit.trajectories.format import RECORDS, TITLE
 from evalkit.trajectories.parse import accepts, parse, recognises
-from evalkit.trajectories.table import LAZY_TABLES, TABLES
+from evalkit.trajectories.table import ENDINGS, LAZY_TABLES, TABLES
 from evalkit.trajectories.transcript import run_files, transcript
 
 
@@ -39,11 +40,13 @@ KIND = LogKind(
     rates=RateRules(
         outcome_of={"running": "running"},
         conditions=("limits", "task_version"),
+        told=("agent", "agent_version", "temperature"),
         task_of=_task_of,
         excluding_flags=("superseded", "duplicate"),
     ),
     transcript=transcript,
     run_files=run_files,
+    labels={name: ending.text for name, ending in ENDINGS.items() if name != ending.text},
     command=Command(
         summary="Outcomes of agents' trajectories: Harbor, inspect_ai, tau2-bench, SWE-agent, tables.",
         help="""Estimate how often agents solve their tasks, from Harbor jobs, ATIF trajectories, logs of inspect_ai,
@@ -53,6 +56,8 @@ KIND = LogKind(
 
     Runs that something else than the agent ended count in no rate of those measured; both rates stand side by side.
     """,
+        describe=terminal.describe,
+        progress=terminal.progress,
     ),
 )
 

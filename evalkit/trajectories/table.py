@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from evalkit.io import Column
 from evalkit.kinds import run_columns
+from evalkit.kinds.runs import AS_LOGGED
 from evalkit.trajectories.format import RUNS, SCORES
 
 RUN_ID = Column("run_id", "str", "the run; see the table of runs")
@@ -41,6 +42,7 @@ TABLES = {
         Column("trajectories", "list", "the files of its messages, where these are not its source"),
         Column("plan", "str", "the file that says how many trials were planned"),
         *(Column(f"flag_{name}", "bool", meaning) for name, meaning in FLAGS.items()),
+        score=AS_LOGGED,
     ),
     "scores": (RUN_ID, *SCORES[1:]),
     "plans": (

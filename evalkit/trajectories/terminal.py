@@ -1,0 +1,66 @@
+"""Terminal output for trajectories, from the same estimates as the notebook's tables."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from evalkit._words import counted_noun, interval_cells
+from evalkit.io import plain
+from evalkit.io.screen import so_far
+from evalkit.kinds import Logs, Snapshot, outcome_of, outcomes, rates
+from evalkit.kinds.progress import any_look_lines
+from evalkit.kinds.terminal import file_lines, fit_table, group_names, unmeasured_lines
+from evalkit.trajectories.analysis import counted, endings, trials
+from evalkit.trajectories.table import ENDINGS
+
+
+def describe(logs: Logs, views: Mapping[str, Any]) -> str:
+    """Format rates or mean scores by model, how runs ended, and what is missing of the plan."""
+    lines = [_table(logs.runs), *unmeasured_lines(logs.runs, ["model_name"], logs.kind)]
+    lines += file_lines(logs.ledger, len(logs.runs))
+    return "\n".join([*lines, *_notes(logs)])
+
+
+def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
+    """Format the rates of the runs that have ended, how many of those planned there are, and how many still run."""
+    logs = snapshot.logs
+    running = outcome_of(logs.runs, logs.kind).eq("running")
+    table = trials(logs.runs, logs.plans)
+    models = counted(logs.runs)["model_name"].nunique()
+    planned = table["planned"].sum() if table["planned"].notna().any() else None
+    expected = planned if snapshot.expected is None else snapshot.expected * models
+    done = int(table["present"].sum())
+    total = f"\ntotal: {so_far(done, expected)} trials done, {counted_noun(int(running.sum()), 'run')} running"
+    lines = [_table(logs.runs[~running]), total, *any_look_lines(snapshot, logs, running), *_notes(logs)]
+    return "\n".join(lines), bool(expected is not None and done >= expected and not running.any())
+
+
+def _table(runs: pd.DataFrame) -> str:
+    """Format the rate or mean score of each model, the best first, and how its runs ended."""
+    if runs.empty:
+        return "no run has ended"
+    data, ended = outcomes(runs), endings(runs).set_index("model_name")
+    table = rates(runs).sort_values("estimate", ascending=False, kind="stable")
+    shown, rows = [name for name in ENDINGS if ended.get(name, pd.Series(0)).any()], []
+    for name, row in zip(group_names(table["model_name"]), table.to_dict("records"), strict=True):
+        estimate = dict(zip((data.title, "95 % interval"), interval_cells(row, percent=data.is_share), strict=True))
+        counts = ended.loc[row["model_name"]] if row["model_name"] in ended.index else dict.fromkeys(shown, 0)
+        rows.append(
+            {"model": name, "n": str(row["n"]), **estimate, **{ENDINGS[end].text: str(counts[end]) for end in shown}}
+        )
+    return fit_table(rows, width=None)
+
+
+def _notes(logs: Logs) -> list[str]:
+    """Say what is missing of the plan, counts in no rate, or was overruled, and how tables were understood."""
+    table, runs = trials(logs.runs, logs.plans), logs.runs
+    missing, planned = int(table["missing"].sum()), int(table["planned"].sum())
+    repeated, overruled = int(table["repeated"].sum()), int(runs["flag_overruled"].sum())
+    lines = [f"{missing:,} of {planned:,} planned trials {'is' if missing == 1 else 'are'} missing"] * bool(missing)
+    lines += [f"{counted_noun(repeated, 'run')} held by other logs, too, or repeated later: left out"] * bool(repeated)
+    lines += [f"outcomes overruled: {overruled:,}"] * bool(overruled)
+    if runs["is_successful"].isna().all() and runs["score"].isna().all():
+        lines.append("no log tells an outcome: of SWE-agent, put SWE-bench's report beside it; else --outcomes FILE")
+    told = logs.ledger[logs.ledger["reason"].str.startswith(("columns: ", "no table of runs: "))]
+    return lines + [f"{plain(row.source)}: {plain(row.reason)}" for row in told.head(3).itertuples()]
