@@ -12,7 +12,9 @@ from evalkit.kinds.registry import kind_named
 from evalkit.kinds.runs import UNKNOWN, run_ids
 
 ANY_TABLE = "trajectories"  # the kind that the runs of such a table are of
-NAMES = {  # columns of runs, and what people call them: the first that is there counts, those in one tuple are equals
+NAMES: dict[
+    str, list[tuple[str, ...]]
+] = {  # columns of runs, and what people call them: the first that is there counts, those in one tuple are equals
     "task_id": [
         ("task_id", "task", "task_name", "instance_id", "question_id", "problem_id", "sample_id", "test_id"),
         ("id", "question", "instance", "problem"),
@@ -125,7 +127,8 @@ def runs_of(table: pd.DataFrame) -> pd.DataFrame:
         return table
     made = columns_of_runs(table.reset_index(drop=True), meanings(list(map(str, table)), {}))
     columns = kind_named(ANY_TABLE).tables["runs"]
-    made = made.assign(kind=ANY_TABLE, run_id=run_ids(ANY_TABLE, made.index), run_flags=[[] for _ in made.index])
+    flags: Any = [[] for _ in made.index]
+    made = made.assign(kind=ANY_TABLE, run_id=run_ids(ANY_TABLE, made.index), run_flags=flags)
     made["model_name"] = made["model_name"].fillna(UNKNOWN) if "model_name" in made else UNKNOWN
     own = made.groupby(["model_name", "task_id"]).cumcount()
     made["repetition"] = made["repetition"].fillna(own) if "repetition" in made else own

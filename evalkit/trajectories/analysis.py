@@ -188,8 +188,8 @@ def findings(runs: pd.DataFrame, plans: pd.DataFrame, ledger: pd.DataFrame) -> l
         found.append(Finding("planned", "Planned and present", values, template=text))
     failed = rows[~rows["ending"].isin(["success", "scored", "running"])]
     counts = failed["ending"].astype("str").value_counts()
-    ways = {ENDINGS[name].text: int(n) for name, n in counts.items()}
-    examples = examples_of(failed, {ENDINGS[name].text: failed["ending"].eq(name) for name in counts.index})
+    ways = {ENDINGS[str(name)].text: int(n) for name, n in counts.items()}
+    examples = examples_of(failed, {ENDINGS[str(name)].text: failed["ending"].eq(name) for name in counts.index})
     found.append(endings_finding(ways, len(rows), "run", "How runs ended", examples))
     if n := int(runs["flag_overruled"].sum()):
         text = "The outcomes of {n} of {of} runs were overruled by the file of outcomes."

@@ -37,14 +37,15 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     _score(runs, scores, facts, options.get("score") or "")
     # repetitions are numbered in the order of their start, where logs don't
     order = runs.sort_values(["started", "source", "part"], kind="stable")
-    number = order.groupby([order[name].fillna("") for name in _IDENTITY], sort=False).cumcount()
-    runs["repetition"] = runs["repetition"].astype("float64").fillna(number)
+    number = order.groupby([order[name].fillna("") for name in _IDENTITY], sort=False).cumcount().astype("float64")
+    runs["repetition"] = runs["repetition"].fillna(number)
     checksums = runs.groupby(["dataset", "task_id"], dropna=False)["task_checksum"]
     runs["task_version"] = runs["task_checksum"].where(checksums.transform("nunique") > 1)
     stated = _overruled(runs, str(options["outcomes"])) if options.get("outcomes") else pd.Series(False, runs.index)
     flags = {**_repeated(runs), "overruled": stated, "no_outcome": runs["score"].isna() & runs["status"].isin(ENDED)}
     raised = pd.DataFrame(flags)
-    runs["run_flags"] = [[name for name in raised if row[name]] for row in raised.to_dict("records")]
+    named: Any = [[name for name in flags if row[name]] for row in raised.to_dict("records")]
+    runs["run_flags"] = named
     plans, runs["plan"] = _plans(runs, facts)
     runs = runs.assign(kind="trajectories", model_source="log", task_type=runs["dataset"])
     runs = runs.assign(**{f"flag_{name}": raised[name] for name in raised})
@@ -92,46 +93,50 @@ def _with_tables(runs: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFra
 
 def _joined(runs: pd.DataFrame) -> pd.DataFrame:
     """Join trajectories to the trials that they belong to, and to those that they go on from."""
-    place = dict(zip(zip(runs["source"], runs["part"], strict=True), runs.index, strict=True))
-    atif = runs[runs["format"] == "atif"]
+    is_file = runs["format"].isin(["atif", "harbor"])  # of one run each
+    rows: dict[str, Any] = {row["source"]: {**row, "trajectories": []} for row in runs[is_file].to_dict("records")}
+    atif = [source for source, row in rows.items() if row["format"] == "atif"]
     follows = {}  # the file that a trajectory goes on in: the one that it goes on from
-    for at, source, reference in atif.loc[atif["continues"].notna(), ["source", "continues"]].itertuples(name=None):
+    for source in atif:
         folder, name = os.path.split(source)
+        reference = str(rows[source]["continues"] or "")
         # files of several runs in one folder have a name before it
         for other in (reference, name.partition("trajectory.")[0] + os.path.basename(reference)):
-            if (path := os.path.normpath(os.path.join(folder, other))) != source and (path, "") in place:
-                follows[path] = at
+            if (path := os.path.normpath(os.path.join(folder, other))) != source and path in rows:
+                follows[path] = source
                 break
-    dropped = []
+    gone = set()
     for source in sorted(follows):
-        rest, first, passed = place[source, ""], follows[source], {source}
-        while (here := runs.at[first, "source"]) in follows and here not in passed:
-            first = follows[here]
-            passed.add(here)
-        if first == rest or here in passed - {source}:
-            continue
-        both = {column: (runs.at[first, column], runs.at[rest, column]) for column in _JOINED[1:]}
-        both = {column: pair for column, pair in both.items() if pd.notna(pair[0]) and pd.notna(pair[1])}
+        first, passed = source, set()
+        while first in follows and first not in passed:
+            passed.add(first)
+            first = follows[first]
+        if first in passed:
+            continue  # they go on in a circle
+        known = {
+            column: (own, later)
+            for column in _JOINED[1:]
+            if pd.notna(own := rows[first][column]) and pd.notna(later := rows[source][column])
+        }
         # a later file states the totals of all, or its own
-        is_total = all(later >= own for column, (own, later) in both.items() if column != "turns")
-        for column, (own, later) in both.items():
-            runs.at[first, column] = later if is_total and column != "turns" else own + later
-        dropped.append(rest)
-    trials = {os.path.dirname(source): place[source, ""] for source in runs.loc[runs["format"] == "harbor", "source"]}
-    files: dict[Any, list[str]] = {}
-    for at, source in atif["source"].items():
-        folder = source
-        while (folder := os.path.dirname(folder)) not in trials and os.path.dirname(folder) != folder:
-            pass
-        if (of := trials.get(folder)) is not None:
-            if at not in dropped:
-                files.setdefault(of, []).append(source)
-                for column in _JOINED:
-                    if pd.isna(runs.at[of, column]):
-                        runs.at[of, column] = runs.at[at, column]
-            dropped.append(at)
-    runs["trajectories"] = [files.get(at, []) for at in runs.index]
-    return runs.drop(index=dropped).reset_index(drop=True)
+        is_total = all(later >= own for column, (own, later) in known.items() if column != "turns")
+        for column, (own, later) in known.items():
+            rows[first][column] = later if is_total and column != "turns" else own + later
+        gone.add(source)
+    trials = {os.path.dirname(source): row for source, row in rows.items() if row["format"] == "harbor"}
+    for source in atif:
+        folder = os.path.dirname(source)
+        while folder not in trials and os.path.dirname(folder) != folder:
+            folder = os.path.dirname(folder)
+        if (trial := trials.get(folder)) is not None:
+            if source not in gone:
+                trial["trajectories"].append(source)
+                trial |= {column: rows[source][column] for column in _JOINED if pd.isna(trial[column])}
+            gone.add(source)
+    joined = pd.DataFrame([row for source, row in rows.items() if source not in gone], columns=[*runs, "trajectories"])
+    joined["started"] = pd.to_datetime(joined["started"], utc=True)  # where all are missing, pandas knows no zone
+    none: Any = [[] for _ in range(int((~is_file).sum()))]
+    return pd.concat([runs[~is_file].assign(trajectories=none), joined.astype(runs.dtypes)], ignore_index=True)
 
 
 def _add_shared(runs: pd.DataFrame, facts: pd.DataFrame) -> None:
@@ -163,9 +168,10 @@ def _score(runs: pd.DataFrame, scores: pd.DataFrame, facts: pd.DataFrame, key: s
     runs["score_key"] = chosen["key"].to_numpy()
     runs["score"] = runs["score"].astype("float64").fillna(pd.Series(chosen["value"].to_numpy("float64"), runs.index))
     verdicts = dict(iter(facts[facts["fact"] == "outcome"].groupby("task_id")))
-    for at, task in runs.loc[runs["score"].isna() & runs["task_id"].isin(verdicts), "task_id"].items():
-        of_model = verdicts[task]["model_name"].str.replace("__", "/").eq(runs.at[at, "model_name"])
-        verdict = _nearest(runs.at[at, "source"], verdicts[task][of_model] if of_model.any() else verdicts[task])
+    open_runs = runs.loc[runs["score"].isna() & runs["task_id"].isin(verdicts), ["task_id", "model_name", "source"]]
+    for at, task, model, source in open_runs.itertuples(name=None):
+        of_model = verdicts[task]["model_name"].str.replace("__", "/").eq(model)
+        verdict = _nearest(source, verdicts[task][of_model] if of_model.any() else verdicts[task])
         runs.at[at, "score"] = _VERDICTS.get(verdict, np.nan)
         if verdict != "resolved":
             runs.at[at, "status"] = verdict

@@ -108,9 +108,9 @@ class _Transcripts(msgspec.Struct):
     samples: list[_Spoken] | None = None
 
 
-_LOG, _DOCUMENT, _SUMMARIES, _SPOKEN, _TRANSCRIPTS = map(
-    msgspec.json.Decoder, (_Log, _Document, list[_Sample], _Spoken, _Transcripts)
-)
+_LOG, _DOCUMENT = msgspec.json.Decoder(_Log), msgspec.json.Decoder(_Document)
+_SUMMARIES, _SPOKEN = msgspec.json.Decoder(list[_Sample]), msgspec.json.Decoder(_Spoken)
+_TRANSCRIPTS = msgspec.json.Decoder(_Transcripts)
 
 
 def recognises(value: Any) -> str:
