@@ -134,7 +134,7 @@ def test_values_errors_and_limits_of_inspect_samples(tmp_path, changes, score, s
     assert run["status"] == status
     assert (None if math.isnan(run["score"]) else run["score"]) == score
     assert (run["tokens_in"], run["tokens_cache"], run["tokens_out"], run["duration"]) == (8, 3, 2, 2.5)
-    assert run["limits"] == "message_limit=8"
+    assert run["limits"] == "message_limit 8"
 
 
 def test_an_archive_still_written_tells_the_samples_that_are_done(tmp_path):
@@ -175,7 +175,7 @@ def test_a_report_of_swe_bench_tells_the_outcome_of_a_trajectory(tmp_path, liste
     run = runs_of(tmp_path).iloc[0]
     assert (run["task_id"], run["status"]) == ("astropy-1", status)
     assert (None if math.isnan(run["score"]) else run["score"]) == score
-    assert (run["cost"], run["turns"], run["agent_version"], run["limits"]) == (0.5, 2, "2.4.6", "step_limit=50")
+    assert (run["cost"], run["turns"], run["agent_version"], run["limits"]) == (0.5, 2, "2.4.6", "step_limit 50")
 
 
 def test_predictions_name_the_model_of_a_trajectory_that_does_not(tmp_path):

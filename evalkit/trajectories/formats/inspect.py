@@ -127,8 +127,8 @@ def is_archive(data: bytes) -> bool:
 def parse_log(data: bytes) -> Parsed:
     """Return the runs of a log; of one that is still written, those whose summaries are there."""
     if not is_archive(data):
-        document, recovered = decode_json(data, _DOCUMENT)
-        return _parsed(document, document.samples or [])._replace(reason=", ".join(recovered))
+        document = _decoded(data, _DOCUMENT)
+        return _parsed(document, document.samples or [])
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         names = archive.namelist()
         if "header.json" in names:
@@ -146,7 +146,7 @@ def messages(data: bytes, part: str) -> list[Message]:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             sample = _member(data, archive, f"samples/{part}.json", _SPOKEN)
     else:
-        samples = decode_json(data, _TRANSCRIPTS)[0].samples or []
+        samples = _decoded(data, _TRANSCRIPTS).samples or []
         sample = next(one for one in samples if f"{text_of(one.id)}_epoch_{one.epoch}" == part)
     said = chat_messages(_attached(sample.messages, sample.attachments or {}))
     return [*said, Message("error", error_text(sample.error))] if sample.error else said
@@ -158,12 +158,20 @@ def _member(data: bytes, archive: zipfile.ZipFile, name: str, decoder: msgspec.j
     if info.file_size > MOST_BYTES:
         raise ValueError(f"{name}: {info.file_size / 2**30:.1f} GiB unpacked, more than is read")
     if info.compress_type != _ZSTANDARD:
-        return decode_json(archive.read(info), decoder)[0]
+        return _decoded(archive.read(info), decoder)
     name_size, extra_size = struct.unpack_from("<HH", data, info.header_offset + 26)  # of the member's own header
     start = info.header_offset + 30 + name_size + extra_size
     packed = memoryview(data)[start : start + info.compress_size]
     with pa.CompressedInputStream(pa.BufferReader(packed), "zstd") as stream:
-        return decode_json(stream.read(info.file_size), decoder)[0]
+        return _decoded(stream.read(info.file_size), decoder)
+
+
+def _decoded(data: bytes, decoder: msgspec.json.Decoder) -> Any:
+    """Decode JSON, also with NaN; only where that is needed, a sample of a gigabyte is copied."""
+    try:
+        return decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return decode_json(data, decoder)[0]
 
 
 def _parsed(log: _Log, samples: list[_Sample]) -> Parsed:
@@ -178,7 +186,7 @@ def _parsed(log: _Log, samples: list[_Sample]) -> Parsed:
         "task_checksum": evaluation.task_version or None,
         "model_name": evaluation.model,
         "agent": evaluation.solver,
-        "limits": ", ".join(f"{name}={value}" for name, value in limits.items()),
+        "limits": ", ".join(f"{name} {value}" for name, value in limits.items()),
         "temperature": part_of(evaluation.model_generate_config, "temperature"),
     }
     headline = part_of(log.results, "headline", "scorer")

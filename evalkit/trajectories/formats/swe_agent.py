@@ -87,7 +87,7 @@ def parse(path: str, value: Any) -> Parsed:
         tokens_in=part_of(stats, "tokens_sent"),
         tokens_out=part_of(stats, "tokens_received"),
         cost=total(message.cost for message in spoken) if cost is None else cost,
-        limits=", ".join(f"{name}={limit}" for name in _LIMITS if (limit := part_of(agent, name))),
+        limits=", ".join(f"{name} {limit}" for name in _LIMITS if (limit := part_of(agent, name))),
     )
     return used([run])
 

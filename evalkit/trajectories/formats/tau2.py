@@ -65,7 +65,7 @@ def _shared(info: dict[str, Any]) -> dict[str, Any]:
         "agent": part_of(info, "agent_info", "implementation"),
         "agent_version": info.get("git_commit"),
         "dataset": part_of(info, "environment_info", "domain_name"),
-        "limits": ", ".join(f"{key}={value}" for key, value in limits.items()),
+        "limits": ", ".join(f"{key} {value}" for key, value in limits.items()),
         "temperature": number_of(part_of(info, "agent_info", "llm_args", "temperature")),
     }
 

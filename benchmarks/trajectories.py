@@ -1,0 +1,145 @@
+"""Benchmark the table of runs of inspect_ai's logs, against inspect_ai's own `samples_df`, and the memory of a sample.
+
+    python -m benchmarks.trajectories --inspect PYTHON          # a Python in which inspect_ai is installed
+    python -m benchmarks.trajectories --megabytes 20 --sample 50
+
+The logs are generated: each sample holds messages, and events that take nine tenths of its bytes. Each way reads all
+logs in a process of its own, without a cache, once untimed and then in each of the rounds; imports are not timed.
+"""
+
+import base64
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+SAMPLES = 100  # of a log
+EVENTS = 40  # of a sample
+_OURS = """
+import os, sys, time; os.environ["EVALKIT_CACHE"] = "off"
+from evalkit import trajectories
+for _ in range(int(sys.argv[2])):
+    start = time.perf_counter(); runs = trajectories.load(sys.argv[1]).runs
+    print(time.perf_counter() - start, len(runs), runs["tokens_in"].sum())
+"""
+_THEIRS = """
+import sys, time
+from inspect_ai.analysis import samples_df
+for _ in range(int(sys.argv[2])):
+    start = time.perf_counter(); runs = samples_df(sys.argv[1], quiet=True)
+    print(time.perf_counter() - start, len(runs), sum(runs["total_tokens"]) - 50 * len(runs))
+"""
+_SAMPLE = """
+import resource, sys
+from evalkit.io import read_file
+from evalkit.trajectories.formats import inspect
+data = read_file(sys.argv[1], limited=False)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+messages = inspect.messages(data, "large_epoch_1")
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024, len(messages))
+"""
+
+
+def sample(rng: random.Random, number: str, size: int) -> dict[str, Any]:
+    """Return a sample whose events hold `size` bytes of text."""
+    text = base64.b64encode(rng.randbytes(max(1, size * 3 // 4 // EVENTS))).decode()
+    when = "2026-09-14T09:00:00+00:00"
+    event = {"event": "info", "timestamp": when, "data": text, "span_id": "a", "working_start": 0.0}
+    message = {"role": "user", "content": "What is 2 + 2?", "source": "input"}
+    return {
+        "id": number,
+        "epoch": 1,
+        "input": "What is 2 + 2?",
+        "target": "4",
+        "messages": [message, {"role": "assistant", "content": "4 – or so", "source": "generate"}],
+        "output": {"model": "m", "choices": [], "completion": ""},
+        "scores": {"match": {"value": "C", "answer": "4"}},
+        "metadata": {},
+        "store": {},
+        "events": [{**event, "uuid": f"{number}-{place}"} for place in range(EVENTS)],
+        "model_usage": {"m/m": {"input_tokens": 100, "output_tokens": 50, "total_tokens": 150}},
+        "started_at": when,
+        "completed_at": when,
+        "total_time": 1.0,
+        "working_time": 1.0,
+        "uuid": f"u{number}",
+        "attachments": {},
+    }
+
+
+def write_log(path: Path, samples: list[dict[str, Any]]) -> None:
+    """Write a log as an archive."""
+    evaluation = {
+        "eval_id": path.stem,
+        "run_id": path.stem,
+        "created": "2026-09-14T09:00:00+00:00",
+        "task": "sums",
+        "task_id": path.stem,
+        "dataset": {"samples": len(samples), "sample_ids": [one["id"] for one in samples]},
+        "model": "m/m",
+        "config": {"epochs": 1},
+    }
+    kept = ("id", "epoch", "input", "target", "scores", "model_usage", "started_at", "total_time", "uuid")
+    summaries = [{**{key: one[key] for key in kept}, "completed": True} for one in samples]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("_journal/start.json", json.dumps({"version": 2, "eval": evaluation, "plan": {}}))
+        for one in samples:
+            archive.writestr(f"samples/{one['id']}_epoch_1.json", json.dumps(one))
+        archive.writestr("summaries.json", json.dumps(summaries))
+        archive.writestr("header.json", json.dumps({"version": 2, "status": "success", "eval": evaluation}))
+
+
+def run(python: str, code: str, *arguments: object) -> list[list[float]]:
+    """Run code in a process; return the numbers that it prints, line by line."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])} if python == sys.executable else None
+    command = [python, "-c", code, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode:
+        raise click.ClickException(done.stderr[-2_000:])
+    return [list(map(float, line.split())) for line in done.stdout.splitlines()]
+
+
+@click.command()
+@click.option("--megabytes", default=266, show_default=True, help="Of all logs together, packed.")
+@click.option("--sample", "largest", default=1_000, show_default=True, help="Megabytes of the one large sample.")
+@click.option("--rounds", default=3, show_default=True)
+@click.option("--inspect", default="", metavar="PYTHON", help="A Python in which inspect_ai is installed.")
+def main(megabytes: int, largest: int, rounds: int, inspect: str) -> None:
+    """Measure."""
+    rng = random.Random(0)
+    with tempfile.TemporaryDirectory() as name:
+        folder, number = Path(name) / "logs", 0
+        folder.mkdir()
+        while sum(path.stat().st_size for path in folder.iterdir()) < megabytes * 1e6:
+            # packing shrinks the text, of which every event holds the same, to its random bytes
+            samples = [sample(rng, f"{number}-{place}", 400_000) for place in range(SAMPLES)]
+            for one in samples:
+                for event in one["events"]:
+                    event["data"] = base64.b64encode(rng.randbytes(7_500)).decode()
+            write_log(folder / f"log{number}.eval", samples)
+            number += 1
+        packed = sum(path.stat().st_size for path in folder.iterdir())
+        ours = run(sys.executable, _OURS, folder, rounds + 1)
+        seconds = statistics.median(line[0] for line in ours[1:])
+        print(f"{number} logs, {number * SAMPLES} samples, {packed / 1e6:.0f} MB: evalkit {seconds:.2f} s")
+        if inspect:
+            theirs = run(inspect, _THEIRS, folder, 2)
+            if ours[0][1:] != theirs[0][1:]:
+                raise click.ClickException(f"numbers differ: {ours[0][1:]} and {theirs[0][1:]}")
+            other = theirs[1][0]
+            print(f"inspect_ai's samples_df {other:.2f} s, {other / seconds:.1f} times as long")
+        write_log(folder / "large.eval", [sample(rng, "large", largest * 1_000_000)])
+        ((more, count),) = run(sys.executable, _SAMPLE, folder / "large.eval")
+        print(f"a sample of {largest} MB: {more / 1.048576:.0f} MB of memory for its {count:.0f} messages")
+
+
+if __name__ == "__main__":
+    main()
