@@ -68,8 +68,10 @@ def _with_tables(runs: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFra
         if not equals:
             raise SourceError(f"column {pair!r}: write what it means and its name, such as score=reward")
         given[role.strip()] = name.strip()
-    runs = runs.assign(score=np.nan, is_successful=np.nan)
-    is_table = runs["format"].eq("table")
+    dtypes = {column.name: _DTYPES.get(column.dtype, "str") for column in RUNS}
+    runs, is_table = runs.astype(dtypes).assign(score=np.nan, is_successful=np.nan), runs["format"].eq("table")
+    if not is_table.any():
+        return runs, []
     notes, parts = [], [runs[~is_table]]
     for source, own in runs[is_table].groupby("source", sort=False):
         rows = [msgspec.json.decode(row) for row in own["extra"]]
@@ -88,7 +90,7 @@ def _with_tables(runs: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFra
     if not any(map(len, parts)) and notes:
         raise SourceError(f"{notes[0].source}: {notes[0].reason}")
     whole = pd.concat([part.astype("object") for part in parts]).sort_index()
-    return whole.astype({column.name: _DTYPES.get(column.dtype, "str") for column in RUNS}), notes
+    return whole.astype({**dtypes, "score": "float64", "is_successful": "float64"}), notes
 
 
 def _joined(runs: pd.DataFrame) -> pd.DataFrame:
@@ -223,8 +225,8 @@ def _overruled(runs: pd.DataFrame, path: str) -> pd.Series:
 def _plans(runs: pd.DataFrame, facts: pd.DataFrame) -> tuple[pd.DataFrame, list[str | None]]:
     """Return what was planned, by file and task, and for each run the file with the plan that it belongs to."""
     plans = facts[facts["fact"].isin(["planned", "retried"])].assign(value=lambda rows: rows["value"].astype(int))
-    plans = plans.pivot_table(index=["source", "task_id"], columns="fact", values="value", aggfunc="sum")
-    plans = plans.reset_index().reindex(columns=["source", "task_id", "planned", "retried"])
+    counts = plans["value"].groupby([plans["source"], plans["task_id"], plans["fact"]], sort=False).sum().unstack()
+    plans = counts.reset_index().reindex(columns=["source", "task_id", "planned", "retried"])
     whole = set(plans["source"])
     above = {os.path.dirname(source): source for source in whole - set(runs["source"])}
     of_run = []

@@ -50,7 +50,6 @@ RUNS = (
     Column("repetition", "int?", "number of the repetition, from 0"),
     Column("seed", "name", "seed of the run's randomness"),
     Column("exit_reason", "line", "why the run ended, in the words of its log"),
-    Column("status", "name", "completed, or what else ended the run"),
     Column("started", "time", "when the run began"),
     Column("duration", "float", "how long it took", "seconds"),
     Column("turns", "int?", "messages of the model", "count"),
@@ -64,6 +63,7 @@ RUNS = (
     Column("error", "line", "what was raised, in a line"),
     Column("continues", "str", "the file of the trajectory that goes on from this one"),
     Column("extra", "str", "what else the log says of the run, as JSON"),
+    Column("status", "name", "completed, or what else ended the run"),
 )
 SCORES = (
     Column("part", "str", "which run of its file"),
@@ -106,11 +106,13 @@ class Message(NamedTuple):
 
 def run_row(**values: Any) -> tuple:
     """Return a row of `RUNS`, with values as they stand in the log; what is not given, or is of no use, is missing."""
-    if unknown := values.keys() - {column.name for column in RUNS}:
-        raise TypeError(f"no columns of runs: {sorted(unknown)}")
-    given = {**values, "part": text_of(values.get("part")), "status": text_of(values.get("status")) or "completed"}
-    row = tuple(_OF_TYPE[column.dtype](given.get(column.name)) for column in RUNS)
-    return given["part"], *row[1:]
+    row = []
+    for name, of_type in _OF_COLUMN:
+        value = values.pop(name, None)
+        row.append(None if value is None else of_type(value))
+    if values:
+        raise TypeError(f"no columns of runs: {sorted(values)}")
+    return (row[0] or "", *row[1:-1], row[-1] or "completed")
 
 
 def used(
@@ -191,6 +193,7 @@ _OF_TYPE: dict[str, Callable[[Any], Any]] = {  # how a value of a log becomes on
     "float": number_of,
     "time": time_of,
 }
+_OF_COLUMN = [(column.name, _OF_TYPE[column.dtype]) for column in RUNS]
 
 
 def content_text(content: Any) -> str:
