@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from tests.crafter.traces import config, environment, hook, runtime, trace
 from tests.mindcraft.builders import SCORE, log, task, write_all
+from tests.trajectories.folders import inspect_archive, inspect_log, mini, sample, trial
 
 SHARED = "a-family-of-models-of-one-name-and-of-many-sizes-"  # longer than any door shows
 ONE, TWO, NONE, SLOW = f"{SHARED}one", f"{SHARED}two", "no-score", "timed-out"
@@ -116,6 +117,55 @@ def steps(root: Path) -> None:
     write_all(root / "logs", STEPS)
 
 
+def _trial(model: str, task: str, reward: float | None, error: str = "", number: int = 0) -> tuple[str, dict]:
+    made = trial(task, reward, error, id=f"{task}-{model}-{number}")
+    made["agent_info"]["model_info"] = {"name": model, "provider": None}
+    return f"job/{task}__{model[-3:]}{number}/result.json", made
+
+
+def _questions(*samples: dict, day: int) -> bytes:
+    made = inspect_log(*samples, created=f"2026-11-0{day}T10:00:00+00:00")
+    made["eval"]["model"] = TWO
+    return inspect_archive(made)
+
+
+_UNTOLD = mini()
+_UNTOLD["info"]["config"]["model"]["model_name"] = NONE
+TRAJECTORIES = {
+    "job/result.json": {"id": "job", "n_total_trials": 10, "stats": {"n_retries": 1}},
+    **dict(
+        [
+            _trial(ONE, "cook", 1.0),
+            _trial(ONE, "cook", 0.0, number=1),  # a repetition
+            _trial(ONE, "bake", 1.0),
+            _trial(ONE, "fry", None, "AgentTimeoutError"),  # the agent's own: a failure
+            _trial(ONE, "stew", 0.0, "SandboxBuildFailedError"),  # not the agent's: no measurement
+            _trial(TWO, "cook", 1.0),
+            _trial(TWO, "bake", 0.0),
+            _trial(SLOW, "cook", None, "AgentTimeoutError"),
+            _trial(SLOW, "bake", None, "AgentTimeoutError"),
+        ]
+    ),
+    "logs/first.eval": _questions(sample("q1", "I", uuid="a"), sample("q3", "I", uuid="b"), day=1),  # repeated later
+    "logs/second.eval": _questions(
+        sample("q1", "C", uuid="c"),
+        sample("q1", "C", epoch=2, uuid="d"),
+        sample("q2", "C", error="RateLimitError", uuid="e"),
+        sample("q3", "I", uuid="f"),
+        day=2,
+    ),
+    "untold/a.traj.json": _UNTOLD,  # without the report that says its outcome
+    "table.csv": f"model,task,score\n{SLOW},t1,0\n{SLOW},t2,0\n".encode(),
+    "broken.json": b'{"task_name": "a", "trial_na',
+    "log.json": _AGENT_LOG,  # of another kind
+}
+
+
+def trajectories(root: Path) -> None:
+    """Write logs of several formats into `logs`."""
+    write_all(root / "logs", TRAJECTORIES)
+
+
 _CHAT = {"messages": [{"role": "system", "content": f"{SCORE}1"}, {"role": "assistant", "content": "Done."}]}
 MIXED = {
     **{f"traces/{name}": content for name, content in CRAFTER.items()},
@@ -171,6 +221,15 @@ KINDS = {
             "it/execution_history.json": (4, 1.0),
             f"{NONE}/execution_history.json": (0, math.nan),
             ALL: (11, (3 / 5 + 1 / 2 + 1) / 3),
+        },
+    ),
+    "trajectories": Messy(
+        trajectories,
+        {
+            ONE: (4, (1 / 2 + 1 + 0) / 3),
+            TWO: (5, (1 + 0 + 1 + 0) / 4),
+            NONE: (0, math.nan),
+            SLOW: (4, 0.0),
         },
     ),
 }

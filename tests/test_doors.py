@@ -104,6 +104,14 @@ KINDS = (
         "history", "confirmed_", ("n", "confirmed success [95 %]"), "6 files: 4 used, 1 skipped, 1 failed",
         "score", {"where": ["judged>=4"], "cluster": ["status"], "rename": ["unknown=agent"]},
     ),
+    Kind(
+        "trajectories", "source", "trajectories", "leaderboard",
+        lambda logs: rates(logs.runs),
+        lambda logs: compare.headline(compare.leaderboard(logs.runs)),
+        "model_name", "", ("runs", "success rate [95 %]"),
+        "2 runs held by other logs, too, or repeated later: left out", "is_successful",
+        {"where": ["task_id!=cook"], "cluster": ["dataset"], "rename": [f"{NONE}=none"]},
+    ),
 )  # fmt: skip
 
 
@@ -283,7 +291,7 @@ def test_differences_of_models_and_which_one_leads(kind, runs, page):
     text = kind.said("", "--all", compared=True)
     assert all(sentence in text for sentence in board.pairs["sentence"])
     assert plain(text_of(ranked(board))) in text.split("\n")
-    if kind.title == "crafter":
+    if kind.title in ("crafter", "trajectories"):
         columns += ("p_adjusted",)
         check(of_pairs(page.tables["pairs"], *columns), of_pairs(board.pairs, *columns))
         assert page.headline["label"].startswith(headline_text(compare.headline(board)))

@@ -126,7 +126,7 @@ def _turn(number: int, turn: Turn, pictures: _Pictures) -> dict[str, Any]:
     size = f"{len(text):,} characters"
     if len(text) > LARGEST:
         text, size = f"{text[:LARGEST]}…", f"the first {LARGEST:,} of {size}"
-    is_long = len(text) > UNFOLDED or text.count("\n") > LINES
+    is_long = len(text) > UNFOLDED or text.count("\n") > LINES or "reasoning" in turn.marks
     return {
         "number": number,
         "who": plain(turn.actor or turn.role, 80),

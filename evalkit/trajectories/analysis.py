@@ -3,9 +3,12 @@
 Which model is best, and what runs took, `evalkit.compare` says of any runs; here stands what only these logs tell.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
+from evalkit._words import counted_noun
 from evalkit.io import short_paths
 from evalkit.kinds import Finding, Logs, data_finding, endings_finding, examples_of, kind_named, outcomes, rates
 from evalkit.kinds.runs import describe_runs as describe_any
@@ -20,6 +23,7 @@ __all__ = [
     "counted", "describe_runs", "endings", "exits", "findings", "flag_counts", "missing", "over_planned",
     "reliability", "settings", "tool_use", "trials", "unused_files", "with_endings",
 ]  # fmt: skip
+_FIRST = ("conditions", "ranking", "nearest_pair", "alone")  # findings of comparisons that stand first
 MOST_READ = 200  # runs whose calls of tools are read
 SETTINGS = ("agent", "agent_version", "dataset", "limits", "temperature")  # what makes runs comparable, besides tasks
 
@@ -117,11 +121,15 @@ def missing(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
 
 
 def over_planned(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs with every planned trial: those not measured, and those that are not there, have failed."""
+    """Return the runs with every planned trial: those not measured, and those that are not there, have failed.
+
+    Runs of which nothing tells the outcome stay without one.
+    """
     kind, gone = kind_named("trajectories"), missing(runs, plans)
     rows = counted(runs)
     rows = rows[outcome_of(rows, kind).ne("running")]
-    rows = rows.assign(is_successful=rows["is_successful"].fillna(False))
+    failed = rows["is_successful"].fillna(False).where(~rows["flag_no_outcome"], rows["is_successful"])
+    rows = rows.assign(is_successful=failed)
     gone = gone.loc[gone.index.repeat(gone["missing"])].reset_index(drop=True)
     added = gone.reindex(columns=list(rows)).assign(kind=kind.name, is_successful=False, status="missing")
     added["run_id"] = [f"missing {number}" for number in added.index]
@@ -171,20 +179,26 @@ def tool_use(logs: Logs, runs: pd.DataFrame, most: int = MOST_READ) -> pd.DataFr
     return counts.sort_values(["model_name", "calls"], ascending=[True, False], kind="stable", ignore_index=True)
 
 
-def findings(runs: pd.DataFrame, plans: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
-    """Describe what is missing of the plan, how runs without success ended, and what is doubtful in the data."""
-    rows, found = with_endings(counted(runs)), []
+def findings(ranked: Sequence[Finding], runs: pd.DataFrame, plans: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
+    """Describe what is missing of the plan, how runs without success ended, and what is doubtful in the data.
+
+    They stand behind the first of `ranked`, those of `evalkit.compare.findings` that say which model is best.
+    """
+    rows, found = with_endings(counted(runs)), [one for one in ranked if one.code in _FIRST]
     table = trials(runs, plans)
-    planned, gone = table["planned"].sum(), table["missing"].sum()
+    planned, gone, running = (int(table[name].sum()) for name in ("planned", "missing", "running"))
     if gone:
-        text = (
-            "Of {planned:,} planned trials {gone:,} are missing{running}. Rates count those that were measured{worst}."
-        )
-        running = f", and {int(table['running'].sum()):,} still run" * bool(table["running"].sum())
+        text = "{gone:,} of {planned} {is_are} missing{running}. Rates count those that were measured{worst}."
         (row,) = rates(over_planned(runs, plans), [], "is_successful").to_dict("records")
-        worst = format_interval(row["estimate"], row["low"], row["high"])
-        worst = f"; of all that were planned, {worst} succeeded" * (row["n"] > 0)
-        values = {"planned": int(planned), "gone": int(gone), "running": running, "worst": worst}
+        worst = f"; of all planned, {format_interval(row['estimate'], row['low'], row['high'])} succeeded" * (
+            row["n"] > 0
+        )
+        values = {
+            "gone": gone,
+            "planned": counted_noun(planned, "planned trial"),
+            "is_are": "is" if gone == 1 else "are",
+        }
+        values |= {"running": f", {counted_noun(running, 'run')} go on" * bool(running), "worst": worst}
         found.append(Finding("planned", "Planned and present", values, template=text))
     failed = rows[~rows["ending"].isin(["success", "scored", "running"])]
     counts = failed["ending"].astype("str").value_counts()
@@ -192,9 +206,10 @@ def findings(runs: pd.DataFrame, plans: pd.DataFrame, ledger: pd.DataFrame) -> l
     examples = examples_of(failed, {ENDINGS[str(name)].text: failed["ending"].eq(name) for name in counts.index})
     found.append(endings_finding(ways, len(rows), "run", "How runs ended", examples))
     if n := int(runs["flag_overruled"].sum()):
-        text = "The outcomes of {n} of {of} runs were overruled by the file of outcomes."
-        found.append(Finding("overruled", "How runs ended", {"n": n, "of": len(runs)}, template=text))
-    return [*found, data_finding(runs, FLAGS, ledger, "run")]
+        text = "The outcomes of {n:,} of {of} were overruled by the file of outcomes."
+        values = {"n": n, "of": counted_noun(len(runs), "run")}
+        found.append(Finding("overruled", "How runs ended", values, template=text))
+    return [*found, *(one for one in ranked if one.code not in _FIRST), data_finding(runs, FLAGS, ledger, "run")]
 
 
 def describe_runs(runs: pd.DataFrame, source: str) -> str:

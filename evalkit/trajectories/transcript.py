@@ -11,7 +11,7 @@ from evalkit.io import SourceError, StorageOptions, frame_of, storage
 from evalkit.kinds import RunFiles, Transcript, Turn, read_log
 from evalkit.trajectories.format import Message
 from evalkit.trajectories.formats import atif, harbor, inspect, swe_agent, table, tau2
-from evalkit.trajectories.parse import decode, is_inspect
+from evalkit.trajectories.parse import decode, is_inspect, parse
 from evalkit.trajectories.table import LAZY_TABLES
 
 if TYPE_CHECKING:
@@ -27,7 +27,13 @@ def run_files(logs: "Logs", run: Mapping[str, Any]) -> RunFiles:
 
 def transcript(paths: Sequence[str], read: Callable[[str], bytes], part: str = "") -> Transcript:
     """Return the messages of a run: what the model said, the tools it called, and what they answered."""
-    turns = []
+    if not part and len(paths) == 1:  # a file that was named, and not a run
+        parts = [row[0] for row in parse(paths[0], read(paths[0])).rows.get("runs", ())]
+        if len(parts) > 1:
+            hint = f"`evalkit trajectories {paths[0]} --list all` lists them, and --run RUN shows one"
+            raise SourceError(f"{paths[0]}: holds {len(parts)} runs; {hint}")
+        part = next(iter(parts), "")
+    turns: list[Turn] = []
     for message in (message for path in paths for message in messages(path, part, read)):
         actor = message.actor or message.role
         if message.role == "error":
