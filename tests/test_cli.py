@@ -113,7 +113,7 @@ def test_show_prints_a_conversation(tmp_path):
     [
         (b"", [], "no log of a kind that evalkit knows (1 file)"),
         ({"model": "m"}, [], "no log of a kind that evalkit knows"),
-        (b"PK\x03\x04 _journal/start.json", [], "inspect_ai log"),
+        (b"PK\x03\x04 _journal/start.json", [], "BadZipFile"),
         (b'{"turns": [', [], "JSONDecodeError"),
         (b'{"messages": [', [], "name their kind: --kind"),
         (b"", ["--kind", "mindcraft"], "JSONDecodeError: the file is empty"),

@@ -123,7 +123,7 @@ def runs_of(table: pd.DataFrame) -> pd.DataFrame:
 
     SourceError as of `meanings`.
     """
-    if "kind" in table and "run_id" in table:
+    if "kind" in table:
         return table
     made = columns_of_runs(table.reset_index(drop=True), meanings(list(map(str, table)), {}))
     columns = kind_named(ANY_TABLE).tables["runs"]

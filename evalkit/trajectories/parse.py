@@ -18,7 +18,7 @@ SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".pa
 _LOGS = ("trial result", "trajectory", "simulation", "tau2-bench results", "log", "table of runs")  # others describe
 _ANYTHING = msgspec.json.Decoder()
 _HEAD = 65_536  # bytes that tell the format
-_BROKEN = (  # what the contents of a file can raise: values of another type than the format's, damaged archives
+BROKEN = (  # what the contents of a file can raise: values of another type than the format's, damaged archives
     ArithmeticError,
     AttributeError,
     EOFError,
@@ -41,9 +41,11 @@ def accepts(path: str) -> str:
 
 def recognises(head: bytes) -> str:
     """Return the name of a log or of another file of these formats, by its first bytes; empty for other files."""
-    title = "inspect_ai log" if is_inspect(head) else ""
-    start = None if title else decode_start(head)
-    title = title or next(filter(None, (one.recognises(start) for one in FORMATS)), "") or table.recognises(head)
+    try:
+        start, title = decode_start(head), "inspect_ai log" if is_inspect(head) else ""
+        title = title or next(filter(None, (one.recognises(start) for one in FORMATS)), "") or table.recognises(head)
+    except BROKEN:
+        return ""
     return TITLE if title.endswith(_LOGS) else title
 
 
@@ -70,7 +72,7 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
                 return parsed._replace(reason=", ".join(filter(None, [parsed.reason, *recovered])))
         if isinstance(value, list) and table.recognises(data[:_HEAD]):
             return table.parse(path, data)
-    except _BROKEN as error:
+    except BROKEN as error:
         return Parsed("failed", f"{type(error).__name__}: {error}")
     return Parsed("skipped", "of no format of trajectories that is known")
 

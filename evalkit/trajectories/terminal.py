@@ -47,7 +47,12 @@ def _table(runs: pd.DataFrame) -> str:
         estimate = dict(zip((data.title, "95 % interval"), interval_cells(row, percent=data.is_share), strict=True))
         counts = ended.loc[row["model_name"]] if row["model_name"] in ended.index else dict.fromkeys(shown, 0)
         rows.append(
-            {"model_name": name, "n": str(row["n"]), **estimate, **{ENDINGS[end].text: str(counts[end]) for end in shown}}
+            {
+                "model_name": name,
+                "n": str(row["n"]),
+                **estimate,
+                **{ENDINGS[end].text: str(counts[end]) for end in shown},
+            }
         )
     return fit_table(rows, width=None)
 

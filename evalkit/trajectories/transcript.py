@@ -11,13 +11,11 @@ from evalkit.io import SourceError, StorageOptions, frame_of, storage
 from evalkit.kinds import RunFiles, Transcript, Turn, read_log
 from evalkit.trajectories.format import Message
 from evalkit.trajectories.formats import atif, harbor, inspect, swe_agent, table, tau2
-from evalkit.trajectories.parse import decode, is_inspect, parse
+from evalkit.trajectories.parse import BROKEN, decode, is_inspect, parse
 from evalkit.trajectories.table import LAZY_TABLES
 
 if TYPE_CHECKING:
     from evalkit.kinds import Logs
-
-_BROKEN = (AttributeError, IndexError, KeyError, StopIteration, TypeError, ValueError)
 
 
 def run_files(logs: "Logs", run: Mapping[str, Any]) -> RunFiles:
@@ -53,8 +51,18 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], part: str = "
 
 
 def messages(path: str, part: str, read: Callable[[str], bytes]) -> list[Message]:
-    """List the messages of a run in a file; files that its trajectory names are read if they are there."""
+    """List the messages of a run in a file; files that its trajectory names are read if they are there.
+
+    SourceError for a file that can't be read, or is broken.
+    """
     data = read(path)
+    try:
+        return _messages(path, data, part, read)
+    except BROKEN as error:
+        raise SourceError(f"{path}: {type(error).__name__}: {error}") from error
+
+
+def _messages(path: str, data: bytes, part: str, read: Callable[[str], bytes]) -> list[Message]:
     if is_inspect(data):
         return inspect.messages(data, part)
     if table.is_named_table(path, data):
@@ -118,5 +126,5 @@ def messages_of(runs: pd.DataFrame, options: StorageOptions = None) -> Iterator[
         for run_id, source, paths, part in runs[["run_id", "source", "trajectories", "part"]].itertuples(index=False):
             try:
                 yield run_id, [message for path in [*paths] or [source] for message in messages(path, part or "", read)]
-            except _BROKEN:
+            except SourceError:
                 yield run_id, []

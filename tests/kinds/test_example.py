@@ -85,7 +85,7 @@ def test_functions_work_for_it_as_for_any_kind(run, sheets, tmp_path):
     from evalkit.kinds import RUN_COLUMNS
 
     found = json.loads(run("-c", SCRIPT, sheets, tmp_path / "made"))
-    assert found["names"] == ["mindcraft", "crafter", "steps", "quiz"]
+    assert found["names"] == ["mindcraft", "crafter", "steps", "trajectories", "quiz"]
     assert found["columns"] == [*(column.name for column in RUN_COLUMNS), "correct"]
     assert found["runs"] == [
         ["quiz", "alpha", "capitals", 1.0, True, 2],

@@ -147,7 +147,7 @@ def messages(data: bytes, part: str) -> list[Message]:
             sample = _member(data, archive, f"samples/{part}.json", _SPOKEN)
     else:
         samples = _decoded(data, _TRANSCRIPTS).samples or []
-        sample = next(one for one in samples if f"{text_of(one.id)}_epoch_{one.epoch}" == part)
+        sample = {f"{text_of(one.id)}_epoch_{one.epoch}": one for one in samples}[part]
     said = chat_messages(_attached(sample.messages, sample.attachments or {}))
     return [*said, Message("error", error_text(sample.error))] if sample.error else said
 

@@ -27,9 +27,13 @@ def is_named_table(path: str, data: bytes) -> bool:
 
 
 def recognises(head: bytes) -> str:
-    """Return ``table of runs`` for the first bytes of one; empty for any other file."""
+    """Return ``table of runs`` for the first bytes of one; empty for any other file, or an error of `csv` or Arrow."""
     start = decode_start(head)
-    if isinstance(start, list):
+    if head.startswith(b"PAR1"):
+        if not head.endswith(b"PAR1"):
+            return "Parquet file"  # the names of its columns stand at its end
+        columns = pq.read_schema(pa.BufferReader(head)).names
+    elif isinstance(start, list):
         columns = list(start[0]) if start and isinstance(start[0], dict) else []
     else:
         line = without_mark(head)[0].split(b"\n", 1)[0].decode("utf-8", "replace").strip()
