@@ -48,6 +48,7 @@ def sample_files(tmp_path_factory) -> Path:
         "path/to/experiments": Path(resolve("samples:mindcraft/runs")),
         "path/to/tasks": Path(resolve("samples:mindcraft/tasks")),
         "path/to/traces": crafter, "TRACES": crafter, "path/to/histories": steps, "HISTORIES": steps,
+        "LOGS": Path(resolve("samples:trajectories/harbor")),
     }.items():  # fmt: skip
         shutil.copytree(source, folder / name)
     for name in ("path/to/traces/session.json", "session.json", "TRACE.json"):
