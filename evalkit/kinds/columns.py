@@ -8,8 +8,9 @@ import pandas as pd
 
 from evalkit.io.frames import frame_of
 from evalkit.io.paths import SourceError
+from evalkit.kinds.kind import run_ids
 from evalkit.kinds.registry import kind_named
-from evalkit.kinds.runs import UNKNOWN, run_ids
+from evalkit.kinds.runs import UNKNOWN
 
 ANY_TABLE = "trajectories"  # the kind that the runs of such a table are of
 NAMES: dict[

@@ -4,13 +4,14 @@ Which model is best, and what runs took, `evalkit.compare` says of any runs; her
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from evalkit._words import counted_noun
 from evalkit.io import short_paths
-from evalkit.kinds import Finding, Logs, data_finding, endings_finding, examples_of, kind_named, outcomes, rates
+from evalkit.kinds import Finding, Logs, data_finding, examples_of, kind_named, outcomes, rates
 from evalkit.kinds.runs import describe_runs as describe_any
 from evalkit.kinds.runs import is_excluded, outcome_of
 from evalkit.stats import estimate_by, format_interval
@@ -204,7 +205,8 @@ def findings(ranked: Sequence[Finding], runs: pd.DataFrame, plans: pd.DataFrame,
     counts = failed["ending"].astype("str").value_counts()
     ways = {ENDINGS[str(name)].text: int(n) for name, n in counts.items()}
     examples = examples_of(failed, {ENDINGS[str(name)].text: failed["ending"].eq(name) for name in counts.index})
-    found.append(endings_finding(ways, len(rows), "run", "How runs ended", examples))
+    values = {"endings": ways, "n": len(rows), "noun": "run"}
+    found.append(Finding("endings", "How runs ended", values, examples))
     if n := int(runs["flag_overruled"].sum()):
         text = "The outcomes of {n:,} of {of} were overruled by the file of outcomes."
         values = {"n": n, "of": counted_noun(len(runs), "run")}
