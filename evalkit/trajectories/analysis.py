@@ -11,10 +11,10 @@ import pandas as pd
 
 from evalkit._words import counted_noun
 from evalkit.io import short_paths
-from evalkit.kinds import Finding, Logs, data_finding, examples_of, kind_named, outcomes, rates
+from evalkit.kinds import Finding, Logs, data_finding, examples_of, kind_named, outcomes
 from evalkit.kinds.runs import describe_runs as describe_any
 from evalkit.kinds.runs import is_excluded, outcome_of
-from evalkit.stats import estimate_by, format_interval
+from evalkit.stats import estimate_by
 from evalkit.stats import reliability as reliability_of
 from evalkit.trajectories.format import AGENT_FAILED
 from evalkit.trajectories.table import ENDINGS, FLAGS
@@ -103,22 +103,25 @@ def trials(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
 def missing(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     """List the trials that were planned and are not there: model_name, dataset, task_id, plan, missing (their number).
 
-    Where a plan names no tasks, its trials are shared out evenly to the models and tasks that it ran.
+    Where a plan names no tasks, each that it ran has as many trials for each model as the plan's attempts or, where
+    these are not told, as the task with the most, if no more than those missing are made up for in this way. Of others
+    it is not known whose they are.
     """
-    rows = counted(runs)
-    cells = rows.groupby(["plan", "model_name", "dataset", "task_id"], dropna=False).size().rename("n").reset_index()
+    keys = ["plan", "model_name", "dataset", "task_id"]
+    cells = counted(runs).groupby(keys, dropna=False).size().rename("n").reset_index()
     cells = cells[cells["plan"].notna()]
-    models = cells[["plan", "model_name", "dataset"]].drop_duplicates()
-    named = plans[plans["task_id"].ne("") & plans["planned"].notna()].rename(columns={"source": "plan"})
-    wanted = models.merge(named[["plan", "task_id", "planned"]], on="plan")
-    whole = plans[plans["task_id"].eq("") & plans["planned"].notna()].set_index("source")["planned"]
-    some = cells[cells["plan"].isin(whole.index)]
-    each = np.ceil(some["plan"].map(whole).astype("float64") / some.groupby("plan")["n"].transform("size"))
-    shared = some.drop(columns="n").assign(planned=each.astype("Int64"))
-    table = pd.concat([wanted, shared]).merge(cells, on=["plan", "model_name", "dataset", "task_id"], how="left")
+    plans = plans[plans["planned"].notna()].rename(columns={"source": "plan"})
+    named = plans.loc[plans["task_id"].ne(""), ["plan", "task_id", "planned"]]
+    wanted = cells[keys[:3]].drop_duplicates().merge(named, on="plan")
+    some = cells.merge(plans.loc[plans["task_id"].eq(""), ["plan", "planned", "attempts"]], on="plan")
+    of_plan = some.groupby("plan")["n"]
+    each = some["attempts"].fillna(of_plan.transform("max"))
+    added = (each - some["n"]).clip(lower=0)
+    fits = added.groupby(some["plan"]).transform("sum") <= some["planned"] - of_plan.transform("sum")
+    some["planned"] = some["n"] + added.where(fits | some["attempts"].notna(), 0)
+    table = pd.concat([wanted, some[[*keys, "planned"]]]).merge(cells, on=keys, how="left")
     table["missing"] = (table["planned"] - table["n"].fillna(0)).astype("Int64")
-    table = table[table["missing"] > 0]
-    return table[["model_name", "dataset", "task_id", "plan", "missing"]].reset_index(drop=True)
+    return table.loc[table["missing"] > 0, [*keys[1:], "plan", "missing"]].reset_index(drop=True)
 
 
 def over_planned(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
@@ -190,11 +193,9 @@ def findings(ranked: Sequence[Finding], runs: pd.DataFrame, plans: pd.DataFrame,
     planned, gone, running = (int(table[name].sum()) for name in ("planned", "missing", "running"))
     if gone:
         text = "{gone:,} of {planned} {is_are} missing{running}. Rates count those that were measured{worst}."
-        (row,) = rates(over_planned(runs, plans), [], "is_successful").to_dict("records")
-        worst = f"; of all planned, {format_interval(row['estimate'], row['low'], row['high'])} succeeded" * (
-            row["n"] > 0
-        )
-        values = {
+        n = int((rows["is_successful"].fillna(False) & rows["plan"].notna()).sum())
+        worst = f"; {n:,} of all that were planned succeeded" * bool(rows["is_successful"].notna().any())
+        values: dict[str, Any] = {
             "gone": gone,
             "planned": counted_noun(planned, "planned trial"),
             "is_are": "is" if gone == 1 else "are",

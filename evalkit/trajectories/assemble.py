@@ -224,9 +224,14 @@ def _overruled(runs: pd.DataFrame, path: str) -> pd.Series:
 
 def _plans(runs: pd.DataFrame, facts: pd.DataFrame) -> tuple[pd.DataFrame, list[str | None]]:
     """Return what was planned, by file and task, and for each run the file with the plan that it belongs to."""
-    plans = facts[facts["fact"].isin(["planned", "retried"])].assign(value=lambda rows: rows["value"].astype(int))
+    plans = facts[facts["fact"].isin(["planned", "retried", "attempts"])]
+    plans = plans.assign(value=plans["value"].astype(int))
+    # a job's configuration lies beside its result
+    beside = {os.path.dirname(source): source for source in plans.loc[plans["fact"] == "planned", "source"]}
+    is_attempts = plans["fact"].eq("attempts")
+    plans["source"] = plans["source"].mask(is_attempts, plans["source"].map(os.path.dirname).map(beside))
     counts = plans["value"].groupby([plans["source"], plans["task_id"], plans["fact"]], sort=False).sum().unstack()
-    plans = counts.reset_index().reindex(columns=["source", "task_id", "planned", "retried"])
+    plans = counts.reset_index().reindex(columns=["source", "task_id", "planned", "retried", "attempts"])
     whole = set(plans["source"])
     above = {os.path.dirname(source): source for source in whole - set(runs["source"])}
     of_run = []

@@ -40,7 +40,7 @@ def cost(front: pd.DataFrame, unit: str, *, percent: bool = True, ax: Axes | Non
     """Draw the results of models against what they take; `front` and `unit` as from `evalkit.compare.cost`."""
     points = _points(front)
     style: dict[str, Any] = {"percent": percent, "ylabel": "success rate" if percent else "mean score"}
-    ax = plots.curves(points, "cost", "model", xlabel=_UNITS.get(unit, ""), **style, ax=ax)
+    ax = plots.curves(points, "cost", "model", xlabel=_UNITS.get(unit, ""), **style, dodge=False, ax=ax)
     if len(points) and 0 < 10 * points["cost"].min() < points["cost"].max():
         ax.set_xscale("log")
         ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")

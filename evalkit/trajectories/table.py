@@ -52,6 +52,7 @@ TABLES = {
         Column("task_id", "name", "the task; empty for all tasks together"),
         Column("planned", "int?", "trials that were to be run", "count"),
         Column("retried", "int?", "trials that were run again after an error", "count"),
+        Column("attempts", "int?", "trials of each task, where that is told for all together", "count"),
     ),
 }
 LAZY_TABLES = {

@@ -36,20 +36,22 @@ def curves(
     steps: bool = False,
     hues: Keys = (),
     legend: bool = True,
+    dodge: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw curves with their intervals: as bars at up to 12 positions, as bands at more.
 
     `table` has `x` (numbers), `hue`, estimate, low, high, n and, optionally, tip and href; rows without x or estimate
     are left out. The curve to `highlight` is drawn with its intervals and n, the others pale behind it. With `steps`
-    values hold until the next position. Curves of `hues` are assigned a look first: for panels that share it.
+    values hold until the next position. Curves of `hues` are assigned a look first: for panels that share it. Without
+    `dodge`, points stand exactly at their x, also where they hide each other.
     """
     drawn = table[table[x].notna() & table["estimate"].notna()].sort_values(x, kind="stable")
     if drawn.empty:
         return style.nothing_to_draw(ax=ax)
     names = elements.keys(drawn[hue], hues)
     owns_figure, is_sparse, looks = ax is None, drawn[x].nunique() <= FEW, style.looks(names)
-    rows = _places(drawn, x, hue, names, percent=percent, dodge=is_sparse and highlight is None)
+    rows = _places(drawn, x, hue, names, percent=percent, dodge=dodge and is_sparse and highlight is None)
     shown = names if legend and highlight is None else []
     sizes = {key_of(name): n for name, n in rows.groupby("series", dropna=False)["n"].max().items()}
     titles = [

@@ -1,4 +1,4 @@
-"""Harbor: the result of a trial, and that of its job, which says how many trials were planned.
+"""Harbor: the result of a trial, and that of its job and its configuration, which say how many trials were planned.
 
 Facts from the models of harbor 0.25.
 """
@@ -28,17 +28,20 @@ _USAGE = {
 
 
 def recognises(value: Any) -> str:
-    """Return what a decoded file is: the result of a trial or of a job; empty for anything else."""
+    """Return what a decoded file is: the result of a trial, or of a job, or its configuration; else empty."""
     keys = value.keys() if isinstance(value, dict) else set()
     if {"task_name", "trial_name"} <= keys:
         return "Harbor trial result"
+    if {"n_attempts", "agents"} <= keys:
+        return "Harbor job configuration"
     return "Harbor job result" if {"n_total_trials", "stats"} <= keys else ""
 
 
 def parse(path: str, value: Any) -> Parsed:
     """Return the run of a trial, or what a job planned."""
     if "trial_name" not in value:
-        counts = {"planned": value["n_total_trials"], "retried": part_of(value, "stats", "n_retries")}
+        counts = {"planned": value.get("n_total_trials"), "retried": part_of(value, "stats", "n_retries")}
+        counts["attempts"] = value.get("n_attempts")  # of a configuration nothing else is read: it may hold keys
         return used(facts=[(name, "", "", str(n)) for name, given in counts.items() if (n := count_of(given))])
     parts = [value, *_steps(value)]
     errors = _errors(value)
