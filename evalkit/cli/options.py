@@ -25,7 +25,7 @@ unmasked = click.option(
 def click_option(option: Option) -> click.Option:
     """Convert an option to one of click."""
     name = f"--{option.name.replace('_', '-')}"
-    names = [f"-{option.short}", name, option.name] if option.short else [name, option.name]
+    names = [*[f"{'-' * (1 + (len(option.short) > 1))}{option.short}"] * bool(option.short), name, option.name]
     if option.type is bool:
         return click.Option(names, is_flag=True, help=option.help)
     ranges = {int: COUNT, float: click.FloatRange(0)}

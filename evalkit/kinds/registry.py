@@ -34,7 +34,7 @@ class Option(NamedTuple):
     help: str
     metavar: str = ""
     many: bool = False  # several values; the default is ()
-    short: str = ""  # a letter for the command line
+    short: str = ""  # a letter, or another word, for the command line
     followed: bool = True  # of a view: whether it also applies with --follow
 
 

@@ -33,7 +33,15 @@ KIND = LogKind(
     lazy_tables=LAZY_TABLES,
     assemble=assemble,
     options=(
-        Option("columns", str, (), "What a column of a table means, such as score=reward.", "ROLE=NAME", many=True),
+        Option(
+            "columns",
+            str,
+            (),
+            "What a column of a table means, such as score=reward.",
+            "ROLE=NAME",
+            many=True,
+            short="column",
+        ),
         Option("score", str, "", "Which of several scores counts.", "KEY"),
         Option("outcomes", str, "", "CSV file that overrules single runs: run_id, outcome, reason.", "FILE"),
     ),

@@ -5,21 +5,24 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import counted_noun, interval_cells
+from evalkit._words import counted_noun, format_interval
 from evalkit.io import plain
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot, outcome_of, outcomes, rates
 from evalkit.kinds.progress import any_look_lines
-from evalkit.kinds.terminal import file_lines, fit_table, group_names, unmeasured_lines
+from evalkit.kinds.terminal import INTERVAL, Part, group_names, table_lines, table_part, unmeasured_lines
 from evalkit.trajectories.analysis import counted, endings, trials
 from evalkit.trajectories.table import ENDINGS
 
 
-def describe(logs: Logs, views: Mapping[str, Any]) -> str:
+def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     """Format rates or mean scores by model, how runs ended, and what is missing of the plan."""
-    lines = [_table(logs.runs), *unmeasured_lines(logs.runs, ["model_name"], logs.kind)]
-    lines += file_lines(logs.ledger, len(logs.runs))
-    return "\n".join([*lines, *_notes(logs)])
+    unmeasured = unmeasured_lines(logs.runs, ["model_name"], logs.kind)
+    return [
+        table_part("models", _rows(logs.runs), everything=bool(views.get("all"))),
+        Part("notes", _notes(logs), always=True),
+        Part("rates without the runs that were not measured", unmeasured),
+    ]
 
 
 def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
@@ -27,34 +30,30 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     logs = snapshot.logs
     running = outcome_of(logs.runs, logs.kind).eq("running")
     table = trials(logs.runs, logs.plans)
-    models = counted(logs.runs)["model_name"].nunique()
     planned = table["planned"].sum() if table["planned"].notna().any() else None
+    models = counted(logs.runs)["model_name"].nunique()
     expected = planned if snapshot.expected is None else snapshot.expected * models
     done = int(table["present"].sum())
     total = f"\ntotal: {so_far(done, expected)} trials done, {counted_noun(int(running.sum()), 'run')} running"
-    lines = [_table(logs.runs[~running]), total, *any_look_lines(snapshot, logs, running), *_notes(logs)]
+    rows = _rows(logs.runs[~running])
+    lines = table_lines(rows) if rows else ["no run has ended"]
+    lines += [total, *any_look_lines(snapshot, logs, running), *_notes(logs)]
     return "\n".join(lines), bool(expected is not None and done >= expected and not running.any())
 
 
-def _table(runs: pd.DataFrame) -> str:
+def _rows(runs: pd.DataFrame) -> list[dict[str, str]]:
     """Format the rate or mean score of each model, the best first, and how its runs ended."""
     if runs.empty:
-        return "no run has ended"
+        return []
     data, ended = outcomes(runs), endings(runs).set_index("model_name")
     table = rates(runs).sort_values("estimate", ascending=False, kind="stable")
-    shown, rows = [name for name in ENDINGS if ended.get(name, pd.Series(0)).any()], []
+    shown, rows = [name for name in ENDINGS if ended[name].any()], []
     for name, row in zip(group_names(table["model_name"]), table.to_dict("records"), strict=True):
-        estimate = dict(zip((data.title, "95 % interval"), interval_cells(row, percent=data.is_share), strict=True))
+        estimate = format_interval(row["estimate"], row["low"], row["high"], percent=data.is_share)
         counts = ended.loc[row["model_name"]] if row["model_name"] in ended.index else dict.fromkeys(shown, 0)
-        rows.append(
-            {
-                "model_name": name,
-                "n": str(row["n"]),
-                **estimate,
-                **{ENDINGS[end].text: str(counts[end]) for end in shown},
-            }
-        )
-    return fit_table(rows, width=None)
+        cells = {"model": name, "runs": str(row["n"]), f"{data.title}{INTERVAL}": estimate}
+        rows.append({**cells, **{ENDINGS[end].text: str(counts[end]) for end in shown}})
+    return rows
 
 
 def _notes(logs: Logs) -> list[str]:
@@ -62,7 +61,8 @@ def _notes(logs: Logs) -> list[str]:
     table, runs = trials(logs.runs, logs.plans), logs.runs
     missing, planned = int(table["missing"].sum()), int(table["planned"].sum())
     repeated, overruled = int(table["repeated"].sum()), int(runs["flag_overruled"].sum())
-    lines = [f"{missing:,} of {planned:,} planned trials {'is' if missing == 1 else 'are'} missing"] * bool(missing)
+    is_are = "is" if missing == 1 else "are"
+    lines = [f"{missing:,} of {counted_noun(planned, 'planned trial')} {is_are} missing"] * bool(missing)
     lines += [f"{counted_noun(repeated, 'run')} held by other logs, too, or repeated later: left out"] * bool(repeated)
     lines += [f"outcomes overruled: {overruled:,}"] * bool(overruled)
     if runs["is_successful"].isna().all() and runs["score"].isna().all():
