@@ -123,6 +123,7 @@ def test_every_text_of_a_note_can_be_made(code):
     values |= {name: ["a", "b"] for name in ("models", "names") if name in values}
     values |= {"models": [("a", 1, 2)]} if code == "not_measured" else {}
     values |= {"conditions": ["depth=1", ""]} if "conditions" in values else {}
+    values |= {"settings": {"agent": ["a", ""]}} if "settings" in values else {}
     values |= {"pairs": [("a", "b", 3)]} if code == "copied" else {}
     assert str(note(code, **values))
 
