@@ -217,7 +217,7 @@ def page(kind, dataset, tmp_path_factory) -> Page:
     output = tmp_path_factory.mktemp("page")
     summary = run(plan([notebook], values=values), output=output, jobs=1, say=lambda line: None)
     assert summary.failed == []
-    files = {path.name.split(".")[-2]: path for path in output.rglob("*.csv") if path.read_text().strip()}
+    files = {path.stem: path for path in output.rglob("*.csv") if path.read_text().strip()}
     [made] = json.loads(summary.manifest.read_text())["reports"]
     return Page({name: pd.read_csv(path, na_values=["–"]) for name, path in files.items()}, made["headline"])
 

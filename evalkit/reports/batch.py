@@ -75,7 +75,8 @@ def run(
     reports : iterable of Report
         As `evalkit.reports.plan` returns them.
     output : path
-        Folder for ``NOTEBOOK/REPORT.html`` with its executed notebook and tables, ``index.html``, ``manifest.json``.
+        Folder for ``NOTEBOOK/REPORT.html``, beside it ``REPORT.ipynb`` and the folder ``REPORT`` of tables and figures,
+        for ``index.html`` and ``manifest.json``.
     jobs : int, optional
         Number of reports made at a time; by default, the number of cores this process may use.
     timeout : float

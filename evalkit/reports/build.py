@@ -23,7 +23,7 @@ from evalkit.reports.engines import FORKED, KERNEL
 from evalkit.reports.index import keep_evidence
 from evalkit.reports.notebooks import title_of
 from evalkit.reports.page import render
-from evalkit.reports.records import files_beside, mapped, read_record, write_file, write_record
+from evalkit.reports.records import delete_files, files_beside, mapped, read_record, write_file, write_record
 from evalkit.reports.report import Failure, Job, Record
 
 _INJECTED = "injected-parameters"  # tag of the cell in which papermill puts parameters
@@ -149,8 +149,7 @@ def _finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float)
     for file, content in files.items():
         write_file(job.output / report.notebook.name / file, content, job.work)
     write_record(job, record)
-    for file in files_beside(before) - files.keys():
-        (job.output / report.notebook.name / file).unlink(missing_ok=True)
+    delete_files(job.output / report.notebook.name, files_beside(before) - files.keys())
     return record
 
 
@@ -191,7 +190,7 @@ def _taken_out(
             findings = [{"text": plain(f["text"]), "section": plain(f.get("section", ""))} for f in data[FINDINGS]]
         if TABLE in data:
             table = data.pop(TABLE)
-            file = f"{name}.{table['name']}.csv"
+            file = f"{name}/{table['name']}.csv"
             tables[file], files[file] = {"name": table["name"], "file": file, "rows": table["rows"]}, table["csv"]
             rows = f"{table['rows']:,} row{'' if table['rows'] == 1 else 's'}"
             data["text/markdown"] = f"[{table['name']}.csv](<{file}>): {rows}"
@@ -202,7 +201,7 @@ def _taken_out(
                 "pdf": base64.b64decode(figure["pdf"]),
                 "png": base64.b64decode(data.get("image/png", "")),
             }
-            saved = {f"{name}.{figure['name']}.{form}": content for form, content in contents.items() if content}
+            saved = {f"{name}/{figure['name']}.{form}": content for form, content in contents.items() if content}
             files |= saved
             figures += [file for file in saved if file not in figures]
             for about in filter(lambda value: isinstance(value, dict), output.metadata.values()):

@@ -3,11 +3,13 @@
 Its annotated parameters cell is the schema of its parameters. Its metadata say which logs it takes::
 
     {"evalkit": {"kind": "mindcraft", "source": "runs", "within": {"tasks": "tasks"},
-                 "sweep": {"model": "evalkit.mindcraft:models"}, "quick": false}}
+                 "sweep": {"model": "evalkit.mindcraft:models"}, "quick": false,
+                 "order": 2, "question": "How did each model do?"}}
 
 ``kind`` is the kind of logs, ``*`` any kind without a notebook of its own; ``source`` the parameter that gets the
 source of logs; ``within`` gives a parameter the folder of that name in the source, if there is one; ``sweep`` names the
 function that returns all values of a parameter in the data; with ``"quick": false`` a Jupyter kernel executes it.
+Reports are made, and listed in the index under their ``question``, by ``order``; those without one come last.
 """
 
 import json
@@ -27,6 +29,7 @@ from evalkit.reports.parameters import Parameter, read_parameters, with_values
 ANY_KIND = "*"
 PARAMS_FILES = (".yaml", ".yml")
 NOTEBOOK = ".ipynb"
+LAST = 1_000  # the order of notebooks that name none
 
 
 class Notebook(NamedTuple):
@@ -57,6 +60,12 @@ class Notebook(NamedTuple):
     def kind(self) -> str:
         """The kind of logs that the notebook takes, ``*`` for any; empty if its metadata name none."""
         return self.settings.get("kind", "")
+
+    @property
+    def order(self) -> int:
+        """The place of its reports among those of other notebooks; the last if its metadata name none."""
+        order = self.settings.get("order")
+        return order if isinstance(order, int) else LAST
 
 
 def read_notebook(path: str | os.PathLike) -> Notebook:

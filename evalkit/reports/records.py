@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from glob import has_magic
 from pathlib import Path
 from typing import Any
@@ -61,19 +61,25 @@ def places_of(record: Record) -> list[str]:
 
 
 def files_beside(record: Record | None) -> set[str]:
-    """Return the names of a report's files beside its page: tables and figures."""
+    """Return a report's tables and figures, files in the folder beside its page: ``REPORT/NAME.csv``."""
     return {table["file"] for table in record["tables"]} | set(record["figures"]) if record else set()
 
 
 def remove_report(output: Path, record: Record) -> None:
     """Delete all files of a report, its record first: without it, the other files belong to no report."""
-    folder = output / record["notebook"]
     record_path(output, record["key"]).unlink(missing_ok=True)
-    for name in {f"{record['name']}.html", f"{record['name']}.ipynb", *files_beside(record)}:
-        if Path(name).name == name:
-            (folder / name).unlink(missing_ok=True)
-    with contextlib.suppress(OSError):  # it holds other files
-        folder.rmdir()
+    own = {f"{record['name']}.html", f"{record['name']}.ipynb", *files_beside(record)}
+    delete_files(output / record["notebook"], own)
+
+
+def delete_files(folder: Path, names: Iterable[str]) -> None:
+    """Delete files of a notebook's reports, and the folders that hold no others; names that lead elsewhere are left."""
+    paths = [folder / name for name in names if (folder / name).resolve().is_relative_to(folder.resolve())]
+    for path in paths:
+        path.unlink(missing_ok=True)
+    for emptied in sorted({path.parent for path in paths}, reverse=True):  # those within others first
+        with contextlib.suppress(OSError):  # it holds other files
+            emptied.rmdir()
 
 
 def write_file(path: Path, content: str | bytes, work: Path) -> None:

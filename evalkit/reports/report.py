@@ -15,7 +15,7 @@ from evalkit.io.store import collected_from
 from evalkit.reports.notebooks import Notebook
 from evalkit.reports.parameters import REQUIRED, texts_of
 
-_LONGEST = 120  # bytes; suffixes such as ".by_task.csv" are added to it, and file systems allow 255
+_LONGEST = 120  # bytes; suffixes and hashes are added to it, and file systems allow 255
 _SECRET_HINT = (
     "a value of this name would stand on the page, in its file's name, the index and the manifest; set an environment "
     "variable, and read that in the notebook"
@@ -105,6 +105,8 @@ class Job(NamedTuple):
             "notebook": report.notebook.name,
             "name": report.name,
             "title": report.notebook.title,
+            "question": report.notebook.settings.get("question", ""),
+            "order": report.notebook.order,
             "params_file": report.params_file,
             "parameters": report.parameters,
             "status": "failed",  # or made
@@ -117,8 +119,8 @@ class Job(NamedTuple):
             "headline": None,
             "findings": [],  # text, section
             "sources": report.sources,  # folders or files of the report's logs
-            "tables": [],  # name, file, rows
-            "figures": [],  # files of named figures, beside the page
+            "tables": [],  # name, file (relative to the page), rows
+            "figures": [],  # files of named figures, relative to the page
             "page": "",  # relative to the output folder
             "page_bytes": 0,
             "executed": "",

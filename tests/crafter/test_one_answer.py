@@ -60,7 +60,7 @@ def report(source, output, **parameters):
     made = plan([str(NOTEBOOK)], values={"traces": str(source), **parameters})
     summary = run_reports(made, output=output, jobs=1, say=lambda line: None)
     assert summary.failed == []
-    tables = {path.name.split(".")[-2]: pd.read_csv(path) for path in output.rglob("*.csv")}
+    tables = {path.stem: pd.read_csv(path) for path in output.rglob("*.csv")}
     return next(output.rglob("crafter_scores/*.html")).read_text(), tables
 
 

@@ -211,10 +211,10 @@ def test_tables_and_headline_are_handed_over(project, batch, tmp_path):
     cell = "share: int = 50\nnames: list[str] = ['runs']"
     project("one", table, HEADLINE, parameters=cell, params={"a.yaml": "share: 40"})
     batch()
-    assert (tmp_path / "out/one/a.runs.csv").read_text() == "a,b\n1,2\n"
-    assert batch.record("one/a")["tables"] == [{"name": "runs", "file": "a.runs.csv", "rows": 1}]
+    assert (tmp_path / "out/one/a/runs.csv").read_text() == "a,b\n1,2\n"
+    assert batch.record("one/a")["tables"] == [{"name": "runs", "file": "a/runs.csv", "rows": 1}]
     assert batch.record("one/a")["headline"]["text"] == "40 %"
-    assert '<a href="a.runs.csv">runs.csv</a>: 1 row' in batch.page("one/a")
+    assert '<a href="a/runs.csv">runs.csv</a>: 1 row' in batch.page("one/a")
     assert not any("vnd.evalkit.table" in str(cell.outputs) for cell in batch.notebook("one/a").cells[1:])
 
 
@@ -228,18 +228,18 @@ def test_named_figures_are_saved_beside_the_page_which_links_to_them(project, ba
     project("one", SHOW_NAMED.replace("NAME", "first"))
     batch(["one"])
     page, folder = batch.page("one/defaults"), tmp_path / "out/one"
-    assert (folder / "defaults.first.svg").read_text().startswith("<svg ")
-    assert (folder / "defaults.first.png").read_bytes().startswith(b"\x89PNG")
-    assert (folder / "defaults.first.pdf").read_bytes().startswith(b"%PDF")
-    names = [f"defaults.first.{form}" for form in ("svg", "pdf", "png")]
+    assert (folder / "defaults/first.svg").read_text().startswith("<svg ")
+    assert (folder / "defaults/first.png").read_bytes().startswith(b"\x89PNG")
+    assert (folder / "defaults/first.pdf").read_bytes().startswith(b"%PDF")
+    names = [f"defaults/first.{form}" for form in ("svg", "pdf", "png")]
     assert re.findall(r'<a href="([^"]*)">(?:SVG|PDF|PNG)</a>', page) == names
     assert batch.record("one/defaults")["figures"] == names
     assert FIGURE_FILES not in str(batch.notebook("one/defaults").cells)
-    (folder / "defaults.first.pdf").unlink()
+    (folder / "defaults/first.pdf").unlink()
     assert batch(["one"]).made == ["one/defaults"]
     project("one", SHOW_NAMED.replace("NAME", "second"))
     batch(["one"])
-    assert {name for name in batch.files() if ".first." in name} == set()
+    assert {name for name in batch.files() if "first." in name} == set()
 
 
 def start_cli(tmp_path, *arguments):
@@ -367,12 +367,13 @@ def test_a_report_of_other_parameters_gets_a_marked_name_and_keeps_it(project, b
 
 
 def test_reports_are_removed_by_name_with_all_their_files(project, batch, capsys):
-    project("one", HEADLINE, parameters="share: int = 50", params={"a.yaml": "share: 40", "b.yaml": "share: 50"})
+    shown = SHOW_NAMED.replace("NAME", "first")
+    project("one", shown, parameters="share: int = 50", params={"a.yaml": "share: 40", "b.yaml": "share: 50"})
     output = batch().index.parent
     assert remove_reports(["c"], output) == 2
     assert "c: no such report; there are 'one/a', 'one/b'" in capsys.readouterr().err
     assert remove_reports(["one/a"], output) == 0
-    assert sorted(path.name for path in (output / "one").iterdir()) == ["b.html", "b.ipynb"]
+    assert sorted(path.name for path in (output / "one").iterdir()) == ["b", "b.html", "b.ipynb"]
     assert 'href="one/a.html"' not in (output / "index.html").read_text()
     assert remove_reports(["b"], output) == 0
     assert not (output / "one").exists()

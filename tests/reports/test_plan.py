@@ -33,12 +33,12 @@ def faults_of(*args, **kwargs):
 
 def test_params_files_and_notebooks_stand_for_reports(project):
     project("one", parameters=CELL, params={"b.yaml": "model: b", "a.yml": "", ".x.yaml": "model: 1", "c.txt": "x"})
-    project("two", params={"only.yaml": ""})
+    project("two", params={"only.yaml": ""}, metadata={"evalkit": {"order": 1}})
     project("three")
     reports = plan()
-    assert [report.key for report in reports] == ["one/a", "one/b", "two/only"]
-    assert [report.parameters for report in reports] == [{}, {"model": "b"}, {}]
-    assert reports[1].all_parameters == {"model": "b", "runs": "samples:none", "n": 1, "tasks": []}
+    assert [report.key for report in reports] == ["two/only", "one/a", "one/b"]
+    assert [report.parameters for report in reports] == [{}, {}, {"model": "b"}]
+    assert reports[2].all_parameters == {"model": "b", "runs": "samples:none", "n": 1, "tasks": []}
     assert keys(plan(["one", "params/one/b.yaml", "notebooks/three.ipynb"])) == ["one/a", "one/b", "three/defaults"]
 
 
