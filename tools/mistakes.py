@@ -45,8 +45,8 @@ COOKING, COMPARISON, OVERVIEW, CRAFTER, STEPS = (
 MUTATIONS = (
     # Mindcraft: notebooks
     Mutation(
-        "cooking headline with Hell's Kitchen", COOKING,
-        "analysis.headline(cooking, ", "analysis.headline(chosen, ",
+        "cooking answer with Hell's Kitchen", COOKING,
+        "analysis.blocked_findings(cooking, ", "analysis.blocked_findings(chosen, ",
     ),
     Mutation(
         "Cooking figure of crafting runs", COMPARISON,
@@ -60,7 +60,8 @@ MUTATIONS = (
         "analysis.cooking_item_by_blocked(cooking, items=items)", "analysis.cooking_item_by_blocked(cooking)",
     ),
     Mutation(
-        "overview's headline of all models", OVERVIEW, "analysis.headline(own, ", "analysis.headline(sides, ",
+        "overview's first table of all models", OVERVIEW,
+        "analysis.success_by(own.assign(", "analysis.success_by(sides.assign(",
     ),
     Mutation(
         "by task type without the other side", OVERVIEW,
@@ -125,7 +126,7 @@ MUTATIONS = (
     ),
     Mutation(
         "lowest score of the agents", "evalkit/mindcraft/assemble.py",
-        "for function in (np.fmax, np.fmin))", "for function in (np.fmin, np.fmin))",
+        '"raw_score", "seconds", "original"]].max()', '"raw_score", "seconds", "original"]].min()',
     ),
     # Mindcraft: terminal
     Mutation(
@@ -137,7 +138,7 @@ MUTATIONS = (
         "cooking_item_table(runs).sort_values", "cooking_item_table(runs).head(9).sort_values",
     ),
     Mutation(
-        "terminal: lower bound as upper bound", "evalkit/_words.py", '{bounds[1]}]', '{bounds[0]}]',
+        "terminal: lower bound as upper bound", "evalkit/_words.py", ", {high * scale", ", {low * scale",
     ),
     # Crafter
     Mutation(
@@ -179,7 +180,7 @@ MUTATIONS = (
     ),
     Mutation(
         "Crafter, terminal: top three from the lowest", "evalkit/crafter/terminal.py",
-        'sort_values("score", ascending=False, kind="stable")', 'sort_values("score", kind="stable")',
+        'sort_values("score", ascending=False, kind', 'sort_values("score", kind',
     ),
     # steps
     Mutation(
@@ -207,7 +208,7 @@ MUTATIONS = (
     ),
     Mutation(
         "steps, terminal: reported as confirmed", "evalkit/steps/terminal.py",
-        'for which in ("reported", "confirmed")]', 'for which in ("reported", "reported")]',
+        'row[f"{which}_{end}"]', 'row[f"reported_{end}"]',
     ),
     # for all kinds
     Mutation(

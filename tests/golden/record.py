@@ -54,7 +54,7 @@ COMMANDS = {
     "compare-mixed": "evalkit compare messy:mixed/logs",
     "compare-mixed-mindcraft": "evalkit compare messy:mixed/logs --kind mindcraft",
     "mindcraft-mixed": "evalkit mindcraft messy:mixed/logs --rename GPT-4o=gpt-4o",
-    "show-mixed": "evalkit show messy:mixed/logs",
+    "show-mixed": "evalkit show messy:mixed/logs --run nothing",
     "show": f"evalkit show {_LOG} --last 6",
 }
 _SHOWS = ("show_answer", "show_details", "show_findings", "show_text", "show_figure", "show_table", "show_runs",
