@@ -6,9 +6,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from evalkit.compare.ranks import RAW, Leaderboard
-from evalkit.display import describe_estimates, plots
+from evalkit.display import plots, set_alt
 
-__all__ = ["describe_differences", "describe_estimates", "describe_ranking", "differences", "ranking"]
+__all__ = ["differences", "ranking"]
 
 MOST_DRAWN = 30  # models in a matrix of pairs
 
@@ -19,13 +19,6 @@ def ranking(board: Leaderboard, ax: Axes | None = None) -> Axes:
     return plots.estimates(_long(board), "model_name", hue, percent=values.is_share, xlabel=values.title, ax=ax)
 
 
-def describe_ranking(board: Leaderboard) -> str:
-    """Describe `ranking` in words, for alt text."""
-    keys = ["model_name", *["which"] * board.is_adjusted]
-    words = describe_estimates(_long(board), *keys, percent=board.outcomes.is_share)
-    return f"{board.outcomes.name.capitalize()} per model. {words}"
-
-
 def differences(pairs: pd.DataFrame, *, percent: bool = True, ax: Axes | None = None) -> Axes:
     """Draw the matrix of paired differences: row minus column, decided pairs framed; at most the first 30 models."""
     models = list(dict.fromkeys([*pairs["model_a"], *pairs["model_b"]]))[:MOST_DRAWN]
@@ -33,16 +26,10 @@ def differences(pairs: pd.DataFrame, *, percent: bool = True, ax: Axes | None = 
     unit = "percentage points" if percent else "the unit of the score"
     xlabel = f"row minus column, in {unit}; framed and bold: decided"
     style: dict[str, Any] = {"signed": True, "frame": "decided", "percent": percent, "xlabel": xlabel}
-    return plots.heatmap(plots.mirrored(shown), "model_a", "model_b", **style, ax=ax)
-
-
-def describe_differences(pairs: pd.DataFrame) -> str:
-    """Describe paired differences in words, for alt text."""
-    if pairs.empty:
-        return "There is no pair of models to compare."
-    decided = int(pairs["decided"].sum())
+    ax = plots.heatmap(plots.mirrored(shown), "model_a", "model_b", **style, ax=ax)
     sentences = " ".join(pairs["sentence"]) if len(pairs) <= MOST_DRAWN else ""
-    return f"{decided} of {len(pairs)} pairs are decided. {sentences}".rstrip()
+    set_alt(ax, f"Paired differences. {int(pairs['decided'].sum())} of {len(pairs)} pairs are decided. {sentences}")
+    return ax
 
 
 def _long(board: Leaderboard) -> pd.DataFrame:

@@ -1,7 +1,6 @@
 """Figures of session traces, drawn with `evalkit.display.plots`: frames of `analysis` in, axes out."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,7 @@ from matplotlib.axes import Axes
 
 from evalkit.crafter.format import TIER_OF
 from evalkit.crafter.scoring import NO_SCORED_EVENTS
-from evalkit.display import Look, nothing_to_draw, plots
-from evalkit.display import describe_estimates as describe
+from evalkit.display import Look, nothing_to_draw, plots, set_alt
 from evalkit.io import distinct_names
 
 __all__ = [
@@ -19,9 +17,6 @@ __all__ = [
     "against_references",
     "breakdown",
     "choose_episodes",
-    "describe_achievements",
-    "describe_estimates",
-    "describe_trajectories",
     "estimates",
     "scores",
     "trajectories",
@@ -33,7 +28,6 @@ SYMBOLS = {
     "-": Look("#D55E00", "X", text="loses points"),
     "0": Look("#8a8f98", "s", text="cancels to zero"),
 }
-describe_estimates = partial(describe, percent=False)
 
 
 def scores(episodes: pd.DataFrame, means: pd.DataFrame, ax: Axes | None = None) -> Axes:
@@ -68,10 +62,11 @@ def breakdown(table: pd.DataFrame) -> Axes:
     names = list(dict.fromkeys(table["model_name"]))
 
     def draw(panel: pd.DataFrame, ax: Axes) -> None:
-        plots.estimates(panel, "model_name", "model_name", percent=False, order=names, hues=names, ax=ax)
+        style: dict[str, Any] = {"percent": False, "order": names, "hues": names, "xlabel": xlabel}
+        plots.estimates(panel, "model_name", "model_name", **style, ax=ax)
 
-    height = 0.9 + 0.3 * len(names)
-    return plots.facets(table, "hook", draw, sharex=False, height=height, xlabel="mean count per episode")[0]
+    xlabel, height = "mean count per episode", 0.9 + 0.3 * len(names)
+    return plots.facets(table, "hook", draw, sharex=False, height=height, xlabel=xlabel)[0]
 
 
 def achievements(rates: pd.DataFrame, ax: Axes | None = None) -> Axes:
@@ -85,6 +80,7 @@ def achievements(rates: pd.DataFrame, ax: Axes | None = None) -> Axes:
     order = list(TIER_OF.values())
     for y in (y for y in range(1, len(order)) if order[y] != order[y - 1]):
         ax.axhline(y, color=SYMBOLS["0"].colour, lw=1.2)
+    set_alt(ax, f"Share of episodes that unlock each achievement. {_describe_achievements(rates)}")
     return ax
 
 
@@ -108,7 +104,9 @@ def trajectories(episodes: pd.DataFrame, rows: int = 40, ax: Axes | None = None)
     hrefs = chosen.get("href", "")
     events = pd.DataFrame({"episode": names, "symbol": symbols, "href": hrefs}).explode("symbol", ignore_index=True)
     events["event"] = events.groupby("episode", sort=False).cumcount() + 1
-    return plots.timeline(events, "episode", "event", "symbol", SYMBOLS, xlabel="events with a scored hook", ax=ax)
+    ax = plots.timeline(events, "episode", "event", "symbol", SYMBOLS, xlabel="events with a scored hook", ax=ax)
+    set_alt(ax, f"Events that change the score. {_describe_trajectories(chosen)}")
+    return ax
 
 
 def choose_episodes(episodes: pd.DataFrame, rows: int) -> pd.DataFrame:
@@ -122,7 +120,7 @@ def choose_episodes(episodes: pd.DataFrame, rows: int) -> pd.DataFrame:
     return pd.concat(chosen).head(rows)
 
 
-def describe_achievements(rates: pd.DataFrame) -> str:
+def _describe_achievements(rates: pd.DataFrame) -> str:
     """Describe the success rates in words: which achievements each model unlocks at all."""
     clauses = []
     for name, rows in rates.groupby("model_name", sort=False):
@@ -133,10 +131,10 @@ def describe_achievements(rates: pd.DataFrame) -> str:
     return _sentence(clauses)
 
 
-def describe_trajectories(episodes: pd.DataFrame, rows: int = 40) -> str:
+def _describe_trajectories(episodes: pd.DataFrame) -> str:
     """Describe the trajectories in words: how many events gain and lose points, per model."""
     clauses = []
-    for name, group in choose_episodes(episodes, rows).groupby("model_name"):
+    for name, group in episodes.groupby("model_name"):
         text = "".join(group["trajectory"].str.replace(NO_SCORED_EVENTS, "", regex=False))
         counts = f"{text.count('+')} events gain points, {text.count('-')} lose points"
         clauses.append(f"{name}, {len(group)} episodes: {counts}")

@@ -3,7 +3,7 @@
 from evalkit._lazy import door
 
 _PLACES = {
-    "drawing": "attach",
+    "drawing": "alt_of attach set_alt",
     "inputs": "provenance",
     "show": (
         "FIGURE FINDINGS HEADLINE TABLE headline publish show_answer show_details show_figure show_findings "

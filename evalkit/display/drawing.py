@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 
 import matplotlib as mpl
 from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG, RendererSVG
@@ -32,6 +33,7 @@ MOST_MARKS = 2000  # tooltips and links of one figure; of more, only the first w
 FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', 'DejaVu Sans', sans-serif"
 
 _MARK = "evalkit-mark:"  # begins the address of an artist that stands for a tooltip and a link, as JSON
+_ALT = "evalkit-alt:"  # begins the label of axes, or of a figure, that says what they show
 _PIXELS = 100  # of a page per inch of a figure
 _INVALID = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # characters not allowed in XML
 _REFERENCE = re.compile(r'(?:url\(|href=")#([^")]*)')
@@ -60,6 +62,23 @@ def attach(artist: Artist, tips: Iterable[str], hrefs: Iterable[str] = ()) -> No
         artist.set_urls(marks)
     else:
         artist.set_url(marks[0])
+
+
+def set_alt(part: Axes | Figure, text: str) -> None:
+    """Say in words what axes or a whole figure show, for those who can't see it; that of a figure stands for all."""
+    part.set_label(_ALT + plain(text))
+
+
+def alt_of(figure: Figure) -> str:
+    """Return the alt text of a figure: its own, else those of its axes, each after its title; empty if none has one."""
+    if figure.get_label().startswith(_ALT):
+        return figure.get_label().removeprefix(_ALT)
+    said = []
+    for ax in figure.axes:
+        if ax.get_label().startswith(_ALT):
+            title = ax.get_title("left") or ax.get_title()
+            said.append(f"{title}{': ' * bool(title)}{ax.get_label().removeprefix(_ALT)}")
+    return " ".join(said)
 
 
 def draw(figure: Figure, alt: str, *, pdf: bool = False) -> Drawing:

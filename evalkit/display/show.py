@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from evalkit._words import format_interval, number
-from evalkit.display.drawing import draw
+from evalkit.display.drawing import alt_of, draw
 from evalkit.display.style import figure_of, has_nothing_to_draw
 from evalkit.display.tables import answer_html, escape, table_html
 from evalkit.display.words import headline_text, text_of
@@ -31,21 +31,21 @@ MOST_FINDINGS = 4  # open ones at the beginning of a page
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:"  # of HTML from a log
 
 
-def show_figure(figure: Figure | Axes, alt: str, caption: str = "", name: str = "") -> None:
+def show_figure(figure: Figure | Axes, caption: str = "", name: str = "", *, alt: str = "") -> None:
     """Show a figure as SVG and PNG, with alt text; nothing for a figure of `nothing_to_draw`.
 
-    `alt` says what the figure shows, in words, for those who can't see it, and is required; `caption` is a line below
-    it. With a `name`, of letters, digits, ``_`` and ``-`` only, a report saves the figure beside its page as SVG, PDF
-    and PNG.
+    `caption` is a line below it. With a `name`, of letters, digits, ``_`` and ``-`` only, a report saves the figure
+    beside its page as SVG, PDF and PNG. `alt` says what the figure shows, in words, for those who can't see it: plots
+    of this package say it themselves, any other figure needs it.
     """
-    if not alt.strip():
-        raise ValueError("a figure needs alt text")
     if name:
         _check_name(name)
     root = figure_of(figure) if isinstance(figure, Axes) else figure
     if has_nothing_to_draw(root):
         display({FIGURE: {}, "text/plain": ""}, raw=True, metadata={HIDDEN: True})
         return
+    if not (alt := alt or alt_of(root)).strip():
+        raise ValueError("a figure needs alt text: say in words what it shows, as alt='…'")
     drawing = draw(root, plain(alt), pdf=bool(name))
     width, height = (round(inches * 100) for inches in root.get_size_inches())
     about = {"alt": plain(alt), "caption": plain(caption), "width": width, "height": height}
@@ -72,6 +72,7 @@ def show_table(
     estimate: str = "",
     counted: str = "runs",
     anchor: str = "",
+    name: str = "",
 ) -> None:
     """Show a frame as a formatted table; nothing if it has no rows.
 
@@ -95,7 +96,11 @@ def show_table(
         What the column `n` counts: runs, episodes, steps.
     anchor : str
         The id for links to the table; ``#ANCHOR?COLUMN=VALUE`` shows the rows with this value.
+    name : str
+        Also `publish` the whole table under this name.
     """
+    if name:
+        publish(table, name)
     if table.empty:
         return
     estimate = estimate or ("success rate" if percent else "mean")

@@ -84,6 +84,12 @@ def describe_estimates(
     return f"{counts} {'; '.join(ends)}." if ends else counts
 
 
+def about(what: str, *by: str) -> str:
+    """Return the first sentence of an alt text: what is shown, by which columns."""
+    names = " and ".join(column.removesuffix("_name") for column in by)
+    return sentence(f"{what} by {names}".replace("_", " "))
+
+
 def _sentence(texts: Sequence[str]) -> str:
     return "; ".join(texts) + "." if texts else "Nothing to show."
 
@@ -110,22 +116,23 @@ def describe_strips(
     digits: int = 2,
 ) -> str:
     """Describe single values and their means: ``alder: mean 1.25 [0.80, 1.70] (n = 20), values from 0 to 4``."""
-    given = {key_of(row[category]): row for row in means.to_dict("records")} if means is not None else {}
+    groups = values.dropna(subset=value).groupby(category, sort=False, dropna=False)[value]
+    own = {key_of(name): group for name, group in groups}
+    plain_means = [{category: name, "estimate": group.mean(), "n": len(group)} for name, group in own.items()]
     texts = []
-    for name, group in values.dropna(subset=value).groupby(category, sort=False, dropna=False)[value]:
-        mean = given.get(key_of(name), {"estimate": group.mean(), "n": len(group)})
-        ends = group.min(), group.max()
-        lowest, highest = (format_interval(end, None, None, percent=percent, digits=digits) for end in ends)
-        described = describe_value(mean, percent=percent, digits=digits)
-        texts.append(f"{name_of(name)}: mean {described}, values from {lowest} to {highest}")
+    for row in plain_means if means is None else means.to_dict("records"):
+        text = describe_value(row, percent=percent, digits=digits)
+        if (group := own.get(key_of(row[category]))) is not None:
+            ends = group.min(), group.max()
+            written = (format_interval(end, None, None, percent=percent, digits=digits) for end in ends)
+            text = f"mean {text}, values from {' to '.join(written)}"
+        texts.append(f"{name_of(row[category])}: {text}")
     return _sentence(texts)
 
 
-def describe_curves(
-    table: pd.DataFrame, x: str, hue: str, *, xlabel: str = "", percent: bool = True, digits: int = 2
-) -> str:
+def describe_curves(table: pd.DataFrame, x: str, hue: str, *, percent: bool = True, digits: int = 2) -> str:
     """Describe curves: the value at each x, or, for more than 6, at the first and the last."""
-    where, texts = xlabel or x.replace("_", " "), []
+    where, texts = x.replace("_", " "), []
     for name, rows in table.dropna(subset=[x, "estimate"]).sort_values(x).groupby(hue, sort=False, dropna=False):
         shown = (rows if len(rows) <= 6 else rows.iloc[[0, -1]]).to_dict("records")
         values = (describe_value(row, percent=percent, digits=digits) for row in shown)

@@ -6,14 +6,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from evalkit.display import Look, describe_estimates, describe_shares, plots
+from evalkit.display import Look, describe_estimates, plots, set_alt
 from evalkit.mindcraft.analysis import counted, score_by
 from evalkit.mindcraft.format import STATUSES
 
 __all__ = [
     "by_blocked",
-    "describe_estimates",
-    "describe_statuses",
     "estimates",
     "heatmap",
     "item_by_blocked",
@@ -68,7 +66,7 @@ def by_blocked(table: pd.DataFrame) -> Figure:
         plots.curves(known, "n_blocked_agents", "model_name", highlight=model, legend=False, ax=ax)
 
     panels = plots.facets(known, "model_name", draw, xlabel=_BLOCKED, ylabel="success rate, 95 % interval")
-    return panels[0].figure
+    return _described(panels[0].figure, known, "model_name", "n_blocked_agents")
 
 
 def heatmap(table: pd.DataFrame, row: str, column: str, ax: Axes | None = None) -> Axes:
@@ -86,12 +84,13 @@ def item_by_blocked(table: pd.DataFrame) -> Figure:
 
     height = 0.6 + 0.26 * max(len(items), 2)
     label = f"{_BLOCKED}; cells: success rate in percent (n)"
-    return plots.facets(known, "model_name", draw, height=height, xlabel=label)[0].figure
+    panels = plots.facets(known, "model_name", draw, height=height, xlabel=label)
+    return _described(panels[0].figure, known, "model_name", "item", "n_blocked_agents")
 
 
-def describe_statuses(table: pd.DataFrame, category: str = "model_name") -> str:
-    """Describe counts of statuses in words, for alt text."""
-    return describe_shares(table, category, STATUS_LOOKS)
+def _described(figure: Figure, table: pd.DataFrame, *keys: str) -> Figure:
+    set_alt(figure, f"Success rate by number of blocked agents. {describe_estimates(table, *keys)}")
+    return figure
 
 
 def __dir__() -> list[str]:

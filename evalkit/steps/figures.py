@@ -3,7 +3,7 @@
 import pandas as pd
 from matplotlib.axes import Axes
 
-from evalkit.display import Look, format_interval, nothing_to_draw, plots
+from evalkit.display import Look, nothing_to_draw, plots, set_alt
 from evalkit.steps.analysis import CONFIRMED, REPORTED
 from evalkit.steps.format import STATUSES, VERDICTS, WENT_WRONG
 
@@ -19,9 +19,7 @@ LOOKS = {
 }
 TOGETHER = "all together"
 MOST_DRAWN = 60  # categories of a figure
-MOST_DESCRIBED = 8  # categories that a text lists one by one
 WORDS = {REPORTED: "as reported", CONFIRMED: "without silent failures"}
-_BOUNDS = ("estimate", "low", "high")
 
 
 def timeline(steps: pd.DataFrame, ax: Axes | None = None) -> Axes:
@@ -31,23 +29,15 @@ def timeline(steps: pd.DataFrame, ax: Axes | None = None) -> Axes:
     table = steps.assign(function_name=steps["function_name"].fillna("(no function)"), record=steps["position"] + 1)
     looks = {verdict: LOOKS[verdict]._replace(text=verdict) for verdict in VERDICTS}
     xlabel = "record, in the order of execution"
-    return plots.timeline(table, "function_name", "record", "verdict", looks, xlabel=xlabel, path=True, ax=ax)
-
-
-def describe_timeline(steps: pd.DataFrame) -> str:
-    """Describe `timeline` in words."""
-    first = steps[steps["verdict"].isin(WENT_WRONG).to_numpy()].head(1)
+    ax = plots.timeline(table, "function_name", "record", "verdict", looks, xlabel=xlabel, path=True, ax=ax)
+    counts = steps["verdict"].value_counts()
+    counted = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts)
     where = "".join(
-        f" The first that went wrong is record {row['position'] + 1}, {row['function_name']}, a {row['verdict']}."
-        for row in first.to_dict("records")
+        f" The first that went wrong is record {row['record']}, {row['function_name']}, a {row['verdict']}."
+        for row in table[table["verdict"].isin(WENT_WRONG).to_numpy()].head(1).to_dict("records")
     )
-    return f"Timeline of {len(steps)} records: {_counted(steps['verdict'], VERDICTS) or 'none'}.{where}"
-
-
-def _counted(column: pd.Series, values: tuple[str, ...]) -> str:
-    """List how often each of some values is in a column, in their order."""
-    counts = column.value_counts()
-    return ", ".join(f"{counts[value]} {value}" for value in values if value in counts)
+    set_alt(ax, f"Timeline of {len(steps)} records: {counted}.{where}")
+    return ax
 
 
 def rates(
@@ -80,21 +70,6 @@ def _lowest_first(table: pd.DataFrame, category: str, pooled: pd.DataFrame | Non
     return pd.concat([table, pooled.assign(**{category: TOGETHER})]), [*names, TOGETHER]
 
 
-def describe_rates(table: pd.DataFrame, category: str = "history", pooled: pd.DataFrame | None = None) -> str:
-    """Describe `rates` in words; of many categories the first, the last and the pooled one."""
-    if table.empty:
-        return "No steps."
-    table, names = _lowest_first(table, category, pooled)
-    single = [name for name in names if name != TOGETHER]
-    shown = single if len(single) <= MOST_DESCRIBED else [single[0], single[-1]]
-    texts = []
-    for name in [*shown, *names[len(single) :]]:
-        rows = table[table[category].eq(name)]
-        both = (f"{row['success']} {format_interval(*map(row.get, _BOUNDS))}" for row in rows.to_dict("records"))
-        texts.append(f"{name}: {', '.join(both)}, n = {rows['n'].iloc[0]}")
-    return f"{'; '.join(texts)}." + f" Between these lie {len(single) - 2} more." * (shown != single)
-
-
 def survival(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw how many numbers of each result the old storage keeps; `table` is what `storage_comparison` returns."""
     shown = table[table["numbers_new"] > 0]
@@ -114,12 +89,6 @@ def survival(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     return plots.shares(shown, "result", looks, share=False, xlabel="numbers in the result", ax=ax)
 
 
-def describe_survival(table: pd.DataFrame) -> str:
-    """Describe `survival` in words."""
-    new, old = int(table["numbers_new"].sum()), int(table["numbers_old"].sum())
-    return f"Of {new} numbers in {len(table)} results the old storage keeps {old}, the new one all."
-
-
 def enrichment(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw the number of significant terms per cell type and method of one history, with a dash where unknown."""
     if table.empty:
@@ -132,26 +101,9 @@ def enrichment(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     )
 
 
-def describe_enrichment(table: pd.DataFrame) -> str:
-    """Describe `enrichment` in words."""
-    rows = table.fillna({"cell_type": "unknown"}).to_dict("records")
-    shown = (
-        f"{row['cell_type']} {row['method']} "
-        f"{'unknown' if pd.isna(row['total_significant']) else int(row['total_significant'])}"
-        for row in rows
-    )
-    return "Significant terms: " + (", ".join(shown) or "none") + "."
-
-
 def coverage(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw cell types against analyses of one history; the colour and sign of a cell show how the analysis ended."""
     if table.empty:
         return nothing_to_draw("steps", ax)
     looks = {status: LOOKS[status] for status in STATUSES}
     return plots.heatmap(table, "cell_type", "analysis", value="status", kinds=looks, xlabel="", ax=ax)
-
-
-def describe_coverage(table: pd.DataFrame) -> str:
-    """Describe `coverage` in words."""
-    size = f"{table['cell_type'].nunique()} cell types by {table['analysis'].nunique()} analyses"
-    return f"Coverage of {size}: {_counted(table['status'], STATUSES) or 'nothing'}."

@@ -14,6 +14,7 @@ from evalkit.cli import main
 from evalkit.crafter import analysis, evaluate_all_traces, figures, load
 from evalkit.crafter import print_evaluation_summary as print_summary
 from evalkit.crafter.kind import KIND
+from evalkit.display import alt_of
 from evalkit.io import SourceError
 from evalkit.kinds.follow import Following
 from evalkit.reports import plan
@@ -206,8 +207,8 @@ def test_a_model_without_a_score_is_missing_with_its_reason(tmp_path):
     suspects = analysis.suspect_share(episodes).set_index("model_name").loc["alder"]
     assert suspects[["invalid_actions", "suspect", "share", "mean_score"]].isna().all()
     assert str(suspects["warning"]) == "no trace has a score"
-    assert "alder: no trace has a score" in figures.describe_estimates(tables["scores"], "model_name")
-    assert "alder: no trace can tell" in figures.describe_achievements(tables["rates"])
+    assert "alder: no trace has a score" in alt_of(figures.scores(episodes, tables["scores"]).figure)
+    assert "alder: no trace can tell" in alt_of(figures.achievements(tables["rates"]).figure)
 
 
 def test_a_hook_without_names_leaves_rates_open_and_counts_in_none(tmp_path):

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import evalkit
-from evalkit.display import new_axes, new_figure, plots
+from evalkit.display import alt_of, new_axes, new_figure, plots, set_alt
 from evalkit.display.drawing import DPI, MOST_MARKS, attach, draw
 from evalkit.display.show import FIGURE
 from evalkit.display.style import GROUND, INK, PALETTE, TONES
@@ -161,8 +161,21 @@ def test_of_a_crowd_of_points_only_links_stay_and_of_too_large_a_figure_the_png(
 @pytest.mark.parametrize(("alt", "name"), [("", ""), (" \n", ""), *(("Axes.", name) for name in ("../x", "a b", "é"))])
 def test_a_figure_without_alt_text_or_with_a_name_that_leaves_its_folder_is_refused(shown, alt, name):
     with pytest.raises(ValueError, match=r"alt text|name"):
-        evalkit.show_figure(new_axes(), alt, name=name)
+        evalkit.show_figure(new_axes(), alt=alt, name=name)
     assert shown == []
+
+
+def test_alt_text_is_that_of_the_figure_else_of_its_axes_after_their_titles(shown):
+    first, second = new_axes(8, 3, ncols=2)
+    set_alt(first, "A\nline.")
+    set_alt(second, "A bar.")
+    second.set_title("two")
+    assert alt_of(first.figure) == "A line. two: A bar."
+    set_alt(first.figure, "Both.")
+    evalkit.show_figure(first)
+    assert shown[0][1]["image/png"]["alt"] == "Both."
+    first.figure.set_label("1")  # as pyplot numbers its figures
+    assert alt_of(first.figure) == "A line. two: A bar."
 
 
 def test_a_figure_is_shown_as_svg_and_png_and_saved_as_pdf_with_its_words_as_plain_text(shown):

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 
 from evalkit._words import Notes, note
-from evalkit.display import new_axes, plots
+from evalkit.display import alt_of, new_axes, plots
 from evalkit.display.drawing import laid_out
 from evalkit.display.plots.rows import swarm
 from evalkit.display.style import Look
@@ -65,6 +65,7 @@ def test_nothing_is_cut_off(models, items, stem):
 def test_any_text_can_be_a_name(name):
     figure = shapes(HOSTILE, HOSTILE)[name]().figure
     assert overhang(figure) < 0.01
+    assert len(alt_of(figure)) > 20
     written = [artist.get_text() for artist in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
     assert not {"\x1b", "\u202e"} & set("".join(written))
     if figure.legends and name not in ("timeline", "endings"):

@@ -94,12 +94,17 @@ def test_a_row_knows_its_run_and_leads_to_pages_of_the_site_only(shown, href):
     assert ('<a href="runs/m-1.html#turn-3">a</a>' in page) == ("<a " in page) == (href == "runs/m-1.html#turn-3")
 
 
+def test_a_table_with_a_name_is_published_whole(shown):
+    display.show_table(pd.DataFrame({"a": [1, 2, 3]}), rows=2, name="numbers")
+    assert [data.get(display.TABLE, {}).get("csv") for data, _ in shown] == ["a\n1\n2\n3\n", None]
+
+
 def test_what_holds_nothing_is_not_shown(shown):
     display.show_table(pd.DataFrame({"source": pd.Series([], dtype="str")}))
     display.show_text("\n")
     display.show_details("runs", [])
     assert shown == []
-    display.show_figure(display.nothing_to_draw(), alt="no runs", name="runs")
+    display.show_figure(display.nothing_to_draw(), name="runs")
     assert shown == [({FIGURE: {}, "text/plain": ""}, {HIDDEN: True})]
 
 

@@ -62,7 +62,7 @@ def test_parts_of_a_bar_lead_to_their_own_runs_and_what_nobody_ran_leads_nowhere
     assert alder["SUCCESS"].startswith("../runs/m-")
     assert birch["SUCCESS"] == ""
     figure = plots.shares(counts.assign(href=[alder, birch]), "model_name", ["SUCCESS", "FAILED_SCORE_ZERO"])
-    show_figure(figure, "x")
+    show_figure(figure)
     assert shown[-1]["image/svg+xml"].count("<a href") == 3
 
 
@@ -107,7 +107,7 @@ def test_hostile_names_stay_texts_in_addresses(logs, shown):
     assert not set("<>\"' ") & set(href)
     assert list(parse_qs(href.partition("?")[2])) == ["model_name"]
     ax = plots.estimates(pd.DataFrame({"model_name": [bad], "estimate": [0.5], "n": [1], "href": [href]}), "model_name")
-    show_figure(ax, "x")
+    show_figure(ax)
     assert "<script" not in shown[-1]["image/svg+xml"]
     show_findings(evidence.cite([Finding("alone", "", {}, (Example(bad, run_of(logs, "alder")),))]))
     assert "<script" not in shown[-1]["text/html"]

@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 
 import evalkit
 from evalkit.cli import main
+from evalkit.display import alt_of
 from evalkit.display.words import headline_text, text_of
 from evalkit.kinds import Finding
 from tests import messy
@@ -121,6 +122,9 @@ def _numbers(line: str) -> list[float]:
 
 def _recorder(name: str, lines: list[str]) -> Callable[..., None]:
     def record(thing: Any, *args: Any, **options: Any) -> None:
+        if name in ("show_table", "show_runs", "show_pairs") and "name" in options:
+            table = thing if name == "show_table" else args[0]
+            lines.extend(["", "## publish", *_published(table, options["name"])])
         lines.extend(["", f"## {name}", *_RECORDERS[name](thing, *args, **options)])
 
     return record
@@ -141,10 +145,10 @@ def _answer(findings: Sequence[Finding], table: pd.DataFrame, caption: str = "",
     return [*lines, *texts, *_table(table, caption)]
 
 
-def _figure(figure: Figure | Axes, alt: str, caption: str = "", **_: Any) -> Iterator[str]:
-    yield f"caption: {caption}"
-    yield f"alt: {alt}"
+def _figure(figure: Figure | Axes, caption: str = "", **_: Any) -> Iterator[str]:
     figure = figure.figure if isinstance(figure, Axes) else figure
+    yield f"caption: {caption}"
+    yield f"alt: {alt_of(figure)}"
     for number, ax in enumerate(figure.axes, 1):
         yield f"axes {number}: {ax.get_title()!r}, x {ax.get_xlabel()!r}, y {ax.get_ylabel()!r}"
         yield "  x ticks: " + " | ".join(label.get_text() for label in ax.get_xticklabels())

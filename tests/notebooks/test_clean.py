@@ -89,13 +89,11 @@ def test_every_parameter_is_annotated_and_commented(path):
 
 
 @every_notebook
-def test_figures_are_shown_with_alt_text_in_tagged_cells(path):
+def test_figures_are_shown_in_tagged_cells(path):
     for cell in code(path):
         calls = [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Call)]
         shows = [call for call in calls if ast.unparse(call.func).split(".")[-1] == "show_figure"]
         assert bool(shows) == ("figure" in tags(cell)), cell.id
-        for call in shows:
-            assert len(call.args) > 1 or "alt" in {keyword.arg for keyword in call.keywords}, cell.id
 
 
 @every_notebook

@@ -220,7 +220,7 @@ def test_tables_and_headline_are_handed_over(project, batch, tmp_path):
 
 FIGURE_FILES = "application/vnd.evalkit.figure+json"
 SHOW_NAMED = (
-    "import evalkit\nfrom evalkit.display import new_axes\nevalkit.show_figure(new_axes(), 'Empty.', name='NAME')"
+    "import evalkit\nfrom evalkit.display import new_axes\nevalkit.show_figure(new_axes(), alt='Empty.', name='NAME')"
 )
 
 

@@ -258,7 +258,7 @@ def table_page(tmp_path_factory):
     cells = [new_markdown_cell("# Table"), new_markdown_cell("## Runs"), new_code_cell(TABLE)]
     cells += [new_markdown_cell("## Empty\n\nWith prose."), new_code_cell("show_table(frame.head(0), 'None')")]
     cells += [new_code_cell("import evalkit\nevalkit.show_findings([('A.', 'Runs'), ('B.', 'Empty')])")]
-    cells += [new_code_cell("show_figure(nothing_to_draw(), alt='none')", metadata={"tags": ["figure"]})]
+    cells += [new_code_cell("show_figure(nothing_to_draw())", metadata={"tags": ["figure"]})]
     cells.insert(1, cells.pop(-2))
     nbformat.write(new_notebook(cells=cells), folder / "table.ipynb")
     summary = run(plan([str(folder / "table.ipynb")]), output=folder / "out", say=lambda _: None)

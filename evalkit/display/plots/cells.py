@@ -17,7 +17,17 @@ from evalkit.display.drawing import attach
 from evalkit.display.plots import elements
 from evalkit.display.plots.elements import Keys, link_of
 from evalkit.display.style import Look
-from evalkit.display.words import describe_value, is_empty, key_of, name_of, names_of, size_of
+from evalkit.display.words import (
+    about,
+    describe_estimates,
+    describe_timeline,
+    describe_value,
+    is_empty,
+    key_of,
+    name_of,
+    names_of,
+    size_of,
+)
 
 MOST_ROWS = 40
 _DARK = "#1a1a1a"  # text on lighter cells: not a tone, as the cells keep their colour on dark pages
@@ -133,7 +143,11 @@ def heatmap(
     ax.set_xlabel("; ".join(filter(None, [plain if xlabel is None else xlabel, note])))
     ax.set_ylabel("")
     room = style.figure_of(ax).get_figwidth() - 2.2 if owns_figure else 9
-    return elements.finish(ax, room, legend=entries, owns_figure=owns_figure)
+    said = describe_timeline(table, row, value, {kind: look._replace(text="") for kind, look in kinds.items()})
+    if not kinds:
+        said = describe_estimates(table, row, column, percent=percent, digits=digits, value=value)
+    alt = f"{about('values' if value == 'estimate' else value, row, column)} {said}"
+    return elements.finish(ax, room, legend=entries, owns_figure=owns_figure, alt=alt)
 
 
 def _text(

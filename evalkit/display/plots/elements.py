@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.transforms import ScaledTranslation
 
 from evalkit.display import style
-from evalkit.display.drawing import attach
+from evalkit.display.drawing import attach, set_alt
 from evalkit.display.style import Look
 from evalkit.display.words import key_of, names_of
 
@@ -99,12 +99,14 @@ def _legend_columns(entries: Sequence[Artist], width: float) -> int:
 
 
 def finish(
-    ax: Axes, width: float, height: float = 9.0, legend: Sequence[Artist] = (), *, owns_figure: bool = True
+    ax: Axes, width: float, height: float = 9.0, legend: Sequence[Artist] = (), *, owns_figure: bool = True, alt: str
 ) -> Axes:
     """Wrap the labels of axes to a width and a height in inches, and put the legend below; return the axes.
 
+    `alt` says in words what they show.
     It stands at the edge of the figure if the plot `owns_figure`, else below the axes.
     """
+    set_alt(ax, alt)
     ax.set_xlabel(broken(ax.get_xlabel(), width))
     ax.set_ylabel(broken(ax.get_ylabel(), height))
     across = style.figure_of(ax).get_figwidth()

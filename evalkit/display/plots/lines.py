@@ -13,7 +13,15 @@ from evalkit.display import style
 from evalkit.display.plots import elements
 from evalkit.display.plots.elements import Keys, link_of
 from evalkit.display.style import Look
-from evalkit.display.words import describe_value, key_of, name_of, names_of
+from evalkit.display.words import (
+    about,
+    describe_curves,
+    describe_timeline,
+    describe_value,
+    key_of,
+    name_of,
+    names_of,
+)
 
 WIDTH, HEIGHT = 7.0, 3.4  # of a figure of curves, in inches
 FEW = 12  # positions with a marker and an interval each; more get a band and sparse markers
@@ -79,7 +87,9 @@ def curves(
         style.percent_axis(ax, "y").set_ylim(-0.05, 1.05)
     else:
         ax.set_ylim(bottom=min(0, rows[["y", "low"]].min().min()))
-    return elements.finish(ax, WIDTH - 1.0, HEIGHT - 0.4, entries, owns_figure=owns_figure)
+    said = table if highlight is None else table[table[hue].map(key_of).eq(key_of(highlight))]
+    alt = f"{about(ylabel, x)} {describe_curves(said, x, hue, percent=percent)}"
+    return elements.finish(ax, WIDTH - 1.0, HEIGHT - 0.4, entries, owns_figure=owns_figure, alt=alt)
 
 
 def _places(table: pd.DataFrame, x: str, hue: str, names: Keys, *, percent: bool, dodge: bool) -> pd.DataFrame:
@@ -142,7 +152,7 @@ def timeline(
     """
     if table.empty:
         return style.nothing_to_draw("events", ax)
-    width = 1
+    width, alt = 1, describe_timeline(table, row, kind, kinds)
     if len(table) > MANY:
         width = math.ceil((table[x].max() - table[x].min() + 1) / PLACES)
         table = _binned(table, row, x, kind, width)
@@ -179,7 +189,7 @@ def timeline(
     ax.set_xlabel(xlabel)
     ax.set_ylabel("")
     ax.grid(False)
-    return elements.finish(ax, width_figure - 2.6, legend=entries, owns_figure=owns_figure)
+    return elements.finish(ax, width_figure - 2.6, legend=entries, owns_figure=owns_figure, alt=alt)
 
 
 def _binned(events: pd.DataFrame, row: str, x: str, kind: str, width: int) -> pd.DataFrame:

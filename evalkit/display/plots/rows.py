@@ -13,7 +13,19 @@ from evalkit.display.drawing import attach
 from evalkit.display.plots import elements
 from evalkit.display.plots.elements import BESIDE, Keys, link_of
 from evalkit.display.style import Look
-from evalkit.display.words import describe_value, is_empty, key_of, name_of, names_of, reason_of, size_of
+from evalkit.display.words import (
+    about,
+    describe_estimates,
+    describe_shares,
+    describe_strips,
+    describe_value,
+    is_empty,
+    key_of,
+    name_of,
+    names_of,
+    reason_of,
+    size_of,
+)
 from evalkit.io.text import shorten
 
 WIDTH = 7.0  # of a figure, in inches
@@ -77,7 +89,9 @@ def estimates(
     _scale(ax, marks[["x", "low", "high"]], percent, scale)
     ax.set_xlabel(f"{xlabel} with 95 % interval" if marks["low"].notna().any() else xlabel)
     high = style.figure_of(ax).get_figheight() if owns_figure else 9
-    return elements.finish(ax, ROOM, high, entries, owns_figure=owns_figure)
+    keys = list(dict.fromkeys(filter(None, (category, hue))))
+    alt = f"{about(xlabel, *keys)} {describe_estimates(table, *keys, percent=percent)}"
+    return elements.finish(ax, ROOM, high, entries, owns_figure=owns_figure, alt=alt)
 
 
 @style.themed
@@ -128,7 +142,8 @@ def strips(
     _scale(ax, pd.concat([marks[["x", "low", "high"]], pd.DataFrame({"x": values[value]})]), percent, "linear")
     bounded = " with 95 % interval" if marks["low"].notna().any() else ""
     ax.set_xlabel(f"{xlabel}; small: single values, large: mean{bounded}")
-    return elements.finish(ax, ROOM, style.figure_of(ax).get_figheight() if owns_figure else 9)
+    alt = f"{about(xlabel, category)} {describe_strips(values, category, value, means, percent=percent)}"
+    return elements.finish(ax, ROOM, style.figure_of(ax).get_figheight() if owns_figure else 9, alt=alt)
 
 
 @style.themed
@@ -185,7 +200,8 @@ def shares(
     else:
         ax.locator_params(axis="x", integer=True)
     ax.set_xlim(0, full_length)
-    return elements.finish(ax, ROOM, legend=entries, owns_figure=owns_figure)
+    alt = f"{about('counts', category)} {describe_shares(table, category, looks)}"
+    return elements.finish(ax, ROOM, legend=entries, owns_figure=owns_figure, alt=alt)
 
 
 def _place(
