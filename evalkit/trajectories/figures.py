@@ -6,19 +6,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import AutoLocator
 
-from evalkit.display import Look, describe_curves, describe_shares, plots
+from evalkit.display import Look, describe_curves, plots, set_alt
 from evalkit.trajectories.table import ENDINGS
 
-__all__ = [
-    "cost",
-    "describe_cost",
-    "describe_endings",
-    "describe_reliability",
-    "describe_tools",
-    "endings",
-    "reliability",
-    "tools",
-]
+__all__ = ["cost", "endings", "reliability", "tools"]
 
 _LOOKS = {name: Look(one.colour, hatch=one.hatch, text=one.text) for name, one in ENDINGS.items()}
 _UNITS = {"cost": "US dollars per run", "tokens": "tokens per run", "duration": "seconds per run"}
@@ -31,11 +22,6 @@ def endings(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     return plots.shares(table, "model_name", {name: look for name, look in _LOOKS.items() if table[name].any()}, ax=ax)
 
 
-def describe_endings(table: pd.DataFrame) -> str:
-    """Describe `endings` in words."""
-    return describe_shares(table, "model_name", _LOOKS)
-
-
 def cost(front: pd.DataFrame, unit: str, *, percent: bool = True, ax: Axes | None = None) -> Axes:
     """Draw the results of models against what they take; `front` and `unit` as from `evalkit.compare.cost`."""
     points = _points(front)
@@ -46,14 +32,10 @@ def cost(front: pd.DataFrame, unit: str, *, percent: bool = True, ax: Axes | Non
         ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     else:
         ax.xaxis.set_major_locator(AutoLocator())
-    return ax
-
-
-def describe_cost(front: pd.DataFrame, unit: str, *, percent: bool = True) -> str:
-    """Describe `cost` in words, and which models no other beats in both."""
     best = ", ".join(front.loc[front["on_front"].astype("boolean").fillna(False), "model"])
-    words = describe_curves(_points(front), "cost", "model", xlabel=_UNITS.get(unit, ""), percent=percent)
-    return f"{words} On the front: {best}."
+    words = describe_curves(points, "cost", "model", percent=percent)
+    set_alt(ax, f"Results by cost ({_UNITS.get(unit, unit)}). {words} On the front: {best}.")
+    return ax
 
 
 def _points(front: pd.DataFrame) -> pd.DataFrame:
@@ -68,22 +50,10 @@ def reliability(table: pd.DataFrame, measure: str, ax: Axes | None = None) -> Ax
     return plots.curves(_of_k(table, measure), "k", "model_name", **style, ax=ax)
 
 
-def describe_reliability(table: pd.DataFrame, measure: str) -> str:
-    """Describe `reliability` in words."""
-    return describe_curves(_of_k(table, measure), "k", "model_name", xlabel="k")
-
-
 def _of_k(table: pd.DataFrame, measure: str) -> pd.DataFrame:
     rows = table[table["measure"].str.startswith(measure) & table["trials"].eq("planned")]
     best = rows[rows["k"] == 1].nlargest(MOST_MODELS, "estimate")["model_name"]
     return rows[rows["model_name"].isin(best)]
-
-
-def describe_tools(table: pd.DataFrame) -> str:
-    """Describe `tools` in words: the tool that each model calls most."""
-    first = table.sort_values("calls", ascending=False, kind="stable").drop_duplicates("model_name")
-    texts = [f"{row.model_name}: {row.tool} {row.per_run:.1f} per run" for row in first.itertuples()]
-    return f"{'; '.join(texts)}." if texts else "No call of a tool was logged."
 
 
 def tools(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
@@ -91,4 +61,9 @@ def tools(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     most = table.groupby("tool")["calls"].sum().nlargest(MOST_TOOLS).index
     shown = table[table["tool"].isin(most)].drop(columns="n")
     xlabel = "calls per run"
-    return plots.heatmap(shown, "tool", "model_name", value="per_run", percent=False, digits=1, xlabel=xlabel, ax=ax)
+    style: dict[str, Any] = {"value": "per_run", "percent": False, "digits": 1, "xlabel": xlabel}
+    ax = plots.heatmap(shown, "tool", "model_name", **style, ax=ax)
+    first = table.sort_values("calls", ascending=False, kind="stable").drop_duplicates("model_name")
+    texts = [f"{row.model_name}: {row.tool} {row.per_run:.1f} per run" for row in first.itertuples()]
+    set_alt(ax, f"The tool that each model calls most. {'; '.join(texts)}.")
+    return ax

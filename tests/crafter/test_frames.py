@@ -167,8 +167,8 @@ def test_best_and_worst_bands_and_flags(logs):
 
 def test_findings_say_where_the_points_come_from_and_what_is_doubtful(logs, played):
     points, data = map(text_of, analysis.findings(logs.episodes, logs.ledger))
-    assert points.startswith("Of 6 episodes with a score, 4 scored above zero, 1 below and 1 exactly zero.")
-    assert points.endswith("Achievements earned 6.00 points in all, invalid actions cost 0.30.")
+    assert points.startswith("6 episodes: 4 above zero, 1 below, 1 at zero; ")
+    assert points.endswith("achievements earned 6.00 points, invalid actions cost 0.30.")
     assert data.endswith("; all 7 files were used.")
     assert "aborted (1)" in data
     unscored = load(played / "z.json")
