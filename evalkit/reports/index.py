@@ -1,9 +1,9 @@
-"""What leads through an output folder: its index, for people and programs, its leaderboard, and the pages of runs."""
+"""What leads through an output folder: its index, for people and programs, and the pages of runs."""
 
 import csv
 import itertools
 import json
-import re
+import math
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,54 +19,43 @@ from evalkit.io.read import read_json
 from evalkit.io.sources import is_sample, shown_paths
 from evalkit.io.text import plain, short_paths
 from evalkit.io.write import from_spreadsheet
-from evalkit.reports.parts import TEMPLATES, clean_svg, policy_of, script
+from evalkit.reports.notebooks import LAST
+from evalkit.reports.parts import TEMPLATES, policy_of, script
 from evalkit.reports.records import mapped, places_of, read_records, write_file
-from evalkit.reports.report import Record, short_hash
+from evalkit.reports.report import Record
 
-LEADERBOARD = "leaderboard.html"
-STANDINGS = "standings"  # the published table of a report that the leaderboard shows
-_NEEDED = {"kind", "outcome", "model_name", "n", "n_tasks", "text", "task_set"}
+STANDINGS = "standings"  # the published table of a report from which the index lists models
+_NEEDED = {"kind", "outcome", "model_name", "n", "n_tasks", "estimate", "text", "task_set"}
 _MOST_ROWS = 500  # of one report
 SAMPLES, OTHERS = "Sample data", "Other reports"
-LARGEST_PICTURE = 60_000  # bytes of a figure that is shown in the index
 _STORED = f"{RUNS}/.evalkit/reports"
 _WRITTEN = f"{RUNS}/{MANIFEST}"
 
 
 def write_index(output: Path, work: Path) -> tuple[Path, Path]:
-    """Write ``index.html``, ``manifest.json`` and ``leaderboard.html`` from the records of an output folder."""
+    """Write ``index.html`` and ``manifest.json`` from the records of an output folder."""
     records = read_records(output)
-    names = _names_of_sources(records)
     now = datetime.now(UTC)
-    index, manifest, leaderboard = output / "index.html", output / "manifest.json", output / LEADERBOARD
+    index, manifest, code = output / "index.html", output / "manifest.json", script("tables.js") + script("index.js")
     environment = Environment(loader=FileSystemLoader([TEMPLATES, TEMPLATES / "evalkit"]), autoescape=True)
     environment.filters["link"] = quote
-
-    def write(path: Path, template: str, code: str, **values: Any) -> None:
-        about = {"version": __version__, "policy": policy_of(script(code)), "script": script(code)}
-        write_file(path, environment.get_template(template).render(**about, **values), work)
-
-    sections = _sections([row for record in records for row in _standings(record, output, names)])
-    if sections:
-        write(leaderboard, "leaderboard.html.j2", "tables.js", sections=sections)
-    else:
-        leaderboard.unlink(missing_ok=True)
     content = {
         "evalkit": __version__,
         "made": now.isoformat(timespec="seconds"),
         "reports": [mapped(record, shown_paths(places_of(record))) for record in records],
     }
     write_file(manifest, json.dumps(content, indent=1), work)
-    write(
-        index,
-        "reports.html.j2",
-        "index.js",
-        groups=_groups(records, names, output),
-        leaderboard=LEADERBOARD if sections else "",
+    page = environment.get_template("reports.html.j2").render(
+        groups=_groups(records),
+        models=_models(records, output),
         failed=sum(record["status"] == "failed" for record in records),
         total=len(records),
         made=f"{now:%Y-%m-%d %H:%M} UTC",
+        version=__version__,
+        policy=policy_of(code),
+        script=code,
     )
+    write_file(index, page, work)
     return index, manifest
 
 
@@ -78,22 +67,30 @@ def _names_of_sources(records: list[Record]) -> dict[tuple[str, ...], str]:
     return {sources: ends[texts[sources]] if shared[name] > 1 else name for sources, name in names.items()}
 
 
-def _groups(records: list[Record], names: dict[tuple[str, ...], str], output: Path) -> list[dict[str, Any]]:
-    """Group reports by their sources, those about samples last."""
+def _groups(records: list[Record]) -> list[dict[str, Any]]:
+    """Group reports by their sources, those about samples last, and by their questions."""
     by_source: dict[tuple[str, ...], list[Record]] = {}
-    for record in sorted(records, key=lambda record: (record["title"], record["name"])):
+    for record in records:
         is_about_samples = any(map(is_sample, record["sources"]))
         by_source.setdefault((SAMPLES,) if is_about_samples else tuple(record["sources"]), []).append(record)
-    groups = []
+    names, groups = _names_of_sources(records), []
     for sources, group in sorted(by_source.items(), key=lambda item: (item[0] == (SAMPLES,), item[0])):
         name = names.get(sources, SAMPLES)
         title = name.rstrip("/").rpartition("/")[2] or name or OTHERS
-        rows = [_row(record, group, output) for record in group]
-        groups.append({"title": title, "source": "" if title in (name, SAMPLES, OTHERS) else name, "rows": rows})
+        rows = sorted(group, key=lambda row: (*_question(row), row["title"], row["name"]))
+        asked = itertools.groupby([_row(record, group) for record in rows], key=_question)
+        questions = [(question, list(answers)) for (_, question), answers in asked]
+        source = "" if title in (name, SAMPLES, OTHERS) else name
+        groups.append({"title": title, "source": source, "questions": questions})
     return groups
 
 
-def _row(record: Record, group: list[Record], output: Path) -> dict[str, Any]:
+def _question(record: Record) -> tuple[int, str]:
+    """Return the question that a report answers, behind its place among others."""
+    return record.get("order", LAST), record.get("question", "")
+
+
+def _row(record: Record, group: list[Record]) -> dict[str, Any]:
     """Return a record with what the index shows of it beside others of its group."""
     others = [other["parameters"] for other in group if other["notebook"] == record["notebook"]]
     differing = [
@@ -101,12 +98,6 @@ def _row(record: Record, group: list[Record], output: Path) -> dict[str, Any]:
         for name, value in record["parameters"].items()
         if any(other.get(name) != value for other in others)
     ]
-    picture = ""
-    for file in [file for file in record["figures"] if file.endswith(".svg")][:1]:
-        path = output / record["notebook"] / file
-        if path.is_file() and path.stat().st_size <= LARGEST_PICTURE:
-            drawn = clean_svg(path.read_text(encoding="utf-8"), f"picture-{short_hash(record['key'])}-")
-            picture = re.sub(r"<(/?)a\b[^>]*>", r"<\1g>", drawn)  # links are relative to the report's page
     headline, params = record["headline"] or {}, Path(record["params_file"])
     row = {
         **record,
@@ -114,7 +105,6 @@ def _row(record: Record, group: list[Record], output: Path) -> dict[str, Any]:
         "headline": headline if headline.get("estimate") is not None else {},
         "n": _count(headline),
         "differing": ", ".join(differing),
-        "picture": picture,
         "is_orphan": bool(record["params_file"]) and params.parent.is_dir() and not params.exists(),
         "change": change(record),
         "when": record["made"][:16].replace("T", " "),
@@ -140,7 +130,7 @@ def _count(headline: dict[str, Any]) -> str:
     return "" if headline.get("n") is None else f"{headline['n']:,.0f}"
 
 
-def _standings(record: Record, output: Path, names: dict[tuple[str, ...], str]) -> list[dict[str, Any]]:
+def _standings(record: Record, output: Path) -> list[dict[str, Any]]:
     """Read the standings of a report; empty if it has published none."""
     name = next((table["file"] for table in record["tables"] if table["name"] == STANDINGS), "")
     path = output / record["notebook"] / name
@@ -148,34 +138,39 @@ def _standings(record: Record, output: Path, names: dict[tuple[str, ...], str]) 
         return []
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(itertools.islice(csv.DictReader(file), _MOST_ROWS))
-    report, source = f"{record['title']}: {record['name']}", names[tuple(record["sources"])]
-    about = {"page": record["page"], "report": report, "source": source}
-    return [
-        about | {column: plain(from_spreadsheet(row[column] or "")) for column in row}
-        for row in rows
-        if row.keys() >= _NEEDED
-    ]
+    texts = [{column: plain(from_spreadsheet(text or "")) for column, text in row.items()} for row in rows]
+    return [row | {"report": record} for row in texts if row.keys() >= _NEEDED]
 
 
-def _sections(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Group the standings of all reports by kind of logs and type of outcome, sorted by model and report, not ranked.
+def _models(records: list[Record], output: Path) -> list[dict[str, Any]]:
+    """List the models of all reports by kind of logs and outcome: a row for each set of tasks that a model ran.
 
-    Rows of the same set of tasks get the same letter.
+    Its estimate is that of most runs. Rows of the same set have the same letter, the highest estimate first.
     """
-    sections = []
-    keyed = sorted(rows, key=lambda row: (row["kind"], row["outcome"], row["model_name"], row["report"]))
-    for (kind, outcome), group in itertools.groupby(keyed, key=lambda row: (row["kind"], row["outcome"])):
-        members = list(group)
-        sets = list(dict.fromkeys(row["task_set"] for row in members if row["task_set"]))
-        letters = {name: f"{chr(65 + i % 26)}{i // 26 or ''}" for i, name in enumerate(sets)}  # A to Z, A1, …
-        sources: dict[str, dict[str, None]] = {}
+
+    def section(row: dict[str, Any]) -> tuple[str, str]:
+        return row["kind"], row["outcome"]
+
+    sections, rows = [], [row for record in records for row in _standings(record, output)]
+    for (kind, outcome), members in itertools.groupby(sorted(rows, key=section), key=section):
+        models = dict[tuple[str, str], list[dict[str, Any]]]()
         for row in members:
-            row["letter"] = letters.get(row["task_set"], "–")
-            sources.setdefault(row["source"], {})[row["report"]] = None
-        listed = [(plain(source) or "unknown", list(reports)) for source, reports in sources.items()]
-        section = {"kind": kind, "outcome": outcome, "rows": members, "sets": len(sets), "sources": listed}
-        sections.append(section | {"unknown": any(not row["task_set"] for row in members)})
+            tasks = row["task_set"] or str(row["report"]["sources"])
+            models.setdefault((row["model_name"], tasks), []).append(row)
+        best = [max(same, key=lambda row: _number(row["n"])) | {"all": same} for same in models.values()]
+        best.sort(key=lambda row: _number(row["estimate"]), reverse=True)
+        sets = enumerate(dict.fromkeys(row["task_set"] for row in best))
+        letters = {tasks: f"{chr(65 + i % 26)}{i // 26 or ''}" if tasks else "–" for i, tasks in sets}
+        best.sort(key=lambda row: letters[row["task_set"]])
+        sections.append({"title": f"{kind}: {outcome}", "outcome": outcome, "rows": best, "letters": letters})
     return sections
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return -math.inf
 
 
 def keep_evidence(output: Path, work: Path, key: str, given: list[Any]) -> None:

@@ -1,4 +1,4 @@
-"""The index of an output folder, and its page of the models of all reports, which compares nothing that can't be."""
+"""The index of an output folder: its reports by source and question, and the models of all reports."""
 
 import csv
 
@@ -44,14 +44,15 @@ def record(notebook, name, source="", **more):
 
 @pytest.fixture
 def page(tmp_path, monkeypatch):
-    """Return a function that writes the index of records, and gives its sections: (heading, texts of reports)."""
+    """Return a function that writes the index of records, and gives its sections: (heading, texts)."""
 
     def written(*records):
         monkeypatch.setattr(index, "read_records", lambda output: list(records))
         text = index.write_index(tmp_path, tmp_path)[0].read_text()
         tree = html5lib.parse(text, namespaceHTMLElements=False)
         groups = [group for group in tree.iter("section") if group.get("class") == "group"]
-        items = [[" ".join("".join(one.itertext()).split()) for one in group.iter("li")] for group in groups]
+        shown = [[one for one in group.iter() if one.tag in ("h3", "li")] for group in groups]
+        items = [[" ".join("".join(one.itertext()).split()) for one in group] for group in shown]
         return text, list(zip([group.find("h2").text for group in groups], items, strict=True))
 
     return written
@@ -69,19 +70,32 @@ def test_reports_are_grouped_by_the_folder_they_are_about_and_samples_come_last(
     assert [text.split()[1] for text in groups[1][1]] == ["three", "two"]
 
 
-def test_a_report_is_shown_with_its_first_finding_its_status_and_the_parameters_that_differ(page):
+def test_reports_stand_under_their_questions_and_those_without_one_come_last(page):
+    _, ((_, texts),) = page(
+        record("a", "one", "/x"),
+        record("b", "two", "/x", order=2, question="How did each do?"),
+        record("c", "three", "/x", order=1, question="Which is best?"),
+        record("b", "four", "/x", order=2, question="How did each do?"),
+    )
+    starts = [" ".join(text.split()[:2]) for text in texts]
+    assert starts == ["Which is", "C three", "How did", "B four", "B two", "Further reports", "A one"]
+
+
+def test_a_report_is_shown_with_its_answer_and_how_it_was_made(page):
     findings = [{"text": "No model is <b>best</b>.", "section": "x"}, {"text": "Second.", "section": ""}]
-    text, ((_, (first, second)),) = page(
+    text, ((_, (first, second, third)),) = page(
         record("a", "one", "/x", findings=findings, parameters={"model": "alder", "runs": "/x"}, headline=NEW),
-        record("a", "two", "/x", status="failed", error="KeyError: 'x'", parameters={"model": "birch", "runs": "/x"}),
+        record("a", "three", "/x", status="failed", error="KeyError: 'x'", parameters={"model": "birch", "runs": "/x"}),
+        record("a", "two", "/x", headline=NEW, parameters={"runs": "/x"}),
     )
     assert "No model is <b>best</b>." in first
     assert "Second." not in first
     assert 'model = "alder"' in first
     assert "runs" not in first
-    assert "60 % [50, 70] rate, n = 20" in first
+    assert "60 %" not in first
     assert "failed 2026-01-01 00:00 UTC" in second
     assert "KeyError: 'x'" in second
+    assert "60 % [50, 70] rate, n = 20" in third
     assert "&lt;b&gt;best" in text
 
 
@@ -101,8 +115,6 @@ def test_hostile_texts_in_a_record_stay_texts(page):
     assert "window.ran = 1</script>" not in text
 
 
-# The leaderboard
-
 BAD = "</td><script>window.ran = 1</script>"
 
 
@@ -111,60 +123,47 @@ def tasks(model, n, first=0):
 
 
 @pytest.fixture
-def leaderboard(tmp_path, monkeypatch):
-    """Return a function that writes the index of reports, as {name: (source, runs)}, and gives the page's text."""
+def models(tmp_path, page):
+    """Return a function that writes the index of reports, as {name: (source, runs)}: its text, and its rows."""
 
-    def written(reports, kind="mindcraft"):
+    def written(reports):
         records = []
         for name, (source, runs) in reports.items():
-            frame = runs_of(runs, kind)
-            (tmp_path / "a").mkdir(exist_ok=True)
-            path = tmp_path / f"a/{len(records)}.standings.csv"
+            frame, path = runs_of(runs, "mindcraft"), tmp_path / f"a/{name}/standings.csv"
+            path.parent.mkdir(parents=True, exist_ok=True)
             compare.standings(compare.leaderboard(frame), frame).to_csv(path, index=False)
-            table = {"name": "standings", "file": path.name, "rows": 1}
+            table = {"name": "standings", "file": f"{name}/standings.csv", "rows": 1}
             records.append(record("a", name, source, tables=[table]))
-        monkeypatch.setattr(index, "read_records", lambda output: records)
-        index.write_index(tmp_path, tmp_path)
-        path = tmp_path / "leaderboard.html"
-        return path.read_text() if path.is_file() else ""
+        text = page(*records)[0]
+        tree = html5lib.parse(text, namespaceHTMLElements=False)
+        return text, [["".join(cell.itertext()) for cell in row.iter("td")] for row in tree.iter("tr")][1:]
 
     return written
 
 
-def cells(text):
-    tree = html5lib.parse(text, namespaceHTMLElements=False)
-    return [["".join(cell.itertext()) for cell in row.iter("td")] for row in tree.iter("tr")][1:]
+def test_a_model_has_one_row_per_set_of_tasks_with_its_estimate_of_most_runs_and_all_its_reports(models):
+    six = tasks("alder", 6) + tasks("birch", 5, 1) + [("birch", "t0", False)]
+    text, rows = models({"one": ("/x", six), "two": ("/x", tasks("alder", 6) * 2), "three": ("/y", tasks("alder", 4))})
+    assert [row[:2] + row[3:] for row in rows] == [
+        ["alder", "A", "12", "6", "a/one, a/two"],
+        ["birch", "A", "6", "6", "a/one"],
+        ["alder", "B", "4", "4", "a/three"],
+    ]
+    assert rows[1][2] == "50 % [19, 81]"
+    assert '<td><a href="a/two.html">alder</a></td>' in text
+    assert "Only rows with the same letter are of the same tasks." in text
+    assert "Only rows" not in models({"one": ("/x", tasks("alder", 6))})[0]
 
 
-def test_every_model_of_every_report_has_a_row_with_its_interval_n_and_source(leaderboard, tmp_path):
-    text = leaderboard({"one": ("/x", tasks("alder", 6) + tasks("birch", 6)), "two": ("/x", tasks("alder", 4))})
-    rows = cells(text)
-    assert [row[:2] for row in rows] == [["alder", "A: one"], ["alder", "A: two"], ["birch", "A: one"]]
-    assert rows[0][3:] == ["50 % [19, 81]", "6", "6", "1 – 2 of 2", "/x"]
-    assert rows[1][3:] == ["50 % [15, 85]", "4", "4", "–", "/x"]
-    assert '<a href="a/two.html">' in text
-    assert 'href="leaderboard.html"' in (tmp_path / "index.html").read_text()
+@pytest.mark.parametrize("reports", [{}, {"one": ("/x", [("unknown", "t", True)])}])
+def test_without_standings_no_models_are_listed(models, reports):
+    text, rows = models(reports)
+    assert ("Models across reports" in text, rows) == (False, [])
 
 
-def test_rows_of_the_same_tasks_have_the_same_letter_and_others_are_said_not_to_be_comparable(leaderboard):
-    others = {"two": ("/y", tasks("birch", 6)), "three": ("/z", tasks("c", 6, 6))}
-    text = leaderboard({"one": ("/x", tasks("alder", 6)), **others})
-    assert [(row[0], row[2]) for row in cells(text)] == [("alder", "A"), ("birch", "A"), ("c", "B")]
-    assert "There are 2 sets of tasks: rows with different letters can't be compared" in text
-    assert "The reports are about 3 different sources" in text
-    assert all(f"<li>{source}: A: {name}</li>" in text for source, name in (("/x", "one"), ("/z", "three")))
-
-
-def test_without_standings_there_is_no_page_and_one_of_before_goes(leaderboard, tmp_path):
-    assert leaderboard({"one": ("/x", tasks("alder", 2))})
-    assert leaderboard({}) == ""
-    assert "leaderboard.html" not in (tmp_path / "index.html").read_text()
-    assert leaderboard({"one": ("/x", [("unknown", "t", True)])}) == ""
-
-
-def test_hostile_names_stay_texts(leaderboard, tmp_path):
-    text = leaderboard({"one": (BAD, tasks(BAD, 3))})
+def test_hostile_names_stay_texts(models, tmp_path):
+    text, rows = models({"one": (BAD, tasks(BAD, 3))})
     assert text.count("<script") == 1
-    assert cells(text)[0][0] == BAD
-    with (tmp_path / "a/0.standings.csv").open() as file:
+    assert rows[0][0] == BAD
+    with (tmp_path / "a/one/standings.csv").open() as file:
         assert next(csv.DictReader(file))["model_name"] == BAD

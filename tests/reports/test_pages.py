@@ -104,11 +104,6 @@ def _pages(output, *notebooks, without=()):
     return [output / "index.html", *found]
 
 
-def _all_pages(output):
-    """Return all pages but the careless one's, that of all models among them."""
-    return [output / "leaderboard.html", *_pages(output, without=["careless"])]
-
-
 def test_every_notebook_runs_and_every_page_is_within_the_size_budget(output):
     records = read_records(output)
     assert [record["key"] for record in records if record["status"] == "failed"] == ["failed/defaults"]
@@ -116,7 +111,7 @@ def test_every_notebook_runs_and_every_page_is_within_the_size_budget(output):
 
 
 def test_pages_are_valid_html(output):
-    for path in _all_pages(output):
+    for path in _pages(output, without=["careless"]):
         html5lib.HTMLParser(strict=True).parse(path.read_text())
         ids = re.findall(r'\sid="([^"]*)"', path.read_text())
         assert len(ids) == len(set(ids)), path
@@ -142,7 +137,7 @@ CUT = """[...document.querySelectorAll('.evalkit-table')]
 @needs_browser
 @pytest.mark.parametrize(("width", "media"), [(1280, "screen"), (390, "screen"), (703, "print")])  # A4 less margins
 def test_pages_fit_ask_for_nothing_and_complain_of_nothing(output, browser, width, media):
-    for path in _all_pages(output):
+    for path in _pages(output, without=["careless"]):
         with Visit(browser, path, width=width, scheme="dark" if media == "print" else "light") as visit:
             page = visit.page
             page.emulate_media(media=media)
@@ -168,7 +163,7 @@ def test_pages_have_no_serious_accessibility_fault(output, browser, scheme, note
     options = {"resultTypes": ["violations"], "rules": {"color-contrast": {"enabled": contrast}}}
     first = {path.parent: path for path in reversed(_pages(output, *notebooks, without=["careless"]))}
     found = []
-    for path in [output / "leaderboard.html", *first.values()]:
+    for path in first.values():
         with Visit(browser, path, scheme=scheme) as visit:
             if path.parent != output:
                 visit.page.get_by_text("Show code").click()
@@ -223,7 +218,7 @@ def test_texts_from_logs_stay_texts_and_html_of_a_notebook_runs_no_script_and_re
 
 
 def test_a_page_holds_one_script_which_its_policy_knows_by_its_hash(output):
-    for path in _all_pages(output):
+    for path in _pages(output, without=["careless"]):
         page = path.read_text()
         (own,) = re.findall(r'<script id="evalkit-script">(.*?)</script>', page, re.DOTALL)
         assert page.count("<script") == 1

@@ -15,10 +15,10 @@
   search.addEventListener("input", () => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     for (const report of reports) {
-      const text = (report.querySelector(".about").textContent + report.closest(".group").querySelector("h2").textContent).toLowerCase();
+      const text = (report.textContent + report.closest(".group").querySelector("h2").textContent).toLowerCase();
       report.hidden = !words.every(word => text.includes(word));
     }
-    for (const group of document.querySelectorAll(".group")) group.hidden = !group.querySelector(".report:not([hidden])");
+    for (const group of document.querySelectorAll(".group, .question")) group.hidden = !group.querySelector(".report:not([hidden])");
     const left = reports.filter(report => !report.hidden).length;
     count.textContent = words.length ? `${left} of ${reports.length} reports` : "";
   });
