@@ -195,7 +195,6 @@ def test_sweeps_go_over_all_there_is_and_a_kind_without_a_notebook_gets_the_gene
         ({}, "x: there is no file in it"),
         ("words", "x: no log of a kind that evalkit knows (1 file)"),
         (None, "x: no such file, folder or notebook; there are 'cooking_blocked_agents', "),
-        ('{"version": 2, "status": "success", "eval": {}}', "x: no log of a kind that evalkit knows (1 file; 1 looks "),
     ],
 )
 def test_a_source_without_logs_is_one_fault(tmp_path, monkeypatch, content, cause):
