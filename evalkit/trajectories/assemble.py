@@ -174,9 +174,10 @@ def _score(runs: pd.DataFrame, scores: pd.DataFrame, facts: pd.DataFrame, key: s
     for at, task, model, source in open_runs.itertuples(name=None):
         of_model = verdicts[task]["model_name"].str.replace("__", "/").eq(model)
         verdict = _nearest(source, verdicts[task][of_model] if of_model.any() else verdicts[task])
-        runs.at[at, "score"] = _VERDICTS.get(verdict, np.nan)
-        if verdict != "resolved":
-            runs.at[at, "status"] = verdict
+        has_ended, is_resolved = runs.at[at, "status"] in ENDED, verdict == "resolved"
+        if has_ended or is_resolved:  # what something else ended is no measurement
+            runs.at[at, "score"] = _VERDICTS.get(verdict, np.nan)
+            runs.at[at, "status"] = verdict if not is_resolved else runs.at[at, "status"] if has_ended else "completed"
     failed, stated = runs["status"].isin(AGENT_FAILED), runs["is_successful"].astype("float64")
     runs["score"] = runs["score"].where(failed | runs["status"].isin(ENDED) | runs["format"].eq("table"))
     # a score between 0 and 1 says how much, not whether: then no run with scores of this kind succeeds or fails

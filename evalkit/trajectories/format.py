@@ -27,8 +27,10 @@ _ENDED = {  # the status of a run that came to its end: a score tells the outcom
     "inspect_ai": "limit_operator limit_custom",
     "tau2-bench": "user_stop agent_stop",
     "SWE-agent": (
-        "Submitted submitted LimitsExceeded TimeExceeded exit_cost exit_context exit_format exit_command_timeout"
-        " submitted_(exit_cost) submitted_(exit_context) submitted_(exit_format)"
+        "Submitted submitted LimitsExceeded TimeExceeded RepeatedFormatError"
+        " exit_cost exit_context exit_format exit_forfeit exit_command_timeout exit_total_execution_time"
+        " submitted_(exit_cost) submitted_(exit_context) submitted_(exit_format) submitted_(exit_command_timeout)"
+        " submitted_(exit_total_execution_time)"
     ),
 }
 AGENT_FAILED = frozenset(" ".join(_AGENT_FAILED.values()).split())
@@ -220,22 +222,28 @@ def chat_messages(messages: Any, actor: str = "") -> list[Message]:
     """Read messages in the form of chat interfaces: calls of tools, and the tools' answers joined to them."""
     out: list[Message] = []
     place: dict[str, tuple[int, int]] = {}  # of a call, by its id: its message, and which of its calls
-    for message in messages if isinstance(messages, list) else []:
-        if not isinstance(message, dict):
+    for given in messages if isinstance(messages, list) else []:
+        if not isinstance(given, dict):
             continue
+        message, extra = _as_chat(given), given.get("extra")
         role, content = text_of(message.get("role")) or "user", message.get("content")
-        call_id, error = text_of(message.get("tool_call_id") or message.get("id")), message.get("error")
-        if role == "tool" and call_id in place:
+        returned, error = part_of(extra, "returncode"), message.get("error")
+        # mini-swe-agent answers commands that stand in a text as a user
+        call_id = (
+            text_of(message.get("tool_call_id") or message.get("id")) if returned is None or role == "tool" else ""
+        )
+        if (role == "tool" or returned is not None) and call_id in place:
             at, number = place[call_id]
             calls = list(out[at].calls)
-            calls[number] = calls[number]._replace(
-                result=content_text(content) or error_text(error), is_error=bool(error)
-            )
+            result, is_error = content_text(content) or error_text(error), bool(error) or returned not in (None, 0)
+            calls[number] = calls[number]._replace(result=result, is_error=is_error)
             out[at] = out[at]._replace(calls=tuple(calls))
             continue
-        calls = [_chat_call(call) for call in message.get("tool_calls") or () if isinstance(call, dict)]
-        place |= {call.call_id: (len(out), number) for number, call in enumerate(calls) if call.call_id}
-        usage = message.get("usage") or part_of(message, "extra", "response", "usage")
+        calls = [_chat_call(call) for call in objects(message, "tool_calls")]
+        calls = calls or [Call("shell", text_of(action.get("command"))) for action in objects(extra, "actions")]
+        place |= {call.call_id: (len(out), number) for number, call in enumerate(calls)}
+        usage, when = message.get("usage") or part_of(extra, "response", "usage"), part_of(extra, "timestamp")
+        when = message.get("timestamp") or when
         out.append(
             Message(
                 role,
@@ -243,13 +251,25 @@ def chat_messages(messages: Any, actor: str = "") -> list[Message]:
                 text_of(message.get("name")) or (actor if role == "assistant" else ""),
                 _reasoning(message),
                 tuple(calls),
-                text_of(message.get("timestamp") or part_of(message, "extra", "timestamp")),
+                text_of(when if isinstance(when, str) else (time := time_of(when)) and time.isoformat()),
                 count_of(part_of(usage, "prompt_tokens")),
                 count_of(part_of(usage, "completion_tokens")),
-                number_of(message.get("cost") or part_of(message, "extra", "cost")),
+                number_of(message.get("cost") or part_of(extra, "cost")),
             )
         )
     return out
+
+
+def _as_chat(message: dict[str, Any]) -> dict[str, Any]:
+    """Return a message or an answer of the newer interface of responses in the form of a chat's."""
+    if message.get("type") == "function_call_output":
+        return {"role": "tool", "tool_call_id": message.get("call_id"), "content": message.get("output")}
+    if message.get("object") != "response":
+        return message
+    items = objects(message, "output")
+    said = [part for item in items if item.get("type") == "message" for part in objects(item, "content")]
+    calls = [{**item, "id": item.get("call_id")} for item in items if item.get("type") == "function_call"]
+    return {"role": "assistant", "content": said, "tool_calls": calls, "usage": message.get("usage")}
 
 
 def _chat_call(call: Mapping[str, Any]) -> Call:

@@ -13,7 +13,9 @@ import zipfile
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
+JOB = str(UUID(int=72))
 ROOT = Path(__file__).parents[2] / "evalkit/samples/trajectories"
 START = datetime.fromisoformat("2026-09-14T09:00:00+00:00")
 MODELS = {"alder/alder-large": 0.85, "birch/birch-70b": 0.6, "cedar/cedar-8b": 0.25}  # chances of success
@@ -101,14 +103,25 @@ def harbor(rng: random.Random) -> None:
                     "cost_usd": round(sum(one["cost_usd"] for one in used), 6),
                 }
                 broken = error == "SandboxBuildFailedError"
-                raised = {"exception_type": error, "exception_message": "made up", "occurred_at": at(begun + 60)}
+                raised = {
+                    "exception_type": error,
+                    "exception_message": "made up",
+                    "exception_traceback": "",
+                    "occurred_at": at(begun + 60),
+                }
                 result = {
-                    "id": f"{rng.getrandbits(64):016x}",
+                    "id": str(UUID(int=rng.getrandbits(128))),
                     "task_name": task,
                     "trial_name": folder.name,
+                    "trial_uri": f"file:///jobs/{folder.name}",
+                    "task_id": {"path": f"tasks/{task}"},
                     "source": "made-up-bench",
                     "task_checksum": task[:4],
-                    "config": {"job_id": "job-1", "agent": {"name": "terminus-2", "model_name": model}},
+                    "config": {
+                        "job_id": JOB,
+                        "task": {"path": f"tasks/{task}"},
+                        "agent": {"name": "terminus-2", "model_name": model},
+                    },
                     "agent_info": {
                         "name": "terminus-2",
                         "version": "2.0.0",
@@ -126,7 +139,9 @@ def harbor(rng: random.Random) -> None:
                     trajectory = {"schema_version": "ATIF-v1.7", "session_id": result["id"], "agent": agent}
                     write(folder / "agent" / "trajectory.json", {**trajectory, "steps": taken})
     stats = {"n_completed_trials": trials, "n_errored_trials": 0, "n_retries": 1}
-    write(job / "result.json", {"id": "job-1", "n_total_trials": 72, "started_at": at(0), "stats": stats})
+    write(job / "result.json", {"id": JOB, "n_total_trials": 72, "started_at": at(0), "stats": stats})
+    agents = [{"name": "terminus-2", "model_name": model} for model in MODELS]
+    write(job / "config.json", {"job_name": "harbor", "n_attempts": 3, "agents": agents})
 
 
 def tau2(rng: random.Random) -> None:

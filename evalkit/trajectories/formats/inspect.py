@@ -7,6 +7,7 @@ import io
 import struct
 import zipfile
 from collections.abc import Mapping
+from types import GenericAlias
 from typing import Any
 
 import msgspec
@@ -41,76 +42,27 @@ _USAGE = {
 }
 
 
-class _Evaluation(msgspec.Struct):
-    """What is read of an evaluation; everything else, such as arguments of models, is passed over."""
-
-    task: Any = None
-    task_id: Any = None
-    task_args: Any = None
-    task_version: Any = None
-    eval_id: Any = None
-    created: Any = None
-    model: Any = None
-    model_generate_config: Any = None
-    dataset: Any = None
-    config: Any = None
-    solver: Any = None
-    revision: Any = None
+def _reads(name: str, fields: str, **more: Any) -> Any:
+    """Return a type with what is read of an object; everything else, such as arguments of models, is passed over."""
+    own = [(field, Any, None) for field in fields.split()]
+    return msgspec.defstruct(name, [*own, *((field, of_type, None) for field, of_type in more.items())])
 
 
-class _Sample(msgspec.Struct):
-    """What is read of a sample, or of its summary; its events, the greatest part, are passed over."""
-
-    id: Any = None
-    epoch: Any = 1
-    uuid: Any = None
-    scores: Any = None
-    model_usage: Any = None
-    metadata: Any = None
-    error: Any = None
-    limit: Any = None
-    started_at: Any = None
-    completed_at: Any = None
-    total_time: Any = None
-    completed: Any = None
-    message_count: Any = None
-    turn_count: Any = None
-    retries: Any = None
-
-    @property
-    def part(self) -> str:
-        return f"{text_of(self.id)}_epoch_{self.epoch}"
-
-
-class _Spoken(msgspec.Struct):
-    """What is read of a sample for its transcript."""
-
-    id: Any = None
-    epoch: Any = 1
-    messages: Any = None
-    attachments: Any = None
-    error: Any = None
-
-
-class _Log(msgspec.Struct):
-    """A log without its samples."""
-
-    eval: _Evaluation
-    status: Any = None
-    results: Any = None
-
-
-class _Document(_Log):
-    samples: list[_Sample] | None = None
-
-
-class _Transcripts(msgspec.Struct):
-    samples: list[_Spoken] | None = None
-
-
-_LOG, _DOCUMENT = msgspec.json.Decoder(_Log), msgspec.json.Decoder(_Document)
-_SUMMARIES, _SPOKEN = msgspec.json.Decoder(list[_Sample]), msgspec.json.Decoder(_Spoken)
-_TRANSCRIPTS = msgspec.json.Decoder(_Transcripts)
+_EVALUATION = _reads(
+    "Evaluation",
+    "task task_id task_args task_version eval_id created model model_generate_config dataset config solver",
+)
+_SAMPLE = _reads(  # of a sample, or of its summary; events, the greatest part, are passed over
+    "Sample",
+    "id epoch uuid scores model_usage metadata error limit started_at completed_at total_time completed message_count"
+    " turn_count retries",
+)
+_SPOKEN = _reads("Spoken", "id epoch messages attachments error")
+_SAMPLES, _ALL_SPOKEN = (GenericAlias(list, (one,)) for one in (_SAMPLE, _SPOKEN))
+_LOG = msgspec.json.Decoder(_reads("Log", "status results", eval=_EVALUATION))
+_DOCUMENT = msgspec.json.Decoder(_reads("Document", "status results", eval=_EVALUATION, samples=_SAMPLES | None))
+_SUMMARIES, _MESSAGES = msgspec.json.Decoder(_SAMPLES), msgspec.json.Decoder(_SPOKEN)
+_TRANSCRIPTS = msgspec.json.Decoder(_reads("Transcripts", "", samples=_ALL_SPOKEN | None))
 
 
 def recognises(value: Any) -> str:
@@ -144,10 +96,10 @@ def messages(data: bytes, part: str) -> list[Message]:
     """List the messages of a sample of a log."""
     if is_archive(data):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            sample = _member(data, archive, f"samples/{part}.json", _SPOKEN)
+            sample = _member(data, archive, f"samples/{part}.json", _MESSAGES)
     else:
         samples = _decoded(data, _TRANSCRIPTS).samples or []
-        sample = {f"{text_of(one.id)}_epoch_{one.epoch}": one for one in samples}[part]
+        sample = {_part(one): one for one in samples}[part]
     said = chat_messages(_attached(sample.messages, sample.attachments or {}))
     return [*said, Message("error", error_text(sample.error))] if sample.error else said
 
@@ -174,7 +126,7 @@ def _decoded(data: bytes, decoder: msgspec.json.Decoder) -> Any:
         return decode_json(data, decoder)[0]
 
 
-def _parsed(log: _Log, samples: list[_Sample]) -> Parsed:
+def _parsed(log: Any, samples: list[Any]) -> Parsed:
     evaluation = log.eval
     config, arguments, task = evaluation.config or {}, evaluation.task_args, text_of(evaluation.task)
     limits = {name: config[name] for name in _LIMITS if config.get(name) is not None}
@@ -190,7 +142,7 @@ def _parsed(log: _Log, samples: list[_Sample]) -> Parsed:
         "temperature": part_of(evaluation.model_generate_config, "temperature"),
     }
     headline = part_of(log.results, "headline", "scorer")
-    scores = [row for sample in samples for row in score_rows(sample.part, _values(sample, headline), GRADES)]
+    scores = [row for sample in samples for row in score_rows(_part(sample), _values(sample, headline), GRADES)]
     epochs, ids = count_of(config.get("epochs")) or 1, part_of(evaluation.dataset, "sample_ids")
     facts = [("planned", text_of(one), "", str(epochs)) for one in (ids if isinstance(ids, list) else ())]
     if not facts and (planned := count_of(part_of(evaluation.dataset, "samples"))):
@@ -199,14 +151,18 @@ def _parsed(log: _Log, samples: list[_Sample]) -> Parsed:
     return used([_run(shared, evaluation.eval_id, sample, is_running) for sample in samples], scores, facts)
 
 
-def _run(shared: Mapping[str, Any], eval_id: Any, sample: _Sample, is_running: bool) -> tuple:
+def _part(sample: Any) -> str:
+    return f"{text_of(sample.id)}_epoch_{1 if sample.epoch is None else sample.epoch}"
+
+
+def _run(shared: Mapping[str, Any], eval_id: Any, sample: Any, is_running: bool) -> tuple:
     usages = [usage for usage in (sample.model_usage or {}).values() if isinstance(usage, dict)]
     limit, seconds = text_of(part_of(sample.limit, "type") or sample.limit), number_of(sample.total_time)
     status = "error" if sample.error else f"limit_{limit}" if limit else "completed"
     return run_row(
         **shared,
-        part=sample.part,
-        log_id=sample.uuid or f"{eval_id} {sample.part}",
+        part=_part(sample),
+        log_id=sample.uuid or f"{eval_id} {_part(sample)}",
         task_id=sample.id,
         repetition=max(0, (count_of(sample.epoch) or 1) - 1),
         exit_reason="error" if sample.error else f"{limit} limit" if limit else None,
@@ -221,7 +177,7 @@ def _run(shared: Mapping[str, Any], eval_id: Any, sample: _Sample, is_running: b
     )
 
 
-def _values(sample: _Sample, headline: Any) -> dict[str, Any]:
+def _values(sample: Any, headline: Any) -> dict[str, Any]:
     """Return the values of a sample's scores by scorer, that of the headline first."""
     scores = sample.scores if isinstance(sample.scores, dict) else {}
     return {name: part_of(scores[name], "value") for name in sorted(scores, key=lambda name: name != headline)}

@@ -20,6 +20,7 @@ from evalkit.trajectories.format import (
     objects,
     part_of,
     run_row,
+    seconds_between,
     text_of,
     total,
     used,
@@ -73,7 +74,7 @@ def parse(path: str, value: Any) -> Parsed:
     info, is_mini = value.get("info"), title.startswith("mini")
     stats, agent = part_of(info, "model_stats"), part_of(info, "config", "agent")
     cost = number_of(part_of(stats, "instance_cost"))
-    reason = text_of(part_of(info, "exit_status"))
+    reason, times = text_of(part_of(info, "exit_status")), [message.when for message in spoken if message.when]
     run = run_row(
         format="mini-swe-agent" if is_mini else "SWE-agent",
         task_id=value.get("instance_id") or name.removesuffix(".json").removesuffix(".traj"),
@@ -82,7 +83,8 @@ def parse(path: str, value: Any) -> Parsed:
         agent_version=part_of(info, "mini_version") or part_of(info, "swe_agent_version"),
         exit_reason=reason,
         status=reason.replace(" ", "_"),
-        started=spoken[0].when if spoken else None,
+        started=next(iter(times), None),
+        duration=seconds_between(times[0], times[-1]) if times else None,
         turns=count_of(part_of(stats, "api_calls")) or sum(message.role == "assistant" for message in spoken),
         tokens_in=part_of(stats, "tokens_sent"),
         tokens_out=part_of(stats, "tokens_received"),
