@@ -200,7 +200,7 @@ def findings(ranked: Sequence[Finding], runs: pd.DataFrame, plans: pd.DataFrame,
             "planned": counted_noun(planned, "planned trial"),
             "is_are": "is" if gone == 1 else "are",
         }
-        values |= {"running": f", {counted_noun(running, 'run')} go on" * bool(running), "worst": worst}
+        values |= {"running": f", {running:,} still running" * bool(running), "worst": worst}
         found.append(Finding("planned", "Planned and present", values, template=text))
     failed = rows[~rows["ending"].isin(["success", "scored", "running"])]
     counts = failed["ending"].astype("str").value_counts()

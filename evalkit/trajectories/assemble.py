@@ -28,7 +28,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     """Build the frames; options are those of `load`."""
     frames = {name: table.to_pandas() for name, table in records.tables.items()}
     facts, scores = frames["facts"], frames["scores"]
-    runs, notes = _with_tables(frames["runs"], options.get("columns") or ())
+    reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
+    runs, notes = _with_tables(frames["runs"], options.get("columns") or (), reasons)
     runs = _joined(runs)
     runs["run_id"] = run_ids("trajectories", runs["source"], runs["part"])
     scores = scores.merge(runs[["source", "part", "run_id"]], on=["source", "part"])
@@ -60,7 +61,9 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     return Assembled(made, notes, lazy=lazy)
 
 
-def _with_tables(runs: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFrame, list[Entry]]:
+def _with_tables(
+    runs: pd.DataFrame, columns: Sequence[str], reasons: Mapping[str, str]
+) -> tuple[pd.DataFrame, list[Entry]]:
     """Fill in the runs of tables, whose columns are called anything; note what was understood, and what was not."""
     given = {}
     for pair in columns:
@@ -83,7 +86,8 @@ def _with_tables(runs: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFra
             continue
         made = columns_of_runs(cells, meaning)
         told = ", ".join(f"{role} = {name}" for role, name in meaning.items() if role != name)
-        notes.append(Entry(str(source), "used", f"columns: {told}" if told else ""))
+        said = [f"columns: {told}" * bool(told), reasons.get(str(source), "")]
+        notes.append(Entry(str(source), "used", "; ".join(filter(None, said))))
         rest = [{key: item for key, item in row.items() if key not in meaning.values()} for row in rows]
         made["extra"] = [msgspec.json.encode(row).decode() if row else None for row in rest]
         parts.append(own.drop(columns=list(made)).join(made))
@@ -170,14 +174,15 @@ def _score(runs: pd.DataFrame, scores: pd.DataFrame, facts: pd.DataFrame, key: s
     runs["score_key"] = chosen["key"].to_numpy()
     runs["score"] = runs["score"].astype("float64").fillna(pd.Series(chosen["value"].to_numpy("float64"), runs.index))
     verdicts = dict(iter(facts[facts["fact"] == "outcome"].groupby("task_id")))
-    open_runs = runs.loc[runs["score"].isna() & runs["task_id"].isin(verdicts), ["task_id", "model_name", "source"]]
-    for at, task, model, source in open_runs.itertuples(name=None):
+    open_runs = runs.loc[
+        runs["score"].isna() & runs["task_id"].isin(verdicts), ["task_id", "model_name", "source", "status"]
+    ]
+    for at, task, model, source, status in open_runs.itertuples(name=None):
         of_model = verdicts[task]["model_name"].str.replace("__", "/").eq(model)
         verdict = _nearest(source, verdicts[task][of_model] if of_model.any() else verdicts[task])
-        has_ended, is_resolved = runs.at[at, "status"] in ENDED, verdict == "resolved"
-        if has_ended or is_resolved:  # what something else ended is no measurement
+        if status in ENDED or verdict == "resolved":  # what something else ended is no measurement
             runs.at[at, "score"] = _VERDICTS.get(verdict, np.nan)
-            runs.at[at, "status"] = verdict if not is_resolved else runs.at[at, "status"] if has_ended else "completed"
+            runs.at[at, "status"] = verdict if verdict != "resolved" else status if status in ENDED else "completed"
     failed, stated = runs["status"].isin(AGENT_FAILED), runs["is_successful"].astype("float64")
     runs["score"] = runs["score"].where(failed | runs["status"].isin(ENDED) | runs["format"].eq("table"))
     # a score between 0 and 1 says how much, not whether: then no run with scores of this kind succeeds or fails

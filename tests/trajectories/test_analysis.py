@@ -1,0 +1,220 @@
+"""What is made of runs: plans, repetitions, endings, tools, findings, tables of one's own, and pages."""
+
+import json
+from math import comb
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from evalkit import compare, trajectories
+from evalkit.cli import main
+from evalkit.display.words import text_of
+from evalkit.evidence import write_view
+from evalkit.io import SourceError
+from evalkit.trajectories import analysis, figures
+from tests.trajectories import folders as make
+
+REWARDS = {"a": (1, 1, 0, 1), "b": (0, 0, 1), "c": (1, 1, 1, 1)}  # of four planned trials, one of b is missing
+
+
+@pytest.fixture
+def simulated(tmp_path) -> Path:
+    """Results of tau2-bench: a trial of b is missing, and one of c was ended by something else."""
+    runs = [
+        make.simulation(task, trial, reward, "infrastructure_error" if (task, trial) == ("c", 3) else "user_stop")
+        for task, rewards in REWARDS.items()
+        for trial, reward in enumerate(rewards)
+    ]
+    return make.write(tmp_path / "results.json", make.tau2(*runs, trials=4))
+
+
+def test_both_conventions_of_pass_hat_k_are_those_of_a_plain_computation(simulated):
+    logs = trajectories.load(simulated)
+    table = analysis.reliability(logs.runs, logs.plans).set_index(["trials", "measure"])["estimate"]
+    solved = {task: sum(rewards) for task, rewards in REWARDS.items()} | {"c": 3}
+    for k in (1, 2, 3):
+        planned = np.mean([comb(c, k) / comb(4, k) for c in solved.values()])
+        assert table["planned", f"pass^{k}"] == pytest.approx(planned)
+        at_least = np.mean([1 - comb(4 - c, k) / comb(4, k) for c in solved.values()])
+        assert table["planned", f"pass@{k}"] == pytest.approx(at_least)
+    measured = np.mean([comb(c, 3) / comb(n, 3) for c, n in ((3, 4), (1, 3), (3, 3))])
+    assert table["measured", "pass^3"] == pytest.approx(measured)
+
+
+def test_planned_present_missing_running_repeated_and_retried_trials_are_counted(tmp_path):
+    done = [make.trial(task=task) for task in ("a", "a", "b")]
+    make.harbor_job(tmp_path / "job", *done, make.trial(task="c", reward=None, finished_at=None), planned=6)
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "result.json").write_bytes((tmp_path / "job" / "a__0" / "result.json").read_bytes())
+    logs = trajectories.load(tmp_path)
+    (row,) = analysis.trials(logs.runs, logs.plans).query("plan != 'no plan'").to_dict("records")
+    # of two files with one run the first by its path counts
+    assert (row["planned"], row["present"], row["running"], row["missing"], row["repeated"]) == (6, 2, 1, 3, 1)
+    assert analysis.missing(logs.runs, logs.plans).empty  # whose they are is not known
+    make.write(tmp_path / "job" / "config.json", {"job_name": "j", "n_attempts": 2, "agents": [{"env": {"KEY": "x"}}]})
+    logs = trajectories.load(tmp_path)
+    gone = analysis.missing(logs.runs, logs.plans).set_index("task_id")["missing"]
+    assert gone.to_dict() == {"a": 1, "b": 1, "c": 1}
+    found = [text_of(one) for one in analysis.findings([], logs.runs, logs.plans, logs.ledger)]
+    assert found[0].startswith("3 of 6 planned trials are missing, 1 still running.")
+
+
+def test_endings_tell_failures_at_a_limit_from_others_and_from_what_was_not_measured(tmp_path):
+    errors = ("", "AgentTimeoutError", "RateLimitError", "VerifierTimeoutError")
+    trials = [make.trial(task=f"t{i}", error=error, reward=0.0 if i else 1.0) for i, error in enumerate(errors)]
+    logs = trajectories.load(make.harbor_job(tmp_path, *trials, make.trial(task="u", reward=None)))
+    (row,) = analysis.endings(logs.runs).to_dict("records")
+    counts = {name: n for name, n in row.items() if n and name != "model_name"}
+    assert counts == {"success": 1, "failure, stopped": 1, "not measured": 2, "no outcome": 1}
+    reasons = analysis.exits(logs.runs).set_index("reason")
+    assert reasons.loc["RateLimitError", ["ending", "error"]].tolist() == ["not measured", "it broke"]
+    figures.endings(analysis.endings(logs.runs))
+
+
+def test_tools_and_their_errors_are_counted_per_run(tmp_path):
+    one, other = make.simulation("a", 0, 1.0), make.simulation("a", 1, 1.0)
+    one["messages"][2]["error"] = True
+    other["messages"] = other["messages"][:1]
+    logs = trajectories.load(make.write(tmp_path / "results.json", make.tau2(one, other)))
+    (row,) = analysis.tool_use(logs, logs.runs).to_dict("records")
+    assert {name: row[name] for name in ("tool", "read", "runs", "calls", "per_run", "errors", "estimate")} == {
+        "tool": "find_order", "read": 2, "runs": 1, "calls": 1, "per_run": 0.5, "errors": 1, "estimate": 1.0,
+    }  # fmt: skip
+    assert figures.describe_tools(analysis.tool_use(logs, logs.runs)) == "gpt-4o: find_order 0.5 per run."
+
+
+def test_models_that_did_not_run_alike_are_said_before_the_rank(tmp_path):
+    for number, (model, agent) in enumerate((("m1", "terminus"), ("m2", "openhands"))):
+        info = {"name": agent, "version": "1", "model_info": {"name": model}}
+        make.harbor_job(tmp_path / str(number), *(make.trial(task=task, agent_info=info) for task in "abcd"))
+    logs = trajectories.load(tmp_path)
+    first = compare.findings(compare.leaderboard(logs.runs))[0]
+    assert text_of(first).startswith("Models did not run alike: agent (openhands; terminus)")
+    assert analysis.settings(logs.runs)["agent"].tolist() == ["terminus", "openhands"]
+
+
+def test_a_frame_with_model_task_and_score_has_a_leaderboard():
+    frame = pd.DataFrame({"LLM": list("aabb"), "Question ID": list("xyxy"), "Correct": [True, False, True, True]})
+    table = compare.leaderboard(frame).table
+    assert table.set_index("model_name")["estimate"].to_dict() == {"b": 1.0, "a": 0.5}
+    scores = compare.leaderboard(frame.assign(Correct=[0.5, 0.25, 1, 0.5]).rename(columns={"Correct": "points"}))
+    assert (scores.outcomes.title, scores.table["estimate"].tolist()) == ("mean score", [0.75, 0.375])
+    with pytest.raises(SourceError, match="no column for the score; there are LLM, Question ID"):
+        compare.leaderboard(frame.drop(columns="Correct"))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "model;task;score\na;é;1\nb;é;0\n".encode("cp1252"),
+        "\ufeffmodel,task,score\na,é,1\nb,é,0\n".encode(),
+        "model\ttask\tscore\na\té\t1\nb\té\t0\n".encode("utf-16"),
+    ],
+    ids=["semicolons", "mark", "utf-16"],
+)
+def test_tables_are_read_as_spreadsheets_write_them(tmp_path, data):
+    (tmp_path / "runs.csv").write_bytes(data)
+    runs = trajectories.load(tmp_path / "runs.csv").runs
+    assert runs[["model_name", "task_id", "score"]].to_numpy().tolist() == [["a", "é", 1.0], ["b", "é", 0.0]]
+
+
+def test_a_line_that_is_still_being_written_is_left_out_and_said(tmp_path):
+    line = json.dumps({"model": "a", "task": "t", "score": 1})
+    logs = trajectories.load(make.write(tmp_path / "runs.jsonl", f"{line}\n{line}\n{line[:9]}"))
+    assert len(logs.runs) == 2
+    assert "1 broken line left out" in logs.ledger["reason"].item()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "columns score and reward could both be the score"),
+        (["--column", "score=points"], "no column 'points'; there are model, task, score, reward"),
+        (["--column", "colour=reward"], "'colour' is no column of runs; there are task_id, model_name"),
+        (["--column", "score"], "column 'score': write what it means and its name, such as score=reward"),
+    ],
+)
+def test_commands_say_what_a_table_lacks(tmp_path, words, said):
+    path = make.write(tmp_path / "runs.csv", "model,task,score,reward\na,t,1,0\nb,t,1,1\n")
+    result = CliRunner().invoke(main, ["compare", str(path), *words])
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert CliRunner().invoke(main, ["compare", str(path), "--column", "score=reward"]).exit_code == 0
+
+
+def test_what_a_log_says_of_keys_and_environments_reaches_no_page(tmp_path):
+    secret, name = "not-of-a-known-form-42", "HOME_OF_KEYS"
+    env = {"env": {name: secret}}
+    job = make.harbor_job(tmp_path / "logs" / "job", make.trial(config={"agent": {"kwargs": env, "name": "a"}}))
+    make.write(job / "config.json", {"n_attempts": 1, "agents": [env]})
+    one = make.mini()
+    one["info"]["config"]["environment"] = env
+    make.write(tmp_path / "logs" / "a.traj.json", one)
+    log = make.inspect_log(make.sample("q"))
+    log["eval"]["model_args"] = log["eval"]["model_generate_config"] = {"key": secret, name: 1}
+    (tmp_path / "logs" / "x.eval").write_bytes(make.inspect_archive(log))
+    results = make.tau2(make.simulation("0", 0, 1.0))
+    results["info"]["agent_info"]["llm_args"] = {"api_key": secret, "extra_headers": {name: secret}}
+    make.write(tmp_path / "logs" / "results.json", results)
+    logs = trajectories.load(tmp_path / "logs")
+    assert len(logs.runs) == 4
+    write_view(logs, logs.runs, tmp_path / "pages")
+    shown = [path.read_text() for path in (tmp_path / "pages").rglob("*.html")]
+    shown += [getattr(logs, frame).to_csv() for frame in ("runs", "scores", "plans", "turns", "tool_calls")]
+    assert not [text for text in shown if secret in text or name in text]
+
+
+def test_reasoning_is_folded_on_pages_and_errors_are_marked(tmp_path):
+    row = {"model": "a", "task": "t", "score": 1}
+    answer = {"role": "assistant", "content": "yes", "reasoning_content": "so and so"}
+    row["messages"] = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "a/b.png"}}]}, answer]
+    logs = trajectories.load(make.write(tmp_path / "runs.jsonl", json.dumps(row)))
+    write_view(logs, logs.runs, tmp_path / "pages")
+    (page,) = (path.read_text() for path in (tmp_path / "pages" / "runs").glob("*.html"))
+    assert "[image_url: a/b.png]" in page
+    assert "<details" in page[page.index("reasoning") :]
+
+
+def test_subagents_and_continuations_stand_in_their_place(tmp_path):
+    trajectory = make.atif("do it", "asking", "done")
+    trajectory["subagent_trajectories"] = [{**make.atif("sub task", "sub answer"), "trajectory_id": "sub"}]
+    result = {"source_call_id": "c", "content": "answered", "subagent_trajectory_ref": [{"trajectory_id": "sub"}]}
+    trajectory["steps"][1] |= {
+        "tool_calls": [{"tool_call_id": "c", "function_name": "ask", "arguments": {"who": "sub"}}],
+        "observation": {"results": [result]},
+    }
+    logs = trajectories.load(make.write(tmp_path / "trajectory.json", trajectory))
+    assert logs.turns["text"].tolist() == ["do it", "asking", "sub task", "sub answer", "done"]
+    assert logs.tool_calls[["name", "arguments", "result"]].to_numpy().tolist() == [
+        ["ask", '{"who":"sub"}', "answered"]
+    ]
+
+
+def test_commands_that_stand_in_texts_have_their_output_and_its_error(tmp_path):
+    said = [
+        {"role": "assistant", "content": "look", "extra": {"actions": [{"command": "ls x"}], "timestamp": 1.0}},
+        {"role": "user", "content": "no such file", "extra": {"returncode": 2}},
+        {
+            "object": "response",
+            "output": [{"type": "function_call", "call_id": "c", "name": "bash", "arguments": "{}"}],
+        },
+        {"type": "function_call_output", "call_id": "c", "output": "ok", "extra": {"returncode": 0}},
+    ]
+    log = make.mini()
+    log["messages"] += said
+    logs = trajectories.load(make.write(tmp_path / "a.traj.json", log))
+    calls = logs.tool_calls[["name", "arguments", "result", "is_error"]].to_numpy().tolist()
+    assert calls == [["shell", "ls x", "no such file", True], ["bash", "{}", "ok", False]]
+
+
+def test_a_report_makes_no_failure_of_what_something_else_ended(tmp_path):
+    for number, status in enumerate(("RateLimitError", "Submitted", "exit_error")):
+        make.write(tmp_path / f"t{number}.traj.json", make.mini(exit_status=status))
+    report = {"resolved_ids": ["t2"], "unresolved_ids": ["t1"], "empty_patch_ids": ["t0"], "submitted_ids": []}
+    make.write(tmp_path / "gpt-4o.r.json", report)
+    runs = trajectories.load(tmp_path).runs.set_index("task_id")
+    assert runs["is_successful"].isna().tolist() == [True, False, False]
+    assert runs["is_successful"].fillna(False).tolist() == [False, False, True]
