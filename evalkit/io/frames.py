@@ -20,14 +20,14 @@ from evalkit.io.text import MOST_LINE, cut_line
 MOST_NAME = 200  # characters of a name
 _BEGINNING = MOST_NAME - 13  # characters kept of a name that is cut
 Status = Literal["used", "skipped", "failed"]
-_PANDAS = {
-    **dict.fromkeys(("str", "name", "line"), "str"),
-    "int": "int64",
-    "int?": "Int64",
-    "float": "float64",
-    "bool": "bool",
-    "bool?": "boolean",
-    "time": "datetime64[ms, UTC]",
+_PANDAS: dict[str, Any] = {
+    **dict.fromkeys(("str", "name", "line"), pd.StringDtype(na_value=np.nan)),
+    "int": np.dtype("int64"),
+    "int?": pd.Int64Dtype(),
+    "float": np.dtype("float64"),
+    "bool": np.dtype("bool"),
+    "bool?": pd.BooleanDtype(),
+    "time": pd.DatetimeTZDtype("ms", "UTC"),
 }
 _ARROW = {
     **dict.fromkeys(("str", "name", "line"), pa.large_string()),
@@ -152,10 +152,10 @@ def _series(values: Any, dtype: str) -> pd.Series:
         items = values.to_pylist() if is_arrow else list(values)
         if is_arrow and dtype == "counts":
             items = [None if item is None else dict(item) for item in items]
-        objects = pd.Series([None] * len(items), dtype="object")
-        objects[:] = items
-        return objects
-    pandas_dtype: Any = pd.api.types.pandas_dtype(_PANDAS[dtype])
+        return pd.Series(np.fromiter(items, object, len(items)), dtype="object")
+    pandas_dtype = _PANDAS[dtype]
+    if isinstance(values, pd.Series) and values.dtype == pandas_dtype and dtype not in _CUT:
+        return pd.Series(values.array, copy=False)
     if isinstance(values, np.ndarray | pd.Series) and pandas_dtype != "str":
         return pd.Series(values.array if isinstance(values, pd.Series) else values, dtype=pandas_dtype, copy=False)
     if is_arrow:

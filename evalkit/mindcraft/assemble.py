@@ -1,11 +1,10 @@
 """Assemble records of files into frames of runs and agents; the user's options are applied here."""
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,6 @@ from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.mindcraft.format import OUTCOMES, CompletionStatus, Scale
 from evalkit.mindcraft.layout import (
     NO_LOGS,
-    UNNAMED,
     Named,
     Repetition,
     TaskFolder,
@@ -39,15 +37,17 @@ from evalkit.mindcraft.tasks import (
 )
 from evalkit.mindcraft.transcript import commands_frame, messages_frame
 
+T = TypeVar("T")
 LEFT_OVER = 300_000  # milliseconds: agents of one run do not start so far apart
 _WORDS = re.compile(r"\d+|[^\W\d_]+")
-_SHARED = {*Facts.__annotations__, *Named._fields, "kind", "source", "task_id", "flat_layout", "has_definition",
-           "definition_file", "suite", "experiment_total"} - {"agent_count"}  # fmt: skip
-_OF_TASKS = [  # what all runs of a task in one folder share
-    *(column for column in RUNS if column.name in _SHARED),
-    Column("ambiguous", "bool", "the definition"),
+# what runs share: those of a task (but the number of agents that logged), those named alike, those in a folder
+_FACTS = {*Facts.__annotations__, "has_definition", "definition_file"} - {"agent_count"}
+_OF_TASKS = [*(column for column in RUNS if column.name in _FACTS), Column("ambiguous", "bool", "the definition")]
+_OF_NAMES = [
+    *(column for column in RUNS if column.name in {*Named._fields, "suite", "experiment_total"}),
     Column("fits_layout", "bool", "the path does"),
 ]
+_OF_FOLDERS = [column for column in RUNS if column.name in ("kind", "source", "task_id", "flat_layout")]
 _OF_RUNS = ("run_id", "model_name", "task_id", "repetition", "experiment")  # columns of agents, too
 _NOT_LOGGED = ("seed", "tokens_in", "tokens_out", "cost")  # common columns of runs
 _NOT_MEASURED = [status for status, outcome in OUTCOMES.items() if outcome == "not measured"]
@@ -56,16 +56,22 @@ _COUNTS = [column.name for column in COUNT_COLUMNS]
 _FLAGS, _LOG_FLAGS = ([f"flag_{name}" for name in names] for names in (FLAGS, LOG_FLAGS))
 
 
+class KnownTask(NamedTuple):
+    """What is known of a task, which many models ran, many times."""
+
+    definition: Definition | None
+    ambiguous: bool  # the definition
+    facts: Facts
+    metrics: Mapping[str, Any]  # by column
+
+
 class TaskRuns(NamedTuple):
     """The runs of one task in one folder, with everything known about them but their scores."""
 
     folder: TaskFolder
     repetitions: Sequence[Repetition]
-    definition: Definition | None
-    facts: Facts
-    metrics: Mapping[str, Any] = {}  # by column
-    named: Named = UNNAMED
-    ambiguous: bool = False  # the definition
+    task: KnownTask
+    named: Named
 
 
 @paused_gc()
@@ -96,7 +102,7 @@ def assemble(records: Records, options: Mapping[str, Any], *, all_folders: bool 
             notes.append(entry._replace(source=within or entry.source))
     kept = []
     for task in tasks:
-        if task.definition is not None or missing == "keep":
+        if task.task.definition is not None or missing == "keep":
             kept.append(task)
             continue
         if missing == "raise":
@@ -107,7 +113,8 @@ def assemble(records: Records, options: Mapping[str, Any], *, all_folders: bool 
 
     files = records.files if options.get("original_mtimes") else None
     runs, agents = combine(kept, logs, options.get("scale", "auto"), files)
-    metrics = metrics_frame([task.metrics for task in kept]).reindex(runs["task"]).reset_index(drop=True)
+    tasks_of_runs, places = distinct([kept[place].task for place in runs["task"]])
+    metrics = metrics_frame([task.metrics for task in tasks_of_runs]).reindex(places).reset_index(drop=True)
     frames = {"runs": runs[list(map(attrgetter("name"), RUNS))].join(metrics)}
     frames["agents"] = agents = agents[list(map(attrgetter("name"), AGENTS))]
     lazy = {"messages": partial(messages_frame, agents), "commands": partial(commands_frame, agents)}
@@ -122,25 +129,33 @@ def known_tasks(
     definitions: TaskDefinitions,
 ) -> list[TaskRuns]:
     """Determine everything about runs but their scores; `sources` and `starts` are those of all logs."""
-    tasks = []
-    known: dict[tuple, tuple[Definition | None, bool, Facts, dict]] = {}  # many models ran the same tasks, many times
+    tasks, begun = [], starts.tolist()
+    known: dict[tuple, KnownTask] = {}
     for folder, named in zip(folders, names, strict=True):
-        folder = folder._replace(task_id=named.fields.get("task_id", folder.task_id))
-        paths, begun = [sources[place] for place in folder.logs], starts[list(folder.logs)].tolist()
-        task_id, n_logs, type_of_path = folder.task_id, None, named.fields.get("task_type", "")
-        if len(variants := definitions.variants.get(task_id, [])) > 1:  # the number of logs of a run may tell
+        if (task_id := named.fields.get("task_id", folder.task_id)) != folder.task_id:
+            folder = folder._replace(task_id=task_id)
+        paths, own_starts = [sources[place] for place in folder.logs], [begun[place] for place in folder.logs]
+        n_logs, type_of_path = None, named.fields.get("task_type", "")
+        if len(variants := definitions.variants.get(task_id, ())) > 1:  # the number of logs of a run may tell
             counts = set(map(agent_count_of, variants))
-            runs = split_repetitions(paths, counts.pop() if len(counts) == 1 else None, folder.prefix, begun)
+            runs = split_repetitions(paths, counts.pop() if len(counts) == 1 else None, folder.prefix, own_starts)
             n_logs = max((len(run.logs) for run in runs), default=0)
         key = (task_id, named.results.task_path, n_logs, type_of_path)
         if key not in known:
             definition, ambiguous = definitions.resolve(task_id, named.results.task_path, n_logs)
             facts, metrics = task_facts(task_id, definition, type_of_path), metric_columns(metrics_of(definition or {}))
-            known[key] = definition, ambiguous, facts, metrics
-        definition, ambiguous, facts, metrics = known[key]
-        runs = split_repetitions(paths, facts["agent_count"], folder.prefix, begun) or NO_LOGS
-        tasks.append(TaskRuns(folder, runs, definition, facts, metrics, named, ambiguous))
+            known[key] = KnownTask(definition, ambiguous, facts, metrics)
+        task = known[key]
+        runs = split_repetitions(paths, task.facts["agent_count"], folder.prefix, own_starts) or NO_LOGS
+        tasks.append(TaskRuns(folder, runs, task, named))
     return tasks
+
+
+def distinct(items: Sequence[T]) -> tuple[list[T], list[int]]:
+    """Return each object once, and the place of each item among these: many runs share one, which is converted once."""
+    once = {id(item): item for item in items}
+    places = dict(zip(once, range(len(once)), strict=True))
+    return list(once.values()), [places[id(item)] for item in items]
 
 
 def combine(
@@ -266,11 +281,11 @@ def combine(
 
 def _runs_and_logs(tasks: Sequence[TaskRuns], records: pa.Table) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Return a row for each run, what it shares with others of its task, and a row for each log, in order of runs."""
-    rows, keys, shared_rows = list[tuple](), list[tuple](), list[dict[str, Any]]()
+    rows, keys, of_runs = list[tuple](), list[tuple](), list[TaskRuns]()
     places, agent_names = list[int](), list[str]()
     for number, task in enumerate(tasks):
-        shared_rows.append(_row(task))
         for run in task.repetitions:
+            of_runs.append(task)
             rows.append((number, run.number, run.rule, len(set(run.agents)), len(run.logs)))
             keys.append((task.folder.path, task.folder.task_id, run.number))
             agent_names += run.agents
@@ -278,30 +293,38 @@ def _runs_and_logs(tasks: Sequence[TaskRuns], records: pa.Table) -> tuple[pd.Dat
     runs = pd.DataFrame(rows, columns=["task", "repetition", "repetition_rule", "n_agents", "n_logs"])
     runs = runs.astype({"task": int, "n_agents": int, "n_logs": int})
     runs["run_id"] = pd.Series(run_ids("mindcraft", *zip(*keys, strict=True)), dtype="str")
-    shared = frame(shared_rows, _OF_TASKS).take(runs["task"]).reset_index(drop=True)
+
+    known, known_places = distinct([task.task for task in of_runs])
+    facts = [
+        {
+            **task.facts,
+            "has_definition": task.definition is not None,
+            "definition_file": (task.definition or {}).get("definition_file"),
+            "ambiguous": task.ambiguous,
+        }
+        for task in known
+    ]
+    named, named_places = distinct([task.named for task in of_runs])
+    names = [{**one.fields, **one._asdict(), "experiment_total": one.results.total} for one in named]
+    folders = {
+        "kind": ["mindcraft"] * len(runs),
+        "source": [task.folder.folder for task in of_runs],
+        "task_id": [task.folder.task_id for task in of_runs],
+        "flat_layout": [task.folder.flat for task in of_runs],
+    }
+    shared = pd.concat(
+        [
+            frame(facts, _OF_TASKS).take(known_places).reset_index(drop=True),
+            frame(names, _OF_NAMES).take(named_places).reset_index(drop=True),
+            frame_of(folders, _OF_FOLDERS),
+        ],
+        axis=1,
+    )
     stored = records.take(pa.array(places, "int64"))
     values: dict[str, Any] = dict(zip(stored.column_names, stored.columns, strict=True))
     logs = frame_of({**values, "agent_name": agent_names}, _STORED)
     logs["run"], logs["place"] = np.repeat(runs.index, runs["n_logs"]), places
     return runs, shared, logs
-
-
-def _row(task: TaskRuns) -> dict[str, Any]:
-    """Return what is known of all runs of a task in a folder."""
-    return {
-        **task.facts,
-        "kind": "mindcraft",
-        "source": task.folder.folder,
-        "flat_layout": task.folder.flat,
-        "has_definition": task.definition is not None,
-        "definition_file": (task.definition or {}).get("definition_file"),
-        "ambiguous": task.ambiguous,
-        "experiment_total": task.named.results.total,
-        **task.named.fields,
-        **task.named._asdict(),
-        "task_id": task.folder.task_id,
-        "task_type": task.facts["task_type"],
-    }
 
 
 def _originals(logs: pd.DataFrame, runs: pd.DataFrame, tasks: Sequence[TaskRuns]) -> np.ndarray:
@@ -314,25 +337,16 @@ def _originals(logs: pd.DataFrame, runs: pd.DataFrame, tasks: Sequence[TaskRuns]
     """
     starts = logs.groupby("run")["task_start"].agg(["min", "max"])
     spread = starts["max"] - starts["min"]
-    of_run, modified = logs["run"].tolist(), logs["modified"].fillna(0).tolist()
     original = np.full(len(logs), -1)
-    for marks in (zip(logs["digest"], strict=True), zip(logs["agent_name"], logs["task_start"], strict=True)):
-        sharing: dict[tuple, list[int]] = defaultdict(list)
-        for log, mark in enumerate(marks):
-            if mark[-1] and mark[-1] == mark[-1]:  # neither empty nor NaN
-                sharing[mark].append(log)
-        for shared in sharing.values():
-            if len(shared) == 1:
-                continue
+    for keys, unknown in ((["digest"], ""), (["agent_name", "task_start"], 0)):
+        marks = logs.loc[logs[keys[-1]].notna() & (logs[keys[-1]] != unknown), [*keys, "run", "modified"]]
+        for _, shared in marks[marks.duplicated(keys, keep=False)].groupby(keys):
             ages = []
-            for log in shared:
-                run = of_run[log]
+            for run, modified in zip(shared["run"].tolist(), shared["modified"].fillna(0).tolist(), strict=True):
                 left_over = spread[run] if spread[run] > LEFT_OVER else 0
-                ages.append((left_over, modified[log], _name_order(tasks[runs["task"][run]]), run))
+                ages.append((left_over, modified, _name_order(tasks[runs["task"][run]]), run))
             *_, owner = min(ages)
-            for log in shared:
-                if of_run[log] != owner:
-                    original[log] = owner
+            original[shared.index[shared["run"] != owner]] = owner
     return original
 
 

@@ -60,11 +60,11 @@ def task_folders(
         if parent not in above:
             above.update(_upwards(parent))
     paths = absolute_paths(listing.folders)
-    filled = {_parent(file) for file in listing.files if not file.endswith(_LEFT_BY_RUNS)}
+    known = taken | above
+    without = [pair for pair in zip(listing.folders, paths, strict=True) if pair[1] not in known]
+    filled = {_parent(file) for file in listing.files if not file.endswith(_LEFT_BY_RUNS)} if without else ()
     filled = {*absolute_paths(filled), *map(_parent, paths)}
-    for folder, path in zip(listing.folders, paths, strict=True):
-        if path in taken or path in above:
-            continue
+    for folder, path in without:
         name = os.path.basename(path)
         is_bare = path not in filled and _parent(path) in beside_runs and type_of(name, None) != UNKNOWN
         if all_folders or name in definitions or is_bare:

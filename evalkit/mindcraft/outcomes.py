@@ -138,7 +138,7 @@ def extract_task_outcomes(
             "agent_outcomes": outcomes_of[number],
             "task_definition_metrics": metrics_of(definition or {}),
             "definition_file": (definition or {}).get("definition_file"),
-            "facts": tasks[run["task"]].facts,
+            "facts": tasks[run["task"]].task.facts,
             "flags": run["run_flags"],
             "source": folder,
         }
