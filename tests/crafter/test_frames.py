@@ -7,7 +7,7 @@ import pytest
 
 from evalkit.crafter import ACHIEVEMENTS, analysis, benchmark, episodes_df, figures, load
 from evalkit.crafter.table import LAZY_TABLES, TABLES
-from evalkit.display import alt_of, show_figure, text_of
+from evalkit.display import alt_of, show_figure
 from evalkit.display.style import has_nothing_to_draw
 from evalkit.io import SourceError
 from tests.crafter.traces import config, environment, hook, language_model, runtime, trace, write
@@ -50,16 +50,9 @@ def test_the_frames_say_what_a_trace_says_and_leave_open_what_it_does_not(folder
     assert unnamed[["unlocked", "progression"]].isna().all()
 
     own = events.query("model_name == 'alder'")
-    expected = {
-        "kind": ["language_model", "runtime", "environment"] * 2,
-        "event": [0, 1, 2, 3, 4, 5],
-        "turn": [0, 0, 0, 1, 1, 1],
-        "symbol": ["-", "+", "+"],
-        "score": [-0.05, 2.0, 2.5],
-        "reason": ["why"],
-        "achievements": ["collect_wood place_table", "eat_cow"],
-        "total_tokens": [12, 21],
-    }
+    expected = {"kind": ["language_model", "runtime", "environment"] * 2, "event": [0, 1, 2, 3, 4, 5]}
+    expected |= {"turn": [0, 0, 0, 1, 1, 1], "symbol": ["-", "+", "+"], "score": [-0.05, 2.0, 2.5], "reason": ["why"]}
+    expected |= {"achievements": ["collect_wood place_table", "eat_cow"], "total_tokens": [12, 21]}
     assert {name: own[name].dropna().tolist() for name in expected} == expected
 
     own = achievements.query("model_name == 'alder'").set_index("achievement")
@@ -85,12 +78,8 @@ def test_models_and_difficulty_choose_and_the_ledger_names_the_others(folder):
     assert episodes_df(folder, pattern="c*")["model_name"].tolist() == ["unknown"]
     ledger = load(folder, models=["alder"]).ledger
     rows = zip(ledger["source"].str[-6:], ledger["status"], ledger["reason"].str[:15], strict=True)
-    assert sorted(rows) == [
-        ("a.json", "used", ""),
-        ("b.json", "skipped", "not asked for: "),
-        ("c.json", "skipped", "not asked for: "),
-        ("d.json", "failed", "JSONDecodeError"),
-    ]
+    left_out = [(f"{name}.json", "skipped", "not asked for: ") for name in "bc"]
+    assert sorted(rows) == [("a.json", "used", ""), *left_out, ("d.json", "failed", "JSONDecodeError")]
     with pytest.raises(SourceError, match="no trace has the model 'elm'; there are alder, birch, unknown"):
         load(folder, models=["elm"])
     with pytest.raises(SourceError, match="no trace has the difficulty 'medium'; there are easy, hard, unknown"):
@@ -166,14 +155,13 @@ def test_best_and_worst_bands_and_flags(logs):
 
 
 def test_findings_say_where_the_points_come_from_and_what_is_doubtful(logs, played):
-    points, data = map(text_of, analysis.findings(logs.episodes, logs.ledger))
-    assert points.startswith("6 episodes: 4 above zero, 1 below, 1 at zero; ")
-    assert points.endswith("achievements earned 6.00 points, invalid actions cost 0.30.")
-    assert data.endswith("; all 7 files were used.")
-    assert "aborted (1)" in data
+    points, data = (finding.values for finding in analysis.findings(logs.episodes, logs.ledger))
+    expected = {"n": 6, "earned": 6.0, "lost": 0.3, "above": 4, "below": 1, "zero": 1}
+    assert points == pytest.approx(expected)
+    assert (data["flags"]["aborted"], data["files"]) == (1, {"all": 7, "skipped": 0, "failed": 0})
     unscored = load(played / "z.json")
     (only,) = analysis.findings(unscored.episodes, unscored.ledger)
-    assert text_of(only).startswith("1 of 1 episode carries a flag: aborted (1)")
+    assert (only.values["flagged"], only.values["flags"]) == (1, {"aborted": 1})
 
 
 @pytest.mark.parametrize("rows", [None, 0], ids=["traces", "empty"])

@@ -1,7 +1,10 @@
-"""Terminal, `load` with analysis, results, page and following give one answer to one question."""
+"""Command, printing, results and following give one answer; tests/test_doors.py holds the same for all kinds."""
 
+import json
 import math
+import os
 import re
+import runpy
 import statistics
 from pathlib import Path
 
@@ -11,17 +14,15 @@ from click.testing import CliRunner
 
 from evalkit import crafter
 from evalkit.cli import main
-from evalkit.crafter import analysis, evaluate_all_traces, figures, load
+from evalkit.crafter import analysis, evaluate_all_traces, evaluate_trace, figures, load
 from evalkit.crafter import print_evaluation_summary as print_summary
+from evalkit.crafter import print_trace_evaluation as print_trace
 from evalkit.crafter.kind import KIND
 from evalkit.display import alt_of
 from evalkit.io import SourceError
 from evalkit.kinds.follow import Following
-from evalkit.reports import plan
-from evalkit.reports import run as run_reports
 from tests.crafter.traces import config, environment, hook, runtime, trace, write
 
-NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "crafter_scores.ipynb"
 INVALID = hook("invalid_action")
 EASY, TWO = hook("easy_achievement", ["collect_wood"]), hook("easy_achievement", ["collect_wood", "place_table"])
 HARD = hook("hard_achievement", ["defeat_zombie"])
@@ -56,35 +57,17 @@ def followed(source, recursive=True, **options):
     return Following(KIND, source, options, recursive=recursive).look().text
 
 
-def report(source, output, **parameters):
-    """Make one report: its page and its tables."""
-    made = plan([str(NOTEBOOK)], values={"traces": str(source), **parameters})
-    summary = run_reports(made, output=output, jobs=1, say=lambda line: None)
-    assert summary.failed == []
-    tables = {path.stem: pd.read_csv(path) for path in output.rglob("*.csv")}
-    return next(output.rglob("crafter_scores/*.html")).read_text(), tables
-
-
-def test_every_door_counts_aborted_traces_folders_below_and_hooks_alike(mixed, tmp_path_factory, capsys):
-    for options, flags, n, total in (
-        ({}, [], 3, 7 - 0.05),
-        ({"recursive": False, "counting": "hook"}, ["--no-recursive", "--counting", "hook"], 2, 6.0),
-    ):
-        logs = load(mixed, **options)
-        (row,) = analysis.mean_scores(logs.episodes, []).to_dict("records")
-        (zero,) = analysis.with_aborted_at_zero(logs.episodes, []).to_dict("records")
-        assert (len(logs.ledger), zero["aborted"], zero["n"], zero["estimate"]) == (n, 1, n, pytest.approx(total / n))
-        aborted = f"1 of {n}, left out; mean score with 1 at 0: {analysis.interval_text(zero)}"
-        printed, results = command(mixed, "--all", *flags), evaluate_all_traces(mixed, **options)
-        print_summary(results)
-        for text in (printed, capsys.readouterr().out):
-            assert f"All traces: mean score {analysis.interval_text(row)} (n = {n - 1})" in text
-            assert f"Aborted: {aborted}\n" in text
-        live = followed(mixed, options.get("recursive", True), counting=options.get("counting", "achievement"))
-        assert f"\naborted: {aborted}\n" in live
-    page, tables = report(mixed, tmp_path_factory.mktemp("report"), **options)
-    assert f"1 of them aborted and left out of all means ({aborted.partition('; ')[2]})" in page
-    pd.testing.assert_series_equal(tables["episodes"]["score"], logs.episodes["score"], check_dtype=False)
+def test_the_command_the_function_and_following_take_the_same_options(mixed, capsys):
+    logs = load(mixed, recursive=False, counting="hook")
+    (row,) = analysis.mean_scores(logs.episodes, []).to_dict("records")
+    (zero,) = analysis.with_aborted_at_zero(logs.episodes, []).to_dict("records")
+    assert (len(logs.ledger), zero["aborted"], zero["n"], zero["estimate"]) == (2, 1, 2, pytest.approx(6 / 2))
+    aborted = f"1 of 2, left out; mean score with 1 at 0: {analysis.interval_text(zero)}\n"
+    print_summary(evaluate_all_traces(mixed, recursive=False, counting="hook"))
+    for text in (command(mixed, "--all", "--no-recursive", "--counting", "hook"), capsys.readouterr().out):
+        assert f"All traces: mean score {analysis.interval_text(row)} (n = 1)" in text
+        assert f"Aborted: {aborted}" in text
+    assert f"\naborted: {aborted}" in followed(mixed, recursive=False, counting="hook")
 
 
 @pytest.fixture
@@ -133,30 +116,25 @@ def test_invalid_actions_are_counted_by_action_and_reason(budgets):
 WEIGHTS = {"weights": {"hard_achievement": 7}}
 
 
-@pytest.mark.parametrize(
-    "options", [{}, WEIGHTS, {"counting": "hook"}, {"recursive": False}, {"pattern": "n*"}], ids=str
-)
-def test_a_dataset_stands_for_its_folder_with_any_options(options, mixed, tmp_path_factory):
+def test_a_dataset_stands_for_its_folder_with_any_options(mixed, tmp_path_factory):
     made = tmp_path_factory.mktemp("dataset") / "made"
     assert crafter.collect(mixed, made).new == 3
-    ours, theirs = evaluate_all_traces(made, **options), evaluate_all_traces(mixed, **options)
-    assert (ours, ours.ledger.entries) == (theirs, theirs.ledger.entries)
-    for frame, expected in zip(load(made, **options), load(mixed, **options), strict=True):
-        pd.testing.assert_frame_equal(frame, expected)
+    for options in ({}, WEIGHTS, {"counting": "hook"}, {"recursive": False}, {"pattern": "n*"}):
+        ours, theirs = evaluate_all_traces(made, **options), evaluate_all_traces(mixed, **options)
+        assert (ours, ours.ledger.entries) == (theirs, theirs.ledger.entries)
+        for frame, expected in zip(load(made, **options), load(mixed, **options), strict=True):
+            pd.testing.assert_frame_equal(frame, expected)
 
 
-def test_files_of_one_base_name_are_named_by_the_shortest_path_that_tells_them_apart(tmp_path, capsys):
+def test_files_of_one_base_name_are_told_apart_in_tables_and_rankings(tmp_path, capsys):
     for i, folder in enumerate(("a/run", "b/run", "b/other")):
         put(tmp_path, f"{folder}/trace.json", *[EASY] * (3 - i))
-    put(tmp_path, "b/own.json", INVALID)
-    names = ["a/run/trace.json", "b/run/trace.json", "other/trace.json", "own.json"]
-    out = command(tmp_path)
-    ranking = out[out.index("rank  score") :].splitlines()[2:6]
-    assert [line.split()[-1] for line in ranking] == names
+    names = ["a/run/trace.json", "b/run/trace.json", "other/trace.json"]
+    assert re.findall(r"\S+\.json", command(tmp_path).partition("rank  score")[2])[:3] == names
     assert analysis.best_and_worst(load(tmp_path).episodes)["source"].tolist() == names
     results = evaluate_all_traces(tmp_path)
     print_summary([{key: value for key, value in result.items() if key != "source"} for result in results])
-    assert "n = 4)" in capsys.readouterr().out  # three base names of one, and still four traces
+    assert "n = 3)" in capsys.readouterr().out  # three base names of one, and still three traces
 
 
 def test_shares_count_traces_and_weigh_tasks(tmp_path):
@@ -170,45 +148,34 @@ def test_shares_count_traces_and_weigh_tasks(tmp_path):
 
 
 def test_where_the_ways_of_counting_differ_every_summary_says_so(capsys):
-    both = ("268.95 points; 255.95 counting every hook once", "(8 of 15 traces differ)")
-    other = "255.95 points; 268.95 counting every achievement that a hook names"
-    episodes = load("samples:crafter").episodes
-    assert analysis.describe_counting(episodes) == " ".join(both)
-    by_model = analysis.counting_totals(episodes).set_index("model_name")
+    by_model = analysis.counting_totals(load("samples:crafter").episodes).set_index("model_name")
     assert by_model["differ"].to_dict() == {"random": 0, "scripted-forager": 4, "scripted-miner": 4}
-    assert f"Points: {' '.join(both)}\n" in command("samples:crafter")
-    assert f"Points: {other} {both[1]}\n" in command("samples:crafter", "--counting", "hook")
-    for counting, line in (("achievement", "   Per hook: 40.10 ("), ("hook", "   Per achievement: 43.60 (")):
-        (result,) = evaluate_all_traces("samples:crafter", "*1_scripted-miner.json", counting=counting)
-        crafter.print_trace_evaluation(result)
-        assert line in capsys.readouterr().out
+    points = "Points: 255.95 points; 268.95 counting every achievement that a hook names (8 of 15 traces differ)\n"
+    assert points in command("samples:crafter", "--counting", "hook")
+    (result,) = evaluate_all_traces("samples:crafter", "*1_scripted-miner.json", counting="hook")
+    print_trace(result)
+    assert "   Per achievement: 43.60 (" in capsys.readouterr().out
 
 
 def test_a_model_without_a_score_is_missing_with_its_reason(tmp_path):
     put(tmp_path, "a.json", aborted=True)
     put(tmp_path, "b.json", HARD, model=None)
     episodes, _, achievements, _ = load(tmp_path)
-    tables = {
-        "scores": analysis.mean_scores(episodes),
-        "breakdown": analysis.breakdown(episodes),
-        "signs": analysis.sign_shares(episodes),
-        "progression": analysis.progressions(episodes),
-        "rates": analysis.achievement_rates(achievements),
-        "curve": analysis.unlock_curve(achievements, episodes),
-        "official": analysis.official_scores(achievements),
-    }
-    for name, table in tables.items():
+    scores, rates = analysis.mean_scores(episodes), analysis.achievement_rates(achievements)
+    others = [analysis.breakdown(episodes), analysis.sign_shares(episodes), analysis.progressions(episodes)]
+    others += [analysis.unlock_curve(achievements, episodes), analysis.official_scores(achievements)]
+    for table in (scores, rates, *others):
         own = table[table["model_name"] == "alder"]
-        assert len(own), name
-        assert own["estimate"].isna().all(), name
-        assert (own["n"] == 0).all(), name
-        assert own["warning"].map(str).str.match("no trace (has a score|can tell what was unlocked)").all(), name
-    assert tables["breakdown"].query("model_name == 'alder'")["total"].isna().all()
+        assert len(own)
+        assert own["estimate"].isna().all()
+        assert (own["n"] == 0).all()
+        assert own["warning"].map(str).str.match("no trace (has a score|can tell what was unlocked)").all()
+    assert others[0].query("model_name == 'alder'")["total"].isna().all()
     suspects = analysis.suspect_share(episodes).set_index("model_name").loc["alder"]
     assert suspects[["invalid_actions", "suspect", "share", "mean_score"]].isna().all()
     assert str(suspects["warning"]) == "no trace has a score"
-    assert "alder: no trace has a score" in alt_of(figures.scores(episodes, tables["scores"]).figure)
-    assert "alder: no trace can tell" in alt_of(figures.achievements(tables["rates"]).figure)
+    assert "alder: no trace has a score" in alt_of(figures.scores(episodes, scores).figure)
+    assert "alder: no trace can tell" in alt_of(figures.achievements(rates).figure)
 
 
 def test_a_hook_without_names_leaves_rates_open_and_counts_in_none(tmp_path):
@@ -233,8 +200,6 @@ def test_difficulties_stand_in_their_natural_order(tmp_path):
         put(tmp_path, f"{name}.json", EASY, difficulty=name)
     order = ["easy", "medium", "hard", "brutal", "zen", "unknown"]
     assert analysis.mean_scores(load(tmp_path).episodes, "difficulty")["difficulty"].tolist() == order
-    out = command(tmp_path, "--by-difficulty")
-    assert [line.split()[0] for line in out[out.index("difficulty  ") :].splitlines()[2:8]] == order
     with pytest.raises(SourceError, match="there are easy, medium, hard, brutal, zen, unknown"):
         load(tmp_path, difficulty="no")
 
@@ -245,31 +210,138 @@ def test_the_summary_says_what_a_plain_count_says_also_with_own_weights(tmp_path
     hooks = [[HARD, medium], [HARD, medium], [medium], [EASY, *[INVALID] * 20], [INVALID], [INVALID, INVALID]]
     for i, own in enumerate(hooks):
         put(tmp_path, f"{i}.json", *own)
-    out = command(tmp_path, "--all")
     middle, spread = statistics.median(points), statistics.stdev(points)
-    for line in (
-        f"All traces: mean score {statistics.mean(points):.2f} [",
-        f"Range: -0.10 to 7.50; median {middle:.2f}; standard deviation {spread:.2f}",
-        "Positive: 3 of 6, 50 % [",
-        "Zero: 1 of 6, 17 % [",
-        "Easy achievements: 1 × 1.0 = 1.00",
-        "Hard achievements: 2 × 5.0 = 10.00",
-        "Invalid actions: 23 × -0.05 = -1.15",
-        f"Points: {sum(points):.2f} points",
+    print_summary(evaluate_all_traces(tmp_path, **WEIGHTS))
+    weighted = capsys.readouterr().out
+    print_summary([*evaluate_all_traces(tmp_path), *evaluate_all_traces(tmp_path, **WEIGHTS)])
+    for out, line in (
+        (plain := command(tmp_path, "--all"), f"All traces: mean score {statistics.mean(points):.2f} ["),
+        (plain, f"Range: -0.10 to 7.50; median {middle:.2f}; standard deviation {spread:.2f}"),
+        (plain, "Positive: 3 of 6, 50 % ["),
+        (plain, "Zero: 1 of 6, 17 % ["),
+        (plain, "Hard achievements: 2 × 5.0 = 10.00"),
+        (plain, "Invalid actions: 23 × -0.05 = -1.15"),
+        (plain, f"Points: {sum(points):.2f} points"),
+        (weighted, "Hard achievements: 2 × 7 = 14.00\n"),
+        (capsys.readouterr().out, "Hard achievements: 4\n"),  # of two weights, no points
     ):
         assert f"\n{line}" in out
-    print_summary(evaluate_all_traces(tmp_path, **WEIGHTS))
-    assert "\nHard achievements: 2 × 7 = 14.00\n" in capsys.readouterr().out
-    print_summary([*evaluate_all_traces(tmp_path), *evaluate_all_traces(tmp_path, **WEIGHTS)])
-    assert "\nHard achievements: 4\n" in capsys.readouterr().out  # of two weights, no points
 
 
-def test_a_source_without_any_trace_is_an_error_of_load_and_command(tmp_path):
+def test_a_source_without_any_trace_is_an_error_of_the_command_and_no_results(tmp_path):
     (tmp_path / "a.json").write_text('{"memory": "", "turns": [{"role": "user"}]}')
-    message = "looks like a Mindcraft agent log); `evalkit mindcraft` reads those"
-    with pytest.raises(SourceError, match=re.escape(message)):
-        load(tmp_path)
     assert evaluate_all_traces(tmp_path) == []
     result = CliRunner().invoke(main, ["crafter", str(tmp_path), "--output", str(tmp_path / "x.csv")])
-    assert (result.exit_code, result.stdout, message in result.stderr) == (2, "", True)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "looks like a Mindcraft agent log); `evalkit mindcraft` reads those" in result.stderr
     assert not (tmp_path / "x.csv").exists()
+
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "score_crafter.py"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    alder, birch = [config(model_name=name, difficulty="hard") for name in ("alder", "birch")]
+    good = [*[runtime(i, [INVALID]) for i in range(5)], environment(5, [EASY]), environment(6, [EASY])]
+    good += [runtime(7 + i, [INVALID]) for i in range(4)]
+    write(tmp_path, trace(*good, metadata=[alder]), "session_b.json")
+    write(tmp_path, trace(environment(0, [HARD]), metadata=[birch]), "session_a.json")
+    write(tmp_path, trace(metadata=[birch]), "session_c.json")
+    write(tmp_path, {"other": 1}, "config.json")
+    (tmp_path / "session_d.json").write_text('{"session_id": ')
+    (tmp_path / "below").mkdir()
+    write(tmp_path / "below", trace(environment(0, [HARD])), "session_e.json")
+    return tmp_path
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, ["crafter", *map(str, arguments)])
+
+
+def printed(result, capsys):
+    print_trace(result)
+    return capsys.readouterr().out
+
+
+def test_a_trace_is_printed_alike_by_function_and_command_and_written(folder, capsys):
+    result = run(folder / "session_b.json", "--output", folder / "out.json")
+    assert result.output.startswith(printed(evaluate_trace(folder / "session_b.json"), capsys))
+    content = json.loads((folder / "out.json").read_text())
+    assert content["results"][0]["counts"] == {"easy_achievement": 2, "invalid_action": 9}
+    assert content["ledger"][0]["status"] == "used"
+
+
+def test_weights_doubts_and_errors_are_printed_as_they_are(folder, capsys):
+    own = evaluate_trace(folder / "session_a.json", {"hard_achievement": 7.5})
+    assert "     Hard achievements: 1 × 7.5 = 7.50\n" in printed(own, capsys)
+    error = {"metadata_type": "error", "data": {}}
+    doubtful = trace(runtime(0, [INVALID], actions=[1, 2]), environment(), metadata=[error])
+    assert printed(evaluate_trace(write(folder, doubtful)), capsys).splitlines()[-3:] == [
+        "   Trajectory: -",
+        "   Suspect: 1 of 1 invalid actions, judged over turns of several actions",
+        "   Flags: error entry",
+    ]
+    five = {"total_score": 1.0, "counts": {"easy_achievement": 1}, "trajectory": "+", "num_events": 3}
+    assert "     Easy achievements: 1 × 1.0 = 1.00\n" in printed(five | {"trace_file": "x"}, capsys)
+    broken = "📊 Trace: session_d.json\n   Error: JSONDecodeError: Input data was truncated\n"
+    assert printed(evaluate_trace(folder / "session_d.json"), capsys) == broken
+
+
+def test_a_folder_is_printed_with_its_flags_ranking_and_ledger(folder, capsys):
+    print_summary(evaluate_all_traces(folder))
+    lines = (out := capsys.readouterr().out).splitlines()
+    assert {"Flags: aborted 1, duplicate session 4", "4 traces; 6 files: 4 used, 1 skipped, 1 failed"} <= set(lines)
+    ranking = [line.split() for line in lines[[line.split()[:2] for line in lines].index(["rank", "score"]) + 2 :][:4]]
+    assert ranking == [
+        ["1", "5.00", "+", "session_e.json"],
+        ["2", "5.00", "+", "session_a.json"],
+        ["3", "1.55", "-----++----", "session_b.json"],
+        ["–", "–", "(aborted:", "no", "events)", "session_c.json"],
+    ]
+    assert "config.json: not a session trace: neither session_id nor event_history is there\n" in out
+    assert run(folder, "--verbose").output.count("   Breakdown:\n") == 4
+    print_summary([evaluate_trace(folder / name) for name in ("session_d.json", "session_a.json")])
+    assert "   not read: session_d.json: JSONDecodeError" in capsys.readouterr().out
+    print_summary([])
+    assert capsys.readouterr().out == "no traces\n"
+
+
+def test_the_example_scores_a_trace_a_folder_and_with_own_weights(tmp_path, capsys):
+    hard = environment(0, [HARD])
+    write(tmp_path, trace(hard, runtime(0, [hook("invalid_action")])), "a.json")
+    write(tmp_path, trace(hard), "b.json")
+    runpy.run_path(str(EXAMPLE))["main"](str(tmp_path))
+    out = capsys.readouterr().out
+    assert out.startswith("📊 Trace: a.json\n   Score: 4.95\n")
+    assert "   1   5.00  +           b.json\n   2   4.95  +-          a.json\n" in out
+    assert out.endswith("    10.00, was   4.95  a.json\n    10.00, was   5.00  b.json\n")
+
+
+def test_an_experiment_from_its_first_trace_to_its_last(tmp_path):
+    now = 2_000_000_000.0
+    following = Following(KIND, tmp_path, {"by_difficulty": True}, clock=lambda: now, expected=2)
+
+    def write_part(name, model, size=None):
+        event = environment(0, [hook("easy_achievement", ["collect_wood"])])
+        content = json.dumps(trace(event, metadata=[config(model_name=model, difficulty="easy")]))
+        (tmp_path / name).write_text(content[:size])
+        os.utime(tmp_path / name, (now, now))
+
+    write_part("a.json", "alder", size=100)
+    assert following.look().text.startswith("no Crafter session trace yet")
+    write_part("a.json", "alder")
+    view = following.look()
+    assert view.text.splitlines()[2].split()[:6] == ["alder", "1", "of", "2", "1", "1.00"]
+    assert "total: 1 of 2 traces, mean score 1.00" in view.text
+    assert "\ndifficulty  n" in view.text
+    assert not view.done
+    write_part("b.json", "alder")
+    write_part("c.json", "birch", size=1)
+    assert not following.look().done  # while another trace is being written
+    now += 10
+    assert following.look().done  # and no more once it has stayed broken
+    write_part("c.json", "birch")
+    view = following.look()
+    assert "total: 3 of 4 traces" in view.text
+    assert not view.done

@@ -110,7 +110,7 @@ def test_calls_repeated_on_purpose_are_paired_in_order(make):
 
 
 @given(st.lists(RECORD | JSON, max_size=4))
-@settings(max_examples=30)
+@settings(max_examples=20)
 def test_any_history_becomes_frames(records):
     histories = [History("h.json", "", normalise_history(records))]
     steps, checks = steps_df([{"function_name": "f", "success": True}, *records]), checks_df([{"step": {}}, *records])
@@ -123,18 +123,15 @@ def test_any_history_becomes_frames(records):
     failure_kinds(steps)
 
 
+OK, NO = "success", "failure"
+
+
 @pytest.mark.parametrize(
     ("a", "b", "n", "estimate", "decided"),
     [
-        (["success"] * 9 + ["failure"], ["success"] * 9 + ["failure"], 10, 0.0, False),
-        (["success"] * 12, ["silent failure"] * 12, 12, 1.0, True),
-        (
-            ["success", "skipped", None, "unknown", "success"],
-            ["failure", "success", "success", "success", "success"],
-            2,
-            0.5,
-            False,
-        ),
+        ([OK] * 9 + [NO], [OK] * 9 + [NO], 10, 0.0, False),
+        ([OK] * 12, ["silent failure"] * 12, 12, 1.0, True),
+        ([OK, "skipped", None, "unknown", OK], [NO, OK, OK, OK, OK], 2, 0.5, False),
     ],
 )
 def test_two_histories_are_compared_on_the_steps_that_both_ran(a, b, n, estimate, decided):

@@ -10,17 +10,8 @@ from evalkit.steps.parse import parse_file
 from evalkit.steps.table import FLAGS, TABLES
 from tests.steps.cases import A, B, C
 
-PANDAS = {
-    "str": "str",
-    "name": "str",
-    "int": "int64",
-    "int?": "Int64",
-    "float": "float64",
-    "bool": "bool",
-    "bool?": "boolean",
-    "list": "object",
-    "time": "datetime64[ms, UTC]",
-}
+PANDAS = {"str": "str", "name": "str", "int": "int64", "int?": "Int64", "float": "float64", "bool": "bool",
+          "bool?": "boolean", "list": "object", "time": "datetime64[ms, UTC]"}  # fmt: skip
 
 
 @pytest.mark.parametrize("which", TABLES)

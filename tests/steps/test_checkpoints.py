@@ -106,21 +106,14 @@ def measured(data):
     return parsed
 
 
+VIEW = f"CREATE VIEW checkpoints ({COLUMNS}) AS {ENDLESS}"
+RENAMED = "UPDATE sqlite_master SET name = 'checkpoints', tbl_name = 'checkpoints' WHERE type = 'view'"
+GENERATED = TABLE.replace("checkpoint)", "checkpoint AS (zeroblob(900000000)))")
 ATTACKS = {
-    "a view without end": [f"CREATE VIEW checkpoints ({COLUMNS}) AS {ENDLESS}"],
-    "a view that calls itself a table": [
-        f"CREATE VIEW checkpoints ({COLUMNS}) AS {ENDLESS}",
-        "UPDATE sqlite_master SET type = 'table'",
-    ],
-    "a table and a view of one name": [
-        TABLE,
-        f"CREATE VIEW other ({COLUMNS}) AS {ENDLESS}",
-        "UPDATE sqlite_master SET name = 'checkpoints', tbl_name = 'checkpoints' WHERE type = 'view'",
-    ],
-    "a column that is generated": [
-        TABLE.replace("checkpoint)", "checkpoint AS (zeroblob(900000000)))"),
-        "INSERT INTO checkpoints VALUES ('t', '', '1', 'json')",
-    ],
+    "a view without end": [VIEW],
+    "a view that calls itself a table": [VIEW, "UPDATE sqlite_master SET type = 'table'"],
+    "a table and a view of one name": [TABLE, VIEW.replace("VIEW checkpoints", "VIEW other"), RENAMED],
+    "a column that is generated": [GENERATED, "INSERT INTO checkpoints VALUES ('t', '', '1', 'json')"],
     "a virtual table": ["CREATE VIRTUAL TABLE checkpoints USING fts5(thread_id)"],
     "no such table": ["CREATE TABLE t (a)"],
 }

@@ -1,24 +1,26 @@
+"""The samples, the example, the page's figures, and what commands show of them."""
+
 import io
+import json
 import re
-import subprocess
+import runpy
 import sys
 from pathlib import Path
+from unittest import mock
 
+import pandas as pd
 import pytest
+from click.testing import CliRunner
 
+from evalkit.cli import main
 from evalkit.display import show as notebook
-from evalkit.steps import (
-    History,
-    analysis,
-    extract_key_findings_from_execution,
-    figures,
-    load,
-    show,
-    show_plots,
-)
-from evalkit.steps.analysis import storage_comparison
+from evalkit.steps import History, analysis, extract_key_findings_from_execution, figures, load, show, show_plots
+from evalkit.steps.judge import EVALUATORS
 from evalkit.steps.normalise import normalise_history
 from tests.display.test_plots import points
+from tests.steps.test_checkpoints import database
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +38,8 @@ def test_what_the_old_files_lost_is_unknown_and_what_they_kept_is_equal(logs):
 
 
 def test_the_figures_of_the_samples_in_the_docs_are_those_of_the_samples():
-    text = (Path(__file__).parents[2] / "docs" / "steps.md").read_text(encoding="utf-8")
-    table = storage_comparison(load("samples:steps/typed.json").histories)
+    text = (ROOT / "docs" / "steps.md").read_text(encoding="utf-8")
+    table = analysis.storage_comparison(load("samples:steps/typed.json").histories)
     figures = re.search(r"(\d+) of (\d+) numbers can be read back, and (\d+) of (\d+) items", text)
     sums = [int(table[column].sum()) for column in ("numbers_old", "numbers_new", "items_old", "items_new")]
     assert [int(n) for n in figures.groups()] == sums
@@ -73,19 +75,15 @@ def test_nothing_to_draw_is_said(logs):
     assert show.describe_routing(analysis.routing(none)) == "No records to route."
 
 
-ROOT = Path(__file__).parents[2]
-
-
-def test_the_example_runs_and_says_what_it_promises(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "examples/judge_steps.py", str(tmp_path)],
-        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False, env={"PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "genes_scored: 2 of 3" in done.stdout
-    assert "   Critical: 🚨 YES" in done.stdout
-    assert "match=True, precision=1.0" in done.stdout
-    assert "the workflow ended in a critical failure" in done.stdout or "evalkit[workflow]" in done.stdout
+def test_the_example_runs_and_says_what_it_promises(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["judge_steps.py", str(tmp_path)])
+    with mock.patch.dict(EVALUATORS):
+        runpy.run_path(str(ROOT / "examples" / "judge_steps.py"), run_name="__main__")
+    out = capsys.readouterr().out
+    assert "genes_scored: 2 of 3" in out
+    assert "   Critical: 🚨 YES" in out
+    assert "match=True, precision=1.0" in out
+    assert "the workflow ended in a critical failure" in out or "evalkit[workflow]" in out
     assert (tmp_path / "history.json").is_file()
 
 
@@ -109,3 +107,40 @@ def test_stored_plots_are_shown_in_frames_only(monkeypatch):
     show_plots([History("h.json", "", normalise_history(records))])
     assert len([page for page in found if "<iframe" in page]) == 3
     assert all("<script" not in page and "<img" not in page for page in found)
+
+
+def test_details_of_several_histories_and_checks_as_a_file(tmp_path):
+    def run(*arguments):
+        return CliRunner().invoke(main, ["steps", *arguments], catch_exceptions=False).output
+
+    files = ("samples:steps/typed.json", "samples:steps/execution_history.json")
+    shown = run(*files, "--details")
+    assert shown.index("all 2 histories ") < shown.index("\ntyped.json\n")
+    assert "cut: 9 of 21 stored results" in shown
+    assert "\ntyped.json\n" not in run(*files)
+    assert "expected_cell_types" in run(*files, "--checks", "--output", str(tmp_path / "checks.csv"))
+    assert "severity" in pd.read_csv(tmp_path / "checks.csv")
+
+
+def test_a_history_is_shown_turn_by_turn(tmp_path):
+    shown = CliRunner().invoke(main, ["show", "samples:steps/typed.json"]).output
+    assert shown.splitlines()[1] == "21 records, 1 thread"
+    turns = shown.split("\n» ")[1:]
+    assert len(turns) == 21
+    assert turns[13].startswith('record 14, step 14: dea_split_by_condition {"cell_type": "Megakaryocyte"}\n')
+    assert "· text: error: No cells of type 'Megakaryocyte' found in the data   ◀ failure" in turns[13]
+    assert "◀ failure, attempts: loop" in turns[15]
+    assert "· structured: {}   ◀ silent failure: the step left no result, structure: none" in turns[7]
+    assert "· skipped: Megakaryocyte was not discovered   ◀ skipped" in turns[18]
+    long = json.dumps([{"function_name": "f", "success": True, "result_summary": "x" * 50_000}])
+    (tmp_path / "h.json").write_text(long)
+    shown = CliRunner().invoke(main, ["show", str(tmp_path / "h.json"), "--last", "1"]).output
+    assert f"\n… 1 earlier turns\n· text: {'x' * 20_000}… (50000 characters)   ◀ success\n" in shown
+
+
+def test_threads_are_shown_one_after_the_other(tmp_path):
+    state = json.dumps({"channel_values": {"execution_history": [{"step": {}, "success": True}]}})
+    (tmp_path / "c.sqlite").write_bytes(database([(thread, "", "1", "json", state) for thread in ("one", "two")]))
+    shown = CliRunner().invoke(main, ["show", str(tmp_path / "c.sqlite")]).output
+    assert shown.count("· thread: ") == 2
+    assert shown.index("· thread: one") < shown.index("· thread: two")
