@@ -105,10 +105,10 @@ def _joined(runs: pd.DataFrame) -> pd.DataFrame:
     follows = {}  # the file that a trajectory goes on in: the one that it goes on from
     for source in atif:
         folder, name = os.path.split(source)
-        reference = str(rows[source]["continues"] or "")
+        reference = str(rows[source]["continues"] or "").removeprefix("./")
         # files of several runs in one folder have a name before it
         for other in (reference, name.partition("trajectory.")[0] + os.path.basename(reference)):
-            if (path := os.path.normpath(os.path.join(folder, other))) != source and path in rows:
+            if (path := os.path.join(folder, other)) != source and path in rows:
                 follows[path] = source
                 break
     gone = set()
