@@ -63,7 +63,9 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         "achievements": frame_of(achievements, ACHIEVEMENT_ROWS),
     }
     lazy = {name: partial(make, frames["events"], events) for name, make in (("turns", _turns), ("actions", _actions))}
-    return Assembled(frames, notes, {"rules": {"weights": weights, "counting": counting}}, lazy)
+    rules = {"weights": weights, "counting": counting}
+    all_models = records.tables["episodes"]["model_name"].unique().to_pylist()
+    return Assembled(frames, notes, {"rules": rules, "all_models": all_models}, lazy)
 
 
 def _chosen(records: Records, models: Sequence[str], difficulty: str) -> tuple[pa.Table, pa.Table, list[Entry]]:

@@ -28,6 +28,7 @@ SYMBOLS = {
     "-": Look("#D55E00", "X", text="loses points"),
     "0": Look("#8a8f98", "s", text="cancels to zero"),
 }
+ENOUGH = 5  # episodes of a model whose turns an axis spans
 
 
 def scores(episodes: pd.DataFrame, means: pd.DataFrame, ax: Axes | None = None) -> Axes:
@@ -85,9 +86,18 @@ def achievements(rates: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 
 def unlocks(curve: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw how many achievements are unlocked by the end of each turn, with intervals; `curve` of `unlock_curve`."""
-    style: dict[str, Any] = {"xlabel": "turn, from 0", "ylabel": "different achievements, mean"}
-    return plots.curves(curve, "turn", "model_name", percent=False, steps=True, ax=ax, **style)
+    """Draw how many achievements are unlocked by the end of each turn, with intervals; `curve` of `unlock_curve`.
+
+    The axis ends with the last turn of models with at least `ENOUGH` episodes, where there are any.
+    """
+    last = curve.loc[curve["n"] >= ENOUGH, "turn"].max()
+    is_cut = bool(curve["turn"].max() > last)
+    beyond = f"; of models with fewer than {ENOUGH} episodes, later turns are not shown" * is_cut
+    style: dict[str, Any] = {"xlabel": f"turn, from 0{beyond}", "ylabel": "different achievements, mean"}
+    ax = plots.curves(curve, "turn", "model_name", percent=False, steps=True, ax=ax, **style)
+    if is_cut:
+        ax.set_xlim(right=last)
+    return ax
 
 
 def trajectories(episodes: pd.DataFrame, rows: int = 40, ax: Axes | None = None) -> Axes:

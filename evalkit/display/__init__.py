@@ -9,7 +9,7 @@ _PLACES = {
         "FIGURE FINDINGS HEADLINE TABLE headline publish show_answer show_details show_figure show_findings "
         "show_sandboxed show_table show_text"
     ),
-    "style": ("MARKERS PALETTE TONES Look looks new_axes new_figure nothing_to_draw percent_axis"),
+    "style": ("MARKERS PALETTE TONES Look keep_looks looks new_axes new_figure nothing_to_draw percent_axis"),
     "evalkit._words": "format_interval",
     "words": (
         "describe_curves describe_estimates describe_shares describe_strips describe_timeline "

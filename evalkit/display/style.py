@@ -6,7 +6,7 @@ Figures are created without pyplot, so that they don't depend on a notebook's pl
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import wraps
-from itertools import takewhile
+from itertools import count, takewhile
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar, cast
 
 import matplotlib as mpl
@@ -71,6 +71,7 @@ THEME: Any = {
     "ytick.color": INK,
 }
 _THEMED, _NOTHING = "evalkit", "nothing-to-draw"  # gids of figures in the theme, and of empty axes
+_kept: dict[Hashable, int] = {}  # names with a look of their own in all figures, and its place
 
 
 class Look(NamedTuple):
@@ -141,13 +142,21 @@ def has_nothing_to_draw(figure: Figure) -> bool:
     return bool(figure.axes) and all(ax.get_gid() == _NOTHING for ax in figure.axes)
 
 
+def keep_looks(names: Iterable[Hashable]) -> None:
+    """Give each of these names one look in all figures from now on, by its place among them."""
+    _kept.clear()
+    _kept.update({name: i for i, name in enumerate(dict.fromkeys(names))})
+
+
 def looks(names: Iterable[Hashable]) -> dict[Any, Look]:
-    """Assign a look to every name, the same ones for the same list of names.
+    """Assign a look to every name: that of `keep_looks`, else the same ones for the same list of names.
 
     Up to 8 names differ in colour, 12 in marker and 8 in hatch, 24 in colour and line, 96 in colour and marker.
     """
-    out = {}
-    for i, name in enumerate(dict.fromkeys(names)):
+    out, names = {}, list(dict.fromkeys(names))
+    others = count(len(_kept) if any(name in _kept for name in names) else 0)
+    for name in names:
+        i = _kept[name] if name in _kept else next(others)
         marker = MARKERS[(i + i // 24) % len(MARKERS)]  # once all pairs with a colour are used up, markers shift by one
         dashes = DASHES[i // len(PALETTE) % len(DASHES)]
         out[name] = Look(PALETTE[i % len(PALETTE)], marker, HATCHES[i % len(HATCHES)], dashes)

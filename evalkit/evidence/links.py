@@ -16,7 +16,7 @@ import pandas as pd
 from IPython.display import display
 
 from evalkit._names import check_columns
-from evalkit.display import show_table, show_text
+from evalkit.display import keep_looks, publish, show_table, show_text
 from evalkit.display.show import RunLink
 from evalkit.display.tables import cell_texts
 from evalkit.evidence.references import page_name, reference
@@ -27,12 +27,14 @@ EVIDENCE = "application/vnd.evalkit.evidence+json"  # the data of pages of runs;
 VARIABLE = "EVALKIT_EVIDENCE"  # which runs of the current report get pages; empty outside of a report
 MOST_RUNS = 200  # that one report links to
 MOST_PAIRS = 100  # that one table links to
+MOST_PUBLISHED = 100_000  # pairs of runs in a file
 LIMITED = f"Rows without a link: a report links to at most {MOST_RUNS} runs, a table to {MOST_PAIRS} pairs."
 MOST_GROUPS = 400  # groups of a figure that link to runs; with more, none does
 MOST_POINTS = 60  # runs that the points of one figure link to
 RUNS, PAIRS = "all-runs", "all-pairs"  # the anchors of the tables of runs and of pairs
 _DECISION = "at=decision"  # the place of a run's page where it was decided
 _COLUMNS = ("task_id", "model_name", "task_type", "repetition", "status", "score", "is_successful")
+_RESULTS = _COLUMNS[3:]  # by which no group is linked, unless asked for
 
 _linked: dict[str, None] = {}  # runs that this report links to so far; a report has a process of its own
 _listed: set[int] = set()  # logs of which all runs were passed on
@@ -42,12 +44,19 @@ class Evidence:
     """The runs behind a report: a table of them, and links to it from findings and figures.
 
     `runs` are rows of the first table of `logs`, without those that are excluded from all rates; `columns` are further
-    columns of the table of runs, by which figures group them; in a column of lists, each item counts. A column that is
-    not there is a ValueError. Outside of a report, and in one without pages of runs, there are no links.
+    columns of the table of runs, by which figures group them; in a column of lists, each item counts. Those that other
+    tables call otherwise are given as ``item="target_items"``. A column that is not there is a ValueError. Outside of a
+    report, and in one without pages of runs, there are no links.
+
+    From then on every model of the logs has one colour and marker in all figures.
     """
 
-    def __init__(self, logs: Logs, runs: pd.DataFrame, *columns: str) -> None:
+    def __init__(self, logs: Logs, runs: pd.DataFrame, *columns: str, **called: str) -> None:
+        columns = (*columns, *called.values())
         check_columns(runs, *_COLUMNS, "run_id", "run_flags", *columns)
+        models = (getattr(logs, "all_models", logs.runs["model_name"]), runs["model_name"])
+        keep_looks(name for some in models for name in sorted(pd.Series(some).dropna().astype("str").unique()))
+        self._called = called
         self._logs = logs
         self._runs = runs[~is_excluded(runs, logs.kind)].reset_index(drop=True)
         self._columns = list(dict.fromkeys([*_COLUMNS[:2], *columns, *_COLUMNS[2:]]))
@@ -68,23 +77,29 @@ class Evidence:
             cited.append(finding._replace(examples=tuple(found)))
         return cited
 
-    def link(self, table: pd.DataFrame, *by: str, parts: str = "") -> pd.DataFrame:
+    def link(self, table: pd.DataFrame, *by: str, parts: str = "", **values: str) -> pd.DataFrame:
         """Add the column href, the link of each row, to a table for a plot.
 
-        Without `by`, the table has a row per run or part of a run, with run_id and optionally turn: each of the first
-        60 runs gets a link to its page. Else it has a row per group of runs by these columns, which the table of runs
-        has too: a group of one run links to its page, a larger one to its rows in the table of runs. `parts` is a
-        column of the runs whose values are further columns of `table`, each of which links to runs of its own.
+        A table with run_id, and optionally turn, has a row per run or part of a run: each of the first 60 runs gets a
+        link to its page. Another has a row per group of runs `by` columns that the table of runs has too, by default
+        all of these: a group of one run links to its page, a larger one to its rows in the table of runs. `values` are
+        those of columns that all its rows share, such as ``task_type="cooking"``; `parts` is a column of the runs whose
+        values are further columns of `table`, each of which links to runs of its own.
         """
-        check_columns(table, *(by or ("run_id",)))
-        check_columns(self._columns, *by, parts or None)
+        check_columns(table, *by)
+        check_columns(self._columns, *by, *values, parts or None)
         if not _mode():
             return table
-        if not by:
+        if not by and "run_id" in table:
             linked = [run_id for run_id in table["run_id"].dropna().unique()[:MOST_POINTS] if _may_link(run_id)]
             _pass_on(self._logs, linked, [], "")
             return _with_links(table, _run_links(table, linked, _DECISION, ""))
-        keys = list(zip(*(cell_texts(table[name], name) for name in by), strict=True))
+        of_runs = table.rename(columns=self._called).assign(**values)
+        by = (*(by or (name for name in self._columns if name in of_runs and name not in _RESULTS)), *values)
+        if not by:
+            raise ValueError("no column 'run_id', and none of the table of runs")
+        by = tuple(dict.fromkeys(by))
+        keys = list(zip(*(cell_texts(of_runs[name], name) for name in by), strict=True))
         if len(set(keys)) > MOST_GROUPS:
             return table
         hrefs: list[Any] = [self._group_link(by, key) for key in keys]
@@ -148,6 +163,8 @@ def show_runs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any
     With the column `turn` too, a row links to that turn. Neither is shown; options are those of `evalkit.show_table`.
     """
     check_columns(table, "run_id")
+    if name := options.pop("name", ""):
+        publish(table, name)
     chosen, shown = _mode(), table.drop(columns="turn", errors="ignore")
     if not chosen or table.empty:
         show_table(shown, caption, **options)
@@ -169,6 +186,8 @@ def show_pairs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: An
     The columns `run_id_a` and `run_id_b`, as from `evalkit.compare.discordant`, are not shown.
     """
     check_columns(table, "run_id_a", "run_id_b")
+    if name := options.pop("name", ""):
+        publish(table.head(MOST_PUBLISHED), name)
     shown, options = table.drop(columns=["run_id_a", "run_id_b"]), {"anchor": PAIRS, **options}
     if not _mode() or table.empty:
         show_table(shown, caption, **options)

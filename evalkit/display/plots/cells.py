@@ -30,7 +30,9 @@ from evalkit.display.words import (
 )
 
 MOST_ROWS = 40
-_DARK = "#1a1a1a"  # text on lighter cells: not a tone, as the cells keep their colour on dark pages
+_DARK = "#1a1a1a"  # text on lighter cells of kinds: not a tone, as the cells keep their colour on dark pages
+_FULL, _LEAST, _MOST = "#0b62a4", "#6a3d9a", "#b35806"  # colours of 100 %, and of the ends of differences
+_ON_DARK = 0.7  # the share of such a colour in a cell from which its text is white
 _FOLLOWING = (style.GROUND, style.GRID, style.PALE, style.SHADE)  # cells that change their tone there
 
 
@@ -106,10 +108,10 @@ def heatmap(
         known = [shade for shade in shades.values() if not math.isnan(shade)]
         if signed:
             most = 1.1 * (1.0 if percent else max(map(abs, known), default=1.0))
-            ends = {"vmin": -most, "vmax": most, "cmap": mpl.colormaps["PuOr_r"]}
+            ends = {"vmin": -most, "vmax": most, "cmap": _shading(_LEAST, _MOST)}
         else:
             lowest, highest = (0.0, 1.0) if percent or not known else (min(0.0, *known), max(0.0, *known) or 1.0)
-            ends = {"vmin": lowest, "vmax": highest, "cmap": sns.color_palette("crest", as_cmap=True)}
+            ends = {"vmin": lowest, "vmax": highest, "cmap": _shading(_FULL)}
     matrix = np.array([[shades.get((r, c), math.nan) for c in across] for r in down])
     written = np.array([[texts.get((r, c), "") for c in across] for r in down], dtype=object)
     look = {"cbar": False, "xticklabels": False, "yticklabels": False, "linewidths": 1, "linecolor": style.GROUND}
@@ -120,6 +122,9 @@ def heatmap(
         cell = cells.get((down[y], across[x]), {})
         if frame and cell.get(frame):
             text.set_fontweight("bold")
+        if not kinds:
+            share = ends["cmap"]((matrix[y, x] - ends["vmin"]) / (ends["vmax"] - ends["vmin"]))[3]
+            text.set_color("white" if share > _ON_DARK else style.INK)
         if kind := kinds.get(cell.get(value)):  # in ink on tones that follow the page
             on_dark = "white" if sns.utils.relative_luminance(kind.colour) <= 0.17 else _DARK
             text.set(size=9.5, weight="bold", color=style.INK if kind.colour in _FOLLOWING else on_dark)
@@ -148,6 +153,13 @@ def heatmap(
         said = describe_estimates(table, row, column, percent=percent, digits=digits, value=value)
     alt = f"{about('values' if value == 'estimate' else value, row, column)} {said}"
     return elements.finish(ax, room, legend=entries, owns_figure=owns_figure, alt=alt)
+
+
+def _shading(*colours: str) -> mpl.colors.Colormap:
+    """Return shades that are clear at 0, so that the page shows through, and full at one end, or two of colours."""
+    clear = [f"{colour}{alpha}" for colour in colours[:1] for alpha in ("ff", "00")]
+    both = [f"{colour}{alpha}" for colour in colours[1:] for alpha in ("00", "ff")]
+    return mpl.colors.LinearSegmentedColormap.from_list("", clear + both if both else clear[::-1])
 
 
 def _text(

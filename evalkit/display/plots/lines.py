@@ -81,6 +81,8 @@ def curves(
         ax.set_xticks(sorted(drawn[x].astype(float).unique()))
         ax.xaxis.set_major_formatter("{x:g}")
         ax.margins(x=0.12)
+    else:
+        ax.locator_params(axis="x", integer=bool((drawn[x] % 1 == 0).all()))
     ax.set_xlabel(xlabel or x.replace("_", " "))
     ax.set_ylabel(f"{ylabel}, 95 % interval" if rows["low"].notna().any() else ylabel)
     if percent:
