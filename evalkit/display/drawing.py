@@ -71,13 +71,13 @@ def set_alt(part: Axes | Figure, text: str) -> None:
 
 def alt_of(figure: Figure) -> str:
     """Return the alt text of a figure: its own, else those of its axes, each after its title; empty if none has one."""
-    if figure.get_label().startswith(_ALT):
-        return figure.get_label().removeprefix(_ALT)
+    if (own := str(figure.get_label())).startswith(_ALT):
+        return own.removeprefix(_ALT)
     said = []
     for ax in figure.axes:
-        if ax.get_label().startswith(_ALT):
+        if (text := str(ax.get_label())).startswith(_ALT):
             title = ax.get_title("left") or ax.get_title()
-            said.append(f"{title}{': ' * bool(title)}{ax.get_label().removeprefix(_ALT)}")
+            said.append(f"{title}{': ' * bool(title)}{text.removeprefix(_ALT)}")
     return " ".join(said)
 
 

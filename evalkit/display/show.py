@@ -237,11 +237,15 @@ def show_sandboxed(page: str, title: str, height: int = 320) -> None:
     _show_html(_details(title, frame), f"{plain(title)}: HTML, {len(page)} characters")
 
 
-def publish(table: pd.DataFrame, name: str) -> None:
-    """Save a table of a report as ``NAME.csv`` beside its page; outside of reports nothing is written or shown."""
-    _check_name(name)
-    data = {"name": name, "csv": for_spreadsheets(table).to_csv(index=False), "rows": len(table)}
-    display({TABLE: data, "text/plain": ""}, raw=True, metadata={HIDDEN: True})
+def publish(table: pd.DataFrame | None = None, name: str = "", **tables: pd.DataFrame) -> None:
+    """Save a table of a report as ``NAME.csv``, or several as in ``publish(models=models, pairs=pairs)``.
+
+    Outside of reports nothing is written or shown. `show_table` with a name does both.
+    """
+    for one, of in (tables if table is None else {name: table, **tables}).items():
+        _check_name(one)
+        data = {"name": one, "csv": for_spreadsheets(of).to_csv(index=False), "rows": len(of)}
+        display({TABLE: data, "text/plain": ""}, raw=True, metadata={HIDDEN: True})
 
 
 def _check_name(name: str) -> None:

@@ -118,7 +118,9 @@ def describe_strips(
     """Describe single values and their means: ``alder: mean 1.25 [0.80, 1.70] (n = 20), values from 0 to 4``."""
     groups = values.dropna(subset=value).groupby(category, sort=False, dropna=False)[value]
     own = {key_of(name): group for name, group in groups}
-    plain_means = [{category: name, "estimate": group.mean(), "n": len(group)} for name, group in own.items()]
+    plain_means: list[dict[Hashable, Any]] = [
+        {category: name, "estimate": group.mean(), "n": len(group)} for name, group in own.items()
+    ]
     texts = []
     for row in plain_means if means is None else means.to_dict("records"):
         text = describe_value(row, percent=percent, digits=digits)

@@ -16,6 +16,7 @@ import pandas as pd
 from IPython.display import display
 
 from evalkit._names import check_columns
+from evalkit.compare.ranks import Leaderboard
 from evalkit.display import keep_looks, publish, show_table, show_text
 from evalkit.display.show import RunLink
 from evalkit.display.tables import cell_texts
@@ -88,18 +89,18 @@ class Evidence:
         """
         check_columns(table, *by)
         check_columns(self._columns, *by, *values, parts or None)
+        is_run = not by and "run_id" in table
+        named = table.rename(columns=self._called).assign(**values)
+        common = [name for name in self._columns if name in named and name not in _RESULTS]
+        if not (by := tuple(dict.fromkeys([*(by or common), *values]))) and not is_run:
+            raise ValueError("there is no column 'run_id', and none by which the table of runs is grouped")
         if not _mode():
             return table
-        if not by and "run_id" in table:
+        if is_run:
             linked = [run_id for run_id in table["run_id"].dropna().unique()[:MOST_POINTS] if _may_link(run_id)]
             _pass_on(self._logs, linked, [], "")
             return _with_links(table, _run_links(table, linked, _DECISION, ""))
-        of_runs = table.rename(columns=self._called).assign(**values)
-        by = (*(by or (name for name in self._columns if name in of_runs and name not in _RESULTS)), *values)
-        if not by:
-            raise ValueError("no column 'run_id', and none of the table of runs")
-        by = tuple(dict.fromkeys(by))
-        keys = list(zip(*(cell_texts(of_runs[name], name) for name in by), strict=True))
+        keys = list(zip(*(cell_texts(named[name], name) for name in by), strict=True))
         if len(set(keys)) > MOST_GROUPS:
             return table
         hrefs: list[Any] = [self._group_link(by, key) for key in keys]
@@ -108,6 +109,10 @@ class Evidence:
             texts = dict(zip(names, cell_texts(pd.Series(names, dtype="object"), parts), strict=True))
             hrefs = [{name: self._group_link((*by, parts), (*key, texts[name])) for name in names} for key in keys]
         return _with_links(table, hrefs)
+
+    def link_board(self, board: Leaderboard) -> Leaderboard:
+        """Add href to the table of a leaderboard, for `evalkit.compare.figures.ranking`."""
+        return board._replace(table=self.link(board.table))
 
     def link_pairs(self, table: pd.DataFrame, opposite: pd.DataFrame) -> pd.DataFrame:
         """Add href to a table of pairs of models, `model_a` and `model_b`: a link to the tasks with opposite outcomes.

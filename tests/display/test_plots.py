@@ -15,7 +15,7 @@ from evalkit._words import Notes, note
 from evalkit.display import alt_of, new_axes, plots
 from evalkit.display.drawing import laid_out
 from evalkit.display.plots.rows import swarm
-from evalkit.display.style import Look
+from evalkit.display.style import INK, Look
 from tests.display.gallery import KINDS, counts, names, shapes, table
 
 HOSTILE = ["$x_1$ \\frac{", "<b>b</b> & 'c'", "\x1b[31m\u202ered", "漢字🎉", "long " * 30, "_hidden", ""]
@@ -119,7 +119,7 @@ def test_an_unknown_bound_is_no_bar_and_an_unknown_estimate_says_why_instead_of_
     assert np.allclose(points(ax), [(0.5, 0), (0.5, 1)])
     assert np.allclose(intervals(ax), [(0.4, 0.6, 0)])
     assert row_names(ax) == ["known", "no interval", "reason", "note"]
-    assert texts(ax) == ["too few tasks", "no run", "n=10", "n=1", "n=3", "n=2"]
+    assert texts(ax) == ["too few tasks", "no run", "50 % [40, 60], n=10", "50 %, n=1", "n=3", "n=2"]
 
 
 def test_different_names_never_share_a_place():
@@ -206,6 +206,15 @@ def test_cells_hold_value_and_n_and_those_without_data_stay_empty():
     assert sorted(texts(ax)) == ["26 (9)", "50 (4)", "– (2)"]
     assert np.isnan(ax.collections[0].get_array().filled(NAN)).sum() == 2
     assert sorted(texts(plots.heatmap(t, "item", "model", percent=False, digits=1))) == ["0.3 (9)", "0.5 (4)", "– (2)"]
+
+
+def test_a_cell_of_nothing_is_clear_and_a_full_one_dark():
+    t = pd.DataFrame({"item": ["none", "half", "all"], "model": "m", "estimate": [0.0, 0.5, 1.0], "n": 3})
+    ax = plots.heatmap(t, "item", "model")
+    assert ax.collections[0].get_facecolors()[:, 3].round(1).tolist() == [0, 0.5, 1]
+    assert [text.get_color() for text in ax.texts] == [INK, INK, "white"]
+    signed = plots.heatmap(t.assign(estimate=[-0.4, 0.0, 0.4]), "item", "model", signed=True, percent=False)
+    assert signed.collections[0].get_facecolors()[:, 3].round(1).tolist() == [0.9, 0, 0.9]
 
 
 def test_a_matrix_of_differences_has_both_sides_signs_and_frames_and_the_best_model_first():

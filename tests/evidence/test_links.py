@@ -4,9 +4,11 @@ from urllib.parse import parse_qs
 
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex
 
 from evalkit import Evidence, compare, show_findings
 from evalkit.display import plots, show_figure
+from evalkit.display.style import PALETTE, keep_looks
 from evalkit.evidence import links
 from evalkit.io.text import is_local_link
 from evalkit.kinds import Example, Finding
@@ -30,7 +32,8 @@ def shown(monkeypatch):
     monkeypatch.setattr(links, "_linked", {})
     for module in ("evalkit.evidence.links", "evalkit.display.show"):
         monkeypatch.setattr(f"{module}.display", lambda data, **_: out.append(data))
-    return out
+    yield out
+    keep_looks([])
 
 
 @pytest.fixture
@@ -64,6 +67,25 @@ def test_parts_of_a_bar_lead_to_their_own_runs_and_what_nobody_ran_leads_nowhere
     figure = plots.shares(counts.assign(href=[alder, birch]), "model_name", ["SUCCESS", "FAILED_SCORE_ZERO"])
     show_figure(figure)
     assert shown[-1]["image/svg+xml"].count("<a href") == 3
+
+
+def test_without_columns_a_table_is_linked_by_those_that_the_table_of_runs_has_too(logs, shown):
+    evidence = Evidence(logs, logs.runs, "agent_count", dish="target_items")
+    for columns, values, where in (
+        ({"model_name": ["birch"], "n": [2], "score": [0.5]}, {}, "model_name=birch"),
+        ({"dish": ["bread"], "agent_count": [1]}, {}, "agent_count=1&target_items=bread"),
+        ({"model_name": ["birch"]}, {"task_type": "cooking"}, "model_name=birch&task_type=cooking"),
+    ):
+        assert evidence.link(pd.DataFrame(columns), **values)["href"].tolist() == [f"#all-runs?{where}"]
+    board = evidence.link_board(compare.leaderboard(logs.runs))
+    assert "#all-runs?model_name=birch" in set(board.table["href"])
+
+
+def test_a_model_has_one_look_in_all_figures_of_its_logs(logs, shown):
+    Evidence(logs, logs.runs[logs.runs["model_name"] == "birch"])
+    table = pd.DataFrame({"model_name": ["new", "birch"], "estimate": [0.1, 0.5], "n": [1, 1]})
+    (points,) = plots.estimates(table, "model_name").collections
+    assert [to_hex(colour) for colour in points.get_facecolor()] == [PALETTE[2], PALETTE[1]]
 
 
 def test_lists_are_taken_apart(logs, shown):

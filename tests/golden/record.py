@@ -121,7 +121,11 @@ def _numbers(line: str) -> list[float]:
 
 
 def _recorder(name: str, lines: list[str]) -> Callable[..., None]:
-    def record(thing: Any, *args: Any, **options: Any) -> None:
+    def record(thing: Any = None, *args: Any, **options: Any) -> None:
+        if name == "publish" and thing is None:
+            for called, table in options.items():
+                record(table, called)
+            return
         if name in ("show_table", "show_runs", "show_pairs") and "name" in options:
             table = thing if name == "show_table" else args[0]
             lines.extend(["", "## publish", *_published(table, options["name"])])

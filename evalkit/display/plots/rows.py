@@ -77,7 +77,7 @@ def estimates(
     strong = _is_strong(marks["key"], highlight) | _is_strong(marks["series"], highlight)
     for some, pale in ((marks[~strong], True), (marks[strong], False)):
         _draw_estimates(ax, some, looks, pale=pale, small=beside > 6)
-    _write_beside(ax, marks, marks if beside <= 6 else marks[:0], percent, valued=beside == 1)
+    _write_beside(ax, marks, marks if beside <= 6 else marks[:0], percent, valued=beside == 1 and owns_figure)
     if beside > 1:
         between = np.arange(1, len(names)) - 0.5
         ax.hlines(between, 0, 1, color=style.GRID, lw=0.8, zorder=0, transform=ax.get_yaxis_transform())
@@ -139,7 +139,7 @@ def strips(
         single, mean = (some[_is_strong(some["series"], highlight) != pale] for some in (points, below))
         elements.draw_points(ax, single, looks, size=18, alpha=0.3 if pale else 0.6, edge=0)
         _draw_estimates(ax, mean, looks, pale=pale, small=False)
-    _write_beside(ax, below, marks, percent, valued=True)
+    _write_beside(ax, below, marks, percent, valued=owns_figure)
     _name_rows(ax, names, words)
     _scale(ax, pd.concat([marks[["x", "low", "high"]], pd.DataFrame({"x": values[value]})]), percent, "linear")
     bounded = " with 95 % interval" if marks["low"].notna().any() else ""
@@ -271,10 +271,10 @@ def _write_beside(ax: Axes, marks: pd.DataFrame, sized: pd.DataFrame, percent: b
     """Write the reason in the place of a missing estimate; beside `sized` marks n, and the estimate if `valued`."""
     for mark in marks[marks["x"].isna()].itertuples():
         ax.annotate(shorten(str(mark.reason), 60), (0.0, mark.y), (6, 0), style="italic", size=8, **BESIDE)
-    for mark in sized.itertuples():
-        value = [format_interval(mark.x, mark.low, mark.high, percent=percent)] * (valued and not math.isnan(mark.x))
-        text = ", ".join([*value, *[f"n={mark.n:.0f}"] * (not math.isnan(mark.n))])
-        ax.annotate(text, (1.0, mark.y), (4, 0), size=8, **BESIDE)
+    for y, x, low, high, n in sized[["y", "x", "low", "high", "n"]].to_numpy(dtype=float).tolist():
+        value = [format_interval(x, low, high, percent=percent)] * (valued and not math.isnan(x))
+        text = ", ".join([*value, *[f"n={n:.0f}"] * (not math.isnan(n))])
+        ax.annotate(text, (1.0, y), (4, 0), size=8, **BESIDE)
 
 
 def _name_rows(ax: Axes, names: Keys, words: str, published: Sequence[str] = ()) -> None:
