@@ -209,7 +209,8 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     is_behind = others["behind_first"].astype(bool)
     sides = {side: others.loc[of, "model_name"].tolist() for side, of in (("behind", is_behind), ("open", ~is_behind))}
     few = bool(((own["n_tasks"] < FEW_SHARED) & is_paired).all())
-    return {"code": "leads", "model": first, **sides, "few": few, "doubt": doubt} | _fields(row, which[:-1], which)
+    leads = {"code": "leads", "model": first, "what": name, "basis": basis, **sides, "few": few, "doubt": doubt}
+    return leads | _fields(row, which[:-1], which)
 
 
 def _fields(row: pd.Series, estimate: str, bounds: str) -> dict[str, Any]:

@@ -245,13 +245,15 @@ def _ranking(
             rates
         )
     size = f"{counted_noun(int(headline['n']), 'run')} of {counted_noun(int(headline['n_clusters']), 'task')}"
-    value = f"{_value(headline, is_share, unit)} ({size})"
-    if headline["code"] != "best":
-        return f"{headline_text(headline, begins=True)}: {value}."
-    what = f"{headline['what']}{', ' * bool(headline['basis'])}{headline['basis']}"
-    picked = "" if headline["basis"] else ", corrected for picking the best"
+    value = _value(headline, is_share, unit)
+    if headline["code"] not in ("best", "leads"):
+        return f"{headline_text(headline, begins=True)}: {value} ({size})."
+    how = headline["basis"] or "corrected for picking the first"
+    reached = f"{headline['what']} {value}, {how} ({size})"
+    if headline["code"] == "leads":
+        return f"{headline['model']} leads with {reached}; {_known(**headline)}."
     of = f"the best of {n_models} models{headline.get('doubt', '')}"
-    return f"{headline['model']} is shown to be {of}: {what} {value}{picked}.{undecided_text(headline)}"
+    return f"{headline['model']} is shown to be {of}: {reached}.{undecided_text(headline)}"
 
 
 def undecided_text(headline: Mapping[str, Any]) -> str:
@@ -370,10 +372,11 @@ def _apart(models: Sequence[str], basis: str, rates: Mapping[str, float], is_sha
     return f"no best model: {_models(models)} share no tasks" + f"; {basis}: {adjusted}" * bool(rates)
 
 
-def _leads(model: str, behind: Sequence[str], open: Sequence[str], few: bool, doubt: str = "", **_: Any) -> str:
+def _known(behind: Sequence[str], open: Sequence[str], few: bool, doubt: str = "", **_: Any) -> str:
+    """Say which models the first one is ahead of, and which it is not separable from."""
     verdicts = {"ahead of": behind, "not separable from": open}
     known = "; ".join(f"{verdict} {_models(names)}" for verdict, names in verdicts.items() if names)
-    return f"{model} leads; {known}{doubt * bool(behind)}" + "; the shared tasks are too few to tell" * few
+    return f"{known}{doubt * bool(behind)}" + "; the shared tasks are too few to tell" * few
 
 
 HEADLINES: dict[str, str | Callable[..., str]] = {
@@ -386,7 +389,7 @@ HEADLINES: dict[str, str | Callable[..., str]] = {
     "apart": _apart,
     "cycle": lambda models, **_: f"no best model: {' > '.join(models)}, each better than the next",
     "tie": lambda models, **_: f"no model leads: {_models(models)} tie for first",
-    "leads": _leads,
+    "leads": lambda model, **values: f"{model} leads; {_known(**values)}",
     "best": lambda model, what, basis, doubt="", **_: f"best: {model} ({what}{', ' * bool(basis)}{basis}){doubt}",
 }
 
