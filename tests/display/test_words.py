@@ -30,7 +30,7 @@ NAN = math.nan
 NOTES = note("none", "no scores") + note("x", "x")
 ODD = ["GPT-5 (high)", 'x; y: "z"', "<b>&amp;</b>", "{model} {0} %s", "a\nb\tc", "all others", ")"]
 RATE = {"estimate": 0.5, "low": 0.4, "high": 0.6, "n": 10, "n_clusters": 5}
-LEADS = {"code": "leads", "behind": ["b"], "open": ["c"], "few": True, **RATE}
+LEADS = {"code": "leads", "what": "success rate", "basis": "", "behind": ["b"], "open": ["c"], "few": True, **RATE}
 PAIR = {
     "model_a": "a", "model_b": "b", "n_tasks": 9, "mean_a": 0.9, "mean_b": 0.2, "estimate": 0.7, "low": 0.5,
     "high": 0.8, "p_adjusted": 0.01, "decided": False, "equivalent": False, "target": "new tasks", "tested": 3,
