@@ -5,6 +5,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from evalkit.io import Listing, SourceError, absolute, is_url
@@ -59,8 +60,7 @@ def task_folders(
             beside_runs.add(parent)
         if parent not in above:
             above.update(_upwards(parent))
-    paths = absolute_paths(listing.folders)
-    known = taken | above
+    paths, known = absolute_paths(listing.folders), taken | above
     without = [pair for pair in zip(listing.folders, paths, strict=True) if pair[1] not in known]
     filled = {_parent(file) for file in listing.files if not file.endswith(_LEFT_BY_RUNS)} if without else ()
     filled = {*absolute_paths(filled), *map(_parent, paths)}
@@ -123,7 +123,9 @@ def _without_stray(
         if not unread[-1]:
             for depth, path in enumerate([own, *higher], 1 if run.flat else 0):
                 depths[path].append(depth)
-    other = Counter(path for folder in absolute_paths(map(_parent, others)) for path in _upwards(folder))
+    other = Counter[str]()
+    for folder in absolute_paths(map(_parent, others)):
+        other.update(_upwards(folder))
 
     kept = []
     for run, is_unread in zip(folders, unread, strict=True):
@@ -297,7 +299,7 @@ def name_models(
             ("parent_folder", os.path.basename(model_folder), s3),
             (UNKNOWN, UNKNOWN, s3),
         ]
-        source, model, of_path = next(candidate for candidate in candidates if candidate[1])
+        source, model, of_path = next(filter(itemgetter(1), candidates))
         if match and "experiment" in stated:
             experiment = match.string[: match.end("experiment")]
         elif os.path.basename(model_folder) == model:  # arranged by hand: models are side by side in an experiment
