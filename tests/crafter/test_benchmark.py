@@ -11,7 +11,6 @@ from evalkit.io import SourceError
 from tests.crafter.traces import SHARED, config, environment, hook, trace, write
 
 HUMAN = SHARED / "benchmark" / "crafter_reward-human.json"
-FIRST, SECOND = "collect_coal", "collect_wood"
 
 
 def run(seed="0", method="ppo", xs=None, **counts):
@@ -111,10 +110,7 @@ def test_rates_that_are_no_percentages_are_refused_and_missing_ones_give_no_scor
 @pytest.mark.parametrize(
     ("runs", "message"),
     [
-        (
-            run(collect_coal=[np.int64(1), 0.5]),
-            "achievement_collect_coal holds 0.5: give the count of unlocks per episode, not rates",
-        ),
+        (run(collect_coal=[np.int64(1), 0.5]), "_coal holds 0.5: give the count of unlocks per episode, not rates"),
         (run(collect_coal=[-1]), "holds -1"),
         (run(collect_coal=["1"]), "holds '1'"),
         (run(collect_coal=[1], collect_wood=[1, 2]), "different lengths"),
@@ -173,11 +169,9 @@ def test_the_games_own_recorder_is_read(tmp_path):
     assert benchmark.progression(tmp_path).estimate >= unlocked / 44
 
 
-def balrog(model="gpt-4o", achievements=None, **more):
-    return {
-        **{"task": "default", "episode_return": 1.0, "num_steps": 10, "progression": 0.1, "seed": 1},
-        **{"achievements": achievements, "agent": {"type": "naive"}, "client": {"model_id": model}, **more},
-    }
+def balrog(model="gpt-4o", achievements=None):
+    about = {"agent": {"type": "naive"}, "client": {"model_id": model}, "seed": 1, "achievements": achievements}
+    return {"task": "default", "episode_return": 1.0, "num_steps": 10, "progression": 0.1, **about}
 
 
 def test_balrog_runs_are_episodes_of_a_model(tmp_path):
@@ -276,12 +270,10 @@ def test_a_run_that_stands_in_several_files_counts_once(tmp_path, first, second,
 
 def test_different_results_of_one_seed_are_refused_by_name(tmp_path):
     a, b = write(tmp_path, [a_run("3")], "a.json"), write(tmp_path, [a_run("3", (1, 1))], "b.json")
-    message = (
-        f"different results of ppo, seed 3 (task crafter-reward) in {a} and {b}; keep one, or name the seeds apart"
-    )
+    where = f"different results of ppo, seed 3 (task crafter-reward) in {a} and {b}"
     for function in (benchmark.load_runs, benchmark.crafter_score):
         with pytest.raises(SourceError) as refused:
             function(tmp_path)
-        assert str(refused.value) == message
+        assert str(refused.value) == f"{where}; keep one, or name the seeds apart"
     with pytest.raises(SourceError, match=r"different results of ppo, seed 3 .* in run 1 and run 2"):
         benchmark.crafter_score([a_run("3"), a_run("3", (1, 1))])

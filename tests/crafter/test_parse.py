@@ -18,7 +18,7 @@ from evalkit.crafter.transcript import transcript
 from evalkit.io.frames import arrow_table
 from evalkit.io.store import SOURCE
 from evalkit.kinds import Records
-from tests.crafter.traces import config, environment, hook, language_model, runtime, trace, write
+from tests.crafter.traces import config, environment, hook, language_model, results, runtime, trace, write
 
 EASY = hook("easy_achievement", ["collect_wood"])
 
@@ -46,6 +46,7 @@ def test_an_event_is_typed_by_its_keys_and_its_turn_is_the_turn_or_else_the_step
 
 
 UUID = "97a85950-3090-43bd-b228-b1430e7717b3"
+OF_ID = "session_id"
 TASK = {"task_instance": {"metadata": {"difficulty": "medium", "seed": 0}}}
 
 
@@ -60,8 +61,8 @@ TASK = {"task_instance": {"metadata": {"difficulty": "medium", "seed": 0}}}
         (trace({"llm_call_records": [{"model": "b"}]}), {"model_name": "b"}),
         (trace({"llm_call_records": [], "system_state_before": {"gen_ai.request.model": "b"}}), {"model_name": "b"}),
         (
-            trace(session_id=f"episode_0_gpt-4.1-nano_1753815116234099_{UUID}"),
-            {"model_name": "gpt-4.1-nano", "model_source": "session_id"},
+            trace(session_id=f"episode_0_gpt-4.1_1753815116234099_{UUID}"),
+            {"model_name": "gpt-4.1", "model_source": OF_ID},
         ),
         (trace(session_id=f"session_episode_12_my_model_{UUID}"), {"model_name": "my_model"}),
         (trace(session_id=f"crafter_episode_0_{UUID}"), {"model_name": "unknown"}),
@@ -74,14 +75,8 @@ TASK = {"task_instance": {"metadata": {"difficulty": "medium", "seed": 0}}}
         (trace(metadata=[config(seed=7)]), {"seed": "7"}),
         (trace(metadata=[config(seed="a7")]), {"seed": "a7"}),
         (trace(metadata=[config(seed=True)]), {"seed": None}),
-        (
-            trace(metadata=[{"metadata_type": "episode_results", "data": {"num_achievements": 0}}]),
-            {"status": "aborted"},
-        ),
-        (
-            trace(runtime(), metadata=[{"metadata_type": "episode_results", "data": {"num_achievements": 0}}]),
-            {"status": "finished"},
-        ),
+        (trace(metadata=[results()]), {"status": "aborted"}),
+        (trace(runtime(), metadata=[results()]), {"status": "finished"}),
         (trace(runtime(), metadata=[{"metadata_type": "error", "data": {}}]), {"status": "error"}),
         (trace(runtime()), {"status": None}),
     ],

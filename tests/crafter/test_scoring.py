@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from evalkit.crafter import ACHIEVEMENTS, TIERS, WEIGHTS, band, evaluate_event, evaluate_trace
@@ -31,10 +33,7 @@ def test_all_22_achievements_have_a_tier_and_the_maximum_is_60_and_a_half():
         ({"event_metadata": None}, (0.0, "")),
         ({}, (0.0, "")),
         # names with and without difficulty on one event count once
-        (
-            environment(hooks=[hook("new_achievement", ["collect_wood"]), hook("easy_achievement", ["collect_wood"])]),
-            (1.0, "+"),
-        ),
+        (environment(hooks=[hook(f"{which}_achievement", ["collect_wood"]) for which in ("new", "easy")]), (1.0, "+")),
     ],
 )
 def test_an_event_scores_by_its_hooks(event, expected):
@@ -57,12 +56,12 @@ def test_weights_of_the_users_own_replace_those_they_name():
     ("score", "name"),
     [
         (2.01, "Excellent"),
-        (2.0, "Good"),
-        (1.0, "Good"),
+        (2, "Good"),
+        (1, "Good"),
         (0.99, "Limited"),
-        (0.0, "Limited"),
+        (0, "Limited"),
         (-0.05, "Poor"),
-        (float("nan"), None),
+        (math.nan, None),
     ],
 )
 def test_bands_have_the_published_bounds(score, name):
@@ -77,7 +76,8 @@ EASY, HARD = hook("easy_achievement", ["collect_wood"]), hook("hard_achievement"
 JUDGED = hook("invalid_action", action="move_up", suspect=False)
 ERROR = {"metadata_type": "error", "data": {"error_message": ""}, "timestamp": ""}
 SEVERAL = [runtime(0, [INVALID], [2, 2, 5]), runtime(1, [INVALID], [3]), runtime(2, [JUDGED, JUDGED], [3, 3])]
-AGAIN = [{"step_id": "turn_0", "events": [environment(hooks=[EASY])], "step_messages": []}]
+FOUND = environment(hooks=[EASY])
+AGAIN = [{"step_id": "turn_0", "events": [FOUND], "step_messages": []}]
 ABORTED = (0.0, "(no scored events)", {}, ["aborted"])
 
 
@@ -85,7 +85,7 @@ ABORTED = (0.0, "(no scored events)", {}, ["aborted"])
     ("content", "expected"),
     [
         (
-            trace(environment(hooks=[EASY]), *[runtime(i, [INVALID]) for i in range(20)]),
+            trace(FOUND, *[runtime(i, [INVALID]) for i in range(20)]),
             (0.0, "+" + "-" * 20, {"easy_achievement": 1, "invalid_action": 20}, []),
         ),
         # achievements are derived from states only where there are no hooks at all, and not those of the first state
@@ -93,23 +93,17 @@ ABORTED = (0.0, "(no scored events)", {}, ["aborted"])
         (trace(*STATES, runtime(3, [INVALID])), (-0.05, "-", {"invalid_action": 1}, [])),
         (trace(environment(0, status=WOOD, before=WOOD)), (0.0, "(no scored events)", {}, [])),
         # what episode_results say is compared
-        (trace(environment(hooks=[EASY]), metadata=[results("collect_wood")]), (1.0, "+", {"easy_achievement": 1}, [])),
-        (
-            trace(environment(hooks=[EASY]), metadata=[results("eat_cow")]),
-            (1.0, "+", {"easy_achievement": 1}, ["results_mismatch"]),
-        ),
+        (trace(FOUND, metadata=[results("collect_wood")]), (1.0, "+", {"easy_achievement": 1}, [])),
+        (trace(FOUND, metadata=[results("eat_cow")]), (1.0, "+", {"easy_achievement": 1}, ["results_mismatch"])),
         # invalid actions of turns with several actions are suspect, and still count
         (trace(*SEVERAL, environment()), (-0.2, "---", {"invalid_action": 4}, ["suspect_invalid_actions"])),
         (
             trace(runtime(0, [INVALID], metadata={"step": 0, "invalid_action": False}), environment()),
             (-0.05, "-", {"invalid_action": 1}, ["verdicts_disagree"]),
         ),
-        (
-            trace(environment(hooks=[HARD]), metadata=[ERROR]),
-            (5.0, "+", {"hard_achievement": 1}, ["error_entry"]),
-        ),
+        (trace(environment(hooks=[HARD]), metadata=[ERROR]), (5.0, "+", {"hard_achievement": 1}, ["error_entry"])),
         # events that stand in time steps again count once
-        (trace(environment(hooks=[EASY]), session_time_steps=AGAIN), (1.0, "+", {"easy_achievement": 1}, [])),
+        (trace(FOUND, session_time_steps=AGAIN), (1.0, "+", {"easy_achievement": 1}, [])),
         (trace(), ABORTED),
         ({"session_id": "x"}, ABORTED),
         ({"session_id": "x", "event_history": None}, ABORTED),

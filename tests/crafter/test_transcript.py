@@ -71,25 +71,15 @@ def test_a_trace_is_shown_turn_by_turn(path):
     ]
 
 
-@pytest.mark.parametrize(
-    ("events", "lines"),
-    [
+def test_a_trace_without_turns_or_events_is_shown_too(tmp_path):
+    without_turns = [{"actions": [6]}, {"reward": 1.0, "hooks_triggered": ["hard_achievement"]}]
+    for events, lines in (
         ([], ["alder, difficulty hard, aborted: no events", ""]),
-        (
-            [{"actions": [6]}, {"reward": 1.0, "hooks_triggered": ["hard_achievement"]}],
-            [
-                "alder, difficulty hard, score 5.00, unnamed achievements",
-                "",
-                "» event 0: sleep",
-                "» event 1: no action",
-            ],
-        ),
-    ],
-    ids=["aborted", "without turns"],
-)
-def test_a_trace_without_turns_or_events_is_shown_too(tmp_path, events, lines):
-    path = write(tmp_path, trace(*events, metadata=[config(model_name="alder", difficulty="hard")]))
-    assert shown(path)[1:] == lines
+        (without_turns, ["alder, difficulty hard, score 5.00, unnamed achievements", "",
+                         "» event 0: sleep", "» event 1: no action"]),
+    ):  # fmt: skip
+        path = write(tmp_path, trace(*events, metadata=[config(model_name="alder", difficulty="hard")]))
+        assert shown(path)[1:] == lines
 
 
 @pytest.mark.parametrize(
@@ -113,20 +103,11 @@ def test_a_row_per_turn_sums_up_its_events(path):
     turns = load(path.parent).turns
     assert list(turns) == [column.name for column in TURNS]
     expected = {
-        "source": [str(path)] * 2,
-        "model_name": ["alder", "alder"],
-        "turn": [0, 1],
-        "events": [3, 4],
-        "actions": [3, 2],
-        "action_names": ["move_up do jump", "noop sleep"],
-        "score": [0.95, -0.05],
-        "easy_achievements": [1, 0],
-        "invalid_actions": [1, 1],
-        "suspect_invalid_actions": [1, 0],
-        "achievements": ["collect_wood", None],
-        "reason": ["got [0, 0]", "Energy is full"],
-        "total_tokens": [845, 12],
-    }
+        "model_name": ["alder", "alder"], "turn": [0, 1], "events": [3, 4], "actions": [3, 2],
+        "action_names": ["move_up do jump", "noop sleep"], "score": [0.95, -0.05], "easy_achievements": [1, 0],
+        "invalid_actions": [1, 1], "suspect_invalid_actions": [1, 0], "achievements": ["collect_wood", None],
+        "reason": ["got [0, 0]", "Energy is full"], "total_tokens": [845, 12], "source": [str(path)] * 2,
+    }  # fmt: skip
     assert {name: plain(turns[name]) for name in expected} == expected
 
 

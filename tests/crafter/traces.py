@@ -9,13 +9,7 @@ SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "crafter"
 TRACES = SHARED / "traces"
 needs_traces = pytest.mark.skipif(not TRACES.is_dir(), reason="the real traces are not here")
 
-LOCKED = {
-    "collect_wood": False,
-    "collect_drink": False,
-    "place_table": False,
-    "eat_cow": False,
-    "make_stone_pickaxe": False,
-}
+LOCKED = ("collect_wood", "collect_drink", "place_table", "eat_cow", "make_stone_pickaxe")
 
 
 def hook(name, achievements=None, **data):
@@ -30,17 +24,10 @@ def runtime(turn=0, hooks=(), actions=(1,), **more):
 
 
 def environment(turn=0, hooks=(), status=None, before=None, **more):
-    states = {} if status is None else {"system_state_after": {"public_state": {"achievements_status": status}}}
-    if before is not None:
-        states["system_state_before"] = {"public_state": {"achievements_status": before}}
-    return {
-        "reward": 0.0,
-        "terminated": False,
-        "metadata": {"turn": turn},
-        "event_metadata": list(hooks),
-        **states,
-        **more,
-    }
+    states = {"system_state_after": status, "system_state_before": before}
+    shown = {when: {"public_state": {"achievements_status": own}} for when, own in states.items() if own is not None}
+    event = {"reward": 0.0, "terminated": False, "metadata": {"turn": turn}, "event_metadata": list(hooks)}
+    return event | shown | more
 
 
 def language_model(turn=0, **metadata):
@@ -57,14 +44,8 @@ def results(*unlocked):
 
 
 def trace(*events, metadata=(), session_id="crafter_episode_1_x", **more):
-    return {
-        "session_id": session_id,
-        "session_metadata": list(metadata),
-        "message_history": [],
-        "event_history": list(events),
-        "created_at": "2025-01-01T00:00:00",
-        **more,
-    }
+    session = {"session_id": session_id, "session_metadata": list(metadata), "message_history": []}
+    return {**session, "event_history": list(events), "created_at": "2025-01-01T00:00:00", **more}
 
 
 def write(folder, content, name="session_a.json"):

@@ -15,32 +15,23 @@ COOK = {"cook": ONE}
 COOKING = "exp_1/multiagent_cooking_1_bread/Andy_0_0.json"
 A, B = "exp_1/cook/Andy_0_0.json", "exp_1/cook/Jill_1_0.json"
 
-# flag: files, options, and what makes it go away
+DEFINED, PROFILE, TASK_COOK = {"t/1.json": COOK}, "exp_1/profile.json", "exp_1/task_cook/Andy_0_0.json"
+RESTARTED, MINE = "Agent process restarted.", log("x", who="me")
+FAILED_AT_START = log(f"{SCORE}0", start=START)
+# flag: files, options, and what makes it go away (None: the file is not there)
 CASES = {
-    "ambiguous_definition": (
-        {A: 1, "t/1.json": {"cook": ONE}, "t/2.json": {"cook": TWO}},
-        {"tasks": "t"},
-        {"t/2.json": {"cook": ONE}},
-    ),
+    "ambiguous_definition": ({A: 1, **DEFINED, "t/2.json": {"cook": TWO}}, {"tasks": "t"}, {"t/2.json": COOK}),
     "conflicting": ({A: log(f"{SCORE}1", f"{SCORE}0")}, COOK, {A: 1}),
-    "extra_agent_logs": ({A: 1, B: 1}, COOK, {B: "no log"}),
-    "facts_from_id": ({COOKING: 1}, {}, {COOKING: "no log", A: 1}),
-    "inferred_timeout": (
-        {A: log(f"{SCORE}0", start=START)},
-        {"original_mtimes": True},
-        {A: log(f"{SCORE}1", start=START)},
-    ),
+    "extra_agent_logs": ({A: 1, B: 1}, COOK, {B: None}),
+    "facts_from_id": ({COOKING: 1}, {}, {COOKING: None, A: 1}),
+    "inferred_timeout": ({A: FAILED_AT_START}, {"original_mtimes": True}, {A: log(f"{SCORE}1", start=START)}),
     "layout_mismatch": (
         {A: 1},
         {"layout": "{experiment}/task_{task_id}"},
-        {"exp_1/task_cook/Andy_0_0.json": 1, A: "no log"},
+        {TASK_COOK: 1, A: None},
     ),
     "near_final": ({A: [turn("system", f"Well. {SCORE}1")]}, COOK, {A: [turn("system", f"{SCORE}1")]}),
-    "long_name": (
-        {A: 1, "exp_1/profile.json": {"model": "x" * 201}},
-        COOK,
-        {"exp_1/profile.json": {"model": "x" * 200}},
-    ),
+    "long_name": ({A: 1, PROFILE: {"model": "x" * 201}}, COOK, {PROFILE: {"model": "x" * 200}}),
     "missing_agent_logs": ({A: 1}, {"cook": TWO}, {B: 1}),
     "quoted_only": ({A: [turn("user", f"It says {SCORE}1")]}, COOK, {A: [turn("system", f"{SCORE}1")]}),
     "recovered_byte_order_mark": ({A: b"\xef\xbb\xbf[]"}, COOK, {A: b"[]"}),
@@ -48,22 +39,14 @@ CASES = {
     "recovered_utf_16": ({A: "[]".encode("utf-16")}, COOK, {A: b"[]"}),
     "recovered_lone_surrogate": ({A: b'{"memory": "\\ud83d", "turns": []}'}, COOK, {A: b"[]"}),
     "recovered_nan_literal": ({A: b'{"memory": NaN, "turns": []}'}, COOK, {A: b"[]"}),
-    "repetitions_merged": ({A: 1, "exp_1/cook/Andy_0_1.json": 0}, "merged", {"exp_1/cook/Andy_0_1.json": "no log"}),
-    "restarted": (
-        {A: [turn("system", "Agent process restarted.")]},
-        COOK,
-        {A: [turn("user", "Agent process restarted.")]},
-    ),
+    "repetitions_merged": ({A: 1, "exp_1/cook/Andy_0_1.json": 0}, "merged", {"exp_1/cook/Andy_0_1.json": None}),
+    "restarted": ({A: [turn("system", RESTARTED)]}, COOK, {A: [turn("user", RESTARTED)]}),
     "scale_assumed": ({A: 0.5}, {"cook": task("construction", 1)}, {A: 50}),
     "start_out_of_range": ({A: log(f"{SCORE}1", start=2**64)}, COOK, {A: log(f"{SCORE}1", start=START)}),
     "score_implied": ({A: log("Task successful")}, COOK, {A: 1}),
     "score_not_a_number": ({A: log(f"{SCORE}undefined")}, COOK, {A: 1}),
     "score_out_of_range": ({A: 150}, COOK, {A: 0.65}),
-    "stale_copy": (
-        {A: log("x", who="me"), "exp_1/b/Andy_0_0.json": log("x", who="me")},
-        COOK,
-        {A: log("x", who="you")},
-    ),
+    "stale_copy": ({A: MINE, "exp_1/b/Andy_0_0.json": MINE}, COOK, {A: log("x", who="you")}),
     "turns_skipped": ({A: [turn("system", None)]}, COOK, {A: [turn("system", "text")]}),
     "unreadable_logs": ({A: b"{", B: 1}, {"cook": TWO}, {A: 1}),
 }
@@ -103,11 +86,7 @@ def test_the_case_carries_the_flag_alone(tmp_path, flag):
 @pytest.mark.parametrize("flag", CASES)
 def test_the_mended_case_does_not(tmp_path, flag):
     files, options, mended = CASES[flag]
-    for name, content in mended.items():
-        if content == "no log":
-            files = {key: value for key, value in files.items() if key != name}
-        else:
-            files = {**files, name: content}
+    files = {name: content for name, content in {**files, **mended}.items() if content is not None}
     runs, _ = read(write_all(tmp_path, files), options)
     assert flag not in flags_of(runs)
 

@@ -2,17 +2,11 @@
 
 import pytest
 
-from evalkit.io import SourceError
 from evalkit.mindcraft import load, runs_df
-from evalkit.mindcraft.layout import compile_layout, split_repetitions
+from evalkit.mindcraft.layout import split_repetitions
 from tests.mindcraft.builders import SCORE, log, task, write_all
 
-REPETITION, NUMBER, NAME, SINGLE = (
-    "last_number_is_repetition",
-    "number_is_agent",
-    "name_is_agent",
-    "single",
-)
+REPETITION, NUMBER, NAME, SINGLE = "last_number_is_repetition", "number_is_agent", "name_is_agent", "single"
 
 
 @pytest.mark.parametrize(
@@ -110,6 +104,7 @@ def test_every_layout_gives_the_same_runs(tmp_path, files, expected):
 
 
 RESULTS = "{'total': 3, 'successful': 1, 'exp_name': 'x', 'model': 'from-results', 'success_rate': nan}"
+UNNAMED = {"total": 1, "successful": 1, "exp_name": "x"}
 LOG = "exp_1/cook/Andy_0_0.json"
 S3 = "cooking/from/s3/suite/exp/"
 
@@ -139,14 +134,7 @@ def names(root, **options) -> list[tuple[str, str]]:
         ({"exp_1/cook_Andy_0_0.json": 1}, ("unknown", "unknown")),
         ({"exp_1/cook_Andy_0_0.json": 1, "exp_1/results.txt": RESULTS}, ("from-results", "results")),
         ({LOG: 1, "exp_1/results.txt": RESULTS, "exp_1/profile.json": {"model": "p"}}, ("from-results", "results")),
-        (
-            {
-                LOG: 1,
-                "exp_1/results.txt": RESULTS,
-                "exp_1/results.json": {"total": 1, "successful": 1, "exp_name": "x"},
-            },
-            ("from-results", "results"),
-        ),
+        ({LOG: 1, "exp_1/results.txt": RESULTS, "exp_1/results.json": UNNAMED}, ("from-results", "results")),
     ],
 )
 def test_the_best_source_names_the_model(tmp_path, files, expected):
@@ -244,9 +232,3 @@ def test_a_stated_layout_is_followed(tmp_path, layout, path, expected):
     assert {name: run[name] for name in expected} == expected
     assert run["model_source"] == "layout"
     assert not run["flag_layout_mismatch"]
-
-
-@pytest.mark.parametrize("layout", ["{model}/{task_id}", "{task_id}/{task_id}", "models/tasks", "{}", "/"])
-def test_a_layout_that_can_not_be_is_refused(layout):
-    with pytest.raises(SourceError, match="model_name"):
-        compile_layout(layout)

@@ -70,26 +70,25 @@ def test_an_empty_task_folder_is_a_run_without_score(tmp_path):
     write(root / "exp_1/multiagent_cooking_2/hells_kitchen_progress.json", {"taskId": "x"})
     logs = load(root, {"known": task(), "known_too": task(), "cook": task(agent_count=1)})
     runs = logs.runs.set_index("task_id")
-    assert set(runs.index) == {
-        "cook", "known", "known_too", "multiagent_cooking_1_bread", "multiagent_cooking_2",
-    }  # fmt: skip
-    for name in set(runs.index) - {"cook"}:
-        assert runs.loc[name, "overall_completion_status"] == "NO_SCORE_LOGGED"
-        assert runs.loc[name, "total_agent_logs_found"] == 0
+    empty = ["known", "known_too", "multiagent_cooking_1_bread", "multiagent_cooking_2"]
+    assert sorted(runs.index) == ["cook", *empty]
+    assert set(runs.loc[empty, "overall_completion_status"]) == {"NO_SCORE_LOGGED"}
+    assert set(runs.loc[empty, "total_agent_logs_found"]) == {0}
     assert runs.loc["known", "flag_missing_agent_logs"]
 
 
 @pytest.mark.parametrize(
-    ("options", "error"),
+    ("options", "error", "named"),
     [
-        ({"scale": "x"}, ValueError),
-        ({"missing": "x"}, ValueError),
-        ({"layout": "{x}"}, SourceError),
-        ({"tasks": "gone.json"}, SourceError),
+        ({"scale": "x"}, ValueError, "x"),
+        ({"missing": "drop"}, ValueError, "missing 'drop'"),
+        ({"tasks": "gone.json"}, SourceError, "gone"),
+        *(({"layout": layout}, SourceError, "model_name") for layout in
+          ("{x}", "{model}/{task_id}", "{task_id}/{task_id}", "models/tasks", "{}", "/")),
     ],
-)
-def test_wrong_options_are_refused(tmp_path, options, error):
-    with pytest.raises(error, match=r"x|gone"):
+)  # fmt: skip
+def test_wrong_options_are_refused(tmp_path, options, error, named):
+    with pytest.raises(error, match=named):
         load(tmp_path, **options)
 
 
@@ -161,16 +160,13 @@ def test_every_file_is_in_the_ledger_once_with_its_reason(tmp_path):
     assert len(logs.ledger) == len(found)
     assert set(found) == {*EXPERIMENT, "exp_1/other/Jill_1_0.json"} - {"exp_1/.hidden/Andy_0_0.json"}
     assert logs.ledger["source"].is_monotonic_increasing
-    status = {name: found[name][0] for name in found}
-    assert {name for name in status if status[name] == "used"} == {
-        "exp_1/results.txt", "exp_1/cook/Andy_0_0.json", "exp_1/cook/Andy_0_1.json",
-    }  # fmt: skip
-    assert {name for name in status if status[name] == "failed"} == {
-        "exp_1/cook/Jill_1_0.json", "exp_1/other/Andy_0_0.json", "exp_1/other/Jill_1_0.json",
-    }  # fmt: skip
+    used, failed = ([name.removeprefix("exp_1/") for name in sorted(found) if found[name][0] == status]
+                    for status in ("used", "failed"))  # fmt: skip
+    assert used == ["cook/Andy_0_0.json", "cook/Andy_0_1.json", "results.txt"]
+    assert failed == ["cook/Jill_1_0.json", "other/Andy_0_0.json", "other/Jill_1_0.json"]
     assert found["exp_1/cook/Andy_0_1.json"][1] == "recovered_byte_order_mark"
-    assert found["exp_1/tasks.json"][1] == "not an agent log: task definitions"
-    assert found["exp_1/one_task.json"][1] == "not an agent log: task definitions"
+    for name in ("tasks", "one_task"):
+        assert found[f"exp_1/{name}.json"][1] == "not an agent log: task definitions"
     assert found["exp_1/last_profile.json"][1] == "not an agent log: agent profile"
     assert "Hell's Kitchen" in found["exp_1/cook/hells_kitchen_progress.json"][1]
     assert all(reason for name, (state, reason) in found.items() if state != "used")

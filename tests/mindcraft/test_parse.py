@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -165,10 +164,7 @@ def test_what_can_not_be_read_says_why(tmp_path, data, error):
         (GOOD.replace(b"[{", b'[{"role": "system"}, {'), ["turns_skipped"]),
         (GOOD.replace(b"[{", b'[{"role": "system", "content": null}, {'), ["turns_skipped"]),
         (GOOD.replace(b"[{", b'[{"role": "system", "content": ["Task"]}, {'), ["turns_skipped"]),
-        (
-            GOOD.replace(b"[{", b'[{"role": "system", "content": {"a": NaN}}, {'),
-            ["turns_skipped", "recovered_nan_literal"],
-        ),
+        (GOOD.replace(b"[{", b'[{"role": "system", "content": [NaN]}, {'), ["turns_skipped", "recovered_nan_literal"]),
         (GOOD.replace(b"[{", b'[{"role": {}, "content": "x"}, {'), []),
         (b"[3, " + ONE + b"]", ["turns_skipped"]),
     ],
@@ -218,13 +214,9 @@ def test_an_outcome_is_a_plain_dictionary_with_the_documented_keys(tmp_path, con
 
 
 def test_own_commands_are_counted_and_quoted_ones_are_not(tmp_path):
-    turns = [
-        turn("assistant", '!goToPlayer("Jill_1", 3)'),
-        turn("assistant", "Wow! Great!! a!b and !! and 5!x"),
-        turn("assistant", 'First !inventory, then !craftRecipe("bread", 1)'),
-        turn("user", "Jill_1: !inventory"),
-        turn("system", "Command !inventory was run. !stats"),
-    ]
+    own = ['!goToPlayer("Jill_1", 3)', "Wow! Great!! a!b and !! and 5!x", 'First !inventory, then !craftRecipe("b", 1)']
+    others = [turn("user", "Jill_1: !inventory"), turn("system", "Command !inventory was run. !stats")]
+    turns = [turn("assistant", text) for text in own] + others
     outcome = analyze_agent_log(write(tmp_path / "a_0.json", turns))
     assert (outcome["command_count"], outcome["message_count"]) == (3, 5)
 
@@ -269,9 +261,6 @@ def test_the_start_is_a_time_or_nothing(tmp_path, start, expected):
     outcome = analyze_agent_log(write(tmp_path / "a_0.json", {**log(), "taskStart": start}))
     assert outcome["task_start"] == expected
     assert outcome["agent_log_processed"]
-
-
-REAL = Path(__file__).parents[3] / "shared/data/mindcraft/unscored_logs"
 
 
 def read_turn_by_turn(value):

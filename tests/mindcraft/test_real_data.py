@@ -19,23 +19,14 @@ def definitions():
     return load_task_definitions(TASKS)
 
 
-def test_real_logs_give_two_runs_of_one_task():
-    runs = runs_df(RUNS, tasks=TASKS)
-    assert runs["task_id"].tolist() == [SHEARS] * 2
-    assert runs["repetition"].tolist() == [0, 1]
-    assert runs["total_agent_logs_found"].tolist() == [2, 2]
-    assert runs["overall_completion_status"].tolist() == ["NO_SCORE_LOGGED"] * 2
-    assert runs["has_definition"].all()
-    assert runs["command_count"].min() > 0
-    assert not runs.filter(like="flag_").any(axis=None)
-
-
-def test_real_logs_without_definitions_give_the_same_runs():
-    runs = runs_df(RUNS)
-    assert runs[["task_id", "repetition", "total_agent_logs_found"]].to_numpy().tolist() == [
-        [SHEARS, 0, 2],
-        [SHEARS, 1, 2],
-    ]
+def test_real_logs_give_two_runs_of_one_task_with_and_without_definitions():
+    for tasks in (TASKS, ()):
+        runs = runs_df(RUNS, tasks)
+        found = runs[["task_id", "repetition", "total_agent_logs_found", "overall_completion_status"]]
+        assert found.to_numpy().tolist() == [[SHEARS, repetition, 2, "NO_SCORE_LOGGED"] for repetition in (0, 1)]
+        assert runs["has_definition"].all() == bool(tasks)
+        assert runs["command_count"].min() > 0
+        assert not runs.filter(like="flag_").any(axis=None) or not tasks
 
 
 def test_a_flat_folder_holds_the_runs_of_its_task(definitions):

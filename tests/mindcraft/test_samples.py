@@ -3,30 +3,18 @@
 import filecmp
 import os
 
-import pytest
-
 from evalkit.io import list_files, resolve
 from evalkit.mindcraft import load
 from evalkit.mindcraft.format import CompletionStatus
 from tools.samples import mindcraft as samples
 
 
-@pytest.fixture(scope="module")
-def logs():
-    return load("samples:mindcraft/runs", "samples:mindcraft/tasks")
-
-
-def test_every_status_and_every_way_to_name_a_model(logs):
-    assert set(logs.runs["overall_completion_status"]) == {str(status) for status in CompletionStatus}
-    assert set(logs.runs["model_source"]) == {"results", "s3_path", "profile", "parent_folder"}
-
-
-def test_spoilt_runs_are_among_them(logs):
-    flags = {name.removeprefix("flag_") for name in logs.runs.filter(like="flag_") if logs.runs[name].any()}
-    assert flags >= {
-        "conflicting", "stale_copy", "unreadable_logs", "ambiguous_definition", "missing_agent_logs", "quoted_only",
-        "restarted",
-    }  # fmt: skip
+def test_every_status_every_way_to_name_a_model_and_spoilt_runs_are_among_them():
+    runs = load("samples:mindcraft/runs", "samples:mindcraft/tasks").runs
+    assert set(runs["overall_completion_status"]) == {str(status) for status in CompletionStatus}
+    assert set(runs["model_source"]) == {"results", "s3_path", "profile", "parent_folder"}
+    spoilt = ["conflicting", "stale_copy", "unreadable_logs", "ambiguous_definition", "missing_agent_logs"]
+    assert runs[[f"flag_{name}" for name in (*spoilt, "quoted_only", "restarted")]].any().all()
 
 
 def test_the_script_makes_the_same_files_again(tmp_path, monkeypatch):

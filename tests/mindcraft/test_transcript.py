@@ -74,17 +74,13 @@ def test_every_turn_comes_once_and_those_of_an_agent_in_their_order(turns):
         assert [place for own, place in order if own == agent] == list(range(len(turns[agent])))
 
 
-def test_a_message_is_heard_behind_the_turn_that_said_it():
+def test_a_message_is_heard_behind_the_turn_that_said_it_and_one_said_twice_behind_each():
     late = [("assistant", "!nearbyBlocks"), ("system", "result"), ("assistant", "bring wood")]
     early = [("user", "Andy: (FROM OTHER BOT)bring wood"), ("assistant", "ok")]
     order = merge([AgentTurns("Jill", early), AgentTurns("Andy", late)])
     assert order == [(1, 0), (1, 1), (1, 2), (0, 0), (0, 1)]
-
-
-def test_a_message_that_was_said_twice_is_heard_behind_each():
-    said = [("assistant", "go"), ("assistant", "wait"), ("assistant", "go")]
-    heard = [("user", "Andy: (FROM OTHER BOT)go"), ("user", "Andy: (FROM OTHER BOT)go")]
-    order = merge([AgentTurns("Andy", said), AgentTurns("Jill", heard)])
+    twice = [("assistant", "go"), ("assistant", "wait"), ("assistant", "go")]
+    order = merge([AgentTurns("Andy", twice), AgentTurns("Jill", [("user", "Andy: (FROM OTHER BOT)go")] * 2)])
     assert order.index((1, 0)) > order.index((0, 0))
     assert order.index((1, 1)) > order.index((0, 2))
 
