@@ -123,10 +123,7 @@ def greedy(path, data):
     [
         (b"memory", "LimitError: the memory does not suffice for this file"),
         (b"stack", "LimitError: nested too deep"),
-        (
-            b"time",
-            'LimitError: parsing took longer than the limit of 1 seconds; EVALKIT_LIMITS="seconds=10" allows more',
-        ),
+        (b"time", f'LimitError: parsing took longer than the limit of 1 seconds; {VARIABLE}="seconds=10" allows more'),
     ],
 )
 def test_one_file_that_takes_too_much_fails_alone(tmp_path, content, failure, monkeypatch):

@@ -57,16 +57,13 @@ def listed_parts(made: Path) -> set[str]:
     return {f"{name}/{number:06d}.parquet" for name, (number, _) in read_manifest(made).tables.items()}
 
 
-@pytest.mark.parametrize("reading", [{}, {"pattern": "*[1-3].json"}, {"recursive": False}, {"pattern": "*.JSON"}])
-def test_a_dataset_gives_what_its_folder_gives(games, made, reading):
+def test_a_dataset_gives_what_its_folder_gives(games, made):
     write(games / "top.json", task="top")
-    done = collect(TOY, games, made)
-    assert done.summary() == "13 files: 13 new, 0 changed, 0 vanished, 0 as before"
-    if reading.get("pattern") == "*.JSON":
-        with pytest.raises(SourceError, match=r"made: no file matches \*\.JSON"):
-            load(TOY, made, {}, **reading)
-    else:
+    assert collect(TOY, games, made).summary() == "13 files: 13 new, 0 changed, 0 vanished, 0 as before"
+    for reading in ({}, {"pattern": "*[1-3].json"}, {"recursive": False}):
         assert_same(games, made, **reading)
+    with pytest.raises(SourceError, match=r"made: no file matches \*\.JSON"):
+        load(TOY, made, {}, pattern="*.JSON")
 
 
 def test_nothing_is_read_or_written_where_nothing_changed(games, made, monkeypatch):

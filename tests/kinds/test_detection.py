@@ -77,15 +77,10 @@ LOG = json.dumps({"memory": "", "turns": [{"role": "user", "content": ""}]})
         ({}, "", "no toy game in it: there is no file"),
         ({"a.txt": "x"}, "*.json", "no file matches *.json (1 other file)"),
         (
-            {"a.txt": LOG, "b.txt": LOG},
+            {"a.txt": LOG, "b.txt": LOG, "c.txt": json.dumps(TRACE), "d.txt": ""},
             "*.json",
-            "no file matches *.json (2 other files; 2 look like Mindcraft agent logs); `evalkit mindcraft` reads those",
-        ),
-        (
-            {"a.txt": LOG, "b.txt": json.dumps(TRACE), "c.txt": ""},
-            "*.json",
-            "no file matches *.json (3 other files; 1 looks like a Crafter session trace, 1 looks like a Mindcraft "
-            "agent log); `evalkit crafter` and `evalkit mindcraft` read those",
+            "no file matches *.json (4 other files; 2 look like Mindcraft agent logs, 1 looks like a Crafter session "
+            "trace); `evalkit mindcraft` and `evalkit crafter` read those",
         ),
         (
             {"a.json": json.dumps(TRACE)},

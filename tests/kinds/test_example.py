@@ -101,27 +101,30 @@ def test_functions_work_for_it_as_for_any_kind(run, sheets, tmp_path):
     assert found["detected"] == {"quiz": 3}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--help"], ["quiz", "quiz sheet"]),
-        (["quiz", "sheets"], ["alpha", "50 %", "3 runs; 4 files: 3 used, 0 skipped, 1 failed", "JSONDecodeError"]),
-        (["quiz", "sheets", "--pattern", "2.json"], ["1 run; 1 file: 1 used"]),
-        (["quiz", "sheets", "--follow", "--expected", "1", "--until-done"], ["2 of 1", "4 of 4 files new"]),
-        (["detect", "sheets"], ["3 look like quiz sheets: evalkit quiz"]),
-        (["show", "sheets/a/2.json", "--last", "1"], ["» alpha: <1>   ◀ wrong", "… 3 earlier turns"]),
-        (["collect", "quiz", "sheets", "-o", "made"], ["made: 4 files: 4 new"]),
-        (["compare", "sheets"], ["50 %", "the shared tasks are too few to tell"]),
-        (
-            ["report", "sheets", "-o", "pages"],
-            ["1 made", "the shared tasks are too few"],
-        ),
-    ],
-)
-def test_commands_work_for_it_as_for_any_kind(run, sheets, arguments, words):
+COMMANDS = {
+    "--help": ["quiz", "quiz sheet"],
+    "quiz sheets": ["alpha", "50 %", "3 runs; 4 files: 3 used, 0 skipped, 1 failed", "JSONDecodeError"],
+    "quiz sheets --pattern 2.json": ["1 run; 1 file: 1 used"],
+    "quiz sheets --follow --expected 1 --until-done": ["2 of 1", "4 of 4 files new"],
+    "detect sheets": ["3 look like quiz sheets: evalkit quiz"],
+    "show sheets/a/2.json --last 1": ["» alpha: <1>   ◀ wrong", "… 3 earlier turns"],
+    "collect quiz sheets -o made": ["made: 4 files: 4 new"],
+    "compare sheets": ["50 %", "the shared tasks are too few to tell"],
+    "report sheets -o pages": ["1 made", "the shared tasks are too few"],
+}
+EACH = """
+import json, sys
+from click.testing import CliRunner
+from evalkit.cli import main
+results = {line: CliRunner().invoke(main, line.split()) for line in sys.argv[1:]}
+print(json.dumps({line: (done.exit_code, done.stderr, done.stdout) for line, done in results.items()}))
+"""
+
+
+def test_commands_work_for_it_as_for_any_kind(run, sheets):
     os.utime(sheets / "broken.json", (1, 1))  # else it counts as being written
-    out = run("-m", "evalkit", *arguments)
-    assert [word for word in words if word not in out] == []
+    for line, (code, complaint, out) in json.loads(run("-c", EACH, *COMMANDS)).items():
+        assert (code, complaint, [words for words in COMMANDS[line] if words not in out]) == (0, "", []), line
 
 
 ODD = ["", "[]", "5", '{"answers": 5}', "[" * 100_000, "\x00", '{"model": 1, "quiz": [], "answers": [{}]}']

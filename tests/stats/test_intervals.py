@@ -39,7 +39,7 @@ def test_a_proportion_lies_in_its_interval_within_0_and_1(counts, confidence, me
     assert found.high > found.low
 
 
-NAN = math.nan
+NAN, NO_SPREAD = math.nan, "their spread can't be estimated"
 
 
 @pytest.mark.parametrize(
@@ -55,17 +55,9 @@ NAN = math.nan
         (mean_interval, [NAN, math.inf], [1, 2], NAN, 0, 0, "no values; 2 values left out as missing"),
         (mean_interval, [2.5], None, 2.5, 1, 1, "a single value has no interval"),
         (mean_interval, [1, 2], ["a", "a"], 1.5, 2, 1, "a single cluster has no interval"),
-        (mean_interval, [0.3, 0.1 + 0.2], None, 0.3, 2, 2, "all values are equal: their spread can't be estimated"),
-        (mean_interval, [0.0] * 9, list("aabbccdde"), 0, 9, 5, "all values are equal: their spread can't be estimated"),
-        (
-            mean_interval,
-            [1, 2, 1, 2],
-            list("aabb"),
-            1.5,
-            4,
-            2,
-            "all clusters have the same mean: their spread can't be estimated",
-        ),
+        (mean_interval, [0.3, 0.1 + 0.2], None, 0.3, 2, 2, f"all values are equal: {NO_SPREAD}"),
+        (mean_interval, [0.0] * 9, list("aabbccdde"), 0, 9, 5, f"all values are equal: {NO_SPREAD}"),
+        (mean_interval, [1, 2, 1, 2], list("aabb"), 1.5, 4, 2, f"all clusters have the same mean: {NO_SPREAD}"),
     ],
 )
 def test_what_has_no_interval_is_nan_and_says_why(interval, values, clusters, estimate, n, n_clusters, warning):

@@ -105,39 +105,18 @@ HALF = np.tile([1, 0], 100)
 
 
 def test_each_verdict_is_given_where_the_data_show_it():
-    found = against(
-        outcomes(
-            base=HALF,
-            same=HALF,
-            up=np.r_[HALF[:140], np.ones(60)],
-            down=np.r_[HALF[:140], np.zeros(60)],
-            open=np.r_[1 - HALF[:40], HALF[40:]],
-            slightly=np.r_[HALF[:196], np.zeros(4)],
-        )
-    )
-    assert found["verdict"].to_dict() == {
-        "same": "not worse",
-        "up": "better",
-        "down": "regression",
-        "open": "not decided",
-        "slightly": "not worse",
-    }
+    up, down = np.r_[HALF[:140], np.ones(60)], np.r_[HALF[:140], np.zeros(60)]
+    unlike, slightly = np.r_[1 - HALF[:40], HALF[40:]], np.r_[HALF[:196], np.zeros(4)]
+    found = against(outcomes(base=HALF, same=HALF, up=up, down=down, open=unlike, slightly=slightly))
+    verdicts = {"same": "not worse", "up": "better", "down": "regression", "open": "not decided"}
+    assert found["verdict"].to_dict() == {**verdicts, "slightly": "not worse"}
     assert found.loc["down", "high"] < 0
     assert found.loc["down", "estimate"] == pytest.approx(-0.15)
 
 
 def pair_table(*rows):
     """Pairs from (better, worse) where decided, (one, other, shared tasks) where not."""
-    found = [
-        {
-            "model_a": row[0],
-            "model_b": row[1],
-            "n_tasks": 9 if len(row) == 2 else row[2],
-            "estimate": 0.5 if len(row) == 2 else np.nan,
-            "decided": len(row) == 2,
-        }
-        for row in rows
-    ]
+    found = [(a, b, *(shared or [9]), np.nan if shared else 0.5, not shared) for a, b, *shared in rows]
     return pd.DataFrame(found, columns=["model_a", "model_b", "n_tasks", "estimate", "decided"])
 
 
@@ -150,10 +129,10 @@ def pair_table(*rows):
         ([("a", "b"), ("a", "c", 0), ("b", "c")], [("a", "b", "c")], [("a", "c")], []),
         ([("a", "b"), ("b", "c"), ("c", "d"), ("d", "a"), ("a", "c")], [("a", "b", "c", "d")], [], [("a", "c", "d")]),
         (
-            [("a", "b"), ("b", "c"), ("c", "a"), ("x", "y"), ("y", "z"), ("z", "x"), ("a", "x")],
-            [("a", "b", "c", "x", "y", "z")],
+            ["ab", "bc", "ca", "xy", "yz", "zx", "ax"],
+            [tuple("abcxyz")],
             [],
-            [("a", "b", "c"), ("x", "y", "z")],
+            [tuple("abc"), tuple("xyz")],
         ),
         ([], [], [], []),
     ],
