@@ -52,7 +52,7 @@ def run(site, tmp_path):
     def call(*arguments):
         environment = {**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{ROOT}", "EVALKIT_CACHE": "off"}
         command = [sys.executable, *map(str, arguments)]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240)
         assert done.stderr == ""
         assert done.returncode == 0
         return done.stdout
