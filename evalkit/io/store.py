@@ -251,7 +251,7 @@ class RecordStore:
         try:
             for name in sorted(self._changed):
                 tables.pop(name, None)
-                if len(self.tables[name]):
+                if len(self.tables.get(name, ())):  # a damaged manifest may name other tables
                     sink = pa.BufferOutputStream()
                     pq.write_table(self.tables[name], sink)
                     data = sink.getvalue()

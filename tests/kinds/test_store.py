@@ -289,6 +289,14 @@ def test_whatever_damage_a_store_has_it_is_made_again(games, cache, number, plac
             pd.testing.assert_frame_equal(one, other)
 
 
+def test_a_store_whose_manifest_names_a_table_that_there_is_not_is_made_again(games, cache):
+    load(TOY, games, {})
+    (manifest,) = cache.rglob(store_module.MANIFEST)
+    manifest.write_text(manifest.read_text().replace('"folders"', '"foldess"'))
+    assert len(load(TOY, games, {}).runs) == 2
+    assert "foldess" not in manifest.read_text()
+
+
 def test_a_file_behind_a_url_that_could_not_be_read_is_tried_again(cache, monkeypatch):
     files = fsspec.filesystem("memory")
     for name in "ab":
