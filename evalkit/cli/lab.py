@@ -1,9 +1,11 @@
 """The command that opens JupyterLab on the notebooks for a source."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import click
 
@@ -37,8 +39,8 @@ def lab(
         sys.exit(2)
     first = {report.notebook.name: report for report in reversed(reports)}  # of a model each, the first
     paths = [write_filled(Path(output), report.notebook, report.parameters) for report in reversed(first.values())]
-    print("\n".join(map(plain, paths)))
+    print("Copies to edit, with their parameters filled in:", *map(plain, paths), sep="\n")
     if not no_start:
-        browser = ["--no-browser"] * no_browser
-        target = absolute(str(paths[0]))
-        sys.exit(subprocess.call([sys.executable, "-m", "jupyterlab", *browser, target]))
+        folder, name = os.path.split(absolute(str(paths[0])))
+        opened = [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url=/lab/tree/{quote(name)}"]
+        sys.exit(subprocess.call([sys.executable, "-m", "jupyterlab", *opened, *["--no-browser"] * no_browser]))

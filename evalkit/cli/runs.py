@@ -20,13 +20,12 @@ from evalkit.cli.options import (
 )
 from evalkit.compare.terminal import describe_baseline, describe_comparison
 from evalkit.evidence import write_view
-from evalkit.io.paths import storage
 from evalkit.io.sources import resolve
 from evalkit.io.text import plain
 from evalkit.kinds.detection import describe_source, kinds_of_source
 from evalkit.kinds.pipeline import load_source
 from evalkit.kinds.terminal import choose, list_runs
-from evalkit.kinds.transcript import show_run, show_source
+from evalkit.kinds.transcript import show_source
 
 
 @click.command()
@@ -56,8 +55,7 @@ def show(
     if which or (not run and len(logs.runs) > 1):
         print_paged(list_runs(logs, which or "all") + "\n")
         return
-    with storage(logs.storage_options):
-        print_paged(show_run(logs, run or "", last, mask=mask))
+    print_paged(logs.show(run or "", mask=mask).text(last))
 
 
 @click.command()

@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from evalkit._words import counted_noun
 from evalkit.io.text import MOST_LINE, cut_line
 
 MOST_NAME = 200  # characters of a name
@@ -186,8 +187,8 @@ LEDGER = (
 def summarise(statuses: Iterable[str]) -> str:
     """Describe in one line how many files were used, skipped and failed."""
     counts = Counter(statuses)
-    noun = "file" if counts.total() == 1 else "files"
-    return f"{counts.total()} {noun}: " + ", ".join(f"{counts[s]} {s}" for s in ("used", "skipped", "failed"))
+    seen = ", ".join(f"{counts[status]:,} {status}" for status in ("used", "skipped", "failed"))
+    return f"{counted_noun(counts.total(), 'file')}: {seen}"
 
 
 class Ledger:

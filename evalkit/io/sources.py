@@ -64,6 +64,15 @@ def source_names(source: Source) -> list[str]:
     return list(filter(None, map(str, names)))
 
 
+def anchored(name: str | os.PathLike) -> str:
+    """Make a name independent of the working directory."""
+    text = os.path.expanduser(os.fspath(name))
+    refuse_credentials(text)  # before it becomes an absolute path, which hides them
+    if protocol_of(text) in ("file", "local"):
+        text = unquote(text.partition("://")[2])
+    return absolute(text) if text and not text.startswith(_SAMPLES) else text
+
+
 def resolve(source: str | os.PathLike) -> str:
     """Resolve a source's name, also ``~/runs``, a URL or ``samples:NAME``, to a local path or a URL.
 

@@ -3,7 +3,7 @@
 from evalkit._lazy import door
 
 _PLACES = {
-    "transcript": "EVENTS Image read_log show_run transcript_of Transcript Turn",
+    "transcript": "EVENTS Image read_log transcript_of Transcript Turn",
     "kind": "RUN_COLUMNS Assembled Command FileRules LogKind Parsed RateRules Records RunFiles run_columns run_ids",
     "registry": "Option kind_named kind_names",
     "terminal": "cell_text choose list_runs",

@@ -15,13 +15,13 @@ from functools import partial
 from glob import has_magic
 from html import escape
 from typing import Any, NamedTuple
-from urllib.parse import unquote
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from evalkit._names import nearest
+from evalkit._words import counted_noun, first_of
 from evalkit.io.frames import (
     LEDGER,
     MOST_NAME,
@@ -33,6 +33,7 @@ from evalkit.io.frames import (
     frame_of,
     is_cut_name,
     paused_gc,
+    summarise,
 )
 from evalkit.io.limits import guarded
 from evalkit.io.parallel import in_chunks
@@ -42,7 +43,6 @@ from evalkit.io.paths import (
     absolute,
     is_url,
     protocol_of,
-    refuse_credentials,
     storage,
     storage_options,
 )
@@ -52,6 +52,7 @@ from evalkit.io.sources import (
     SETTLED,
     Listing,
     Source,
+    anchored,
     expand,
     fits,
     list_source,
@@ -68,8 +69,10 @@ from evalkit.kinds.kind import LONG_NAME, RUN_COLUMNS, Assembled, LogKind, Parse
 from evalkit.kinds.registry import COMMON, kind_named
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.kinds.selection import rename_models, renames_of, select_runs
+from evalkit.kinds.transcript import Transcript, transcript_of
 
 COMMIT_EVERY = 5.0  # seconds
+MOST_MODELS, MOST_REASONS = 10, 5  # models, and reasons why files are unused, in the summary of logs
 _MISFITS = (AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)  # of values and their columns
 _Read = tuple[str, bool, Parsed]  # a file, whether it could be read, and what it says
 _Chunk = tuple[list[_Read], dict[str, pa.Table]]  # files without their rows, and the tables of these
@@ -123,7 +126,7 @@ class Logs:
     def __dir__(self) -> list[str]:
         return list(
             dict.fromkeys(
-                ["kind", "ledger", "runs", "source", "sources", *self._frames, *self._attributes, *self._lazy]
+                ["kind", "ledger", "runs", "show", "source", "sources", *self._frames, *self._attributes, *self._lazy]
             )
         )
 
@@ -133,23 +136,42 @@ class Logs:
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{len(table)} {name}" for name, table in self._frames.items())
-        return f"<{self.kind.name} logs from {self.source}: {counts}; {self._files()}>"
+        return f"<{self.kind.name} logs from {self.source}: {counts}; {summarise(self.ledger['status'])}>"
 
     def _repr_html_(self) -> str:
-        """Return a small table of what was loaded, for notebooks: each frame by name, and the files."""
-        frames = {name: f"{len(table):,} rows, {table.shape[1]} columns" for name, table in self._frames.items()}
-        cells = {"source": self.source, **frames, "ledger": self._files()}
-        left = ' style="text-align:left"'
+        """Return a small table for notebooks: models, frames, and files, with the reasons why some were not used."""
+        models = self.runs["model_name"].fillna(UNKNOWN).value_counts()
+        named = [f"{model} ({counted_noun(runs, 'run')})" for model, runs in models.items()]
+        lines = [("source", self.source), ("models", first_of(named, MOST_MODELS, ", and {} more models"))]
+        for name, table in self._frames.items():
+            lines.append((name, f"{counted_noun(len(table), 'row')}, {counted_noun(table.shape[1], 'column')}"))
+        lines.append(("ledger", summarise(self.ledger["status"])))
+        unused = self.ledger[self.ledger["status"] != "used"].groupby(["status", "reason"])["source"]
+        reasons = unused.agg(["first", "size"]).sort_values("size", ascending=False).itertuples()
+        unused = [(status, f"{counted_noun(n, 'file')}, as {path}: {why}") for (status, why), path, n in reasons]
+        lines += unused[:MOST_REASONS] + [("", "… and other reasons")] * (len(unused) > MOST_REASONS)
+        left = ' style="text-align:left"'  # Lab aligns cells right by default
         rows = "".join(
             f'<tr><th scope="row"{left}>{escape(plain(name))}</th><td{left}>{escape(plain(text))}</td></tr>'
-            for name, text in cells.items()
+            for name, text in lines
         )
         return f"<table><caption{left}>{escape(self.kind.name)} logs</caption><tbody>{rows}</tbody></table>"
 
-    def _files(self) -> str:
-        statuses = self.ledger["status"].value_counts()
-        counts = ", ".join(f"{statuses.get(status, 0):,} {status}" for status in ("used", "skipped", "failed"))
-        return f"{len(self.ledger):,} files: {counts}"
+    def show(self, run_id: str = "", *, mask: bool = True) -> Transcript:
+        """Return what a run did, turn by turn; the beginning of its id is enough, and of a single run it is not needed.
+
+        Credentials of known forms are masked. SourceError if there is no such run, or several, or one of its files
+        can't be read.
+        """
+        ids = self.runs["run_id"]
+        found = self.runs[ids == run_id] if (ids == run_id).any() else self.runs[ids.str.startswith(run_id)]
+        if len(found) != 1:
+            several = f"{len(found):,} runs begin with {run_id!r}" if run_id else f"which of {len(found):,} runs?"
+            what = f"no run {run_id!r}" if found.empty else several
+            raise SourceError(f"{self.source}: {what}; `evalkit show {self.source} --list all` lists them")
+        run = {str(name): value for name, value in found.iloc[0].items()}
+        with storage(self.storage_options):
+            return transcript_of(self.kind, self.kind.run_files(self, run), mask=mask)
 
 
 def load_source(
@@ -566,7 +588,7 @@ def collect(
     files or lies in the source, it was collected from other sources or with another pattern, or another process is
     updating it.
     """
-    named, path = list(map(_anchored, source_names(source))), _anchored(output).rstrip("/")
+    named, path = list(map(anchored, source_names(source))), anchored(output).rstrip("/")
     if not named:
         raise SourceError("no path was given")
     with storage(storage_options):
@@ -598,15 +620,6 @@ def collect(
                 known = store.known()
             listing = with_states(kind, listing)
             return update(store, kind, listing, known=known, jobs=jobs, progress=progress, about=about)
-
-
-def _anchored(name: str | os.PathLike) -> str:
-    """Make a name independent of the working directory."""
-    text = os.path.expanduser(os.fspath(name))
-    refuse_credentials(text)  # before it becomes an absolute path, which hides them
-    if protocol_of(text) in ("file", "local"):
-        text = unquote(text.partition("://")[2])
-    return absolute(text) if text and not text.startswith("samples:") else text
 
 
 def _check_place(path: str, named: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ import pandas as pd
 from tabulate import tabulate
 
 from evalkit._words import counted_noun, format_interval
+from evalkit.io.frames import summarise
 from evalkit.io.text import distinct_names, plain
 from evalkit.io.write import write_frame
 from evalkit.kinds.estimates import denominators
@@ -153,9 +154,7 @@ def file_lines(ledger: pd.DataFrame, runs: int, noun: str = "run", *, everything
 
     Of files with one reason only the first is named.
     """
-    counts = ledger["status"].value_counts()
-    seen = ", ".join(f"{counts.get(status, 0):,} {status}" for status in ("used", "skipped", "failed"))
-    lines = [f"{counted_noun(runs, noun)}; {counted_noun(len(ledger), 'file')}: {seen}"]
+    lines = [f"{counted_noun(runs, noun)}; {summarise(ledger['status'])}"]
     for status in ["failed", "skipped"] if everything else ["failed"]:
         files = ledger[ledger["status"] == status]
         reasons = list(files.groupby("reason", sort=False)["source"])

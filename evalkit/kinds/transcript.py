@@ -1,6 +1,7 @@
 """Transcripts: what happened in a run, turn by turn, in the same form for every kind of log."""
 
 from collections.abc import Callable, Sequence
+from html import escape
 from typing import NamedTuple
 
 from evalkit.io.paths import SourceError
@@ -9,11 +10,13 @@ from evalkit.io.sources import resolve
 from evalkit.io.text import masked, plain
 from evalkit.kinds.detection import kind_of_source
 from evalkit.kinds.kind import LogKind, RunFiles
-from evalkit.kinds.pipeline import Logs
 from evalkit.kinds.registry import kind_named
 
 SIGNS = {"system": "·", "assistant": "»", "user": "«", "action": "»", "result": "·"}
+MOST_SHOWN = 1_000  # turns in a cell of a notebook: of more, the first and the last ones
+UNFOLDED, HEAD = 400, 120  # characters of a turn, in a cell; a longer one is folded under its first ones
 EVENTS = ("command", "error", "achievement", "decision")  # what a viewer can jump to
+_CELL = ' style="text-align:left;vertical-align:top"'  # Lab aligns cells right by default
 
 
 class Image(NamedTuple):
@@ -64,6 +67,26 @@ class Transcript(NamedTuple):
             lines.append(f"{SIGNS.get(turn.role, '?')} {plain(turn.actor or turn.role)}: {text}{marks}")
         return "\n".join(lines) + "\n"
 
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks, in which long turns are folded."""
+        numbered = list(enumerate(self.turns, 1))
+        if gap := max(len(numbered) - MOST_SHOWN, 0):
+            numbered[MOST_SHOWN // 2 : -MOST_SHOWN // 2] = [(0, Turn("", "", f"… {gap:,} turns, as text() has them"))]
+        pre = '<pre style="white-space:pre-wrap;margin:0">'
+        rows = ""
+        for number, turn in numbered:
+            text = plain(turn.text, keep_lines=True)
+            shown = f"{pre}{escape(text)}</pre>"
+            if len(text) > UNFOLDED:
+                shown = f"<details><summary>{escape(plain(text, HEAD))}</summary>{shown}</details>"
+            marks = "".join(f"<br><mark>{escape(plain(mark))}</mark>" for mark in turn.marks)
+            cells = (str(number or ""), f"{escape(plain(turn.actor or turn.role))}{marks}", shown)
+            rows += f"<tr>{''.join(f'<td{_CELL}>{cell}</td>' for cell in cells)}</tr>"
+        return (
+            f"<p><strong>{escape(plain(self.title))}</strong><br>{escape(plain(', '.join(self.facts)))}</p>"
+            f'<div style="max-height:40em;overflow:auto"><table><tbody>{rows}</tbody></table></div>'
+        )
+
 
 def read_log(path: str) -> bytes:
     """Read one named file; every failure is a `SourceError`."""
@@ -97,17 +120,3 @@ def transcript_of(
         raise
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise SourceError(f"{where}: {type(error).__name__}: {error}") from error
-
-
-def show_run(logs: Logs, run_id: str = "", last: int | None = None, *, mask: bool = True) -> str:
-    """Format a run of loaded logs as text: its last turns, or all. The beginning of its id is enough.
-
-    SourceError if there is no such run, or several, or one of its files can't be read.
-    """
-    ids = logs.runs["run_id"]
-    found = logs.runs[ids == run_id] if (ids == run_id).any() else logs.runs[ids.str.startswith(run_id)]
-    if len(found) != 1:
-        what = f"no run {run_id!r}" if found.empty else f"{len(found)} runs begin with {run_id!r}, name one with --run"
-        raise SourceError(f"{logs.source}: {what}; `evalkit show {logs.source} --list all` lists them")
-    run = {str(name): value for name, value in found.iloc[0].items()}
-    return transcript_of(logs.kind, logs.kind.run_files(logs, run), mask=mask).text(last)

@@ -24,6 +24,7 @@ import evalkit
 from evalkit._names import nearest
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_json
+from evalkit.io.sources import anchored
 from evalkit.reports.parameters import Parameter, read_parameters, with_values
 
 ANY_KIND = "*"
@@ -147,9 +148,19 @@ def shipped(name: str) -> Path:
 
 
 def write_filled(folder: Path, notebook: Notebook, values: Mapping[str, Any]) -> Path:
-    """Write a copy of a notebook with other values in its parameters cell, unless it is there already."""
-    path = folder / notebook.path.name
+    """Write a copy of a notebook with other values in its parameters cell, its sources as absolute paths.
+
+    A copy that is there already is kept; SourceError if it reads another source.
+    """
+    path, source = folder / notebook.path.name, notebook.settings.get("source", "")
+    values = dict(values)
+    for name in filter(values.get, (source, *notebook.settings.get("within", ()))):
+        place = values[name]
+        values[name] = list(map(anchored, place)) if isinstance(place, list) else anchored(place)
     if path.exists():
+        kept = read_notebook(path).parameters.get(source)
+        if kept and kept.default != values.get(source, kept.default):
+            raise SourceError(f"{path}: there already, and reads {kept.default}; --output DIR takes another folder")
         return path
     content = read_json(notebook.path)
     for cell in content["cells"]:

@@ -69,13 +69,12 @@ def read_parameters(source: str) -> dict[str, Parameter]:
 
 
 def with_values(source: str, values: Mapping[str, Any]) -> str:
-    """Return a parameters cell with other values, each on its line, with its comment; paths that exist are absolute."""
+    """Return a parameters cell with other values, each on its line, with its comment."""
     lines = source.encode().splitlines(keepends=True)
     for node in reversed(ast.parse(source).body):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id in values:
-            old, value = node.value or node.annotation, values[node.target.id]
-            value = os.path.abspath(value) if isinstance(value, str) and value and os.path.exists(value) else value
-            text = f"{'' if node.value else ast.unparse(node.annotation) + ' = '}{value!r}".encode()
+            old = node.value or node.annotation
+            text = f"{'' if node.value else ast.unparse(node.annotation) + ' = '}{values[node.target.id]!r}".encode()
             last = lines[(old.end_lineno or 0) - 1][old.end_col_offset or 0 :]
             lines[old.lineno - 1 : old.end_lineno] = [lines[old.lineno - 1][: old.col_offset] + text + last]
     return b"".join(lines).decode()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.io import SourceError
-from evalkit.kinds import show_run, transcript_of
+from evalkit.kinds import transcript_of
 from evalkit.mindcraft import conversation, load
 from evalkit.mindcraft.transcript import AgentTurns, merge
 from tests.mindcraft.builders import SCORE, log, turn, write, write_all
@@ -105,7 +105,7 @@ def test_the_final_message_that_decides_is_marked(tmp_path, finals, decides):
 def test_a_log_of_several_that_is_broken_is_named_and_the_others_are_shown(tmp_path):
     good = {"turns": [turn("assistant", "hello"), turn("system", f"{SCORE}1")]}
     logs = load(write_all(tmp_path, {"e/t/Andy_0_0.json": good, "e/t/Jill_1_0.json": b'{"turns": ['}))
-    text = show_run(logs)
+    text = logs.show().text()
     assert "Jill_1: log can't be read:" in text
     assert "» Andy_0: hello" in text
 
