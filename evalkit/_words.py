@@ -40,6 +40,14 @@ def format_interval(
     return text if low is None or high is None else f"{text} [{low * scale:{form}}, {high * scale:{form}}]"
 
 
+def result_text(result: Any) -> str:
+    """Write a named result with its interval in one line, its other fields by their names."""
+    values = result._asdict()
+    interval = format_interval(*(values.pop(name) for name in ("estimate", "low", "high")), percent=False, digits=3)
+    values = {name: f"{one:.3g}" if isinstance(one, float) else str(one) for name, one in values.items()}
+    return "; ".join([interval, *(f"{name} {text}" for name, text in values.items() if text not in ("", "nan"))])
+
+
 def interval_cells(row: Mapping[Any, Any], *, percent: bool = True, digits: int = 2) -> tuple[str, str]:
     """Write an estimate and its interval as two cells: ``63 %`` and ``[52, 73]``, ``–`` where there is none."""
     text = format_interval(row["estimate"], row["low"], row["high"], percent=percent, digits=digits)

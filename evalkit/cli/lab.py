@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -11,7 +12,7 @@ import click
 
 from evalkit.cli.options import of_kind, with_reading_options
 from evalkit.cli.reports import values_of
-from evalkit.io.paths import absolute
+from evalkit.io.paths import SourceError, absolute
 from evalkit.io.text import plain
 from evalkit.reports.notebooks import write_filled
 from evalkit.reports.planning import PlanError, plan
@@ -38,9 +39,13 @@ def lab(
             click.echo(f"evalkit: {plain(fault)}", err=True)
         sys.exit(2)
     first = {report.notebook.name: report for report in reversed(reports)}  # of a model each, the first
+    known = set(Path(output).glob("*"))
     paths = [write_filled(Path(output), report.notebook, report.parameters) for report in reversed(first.values())]
-    print("Copies to edit, with their parameters filled in:", *map(plain, paths), sep="\n")
+    print("Copies to edit, with their parameters filled in:")
+    print("\n".join(f"  {plain(path)}{' (kept as it was)' * (path in known)}" for path in paths))
     if not no_start:
+        if not find_spec("jupyterlab"):
+            raise SourceError("JupyterLab is not installed: pip install 'evalkit[lab]'")
         folder, name = os.path.split(absolute(str(paths[0])))
         opened = [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url=/lab/tree/{quote(name)}"]
         sys.exit(subprocess.call([sys.executable, "-m", "jupyterlab", *opened, *["--no-browser"] * no_browser]))

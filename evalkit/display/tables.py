@@ -107,7 +107,7 @@ def table_html(
     for texts, (run_id, href) in zip(shown.itertuples(index=False, name=None), of_rows, strict=True):
         cells = [f"<td{kind}>{_folded(text)}</td>" for text, kind in zip(texts, kinds, strict=True)]
         if bars:
-            cells[at] = f'<td class="estimate"{_TEXT}>{next(drawn)} {escape(texts[at])}</td>'
+            cells[at] = f'<td class="estimate"{_TEXT}>{next(drawn)} <nobr>{escape(texts[at])}</nobr></td>'
         if is_local_link(href) and cells:
             cells[0] = f'<td{kinds[0]}><a href="{escape(href)}">{escape(texts[0])}</a></td>'
         run = f' data-run="{escape(run_id)}"' if isinstance(run_id, str) and run_id else ""

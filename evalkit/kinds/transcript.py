@@ -71,7 +71,8 @@ class Transcript(NamedTuple):
         """Return a table for notebooks, in which long turns are folded."""
         numbered = list(enumerate(self.turns, 1))
         if gap := max(len(numbered) - MOST_SHOWN, 0):
-            numbered[MOST_SHOWN // 2 : -MOST_SHOWN // 2] = [(0, Turn("", "", f"… {gap:,} turns, as text() has them"))]
+            left_out = Turn("", "", f"… {gap:,} turns left out, which text() has")
+            numbered[MOST_SHOWN // 2 : -MOST_SHOWN // 2] = [(0, left_out)]
         pre = '<pre style="white-space:pre-wrap;margin:0">'
         rows = ""
         for number, turn in numbered:

@@ -4,6 +4,7 @@ and confidence sequences, which hold at every look in 95 % of experiments, howev
 What the data can't show is NaN, and `Estimate.warning` says why. Missing values are left out and counted there.
 """
 
+import html
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -15,7 +16,7 @@ import pandas as pd
 from scipy import special
 
 from evalkit._names import check_columns
-from evalkit._words import Notes, note
+from evalkit._words import Notes, note, result_text
 from evalkit.stats import formulas
 from evalkit.stats.inputs import by_cluster, check_bounds, check_choice, check_confidence, clean, numbers, typed
 
@@ -46,6 +47,12 @@ class Estimate(NamedTuple):
     method: str
     target: str = NEW_VALUES  # what is estimated: "new tasks" like these, "these tasks" run again, or "new values"
     warning: Notes = Notes()  # what is doubtful about the interval, false where nothing is; ``str(warning)`` says it
+
+    def __str__(self) -> str:
+        return result_text(self)
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(str(self))}</p>"
 
 
 def proportion_interval(

@@ -1,5 +1,6 @@
 """Compare two conditions on the same units, such as two models on the tasks they share."""
 
+import html
 import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -7,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from evalkit._words import Notes, left_out, note
+from evalkit._words import Notes, left_out, note, result_text
 from evalkit.stats import formulas
 from evalkit.stats.inputs import Cells, Clusters, by_cluster, check_confidence, labels, numbers
 from evalkit.stats.intervals import FEW, FEW_CLUSTERS, NEW_VALUES, of_repetitions, too_few
@@ -42,6 +43,12 @@ class PairedTest(NamedTuple):
     method: str
     target: str
     warning: Notes = Notes()
+
+    def __str__(self) -> str:
+        return result_text(self)
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(str(self))}</p>"
 
 
 class Compared(NamedTuple):

@@ -1,5 +1,6 @@
 """Test whether success rises or falls along an ordered factor, such as the number of blocked agents."""
 
+import html
 import math
 import warnings
 from collections.abc import Iterable
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from evalkit._names import check_columns
-from evalkit._words import Notes, left_out, note
+from evalkit._words import Notes, left_out, note, result_text
 from evalkit.stats import formulas
 from evalkit.stats.inputs import check_confidence, labels, numbers
 from evalkit.stats.paired import agreeing, compare_units
@@ -62,6 +63,12 @@ class Trend(NamedTuple):
     method: str
     direction: str = ""
     warning: Notes = Notes()
+
+    def __str__(self) -> str:
+        return result_text(self)
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(str(self))}</p>"
 
 
 def trend_test(

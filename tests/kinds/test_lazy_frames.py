@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from evalkit.io.paths import storage_options
-from evalkit.kinds import Assembled, load
-from evalkit.kinds.pipeline import as_recorded
+from evalkit.io.paths import SourceError, storage_options
+from evalkit.kinds import Assembled, Transcript, Turn, load
+from evalkit.kinds.pipeline import as_recorded, load_source
 from tests.kinds.toy import TOY, write
 
 
@@ -57,8 +57,31 @@ def test_in_a_notebook_logs_are_a_short_summary_with_escaped_texts(tmp_path):
     folder = tmp_path / "<b>logs"
     folder.mkdir()
     write(folder / "a.json", ["e4", "d4"])
+    write(folder / "b.json", model="<b>elm")
+    (folder / "c.json").write_text("{}")
     page = load(TOY, folder, {})._repr_html_()
-    assert page.count("<tr>") == 2 + len(TOY.tables)
-    assert "&lt;b&gt;logs" in page
-    assert "1 files: 1 used, 0 skipped, 0 failed" in page
+    for text in ("&lt;b&gt;logs", "unknown (1 run), &lt;b&gt;elm (1 run)", "3 files: 2 used, 1 skipped, 0 failed"):
+        assert text in page
+    assert f"1 file, as {folder}/c.json: not a game".replace("<b>", "&lt;b&gt;") in page
     assert "<b>" not in page
+
+
+def test_in_a_notebook_a_run_is_a_table_of_turns_with_long_ones_folded_and_escaped_texts():
+    turns = [Turn("<i>elm", "user", "<script>\nx", marks=("final",)), *[Turn("", "assistant", "word " * 200)] * 2_000]
+    page = Transcript("<i>game", ["won"], turns)._repr_html_()
+    assert page.count("<tr>") == 1_001
+    assert "… 1,001 turns left out" in page
+    assert page.count("<details>") == 999
+    assert "&lt;i&gt;elm<br><mark>final</mark>" in page
+    assert "&lt;script&gt;\nx</pre>" in page
+    assert "<i>" not in page
+    assert "<script>" not in page
+
+
+def test_a_run_is_shown_by_the_beginning_of_its_id():
+    logs = load_source("samples:mindcraft/runs")
+    run_id = logs.runs["run_id"].iloc[0]
+    assert logs.show(run_id[:9]).text() == logs.show(run_id).text() != ""
+    for name, why in {"x": "no run 'x'", "m-": f"{len(logs.runs)} runs begin with 'm-'", "": "which of"}.items():
+        with pytest.raises(SourceError, match=why):
+            logs.show(name)

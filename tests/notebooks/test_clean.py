@@ -48,6 +48,7 @@ def test_it_is_valid_committed_without_outputs_and_begins_with_a_title_and_ends_
     assert title.startswith("# ")
     assert answers.strip()
     assert "evalkit.provenance(" in notebook.cells[-1].source
+    assert tags(notebook.cells[-1]) == ["nbval-ignore-output"]  # it holds times
 
 
 @every_notebook

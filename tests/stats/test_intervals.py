@@ -279,3 +279,11 @@ def test_a_difference_leaves_0_for_good_and_equal_models_never_differ():
     assert 5 < first < 25
     assert (found["low"] > 0).tolist() == [i >= first for i in range(40)]
     assert not (mean_sequence([1, -1] * 100, bounds=(-1, 1))["low"] > 0).any()
+
+
+def test_an_estimate_says_its_interval_in_print_and_in_notebooks():
+    estimate = rate_interval([1] * 3)
+    assert str(estimate).startswith("1.000 [0.439, 1.000]; n 3; n_clusters 3; method wilson")
+    assert str(estimate).endswith("warning fewer than 15 values: a rough interval")
+    assert str(estimate) in estimate._repr_html_()
+    assert str(rate_interval([])).startswith("–; n 0;")

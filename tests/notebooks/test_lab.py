@@ -1,0 +1,116 @@
+"""`evalkit lab`: copies of notebooks with their parameters filled in, and JupyterLab on them, in a browser."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from evalkit.io import resolve
+from evalkit.reports.notebooks import read_notebook
+from tests.browser import needs_browser, open_browser
+
+ROOT = Path(__file__).parents[2]
+CONFIG = {"ServerApp": {"allow_root": True}, "LabApp": {"expose_app_in_browser": True, "news_url": None}}
+LONG = 200_000  # milliseconds, ten times what is usual
+WIDGET = "globalThis.jupyterapp?.shell.currentWidget"
+READY = f"() => {WIDGET}?.context.isReady && {WIDGET}.sessionContext.session?.kernel?.status === 'idle'"
+ALL_RUN = f"""() => {{
+  const cells = [...{WIDGET}.content.model.cells].filter(cell => cell.type === 'code');
+  const failed = cells.filter(cell => cell.outputs.toJSON().some(output => output.output_type === 'error'));
+  return failed.length ? failed.map(cell => cell.id) : cells.every(cell => cell.executionCount) && 'all';
+}}"""
+LAST_FIGURE = f"""() => {{
+  const cells = [...{WIDGET}.content.model.cells];
+  return cells.findLastIndex(cell => (cell.getMetadata('tags') ?? []).includes('figure'));
+}}"""
+browser = pytest.fixture(scope="module")(open_browser)
+
+
+def lab(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "evalkit", "lab", *map(str, arguments)]
+
+
+def run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess:
+    return subprocess.run(lab(*arguments, "--no-start"), cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def test_copies_read_the_source_from_anywhere_and_are_kept_once_edited(tmp_path):
+    shutil.copytree(resolve("samples:mindcraft"), tmp_path / "mc")
+    (tmp_path / "alder-large").mkdir()  # is the name of a model, too
+    made = run("mc/runs", "--tasks", "mc/tasks", cwd=tmp_path)
+    copy = tmp_path / "evalkit-lab/model_overview.ipynb"
+    values = {name: one.default for name, one in read_notebook(copy).parameters.items()}
+    assert (values["runs"], values["tasks"]) == (f"{tmp_path}/mc/runs", f"{tmp_path}/mc/tasks")
+    assert values["model"] == "alder-large"
+    assert "  evalkit-lab/model_comparison.ipynb\n" in made.stdout
+    copy.write_text(edited := copy.read_text().replace("alder-large", "dogwood-8b"))
+    assert "evalkit-lab/model_overview.ipynb (kept as it was)" in run("mc/runs", cwd=tmp_path).stdout
+    assert copy.read_text() == edited
+    (tmp_path / "mc/runs").rename(tmp_path / "other")
+    refused = run("other", cwd=tmp_path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert f"reads {tmp_path}/mc/runs; --output DIR takes another folder" in refused.stderr
+
+
+def test_several_kinds_make_the_notebooks_of_each_and_none_is_refused(tmp_path):
+    shutil.copytree(resolve("samples:steps"), tmp_path / "all/steps")
+    shutil.copytree(resolve("samples:crafter"), tmp_path / "all/crafter")
+    (tmp_path / "none").mkdir()
+    (tmp_path / "none/a.txt").write_text("text")
+    assert run("all", cwd=tmp_path).returncode == 0
+    assert {path.name for path in (tmp_path / "evalkit-lab").iterdir()} == {
+        "crafter_scores.ipynb",
+        "step_evaluation.ipynb",
+    }
+    assert run("none", "-o", "new", cwd=tmp_path).returncode == 2
+    assert run("all", "-o", "none/a.txt/new", cwd=tmp_path).stderr == "evalkit: none/a.txt/new: Not a directory\n"
+
+
+@pytest.fixture
+def server(tmp_path):
+    """Start JupyterLab on the samples of steps, with its settings in a folder of its own; yield its address."""
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/jupyter_config.json").write_text(json.dumps(CONFIG))
+    places = {name: str(tmp_path / name) for name in ("JUPYTER_RUNTIME_DIR", "JUPYTERLAB_SETTINGS_DIR")}
+    places |= {"JUPYTERLAB_WORKSPACES_DIR": str(tmp_path), "JUPYTER_CONFIG_DIR": str(tmp_path / "config")}
+    command = lab("samples:steps", "--no-browser", "-o", tmp_path / "copies")
+    with subprocess.Popen(
+        command, env=os.environ | places, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stderr
+        try:
+            addresses = (re.search(r"http://127\.0\.0\.1:\d+/lab/\S+token=\w+", line) for line in process.stderr)
+            yield next(filter(None, addresses))[0]
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+
+
+@pytest.mark.slow
+@needs_browser
+@pytest.mark.timeout(1_200)
+def test_run_all_in_lab_leads_to_the_last_figure_and_nbval_finds_the_stored_outputs_again(server, browser, tmp_path):
+    page = browser.new_page(viewport={"width": 1280, "height": 1400})
+    page.set_default_timeout(LONG)
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(server)
+    page.wait_for_function(READY)
+    page.get_by_text("Run", exact=True).click()
+    page.get_by_text("Run All Cells", exact=True).click()
+    assert page.wait_for_function(ALL_RUN).json_value() == "all"
+    figure = f".jp-Cell[data-windowed-list-index='{page.evaluate(LAST_FIGURE)}'] .jp-RenderedSVG img"
+    for shown in ("td.estimate svg", figure):
+        page.locator(shown).first.scroll_into_view_if_needed()
+        expect(page.locator(shown).first).to_be_in_viewport()
+    page.evaluate(f"() => {WIDGET}.context.save()")
+    assert [url for url in asked if not url.startswith(("http://127.0.0.1:", "data:", "blob:"))] == []
+    strict = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "-c", os.devnull]
+    found = subprocess.run([*strict, "--rootdir", tmp_path, tmp_path / "copies"], capture_output=True, text=True)
+    assert found.returncode == 0, found.stdout
