@@ -146,8 +146,8 @@ class Logs:
         for name, table in self._frames.items():
             lines.append((name, f"{counted_noun(len(table), 'row')}, {counted_noun(table.shape[1], 'column')}"))
         lines.append(("ledger", summarise(self.ledger["status"])))
-        unused = self.ledger[self.ledger["status"] != "used"].groupby(["status", "reason"])["source"]
-        reasons = unused.agg(["first", "size"]).sort_values("size", ascending=False).itertuples()
+        others = self.ledger[self.ledger["status"] != "used"].groupby(["status", "reason"])["source"]
+        reasons = others.agg(["first", "size"]).sort_values("size", ascending=False).itertuples()
         unused = [(status, f"{counted_noun(n, 'file')}, as {path}: {why}") for (status, why), path, n in reasons]
         lines += unused[:MOST_REASONS] + [("", "… and other reasons")] * (len(unused) > MOST_REASONS)
         left = ' style="text-align:left"'  # Lab aligns cells right by default
