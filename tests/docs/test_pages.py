@@ -73,6 +73,7 @@ def place(sample_files, tmp_path, monkeypatch):
     with (
         mock.patch("evalkit.cli.kinds.cluster", return_value=contextlib.nullcontext()),
         mock.patch("evalkit.io.parallel.cluster", return_value=contextlib.nullcontext()),
+        mock.patch("evalkit.cli.lab.subprocess.call", return_value=0),
         mock.patch("evalkit.cli.kinds.show_live", lambda look, *_, **__: look()),
     ):
         yield tmp_path / "here"

@@ -10,13 +10,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 from playwright.sync_api import expect
 
+from evalkit.cli import main
 from evalkit.io import resolve
 from evalkit.reports.notebooks import read_notebook
 from tests.browser import needs_browser, open_browser
 
-ROOT = Path(__file__).parents[2]
 CONFIG = {"ServerApp": {"allow_root": True}, "LabApp": {"expose_app_in_browser": True, "news_url": None}}
 LONG = 200_000  # milliseconds, ten times what is usual
 WIDGET = "globalThis.jupyterapp?.shell.currentWidget"
@@ -33,44 +34,46 @@ LAST_FIGURE = f"""() => {{
 browser = pytest.fixture(scope="module")(open_browser)
 
 
-def lab(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "evalkit", "lab", *map(str, arguments)]
+@pytest.fixture
+def here(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
-def run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess:
-    return subprocess.run(lab(*arguments, "--no-start"), cwd=cwd, capture_output=True, text=True, check=False)
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["lab", *arguments, "--no-start"])
 
 
-def test_copies_read_the_source_from_anywhere_and_are_kept_once_edited(tmp_path):
-    shutil.copytree(resolve("samples:mindcraft"), tmp_path / "mc")
-    (tmp_path / "alder-large").mkdir()  # is the name of a model, too
-    made = run("mc/runs", "--tasks", "mc/tasks", cwd=tmp_path)
-    copy = tmp_path / "evalkit-lab/model_overview.ipynb"
+def test_copies_read_the_source_from_anywhere_and_are_kept_once_edited(here):
+    shutil.copytree(resolve("samples:mindcraft"), here / "mc")
+    (here / "alder-large").mkdir()  # is the name of a model, too
+    made = run("mc/runs", "--tasks", "mc/tasks")
+    copy = here / "evalkit-lab/model_overview.ipynb"
     values = {name: one.default for name, one in read_notebook(copy).parameters.items()}
-    assert (values["runs"], values["tasks"]) == (f"{tmp_path}/mc/runs", f"{tmp_path}/mc/tasks")
+    assert (values["runs"], values["tasks"]) == (f"{here}/mc/runs", f"{here}/mc/tasks")
     assert values["model"] == "alder-large"
     assert "  evalkit-lab/model_comparison.ipynb\n" in made.stdout
     copy.write_text(edited := copy.read_text().replace("alder-large", "dogwood-8b"))
-    assert "evalkit-lab/model_overview.ipynb (kept as it was)" in run("mc/runs", cwd=tmp_path).stdout
+    assert "evalkit-lab/model_overview.ipynb (kept as it was)" in run("mc/runs").stdout
     assert copy.read_text() == edited
-    (tmp_path / "mc/runs").rename(tmp_path / "other")
-    refused = run("other", cwd=tmp_path)
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert f"reads {tmp_path}/mc/runs; --output DIR takes another folder" in refused.stderr
+    (here / "mc/runs").rename(here / "other")
+    refused = run("other")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert f"reads {here}/mc/runs; --output DIR takes another folder" in refused.stderr
 
 
-def test_several_kinds_make_the_notebooks_of_each_and_none_is_refused(tmp_path):
-    shutil.copytree(resolve("samples:steps"), tmp_path / "all/steps")
-    shutil.copytree(resolve("samples:crafter"), tmp_path / "all/crafter")
-    (tmp_path / "none").mkdir()
-    (tmp_path / "none/a.txt").write_text("text")
-    assert run("all", cwd=tmp_path).returncode == 0
-    assert {path.name for path in (tmp_path / "evalkit-lab").iterdir()} == {
+def test_several_kinds_make_the_notebooks_of_each_and_none_is_refused(here):
+    shutil.copytree(resolve("samples:steps"), here / "all/steps")
+    shutil.copytree(resolve("samples:crafter"), here / "all/crafter")
+    (here / "none").mkdir()
+    (here / "none/a.txt").write_text("text")
+    assert run("all").exit_code == 0
+    assert {path.name for path in (here / "evalkit-lab").iterdir()} == {
         "crafter_scores.ipynb",
         "step_evaluation.ipynb",
     }
-    assert run("none", "-o", "new", cwd=tmp_path).returncode == 2
-    assert run("all", "-o", "none/a.txt/new", cwd=tmp_path).stderr == "evalkit: none/a.txt/new: Not a directory\n"
+    assert run("none", "-o", "new").exit_code == 2
+    assert run("all", "-o", "none/a.txt/new").stderr == "evalkit: none/a.txt/new: Not a directory\n"
 
 
 @pytest.fixture
@@ -80,7 +83,7 @@ def server(tmp_path):
     (tmp_path / "config/jupyter_config.json").write_text(json.dumps(CONFIG))
     places = {name: str(tmp_path / name) for name in ("JUPYTER_RUNTIME_DIR", "JUPYTERLAB_SETTINGS_DIR")}
     places |= {"JUPYTERLAB_WORKSPACES_DIR": str(tmp_path), "JUPYTER_CONFIG_DIR": str(tmp_path / "config")}
-    command = lab("samples:steps", "--no-browser", "-o", tmp_path / "copies")
+    command = [sys.executable, "-m", "evalkit", "lab", "samples:steps", "--no-browser", "-o", tmp_path / "copies"]
     with subprocess.Popen(
         command, env=os.environ | places, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
