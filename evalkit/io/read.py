@@ -4,14 +4,15 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
-from typing import Any
+from typing import Any, BinaryIO
 
 from evalkit.io.limits import NO_MEMORY, NOT_REGULAR, LimitError, check_regular, check_size, limits
 from evalkit.io.paths import is_url, redacted
 from evalkit.io.remote import read_remote
 
+Excerpt = Callable[[str, BinaryIO], bytes | None]  # takes what is needed of an open file; None for the whole of it
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # does not wait for a pipe
 
 
@@ -34,12 +35,12 @@ def read_json(path: str | os.PathLike) -> Any:
 
 
 def read_files(
-    paths: Iterable[str], most: int | None = None, *, limited: bool = True
+    paths: Iterable[str], most: int | None = None, *, limited: bool = True, excerpt: Excerpt | None = None
 ) -> Iterator[tuple[str, bytes | OSError]]:
     """Read many files, or the first `most` bytes of each, in order, those behind a URL concurrently.
 
     Yields the path and its data, or the OSError met: a pipe or device in a folder is an error, without waiting for it,
-    as is a file that exceeds `evalkit.io.limits`, if `limited`.
+    as is a file that exceeds `evalkit.io.limits`, if `limited`. With `excerpt`, its part of a local file is the data.
     """
     limit = limits().bytes if limited else sys.maxsize
     for remote, group in groupby(paths, is_url):
@@ -47,10 +48,10 @@ def read_files(
             yield from read_remote(group, most, limited=limited)
         else:
             for path in group:
-                yield path, _read_local(path, most, limit)
+                yield path, _read_local(path, most, limit, excerpt)
 
 
-def _read_local(path: str, most: int | None, limit: int) -> bytes | OSError:
+def _read_local(path: str, most: int | None, limit: int, excerpt: Excerpt | None) -> bytes | OSError:
     try:
         descriptor = os.open(path, _FLAGS)
     except OSError as error:
@@ -60,6 +61,11 @@ def _read_local(path: str, most: int | None, limit: int) -> bytes | OSError:
         check_regular(status)
         if most is not None:
             return os.read(descriptor, most)
+        if excerpt:
+            with open(descriptor, "rb", closefd=False) as file:
+                if (part := excerpt(path, file)) is not None:
+                    return part
+            os.lseek(descriptor, 0, os.SEEK_SET)
         if status.st_size > limit:
             check_size(status.st_size)
         data = os.read(descriptor, status.st_size + 1)

@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from evalkit.io.frames import Column, Entry, Status
+from evalkit.io.read import Excerpt
 from evalkit.io.sources import Listing
 from evalkit.kinds.registry import Option, kind_named
 
@@ -109,6 +110,7 @@ class FileRules:
     accepts: Callable[[str], str] = lambda path: ""  # why a file need not be read, by its name; empty if it must be
     context: Callable[[Sequence[str]], Iterable[str]] = lambda paths: ()  # files above the source that describe it
     companions: Callable[[str], Sequence[str]] | None = None  # files whose change is one of this, as a database's log
+    excerpt: Excerpt | None = None  # takes what `parse` needs of a large file, in bytes that parse like the whole
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,7 +46,7 @@ from evalkit.io.paths import (
     storage,
     storage_options,
 )
-from evalkit.io.read import read_files
+from evalkit.io.read import Excerpt, read_files
 from evalkit.io.sources import (
     MISSING,
     SETTLED,
@@ -451,7 +451,11 @@ def _parse(
     if skipped:
         yield skipped, {}
     work = partial(
-        _parse_chunk, parse=kind.parse, records=kind.records if as_tables else None, options=storage_options()
+        _parse_chunk,
+        parse=kind.parse,
+        excerpt=kind.files.excerpt,
+        records=kind.records if as_tables else None,
+        options=storage_options(),
     )
     yield from in_chunks(work, wanted, size, jobs)
 
@@ -459,13 +463,14 @@ def _parse(
 def _parse_chunk(
     paths: Sequence[str],
     parse: Callable[[str, bytes | OSError], Parsed],
+    excerpt: Excerpt | None,
     records: Mapping[str, Sequence[Column]] | None,
     options: StorageOptions,
 ) -> _Chunk:
     """Read and parse some files, in whatever process; one with values that no column can hold has failed."""
     read = list[_Read]()
     with storage(options), paused_gc(), guarded(parse) as parse_guarded:
-        for path, data in read_files(paths):
+        for path, data in read_files(paths, excerpt=excerpt):
             if isinstance(data, IsADirectoryError):
                 reason = f"the folder can't be listed: {type(data).__name__}: {data.strerror}"
                 parsed, was_read = Parsed("failed", reason), False

@@ -12,7 +12,7 @@ from evalkit.kinds import Changes, Command, FileRules, LogKind, Logs, Option, Ra
 from evalkit.trajectories import terminal
 from evalkit.trajectories.assemble import assemble
 from evalkit.trajectories.format import RECORDS, TITLE
-from evalkit.trajectories.parse import accepts, parse, recognises
+from evalkit.trajectories.parse import accepts, excerpt, parse, recognises
 from evalkit.trajectories.table import ENDINGS, LAZY_TABLES, TABLES
 from evalkit.trajectories.transcript import run_files, transcript
 
@@ -28,7 +28,7 @@ KIND = LogKind(
     records=RECORDS,
     parse=parse,
     recognises=recognises,
-    files=FileRules(accepts=accepts),
+    files=FileRules(accepts=accepts, excerpt=excerpt),
     tables=TABLES,
     lazy_tables=LAZY_TABLES,
     assemble=assemble,

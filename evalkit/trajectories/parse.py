@@ -4,7 +4,7 @@ import csv
 import struct
 import zipfile
 import zlib
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -52,6 +52,16 @@ def recognises(head: bytes) -> str:
 def is_inspect(data: bytes) -> bool:
     """Return whether a file is a log of inspect_ai, an archive or a document, of which only parts are decoded."""
     return inspect.is_archive(data) or bool(inspect.recognises(decode_start(data[:_HEAD])))
+
+
+def excerpt(path: str, file: BinaryIO) -> bytes | None:
+    """Return what `parse` needs of an archive, of which only the header and the summaries are read; else None."""
+    if not path.lower().endswith(".eval"):
+        return None
+    try:
+        return inspect.excerpt(file)
+    except BROKEN:  # the whole of it tells what is wrong
+        return None
 
 
 def parse(path: str, data: bytes | OSError) -> Parsed:

@@ -8,7 +8,7 @@ import struct
 import zipfile
 from collections.abc import Mapping
 from types import GenericAlias
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 import pyarrow as pa
@@ -76,27 +76,40 @@ def is_archive(data: bytes) -> bool:
     return data.startswith(b"PK") and any(name in data[:400] for name in (b"_journal/", b"header.json", b"samples/"))
 
 
+def excerpt(file: BinaryIO) -> bytes:
+    """Return an archive with only what `parse_log` reads of one: a thousandth of its bytes."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(file) as archive, zipfile.ZipFile(target, "w") as small:
+        for name in _described(archive):
+            small.writestr(name, _unpacked(archive, name))
+    return target.getvalue()
+
+
 def parse_log(data: bytes) -> Parsed:
     """Return the runs of a log; of one that is still written, those whose summaries are there."""
     if not is_archive(data):
         document = _decoded(data, _DOCUMENT)
         return _parsed(document, document.samples or [])
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        names = archive.namelist()
-        if "header.json" in names:
-            summaries = _member(data, archive, "summaries.json", _SUMMARIES) if "summaries.json" in names else []
-            return _parsed(_member(data, archive, "header.json", _LOG), summaries)
-        log = _member(data, archive, "_journal/start.json", _LOG)
-        log.status = "started"
-        parts = [name for name in names if name.startswith("_journal/summaries/")]
-        return _parsed(log, [one for name in parts for one in _member(data, archive, name, _SUMMARIES)])
+        first, *others = _described(archive)
+        log = _decoded(_unpacked(archive, first), _LOG)
+        log.status = log.status if first == "header.json" else "started"
+        return _parsed(log, [one for name in others for one in _decoded(_unpacked(archive, name), _SUMMARIES)])
+
+
+def _described(archive: zipfile.ZipFile) -> list[str]:
+    """Return the members that tell the runs: header and summaries, or those of the journal of a log still written."""
+    names = archive.namelist()
+    if "header.json" in names:
+        return ["header.json", *(["summaries.json"] if "summaries.json" in names else [])]
+    return ["_journal/start.json", *(name for name in names if name.startswith("_journal/summaries/"))]
 
 
 def messages(data: bytes, part: str) -> list[Message]:
     """List the messages of a sample of a log."""
     if is_archive(data):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            sample = _member(data, archive, f"samples/{part}.json", _MESSAGES)
+            sample = _decoded(_unpacked(archive, f"samples/{part}.json"), _MESSAGES)
     else:
         samples = _decoded(data, _TRANSCRIPTS).samples or []
         sample = {_part(one): one for one in samples}[part]
@@ -104,18 +117,18 @@ def messages(data: bytes, part: str) -> list[Message]:
     return [*said, Message("error", error_text(sample.error))] if sample.error else said
 
 
-def _member(data: bytes, archive: zipfile.ZipFile, name: str, decoder: msgspec.json.Decoder) -> Any:
-    """Decode a member of an archive; `zipfile` knows Zstandard only since Python 3.14, so pyarrow unpacks it."""
-    info = archive.getinfo(name)
+def _unpacked(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Unpack a member of an archive; `zipfile` knows Zstandard only since Python 3.14, so pyarrow does that."""
+    info, file = archive.getinfo(name), archive.fp
     if info.file_size > MOST_BYTES:
         raise ValueError(f"{name}: {info.file_size / 2**30:.1f} GiB unpacked, more than is read")
-    if info.compress_type != _ZSTANDARD:
-        return _decoded(archive.read(info), decoder)
-    name_size, extra_size = struct.unpack_from("<HH", data, info.header_offset + 26)  # of the member's own header
-    start = info.header_offset + 30 + name_size + extra_size
-    packed = memoryview(data)[start : start + info.compress_size]
-    with pa.CompressedInputStream(pa.BufferReader(packed), "zstd") as stream:
-        return _decoded(stream.read(info.file_size), decoder)
+    if info.compress_type != _ZSTANDARD or file is None:
+        return archive.read(info)
+    file.seek(info.header_offset + 26)
+    name_size, extra_size = struct.unpack("<HH", file.read(4))  # of the member's own header
+    file.seek(name_size + extra_size, io.SEEK_CUR)
+    with pa.CompressedInputStream(pa.BufferReader(file.read(info.compress_size)), "zstd") as stream:
+        return stream.read(info.file_size)
 
 
 def _decoded(data: bytes, decoder: msgspec.json.Decoder) -> Any:
