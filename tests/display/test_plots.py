@@ -213,8 +213,8 @@ def test_a_cell_of_nothing_is_clear_and_a_full_one_dark():
     ax = plots.heatmap(t, "item", "model")
     assert ax.collections[0].get_facecolors()[:, 3].round(1).tolist() == [0, 0.5, 1]
     assert [text.get_color() for text in ax.texts] == [INK, INK, "white"]
-    signed = plots.heatmap(t.assign(estimate=[-0.4, 0.0, 0.4]), "item", "model", signed=True, percent=False)
-    assert signed.collections[0].get_facecolors()[:, 3].round(1).tolist() == [0.9, 0, 0.9]
+    signed = plots.heatmap(t.assign(estimate=[-0.4, 0.0, 0.2]), "item", "model", signed=True, percent=False)
+    assert signed.collections[0].get_facecolors()[:, 3].round(1).tolist() == [0.9, 0, 0.5]
 
 
 def test_a_matrix_of_differences_has_both_sides_signs_and_frames_and_the_best_model_first():

@@ -157,9 +157,9 @@ def heatmap(
 
 def _shading(*colours: str) -> mpl.colors.Colormap:
     """Return shades that are clear at 0, so that the page shows through, and full at one end, or two of colours."""
-    clear = [f"{colour}{alpha}" for colour in colours[:1] for alpha in ("ff", "00")]
-    both = [f"{colour}{alpha}" for colour in colours[1:] for alpha in ("00", "ff")]
-    return mpl.colors.LinearSegmentedColormap.from_list("", clear + both if both else clear[::-1])
+    first, last = colours[0], colours[-1]
+    shades = [(0.0, f"{first}ff"), (0.5, f"{first}00"), (0.5, f"{last}00"), (1.0, f"{last}ff")]
+    return mpl.colors.LinearSegmentedColormap.from_list("", shades if len(colours) > 1 else [f"{last}00", f"{last}ff"])
 
 
 def _text(

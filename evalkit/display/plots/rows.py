@@ -77,7 +77,7 @@ def estimates(
     strong = _is_strong(marks["key"], highlight) | _is_strong(marks["series"], highlight)
     for some, pale in ((marks[~strong], True), (marks[strong], False)):
         _draw_estimates(ax, some, looks, pale=pale, small=beside > 6)
-    _write_beside(ax, marks, marks if beside <= 6 else marks[:0], percent, valued=beside == 1 and owns_figure)
+    _write_beside(ax, marks, marks if beside <= 6 else marks[:0], percent, valued=beside <= 2 and owns_figure)
     if beside > 1:
         between = np.arange(1, len(names)) - 0.5
         ax.hlines(between, 0, 1, color=style.GRID, lw=0.8, zorder=0, transform=ax.get_yaxis_transform())
