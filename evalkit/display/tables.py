@@ -20,7 +20,7 @@ from evalkit.kinds.registry import all_labels
 
 LONG = 160  # characters; a longer cell is folded
 MOST_ANSWERED = 10  # rows of the table that answers; all stand further below
-BAR = 140  # pixels of an estimate that is drawn in its cell
+BAR = 110  # pixels of an estimate that is drawn in its cell
 TITLES = {  # of columns that all kinds have, and of estimates; others have the label of their kind, else their name
     "adjusted_estimate": "adjusted for tasks",
     "corrected_estimate": "corrected for picking",
@@ -58,13 +58,13 @@ _TARGETS = {"new tasks": "new tasks like these", "these tasks": "these tasks, ru
 _TECHNICAL = ("method", "target", "warning")  # how estimates were made: below a table; differing warnings are its notes
 _OF_ROWS = ("run_id", "href")  # columns that are not shown as cells: attributes of a row
 _INTERVAL = " [95 %]"
-_NUMBER, _TEXT = ' class="number"', ' style="text-align:left"'  # Lab and VS Code align text right by default
+_NUMBER, TEXT = ' class="number"', ' style="text-align:left"'  # Lab and VS Code align text right by default
 
 
 def answer_html(finding: Finding, table: pd.DataFrame, caption: str, **options: Any) -> tuple[str, str]:
     """Format a sentence that answers, and the first rows of the table that shows it, as HTML and as plain text."""
     text = plain(text_of(finding))
-    page = f'<p class="evalkit-answer"{_TEXT}><strong>{html.escape(text)}</strong></p>'
+    page = f'<p class="evalkit-answer"{TEXT}><strong>{html.escape(text)}</strong></p>'
     if len(table):
         shown, cells = table_html(table, caption, rows=MOST_ANSWERED, bars=True, **options)
         page, text = page + shown, f"{text}\n\n{cells}"
@@ -99,7 +99,7 @@ def table_html(
         title = labels.get(column) or side_title or column.replace("_", " ")
         titles.append(f"{title} [95\u00a0%]" if name != column else title)
         is_number = name != column or (name in table and pd.api.types.is_numeric_dtype(table[name]))
-        kinds.append(_NUMBER if is_number and not (bars and column == "estimate") else _TEXT)
+        kinds.append(_NUMBER if is_number and not (bars and column == "estimate") else TEXT)
     heads = zip(shown, titles, kinds, strict=True)
     head = "".join(f'<th scope="col"{k} data-column="{escape(name)}">{escape(title)}</th>' for name, title, k in heads)
     body, at = "", list(shown).index(f"estimate{_INTERVAL}") if bars else 0
@@ -107,7 +107,7 @@ def table_html(
     for texts, (run_id, href) in zip(shown.itertuples(index=False, name=None), of_rows, strict=True):
         cells = [f"<td{kind}>{_folded(text)}</td>" for text, kind in zip(texts, kinds, strict=True)]
         if bars:
-            cells[at] = f'<td class="estimate"{_TEXT}>{next(drawn)} <nobr>{escape(texts[at])}</nobr></td>'
+            cells[at] = f'<td class="estimate"{TEXT}>{next(drawn)} <nobr>{escape(texts[at])}</nobr></td>'
         if is_local_link(href) and cells:
             cells[0] = f'<td{kinds[0]}><a href="{escape(href)}">{escape(texts[0])}</a></td>'
         run = f' data-run="{escape(run_id)}"' if isinstance(run_id, str) and run_id else ""
@@ -123,7 +123,7 @@ def table_html(
     )
     if not bars:
         page = (
-            f'<details class="evalkit-fold"{id_attribute} open><summary{_TEXT}>{name} {size}</summary>{page}</details>'
+            f'<details class="evalkit-fold"{id_attribute} open><summary{TEXT}>{name} {size}</summary>{page}</details>'
         )
     text = shown.set_axis(list(map(plain, titles)), axis=1).to_string(index=False)
     return page, "\n".join([text, *map(plain, notes)])
@@ -134,14 +134,14 @@ def _bars(table: pd.DataFrame, percent: bool) -> list[str]:
     numbers = table[["estimate", "low", "high"]].astype("float64")
     first, last = (0.0, 1.0) if percent else (min(0.0, numbers.min().min()), numbers.max().max())
     places = ((numbers - first) / ((last - first) or 1.0) * (BAR - 8) + 4).clip(4, BAR - 4).to_numpy()
-    drawn = []
+    drawn, size = [], f'width="{BAR}" height="14" viewBox="0 0 {BAR} 14"'
     for estimate, low, high in places:
         shapes = f'<path d="M4 7H{BAR - 4}" stroke="currentColor" stroke-opacity=".2"/>'
         if not math.isnan(low + high):
             shapes += f'<path d="M{low:.1f} 7H{high:.1f}" stroke="#0072b2" stroke-width="3"/>'
         if not math.isnan(estimate):
             shapes += f'<circle cx="{estimate:.1f}" cy="7" r="4" fill="#0072b2"/>'
-        drawn.append(f'<svg class="themed" width="{BAR}" height="14" aria-hidden="true">{shapes}</svg>')
+        drawn.append(f'<svg class="themed" {size} aria-hidden="true">{shapes}</svg>')
     return drawn
 
 

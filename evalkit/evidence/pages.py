@@ -10,10 +10,12 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from jinja2 import Environment, FileSystemLoader, Template
 from markupsafe import Markup
 
-from evalkit.evidence.references import PairRef, RunList, RunRef
+from evalkit.display.tables import TEXT, table_html
+from evalkit.evidence.references import PairRef, RunList, RunRef, page_name
 from evalkit.io import plain
 from evalkit.kinds import EVENTS, Image, Transcript, Turn
 
@@ -24,7 +26,7 @@ LINES = 16  # a turn of more is folded
 LARGEST = 100_000  # characters; a longer turn is truncated
 MOST = 2_000  # turns of a page; of more, half from the beginning and half from the end
 SIDE = 256  # pixels of a picture's longer side
-_LISTED = ("model", "task", "repetition", "status", "score", "success", "flags")
+_LISTED = ("task_id", "model_name", "repetition", "status", "score", "is_successful", "run_flags")
 ALIGNED = (  # how a page of two runs is made, in words
     "Turns are laid side by side from the beginning. Two are the same where their role and their commands or actions "
     "are the same; where a turn has none of these, where its words are. Names of agents don't count."
@@ -85,14 +87,15 @@ def _counted(rows: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:
     return [(event, counts[event]) for event in EVENTS if counts[event]]
 
 
-def list_page(title: str, note: str, runs: Sequence[RunRef], folder: str) -> str:
-    """Render a page that lists runs whose pages are in `folder`."""
-    names = [name for name in _LISTED if any(run.fact(name) for run in runs)]
-    rows = [
-        {"run_id": run.run_id, "page": f"{folder}/{run.page}", "cells": [(name, run.fact(name)) for name in names]}
-        for run in runs
-    ]
-    return _page("runs.html.j2", "list.js").render(title=title, note=note, columns=["run", *names], rows=rows)
+def list_page(title: str, note: str, runs: pd.DataFrame, folder: str) -> str:
+    """Render a page that lists runs, rows of the first table, whose pages are in `folder`."""
+    pages = [f"{folder}/{page_name(run_id)}" for run_id in runs["run_id"]]
+    shown = runs[[*_LISTED, "run_id"]].assign(run=runs["run_id"], href=pages)
+    table = "<p>There are no such runs.</p>"
+    if pages:
+        table, _ = table_html(shown, "Runs", digits=3, percent=True, rows=len(runs), estimate="", counted="runs")
+    template = _page("runs.html.j2", "tables.js", "style.css")
+    return template.render(title=title, note=note, table=Markup(table.replace(TEXT, "")))
 
 
 def places(lists: Sequence[RunList]) -> dict[str, list[dict[str, Any]]]:
@@ -162,10 +165,16 @@ def _name(run: RunRef) -> str:
 
 
 @cache
-def _page(template: str, script: str) -> Template:
+def embedded(name: str) -> str:
+    """Return a script or style sheet that pages hold."""
+    return (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+@cache
+def _page(template: str, script: str, style: str = "viewer.css") -> Template:
     """Return a template with its script and style, and a policy that allows these and nothing else."""
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True)
-    code, look = (Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in (script, "viewer.css"))
+    code, look = (Markup(embedded(name)) for name in (script, style))
     hashes = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (code, look))
     allowed = "script-src 'sha256-{}'; style-src 'sha256-{}'".format(*hashes)
     policy = f"default-src 'none'; img-src data:; {allowed}; form-action 'none'; base-uri 'none'"

@@ -77,9 +77,9 @@ def write_view(logs: Logs, runs: pd.DataFrame, output: Path, title: str = "", *,
     members = RunList(named, "../index.html", [run.page for run in references], "runs")
     with storage(logs.storage_options):
         write_pages(output / RUNS, {run.page: run for run in references}, lists=[members], mask=mask, shown=shown)
-    note = f"{len(references)} of {len(logs.runs)} runs. Each name links to the page of its run."
+    note = f"{len(references)} of {len(logs.runs)} runs. Each row links to the page of its run."
     index = output / "index.html"
-    write_bytes(list_page(named, note, references, RUNS).encode(errors="replace"), str(index))
+    write_bytes(list_page(named, note, runs, RUNS).encode(errors="replace"), str(index))
     return index
 
 

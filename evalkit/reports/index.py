@@ -14,13 +14,14 @@ from jinja2 import Environment, FileSystemLoader
 
 from evalkit._version import __version__
 from evalkit.evidence import read_references, write_pages
+from evalkit.evidence.pages import embedded
 from evalkit.evidence.site import MANIFEST, RUNS
 from evalkit.io.read import read_json
 from evalkit.io.sources import is_sample, shown_paths
 from evalkit.io.text import plain, short_paths
 from evalkit.io.write import from_spreadsheet
 from evalkit.reports.notebooks import LAST
-from evalkit.reports.parts import TEMPLATES, policy_of, script
+from evalkit.reports.parts import TEMPLATES, policy_of
 from evalkit.reports.records import mapped, places_of, read_records, write_file
 from evalkit.reports.report import Record
 
@@ -36,8 +37,12 @@ def write_index(output: Path, work: Path) -> tuple[Path, Path]:
     """Write ``index.html`` and ``manifest.json`` from the records of an output folder."""
     records = read_records(output)
     now = datetime.now(UTC)
-    index, manifest, code = output / "index.html", output / "manifest.json", script("tables.js") + script("index.js")
-    environment = Environment(loader=FileSystemLoader([TEMPLATES, TEMPLATES / "evalkit"]), autoescape=True)
+    index, manifest, code = (
+        output / "index.html",
+        output / "manifest.json",
+        embedded("tables.js") + embedded("reports.js"),
+    )
+    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True)
     environment.filters["link"] = quote
     content = {
         "evalkit": __version__,
@@ -54,6 +59,7 @@ def write_index(output: Path, work: Path) -> tuple[Path, Path]:
         version=__version__,
         policy=policy_of(code),
         script=code,
+        style=embedded("style.css"),
     )
     write_file(index, page, work)
     return index, manifest

@@ -21,9 +21,10 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 from evalkit.display.show import HIDDEN
+from evalkit.evidence.pages import embedded
 from evalkit.io.text import plain
 from evalkit.reports.notebooks import title_of
-from evalkit.reports.parts import TEMPLATES, clean_svg, policy_of, script
+from evalkit.reports.parts import TEMPLATES, clean_svg, policy_of
 from evalkit.reports.report import Failure
 
 # Formats that need no script, the richest first
@@ -99,8 +100,9 @@ def render(
     page = {
         "key": key,
         "title": title_of(nb.cells) or key,
-        "policy": policy_of(script("tables.js")),
-        "script": script("tables.js"),
+        "policy": policy_of(embedded("tables.js")),
+        "script": embedded("tables.js"),
+        "style": embedded("style.css"),
         "facts": list(facts),
         "files": list(files),
         "failure": failure,

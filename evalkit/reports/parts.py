@@ -4,7 +4,6 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -32,12 +31,6 @@ _HREFS: dict[str, Callable[[str], Any]] = {
     "use": re.compile(r"#[\w.-]+").fullmatch,
     "image": re.compile(r"data:image/png;base64,[A-Za-z0-9+/=\s]*").fullmatch,
 }
-
-
-@cache
-def script(name: str) -> str:
-    """Return one of the package's own scripts, as embedded in a page."""
-    return (TEMPLATES / "evalkit" / name).read_text(encoding="utf-8")
 
 
 def policy_of(code: str) -> str:

@@ -87,7 +87,8 @@ def test_texts_from_logs_stay_texts(site, browser, kind):
         with Visit(browser, path) as visit:
             visit.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
             visit.page.keyboard.press("e")
-            visit.page.locator("#find").fill(BAD[:40])
+            for field in visit.page.locator("input[type=search]").all():
+                field.fill(BAD[:40])
             assert visit.page.evaluate("window.ran") is None
             own = visit.page.evaluate("document.scripts.length")
             assert (own, len(visit.page.evaluate(ACTIVE))) == (1, 1)  # the page's own script alone
@@ -159,11 +160,14 @@ def test_find_counts_jumps_and_unfolds_and_paper_has_all(site, browser):
 @needs_browser
 def test_runs_of_a_list_are_searched_and_follow_each_other_by_keys_and_turns_have_links(site, browser):
     with Visit(browser, site / "sample-crafter" / "index.html") as visit:
-        visit.page.keyboard.press("/")
-        visit.page.keyboard.type("miner seed-2")
-        assert visit.page.inner_text("#found") == "1 of 15 runs"
+        heads = visit.page.locator("thead th").all_inner_texts()
+        assert [heads[0], heads[1], heads[-1]] == ["task", "model", "run"]
+        visit.page.get_by_label("Search").fill("seed-2")
+        visit.page.get_by_label("model").select_option("scripted-miner")
         assert visit.page.locator("tbody tr:visible").count() == 1
-        visit.page.locator("#find").fill("")
+        assert "1 of 15 rows" in visit.page.inner_text(".tools")
+        visit.page.get_by_label("Search").fill("")
+        visit.page.get_by_label("model").select_option("all")
         links = visit.page.eval_on_selector_all("tbody a", "links => links.map(link => link.href)")
         visit.page.locator("tbody a").first.focus()
         seen = []

@@ -12,9 +12,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from evalkit.evidence.pages import embedded
 from evalkit.reports import plan, run
 from evalkit.reports.batch import SIZE_BUDGET
-from evalkit.reports.page import script
 from evalkit.reports.records import read_records
 from tests.browser import needs_browser, open_browser
 from tests.reports.pages import ACTIVE, RUNS_OFF, Visit
@@ -135,6 +135,18 @@ CUT = """[...document.querySelectorAll('.evalkit-table')]
 
 
 @needs_browser
+@pytest.mark.parametrize(
+    ("width", "height", "last"),
+    [(1280, 800, ".evalkit-findings"), (390, 844, ".evalkit-answer + .evalkit-table tbody tr")],
+)
+def test_the_answer_stands_on_the_first_screen(output, browser, width, height, last):
+    for path in _pages(output, *(path.stem for path in (ROOT / "notebooks").glob("*.ipynb")))[1:]:
+        with Visit(browser, path, width=width) as visit:
+            box = visit.page.locator(last).first.bounding_box()
+            assert (path, box["y"] + box["height"] <= height) == (path, True)
+
+
+@needs_browser
 @pytest.mark.parametrize(("width", "media"), [(1280, "screen"), (390, "screen"), (703, "print")])  # A4 less margins
 def test_pages_fit_ask_for_nothing_and_complain_of_nothing(output, browser, width, media):
     for path in _pages(output, without=["careless"]):
@@ -228,7 +240,7 @@ def test_a_page_holds_one_script_which_its_policy_knows_by_its_hash(output):
             "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; "
             f"script-src 'sha256-{digest}'"
         )
-        assert own == script("tables.js") + (script("index.js") if path.name == "index.html" else "")
+        assert own == embedded("tables.js") + (embedded("reports.js") if path.name == "index.html" else "")
 
 
 TABLE = """

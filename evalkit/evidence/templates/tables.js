@@ -22,7 +22,10 @@
     const heads = [...table.tHead.rows[0].cells];
     const rows = [...body.rows];
     const names = heads.map(textOf), columns = heads.map(head => head.dataset.column);
-    rows.forEach(row => [...row.cells].forEach((cell, i) => { cell.dataset.label = names[i] || ""; }));
+    rows.forEach(row => [...row.cells].forEach((cell, i) => {
+      cell.dataset.label = names[i] || "";
+      cell.classList.toggle("short", /^(\S{0,30}|.{1,13})$/.test(textOf(cell)));  // not to be broken
+    }));
     const state = { all: false, query: "", picks: new Map(), wanted: [] };
     const fits = (row, i) => textOf(row.cells[i]);
     const has = (row, [i, value]) => {  // the whole text, the text behind its folded beginning, or an item of a list
@@ -102,8 +105,8 @@
       search.addEventListener("input", () => { state.query = search.value; update(); });
       const tools = make("div", { className: "tools" }, make("label", {}, "Search ", search));
       names.map((name, i) => [i, [...new Set(rows.map(row => fits(row, i)))].sort(collator.compare)])
-        .filter(([i, values]) => !heads[i].matches(".number") && values.length > 1 && values.length <= 12
-          && values.every(value => value.length <= 60 && !/^[-−<]?\d/.test(value)))
+        .filter(([i, values]) => !heads[i].matches(".number") && values.length > 1 && values.length <= Math.max(12, Math.min(100, rows.length / 3))
+          && values.every(value => value.length <= 100 && !/^[-−<]?\d/.test(value)))
         .slice(0, 3)
         .forEach(([i, values]) => {
           const select = make("select", {}, make("option", { value: "" }, "all"),
