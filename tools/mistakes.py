@@ -61,7 +61,7 @@ MUTATIONS = (
     ),
     Mutation(
         "overview's first table of all models", OVERVIEW,
-        "analysis.success_by(own.assign(", "analysis.success_by(sides.assign(",
+        'analysis.success_by(own, "task_type")', 'analysis.success_by(sides, "task_type")',
     ),
     Mutation(
         "by task type without the other side", OVERVIEW,
