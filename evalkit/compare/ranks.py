@@ -225,6 +225,7 @@ def ranked(board: Leaderboard, section: str = RANKING) -> Finding:
         "headline": headline(board),
         "n_models": len(named),
         "title": board.outcomes.title,
+        "what": board.outcomes.name,
         "is_share": board.outcomes.is_share,
         "unit": board.outcomes.unit,
         "rates": named.head(MOST_NAMED).to_dict("records") if len(named) > 1 else [],

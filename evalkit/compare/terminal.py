@@ -13,7 +13,7 @@ from evalkit.io import distinct_names, plain
 from evalkit.kinds import Outcomes, outcomes
 from evalkit.kinds.findings import alike, variants
 from evalkit.kinds.runs import UNKNOWN, kind_of
-from evalkit.kinds.terminal import INTERVAL, NAME_WIDTH, Part, on_screen, table_part, unmeasured_lines
+from evalkit.kinds.terminal import INTERVAL, NAME_WIDTH, Part, on_screen, unmeasured_lines
 
 MOST_ANSWERED = 40  # models that the commands of kinds rank; `evalkit compare` ranks any number
 MOST_PAIRS, MOST_VERDICTS = 6, 16  # on one screen
@@ -64,9 +64,9 @@ def describe_comparison(
     pairs = [_pair(row, names, board.outcomes) for row in board.pairs.to_dict("records")]
     parts = [
         Part("the answer", _answer_lines(board), always=True),
-        table_part("models", rows, everything=everything),
+        Part("models", rows=rows, always=True),
         Part("notes", notes),
-        table_part("pairs", pairs, everything=everything, most=MOST_PAIRS, left=2, always=False),
+        Part("pairs", rows=pairs, most=MOST_PAIRS, left=2, spare=("tasks",)),
         Part("pairs in words", pairs_text(board.pairs).split("\n") if everything and pairs else []),
         Part(
             "rates without the runs that were not measured",
@@ -127,6 +127,6 @@ def describe_baseline(
         loss = f"any loss that is shown is a regression (--margin, in {unit or 'the unit of the score'}, allows some)"
     head = f"Against {plain(baseline)}, {data.title} on the tasks both ran; {loss}:"
     bad = {"regression", "not decided"} if strict else {"regression"}
-    models = table_part("models", rows, everything=everything, most=MOST_VERDICTS)
+    models = Part("models", rows=rows, always=True, most=MOST_VERDICTS, spare=("tasks",))
     parts = [Part("the question", [head], always=True), models, Part("doubts", _lines(variants(data)), always=True)]
     return on_screen(parts, everything=everything), not table["verdict"].isin(bad).any()

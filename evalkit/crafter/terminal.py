@@ -23,7 +23,7 @@ from evalkit.io import (
 )
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
-from evalkit.kinds.terminal import INTERVAL, Part, table_lines, table_part
+from evalkit.kinds.terminal import INTERVAL, Part, table_lines
 
 Group = Literal["model_name", "difficulty"]
 TraceScore = dict[str, Any]  # see `evalkit.crafter.evaluate_trace`
@@ -37,6 +37,7 @@ _OTHER = {
 # columns of episodes that results have, too: who and where, and points, with those of an aborted trace
 ABOUT = ("session_id", "task_id", "task_source", "max_turns", "model_name", "difficulty")
 POINTS: dict[str, float] = {"score_by_achievement": 0.0, "score_by_hook": 0.0, "suspect_invalid_actions": 0}
+_SPARE = ("easy", "medium", "hard", "without suspects", "invalid")  # columns; the first goes first
 TOP_REASONS, MOST_TRACES = 3, 6  # reasons of invalid actions, and traces, on one screen
 _NAME, _FILE, _STRIP = 40, 120, 40  # characters of a model, of a file's path, and of a trajectory
 
@@ -147,12 +148,13 @@ def parts(
     `weights` are None where traces were scored with different ones.
     """
     traces = [line for one in verbose for line in (trace_text(one), "")]
-    groups = [table_part(group, group_rows(episodes, group), everything=everything) for group in by]
+    titles = {"model_name": "models", "difficulty": "difficulties"}
+    groups = [Part(titles[group], rows=group_rows(episodes, group), always=True, spare=_SPARE) for group in by]
     return [
         Part("every trace", traces, always=True),
         *groups,
         Part("all traces together", _total_lines(episodes, weights, counting, everything=everything)),
-        table_part("traces", _ranking(episodes), everything=everything, most=MOST_TRACES, left=0, always=False),
+        Part("traces", rows=_ranking(episodes), most=MOST_TRACES, left=0, spare=("trajectory",)),
     ]
 
 

@@ -233,27 +233,33 @@ def _ranking(
     *,
     n_models: int,
     title: str,
+    what: str,
     is_share: bool,
     unit: str,
     rates: Sequence[Mapping[str, Any]],
-    more: bool,
 ) -> str:
-    """Describe a headline with its estimate; without one, `rates` of the first models."""
+    """Describe a headline with its estimate; without one, the highest of the `rates` of the first models."""
     if number(headline.get("estimate")) is None:
-        shown = ", ".join(f"{row['model_name']} {_value(row, is_share)}" for row in rates)
-        return f"{headline_text(headline, begins=True)}." + f" {sentence(f'{title}: {shown}' + ' …' * more)}" * bool(
-            rates
-        )
+        said = headline_text(headline, begins=True)
+        values = [_value(row, is_share) for row in rates]
+        if headline["code"] == "tie" and len(set(values)) == 1:
+            return f"{said}, each with {title} {values[0]}."
+        return f"{said}" + f"; the highest {title} is that of {rates[0]['model_name']}, {values[0]}" * bool(rates) + "."
     size = f"{counted_noun(int(headline['n']), 'run')} of {counted_noun(int(headline['n_clusters']), 'task')}"
-    value = _value(headline, is_share, unit)
-    if headline["code"] not in ("best", "leads"):
-        return f"{headline_text(headline, begins=True)}: {value} ({size})."
-    how = headline["basis"] or "corrected for picking the first"
-    reached = f"{headline['what']} {value}, {how} ({size})"
-    if headline["code"] == "leads":
-        return f"{headline['model']} leads with {reached}; {_known(**headline)}."
-    of = f"the best of {n_models} models{headline.get('doubt', '')}"
-    return f"{headline['model']} is shown to be {of}: {reached}.{undecided_text(headline)}"
+    value, model = f"{what} {_value(headline, is_share, unit)} ({size})", headline.get("model", "")
+    match headline["code"]:
+        case "one_model":
+            return f"{model} is the only model that was measured: {value}."
+        case "unnamed":
+            return f"No run that was measured names its model: {value}."
+        case "leads" if headline["behind"]:
+            ahead = f"ahead of {_models(headline['behind'])}{headline['doubt']}"
+            return f"{model} leads with {value}: {ahead}, but not shown to be ahead of {_models(headline['open'])}."
+        case "leads":
+            few = "; they share too few tasks to tell" * headline["few"]
+            return f"No model is shown to be best: {model} is first with {value}, not separable from {_models(headline['open'])}{few}."
+    basis = headline["basis"] or "corrected for picking the best"
+    return f"{model} is shown to be the best of {n_models} models{headline.get('doubt', '')}: {value}, {basis}."
 
 
 def undecided_text(headline: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 import os
 import select
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -65,6 +66,11 @@ def show_live(
     finally:
         if live and shown:
             console.print(Text(shown), soft_wrap=True)
+
+
+def screen_width() -> int | None:
+    """Return the width of the terminal that is printed to; None for a file or a pipe."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def _reader_has_left(out: TextIO) -> bool:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from evalkit.io.frames import escape_surrogates, summarise
+from evalkit.io.frames import escape_surrogates
 from evalkit.io.paths import FileState, SourceError, StorageOptions, storage
 from evalkit.io.screen import View
 from evalkit.io.sources import MISSING, Listing, Source, list_source, source_names, state_of
@@ -21,9 +21,9 @@ from evalkit.io.text import plain
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.pipeline import Changes, Logs, assemble, records_of, update, with_states
 from evalkit.kinds.progress import Counted, Snapshot, progress_of_runs
+from evalkit.kinds.terminal import file_lines
 
 SETTLE = 10.0  # seconds after its last change in which a broken file counts as being written
-MOST_FAILED = 3  # lines on files that could not be read
 
 
 class Following:
@@ -166,16 +166,8 @@ class Following:
         return said
 
     def _file_lines(self) -> list[str]:
-        """Describe how many files there are, and which failed."""
-        table = self._store.tables["files"]
-        columns = (table[name].to_pylist() for name in ("source", "status", "reason", "context"))
-        being_written = set(map(escape_surrogates, self.changes.being_written))
-        rows = [row[:3] for row in zip(*columns, strict=True) if not row[3] and row[0] not in being_written]
-        if not rows:
-            return []
-        root = self._listing.root.rstrip("/") + "/"
-        failed = [(source.removeprefix(root), reason) for source, status, reason in rows if status == "failed"]
-        lines = ["", summarise(status for _, status, _ in rows)]
-        lines += [f"  failed: {plain(name)}: {plain(reason)}" for name, reason in failed[:MOST_FAILED]]
-        more = f"  … {len(failed) - MOST_FAILED} more; evalkit.load(…).ledger lists them all"
-        return lines + [more] * (len(failed) > MOST_FAILED)
+        """Describe how many files there are, and which failed; none of those that are being written."""
+        table = self._store.tables["files"].select(["source", "status", "reason", "context"]).to_pandas()
+        being_written = list(map(escape_surrogates, self.changes.being_written))
+        files = table[~table["context"].astype("bool") & ~table["source"].isin(being_written)]
+        return ["", *file_lines(files, len(self.logs.runs) if self.logs else 0)] if len(files) else []

@@ -1,6 +1,8 @@
 """What commands print of logs of any kind: the answer on one screen, and everything on demand."""
 
+import os
 import re
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -9,7 +11,8 @@ from tabulate import tabulate
 
 from evalkit._words import counted_noun, format_interval
 from evalkit.io.frames import summarise
-from evalkit.io.text import distinct_names, plain
+from evalkit.io.screen import screen_width
+from evalkit.io.text import distinct_names, plain, shorten
 from evalkit.io.write import write_frame
 from evalkit.kinds.estimates import denominators
 from evalkit.kinds.findings import alike
@@ -19,7 +22,7 @@ from evalkit.kinds.runs import UNKNOWN, outcomes
 from evalkit.stats import estimate_by
 
 SCREEN = 24  # lines
-MOST_ROWS, LAST_ROWS = 10, 2  # of a table on one screen, and how many of these are the last ones
+MOST_ROWS, LAST_ROWS, FEWEST_ROWS = 10, 2, 5  # of a table on one screen, how many are the last ones, and the least
 MOST_REASONS = 2  # why files could not be read
 UNMEASURED = {
     "measured": "of those measured",
@@ -27,7 +30,8 @@ UNMEASURED = {
     "highest": "if they succeeded",
     "zero": "if the others scored 0",
 }
-_SHORTEST = 12  # characters left of a name
+_SHORT, _SHORTEST = 20, 14  # characters left of a name: before columns are left out, and after
+_PATH = 64  # characters of the path of a file that could not be read
 _NUMBER = re.compile(r"[-+]?\d|\[|[–…]?$")  # how the cells of a column of numbers begin
 Which = Literal["failed", "flagged", "all"]
 _ENDED_BADLY = frozenset(("error", "aborted", "failed"))
@@ -41,50 +45,62 @@ _LISTED = {
     "run_flags": "flags",
 }
 NAME_WIDTH = 48  # characters of a name or a cell
+_LEFT_OUT = "--all also prints 00 more models, rates without the runs that were not measured, notes"  # the longest
 INTERVAL = " [95 %]"  # behind what an estimate is, in the header of its column
 
 
 class Part(NamedTuple):
-    """A part of what a command prints: its lines, and what they are, for the line that says what is left out."""
+    """A part of what a command prints: lines of text, or the rows of a table."""
 
-    title: str
-    lines: Sequence[str]
+    title: str  # for the line that says what is left out
+    lines: Sequence[str] = ()
     always: bool = False  # shown even where the screen is full
-    more: str = ""  # what is left out of its lines
+    rows: Sequence[dict[str, str]] = ()
+    most: int | None = MOST_ROWS  # of the rows, fewer where the screen has no room; None for all
+    left: int = 1  # columns of names
+    spare: Sequence[str] = ()  # columns that a narrow screen can do without
 
-
-def table_part(
-    title: str,
-    rows: Sequence[dict[str, str]],
-    *,
-    everything: bool,
-    most: int = MOST_ROWS,
-    left: int = 1,
-    always: bool = True,
-) -> Part:
-    """Format rows as a table; of many, unless everything is asked for, the first and the last ones."""
-    shown, more = list(rows), ""
-    if len(rows) > most and not everything:
-        gap = dict.fromkeys(rows[0], "…")
-        shown = [*rows[: most - LAST_ROWS - 1], gap, *rows[-LAST_ROWS:]]
-        more = f"{len(rows) - most + 1:,} more {title}"
-    return Part(title, table_lines(shown, left) if shown else [], always, more)
+    def printed(self, most: int | None, width: int | None) -> list[str]:
+        """Return the lines, of the rows only the first and the last ones; None for all."""
+        if not self.rows:
+            return [piece for line in self.lines for piece in _wrapped(line, width)]
+        rows = list(self.rows)
+        if most is not None and len(rows) > most:
+            rows = [*rows[: most - LAST_ROWS - 1], dict.fromkeys(rows[0], "…"), *rows[-LAST_ROWS:]]
+        return fit_table(rows, left=self.left, spare=self.spare, width=width).split("\n")
 
 
 def on_screen(parts: Iterable[Part], *, everything: bool) -> str:
-    """Join the parts that one screen has room for, the most important first; a last line names what is left out."""
-    parts = [part for part in parts if part.lines]
-    room = SCREEN - 1 - sum(len(part.lines) + 1 for part in parts if part.always)
-    shown, left_out = list[Part](), list[str]()
+    """Join the parts that one screen has room for, the most important first; a last line names what is left out.
+
+    In a terminal tables keep to its width, and texts are wrapped. With `everything` all parts are whole.
+    """
+    parts = [part for part in parts if part.lines or part.rows]
+    if everything:
+        return "\n\n".join("\n".join(part.printed(None, None)) for part in parts)
+    width, shown, left_out = screen_width(), list[list[str]](), list[str]()
+    texts = [part.printed(None, width) for part in parts if part.always and not part.rows]
+    room = SCREEN - len(_wrapped(_LEFT_OUT, width)) - sum(len(lines) + 1 for lines in texts)
     for part in parts:
-        if everything or part.always or len(part.lines) + 1 <= room:
-            shown.append(part)
-            left_out += [part.more] * bool(part.more)
-            room -= 0 if part.always else len(part.lines) + 1
+        most = len(part.rows) if part.most is None else min(part.most, len(part.rows))
+        lines = part.printed(most, width)
+        if part.rows and part.most and 0 < room <= len(lines):
+            most = max(most - (len(lines) + 1 - room), min(FEWEST_ROWS, most))
+            lines = part.printed(most, width)
+        if part.always or len(lines) < room:
+            shown.append(lines)
+            room -= 0 if part.always and not part.rows else len(lines) + 1
+            left_out += [f"{len(part.rows) - most + 1:,} more {part.title}"] * (len(part.rows) > most)
         else:
             left_out.append(part.title)
-    text = "\n\n".join("\n".join(part.lines) for part in shown)
-    return text + f"\n--all also prints {', '.join(left_out)}" * bool(left_out)
+    text = "\n\n".join(map("\n".join, shown))
+    return "\n".join([text, *_wrapped(f"--all also prints {', '.join(left_out)}", width)] if left_out else [text])
+
+
+def _wrapped(line: str, width: int | None) -> list[str]:
+    """Break a line by its words; what follows of an indented line is indented further."""
+    after = "    " if line.startswith(" ") else ""
+    return textwrap.wrap(line, width, subsequent_indent=after, break_on_hyphens=False) or [""] if width else [line]
 
 
 def summary(logs: Logs, views: Mapping[str, Any], answer: str = "") -> str:
@@ -99,7 +115,7 @@ def summary(logs: Logs, views: Mapping[str, Any], answer: str = "") -> str:
     else:
         unmeasured = unmeasured_lines(logs.runs, ["model_name"], logs.kind)
         parts = [
-            table_part("models", overview_rows(logs.runs, logs.kind), everything=everything),
+            Part("models", rows=overview_rows(logs.runs, logs.kind), always=True),
             Part("rates without the runs that were not measured", unmeasured),
         ]
     notes = [plain(note) for note in alike(logs.runs["model_name"].dropna()).notes]
@@ -149,20 +165,22 @@ def title_of(column: str) -> str:
     return "model" if column == "model_name" else column
 
 
-def file_lines(ledger: pd.DataFrame, runs: int, noun: str = "run", *, everything: bool) -> list[str]:
+def file_lines(ledger: pd.DataFrame, runs: int, noun: str = "run", *, everything: bool = False) -> list[str]:
     """Count runs and files, and say which could not be read; with `everything`, also which were skipped.
 
-    Of files with one reason only the first is named.
+    Of files with one reason only the first is named, by its path below what they have in common.
     """
     lines = [f"{counted_noun(runs, noun)}; {summarise(ledger['status'])}"]
+    root = os.path.commonprefix(ledger["source"].tolist()).rpartition("/")[0] + "/"  # noqa: RUF071
     for status in ["failed", "skipped"] if everything else ["failed"]:
         files = ledger[ledger["status"] == status]
         reasons = list(files.groupby("reason", sort=False)["source"])
         for reason, sources in reasons if everything else reasons[:MOST_REASONS]:
             others = f" and {counted_noun(len(sources) - 1, 'other file')}" if len(sources) > 1 else ""
-            lines.append(f"  {status}: {plain(sources.iloc[0])}{others}: {plain(reason)}")
-    more = len(reasons) - MOST_REASONS
-    return lines + [f"  … {counted_noun(more, 'more reason')}: --all"] * (not everything and more > 0)
+            path = plain(sources.iloc[0].removeprefix(root))
+            lines.append(f"  {status}: {path if everything else shorten(path, _PATH)}{others}: {plain(reason)}")
+    more = 0 if everything else len(reasons) - MOST_REASONS
+    return lines + [f"  … {counted_noun(more, 'more reason')}"] * (more > 0)
 
 
 def choose(runs: pd.DataFrame, which: Which) -> pd.DataFrame:
@@ -194,7 +212,7 @@ def list_runs(logs: Logs, which: Which) -> str:
     end = f"{counted_noun(len(chosen), 'run')} of {len(logs.runs)}, {which}"
     if not rows:
         return end
-    table = fit_table([{name: row[name] for name in used} for row in rows], left=len(used), width=None)
+    table = fit_table([{name: row[name] for name in used} for row in rows], left=len(used), width=screen_width())
     return f"{table}\n\n{end}; evalkit show {plain(logs.source)} --run RUN shows one"
 
 
@@ -231,47 +249,65 @@ def write_output(logs: Logs, views: Mapping[str, Any], path: str) -> None:
 
 
 def table_lines(rows: Sequence[dict[str, str]], left: int = 1) -> list[str]:
-    """Format rows, as wide as they are; see `fit_table`."""
-    return fit_table(rows, left=left, width=None).split("\n")
+    """Format rows for the screen; see `fit_table`."""
+    return fit_table(rows, left=left, width=screen_width()).split("\n")
 
 
 def fit_table(rows: Sequence[dict[str, str]], *, left: int = 1, spare: Sequence[str] = (), width: int | None) -> str:
     """Format rows, with the same headers as keys, as a table that keeps to a width as far as possible.
 
     The first `left` columns hold names, aligned left; of the others, those of numbers are aligned right. If the table
-    is too wide, headers get a second line, columns of `spare` that hold only zeros are left out, then the first of
-    `spare`, then names are cut.
+    is too wide, headers get several lines, columns of `spare` that hold only zeros are left out, then names are cut,
+    then one column of `spare` after the other is left out.
     """
     table = [dict(row) for row in rows]
     text = _write(table, left, broken=False)
     if width is None or _width(text) <= width:
         return text
-    for name in [name for name in spare if all(row[name] == "0" for row in table)]:
-        table = [{key: cell for key, cell in row.items() if key != name} for row in table]
-    text = _write(table, left, broken=True)
-    if _width(text) > width and spare:
-        table = [{key: cell for key, cell in row.items() if key != spare[0]} for row in table]
+    gone = [name for name in spare if all(row.get(name) in ("0", "…") for row in table)]
+    for name, shortest in [("", _SHORT), *((name, _SHORT) for name in spare), ("", _SHORTEST)]:
+        gone.append(name)
+        table = _cut([{key: row[key] for key in row if key not in gone} for row in rows], left, shortest, width)
         text = _write(table, left, broken=True)
-    for name in list(table[0])[:left]:
-        if (over := _width(text) - width) > 0:
-            keep = max(max(len(row[name]) for row in table) - over, _SHORTEST, len(name))
-            shown = distinct_names([row[name] for row in table], keep)
-            table = [{**row, name: shown[row[name]]} for row in table]
-            text = _write(table, left, broken=True)
+        if _width(text) <= width:
+            break
     return text
+
+
+def _cut(table: list[dict[str, str]], left: int, shortest: int, width: int) -> list[dict[str, str]]:
+    """Cut the longest names of a table that is wider than a width, but no shorter than `shortest`."""
+    over = _width(_write(table, left, broken=True)) - width
+    longest = {name: max(len(row[name]) for row in table) for name in list(table[0])[:left]}
+    keep = max(longest.values(), default=0)
+    while keep > shortest and sum(max(0, size - keep) for size in longest.values()) < over:
+        keep -= 1
+    shown = {name: distinct_names([row[name] for row in table], keep) for name in longest}
+    return [row | {name: shown[name][row[name]] for name in shown} for row in table]
 
 
 def _write(table: list[dict[str, str]], left: int, *, broken: bool) -> str:
     """Format rows below their headers; as plain rows, since tabulate makes columns wider than their headers."""
-    names = list(table[0])
-    heads = [name.rpartition(" ")[::2] if broken else ("", name) for name in names]
-    above, below = ([head[i] for head in heads] for i in (0, 1))
-    rows = [above] * any(above) + [below]
-    cells = [list(row.values()) for row in table]
-    rules = ["-" * max(map(len, column)) for column in zip(*rows, *cells, strict=True)]
+    names, cells = list(table[0]), [list(row.values()) for row in table]
     columns = list(zip(*cells, strict=True))
+    heads = [
+        _broken(name, max(map(len, column))) if broken else [name] for name, column in zip(names, columns, strict=True)
+    ]
+    height = max(map(len, heads))
+    rows = list(zip(*([""] * (height - len(head)) + head for head in heads), strict=True))
+    rules = ["-" * max(map(len, column)) for column in zip(*rows, *cells, strict=True)]
     align = ["left"] * left + ["right" if all(map(_NUMBER.match, column)) else "left" for column in columns[left:]]
     return tabulate([*rows, rules, *cells], tablefmt="plain", colalign=align, disable_numparse=True)
+
+
+def _broken(name: str, width: int) -> list[str]:
+    """Break a header by its words, as wide as its column, but for what stands in brackets."""
+    words = re.findall(r"\[[^]]*\]|\S+", name)
+    width = max([width, *map(len, words)])
+    lines = [""]
+    for word in words:
+        longer = f"{lines[-1]} {word}".strip()
+        lines = [*lines[:-1], longer] if len(longer) <= width else [*lines, word]
+    return lines
 
 
 def _width(text: str) -> int:

@@ -21,7 +21,6 @@ from evalkit.kinds.terminal import (
     fit_table,
     group_names,
     table_lines,
-    table_part,
     title_of,
     unmeasured_lines,
 )
@@ -29,7 +28,7 @@ from evalkit.mindcraft.analysis import cooking_item_table, cooking_table, descri
 from evalkit.mindcraft.format import STATUSES, SUCCEEDED_LATE, UNKNOWN
 
 MOST_NAME = 120  # characters of a name while following; a narrow terminal shows fewer
-_SPARE = ("success", "broken", "partial", "no score", "timed out", "zero", "running")
+_SPARE = ("success", "zero", "partial", "no score", "timed out", "broken", "running")  # the first goes first
 
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
@@ -38,13 +37,13 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     `views` are by (columns of the runs to group by; model_name by default), cooking. A missing column is a
     SourceError.
     """
-    everything, by = bool(views.get("all")), list(dict.fromkeys(views.get("by") or ["model_name"]))
+    by = list(dict.fromkeys(views.get("by") or ["model_name"]))
     runs = _with_groups(logs.runs, by)
     table = overview(runs, by)
     of = "models" if by == ["model_name"] else "groups"
     cooking = cooking_text(logs.runs).split("\n") if views.get("cooking") else []
     return [
-        table_part(of, _rows(table, by), everything=everything, left=len(by)),
+        Part(of, rows=_rows(table, by), always=True, left=len(by), spare=_SPARE),
         Part("cooking", cooking, always=True),
         Part("notes", _notes(runs)),
         Part("rates without the runs that were not measured", unmeasured_lines(runs, by, logs.kind)),

@@ -7,7 +7,7 @@ from evalkit._words import counted_noun, format_interval
 from evalkit.io import SourceError, plain, write_frame
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
-from evalkit.kinds.terminal import INTERVAL, Part, fit_table, table_part, unmeasured_lines
+from evalkit.kinds.terminal import INTERVAL, Part, fit_table, unmeasured_lines
 from evalkit.steps import analysis
 from evalkit.steps.format import CRITICAL, SILENT, VERDICTS
 from evalkit.steps.judge import History, find_loops, format_step_evaluation
@@ -18,6 +18,8 @@ MOST_STEPS = 12  # of one history, on one screen
 IDLE = 60.0  # seconds after which a history that has not changed counts as finished
 _RATES = {which: f"{which} success{INTERVAL}" for which in ("confirmed", "reported")}
 _COUNTS = ("silent", "failed", "loops", "cut")
+_SPARE = ("records", "cut", "loops", "silent", "failed")  # the first goes first
+_SPARE_OF_STEPS = ("cut", "result", "cell type", "step")
 _NOTES = ("silent_failure_reason", "error", "skip_reason", "summary")
 _CELLS: dict[str, Callable[[dict[str, Any]], str]] = {
     "#": lambda row: str(row["position"] + 1),
@@ -40,8 +42,9 @@ _CHECK_CELLS = _CELLS | {
     "explanation": lambda row: plain(row["explanation"], 60),
 }
 _EXPLAINED = (
-    "confirmed: without silent failures; n: steps judged, all but skipped and unknown ones. The interval of one\n"
-    "history takes its steps as independent. Together: the mean of the shares of the {}, which weigh equally."
+    "confirmed: without silent failures; n: steps judged, all but skipped and unknown ones.\n"
+    "The interval of one history takes its steps as independent; all together: the mean of the shares of the {}, "
+    "which weigh equally."
 )
 
 
@@ -56,7 +59,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     several, everything = len(logs.histories) > 1, bool(views.get("all"))
     checks, details = bool(views.get("checks")), bool(views.get("details"))
     rows = to_jsonable(analysis.overview(logs.steps, logs.histories, logs.histories[0].options))
-    parts = _overview(logs, rows, everything=everything) if several else []
+    parts = _overview(logs, rows) if several else []
     if not (details or checks or everything or not several):
         return parts
     shown = dict(iter((logs.checks if checks else logs.steps).groupby("history")))
@@ -66,7 +69,8 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
         listed = to_jsonable(shown[history.label]) if history.records else []
         steps = [{name: cell(row) for name, cell in cells.items()} for row in listed]
         parts.append(Part("history", [plain(history.label), *_summary(history, counted[history.label])], always=True))
-        parts.append(table_part("steps", steps, everything=everything or checks or details, most=MOST_STEPS))
+        most = None if checks or details else MOST_STEPS
+        parts.append(Part("steps", rows=steps, always=True, most=most, left=len(cells), spare=_SPARE_OF_STEPS))
     return parts
 
 
@@ -77,7 +81,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     running = {history.label for history in logs.histories if snapshot.unchanged_for(history.source) < idle}
     rows = to_jsonable(analysis.overview(logs.steps, logs.histories))
     cells = [_cells(row) | {"state": "running" if row["history"] in running else "finished"} for row in rows]
-    table = fit_table(cells, spare=("cut", "loops", "silent", "failed"), width=snapshot.width)
+    table = fit_table(cells, spare=_SPARE, width=snapshot.width)
     rate = analysis.confirmed_success(logs.steps)
     confirmed = f", confirmed {format_interval(*rate[:3])}" if rate.n else ""
     total = f"total: {so_far(len(cells), snapshot.expected)} histories, {len(running)} running{confirmed}"
@@ -90,7 +94,7 @@ def write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
     write_frame(logs.checks if views.get("checks") else logs.steps, path)
 
 
-def _overview(logs: Logs, rows: list[dict[str, Any]], *, everything: bool) -> list[Part]:
+def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
     """Format the rows of histories, the worst first, and one of all together."""
     [together] = to_jsonable(analysis.total(logs.steps, logs.histories, logs.histories[0].options))
     weighing = f"{len(rows)} histories" if "cluster" not in logs.runs else "clusters of histories"
@@ -105,7 +109,7 @@ def _overview(logs: Logs, rows: list[dict[str, Any]], *, everything: bool) -> li
     unmeasured += [f"  not measured: {plain(row['history'])}: {row['warning']}" for row in rows if not row["n"]]
     return [
         Part("the answer", [answer], always=True),
-        table_part("histories", [*map(_cells, rows), _cells(together)], everything=everything),
+        Part("histories", rows=[*map(_cells, rows), _cells(together)], always=True, spare=_SPARE),
         Part("how to read it", explained),
         Part("histories that were not measured", unmeasured),
     ]

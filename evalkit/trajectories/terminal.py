@@ -10,7 +10,7 @@ from evalkit.io import plain
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot, outcome_of, outcomes, rates
 from evalkit.kinds.progress import any_look_lines
-from evalkit.kinds.terminal import INTERVAL, Part, group_names, table_lines, table_part, unmeasured_lines
+from evalkit.kinds.terminal import INTERVAL, Part, group_names, table_lines, unmeasured_lines
 from evalkit.trajectories.analysis import counted, endings, trials
 from evalkit.trajectories.table import ENDINGS
 
@@ -19,7 +19,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     """Format rates or mean scores by model, how runs ended, and what is missing of the plan."""
     unmeasured = unmeasured_lines(logs.runs, ["model_name"], logs.kind)
     return [
-        table_part("models", _rows(logs.runs), everything=bool(views.get("all"))),
+        Part("models", rows=_rows(logs.runs), always=True, spare=[status.text for status in ENDINGS.values()]),
         Part("notes", _notes(logs), always=True),
         Part("rates without the runs that were not measured", unmeasured),
     ]
