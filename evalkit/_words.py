@@ -183,7 +183,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "no_shared": "no shared tasks",
     "unpaired": "different tasks, taken to be drawn alike",
     "conditions_differ": lambda conditions: (
-        f"models ran under different conditions ({_few(conditions)}), and are compared within equal ones"
+        f"conditions differ ({_few(conditions)}): models are compared within equal ones"
     ),
     "settings_differ": lambda settings: (
         "models did not run alike: "

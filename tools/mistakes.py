@@ -24,7 +24,7 @@ from tabulate import tabulate
 
 ROOT = Path(__file__).parents[1]
 COPIED = ("evalkit", "notebooks", "params", "tests/golden", "conftest.py", "pyproject.toml", "tests/__init__.py")
-COPIED += ("tests/messy.py", "tests/crafter/traces.py", "tests/mindcraft/builders.py")
+COPIED += ("tests/messy.py", "tests/crafter/traces.py", "tests/mindcraft/builders.py", "tests/trajectories/folders.py")
 JOBS = 2
 
 

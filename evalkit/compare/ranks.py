@@ -221,15 +221,14 @@ def _fields(row: pd.Series, estimate: str, bounds: str) -> dict[str, Any]:
 def ranked(board: Leaderboard, section: str = RANKING) -> Finding:
     """Describe which model is best as far as the data show, with its estimate."""
     named = board.table[board.table["estimate"].notna() & (board.table["model_name"] != UNKNOWN)]
+    named = named.sort_values("estimate", ascending=False, kind="stable")
     values = {
-        "headline": headline(board),
+        "headline": (head := headline(board)),
         "n_models": len(named),
-        "title": board.outcomes.title,
         "what": board.outcomes.name,
         "is_share": board.outcomes.is_share,
         "unit": board.outcomes.unit,
-        "rates": named.head(MOST_NAMED).to_dict("records") if len(named) > 1 else [],
-        "more": len(named) > MOST_NAMED,
+        "rates": named[named["model_name"].isin(head.get("models", ()))].to_dict("records"),
     }
     model = board.table["model_name"].iloc[0] if len(board.table) else ""
     rows = board.outcomes.table
@@ -277,10 +276,11 @@ def findings(
     opposite = tuple(example for pair in sides for example in examples(discordant(data, *pair)))
     results = [Finding("conditions", ranking, {"notes": before})] if (before := board.notes.only(*FIRST)) else []
     doubtful = doubts(data, planned)
-    results.append(ranked(board, ranking))
+    results.append(best := ranked(board, ranking))
     results += [one for one in doubtful if one.code == "variants"]
     if len(board.pairs):
         counts = {"decided": int(board.pairs["decided"].sum()), "pairs": len(board.pairs)}
+        counts["undecided"] = best.values["headline"].get("undecided", 0)
         results.append(
             Finding("nearest_pair", pairs, {**counts, "row": next(iter(nearest.to_dict("records")), None)}, opposite)
         )

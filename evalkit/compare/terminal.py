@@ -7,8 +7,8 @@ import pandas as pd
 
 from evalkit._words import Notes, format_interval
 from evalkit.compare.paired import LEAST, against, pairs_text
-from evalkit.compare.ranks import FIRST, Leaderboard, leaderboard, ranked, ranks_text
-from evalkit.display.words import sentence, text_of
+from evalkit.compare.ranks import FIRST, Leaderboard, headline, leaderboard, ranked, ranks_text
+from evalkit.display.words import sentence, text_of, undecided_text
 from evalkit.io import distinct_names, plain
 from evalkit.kinds import Outcomes, outcomes
 from evalkit.kinds.findings import alike, variants
@@ -17,24 +17,27 @@ from evalkit.kinds.terminal import INTERVAL, NAME_WIDTH, Part, on_screen, unmeas
 
 MOST_ANSWERED = 40  # models that the commands of kinds rank; `evalkit compare` ranks any number
 MOST_PAIRS, MOST_VERDICTS = 6, 16  # on one screen
+VERDICTS = ("regression", "not decided", "not worse", "better")  # those that a build fails on stand first
 
 
 def answer(runs: pd.DataFrame) -> str:
-    """Say which model is best, as far as runs show it; empty where no run names a model, or there are many models."""
-    named = runs.loc[runs["model_name"] != UNKNOWN, "model_name"]
-    if not 1 <= named.nunique() <= MOST_ANSWERED:
-        return ""
-    board = leaderboard(runs)
-    return "\n".join(_answer_lines(board))
+    """Say which model is best, as far as runs show it; empty where no run names a model."""
+    named = runs.loc[runs["model_name"] != UNKNOWN, "model_name"].nunique()
+    if named > MOST_ANSWERED:
+        return f"{named:,} models, here by their rates alone: `evalkit compare` says which are shown to be better."
+    return "\n".join(_answer_lines(_named(leaderboard(runs)))) if named else ""
+
+
+def _named(board: Leaderboard) -> Leaderboard:
+    """Give models the names that a line has room for."""
+    names = distinct_names(board.table["model_name"], NAME_WIDTH)
+    pairs = board.pairs.assign(**{side: board.pairs[side].map(names) for side in ("model_a", "model_b")})
+    return board._replace(table=board.table.assign(model_name=board.table["model_name"].map(names)), pairs=pairs)
 
 
 def _answer_lines(board: Leaderboard) -> list[str]:
-    """Say which model is best, with its estimate, between what must be known first and what the claim rests on."""
-    return [
-        *_lines(board.notes.only(*FIRST)),
-        plain(text_of(ranked(board))),
-        *_lines(board.notes.only("variants")),
-    ]
+    """Say which model is best, with its estimate, and what the claim rests on."""
+    return [plain(text_of(ranked(board))), *_lines(board.notes.only(*FIRST, "variants"))]
 
 
 def _lines(notes: Notes) -> list[str]:
@@ -48,20 +51,20 @@ def describe_comparison(
 
     What does not fit on a screen is left out, or with `everything` printed, too.
     """
-    board = leaderboard(runs, value, margin=margin)
-    table, share = board.table, board.outcomes.is_share
-    names, rows = distinct_names(table["model_name"], NAME_WIDTH), []
+    board = _named(leaderboard(runs, value, margin=margin))
+    table, share, rows = board.table, board.outcomes.is_share, []
     for row, rank in zip(table.to_dict("records"), ranks_text(table), strict=True):
-        cells = {"model": names[row["model_name"]], "rank": rank or "–", "runs": str(row["n"])}
+        cells = {"model": row["model_name"], "rank": rank or "–", "runs": str(row["n"])}
         cells["tasks"] = str(row["n_tasks"])
         ends = row["estimate"], row["low"], row["high"]
         cells[f"{board.outcomes.title}{INTERVAL}"] = format_interval(*ends, percent=share)
         cells |= {board.basis: format_interval(row["adjusted"], None, None, percent=share)} if board.is_adjusted else {}
         rows.append(cells)
     reasons = zip(table["model_name"], table["warning"], strict=True)
-    copies = [plain(f"{names[name]}: {why}.") for name, why in reasons if why and "only_copies" in why]
-    notes = _lines(board.notes.without(*FIRST, "variants")) + copies + _lines(alike(table["model_name"]))
-    pairs = [_pair(row, names, board.outcomes) for row in board.pairs.to_dict("records")]
+    copies = [plain(f"{name}: {why}.") for name, why in reasons if why and "only_copies" in why]
+    notes = _lines(board.notes.without(*FIRST, "variants")) + copies + _lines(alike(runs["model_name"].dropna()))
+    notes += filter(None, [undecided_text(headline(board).get("undecided", 0)).strip()])
+    pairs = [_pair(row, board.outcomes) for row in board.pairs.to_dict("records")]
     parts = [
         Part("the answer", _answer_lines(board), always=True),
         Part("models", rows=rows, always=True),
@@ -76,15 +79,15 @@ def describe_comparison(
     return on_screen(parts, everything=everything)
 
 
-def _pair(row: Mapping[Any, Any], names: Mapping[str, str], data: Outcomes) -> dict[str, str]:
+def _pair(row: Mapping[Any, Any], data: Outcomes) -> dict[str, str]:
     """Format the difference of two models, and what it shows."""
     scale, unit = (100, "points") if data.is_share else (1, data.unit)
     points = [row[end] * scale for end in ("estimate", "low", "high")]
     verdict = "better" if row["estimate"] > 0 else "worse"
     verdict = verdict if row["decided"] else "equivalent" if row["equivalent"] is True else "not decided"
     return {
-        "model": names[row["model_a"]],
-        "against": names[row["model_b"]],
+        "model": row["model_a"],
+        "against": row["model_b"],
         "tasks": str(row["n_tasks"]),
         f"difference, {unit}".rstrip(", ") + INTERVAL: format_interval(
             *points, percent=False, digits=0 if data.is_share else 2
@@ -110,6 +113,7 @@ def describe_baseline(
     table = against(runs, baseline, value, margin=margin)
     if table.empty:
         return f"{plain(baseline)} is the only model: there is nothing to compare with it.", not strict
+    table = table.sort_values("verdict", key=lambda verdicts: verdicts.map(VERDICTS.index), kind="stable")
     data = outcomes(runs, value)
     share, unit = data.is_share, "percentage points" if data.is_share else data.unit
     names, rows = distinct_names(table["model"], NAME_WIDTH), []
@@ -125,7 +129,9 @@ def describe_baseline(
     loss = f"a loss of less than {(least or 0) * (100 if share else 1):g} {unit}".rstrip() + " is no regression"
     if least is None:
         loss = f"any loss that is shown is a regression (--margin, in {unit or 'the unit of the score'}, allows some)"
-    head = f"Against {plain(baseline)}, {data.title} on the tasks both ran; {loss}:"
+    found = table["verdict"].value_counts().reindex(VERDICTS).dropna().astype(int)
+    counts = ", ".join(f"{n:,} {verdict}{'s' * (verdict == 'regression' and n > 1)}" for verdict, n in found.items())
+    head = f"Against {plain(baseline)}: {counts}. By {data.title} on the tasks both ran; {loss}."
     bad = {"regression", "not decided"} if strict else {"regression"}
     models = Part("models", rows=rows, always=True, most=MOST_VERDICTS, spare=("tasks",))
     parts = [Part("the question", [head], always=True), models, Part("doubts", _lines(variants(data)), always=True)]

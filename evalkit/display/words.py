@@ -232,7 +232,6 @@ def _ranking(
     headline: Mapping[str, Any],
     *,
     n_models: int,
-    title: str,
     what: str,
     is_share: bool,
     unit: str,
@@ -240,31 +239,30 @@ def _ranking(
 ) -> str:
     """Describe a headline with its estimate; without one, the highest of the `rates` of the first models."""
     if number(headline.get("estimate")) is None:
-        said = headline_text(headline, begins=True)
-        values = [_value(row, is_share) for row in rates]
+        said, values = headline_text(headline, begins=True), [_value(row, is_share, unit) for row in rates]
         if headline["code"] == "tie" and len(set(values)) == 1:
-            return f"{said}, each with {title} {values[0]}."
-        return f"{said}" + f"; the highest {title} is that of {rates[0]['model_name']}, {values[0]}" * bool(rates) + "."
+            return f"{said}, each with a {what} of {values[0]}."
+        return f"{said}{f'; the highest {what} is {values[0]}, of ' + rates[0]['model_name'] if rates else ''}."
     size = f"{counted_noun(int(headline['n']), 'run')} of {counted_noun(int(headline['n_clusters']), 'task')}"
-    value, model = f"{what} {_value(headline, is_share, unit)} ({size})", headline.get("model", "")
+    how = "" if "basis" not in headline else f", {headline['basis'] or 'corrected for picking the first'}"
+    value, model = f"a {what} of {_value(headline, is_share, unit)}{how} ({size})", headline.get("model", "")
     match headline["code"]:
         case "one_model":
-            return f"{model} is the only model that was measured: {value}."
+            return f"{model} is the only model that was measured, with {value}."
         case "unnamed":
-            return f"No run that was measured names its model: {value}."
-        case "leads" if headline["behind"]:
-            ahead = f"ahead of {_models(headline['behind'])}{headline['doubt']}"
-            return f"{model} leads with {value}: {ahead}, but not shown to be ahead of {_models(headline['open'])}."
+            return f"No run that was measured names its model; they have {value}."
         case "leads":
-            few = "; they share too few tasks to tell" * headline["few"]
-            return f"No model is shown to be best: {model} is first with {value}, not separable from {_models(headline['open'])}{few}."
-    basis = headline["basis"] or "corrected for picking the best"
-    return f"{model} is shown to be the best of {n_models} models{headline.get('doubt', '')}: {value}, {basis}."
+            behind, unshown = (_models(headline[side]) if headline[side] else "" for side in ("behind", "open"))
+            if behind:
+                ahead = f"ahead of {behind}{headline.get('doubt', '')}"
+                return f"{model} leads with {value}: {ahead}, but not shown to be ahead of {unshown}."
+            few = "; the shared tasks are too few to tell" * headline["few"]
+            return f"No model is shown to be best: {model} is first with {value}, not separable from {unshown}{few}."
+    return f"{model} is shown to be the best of {n_models} models{headline.get('doubt', '')}, with {value}."
 
 
-def undecided_text(headline: Mapping[str, Any]) -> str:
-    """Say why a model is the best though the table of pairs leaves some of its pairs open; else nothing."""
-    count = headline.get("undecided", 0)
+def undecided_text(count: int) -> str:
+    """Say why a model is the best though the table of pairs leaves so many of its pairs open; nothing for none."""
     open_pairs = f"leaves {counted_noun(count, 'pair')} with it open"
     return f" Best is a test of its own; the table of pairs corrects for all of them, and {open_pairs}." * bool(count)
 
@@ -357,11 +355,12 @@ def pair_text(row: Mapping[Hashable, Any], noun: str = "task", together: Collect
     return f"{same or f'Not decided between {names[0]} and {names[1]} on {like}'}: {result}"
 
 
-def _nearest_pair(decided: int, pairs: int, row: Mapping[Hashable, Any] | None) -> str:
+def _nearest_pair(decided: int, pairs: int, row: Mapping[Hashable, Any] | None, undecided: int = 0) -> str:
     """Count the decided pairs, and describe the one that is nearest to a decision."""
+    picked = undecided_text(undecided)
     count = f"{decided} of {counted_noun(pairs, 'pair')} decided" * (pairs > 1)
     if not row or math.isnan(row["p_adjusted"]):
-        return sentence(count or (pair_text(row) if row else ""))
+        return sentence(count or (pair_text(row) if row else "")) + picked
     is_share = row["unit"] == "%"
     sides = [
         f"{row[f'model_{side}']} ({format_interval(row[f'mean_{side}'], None, None, percent=is_share)})"
@@ -369,7 +368,7 @@ def _nearest_pair(decided: int, pairs: int, row: Mapping[Hashable, Any] | None) 
     ]
     tested = f"on {counted_noun(row['n_tasks'], 'task')}, p = {row['p_adjusted']:.2g}"
     verdict = " is ahead of " if row["decided"] else " against "
-    return f"{count}{'; ' * bool(count)}{'' if row['decided'] else 'open: '}{verdict.join(sides)} {tested}."
+    return f"{count}{'; ' * bool(count)}{'' if row['decided'] else 'open: '}{verdict.join(sides)} {tested}.{picked}"
 
 
 def _apart(models: Sequence[str], basis: str, rates: Mapping[str, float], is_share: bool, unit: str, **_: Any) -> str:

@@ -21,7 +21,7 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ([], 0, ["No model leads: old and same tie for first.", "1 – 2", "67 % [49, 81]", "better", "not decided"]),
+        ([], 0, ["No model leads: old and same tie for first, each with a success rate of 67 % [49, 81].", "1 – 2", "67 % [49, 81]", "better", "not decided"]),
         (["--baseline", "old"], 1, ["regression", "not decided", "difference, percentage points [95 %]"]),
         (["--baseline", "worse"], 0, ["better", "a loss of less than 5 percentage points is no regression"]),
         (["--baseline", "old", "--margin", "0.9"], 0, ["a loss of less than 90 percentage points"]),
@@ -74,15 +74,15 @@ def test_models_that_can_not_be_rated_or_compared_are_named_once_and_shortly(tmp
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "any loss that is shown is a regression (--margin, in points, allows some):"),
-        (["--margin", "2"], "a loss of less than 2 points is no regression:"),
+        ([], "any loss that is shown is a regression (--margin, in points, allows some)."),
+        (["--margin", "2"], "a loss of less than 2 points is no regression."),
     ],
 )
 def test_scores_with_a_unit_are_compared_in_it_and_never_in_percent(options, said):
     arguments = ["compare", "samples:crafter", "--kind", "crafter", "--baseline", "random", *options]
     result = CliRunner().invoke(main, arguments)
     out = result.output
-    assert f"Against random, mean score in points on the tasks both ran; {said}" in out
+    assert f"By mean score in points on the tasks both ran; {said}" in out
     assert "difference, points [95 %]" in out
     assert "%" not in out.replace("[95 %]", "")
     assert result.exit_code == 0

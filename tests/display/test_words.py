@@ -36,7 +36,7 @@ PAIR = {
     "high": 0.8, "p_adjusted": 0.01, "decided": False, "equivalent": False, "target": "new tasks", "tested": 3,
     "correction": "max-T", "margin": 0.1, "unit": "%", "warning": Notes(),
 }  # fmt: skip
-RANKED = {"n_models": 2, "title": "success rate", "is_share": True, "unit": "", "more": False, "rates": []}
+RANKED = {"n_models": 2, "what": "success rate", "is_share": True, "unit": "", "rates": []}
 
 
 @pytest.mark.parametrize(

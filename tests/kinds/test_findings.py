@@ -134,10 +134,11 @@ def test_variants_of_few_tasks_are_noted_with_what_to_type(rows, said):
 def test_a_claim_that_rests_on_variants_carries_the_warning():
     runs = runs_of(ONE_TASK)
     ranking, warning, *_ = map(text_of, compare.findings(compare.leaderboard(runs)))
-    assert ranking.startswith("a is shown to be the best of 2 models, if its tasks are no variants of few: ")
+    assert ranking.startswith(
+        "a is shown to be the best of 2 models, if its tasks are no variants of few, with a success rate of "
+    )
     assert warning.startswith("The ids of the 200 tasks name variants of 1: ")
-    lines = describe_comparison(runs).split("\n")
-    assert lines[:2] == [ranking, warning]
+    assert describe_comparison(runs).split("\n")[:2] == [ranking, warning]
     assert describe_baseline(runs, "a")[0].endswith(warning)
     clustered = compare.leaderboard(runs.assign(cluster="task"))
     assert "variants" not in clustered.notes
