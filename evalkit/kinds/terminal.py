@@ -257,7 +257,7 @@ def fit_table(rows: Sequence[dict[str, str]], *, left: int = 1, spare: Sequence[
     """Format rows, with the same headers as keys, as a table that keeps to a width as far as possible.
 
     The first `left` columns hold names, aligned left; of the others, those of numbers are aligned right. If the table
-    is too wide, headers get several lines, columns of `spare` that hold only zeros are left out, then names are cut,
+    is too wide, headers get several lines, columns of `spare` that hold only zeros are left out, then texts are cut,
     then one column of `spare` after the other is left out.
     """
     table = [dict(row) for row in rows]
@@ -275,13 +275,17 @@ def fit_table(rows: Sequence[dict[str, str]], *, left: int = 1, spare: Sequence[
 
 
 def _cut(table: list[dict[str, str]], left: int, shortest: int, width: int) -> list[dict[str, str]]:
-    """Cut the longest names of a table that is wider than a width, but no shorter than `shortest`."""
+    """Cut the longest texts of a table that is wider than a width, but none below `shortest`; numbers are whole."""
     over = _width(_write(table, left, broken=True)) - width
-    longest = {name: max(len(row[name]) for row in table) for name in list(table[0])[:left]}
+    texts = [n for n in table[0] if not (n.endswith(INTERVAL) or all(_NUMBER.match(row[n]) for row in table))]
+    longest = {name: max(len(row[name]) for row in table) for name in texts}
     keep = max(longest.values(), default=0)
     while keep > shortest and sum(max(0, size - keep) for size in longest.values()) < over:
         keep -= 1
     shown = {name: distinct_names([row[name] for row in table], keep) for name in longest}
+    for names in shown.values():  # those that differ in their middle only are numbered
+        same = [name for name in names if len(names[name]) > keep]
+        names |= {name: f"{shorten(name, keep - 5)} ({n})" for n, name in enumerate(same, start=1)}
     return [row | {name: shown[name][row[name]] for name in shown} for row in table]
 
 

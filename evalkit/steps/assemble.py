@@ -16,7 +16,7 @@ from evalkit.steps.format import CRITICAL, DEFAULTS, SILENT, Options, StepRecord
 from evalkit.steps.judge import History, find_loops, plan_adherence
 from evalkit.steps.normalise import normalise_record, number_steps, unique_labels
 from evalkit.steps.table import CHECKS, FLAGS, RUNS, STEPS
-from evalkit.steps.workflow import simulate_routing
+from evalkit.steps.workflow import end_of_route
 
 STATUS_OF_ROUTE = {"complete": "completed", "abort": "aborted", "continue": "unfinished"}
 _DECODER = msgspec.json.Decoder()
@@ -100,8 +100,7 @@ def _run(history: History) -> dict[str, Any]:
             times.append((time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC))
     records, loops = len(history.records), len(find_loops(history))
     n = records - verdicts["skipped"] - verdicts["unknown"]
-    reached = [row for row in simulate_routing(history) if row["reached"]]
-    status = STATUS_OF_ROUTE[reached[-1]["from_step_evaluator"] or reached[-1]["from_executor"]] if reached else None
+    status = STATUS_OF_ROUTE.get(end_of_route(history)[0])
     ended = {step.status for step in plan_adherence(history)} - {"skipped"}
     is_known = ended and "unknown" not in ended and status not in (None, "unfinished")
     raised = {

@@ -12,7 +12,7 @@ from evalkit.steps import analysis
 from evalkit.steps.format import CRITICAL, SILENT, VERDICTS
 from evalkit.steps.judge import History, find_loops, format_step_evaluation
 from evalkit.steps.normalise import to_jsonable
-from evalkit.steps.workflow import simulate_routing
+from evalkit.steps.workflow import end_of_route
 
 MOST_STEPS = 12  # of one history, on one screen
 IDLE = 60.0  # seconds after which a history that has not changed counts as finished
@@ -70,7 +70,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
         steps = [{name: cell(row) for name, cell in cells.items()} for row in listed]
         parts.append(Part("history", [plain(history.label), *_summary(history, counted[history.label])], always=True))
         most = None if checks or details else MOST_STEPS
-        parts.append(Part("steps", rows=steps, always=True, most=most, left=len(cells), spare=_SPARE_OF_STEPS))
+        parts.append(Part("steps", rows=steps, always=True, most=most, spare=_SPARE_OF_STEPS))
     return parts
 
 
@@ -147,11 +147,9 @@ def _summary(history: History, row: dict[str, Any]) -> list[str]:
     for loop in find_loops(history):
         function = plain(loop.function_name, 60)
         lines.append(f"loop: {loop.length} failures in a row of {function}, from record {loop.position + 1}")
-    if reached := [row for row in simulate_routing(history) if row["reached"]]:
-        end = reached[-1]["from_step_evaluator"] or reached[-1]["from_executor"]
-        rest = ", the rest would not have run" if len(reached) < row["records"] else ""
-        lines.append(f"router: {end} after record {reached[-1]['position'] + 1}{rest}")
-    return lines
+    end, reached = end_of_route(history)
+    rest = ", the rest would not have run" if reached < row["records"] else ""
+    return lines + [f"router: {end} after record {reached}{rest}"] * bool(end)
 
 
 def _reports(histories: list[History], step: int) -> str:

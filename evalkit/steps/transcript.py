@@ -10,7 +10,7 @@ from evalkit.kinds import Transcript, Turn
 from evalkit.steps.assemble import histories_of
 from evalkit.steps.format import WENT_WRONG, StepRecord, name
 from evalkit.steps.parse import parse_file
-from evalkit.steps.workflow import simulate_routing
+from evalkit.steps.workflow import end_of_route
 
 _MOST_SHOWN = 20_000  # characters of a result
 
@@ -32,9 +32,9 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], thread: str =
     turns: list[Turn] = []
     for history in histories:
         turns += [Turn("thread", "system", history.thread)] * bool(history.thread)
-        last = sum(row["reached"] for row in simulate_routing(history)) - 1
-        for place, (record, evaluation) in enumerate(zip(history.records, history.evaluations, strict=True)):
-            turns += _turns(place + 1, record, evaluation, decides=place == last)
+        _, last = end_of_route(history)
+        for place, (record, evaluation) in enumerate(zip(history.records, history.evaluations, strict=True), start=1):
+            turns += _turns(place, record, evaluation, decides=place == last)
     records = sum(len(history.records) for history in histories)
     facts = [counted_noun(records, "record"), counted_noun(len(histories), "thread")]
     return Transcript(path, facts + [parsed.reason] * bool(parsed.reason), turns)

@@ -13,7 +13,7 @@ from itertools import pairwise, takewhile
 from typing import Annotated, Any, TypedDict, get_type_hints
 
 from evalkit.steps.format import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options, StepRecord, count
-from evalkit.steps.judge import as_history, evaluate_step, format_step_evaluation
+from evalkit.steps.judge import History, as_history, evaluate_step, format_step_evaluation
 from evalkit.steps.normalise import normalise_record, same_call, to_jsonable
 
 NODES = ("input_processor", "planner", "executor", "final_evaluator", "response_generator", "plot_integration")
@@ -171,6 +171,12 @@ def simulate_routing(records: Any, plan: Any = None, options: Options | None = N
         rows.append(row)
         reached = reached and executor == "step_evaluate" and evaluator == "continue"
     return rows
+
+
+def end_of_route(history: History) -> tuple[str, int]:
+    """Return how the workflow's routers would have ended a run, and after how many records; "" without any."""
+    reached = [row for row in simulate_routing(history) if row["reached"]]
+    return (reached[-1]["from_step_evaluator"] or reached[-1]["from_executor"], len(reached)) if reached else ("", 0)
 
 
 def _index(state: Mapping[str, Any]) -> int:

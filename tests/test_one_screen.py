@@ -1,0 +1,63 @@
+"""Whatever a folder holds, a command answers on one screen: which model is better, and how sure that is."""
+
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from evalkit.cli import main
+from tests.crafter.traces import config, environment, hook, runtime, trace
+from tests.mindcraft.builders import write_all
+from tests.trajectories.folders import trial
+
+LINES, WIDTH = 24, 80
+ANSWER = re.compile(r"\b(leads|best|first|is the only model|of the steps of \d+ histories succeeded|records?:)\b")
+TASKS = range(3)
+
+
+def name_of(model: int) -> str:
+    return f"a-provider/a-family-of-models-with-a-name-longer-than-any-column-{model}"
+
+
+def succeeded(model: int, task: int) -> bool:
+    return (model * 7 + task * 5) % 4 > 1
+
+
+def mindcraft(model: int, task: int) -> tuple[str, object]:
+    return f"exp/{name_of(model).replace('/', '_')}/multiagent_cooking_{task}/agent_0.json", int(succeeded(model, task))
+
+
+def crafter(model: int, task: int) -> tuple[str, object]:
+    hooks = [hook("easy_achievement", ["collect_wood"])] * succeeded(model, task) + [hook("invalid_action")] * model
+    about = config(model_name=name_of(model), task_instance_id=f"w{task}", max_turns=10 * (task + 1))
+    return f"{model}_{task}.json", trace(environment(0, hooks), runtime(1), metadata=[about], session_id=None)
+
+
+def steps(model: int, task: int) -> tuple[str, object]:
+    record = {"function_name": "f", "parameters": {}, "success": succeeded(model, task), "result_summary": "done"}
+    return f"{name_of(model)}/{task}/execution_history.json", [record] * 30
+
+
+def trajectories(model: int, task: int) -> tuple[str, object]:
+    about = {"name": "terminus-2", "version": "2", "model_info": {"name": name_of(model), "provider": "x"}}
+    one = trial(f"t{task}", float(succeeded(model, task)), agent_info=about)
+    return f"{model}/t{task}__a/result.json", {**one, "id": f"{model}-{task}", "config": {}}
+
+
+@pytest.mark.parametrize("models", [1, 9, 40])
+@pytest.mark.parametrize("made", [mindcraft, crafter, steps, trajectories], ids=lambda made: made.__name__)
+def test_the_answer_stands_on_one_screen(tmp_path, monkeypatch, made, models):
+    folder = write_all(tmp_path / "logs", dict(made(model, task) for model in range(models) for task in TASKS))
+    write_all(folder, {f"{n}/broken_with_a_long_name_{n:050d}.json": b"{" + b"[" * n for n in range(9)})
+    commands = [made.__name__] if made is steps else [made.__name__, "compare"]
+    for command in commands:
+        line = [command, str(folder)]
+        whole = CliRunner().invoke(main, line).output.rstrip("\n").split("\n")
+        assert ANSWER.search(whole[0]), whole[0]
+        assert len(whole) <= LINES
+        monkeypatch.setattr("evalkit.kinds.terminal.screen_width", lambda: WIDTH)
+        narrow = CliRunner().invoke(main, line).output.rstrip("\n").split("\n")
+        monkeypatch.undo()
+        assert len(narrow) <= LINES, "\n".join(narrow)
+        assert max(map(len, narrow)) <= WIDTH, "\n".join(narrow)
+        assert ANSWER.search(" ".join(narrow[:3]))
