@@ -111,7 +111,7 @@ def main(ctx: click.Context) -> None:
     evalkit report FOLDER    makes all reports on them, in ./reports
     evalkit KIND FOLDER      prints the table; the kinds are listed below
 
-    No logs at hand? Use samples:mindcraft, samples:crafter or samples:steps.
+    No logs at hand? Use samples:mindcraft, samples:crafter, samples:steps or samples:trajectories.
     """
     if ctx.invoked_subcommand is None:
         print(ctx.get_help())

@@ -47,6 +47,7 @@ def sample_files(tmp_path_factory) -> Path:
     for name, source in {
         "path/to/experiments": Path(resolve("samples:mindcraft/runs")),
         "path/to/tasks": Path(resolve("samples:mindcraft/tasks")),
+        "path/to/job": Path(resolve("samples:trajectories/harbor")),
         "path/to/traces": crafter, "TRACES": crafter, "path/to/histories": steps, "HISTORIES": steps,
         "LOGS": Path(resolve("samples:trajectories/harbor")),
     }.items():  # fmt: skip
@@ -54,6 +55,7 @@ def sample_files(tmp_path_factory) -> Path:
     for name in ("path/to/traces/session.json", "session.json", "TRACE.json"):
         shutil.copy(trace, folder / name)
     shutil.copy(steps / "typed.json", folder / "execution_history.json")
+    shutil.copy(resolve("samples:trajectories/table/runs.csv"), folder / "runs.csv")
     names = [f"achievement_{name}" for name in ACHIEVEMENTS]
     lines = [json.dumps({"length": 10, "reward": 1.0, **dict.fromkeys(names, n % 2)}) for n in range(4)]
     (folder / "stats.jsonl").write_text("\n".join(lines))

@@ -303,7 +303,7 @@ def test_a_file_behind_a_url_that_could_not_be_read_is_tried_again(cache, monkey
         files.pipe(f"/cached/{name}.json", b'{"moves": []}')
     with monkeypatch.context() as patch:
         fail = TimeoutError(110, "slow")
-        patch.setattr(pipeline, "read_files", lambda paths: ((path, fail) for path in paths))
+        patch.setattr(pipeline, "read_files", lambda paths, **_: ((path, fail) for path in paths))
         with pytest.raises(SourceError, match="TimeoutError: slow"):
             load(TOY, "memory://cached", {})
     assert len(load(TOY, "memory://cached", {}).runs) == 2
