@@ -199,7 +199,9 @@ def _cell(value: Any, digits: int) -> str:
         return plain(dict(value))
     if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
         return "–"
-    return f"{value:.{digits}f}" if isinstance(value, float) else plain(value)
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.{digits}f}"
+    return plain(value)
 
 
 def _folded(text: str) -> str:
