@@ -228,7 +228,8 @@ def _pass_on(logs: Logs, ids: Sequence[str], pairs: Sequence[tuple[str, str]], t
     members = ["--".join(pair) for pair in complete] if pairs else [run_id for run_id in ids if run_id in runs]
     pages = [page_name(member) for member in members] if title else []
     key = hashlib.blake2b("\0".join([title, *pages]).encode(errors="replace"), digest_size=5).hexdigest()
-    data = {"runs": list(map(list, runs.values())), "pairs": complete, "title": title, "members": pages, "key": key}
+    rows = [list(run) for run in runs.values()]
+    data = {"runs": rows, "pairs": complete, "title": title, "members": pages, "key": key}
     display({EVIDENCE: data, "text/plain": f"{len(runs)} runs with links to their pages"}, raw=True)
     return key
 
