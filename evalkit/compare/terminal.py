@@ -7,10 +7,10 @@ import pandas as pd
 
 from evalkit._words import Notes, format_interval
 from evalkit.compare.paired import LEAST, against, pairs_text
-from evalkit.compare.ranks import FIRST, Leaderboard, headline, leaderboard, ranked, ranks_text
+from evalkit.compare.ranks import FIRST, Leaderboard, leaderboard, ranked, ranks_text
 from evalkit.display.words import sentence, text_of, undecided_text
 from evalkit.io import distinct_names, plain
-from evalkit.kinds import Outcomes, outcomes
+from evalkit.kinds import Finding, Outcomes, outcomes
 from evalkit.kinds.findings import alike, variants
 from evalkit.kinds.runs import UNKNOWN, kind_of
 from evalkit.kinds.terminal import INTERVAL, NAME_WIDTH, Part, on_screen, unmeasured_lines
@@ -25,7 +25,10 @@ def answer(runs: pd.DataFrame) -> str:
     named = runs.loc[runs["model_name"] != UNKNOWN, "model_name"].nunique()
     if named > MOST_ANSWERED:
         return f"{named:,} models, here by their rates alone: `evalkit compare` says which are shown to be better."
-    return "\n".join(_answer_lines(_named(leaderboard(runs)))) if named else ""
+    if not named:
+        return ""
+    board = _named(leaderboard(runs))
+    return "\n".join(_answer_lines(board, ranked(board)))
 
 
 def _named(board: Leaderboard) -> Leaderboard:
@@ -35,9 +38,9 @@ def _named(board: Leaderboard) -> Leaderboard:
     return board._replace(table=board.table.assign(model_name=board.table["model_name"].map(names)), pairs=pairs)
 
 
-def _answer_lines(board: Leaderboard) -> list[str]:
+def _answer_lines(board: Leaderboard, ranking: Finding) -> list[str]:
     """Say which model is best, with its estimate, and what the claim rests on."""
-    return [plain(text_of(ranked(board))), *_lines(board.notes.only(*FIRST, "variants"))]
+    return [plain(text_of(ranking)), *_lines(board.notes.only(*FIRST, "variants"))]
 
 
 def _lines(notes: Notes) -> list[str]:
@@ -52,7 +55,7 @@ def describe_comparison(
     What does not fit on a screen is left out, or with `everything` printed, too.
     """
     board = _named(leaderboard(runs, value, margin=margin))
-    table, share, rows = board.table, board.outcomes.is_share, []
+    table, share, rows, ranking = board.table, board.outcomes.is_share, [], ranked(board)
     for row, rank in zip(table.to_dict("records"), ranks_text(table), strict=True):
         cells = {"model": row["model_name"], "rank": rank or "–", "runs": str(row["n"])}
         cells["tasks"] = str(row["n_tasks"])
@@ -63,10 +66,10 @@ def describe_comparison(
     reasons = zip(table["model_name"], table["warning"], strict=True)
     copies = [plain(f"{name}: {why}.") for name, why in reasons if why and "only_copies" in why]
     notes = _lines(board.notes.without(*FIRST, "variants")) + copies + _lines(alike(runs["model_name"].dropna()))
-    notes += filter(None, [undecided_text(headline(board).get("undecided", 0)).strip()])
+    notes += filter(None, [undecided_text(ranking.values["headline"].get("undecided", 0)).strip()])
     pairs = [_pair(row, board.outcomes) for row in board.pairs.to_dict("records")]
     parts = [
-        Part("the answer", _answer_lines(board), always=True),
+        Part("the answer", _answer_lines(board, ranking), always=True),
         Part("models", rows=rows, always=True),
         Part("notes", notes),
         Part("pairs", rows=pairs, most=MOST_PAIRS, left=2, spare=("tasks",)),

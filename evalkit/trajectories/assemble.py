@@ -29,7 +29,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     frames = {name: table.to_pandas() for name, table in records.tables.items()}
     facts, scores = frames["facts"], frames["scores"]
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
-    runs, notes = _with_tables(frames["runs"], options.get("columns") or (), reasons)
+    runs, notes, understood = _with_tables(frames["runs"], options.get("columns") or (), reasons)
     runs = _joined(runs)
     runs["run_id"] = run_ids("trajectories", runs["source"], runs["part"])
     scores = scores.merge(runs[["source", "part", "run_id"]], on=["source", "part"])
@@ -58,13 +58,16 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         for name, made in (("runs", runs), ("scores", scores), ("plans", plans))
     }
     lazy = {"turns": partial(turns_frame, made["runs"]), "tool_calls": partial(tool_calls_frame, made["runs"])}
-    return Assembled(made, notes, lazy=lazy)
+    return Assembled(made, notes, {"understood": understood}, lazy)
 
 
 def _with_tables(
     runs: pd.DataFrame, columns: Sequence[str], reasons: Mapping[str, str]
-) -> tuple[pd.DataFrame, list[Entry]]:
-    """Fill in the runs of tables, whose columns are called anything; note what was understood, and what was not."""
+) -> tuple[pd.DataFrame, list[Entry], list[Entry]]:
+    """Fill in the runs of tables, whose columns are called anything; also return their entries of the ledger.
+
+    The last are those of them that say what columns were taken for, or why a table could not be understood.
+    """
     given = {}
     for pair in columns:
         role, equals, name = pair.partition("=")
@@ -74,8 +77,8 @@ def _with_tables(
     dtypes = {column.name: _DTYPES.get(column.dtype, "str") for column in RUNS}
     runs, is_table = runs.astype(dtypes).assign(score=np.nan, is_successful=np.nan), runs["format"].eq("table")
     if not is_table.any():
-        return runs, []
-    notes, parts = [], [runs[~is_table]]
+        return runs, [], []
+    notes, understood, parts = list[Entry](), list[Entry](), [runs[~is_table]]
     for source, own in runs[is_table].groupby("source", sort=False):
         rows = [msgspec.json.decode(row) for row in own["extra"]]
         cells = pd.DataFrame(rows, index=own.index, dtype="object")
@@ -83,18 +86,20 @@ def _with_tables(
             meaning = meanings(list(rows[0]), given)
         except SourceError as error:
             notes.append(Entry(str(source), "skipped", f"no table of runs: {error}"))
+            understood.append(notes[-1])
             continue
         made = columns_of_runs(cells, meaning)
         told = ", ".join(f"{role} = {name}" for role, name in meaning.items() if role != name)
         said = [f"columns: {told}" * bool(told), reasons.get(str(source), "")]
         notes.append(Entry(str(source), "used", "; ".join(filter(None, said))))
+        understood += [notes[-1]] * bool(told)
         rest = [{key: item for key, item in row.items() if key not in meaning.values()} for row in rows]
         made["extra"] = [msgspec.json.encode(row).decode() if row else None for row in rest]
         parts.append(own.drop(columns=list(made)).join(made))
     if not any(map(len, parts)) and notes:
         raise SourceError(f"{notes[0].source}: {notes[0].reason}")
     whole = pd.concat([part.astype("object") for part in parts]).sort_index()
-    return whole.astype({**dtypes, "score": "float64", "is_successful": "float64"}), notes
+    return whole.astype({**dtypes, "score": "float64", "is_successful": "float64"}), notes, understood
 
 
 def _joined(runs: pd.DataFrame) -> pd.DataFrame:

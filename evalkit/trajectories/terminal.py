@@ -14,6 +14,8 @@ from evalkit.kinds.terminal import INTERVAL, Part, group_names, table_lines, unm
 from evalkit.trajectories.analysis import counted, endings, trials
 from evalkit.trajectories.table import ENDINGS
 
+MOST_TOLD = 3  # tables of runs of which it is said how they were understood
+
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     """Format rates or mean scores by model, how runs ended, and what is missing of the plan."""
@@ -67,5 +69,4 @@ def _notes(logs: Logs) -> list[str]:
     lines += [f"outcomes overruled: {overruled:,}"] * bool(overruled)
     if runs["is_successful"].isna().all() and runs["score"].isna().all():
         lines.append("no log tells an outcome: of SWE-agent, put SWE-bench's report beside it; else --outcomes FILE")
-    told = logs.ledger[logs.ledger["reason"].str.startswith(("columns: ", "no table of runs: "))]
-    return lines + [f"{plain(row.source)}: {plain(row.reason)}" for row in told.head(3).itertuples()]
+    return lines + [f"{plain(entry.source)}: {plain(entry.reason)}" for entry in logs.understood[:MOST_TOLD]]

@@ -12,6 +12,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from evalkit._words import counted_noun
 from evalkit.io.decode import decode_start, without_mark
 from evalkit.kinds import Parsed
 from evalkit.kinds.columns import is_table_of_runs
@@ -87,7 +88,7 @@ def _rows(data: bytes, *, messages: bool = True) -> tuple[list[dict[str, Any]], 
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError("rows that are no objects")
     rows = [{str(key): value for key, value in row.items() if key is not None} for row in rows]
-    return rows, f"{broken} broken {'line' if broken == 1 else 'lines'} left out" * bool(broken)
+    return rows, f"{counted_noun(broken, 'broken line')} left out" * bool(broken)
 
 
 def _fields(line: str) -> list[str]:
