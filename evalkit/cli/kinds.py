@@ -85,7 +85,7 @@ def kind_command(kind: LogKind) -> click.Command:
         if which:
             print_paged(list_runs(logs, which) + "\n")
             return
-        grouped = any(views.get(name) for name in ("by", "by_difficulty"))
+        grouped = any(views[option.name] for option in kind.command.views if option.regroups)
         first = "" if grouped or len(logs.runs) < 2 else answer(logs.runs)
         print(summary(logs, {**views, "all": everything}, first))
         if output:

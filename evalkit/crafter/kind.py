@@ -61,7 +61,7 @@ KIND = LogKind(
     """,
         views=(
             Option("verbose", bool, False, "Also write what each trace's points come from.", short="v", followed=False),
-            Option("by_difficulty", bool, False, "Also break the scores down by difficulty."),
+            Option("by_difficulty", bool, False, "Also break the scores down by difficulty.", regroups=True),
         ),
         describe=terminal.describe,
         progress=terminal.progress,

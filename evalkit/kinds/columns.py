@@ -13,9 +13,8 @@ from evalkit.kinds.registry import kind_named
 from evalkit.kinds.runs import UNKNOWN
 
 ANY_TABLE = "trajectories"  # the kind that the runs of such a table are of
-NAMES: dict[
-    str, list[tuple[str, ...]]
-] = {  # columns of runs, and what people call them: the first that is there counts, those in one tuple are equals
+# columns of runs, and what people call them: the first that is there counts, those in one tuple are equals
+NAMES: dict[str, list[tuple[str, ...]]] = {
     "task_id": [
         ("task_id", "task", "task_name", "instance_id", "question_id", "problem_id", "sample_id", "test_id"),
         ("id", "question", "instance", "problem"),

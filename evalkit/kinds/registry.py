@@ -36,6 +36,7 @@ class Option(NamedTuple):
     many: bool = False  # several values; the default is ()
     short: str = ""  # a letter, or another word, for the command line
     followed: bool = True  # of a view: whether it also applies with --follow
+    regroups: bool = False  # of a view: whether it asks for other groups than models, of which none is said to be best
 
 
 _WHERE = "Only runs with this value, also >=, <=, <, >, !=; may be repeated."

@@ -96,7 +96,11 @@ KIND = LogKind(
     the task may take; until then it is running, and counts in no rate.
     """,
         views=(
-            Option("by", str, (), "Column to group by; may be repeated.  [default: model_name]", "COLUMN", many=True),
+            Option(
+                *("by", str, (), "Column to group by; may be repeated.  [default: model_name]", "COLUMN"),
+                many=True,
+                regroups=True,
+            ),
             Option("cooking", bool, False, "Also cooking by number of agents without the recipe.", followed=False),
         ),
         describe=terminal.describe,
