@@ -9,7 +9,6 @@ import click
 
 from evalkit.cli.options import LISTS, click_option, one_or_many, print_paged, refuse, split
 from evalkit.compare.terminal import answer
-from evalkit.io.parallel import cluster
 from evalkit.io.screen import progress_bar, show_live
 from evalkit.io.sources import read_storage_options
 from evalkit.io.text import plain
@@ -33,7 +32,6 @@ _READING = (
     Option("pattern", str, "", "Pattern for the names of files in folders.", "GLOB"),
     Option("no_recursive", bool, False, "Only files of the folder itself, not of its subfolders."),
     Option("jobs", int, None, "Number of processes.  [default: all cores for many files]", "N"),
-    Option("scheduler", str, None, "Read on a Dask cluster, such as tcp://10.0.0.1:8786.", "ADDRESS"),
     Option("storage_options", str, None, "JSON file with fsspec's options for URLs.", "FILE"),
 )
 _LIST = Option("list", LISTS, None, "Print these runs with their ids instead.")
@@ -48,14 +46,13 @@ _FOLLOWING = (
 
 
 def _reading(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Pass the options of `_READING` to a function as keywords of `load`, on their cluster."""
+    """Pass the options of `_READING` to a function as keywords of `load`."""
 
     @functools.wraps(function)
-    def read(pattern: str, no_recursive: bool, jobs: int, scheduler: str, storage_options: str, **more: Any) -> Any:
+    def read(pattern: str, no_recursive: bool, jobs: int, storage_options: str, **more: Any) -> Any:
         options = read_storage_options(storage_options) if storage_options else None
         reading = {"pattern": pattern, "recursive": not no_recursive, "jobs": jobs, "storage_options": options}
-        with cluster(scheduler):
-            return function(reading=reading, **more)
+        return function(reading=reading, **more)
 
     return read
 

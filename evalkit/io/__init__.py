@@ -9,7 +9,6 @@ _PLACES = {
     "paths": "FileState SourceError StorageOptions absolute is_url redacted refuse_credentials storage",
     "sources": "shown_paths Listing Source list_files list_source own_sources resolve state_of",
     "write": "check_output check_path for_spreadsheets write_bytes write_frame write_text",
-    "parallel": "cluster",
     "text": "distinct_names masked message_pattern plain short_paths shorten warnings_as_lines",
     "read": "read_file read_files read_json",
 }

@@ -2,10 +2,9 @@
 
 JSON decoders hold the interpreter's lock, so threads don't help, and processes pay only from some thousand files on.
 They are forked where that is safe, since starting new ones takes longer than reading most folders. Within
-``joblib.parallel_config``, its backend does the work, such as Dask's on a `cluster`.
+``joblib.parallel_config``, its backend does the work, such as Dask's on a cluster.
 """
 
-import asyncio
 import ctypes
 import multiprocessing
 import os
@@ -14,22 +13,19 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from concurrent.futures import ProcessPoolExecutor
+from typing import TypeVar
 
 import joblib
 from joblib.parallel import BACKENDS, DEFAULT_BACKEND, get_active_backend
 
-from evalkit._version import __version__
-from evalkit.io.paths import SourceError, is_url
+from evalkit.io.paths import is_url
 
 R = TypeVar("R")
 
 SERIAL_FILES, SERIAL_BYTES = 2_000, 100_000_000  # from here on several processes are faster
 CHUNK = 256  # files of one task, at most
 TASKS = 16  # tasks per process, at least, so that none is idle for long at the end
-CONNECT = 5.0  # seconds to wait for a cluster's scheduler, and for the answers of its workers
 
 
 def in_chunks(work: Callable[[list[str]], R], paths: list[str], size: int, jobs: int | None = None) -> Iterator[R]:
@@ -49,7 +45,7 @@ def in_chunks(work: Callable[[list[str]], R], paths: list[str], size: int, jobs:
     done = 0
     if workers > 1:
         try:
-            for result in _in_forks(work, chunks, workers) if can_fork else _by_joblib(work, chunks, workers):
+            for result in (_in_forks if can_fork else _by_joblib)(work, chunks, workers):
                 done += 1
                 yield result
         except Exception as error:  # of the processes, since work raises nothing; if it does, it will do so here, too
@@ -91,38 +87,3 @@ def end_with_parent(parent: int) -> None:
 
 def _by_joblib(work: Callable[[list[str]], R], chunks: list[list[str]], workers: int) -> Iterator[R]:
     yield from joblib.Parallel(n_jobs=workers)(joblib.delayed(work)(chunk) for chunk in chunks)
-
-
-@contextmanager
-def cluster(scheduler: str | None) -> Iterator[None]:
-    """Read with the workers of a Dask cluster within a ``with`` block; None changes nothing.
-
-    `scheduler` is an address such as ``tcp://10.0.0.1:8786``. The workers must have evalkit installed, and have the
-    files at the same paths. SourceError if Dask is not installed, no scheduler answers, or there are no such workers.
-    """
-    if scheduler is None:
-        yield
-        return
-    try:
-        from distributed import Client, rpc
-    except ImportError as error:
-        raise SourceError("a cluster needs the extra: pip install 'evalkit[distributed]'") from error
-
-    async def ask() -> dict[str, Any]:  # a client would wait for minutes where nothing answers
-        async with rpc(scheduler, timeout=CONNECT) as there:
-            return await there.identity()
-
-    with ThreadPoolExecutor(1) as executor:  # in a notebook this thread already has an event loop
-        try:
-            identity = executor.submit(lambda: asyncio.run(asyncio.wait_for(ask(), CONNECT))).result()
-        except Exception as error:  # of many types: the address decides which library fails
-            raise SourceError(f"{scheduler}: no Dask scheduler answers ({type(error).__name__})") from None
-    if not identity.get("workers"):
-        raise SourceError(f"{scheduler}: the cluster has no workers")
-    with Client(scheduler, timeout=CONNECT, set_as_default=False) as client:
-        versions = client.run(lambda: getattr(__import__("evalkit"), "__version__", ""), on_error="return")
-        for worker, version in versions.items():
-            if version != __version__:  # its code may parse files differently
-                raise SourceError(f"{scheduler}: worker {worker} has no evalkit {__version__} ({version})")
-        with joblib.parallel_config("dask", client=client):
-            yield

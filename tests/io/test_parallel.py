@@ -1,7 +1,6 @@
 """Many processes give what one gives: in order, nothing lost, also where a process dies."""
 
 import os
-import socket
 import sys
 import threading
 import warnings
@@ -15,7 +14,7 @@ from click.testing import CliRunner
 
 from evalkit import crafter, mindcraft
 from evalkit.cli import main
-from evalkit.io import SourceError, cluster, parallel, read_files
+from evalkit.io import parallel, read_files
 from evalkit.io.paths import storage_options
 from evalkit.kinds import pipeline
 from tests.io.probes import die_elsewhere, size, which_process
@@ -134,76 +133,13 @@ def local_cluster():
         yield local
 
 
-@pytest.fixture
-def scheduler(local_cluster, monkeypatch):
-    """Return the address of the cluster's scheduler when both processes are there, also after one was killed."""
-    monkeypatch.setattr(parallel, "CONNECT", 60.0)  # on a busy machine
+def test_a_cluster_reads_in_its_own_processes_and_in_order(local_cluster, paths):
     local_cluster.wait_for_workers(2, timeout=60)
-    return local_cluster.scheduler_address
-
-
-def test_a_cluster_reads_in_its_own_processes_and_in_order(scheduler, paths):
-    with cluster(scheduler):
+    with local_cluster.get_client(), joblib.parallel_config("dask"):
         found = set(parse_files(paths, which_process))
         assert list(parse_files(paths, size)) == EXPECTED
     assert len(found) == 2
     assert os.getpid() not in found
-    assert set(parse_files(paths, which_process, 1)) == {os.getpid()}
-
-
-def test_a_worker_of_a_cluster_that_is_killed_loses_nothing(scheduler, load, monkeypatch, tmp_path):
-    expected = load()
-    kill_at_the_second_file(monkeypatch, tmp_path / "killed")
-    with cluster(scheduler), warnings.catch_warnings():
-        warnings.filterwarnings("error", message="other processes failed")
-        assert_same_frames(expected, load())
-    assert (tmp_path / "killed").exists()
-
-
-def test_commands_read_on_a_cluster(scheduler, monkeypatch):
-    lower_limit(monkeypatch)
-    command = ["mindcraft", "samples:mindcraft/runs"]
-    expected, used = CliRunner().invoke(main, command), []
-    real = parallel._by_joblib
-    monkeypatch.setattr(parallel, "_by_joblib", lambda *given: used.append(given) or real(*given))
-    found = CliRunner().invoke(main, [*command, "--scheduler", scheduler])
-    assert (found.exit_code, found.output) == (0, expected.output)
-    assert len(used) == 1
-
-
-@pytest.fixture
-def silent_server():
-    """Give the address of a server that accepts connections and says nothing."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        yield f"tcp://127.0.0.1:{server.getsockname()[1]}"
-
-
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "silent", "nonsense", ""])
-def test_a_scheduler_that_does_not_answer_is_one_line_and_exit_code_2(monkeypatch, silent_server, address):
-    pytest.importorskip("distributed")
-    monkeypatch.setattr(parallel, "CONNECT", 0.2)
-    address = silent_server if address == "silent" else address
-    found = CliRunner().invoke(main, ["mindcraft", "samples:mindcraft", "--scheduler", address])
-    assert (found.exit_code, found.stdout) == (2, "")
-    assert found.stderr.startswith(f"evalkit: {address}: no Dask scheduler answers (")
-    assert found.stderr.count("\n") == 1
-
-
-def test_a_cluster_without_workers_is_refused():
-    distributed = pytest.importorskip("distributed")
-    options = {"n_workers": 0, "processes": False, "protocol": "tcp", "dashboard_address": ":0", "silence_logs": 50}
-    with (
-        distributed.LocalCluster(**options) as local,
-        pytest.raises(SourceError, match="the cluster has no workers"),
-        cluster(local.scheduler_address),
-    ):
-        pass
-
-
-def test_a_cluster_of_another_version_is_refused(scheduler, monkeypatch):
-    monkeypatch.setattr(parallel, "__version__", "9.9")
-    with pytest.raises(SourceError, match=r"has no evalkit 9\.9"), cluster(scheduler):
-        pass
 
 
 @pytest.mark.parametrize("content", ["[1]", "{", None])
