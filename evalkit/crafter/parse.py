@@ -26,7 +26,7 @@ from evalkit.crafter.format import (
 from evalkit.crafter.scoring import Hooks
 from evalkit.crafter.table import RECORDS
 from evalkit.io import BrokenFileError
-from evalkit.io.limits import MOST_MATCHED
+from evalkit.io.text import MOST_MATCHED
 from evalkit.kinds import Parsed
 
 Tokens = tuple[int | None, ...]  # prompt, completion, total

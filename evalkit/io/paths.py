@@ -1,11 +1,13 @@
-"""Paths and states of files, local or behind a URL.
+"""Paths and states of files, local or behind a URL, and how large a file may be.
 
 The functions of ``os.path`` that only split and join work for both. A file within an archive has one path too:
 ``zip://runs.zip!/task/log.json`` is what fsspec calls ``zip://task/log.json::runs.zip``.
 """
 
+import errno
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,6 +17,7 @@ from evalkit.io.text import cut_line
 
 StorageOptions = Mapping[str, Any] | None
 
+MOST_BYTES = "EVALKIT_MAX_BYTES"  # the variable that says how long a file, or a member of an archive, may be
 INSIDE = "!/"  # between an archive and the path within it
 CREDENTIALS_HINT = "credentials don't belong in a URL; give storage options or set the environment"
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -41,6 +44,10 @@ class SourceError(ValueError):
 
     def __init__(self, message: object = "") -> None:
         super().__init__("\n".join(map(cut_line, redacted(str(message)).split("\n"))))
+
+
+class LimitError(OSError):
+    """A file that is too large, or needs more memory or stack than there is."""
 
 
 class FileState(NamedTuple):
@@ -119,3 +126,24 @@ def storage(options: StorageOptions) -> Iterator[None]:
 def storage_options() -> Mapping[str, Any]:
     """Return the current options for opening URLs."""
     return _options.get() or {}
+
+
+def most_bytes() -> int:
+    """Return the most bytes that are read of one file: a small archive may hold a very large one."""
+    text = os.environ.get(MOST_BYTES, "")
+    try:
+        return int(float(text)) if text else 2**30
+    except ValueError:
+        raise SourceError(f"{MOST_BYTES}={text}: write a number, such as 2e9") from None
+
+
+def check_size(size: int) -> None:
+    """Raise LimitError for a file by its size, with the setting that reads it."""
+    if size > (most := most_bytes()):
+        raise LimitError(errno.EFBIG, f"{size} bytes are more than the limit of {most}; {MOST_BYTES}={size} reads it")
+
+
+def check_regular(status: os.stat_result) -> None:
+    """Raise OSError for pipes, sockets and devices: some never end, and opening others waits for a writer."""
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+        raise OSError(errno.EINVAL, "not a regular file")

@@ -17,13 +17,16 @@ from typing import Any
 import fsspec
 from fsspec.asyn import sync
 
-from evalkit.io.limits import LimitError, check_regular, check_size, limits
 from evalkit.io.paths import (
     CREDENTIALS_HINT,
     INSIDE,
     SECRET_NAME,
     FileState,
+    LimitError,
+    check_regular,
+    check_size,
     is_url,
+    most_bytes,
     protocol_of,
     redacted,
     storage_options,
@@ -172,7 +175,7 @@ def state_from(info: Mapping[str, Any]) -> FileState:
 def read_remote(urls: Iterable[str], most: int | None, *, limited: bool) -> Iterator[tuple[str, bytes | OSError]]:
     """Read files as `read_files` does, those of a file system that can do so concurrently."""
     is_checked = limited and most is None  # whether a file may be too large
-    end = most or (limits().bytes + 1 if limited else sys.maxsize)
+    end = most or (most_bytes() + 1 if limited else sys.maxsize)
     for root, group in groupby(urls, _root_of):
         try:
             place = _Place(root)

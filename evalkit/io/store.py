@@ -28,8 +28,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from evalkit.io.frames import Column, arrow_schema, arrow_table, escape_surrogates, escaped, unescaped
-from evalkit.io.limits import LimitError
-from evalkit.io.paths import FileState, SourceError, is_url, protocol_of
+from evalkit.io.paths import FileState, LimitError, SourceError, is_url, protocol_of
 from evalkit.io.read import read_file
 from evalkit.io.sources import FolderState, Listing, list_source, resolve
 from evalkit.io.write import LOCK, TEMPORARY, exclusive, remove_files, write_bytes

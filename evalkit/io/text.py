@@ -13,6 +13,7 @@ from typing import Any
 _DROPPED = {"Cc", "Cf", "Cs", "Co", "Cn"}
 _JOINERS = {"\u200d", "\ufe0f"}  # keep composed emoji whole
 MOST_LINE = 500  # characters of a message
+MOST_MATCHED = 1_000  # characters of an id or a name, from its beginning, that patterns are matched with
 _KEYS = re.compile(  # credentials that are known by their form; what is kept of each says which it was
     r"\b(?P<bearer>(?i:bearer)\s+)(?=[\w.~+/=-]*\d)[\w.~+/=-]{8,}"
     r"|\b(?P<sk>sk-)(?:[a-z0-9]{1,12}-){0,3}\w{16,}[\w-]*"

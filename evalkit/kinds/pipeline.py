@@ -35,9 +35,9 @@ from evalkit.io.frames import (
     paused_gc,
     summarise,
 )
-from evalkit.io.limits import guarded
 from evalkit.io.parallel import in_chunks
 from evalkit.io.paths import (
+    LimitError,
     SourceError,
     StorageOptions,
     absolute,
@@ -469,14 +469,16 @@ def _parse_chunk(
 ) -> _Chunk:
     """Read and parse some files, in whatever process; one with values that no column can hold has failed."""
     read = list[_Read]()
-    with storage(options), paused_gc(), guarded(parse) as parse_guarded:
+    with storage(options), paused_gc():
         for path, data in read_files(paths, excerpt=excerpt):
+            try:
+                parsed = parse(path, data)
+            except (MemoryError, RecursionError) as error:
+                data = LimitError(f"this file takes more memory or stack than there is ({type(error).__name__})")
+                parsed = parse(path, data)
             if isinstance(data, IsADirectoryError):
-                reason = f"the folder can't be listed: {type(data).__name__}: {data.strerror}"
-                parsed, was_read = Parsed("failed", reason), False
-            else:
-                parsed, was_read = parse_guarded(path, data)
-            read.append((path, was_read, parsed))
+                parsed = Parsed("failed", f"the folder can't be listed: {type(data).__name__}: {data.strerror}")
+            read.append((path, not isinstance(data, OSError), parsed))
     if records is None:
         return read, {}
     try:

@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from evalkit.io import Listing, SourceError, absolute, is_url
-from evalkit.io.limits import MOST_MATCHED
+from evalkit.io.text import MOST_MATCHED
 from evalkit.mindcraft.format import NO_RESULTS, NOT_LOGS_BY_NAME, RESULTS, UNKNOWN, Results, split_stem, stem_of
 from evalkit.mindcraft.tasks import TaskDefinitions, type_named, type_of
 

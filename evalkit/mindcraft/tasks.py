@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 import pandas as pd
 
 from evalkit.io import BrokenFileError, Ledger, SourceError, Status, cut_name, decode_json, list_files, read_files
-from evalkit.io.limits import MOST_MATCHED
+from evalkit.io.text import MOST_MATCHED
 from evalkit.mindcraft.format import (
     ANYTHING,
     DEFAULT_TIMEOUT,

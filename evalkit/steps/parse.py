@@ -23,7 +23,7 @@ import numpy as np
 
 from evalkit.io import BrokenFileError, Status, decode_json, is_url, without_mark
 from evalkit.io.frames import cut_name
-from evalkit.io.limits import check_regular, check_size, limits
+from evalkit.io.paths import check_regular, check_size, most_bytes
 from evalkit.kinds import Parsed
 from evalkit.steps.format import HISTORY_KEY, PLAN_KEY
 from evalkit.steps.normalise import is_deep, is_record, to_jsonable, unique_keys
@@ -36,6 +36,7 @@ _OTHER = Parsed("skipped", "not an execution history")
 MAGIC = b"SQLite format 3\0"
 _NUMPY, _DELTA = 6, 7  # codes of LangGraph's extension types; the others are (module, name, data, ...)
 _DTYPE = re.compile(r"[<>|=]?[?bBhHiIlLqQefdgFDSUmM][0-9]{0,4}(?:\[[a-zA-Z0-9]{1,6}\])?")
+SECONDS = 60  # for reading a database
 _TABLE = "checkpoints"
 _SCHEMA = f"SELECT sql FROM sqlite_master WHERE name = '{_TABLE}' AND type = 'table'"
 _COMPUTED = f"SELECT COUNT(*) FROM pragma_table_xinfo('{_TABLE}') WHERE hidden"
@@ -144,12 +145,12 @@ def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, An
     Yields its name, with the namespace of a subgraph after a slash, and the ``channel_values`` as plain data, or the
     error. Raises BrokenFileError if it is not a database with a table of checkpoints, or exceeds limits.
     """
-    most, unique, taken = limits(), unique_keys(), 0
-    end = time.monotonic() + most.seconds
+    unique, taken = unique_keys(), 0
+    end = time.monotonic() + SECONDS
     try:
         with closing(_connect(path, data)) as connection:
             connection.text_factory = lambda text: text.decode("utf-8", "replace")
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(most.bytes, 2**31 - 1))
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(most_bytes(), 2**31 - 1))
             connection.set_progress_handler(lambda: time.monotonic() > end, 10_000)
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA cell_size_check = ON")
@@ -164,7 +165,7 @@ def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, An
                 check_size(taken)  # many values may share the same bytes
                 yield unique(cut_name(f"{thread}/{namespace}" if namespace else str(thread))), _channels(kind, blob)
     except sqlite3.Error as error:
-        late = f"reading took longer than the limit of {most.seconds} (seconds)"
+        late = f"reading took longer than the limit of {SECONDS} seconds"
         raise BrokenFileError(f"no LangGraph checkpoints: {late if 'interrupted' in str(error) else error}") from error
     except UnicodeDecodeError as error:  # of names in its schema
         raise BrokenFileError(f"no LangGraph checkpoints: not UTF-8: {error.reason}") from error

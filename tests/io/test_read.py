@@ -1,13 +1,23 @@
-"""Reading: in order, one file at a time in memory, whatever stands in the folder."""
+"""Reading: in order, one file at a time in memory; what can't be read is failed with the reason, the rest is read."""
 
 import errno
 import os
 import tracemalloc
+import zipfile
+from dataclasses import replace
 from pathlib import Path
 
+import fsspec
 import pytest
 
-from evalkit.io import list_files, read_files
+from evalkit import mindcraft
+from evalkit.io import SourceError, list_files, read_file, read_files
+from evalkit.io.paths import MOST_BYTES
+from evalkit.kinds import Parsed, load, outcomes
+from tests.kinds.toy import TOY, write
+from tests.mindcraft.builders import write_all
+
+MEGABYTE = 2**20
 
 
 @pytest.fixture
@@ -62,3 +72,80 @@ def test_only_the_beginning_is_read_where_that_is_enough(tree):
     found = [data for _, data in read_files([str(tree / name) for name in ("a.json", "b", "gone")], 3)]
     assert found[0] == b"a.j"
     assert [type(data) for data in found[1:]] == [IsADirectoryError, FileNotFoundError]
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path):
+    paths = [str(tmp_path / name) for name in ("a.json", "huge.json", "z.json")]
+    for path in paths:
+        Path(path).write_bytes(b"x")
+    os.truncate(paths[1], 2**40)  # sparse: it takes no space
+    found = dict(read_files(paths))
+    assert [found[paths[0]], found[paths[2]]] == [b"x", b"x"]
+    assert str(2**40) in found[paths[1]].strerror
+    assert next(iter(read_files(paths[1:2], 3))) == (paths[1], b"x\0\0")
+
+
+@pytest.mark.parametrize("path", ["/proc/self/maps", "memory://limits/a.json"])
+def test_a_file_whose_size_is_not_known_is_read_up_to_the_limit(monkeypatch, path):
+    if path.startswith("/proc") and not os.path.exists(path):
+        pytest.skip("every file tells its size here")
+    fsspec.filesystem("memory").pipe_file("/limits/a.json", bytes(2000))
+    assert len(read_file(path)) > 1024
+    monkeypatch.setenv(MOST_BYTES, "1024")
+    with pytest.raises(OSError, match="more than the limit of 1024"):
+        read_file(path)
+
+
+def test_it_stands_in_the_ledger_until_the_limit_is_higher(tmp_path, monkeypatch):
+    monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path / "cache"))
+    write(tmp_path / "logs" / "a.json")
+    write(tmp_path / "logs" / "b.json", task="x" * 2000)
+    monkeypatch.setenv(MOST_BYTES, "1e3")
+    ledger = load(TOY, tmp_path / "logs", {}).ledger
+    assert ledger["status"].tolist() == ["used", "failed"]
+    assert "more than the limit of 1000; EVALKIT_MAX_BYTES=" in ledger["reason"][1]
+    monkeypatch.setenv(MOST_BYTES, "1 GB")
+    with pytest.raises(SourceError, match="EVALKIT_MAX_BYTES=1 GB: write a number"):
+        load(TOY, tmp_path / "logs", {})
+    monkeypatch.delenv(MOST_BYTES)
+    assert load(TOY, tmp_path / "logs", {}).ledger["status"].tolist() == ["used", "used"]
+
+
+def test_a_member_that_is_too_large_is_not_unpacked(tmp_path, monkeypatch):
+    path = tmp_path / "runs.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in {"a.json": b"{}", "b.json": bytes(5 * MEGABYTE)}.items():
+            archive.writestr(name, data)
+    urls = [f"zip://{path}!/{name}" for name in ("a.json", "b.json")]
+    for limit, is_read in ((4 * MEGABYTE, False), (8 * MEGABYTE, True)):
+        monkeypatch.setenv(MOST_BYTES, str(limit))
+        first, second = (data for _, data in read_files(urls))
+        assert first == b"{}"
+        assert isinstance(second, bytes) if is_read else "more than the limit" in str(second)
+
+
+@pytest.mark.parametrize("error", [MemoryError, RecursionError])
+def test_one_file_that_takes_too_much_fails_alone(tmp_path, error):
+    def greedy(path, data):
+        if isinstance(data, OSError):
+            return Parsed("failed", str(data))
+        if path.endswith("b.json"):
+            raise error
+        return TOY.parse(path, data)
+
+    for name in "abc":
+        write(tmp_path / f"{name}.json")
+    ledger = load(replace(TOY, parse=greedy), tmp_path, {}).ledger
+    assert ledger["status"].tolist() == ["used", "failed", "used"]
+    assert ledger["reason"][1] == f"this file takes more memory or stack than there is ({error.__name__})"
+
+
+def test_a_log_beyond_the_limit_is_not_measured_and_no_failure(tmp_path, monkeypatch):
+    write_all(tmp_path / "logs", {"m/cook/Andy_0_0.json": 1, "m/bake/Andy_0_0.json": 1})
+    big = tmp_path / "logs/m/bake/Andy_0_0.json"
+    big.write_bytes(big.read_bytes() + b" " * 100_000)
+    monkeypatch.setenv(MOST_BYTES, "5e4")
+    runs = mindcraft.load(tmp_path / "logs").runs.set_index("task_id")
+    assert runs.loc["bake", "status"] == "LOG_FILE_ERROR"
+    assert runs["is_successful"].isna().to_dict() == {"bake": True, "cook": False}
+    assert outcomes(runs.reset_index()).table.set_index("task").loc["bake", "outcome"] == "not measured"

@@ -15,7 +15,7 @@ from fsspec.asyn import AsyncFileSystem
 
 from evalkit import crafter
 from evalkit.io import SourceError, list_files, list_source, read_file, read_files, remote, storage
-from evalkit.io.limits import VARIABLE
+from evalkit.io.paths import MOST_BYTES
 from evalkit.io.remote import state_from
 from evalkit.io.store import MANIFEST, read_manifest
 from evalkit.mindcraft import agents_df, aggregate_results, collect, conversation, extract_task_outcome, load
@@ -317,7 +317,7 @@ def serve(answer):
 
 
 def test_a_web_server_that_tells_no_size_is_read_up_to_the_limit(monkeypatch):
-    monkeypatch.setenv(VARIABLE, "bytes=1M")
+    monkeypatch.setenv(MOST_BYTES, str(2**20))
     parts, sent = 640, []  # of 64 kB
 
     def endless(handler, is_file, body):

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from evalkit.io.limits import VARIABLE
+from evalkit.io.paths import MOST_BYTES
 from evalkit.steps import load, parse
 from evalkit.steps.parse import companions, parse_file
 from tests.steps.cases import A
@@ -141,19 +141,19 @@ def test_triggers_and_views_beside_the_table_are_never_run():
 def test_what_is_read_of_one_file_has_a_limit(monkeypatch):
     data = database([thread(f"t{i}", state({**A, "error": "x" * 5000})) for i in range(6)])
     assert parse_file("c.sqlite", data).status == "used"
-    monkeypatch.setenv(VARIABLE, "bytes=20k")
+    monkeypatch.setenv(MOST_BYTES, "20000")
     parsed = parse_file("c.sqlite", data)
     assert parsed.status == "failed"
-    assert 'EVALKIT_LIMITS="bytes=' in parsed.reason
+    assert MOST_BYTES in parsed.reason
 
 
 def test_a_statement_that_goes_on_is_stopped(monkeypatch):
     data = database([(f"t{i}", "", "1", "json", "{}") for i in range(2_000)])
-    monkeypatch.setenv(VARIABLE, "seconds=1")
+    monkeypatch.setattr(parse, "SECONDS", 1)
     monkeypatch.setattr(parse, "time", SimpleNamespace(monotonic=count(0.0, 10.0).__next__))
     parsed = parse_file("c.sqlite", data)
     assert parsed.status == "failed"
-    assert "longer than the limit of 1 (seconds)" in parsed.reason
+    assert "longer than the limit of 1 seconds" in parsed.reason
 
 
 MSGPACK = {
