@@ -5,7 +5,6 @@ from evalkit._lazy import door
 _PLACES = {
     "ranks": "Leaderboard answer_table leaderboard headline rank_table standings findings",
     "paired": "pairs notable pairs_text against discordant examples reliability plan cost",
-    "second_opinion": "Mixed mixed",
     "evalkit.kinds.estimates": "denominators usage",
     "evalkit.kinds.runs": "describe_runs select",
 }
