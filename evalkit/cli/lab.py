@@ -33,7 +33,7 @@ def lab(
     A copy that is there already is kept as you left it.
     """
     try:
-        reports = plan(sources, kind=kind or "", values=values_of((), (), given))
+        reports = plan(sources, kind=kind or "", values=values_of(given))
     except PlanError as error:
         for fault in error.faults:
             click.echo(f"evalkit: {plain(fault)}", err=True)

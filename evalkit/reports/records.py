@@ -65,13 +65,6 @@ def files_beside(record: Record | None) -> set[str]:
     return {table["file"] for table in record["tables"]} | set(record["figures"]) if record else set()
 
 
-def remove_report(output: Path, record: Record) -> None:
-    """Delete all files of a report, its record first: without it, the other files belong to no report."""
-    record_path(output, record["key"]).unlink(missing_ok=True)
-    own = {f"{record['name']}.html", f"{record['name']}.ipynb", *files_beside(record)}
-    delete_files(output / record["notebook"], own)
-
-
 def delete_files(folder: Path, names: Iterable[str]) -> None:
     """Delete files of a notebook's reports, and the folders that hold no others; names that lead elsewhere are left."""
     paths = [folder / name for name in names if (folder / name).resolve().is_relative_to(folder.resolve())]

@@ -14,7 +14,6 @@ import pytest
 from click.testing import CliRunner
 
 from evalkit.cli import main
-from evalkit.cli.reports import remove_reports
 from evalkit.reports import plan, run
 from evalkit.reports.batch import Progress
 from evalkit.reports.records import input_fingerprint, read_record
@@ -364,16 +363,3 @@ def test_a_report_of_other_parameters_gets_a_marked_name_and_keeps_it(project, b
     assert re.fullmatch("one/runs-[0-9a-f]{6}", other)
     assert batch(["one"], values={"path": "/b/runs"}).unchanged == [other]
     assert batch(["one"], values={"path": "/a/runs"}).unchanged == ["one/runs"]
-
-
-def test_reports_are_removed_by_name_with_all_their_files(project, batch, capsys):
-    shown = SHOW_NAMED.replace("NAME", "first")
-    project("one", shown, parameters="share: int = 50", params={"a.yaml": "share: 40", "b.yaml": "share: 50"})
-    output = batch().index.parent
-    assert remove_reports(["c"], output) == 2
-    assert "c: no such report; there are 'one/a', 'one/b'" in capsys.readouterr().err
-    assert remove_reports(["one/a"], output) == 0
-    assert sorted(path.name for path in (output / "one").iterdir()) == ["b", "b.html", "b.ipynb"]
-    assert 'href="one/a.html"' not in (output / "index.html").read_text()
-    assert remove_reports(["b"], output) == 0
-    assert not (output / "one").exists()
