@@ -8,10 +8,9 @@ A cell is one kind of data whose truth is known. Claims on 0/1 pairs and a margi
 `benchmarks.studies` looks at single methods in detail.
 """
 
-import heapq
 import time
 from collections.abc import Callable, Iterator
-from itertools import combinations, product
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,6 @@ from benchmarks.simulate import (
     score_coverage,
     sizes_of,
 )
-from evalkit.kinds.progress import Counted
 from evalkit.stats import formulas, plan, trend_test
 from evalkit.stats.paired import compare_units, tango
 from evalkit.stats.pairs import max_t
@@ -44,13 +42,6 @@ from evalkit.stats.pairs import max_t
 MARK = "<!-- what follows is written by benchmarks/coverage.py -->"
 LEVEL = 1 - CONFIDENCE
 TASKS = (3, 4, 5, 8, 12, 20, 40, 100)
-
-JOBS = {  # in which order the workers take up the runs of (model, task)
-    "a task by both": lambda n, rng: [(m, t) for t in range(n) for m in "ab"],
-    "shuffled": lambda n, rng: [(m, int(t)) for m, t in rng.permutation(list(product("ab", range(n))))],
-    "one model, then the other": lambda n, rng: [(m, t) for m in "ab" for t in range(n)],
-    "both models one after the other": lambda n, rng: [("a", t) for t in range(n)],
-}
 
 Rng = np.random.Generator
 Cells = Iterator[tuple[str, float]]  # what the data are, and how often the claim is wrong (of plans: the power)
@@ -239,36 +230,6 @@ def _trends_found(drawn: np.ndarray, of: np.ndarray, scores: np.ndarray, codes: 
     return float(np.mean([direction not in ("no", "") for direction in found]))
 
 
-def following(samples: int, rng: Rng) -> Cells:
-    """Of two equal models one is said to be ahead at any look; 20 workers, the time of a run depends on its result."""
-    for (order, jobs_of), tasks, rate in product(JOBS.items(), (40, 120), (0.5, 0.2)):
-        wrong = sum(ever_ahead(jobs_of(tasks, rng), tasks, rate, rng) for _ in range(samples))
-        yield f"{tasks} tasks, rate {rate}, workers take up {order}", wrong / samples
-
-
-def ever_ahead(jobs: list[tuple[str, int]], tasks: int, rate: float, rng: Rng) -> bool:
-    """Run jobs in parallel, one model quick where it succeeds, the other where it fails; look after forty runs."""
-    rates = rng.beta(2 * rate, 2 * (1 - rate), tasks)  # the models are equal on each task
-    both_in_turn = len(jobs) == tasks
-    workers, rows = [0.0] * 20, []
-    for job in jobs:
-        start = heapq.heappop(workers) + rng.exponential(0.05)
-        for model, task in (job, ("b", job[1])) if both_in_turn else (job,):
-            success = rng.random() < rates[task]
-            end = start + rng.exponential(1.0 if success == (model == "a") else 10.0)
-            rows.append((f"{model}{task}", model, task, start, end, float(success)))
-            start = end
-        heapq.heappush(workers, start)
-    runs = pd.DataFrame(rows, columns=["run_id", "model_name", "task", "started", "ended", "value"])
-    counted = Counted()
-    for now in (*np.sort(runs["ended"])[39::40], np.inf):
-        seen = runs[runs["started"] <= now]
-        counted.see(seen.assign(running=seen["ended"] > now))
-        if counted.claim("a", "b").ahead:
-            return True
-    return False
-
-
 def plans(samples: int, rng: Rng) -> Cells:
     """A plan for 80 % power, made from few tasks, has a power below 70 %."""
     for tasks, runs in ((12, 3), (20, 3), (50, 3), (20, 1), (50, 1), (100, 1)):
@@ -305,7 +266,6 @@ CLAIMS: dict[str, tuple[float, Callable[[int, Rng], Cells], float]] = {
     "not worse": (0.05, not_worse, 1),
     "equivalent": (0.05, equivalent, 1),
     "trend": (0.05, trends, 0.5),
-    "ahead while following": (0.05, following, 0.2),
     "planned power": (0.2, plans, 0.2),
 }
 

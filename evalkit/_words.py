@@ -48,13 +48,6 @@ def result_text(result: Any) -> str:
     return "; ".join([interval, *(f"{name} {text}" for name, text in values.items() if text not in ("", "nan"))])
 
 
-def interval_cells(row: Mapping[Any, Any], *, percent: bool = True, digits: int = 2) -> tuple[str, str]:
-    """Write an estimate and its interval as two cells: ``63 %`` and ``[52, 73]``, ``–`` where there is none."""
-    text = format_interval(row["estimate"], row["low"], row["high"], percent=percent, digits=digits)
-    estimate, _, bounds = text.partition(" [")
-    return estimate, f"[{bounds}" if bounds else "–"
-
-
 def counted_noun(n: int, noun: str) -> str:
     """Format a count with its noun: ``1 run``, ``1,200 runs``."""
     plural = f"{noun[:-1]}ies" if noun.endswith(("ry", "py")) else f"{noun}s"

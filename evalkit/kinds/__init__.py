@@ -10,7 +10,7 @@ _PLACES = {
     "pipeline": "Changes Logs assemble cached_records collect entries_of load no_records parse_source read_records",
     "detection": "recognise HEAD detect nothing_used",
     "findings": "Example Finding alike data_finding doubts examples_of",
-    "progress": "Snapshot",
+    "follow": "Snapshot",
     "estimates": "denominators rates usage",
     "runs": "Outcomes outcome_of outcomes",
 }

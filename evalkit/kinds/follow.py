@@ -10,20 +10,30 @@ not matter; for files present at the first look, from their own time.
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from evalkit.io.frames import escape_surrogates
 from evalkit.io.paths import FileState, SourceError, StorageOptions, storage
-from evalkit.io.screen import View
+from evalkit.io.screen import View, so_far
 from evalkit.io.sources import MISSING, Listing, Source, list_source, source_names, state_of
 from evalkit.io.store import RecordStore, read_manifest
 from evalkit.io.text import plain
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.pipeline import Changes, Logs, assemble, records_of, update, with_states
-from evalkit.kinds.progress import Counted, Snapshot, progress_of_runs
-from evalkit.kinds.terminal import file_lines
+from evalkit.kinds.terminal import file_lines, fit_table, overview_rows
 
 SETTLE = 10.0  # seconds after its last change in which a broken file counts as being written
+
+
+class Snapshot(NamedTuple):
+    """A source at one look at it, as the text of its progress is made from it."""
+
+    logs: Logs
+    unchanged_for: Callable[[str], float]  # seconds for which a file or a folder has been unchanged
+    being_written: frozenset[str]  # files that count as being written
+    expected: int | None  # runs that each model is to do, if the user stated it
+    idle: float | None  # seconds after which an unchanged run counts as finished, if the user stated it
+    width: int | None  # characters of a line; None: any
 
 
 class Following:
@@ -64,8 +74,6 @@ class Following:
         self._listing = Listing("", [], {}, {})
         self._is_first, self._now = True, 0.0
         self._notes: list[str] = []
-        self._counted = Counted()
-        self._said: tuple[tuple[Any, ...], tuple[str, bool]] | None = None  # at the last look, and of what
         self.logs: Logs | None = None
         self.changes = Changes(0, 0, 0, 0)
 
@@ -81,7 +89,12 @@ class Following:
             except SourceError as error:
                 self._notes = [f"could not look, so this may be old: {plain(error)}"]
                 self.changes = self.changes._replace(new=0, changed=0)
-            text, done = self._progress(width)
+            text, done = f"no {self._kind.title} yet", False
+            if self.logs is not None:
+                snapshot = Snapshot(
+                    self.logs, self._unchanged_for, self.changes.being_written, self._expected, self._idle, width
+                )
+                text, done = (self._kind.command.progress or progress_of_runs)(snapshot, self._options)
         new, changed, _, unchanged, being_written = self.changes
         status = f"{new + changed} of {new + changed + unchanged} files new"
         status += f", {len(being_written)} being written" * bool(being_written)
@@ -140,34 +153,19 @@ class Following:
     def _changed_recently(self, path: str) -> bool:
         return self._unchanged_for(path) < SETTLE
 
-    def _progress(self, width: int | None) -> tuple[str, bool]:
-        """Format the progress; as at the last look if nothing has changed and no time was asked for then."""
-        if self.logs is None:
-            return f"no {self._kind.title} yet", False
-        known, asked = (self.logs, self.changes.being_written, width), list[str]()
-        if self._said and self._said[0] == known:
-            return self._said[1]
-
-        def unchanged_for(path: str) -> float:
-            asked.append(path)
-            return self._unchanged_for(path)
-
-        snapshot = Snapshot(
-            self.logs,
-            unchanged_for,
-            self.changes.being_written,
-            self._expected,
-            self._idle,
-            width,
-            self._counted,
-        )
-        said = (self._kind.command.progress or progress_of_runs)(snapshot, self._options)
-        self._said = None if asked else (known, said)
-        return said
-
     def _file_lines(self) -> list[str]:
         """Describe how many files there are, and which failed; none of those that are being written."""
         table = self._store.tables["files"].select(["source", "status", "reason", "context"]).to_pandas()
         being_written = list(map(escape_surrogates, self.changes.being_written))
         files = table[~table["context"].astype("bool") & ~table["source"].isin(being_written)]
         return ["", *file_lines(files, len(self.logs.runs) if self.logs else 0)] if len(files) else []
+
+
+def progress_of_runs(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
+    """Format the overview with the numbers of runs and those expected; a run is done once it can be read."""
+    rows = overview_rows(snapshot.logs.runs, snapshot.logs.kind)
+    counts = [int(row["runs"]) for row in rows]
+    for row, n in zip(rows, counts, strict=True):
+        row["runs"] = so_far(n, snapshot.expected)
+    done = snapshot.expected is not None and not snapshot.being_written and min(counts) >= snapshot.expected
+    return fit_table(rows, width=snapshot.width), done

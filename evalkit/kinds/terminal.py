@@ -14,12 +14,11 @@ from evalkit.io.frames import summarise
 from evalkit.io.screen import screen_width
 from evalkit.io.text import distinct_names, plain, shorten
 from evalkit.io.write import write_frame
-from evalkit.kinds.estimates import denominators
+from evalkit.kinds.estimates import denominators, rates
 from evalkit.kinds.findings import alike
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.pipeline import Logs
-from evalkit.kinds.runs import UNKNOWN, outcomes
-from evalkit.stats import estimate_by
+from evalkit.kinds.runs import outcomes
 
 SCREEN = 24  # lines
 MOST_ROWS, LAST_ROWS, FEWEST_ROWS = 10, 2, 5  # of a table on one screen, how many are the last ones, and the least
@@ -126,18 +125,24 @@ def summary(logs: Logs, views: Mapping[str, Any], answer: str = "") -> str:
 
 def overview_rows(runs: pd.DataFrame, kind: LogKind | None = None) -> list[dict[str, str]]:
     """Return success rates and mean scores by model, as cells under their headers."""
-    models = runs["model_name"].fillna(UNKNOWN)
-    names = distinct_names(models.unique())
-    sizes = models.value_counts().sort_index()
-    rows = {model: {"model": names[str(model)], "n": str(n)} for model, n in sizes.items()}
-    for column in ("is_successful", "score"):
-        if runs[column].notna().any():
-            rated = outcomes(runs, column, kind)
-            for estimate in estimate_by(rated.table, "model_name", "value", "task", rated.kind).to_dict("records"):
-                text = format_interval(*(estimate[end] for end in ("estimate", "low", "high")), percent=rated.is_share)
-                rows[estimate["model_name"]][f"{rated.title}{INTERVAL}"] = text
-    headers = list(dict.fromkeys(name for row in rows.values() for name in row))
-    return [{name: row.get(name, "–") for name in headers} for row in rows.values()]
+    rows: dict[str, dict[str, str]] = {}
+    for column in [name for name in ("is_successful", "score") if runs[name].notna().any()] or ["score"]:
+        data = outcomes(runs, column, kind)
+        for row in rate_rows(rates(runs, value=column, kind=kind), ["model_name"], data.title, percent=data.is_share):
+            rows.setdefault(row["model"], row).update(row)
+    return list(rows.values())
+
+
+def rate_rows(
+    table: pd.DataFrame, by: Sequence[str], title: str, *, percent: bool = True, width: int = NAME_WIDTH
+) -> list[dict[str, str]]:
+    """Format groups as cells by header: their names, cut to a width and still distinct, their runs, and the rate."""
+    names, rows = {column: group_names(table[column], width) for column in by}, []
+    for place, row in enumerate(table.to_dict("records")):
+        keys = {title_of(column): names[column][place] for column in by}
+        rate = format_interval(row["estimate"], row["low"], row["high"], percent=percent)
+        rows.append({**keys, "runs": str(row["n"]), f"{title}{INTERVAL}": rate})
+    return rows
 
 
 def unmeasured_lines(runs: pd.DataFrame, by: Sequence[str], kind: LogKind, value: str = "") -> list[str]:
@@ -305,13 +310,8 @@ def _write(table: list[dict[str, str]], left: int, *, broken: bool) -> str:
 
 def _broken(name: str, width: int) -> list[str]:
     """Break a header by its words, as wide as its column, but for what stands in brackets."""
-    words = re.findall(r"\[[^]]*\]|\S+", name)
-    width = max([width, *map(len, words)])
-    lines = [""]
-    for word in words:
-        longer = f"{lines[-1]} {word}".strip()
-        lines = [*lines[:-1], longer] if len(longer) <= width else [*lines, word]
-    return lines
+    lines = textwrap.wrap(name.replace(INTERVAL, INTERVAL.replace(" %", "\xa0%")), width, break_long_words=False)
+    return [line.replace("\xa0", " ") for line in lines]
 
 
 def _width(text: str) -> int:

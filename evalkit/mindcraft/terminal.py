@@ -8,18 +8,16 @@ from typing import Any
 import pandas as pd
 
 from evalkit._names import check_columns
-from evalkit._words import counted_noun, format_interval
+from evalkit._words import counted_noun
 from evalkit.io import SourceError, plain, unescape_surrogates
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
-from evalkit.kinds.progress import any_look_lines
 from evalkit.kinds.runs import NO_OUTCOME
 from evalkit.kinds.terminal import (
-    INTERVAL,
     NAME_WIDTH,
     Part,
     fit_table,
-    group_names,
+    rate_rows,
     table_lines,
     title_of,
     unmeasured_lines,
@@ -64,8 +62,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     n_running = int(runs["_running"].sum())
     total = f"\ntotal: {so_far(n_done, expected)} tasks done, {counted_noun(n_running, 'run')} running"
     complete = bool((done["done"] >= done["expected"]).all()) and not n_running
-    claims = any_look_lines(snapshot, snapshot.logs, runs["_running"])
-    return "\n".join([table, total, *claims, *_notes(runs)]), complete
+    return "\n".join([table, total, *_notes(runs)]), complete
 
 
 def _running(snapshot: Snapshot) -> list[bool]:
@@ -138,12 +135,9 @@ def _rows(table: pd.DataFrame, by: Sequence[str], width: int = NAME_WIDTH) -> li
     """Format groups as cells by header: their names, cut to a width and still distinct, rates, and any statuses."""
     if SUCCEEDED_LATE in table and not table[SUCCEEDED_LATE].any():
         table = table.drop(columns=SUCCEEDED_LATE)
-    names, rows = {column: group_names(table[column], width) for column in by}, []
-    for place, row in enumerate(table.to_dict("records")):
-        keys = {title_of(column): names[column][place] for column in by}
-        rate = {f"success rate{INTERVAL}": format_interval(row["estimate"], row["low"], row["high"])}
-        statuses = {status.short: str(row[code]) for code, status in STATUSES.items() if code in row}
-        rows.append({**keys, "runs": str(row["n"]), **rate, **statuses})
+    rows = rate_rows(table, by, "success rate", width=width)
+    for cells, row in zip(rows, table.to_dict("records"), strict=True):
+        cells |= {status.short: str(row[code]) for code, status in STATUSES.items() if code in row}
     return rows
 
 

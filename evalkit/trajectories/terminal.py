@@ -5,12 +5,11 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import counted_noun, format_interval
+from evalkit._words import counted_noun
 from evalkit.io import plain
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot, outcome_of, outcomes, rates
-from evalkit.kinds.progress import any_look_lines
-from evalkit.kinds.terminal import INTERVAL, Part, group_names, table_lines, unmeasured_lines
+from evalkit.kinds.terminal import Part, rate_rows, table_lines, unmeasured_lines
 from evalkit.trajectories.analysis import counted, endings, trials
 from evalkit.trajectories.table import ENDINGS
 
@@ -39,7 +38,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     total = f"\ntotal: {so_far(done, expected)} trials done, {counted_noun(int(running.sum()), 'run')} running"
     rows = _rows(logs.runs[~running])
     lines = table_lines(rows) if rows else ["no run has ended"]
-    lines += [total, *any_look_lines(snapshot, logs, running), *_notes(logs)]
+    lines += [total, *_notes(logs)]
     return "\n".join(lines), bool(expected is not None and done >= expected and not running.any())
 
 
@@ -49,12 +48,11 @@ def _rows(runs: pd.DataFrame) -> list[dict[str, str]]:
         return []
     data, ended = outcomes(runs), endings(runs).set_index("model_name")
     table = rates(runs).sort_values("estimate", ascending=False, kind="stable")
-    shown, rows = [name for name in ENDINGS if ended[name].any()], []
-    for name, row in zip(group_names(table["model_name"]), table.to_dict("records"), strict=True):
-        estimate = format_interval(row["estimate"], row["low"], row["high"], percent=data.is_share)
-        counts = ended.loc[row["model_name"]] if row["model_name"] in ended.index else dict.fromkeys(shown, 0)
-        cells = {"model": name, "runs": str(row["n"]), f"{data.title}{INTERVAL}": estimate}
-        rows.append({**cells, **{ENDINGS[end].text: str(counts[end]) for end in shown}})
+    shown = [name for name in ENDINGS if ended[name].any()]
+    rows = rate_rows(table, ["model_name"], data.title, percent=data.is_share)
+    for model, cells in zip(table["model_name"], rows, strict=True):
+        counts = ended.loc[model] if model in ended.index else dict.fromkeys(shown, 0)
+        cells |= {ENDINGS[end].text: str(counts[end]) for end in shown}
     return rows
 
 

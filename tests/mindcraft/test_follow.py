@@ -46,23 +46,6 @@ def table(text):
     return {row[0]: dict(zip(cells[0], row, strict=True)) for row in cells[1:]}
 
 
-def test_no_model_is_ahead_by_runs_that_overtook_an_older_one(tmp_path):
-    """One model fails slowly, so what has ended first are its successes, and the failures of the other."""
-    experiment, claim = Experiment(tmp_path / "runs"), "a is ahead of b"
-    old = [("a", 0, b'{"turns": ['), ("b", 0, None)]  # the log of the oldest run is being written
-    rows = [*old, *((model, n, int(model == "a")) for n in range(1, 30) for model in "ab")]
-    for place, (model, n, score) in enumerate(rows):
-        content = log(*[f"{SCORE}{score}"] * (score is not None), start=place + 1e12, who=f"{model}{n}")
-        experiment.write(f"x/{model}/multiagent_cooking_{n}/andy_0.json", score if score and n == 0 else content)
-    assert claim not in experiment.look().text
-    experiment.write("x/a/multiagent_cooking_0/andy_0.json", log(start=1e12, who="a0"))
-    assert claim not in experiment.look(20).text
-    for place, model in enumerate("ab"):
-        ended = log(f"{SCORE}0", start=1e12 + place, who=f"{model}0")
-        experiment.write(f"x/{model}/multiagent_cooking_0/andy_0.json", ended)
-    assert claim in experiment.look(20).text.replace("\n", " ")
-
-
 def rate(row):
     """The estimate without its interval."""
     return row["success rate [95 %]"].partition(" [")[0]
