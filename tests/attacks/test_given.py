@@ -29,9 +29,9 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def _files_with_it(folder):
+def _files_with_it(folder, own=""):
     """Name the files and folders whose name or content repeats the secret."""
-    files = list(folder.rglob("*"))
+    files = [path for path in folder.rglob("*") if path.name != own]
     named = [path for path in files if SECRET in path.name]
     return named + [path for path in files if path.is_file() and SECRET.encode() in path.read_bytes()]
 
