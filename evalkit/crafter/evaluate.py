@@ -27,7 +27,6 @@ from evalkit.io import (
     Ledger,
     Source,
     StorageOptions,
-    escape_surrogates,
     frame,
     plain,
     read_file,
@@ -142,13 +141,13 @@ def evaluate_all_traces(
             files = parse_source(KIND, trace_dir, pattern=pattern, recursive=recursive, jobs=jobs)
             columns = _columns(files)
             for path, parsed in files:
-                ledger.add(escape_surrogates(path), parsed.status, cut_line(parsed.reason))
+                ledger.add(path, parsed.status, cut_line(parsed.reason))
     return TraceScores(_results(columns, weights, counting), ledger)
 
 
 def _columns(files: Iterable[tuple[str, Parsed]]) -> dict[str, dict[str, Any]]:
     """Return the records of parsed files as lists of values by column."""
-    used = [(escape_surrogates(path), parsed.rows) for path, parsed in files if parsed.status == "used"]
+    used = [(path, parsed.rows) for path, parsed in files if parsed.status == "used"]
     columns: dict[str, dict[str, Any]] = {}
     for table, named in RECORDS.items():
         rows = [(path, *row) for path, tables in used for row in tables[table]]

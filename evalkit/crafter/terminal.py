@@ -17,7 +17,6 @@ from evalkit.io import (
     distinct_names,
     plain,
     short_paths,
-    unescape_surrogates,
     write_frame,
     write_text,
 )
@@ -49,7 +48,7 @@ def results_of(episodes: Mapping[Any, Any], rules: Mapping[str, Any]) -> list[Tr
     results = []
     for values in zip(*(_listed(episodes[name]) for name in names), strict=True):
         row = dict(zip(names, values, strict=True))
-        source = unescape_surrogates(row["source"])
+        source = row["source"]
         result = {
             "total_score": row["score"] or 0.0,  # as of an aborted trace
             "counts": {name: row[column] for column, name in hooks.items() if row[column]},

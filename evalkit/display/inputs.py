@@ -11,7 +11,7 @@ import pandas as pd
 
 from evalkit._words import counted_noun
 from evalkit.display.show import show_table
-from evalkit.io.frames import Column, unescape_surrogates
+from evalkit.io.frames import Column
 from evalkit.io.paths import SourceError, absolute, common_folder, is_secret_name, is_url, redacted
 from evalkit.io.sources import Listing, list_source
 from evalkit.io.store import dataset_files
@@ -52,7 +52,7 @@ def describe_inputs(sources: Iterable[str]) -> Inputs:
     For a file that can't be read, only the name is hashed. A file behind a URL is not read again: its size and tag are
     hashed, as the listing has them.
     """
-    paths = sorted({unescape_surrogates(source) for source in sources})
+    paths = sorted(set(sources))
     names = {path: absolute(path) for path in paths}
     root = common_folder({os.path.dirname(name) for name in names.values()})
     contents: dict[str, tuple[int, str]] = {}  # size, and what stands for the contents, of those that can be read
@@ -62,7 +62,7 @@ def describe_inputs(sources: Iterable[str]) -> Inputs:
         digests, files = records.tables["contents"], records.files
         sizes = dict(zip(files["source"].to_pylist(), files["size"].to_pylist(), strict=True))
         found = zip(digests["source"].to_pylist(), digests["digest"].to_pylist(), strict=True)
-        contents |= {unescape_surrogates(name): (sizes[name], digest) for name, digest in found}
+        contents |= {name: (sizes[name], digest) for name, digest in found}
     if len(local) < len(paths):
         with suppress(SourceError):
             states = list_source(root).states.items()

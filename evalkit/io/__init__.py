@@ -4,8 +4,7 @@ from evalkit._lazy import door
 
 _PLACES = {
     "decode": "BrokenFileError WrongShapeError beginning decode_json decode_start without_mark",
-    "frames": "Column Entry Ledger Status cut_name frame frame_of paused_gc summarise"
-    " escape_surrogates unescape_surrogates unescaped",
+    "frames": "Column Entry Ledger Status cut_name frame frame_of paused_gc summarise",
     "paths": "FileState SourceError StorageOptions absolute is_url redacted refuse_credentials storage",
     "sources": "shown_paths Listing Source list_files list_source own_sources resolve state_of",
     "write": "check_output check_path for_spreadsheets write_bytes write_frame write_text",

@@ -3,10 +3,9 @@
 import gc
 import hashlib
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from operator import methodcaller
 from typing import Any, Literal, NamedTuple
 
@@ -39,8 +38,6 @@ _ARROW = {
     "counts": pa.map_(pa.large_string(), pa.int64()),
     "time": pa.timestamp("ms", "UTC"),
 }
-_ESCAPED = re.compile(r"\\u(d[89a-f][0-9a-f]{2}|005c)")  # a lone surrogate, or the backslash of what looks like one
-_LOOKS_ESCAPED = re.compile(r"\\(?=ud|u005c)")
 
 
 class Column(NamedTuple):
@@ -91,7 +88,7 @@ def arrow_schema(columns: Sequence[Column]) -> pa.Schema:
 def arrow_table(rows: Sequence[tuple], columns: Sequence[Column]) -> pa.Table:
     r"""Build an Arrow table from rows whose values are in the order of the columns; names and lines are cut.
 
-    Lone surrogates, as in file names that are not UTF-8, are escaped as ``\udcff``.
+    Lone surrogates are escaped as ``\udcff``.
     """
     schema = arrow_schema(columns)
     if not rows:
@@ -205,37 +202,6 @@ class Ledger:
         """Return the ledger as a frame with the columns of `evalkit.io.frames.LEDGER`."""
         columns = list(zip(*self.entries, strict=True)) or [()] * len(LEDGER)
         return frame_of(dict(zip(Entry._fields, columns, strict=True)), LEDGER)
-
-
-def escape_surrogates(name: str) -> str:
-    r"""Escape the bytes of a file's name that are not UTF-8, as in ``\udcff``.
-
-    The backslash of a name that already contains such an escape becomes ``\u005c``, so that names stay distinct.
-    """
-    if name.isascii() and "\\u" not in name:
-        return name
-    return _escaped(_LOOKS_ESCAPED.sub(r"\\u005c", name))
-
-
-def unescape_surrogates(text: str) -> str:
-    """Return the name of a file that `escape_surrogates` has escaped."""
-    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text) if "\\u" in text else text
-
-
-def escaped(names: Iterable[str]) -> pa.Array:
-    """Return a column of file names; see `escape_surrogates`."""
-    names = list(names)
-    with suppress(UnicodeEncodeError):
-        texts = pa.array(names, pa.large_string())
-        if not pc.any(pc.match_substring(texts, "\\u")).as_py():
-            return texts
-    return pa.array(map(escape_surrogates, names), pa.large_string())
-
-
-def unescaped(texts: pa.ChunkedArray) -> list[str]:
-    """Unescape a column of file names; see `unescape_surrogates`."""
-    names = texts.to_pylist()
-    return list(map(unescape_surrogates, names)) if pc.any(pc.match_substring(texts, "\\u")).as_py() else names
 
 
 @contextmanager

@@ -50,7 +50,8 @@ def read_files(
             except MemoryError:
                 yield path, LimitError(errno.ENOMEM, "the memory does not suffice for this file")
             except OSError as error:
-                yield path, error
+                is_escaped = "\\udc" in path and isinstance(error, FileNotFoundError)
+                yield path, OSError(errno.EILSEQ, "its name is not UTF-8") if is_escaped else error
 
 
 def _read_local(path: str, most: int | None, excerpt: Excerpt | None, *, limited: bool) -> bytes:

@@ -176,6 +176,10 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True, k
             is_any = pattern == "*" or not own_folders
             listed += own_files if is_any else [file for file in own_files if fits(file, pattern)]
             folders |= sorted(own_folders.items())
+        try:
+            "".join(listed).encode()
+        except UnicodeEncodeError:  # no table can hold such names: their bytes are escaped, and reading says why
+            listed = [name.encode(errors="backslashreplace").decode() for name in listed]
         files |= dict.fromkeys(sorted(listed))
     root = roots[0] if len(set(roots)) == 1 else common_folder(map(absolute, roots))
     if len(roots) > 1:

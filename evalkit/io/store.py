@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from evalkit.io.frames import Column, arrow_schema, arrow_table, escape_surrogates, escaped, unescaped
+from evalkit.io.frames import Column, arrow_schema, arrow_table
 from evalkit.io.paths import FileState, LimitError, SourceError, is_url, protocol_of
 from evalkit.io.read import read_file
 from evalkit.io.sources import FolderState, Listing, list_source, resolve
@@ -191,12 +191,12 @@ class RecordStore:
     def known(self) -> Listing:
         """Return the files and folders as they were when they were read, with the states of all files."""
         files, folders = self.tables["files"], self.tables["folders"]
-        paths = unescaped(files["source"])
+        paths = files["source"].to_pylist()
         values = [files[name].to_numpy().tolist() for name in ("size", "modified", "changed")]
         states = dict(zip(paths, map(FileState, *values, files["tag"].to_pylist()), strict=True))
-        above = set(unescaped(files["source"].filter(files["context"])))
+        above = set(files["source"].filter(files["context"]).to_pylist())
         changes = [folders[name].to_numpy().tolist() for name in FolderState._fields]
-        known_folders = dict(zip(unescaped(folders["source"]), map(FolderState, *changes), strict=True))
+        known_folders = dict(zip(folders["source"].to_pylist(), map(FolderState, *changes), strict=True))
         return Listing("", [path for path in paths if path not in above], known_folders, states)
 
     def put(self, tables: Mapping[str, pa.Table]) -> None:
@@ -207,7 +207,7 @@ class RecordStore:
 
     def drop(self, files: Iterable[str]) -> None:
         """Drop all rows of some files, once arranged or committed."""
-        self._dropped.append(escaped(files))
+        self._dropped.append(pa.array(list(files), pa.large_string()))
 
     def arrange(self, order: Iterable[str] | None = None) -> None:
         """Drop and add rows, and bring all into the order of the files, if it is given."""
@@ -220,7 +220,7 @@ class RecordStore:
                 self._changed.add(name)
         self._dropped.clear()
         self._added.clear()
-        names = None if order is None else escaped(order)
+        names = None if order is None else pa.array(list(order), pa.large_string())
         if names and not tables["files"]["source"].combine_chunks().equals(names):
             for name, table in tables.items():
                 places = pc.index_in(table["source"], names)
@@ -230,7 +230,7 @@ class RecordStore:
 
     def set_folders(self, folders: Mapping[str, FolderState]) -> None:
         """Replace the folders."""
-        rows = [(escape_surrogates(path), *state) for path, state in folders.items()]
+        rows = [(path, *state) for path, state in folders.items()]
         self.tables["folders"] = arrow_table(rows, FOLDERS)
         self._changed.add("folders")
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from evalkit._words import counted_noun
 from evalkit.io.decode import beginning
-from evalkit.io.frames import Entry, unescape_surrogates
+from evalkit.io.frames import Entry
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_files
 from evalkit.io.sources import Source, list_source, source_names
@@ -128,7 +128,7 @@ def nothing_used(
     content, which command reads those, and the causes if all files are broken or there is only one.
     """
     named = _name_of(source)
-    files = [unescape_surrogates(entry.source) for entry in entries]
+    files = [entry.source for entry in entries]
     others = files or list_source(source, recursive=recursive).files
     if not others:
         hint = "name a folder of logs" if recursive else "folders below are read without --no-recursive"

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from evalkit.io.frames import escape_surrogates
 from evalkit.io.paths import FileState, SourceError, StorageOptions, storage
 from evalkit.io.screen import View, so_far
 from evalkit.io.sources import MISSING, Listing, Source, list_source, source_names, state_of
@@ -156,8 +155,7 @@ class Following:
     def _file_lines(self) -> list[str]:
         """Describe how many files there are, and which failed; none of those that are being written."""
         table = self._store.tables["files"].select(["source", "status", "reason", "context"]).to_pandas()
-        being_written = list(map(escape_surrogates, self.changes.being_written))
-        files = table[~table["context"].astype("bool") & ~table["source"].isin(being_written)]
+        files = table[~table["context"].astype("bool") & ~table["source"].isin(self.changes.being_written)]
         return ["", *file_lines(files, len(self.logs.runs) if self.logs else 0)] if len(files) else []
 
 

@@ -28,8 +28,6 @@ from evalkit.io.frames import (
     Column,
     Entry,
     arrow_table,
-    escape_surrogates,
-    escaped,
     frame_of,
     is_cut_name,
     paused_gc,
@@ -398,9 +396,9 @@ def update(
             left_alone = bool(state.tag) if is_url(path) else state.modified < settled_before
             if is_unfinished or not (was_read and left_alone):
                 state = state._replace(changed=-1)  # as that of no file: it is read again
-            rows.append((escape_surrogates(path), *state, path in above, parsed.status, parsed.reason))
+            rows.append((path, *state, path in above, parsed.status, parsed.reason))
         if kept:
-            names = escaped(kept)
+            names = pa.array(kept, pa.large_string())
             tables = {name: table.filter(pc.invert(pc.is_in(table["source"], names))) for name, table in tables.items()}
         store.put({"files": arrow_table(rows, FILES), **tables})
         done += len(read)
@@ -496,9 +494,8 @@ def _parse_chunk(
 def _tables(records: Mapping[str, Sequence[Column]], read: Iterable[_Read]) -> dict[str, pa.Table]:
     rows: dict[str, list[tuple]] = {name: [] for name in records}
     for path, _, parsed in read:
-        name = escape_surrogates(path)
         for table, added in parsed.rows.items():
-            rows[table] += [(name, *row) for row in added]
+            rows[table] += [(path, *row) for row in added]
     return {name: arrow_table(values, (SOURCE, *records[name])) for name, values in rows.items()}
 
 
@@ -506,7 +503,9 @@ def records_of(store: RecordStore, kind: LogKind, listing: Listing) -> Records:
     """Return the records of a listing's files, and of those above them, from a store that holds them in order."""
     files, tables = store.tables["files"], {name: store.tables[name] for name in kind.records}
     if len(files) - (pc.sum(files["context"]).as_py() or 0) > len(listing.files):  # as of a part of a dataset
-        files = files.filter(pc.or_(pc.is_in(files["source"], escaped(listing.files)), files["context"]))
+        files = files.filter(
+            pc.or_(pc.is_in(files["source"], pa.array(listing.files, pa.large_string())), files["context"])
+        )
         for name, table in tables.items():
             tables[name] = table.filter(pc.is_in(table["source"], files["source"].combine_chunks()))
     return Records(tables, files, listing)

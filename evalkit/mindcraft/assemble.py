@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evalkit.io import Column, Entry, SourceError, absolute, frame, frame_of, paused_gc, unescaped
+from evalkit.io import Column, Entry, SourceError, absolute, frame, frame_of, paused_gc
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.mindcraft.format import OUTCOMES, CompletionStatus, Scale
 from evalkit.mindcraft.layout import (
@@ -80,8 +80,7 @@ def assemble(records: Records, options: Mapping[str, Any], *, all_folders: bool 
     definitions = as_definitions(options.get("tasks") or ())
     missing, listing = options.get("missing", "keep"), records.listing
     logs, others = records.tables["logs"], records.tables["other_files"]
-    sources = unescaped(logs["source"])
-    others = others.set_column(0, "source", pa.array(unescaped(others["source"])))
+    sources = logs["source"].to_pylist()
     folders = task_folders(
         sources,
         set(np.flatnonzero(~logs["agent_log_processed"].to_numpy()).tolist()),

@@ -16,7 +16,6 @@ from evalkit.io import (
     paused_gc,
     resolve,
     storage,
-    unescaped,
 )
 from evalkit.kinds import no_records, read_records, run_ids
 from evalkit.mindcraft.assemble import assemble, combine, known_tasks, metrics_frame
@@ -111,7 +110,7 @@ def extract_task_outcomes(
     path, logs = absolute(folder), records.tables["logs"]
     task_id = (definition or {}).get("task_id")
     task_id = task_id if isinstance(task_id, str) and task_id else os.path.basename(path)
-    sources, definitions = unescaped(logs["source"]), TaskDefinitions({task_id: definition} if definition else {})
+    sources, definitions = logs["source"].to_pylist(), TaskDefinitions({task_id: definition} if definition else {})
     found = group_by_task(sources, definitions or TaskDefinitions({task_id: {}}))
     folders = [one._replace(folder=folder, task_id=task_id) for one in found if one.task_id == task_id or not one.flat]
     folders = folders or [TaskFolder(folder, path, task_id, False)]

@@ -9,7 +9,7 @@ import pandas as pd
 
 from evalkit._names import check_columns
 from evalkit._words import counted_noun
-from evalkit.io import SourceError, plain, unescape_surrogates
+from evalkit.io import SourceError, plain
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
 from evalkit.kinds.runs import NO_OUTCOME
@@ -73,7 +73,7 @@ def _running(snapshot: Snapshot) -> list[bool]:
     running = []
     for run_id, source, timeout in runs[["run_id", "source", "timeout"]].itertuples(index=False, name=None):
         idle = timeout if snapshot.idle is None else snapshot.idle
-        own = map(unescape_surrogates, paths.get(run_id, [source]) if run_id not in ended else ())
+        own = paths.get(run_id, [source]) if run_id not in ended else ()
         running.append(any(path in snapshot.being_written or snapshot.unchanged_for(path) < idle for path in own))
     return running
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit.io import SourceError, escape_surrogates, frame
+from evalkit.io import SourceError, frame
 from evalkit.io.text import message_pattern
 from evalkit.stats import Estimate, compare_all, estimate_by, proportion_interval
 from evalkit.steps import table
@@ -131,7 +131,7 @@ def _summarise(steps: pd.DataFrame, rates: pd.DataFrame, labels: Sequence[str], 
 
 def steps_of(steps: pd.DataFrame, histories: Sequence[History]) -> pd.DataFrame:
     """Return the rows of a frame that belong to these histories."""
-    wanted = {(escape_surrogates(history.source), escape_surrogates(history.thread)) for history in histories}
+    wanted = {(history.source, history.thread) for history in histories}
     return steps[[pair in wanted for pair in zip(steps["source"], steps["thread"], strict=True)]]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from evalkit.io import absolute, frame, paused_gc, unescape_surrogates
+from evalkit.io import absolute, frame, paused_gc
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.steps.format import CRITICAL, DEFAULTS, SILENT, Options, StepRecord, cell_type_of, count
 from evalkit.steps.judge import History, find_loops, plan_adherence
@@ -40,9 +40,9 @@ def histories_of(histories: Iterable[tuple], steps: Iterable[tuple], options: Op
     """Build histories from rows (source, thread, plan) and (source, thread, entry) of `table.RECORDS`."""
     plans, entries = dict[tuple[str, str], Any](), defaultdict[tuple[str, str], list[StepRecord]](list)
     for source, thread, plan in histories:
-        plans[unescape_surrogates(source), thread] = None if plan is None else _DECODER.decode(plan)
+        plans[source, thread] = None if plan is None else _DECODER.decode(plan)
     for source, thread, entry in steps:
-        entries[unescape_surrogates(source), thread].append(normalise_record(_DECODER.decode(entry), options))
+        entries[source, thread].append(normalise_record(_DECODER.decode(entry), options))
     labels, found = unique_labels(plans), list[History]()
     for key, plan in plans.items():
         found.append(History(*key, number_steps(entries[key]), plan, labels[key], options))

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from evalkit.io import escape_surrogates, short_paths
+from evalkit.io import short_paths
 from evalkit.io.text import UniqueNames
 from evalkit.steps.format import DEFAULTS, HISTORY_KEY, RESULT_TYPES, Options, StepRecord, count, name, truth
 
@@ -314,11 +314,11 @@ def unique_labels(histories: Iterable[tuple[str, str]]) -> dict[tuple[str, str],
     """Return distinct labels of histories that are shown together, given by source and thread.
 
     A label is the shortest end of a path that no other file has, and the thread: ``h.json``, ``run_07/h.json``,
-    ``c.sqlite · thread-1``. Bytes that are not UTF-8 are escaped.
+    ``c.sqlite · thread-1``.
     """
     pairs, unique, labels = list(dict.fromkeys(histories)), unique_keys(), dict[tuple[str, str], str]()
     paths = short_paths([source for source, _ in pairs])
     for source, thread in pairs:
         label = f"{paths[source]} · {thread}" if thread else paths[source]
-        labels[source, thread] = unique(escape_surrogates(label))
+        labels[source, thread] = unique(label)
     return labels

@@ -1,13 +1,10 @@
 """Frames: the dtypes that were declared, also without rows, and whatever text comes in."""
 
 import pandas as pd
-import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from evalkit.io import Column, Ledger, escape_surrogates, frame, summarise, unescape_surrogates
-from evalkit.io.frames import Entry, arrow_table, frame_of, unescaped
+from evalkit.io import Column, Ledger, frame, summarise
+from evalkit.io.frames import Entry, arrow_table, frame_of
 
 COLUMNS = (
     Column("text", "str", ""),
@@ -42,17 +39,6 @@ def test_missing_values_are_missing_and_never_zero():
     (row,) = frame([{"count": 0}], COLUMNS).to_dict("records")
     assert [name for name, value in row.items() if pd.isna(value)] == ["text", "maybe", "share", "unsure", "items"]
     assert (row["count"], row["sure"]) == (0, False)
-
-
-NAMES = st.text(st.one_of(st.sampled_from("\\ud0c5fa\udcff\ud800é"), st.characters(exclude_categories=())))
-
-
-@given(st.lists(NAMES, max_size=4))
-def test_a_name_that_is_written_out_is_read_back_and_no_two_become_one(names):
-    written = list(map(escape_surrogates, names))
-    "".join(written).encode()  # any file can hold them
-    assert list(map(unescape_surrogates, written)) == names
-    assert unescaped(pa.chunked_array([written], pa.large_string())) == names
 
 
 ROWS = [

@@ -101,15 +101,15 @@ def test_a_file_whose_values_fit_no_column_fails_alone(tmp_path, row):
     assert found.ledger["reason"][1].startswith("a value does not fit its column: ")
 
 
-def test_names_that_are_not_utf8_are_kept_apart(tmp_path, cache):
-    folder = os.fsencode(tmp_path / "in")
-    os.mkdir(folder)
+def test_files_whose_names_are_not_utf8_stand_in_the_ledger_and_the_others_are_read(tmp_path, cache):
+    write(tmp_path / "in" / "a.json")
     for name in (b"a\xff.json", b"a\xfe.json"):
-        with open(os.path.join(folder, name), "w") as file:
-            json.dump({"moves": [], "task": repr(name)}, file)
-        os.utime(os.path.join(folder, name), (OLD, OLD))
+        with open(os.path.join(os.fsencode(tmp_path / "in"), name), "w") as file:
+            json.dump({"moves": []}, file)
     for _ in range(2):
-        assert load(TOY, tmp_path / "in", {}).runs["task_id"].nunique() == 2
+        ledger = load(TOY, tmp_path / "in", {}).ledger
+        assert [os.path.basename(path) for path in ledger["source"]] == ["a.json", r"a\udcfe.json", r"a\udcff.json"]
+        assert ledger["reason"].tolist() == ["", *["OSError: its name is not UTF-8"] * 2]
 
 
 def test_without_a_cache_nothing_is_written(tmp_path, monkeypatch):
