@@ -113,14 +113,6 @@ def test_outcomes_become_the_same_frame(tmp_path):
     assert mine.dtypes.equals(theirs.dtypes)
 
 
-def test_a_name_that_is_not_utf8_is_written_out(tmp_path):
-    name = b"task\xff"
-    os.makedirs(os.path.join(os.fsencode(tmp_path), b"exp_1", name))
-    with open(os.path.join(os.fsencode(tmp_path), b"exp_1", name, b"Andy_0_0.json"), "wb") as file:
-        file.write(b"[]")
-    assert runs_df(tmp_path)["task_id"].tolist() == [r"task\udcff"]
-
-
 names = st.sampled_from(
     ["Andy_0_0.json", "agent_1.json", "a.json", "results.txt", "results.json", "profile.json", "x.md"]
 )
