@@ -1,6 +1,10 @@
 """What all formats of trajectories share: outcomes as data, messages, and the values that stand in JSON."""
 
+import csv
 import math
+import struct
+import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -12,6 +16,20 @@ from evalkit.io import Column
 from evalkit.kinds import Parsed
 
 TITLE = "agent trajectory"
+BROKEN = (  # what the contents of a file can raise: values of another type than the format's, damaged archives
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    NotImplementedError,
+    TypeError,
+    ValueError,  # and with it errors of JSON, of Unicode and of Arrow
+    csv.Error,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+    OSError,  # of an archive's member
+)
 
 _AGENT_FAILED = {  # the status of a run that its agent ended: a failure, unless there is a score
     "harbor": (
@@ -227,7 +245,7 @@ def chat_messages(messages: Any, actor: str = "") -> list[Message]:
             continue
         message, extra = _as_chat(given), given.get("extra")
         role, content = text_of(message.get("role")) or "user", message.get("content")
-        returned, error = part_of(extra, "returncode"), message.get("error")
+        returned, error = part_of(extra, "returncode"), message.get("error") or message.get("tool_error")
         # mini-swe-agent answers commands that stand in a text as a user
         call_id = (
             text_of(message.get("tool_call_id") or message.get("id")) if returned is None or role == "tool" else ""

@@ -1,16 +1,12 @@
 """The contents of one file of a trajectory's format, by the first format that recognises it."""
 
-import csv
-import struct
-import zipfile
-import zlib
 from typing import Any, BinaryIO
 
 import msgspec
 
 from evalkit.io import decode_json, decode_start
 from evalkit.kinds import Parsed
-from evalkit.trajectories.format import TITLE
+from evalkit.trajectories.format import BROKEN, TITLE
 from evalkit.trajectories.formats import atif, harbor, inspect, swe_agent, table, tau2
 
 FORMATS = (harbor, atif, tau2, swe_agent)  # of JSON documents that are decoded whole; each recognises its own
@@ -18,20 +14,6 @@ SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".pa
 _LOGS = ("trial result", "trajectory", "simulation", "tau2-bench results", "log", "table of runs")  # others describe
 _ANYTHING = msgspec.json.Decoder()
 _HEAD = 65_536  # bytes that tell the format
-BROKEN = (  # what the contents of a file can raise: values of another type than the format's, damaged archives
-    ArithmeticError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    NotImplementedError,
-    TypeError,
-    ValueError,  # and with it errors of JSON, of Unicode and of Arrow
-    csv.Error,
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
-    OSError,  # of an archive's member
-)
 
 
 def accepts(path: str) -> str:

@@ -143,6 +143,53 @@ def test_an_archive_still_written_tells_the_samples_that_are_done(tmp_path):
     assert runs_of(tmp_path)["status"].tolist() == ["completed", "running"]
 
 
+@pytest.mark.parametrize(("before", "known"), [("samples/c", 2), ("summaries.json", 4), ("header.json", 4)])
+def test_of_an_archive_that_was_cut_off_the_samples_that_are_whole_are_read(tmp_path, before, known):
+    data = make.inspect_archive(make.inspect_log(*(make.sample(name, "C") for name in "abcd")))
+    (tmp_path / "log.eval").write_bytes(data[: data.index(before.encode())])
+    logs = trajectories.load(tmp_path)
+    assert logs.runs["score"].tolist() == [1.0] * known
+    assert logs.ledger["reason"].tolist() == ["the archive has no end"]
+    assert len(logs.turns) == 2 * known
+
+
+def test_of_an_archive_with_a_broken_member_the_others_are_read_and_the_ledger_says_so(tmp_path):
+    data = make.inspect_archive(make.inspect_log(make.sample("a"), make.sample("b", "I")))
+    start = data.index(b"summaries.json") + 20
+    (tmp_path / "log.eval").write_bytes(data[:start] + b"\0\0\0" + data[start + 3 :])
+    logs = trajectories.load(tmp_path)
+    assert logs.runs["score"].tolist() == [1.0, 0.0]
+    assert logs.ledger["reason"].tolist() == ["summaries.json is broken"]
+
+
+@pytest.mark.parametrize("place", ["reductions", "results"])
+def test_a_log_without_samples_tells_the_scores_of_each(tmp_path, place):
+    reductions = [{"scorer": "match", "samples": [{"sample_id": 1, "value": 1}, {"sample_id": 2, "value": 0}]}]
+    log = {**make.inspect_log(), "reductions": reductions, "results": {"total_samples": 2}}
+    if place == "results":  # in 2024
+        log["results"]["sample_reductions"] = log.pop("reductions")
+    logs = trajectories.load(make.write(tmp_path / "log.json", log))
+    assert logs.runs[["task_id", "score"]].to_numpy().tolist() == [["1", 1.0], ["2", 0.0]]
+    assert logs.ledger["reason"].tolist() == ["it holds no samples: scores are those over all epochs"]
+
+
+def test_samples_of_early_2024_have_one_score_and_a_transcript(tmp_path):
+    one = make.sample("a", scores=None, score={"value": "C"}, transcript={"events": [], "content": {"a": "2 + 3?"}})
+    one["messages"].append({"role": "tool", "content": "", "tool_call_id": "t", "tool_error": "no such tool"})
+    log = make.inspect_log({key: value for key, value in one.items() if key != "attachments"})
+    log["eval"] |= {"dataset": {"samples": 100}, "config": {"limit": 1}}
+    logs = trajectories.load(make.write(tmp_path / "log.json", log))
+    assert (logs.runs["score"].tolist(), logs.plans["planned"].tolist()) == ([1.0], [1])
+    assert logs.turns["text"].tolist()[0] == "2 + 3?"
+
+
+@pytest.mark.parametrize(("whole", "read"), [(None, 8), (7, 5), (10, 8)])
+def test_tokens_of_a_cache_count_once_whether_they_stand_within_the_input_or_beside_it(tmp_path, whole, read):
+    usage = {"input_tokens": 5, "output_tokens": 2, "input_tokens_cache_read": 3, "total_tokens": whole}
+    log = make.inspect_log(make.sample("a", model_usage={"m": usage}))
+    assert runs_of(make.write(tmp_path / "log.json", log))["tokens_in"].tolist() == [read]
+
+
 def test_attachments_stand_in_their_places_and_no_argument_of_the_model_is_kept(tmp_path):
     (tmp_path / "log.eval").write_bytes(make.inspect_archive(make.inspect_log(make.sample("a"))))
     logs = trajectories.load(tmp_path)

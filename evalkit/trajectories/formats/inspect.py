@@ -4,8 +4,10 @@ Facts from logs of inspect_ai 0.3 of 2024 to 2026. Arguments of models (`model_a
 """
 
 import io
+import re
 import struct
 import zipfile
+import zlib
 from collections.abc import Mapping
 from types import GenericAlias
 from typing import Any, BinaryIO
@@ -16,11 +18,13 @@ import pyarrow as pa
 from evalkit.io import decode_json
 from evalkit.kinds import Parsed
 from evalkit.trajectories.format import (
+    BROKEN,
     Message,
     chat_messages,
     count_of,
     error_text,
     number_of,
+    objects,
     part_of,
     run_row,
     score_rows,
@@ -30,38 +34,37 @@ from evalkit.trajectories.format import (
     used,
 )
 
-GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}  # correct, incorrect, partly, no answer
+# correct, incorrect, partly, no answer; the rest as inspect_ai's own `value_to_float`
+GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
 MOST_BYTES = 2**31  # of a member of an archive
-_ZSTANDARD = 93
-_LIMITS = ("message_limit", "token_limit", "time_limit", "working_limit", "cost_limit", "turn_limit")
-_USAGE = {
-    "tokens_in": ("input_tokens", "input_tokens_cache_read", "input_tokens_cache_write"),
-    "tokens_cache": ("input_tokens_cache_read",),
-    "tokens_out": ("output_tokens",),
-    "cost": ("total_cost",),
-}
+_ZSTANDARD, _UNKNOWN = 93, 2**32 - 1
+_MEMBER = struct.Struct("<4s5H3L2H")  # what stands before each: with its method, sizes, and those of its name
+_NEXT = re.compile(rb"PK(?:\x01\x02|\x03\x04|\x07\x08)")
+_LIMITS = ("message_limit", "max_messages", "token_limit", "time_limit", "working_limit", "cost_limit", "turn_limit")
 
 
 def _reads(name: str, fields: str, **more: Any) -> Any:
     """Return a type with what is read of an object; everything else, such as arguments of models, is passed over."""
-    own = [(field, Any, None) for field in fields.split()]
-    return msgspec.defstruct(name, [*own, *((field, of_type, None) for field, of_type in more.items())])
+    own = [(field, of_type, None) for field, of_type in more.items()]
+    return msgspec.defstruct(name, [*own, *((field, Any, None) for field in fields.split())], omit_defaults=True)
 
 
 _EVALUATION = _reads(
     "Evaluation",
-    "task task_id task_args task_version eval_id created model model_generate_config dataset config solver",
+    "task model task_id task_args task_version eval_id created model_generate_config dataset config solver",
 )
 _SAMPLE = _reads(  # of a sample, or of its summary; events, the greatest part, are passed over
     "Sample",
-    "id epoch uuid scores model_usage metadata error limit started_at completed_at total_time completed message_count"
-    " turn_count retries",
+    "id epoch uuid scores score model_usage metadata error limit started_at completed_at total_time completed"
+    " message_count turn_count retries",
 )
-_SPOKEN = _reads("Spoken", "id epoch messages attachments error")
+_SPOKEN = _reads("Spoken", "id epoch messages attachments transcript error")
 _SAMPLES, _ALL_SPOKEN = (GenericAlias(list, (one,)) for one in (_SAMPLE, _SPOKEN))
-_LOG = msgspec.json.Decoder(_reads("Log", "status results", eval=_EVALUATION))
-_DOCUMENT = msgspec.json.Decoder(_reads("Document", "status results", eval=_EVALUATION, samples=_SAMPLES | None))
-_SUMMARIES, _MESSAGES = msgspec.json.Decoder(_SAMPLES), msgspec.json.Decoder(_SPOKEN)
+_LOG = msgspec.json.Decoder(
+    _reads("Log", "status results reductions plan lost", eval=_EVALUATION, samples=_SAMPLES | None)  # type: ignore[operator]
+)
+_SUMMARIES, _SUMMARY, _MESSAGES = (msgspec.json.Decoder(one) for one in (_SAMPLES, _SAMPLE, _SPOKEN))
+_ANYTHING = msgspec.json.Decoder()
 _TRANSCRIPTS = msgspec.json.Decoder(_reads("Transcripts", "", samples=_ALL_SPOKEN | None))
 
 
@@ -77,58 +80,105 @@ def is_archive(data: bytes) -> bool:
 
 
 def excerpt(file: BinaryIO) -> bytes:
-    """Return an archive with only what `parse_log` reads of one: a thousandth of its bytes."""
-    target = io.BytesIO()
-    with zipfile.ZipFile(file) as archive, zipfile.ZipFile(target, "w") as small:
-        for name in _described(archive):
-            small.writestr(name, _unpacked(archive, name))
-    return target.getvalue()
+    """Return what an archive says of its runs as a log in JSON: from header and summaries, a thousandth of its bytes.
+
+    Of a log that is still written, or was not to its end, the journal and the samples that are whole tell the runs.
+    """
+    members, lost = _members(file)
+
+    def read(name: str, decoder: msgspec.json.Decoder) -> Any:
+        try:
+            return _decoded(_unpacked(file, members[name]), decoder) if name in members else None
+        except BROKEN:
+            lost.append(f"{name} is broken")
+            return None
+
+    log = read("header.json", _LOG)
+    if log is None and (log := read("_journal/start.json", _LOG)) is not None:
+        log.status = "started"
+    if log is None:
+        raise ValueError(", ".join(lost) or "neither a header nor a journal")
+    told = read("summaries.json", _SUMMARIES)
+    if told is None:
+        parts = [read(name, _SUMMARIES) for name in members if name.startswith("_journal/summaries/")]
+        told = [one for part in parts for one in part or ()]
+    samples = {_part(one): one for one in told}
+    for name in members:
+        if name.startswith("samples/") and name[8:-5] not in samples and (one := read(name, _SUMMARY)) is not None:
+            samples[_part(one)] = one
+    log.reductions = log.reductions or (None if samples else read("reductions.json", _ANYTHING))
+    log.samples, log.lost = list(samples.values()), ", ".join(lost[:4])
+    return msgspec.json.encode(log)
 
 
 def parse_log(data: bytes) -> Parsed:
     """Return the runs of a log; of one that is still written, those whose summaries are there."""
-    if not is_archive(data):
-        document = _decoded(data, _DOCUMENT)
-        return _parsed(document, document.samples or [])
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        first, *others = _described(archive)
-        log = _decoded(_unpacked(archive, first), _LOG)
-        log.status = log.status if first == "header.json" else "started"
-        return _parsed(log, [one for name in others for one in _decoded(_unpacked(archive, name), _SUMMARIES)])
+    log = _decoded(excerpt(io.BytesIO(data)) if is_archive(data) else data, _LOG)
+    return _parsed(log, log.samples or _reduced(log))
 
 
-def _described(archive: zipfile.ZipFile) -> list[str]:
-    """Return the members that tell the runs: header and summaries, or those of the journal of a log still written."""
-    names = archive.namelist()
-    if "header.json" in names:
-        return ["header.json", *(["summaries.json"] if "summaries.json" in names else [])]
-    return ["_journal/start.json", *(name for name in names if name.startswith("_journal/summaries/"))]
+def _reduced(log: Any) -> list[Any]:
+    """Return the samples of a log that was told to keep none: each with its scores, over all epochs."""
+    samples: dict[str, Any] = {}
+    for reduction in log.reductions or part_of(log.results, "sample_reductions") or ():
+        for one in objects(reduction, "samples"):
+            sample = samples.setdefault(text_of(one.get("sample_id")), _SAMPLE(id=one.get("sample_id"), scores={}))
+            sample.scores.setdefault(text_of(reduction.get("scorer")), {"value": one.get("value")})
+    return list(samples.values())
 
 
 def messages(data: bytes, part: str) -> list[Message]:
     """List the messages of a sample of a log."""
     if is_archive(data):
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            sample = _decoded(_unpacked(archive, f"samples/{part}.json"), _MESSAGES)
+        file = io.BytesIO(data)
+        sample = _decoded(_unpacked(file, _members(file)[0][f"samples/{part}.json"]), _MESSAGES)
     else:
-        samples = _decoded(data, _TRANSCRIPTS).samples or []
-        sample = {_part(one): one for one in samples}[part]
-    said = chat_messages(_attached(sample.messages, sample.attachments or {}))
+        sample = {_part(one): one for one in _decoded(data, _TRANSCRIPTS).samples or ()}[part]
+    attachments = sample.attachments or part_of(sample.transcript, "content") or {}  # the latter in 2024
+    said = chat_messages(_attached(sample.messages, attachments))
     return [*said, Message("error", error_text(sample.error))] if sample.error else said
 
 
-def _unpacked(archive: zipfile.ZipFile, name: str) -> bytes:
-    """Unpack a member of an archive; `zipfile` knows Zstandard only since Python 3.14, so pyarrow does that."""
-    info, file = archive.getinfo(name), archive.fp
+def _members(file: BinaryIO) -> tuple[dict[str, zipfile.ZipInfo], list[str]]:
+    """Return the members of an archive by their names; of one without its end, those that are whole, and say so."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return {info.filename: info for info in archive.infolist()}, []
+    except zipfile.BadZipFile:
+        file.seek(0)
+        data = file.read(MOST_BYTES)
+    found, at = {}, 0
+    while 0 <= at <= len(data) - _MEMBER.size:
+        _, _, _, method, _, _, crc, packed, size, name_size, extra_size = _MEMBER.unpack_from(data, at)
+        start = at + _MEMBER.size + name_size + extra_size
+        if packed in (0, _UNKNOWN):  # it was not known yet
+            following = _NEXT.search(data, start)
+            packed, size = (following.start() if following else len(data) + 1) - start, 0
+        info = zipfile.ZipInfo(data[at + _MEMBER.size :][:name_size].decode("utf-8", "replace"))
+        info.header_offset, info.compress_type, info.CRC = at, method, crc
+        info.compress_size, info.file_size = packed, size
+        if start + packed <= len(data):
+            found[info.filename] = info
+        at = data.find(b"PK\x03\x04", start + packed)
+    return found, ["the archive has no end"]
+
+
+def _unpacked(file: BinaryIO, info: zipfile.ZipInfo) -> bytes:
+    """Unpack a member of an archive, also by Zstandard, which `zipfile` knows only since Python 3.14."""
     if info.file_size > MOST_BYTES:
-        raise ValueError(f"{name}: {info.file_size / 2**30:.1f} GiB unpacked, more than is read")
-    if info.compress_type != _ZSTANDARD or file is None:
-        return archive.read(info)
+        raise ValueError(f"{info.filename}: {info.file_size / 2**30:.1f} GiB unpacked, more than is read")
     file.seek(info.header_offset + 26)
     name_size, extra_size = struct.unpack("<HH", file.read(4))  # of the member's own header
     file.seek(name_size + extra_size, io.SEEK_CUR)
-    with pa.CompressedInputStream(pa.BufferReader(file.read(info.compress_size)), "zstd") as stream:
-        return stream.read(info.file_size)
+    data, most = file.read(info.compress_size), info.file_size or MOST_BYTES
+    if info.compress_type == _ZSTANDARD:
+        with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
+            data = stream.read(most)
+    elif info.compress_type == zipfile.ZIP_DEFLATED:
+        data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, most)
+    if info.CRC and zlib.crc32(data) != info.CRC:
+        raise zipfile.BadZipFile(f"{info.filename}: its check sum is another")
+    return data
 
 
 def _decoded(data: bytes, decoder: msgspec.json.Decoder) -> Any:
@@ -152,16 +202,20 @@ def _parsed(log: Any, samples: list[Any]) -> Parsed:
         "model_name": evaluation.model,
         "agent": evaluation.solver,
         "limits": ", ".join(f"{name} {value}" for name, value in limits.items()),
-        "temperature": part_of(evaluation.model_generate_config, "temperature"),
+        "temperature": part_of(evaluation.model_generate_config or part_of(log.plan, "config"), "temperature"),
     }
     headline = part_of(log.results, "headline", "scorer")
     scores = [row for sample in samples for row in score_rows(_part(sample), _values(sample, headline), GRADES)]
     epochs, ids = count_of(config.get("epochs")) or 1, part_of(evaluation.dataset, "sample_ids")
     facts = [("planned", text_of(one), "", str(epochs)) for one in (ids if isinstance(ids, list) else ())]
-    if not facts and (planned := count_of(part_of(evaluation.dataset, "samples"))):
-        facts = [("planned", "", "", str(planned * epochs))]
+    planned = count_of(part_of(log.results, "total_samples"))
+    if not facts and not planned and (size := count_of(part_of(evaluation.dataset, "samples"))):
+        planned = min(size, count_of(config.get("limit")) or size) * epochs
+    facts = facts or [("planned", "", "", str(planned))] * bool(planned)
     is_running = log.status == "started"
-    return used([_run(shared, evaluation.eval_id, sample, is_running) for sample in samples], scores, facts)
+    runs = [_run(shared, evaluation.eval_id, sample, is_running) for sample in samples]
+    said = [log.lost, "" if log.samples else "it holds no samples" + ": scores are those over all epochs" * bool(runs)]
+    return used(runs, scores, facts, ", ".join(filter(None, said)))
 
 
 def _part(sample: Any) -> str:
@@ -186,13 +240,24 @@ def _run(shared: Mapping[str, Any], eval_id: Any, sample: Any, is_running: bool)
         retries=sample.retries,
         error=error_text(sample.error),
         extra=sample.metadata or None,
-        **{name: total(usage.get(key) for usage in usages for key in keys) for name, keys in _USAGE.items()},
+        tokens_in=total(map(_tokens_read, usages)),
+        tokens_cache=total(usage.get("input_tokens_cache_read") for usage in usages),
+        tokens_out=total(usage.get("output_tokens") for usage in usages),
+        cost=total(usage.get("total_cost") for usage in usages),
     )
+
+
+def _tokens_read(usage: Mapping[str, Any]) -> float | None:
+    """Return what a model read; some providers count the tokens of a cache within the input, others beside it."""
+    given = total([usage.get("input_tokens")]) or 0
+    beside = total([given, usage.get("input_tokens_cache_read"), usage.get("input_tokens_cache_write")])
+    whole = number_of(usage.get("total_tokens"))
+    return min(beside or 0, max(given, whole - (number_of(usage.get("output_tokens")) or 0))) if whole else beside
 
 
 def _values(sample: Any, headline: Any) -> dict[str, Any]:
     """Return the values of a sample's scores by scorer, that of the headline first."""
-    scores = sample.scores if isinstance(sample.scores, dict) else {}
+    scores = sample.scores if isinstance(sample.scores, dict) else {"score": sample.score} if sample.score else {}
     return {name: part_of(scores[name], "value") for name in sorted(scores, key=lambda name: name != headline)}
 
 
