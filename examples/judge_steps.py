@@ -1,4 +1,4 @@
-"""Keep, judge and compare the steps of an analysis agent; run it as ``python examples/judge_steps.py [FOLDER]``."""
+"""Keep and judge the steps of an analysis agent; run it as ``python examples/judge_steps.py [FOLDER]``."""
 
 import sys
 import tempfile
@@ -8,14 +8,12 @@ from evalkit.steps import (
     Options,
     build_workflow,
     check,
-    compare_histories,
     evaluate_step,
     evaluates,
-    load_history,
+    plan_adherence,
     print_step_evaluation,
     record_execution,
     save_history,
-    score_tool_calls,
     steps_df,
 )
 
@@ -66,7 +64,7 @@ def execute(state):
 
 
 def main(folder):
-    """Judge two steps by hand, keep the history, put it beside a sample; then let LangGraph run the same steps."""
+    """Judge two steps by hand, keep the history; then let LangGraph run the same steps."""
     state = {"execution_plan": {"steps": PLAN}, "current_step_index": 0, "execution_history": []}
     for _ in PLAN:
         state |= execute(state)
@@ -77,8 +75,7 @@ def main(folder):
     path = Path(folder) / "history.json"
     save_history(state["execution_history"], path)
     print(steps_df(path)[["function_name", "verdict", "error_type"]].to_string(index=False))
-    print(score_tool_calls(load_history(path), PLAN, "strict"))
-    print(compare_histories("samples:steps/typed.json", "samples:steps/second_run.jsonl")["change"].value_counts())
+    print([f"{step.function_name}: {step.status}" for step in plan_adherence(state["execution_history"], PLAN)])
 
     try:
         workflow = build_workflow(

@@ -97,8 +97,8 @@ KINDS = (
     Kind(
         "steps", "history", "step_evaluation", "histories",
         lambda logs: with_total(
-            steps.analysis.overview(logs.steps, logs.histories),
-            steps.analysis.total(logs.steps, logs.histories),
+            steps.analysis.overview(logs.runs, logs.steps),
+            steps.analysis.total(logs.runs, logs.steps),
             "history",
         ),
         lambda logs: steps.analysis.confirmed_success(logs.steps)._asdict(),

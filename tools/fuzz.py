@@ -40,7 +40,7 @@ from evalkit.steps.format import DEFAULTS
 from evalkit.steps.judge import evaluate_history
 from evalkit.steps.kind import KIND as STEPS
 from evalkit.steps.storage import extract_key_findings_from_execution
-from evalkit.steps.workflow import simulate_routing
+from evalkit.steps.workflow import end_of_route
 from tools.mutate import archive, database, mutated_bytes, mutated_value, written
 
 CORPUS = Path(__file__).parents[1] / "tests" / "corpus"
@@ -73,7 +73,7 @@ def _steps(path: str, data: bytes) -> None:
         *([(path, *row) for row in parsed.rows.get(name, ())] for name in ("histories", "steps")), DEFAULTS
     ):
         evaluate_history(history)
-        simulate_routing(history)
+        end_of_route(history)
         json.dumps(extract_key_findings_from_execution(history), allow_nan=False)
 
 

@@ -7,7 +7,7 @@ _PLACES = {
     "inputs": "provenance",
     "show": (
         "FIGURE FINDINGS HEADLINE TABLE headline publish show_answer show_details show_figure show_findings "
-        "show_sandboxed show_table show_text"
+        "show_table show_text"
     ),
     "style": ("MARKERS PALETTE TONES Look keep_looks looks new_axes new_figure nothing_to_draw percent_axis"),
     "evalkit._words": "format_interval",

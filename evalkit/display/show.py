@@ -28,7 +28,6 @@ FIGURE = "application/vnd.evalkit.figure+json"  # name and PDF of a figure that 
 HIDDEN = "evalkit_hidden"  # metadata of outputs that a report's page leaves out
 SAFE = "evalkit_safe"  # metadata of HTML and SVG that hold no markup but this package's
 MOST_FINDINGS = 4  # open ones at the beginning of a page
-_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:"  # of HTML from a log
 
 
 def show_figure(figure: Figure | Axes, caption: str = "", name: str = "", *, alt: str = "") -> None:
@@ -216,25 +215,6 @@ def _details(title: str, inner: str) -> str:
 
 def _pre(text: object) -> str:
     return f"<pre>{html.escape(plain(text, keep_lines=True))}</pre>"
-
-
-def show_sandboxed(page: str, title: str, height: int = 320) -> None:
-    """Show HTML from a log, which may be hostile, folded in a frame where it can neither run scripts nor load anything.
-
-    The frame is sandboxed with no permissions (no scripts, forms, pop-ups, nor access to the page around it), and a
-    content security policy in front of the HTML forbids every request; styles and images inside it show. A plot that
-    draws itself with a script stays empty. The title is required: it is for those who can't see the frame, of `height`
-    pixels.
-    """
-    if not title.strip():
-        raise ValueError("a frame needs a title")
-    encodable = page.encode("utf-8", "replace").decode("utf-8")  # lone surrogates can't be written
-    inner = html.escape(f'<!DOCTYPE html><meta http-equiv="Content-Security-Policy" content="{_POLICY}">{encodable}')
-    frame = (
-        f'<iframe class="evalkit-sandbox" sandbox="" referrerpolicy="no-referrer" loading="lazy" width="100%" '
-        f'height="{int(height)}" title="{escape(title)}" srcdoc="{inner}"></iframe>'
-    )
-    _show_html(_details(title, frame), f"{plain(title)}: HTML, {len(page)} characters")
 
 
 def publish(table: pd.DataFrame | None = None, name: str = "", **tables: pd.DataFrame) -> None:

@@ -6,18 +6,17 @@ _PLACES = {
     "format": "Options StepRecord",
     "judge": (
         "History evaluate_history evaluate_step evaluates find_loops format_step_evaluation plan_adherence "
-        "print_step_evaluation score_tool_calls"
+        "print_step_evaluation"
     ),
-    "kind": "KIND checks_df collect compare_histories load load_history steps_df",
+    "kind": "KIND checks_df collect load load_history steps_df",
     "normalise": "to_jsonable",
     "results": "check",
-    "show": "show_findings show_plots show_step_reports",
+    "show": "show_findings",
     "storage": (
         "create_result_summary extract_key_findings_from_execution record_execution save_history store_execution_result"
     ),
     "workflow": (
-        "WorkflowState build_workflow route_from_executor route_from_step_evaluator simulate_routing "
-        "step_evaluator_node"
+        "WorkflowState build_workflow end_of_route route_from_executor route_from_step_evaluator step_evaluator_node"
     ),
 }
 _MODULES = ("analysis", "figures", "show")

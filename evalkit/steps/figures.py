@@ -40,65 +40,25 @@ def timeline(steps: pd.DataFrame, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def rates(
-    table: pd.DataFrame, category: str = "history", ax: Axes | None = None, pooled: pd.DataFrame | None = None
-) -> Axes:
-    """Draw reported and confirmed success rates with their intervals, one row per category, the lowest on top.
+def rates(table: pd.DataFrame, ax: Axes | None = None, pooled: pd.DataFrame | None = None) -> Axes:
+    """Draw reported and confirmed success rates of histories with their intervals, the lowest on top.
 
-    Of more than `MOST_DRAWN` categories the lowest are drawn, and the title says so. `table` is what `success_rates`
-    returns by `category`; `pooled`, that of all together, is drawn below if there are several.
+    Of more than `MOST_DRAWN` histories the lowest are drawn, and the title says so. `table` is what `success_rates`
+    returns; `pooled`, that of all together, is drawn below if there are several.
     """
     if table.empty:
         return nothing_to_draw("steps", ax)
-    rows, names = _lowest_first(table, category, pooled)
+    confirmed = table[table["success"].eq(CONFIRMED)].sort_values(["estimate", "n"], ascending=[True, False])
+    names = confirmed["history"].tolist()[:MOST_DRAWN]
+    rows = table[table["history"].isin(names)]
+    if pooled is not None and len(names) > 1:
+        rows, names = pd.concat([rows, pooled.assign(history=TOGETHER)]), [*names, TOGETHER]
     rows, hues = rows.assign(success=rows["success"].map(WORDS)), list(WORDS.values())
     xlabel = "share of steps that succeeded"
-    ax = plots.estimates(rows, category, "success", xlabel=xlabel, order=names, hues=hues, ax=ax)
-    if (n := table[category].nunique(dropna=False)) > MOST_DRAWN:
-        ax.set_title(f"the {MOST_DRAWN} lowest of {n:,}")
+    ax = plots.estimates(rows, "history", "success", xlabel=xlabel, order=names, hues=hues, ax=ax)
+    if len(confirmed) > MOST_DRAWN:
+        ax.set_title(f"the {MOST_DRAWN} lowest of {len(confirmed):,}")
     return ax
-
-
-def _lowest_first(table: pd.DataFrame, category: str, pooled: pd.DataFrame | None) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows and the categories in drawing order, from top to bottom; the pooled one comes last."""
-    table = table.fillna({category: "(none)"})
-    confirmed = table[table["success"].eq(CONFIRMED)].sort_values(["estimate", "n"], ascending=[True, False])
-    names = confirmed[category].tolist()[:MOST_DRAWN]
-    table = table[table[category].isin(names)]
-    if pooled is None or len(names) < 2:
-        return table, names
-    return pd.concat([table, pooled.assign(**{category: TOGETHER})]), [*names, TOGETHER]
-
-
-def survival(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw how many numbers of each result the old storage keeps; `table` is what `storage_comparison` returns."""
-    shown = table[table["numbers_new"] > 0]
-    if shown.empty:
-        return nothing_to_draw("steps", ax)
-    names = shown["function_name"] + (" · " + shown["cell_type"].astype("str")).fillna("")
-    number = " (" + (names.groupby(names).cumcount() + 1).astype("str") + ")"
-    shown = shown.assign(
-        result=names.where(~names.duplicated(keep=False), names + number),
-        kept=shown["numbers_old"],
-        lost=shown["numbers_new"] - shown["numbers_old"],
-    )
-    looks = {
-        "kept": Look("#0072B2", text="kept by the old storage"),
-        "lost": Look("#B8BDC6", hatch="//", text="lost by it, kept by the new one"),
-    }
-    return plots.shares(shown, "result", looks, share=False, xlabel="numbers in the result", ax=ax)
-
-
-def enrichment(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw the number of significant terms per cell type and method of one history, with a dash where unknown."""
-    if table.empty:
-        return nothing_to_draw("steps", ax)
-    record = " (record " + (table["position"] + 1).astype("str") + ")"
-    groups = table.assign(cell_type=table["cell_type"].fillna("unknown") + record)
-    xlabel = "significant terms, by method"
-    return plots.heatmap(
-        groups, "cell_type", "method", value="total_significant", percent=False, digits=0, xlabel=xlabel, ax=ax
-    )
 
 
 def coverage(table: pd.DataFrame, ax: Axes | None = None) -> Axes:

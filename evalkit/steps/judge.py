@@ -1,15 +1,14 @@
-"""Judge one step and a whole history (checks only, nothing is ever changed): verdicts, loops, plan, tool calls."""
+"""Judge one step and a whole history (checks only, nothing is ever changed): verdicts, loops, plan."""
 
 import json
 import logging
-import math
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import product, repeat, takewhile
-from typing import Any, Literal, NamedTuple, get_args
+from itertools import repeat, takewhile
+from typing import Any, NamedTuple
 
 from evalkit.io import plain
 from evalkit.steps import results
@@ -22,7 +21,6 @@ from evalkit.steps.format import (
     SILENT,
     Options,
     StepRecord,
-    cell_type_of,
     count,
     name,
     truncated,
@@ -42,17 +40,16 @@ _OUTCOMES: dict[str, tuple[int | None, Severity]] = {  # score and severity
     "unknown": (None, "warning"),
 }
 
-Mode = Literal["strict", "unordered", "subset", "superset"]
 Evaluator = Callable[[StepRecord, Options], Mapping[str, Any]]
 EVALUATORS: dict[str, Evaluator] = {}  # of users, by function name
 
 
 def evaluates(function_name: str) -> Callable[[Evaluator], Evaluator]:
-    """Register an evaluator for a function, or for all functions with a common prefix: a name that ends in _ or *.
+    """Register an evaluator for a function.
 
-    The evaluator gets the record and the options of every successful step and returns the keys it adds to the
-    evaluation; its ``checks`` are appended to the checks. It replaces what evalkit adds for that function, and the
-    latest registration counts.
+    It gets the record and the options of every successful step and returns the keys it adds to the evaluation; its
+    ``checks`` are appended to the checks. It replaces what evalkit adds for that function, and the latest registration
+    counts.
     """
 
     def register(evaluator: Evaluator) -> Evaluator:
@@ -99,21 +96,6 @@ def as_history(records: Any, options: Options | None = None) -> History:
         return records if options is None or options is records.options else replace(records, options=options)
     options = options or DEFAULTS
     return History("", "", normalise_history(records, options), options=options)
-
-
-def each_record(
-    histories: Iterable[History], function: str | None = None
-) -> Iterator[tuple[dict[str, Any], StepRecord, Reading]]:
-    """Yield records of histories, each with the columns of `table.RECORD` and what its result says.
-
-    Of all functions or, if one is named, of its steps that report success.
-    """
-    for history in histories:
-        for position, (record, reading) in enumerate(zip(history.records, history.readings, strict=True)):
-            name = record["step"]["function_name"]
-            if function is None or (name == function and record["success"] is True):
-                ids = {"history": history.label, "position": position, "function_name": name}
-                yield ids | {"cell_type": cell_type_of(record)}, record, reading
 
 
 def evaluate_history(records: Any, options: Options | None = None) -> list[dict]:
@@ -186,9 +168,7 @@ def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options:
         checks.append(made)
 
     if verdict in ("success", SILENT):
-        called = function or ""
-        prefixes = [key for key in EVALUATORS if key.endswith(("_", "*")) and called.startswith(key.rstrip("*"))]
-        own = EVALUATORS.get(called) or EVALUATORS.get(max(prefixes, key=len, default=""))
+        own = EVALUATORS.get(function or "")
         if own is None:
             added |= {"function_evaluation": "generic_success"} if reading.evaluation is None else reading.evaluation
             checks += reading.checks
@@ -310,28 +290,6 @@ def print_step_evaluation(evaluation: Mapping[str, Any]) -> None:
     print(format_step_evaluation(evaluation))
 
 
-class Call(NamedTuple):
-    """A tool call; parameters None match any."""
-
-    function_name: str
-    parameters: dict[str, Any] | None = None
-
-
-class ToolCallScore(NamedTuple):
-    """How the calls made compare with those expected; shares are NaN if their denominator is 0."""
-
-    mode: str
-    match: bool  # whether the mode's condition holds
-    precision: float  # share of the calls made that were expected
-    recall: float  # share of the calls expected that were made
-    f1: float  # their harmonic mean
-    matched: int
-    made: int
-    expected: int
-    extra: list[Call]  # made, not expected
-    missing: list[Call]  # expected, not made
-
-
 class Loop(NamedTuple):
     """Consecutive failures of one call: position of the first, their number, the call and its last error."""
 
@@ -346,96 +304,45 @@ class PlannedStep(NamedTuple):
     """The outcome of one planned step: `status` is the verdict of its last attempt, or ``not run``."""
 
     position: int
-    call: Call
+    function_name: str
     status: str
     attempts: int
-    in_order: bool | None
-
-
-def score_tool_calls(
-    records: Any,
-    expected: Iterable[str | Mapping[str, Any] | Sequence],
-    mode: Mode = "unordered",
-    *,
-    retries: bool = False,
-    options: Options | None = None,
-) -> ToolCallScore:
-    """Compare the tool calls of a history, or of a list of records, with an expected list.
-
-    `expected` holds function names, ``(name, parameters)``, or steps with function_name and parameters; parameters
-    count only where they are given, and then must be equal. Calls are counted: one expected twice must be made twice.
-    A call and its consecutive retries are one, unless `retries`. What matches, by `mode`:
-
-    - strict: the same calls in the same order (precision and recall rest on their longest common subsequence)
-    - unordered: the same calls in any order (the largest set of pairs, as in the others)
-    - subset: the calls made are among those expected
-    - superset: the calls made include those expected
-    """
-    if mode not in (modes := get_args(Mode)):
-        raise ValueError(f"unknown mode {mode!r}: one of {', '.join(modes)}")
-    made, wanted, before = list[Call](), list(map(_call, expected)), None
-    for record in as_history(records, options).records:  # skipped and pseudo-steps are no calls
-        function, parameters = record["step"]["function_name"], record["step"]["parameters"]
-        if function and function not in PSEUDO_STEPS and record["result_type"] != "skipped":
-            if retries or before is None or not repeats_failure(before, record):
-                made.append(Call(function, parameters))
-            before = record
-
-    n, m = len(made), len(wanted)
-    if mode == "strict":
-        pairs = _in_order(made, wanted)
-    else:  # first those with given parameters: they match fewer calls than names alone do
-        in_turn = sorted(range(m), key=lambda j: wanted[j].parameters is None)
-        places = _take(made, [wanted[j] for j in in_turn])
-        pairs = [(i, j) for i, j in zip(places, in_turn, strict=True) if i is not None]
-    of_made, of_wanted = {i for i, _ in pairs}, {j for _, j in pairs}
-    extra = [call for i, call in enumerate(made) if i not in of_made]
-    missing = [call for j, call in enumerate(wanted) if j not in of_wanted]
-    match = (not extra or mode == "superset") and (not missing or mode == "subset")
-    k = len(pairs)
-    precision, recall, f1 = (part / whole if whole else math.nan for part, whole in ((k, n), (k, m), (2 * k, n + m)))
-    return ToolCallScore(mode, match, precision, recall, f1, k, n, m, extra, missing)
 
 
 def plan_adherence(records: Any, plan: Any = None, options: Options | None = None) -> list[PlannedStep]:
     """Return the outcome of every planned step; the share that ended in success is the adherence.
 
     A planned step takes the first call that no earlier planned step has taken, with its retries; the last of them
-    decides the status. Parameters of the plan count if given. `in_order` is whether the step ran after the planned
-    steps before it (None if it did not run). The plan is a list of steps, as for `score_tool_calls`, or a mapping with
+    decides the status. Parameters of the plan count if given. The plan is a list of steps, or a mapping with
     ``steps``; by default that of the history.
     """
     history = as_history(records, options)
     plan = history.plan if plan is None else plan
-    plan = plan.get("steps") if isinstance(plan, Mapping) else plan
-    wanted = list[Call]()
-    for step in plan if isinstance(plan, (list, tuple)) else []:
-        if isinstance(step, str) or (isinstance(step, Mapping) and _name_in(step)):
-            wanted += [call for call in [_call(step)] if call.function_name not in PSEUDO_STEPS]
-
-    if not wanted:
-        return []
-    calls, attempts = list[Call](), list[list[int]]()  # the calls made, and the records of their attempts
-    latest = dict[tuple, list[int]]()
-    for i, record in enumerate(history.records):
-        call = Call(record["step"]["function_name"] or "", record["step"]["parameters"])
-        before = latest.get(key := _key(call))
-        if before and history.records[before[-1]]["success"] is False:
-            before.append(i)  # a retry
+    steps = plan.get("steps") if isinstance(plan, Mapping) else plan
+    planned, taken = list[PlannedStep](), set[int]()
+    latest = dict[tuple, list[int]]()  # records of the latest call with its retries, by function and parameters
+    calls = defaultdict[tuple, deque[list[int]]](deque)  # all calls, also by function alone
+    for i, record in enumerate(history.records if steps else []):
+        key = (record["step"]["function_name"], json.dumps(record["step"]["parameters"], sort_keys=True))
+        if key in latest and history.records[latest[key][-1]]["success"] is False:
+            latest[key].append(i)
         else:
-            calls.append(call)
-            attempts.append([i])
-            latest[key] = attempts[-1]
-
-    planned, furthest = list[PlannedStep](), -1
-    for i, (call, taken) in enumerate(zip(wanted, _take(calls, wanted), strict=True)):
-        if taken is None:
-            planned.append(PlannedStep(i, call, NOT_RUN, 0, None))
-        else:
-            first, last = attempts[taken][0], attempts[taken][-1]
-            verdict = history.evaluations[last]["verdict"]
-            planned.append(PlannedStep(i, call, verdict, len(attempts[taken]), first > furthest))
-            furthest = max(furthest, first)
+            latest[key] = [i]
+            calls[key].append(latest[key])
+            calls[key[:1]].append(latest[key])
+    for step in steps if isinstance(steps, list) else []:
+        function = name(step.get("function_name")) if isinstance(step, Mapping) else None
+        if function is None or function in PSEUDO_STEPS:
+            continue
+        parameters = step.get("parameters")
+        is_given = isinstance(parameters, Mapping)
+        queue = calls[(function, json.dumps(to_jsonable(parameters), sort_keys=True)) if is_given else (function,)]
+        while queue and queue[0][0] in taken:
+            queue.popleft()
+        attempts = queue.popleft() if queue else []
+        taken |= set(attempts)
+        status = history.evaluations[attempts[-1]]["verdict"] if attempts else NOT_RUN
+        planned.append(PlannedStep(len(planned), function, status, len(attempts)))
     return planned
 
 
@@ -449,58 +356,3 @@ def find_loops(records: Any, options: Options | None = None) -> list[Loop]:
             step, first = record["step"], i - attempt + 1
             loops.append(Loop(first, attempt, step["function_name"], step["parameters"], record["error"]))
     return loops
-
-
-def _take(calls: list[Call], wanted: list[Call]) -> list[int | None]:
-    """Return for each wanted call in turn the place of the first call that matches and is not taken; None without."""
-    places, taken, found = defaultdict[tuple, deque[int]](deque), set[int | None](), list[int | None]()
-    for i, call in enumerate(calls):
-        places[_key(call)].append(i)
-        places[_key(Call(call.function_name))].append(i)
-    for call in wanted:
-        queue = places[_key(call)]
-        while queue and queue[0] in taken:
-            queue.popleft()
-        found.append(queue.popleft() if queue else None)
-        taken.add(found[-1])
-    return found
-
-
-def _key(call: Call) -> tuple[str, ...]:
-    """Return what calls must share to match."""
-    name, parameters = call
-    return (name,) if parameters is None else (name, json.dumps(parameters, sort_keys=True))
-
-
-def _call(item: Any) -> Call:
-    if isinstance(item, str):
-        return Call(item)
-    if isinstance(item, Mapping):
-        parameters = item.get("parameters")
-        item = (_name_in(item), to_jsonable(parameters) if isinstance(parameters, Mapping) else None)
-    call = Call(*item)
-    if not isinstance(call.function_name, str) or not call.function_name:
-        raise ValueError(f"an expected call needs a function name, {item!r} has none")
-    return call
-
-
-def _name_in(step: Mapping[str, Any]) -> str | None:
-    return name(step.get("function_name") or step.get("name"))
-
-
-def _in_order(made: list[Call], wanted: list[Call]) -> list[tuple[int, int]]:
-    """Pair the calls of a longest common subsequence."""
-    n, m, pairs, i, j = len(made), len(wanted), list[tuple[int, int]](), 0, 0
-    fits = [[a.function_name == b.function_name and b.parameters in (None, a.parameters) for b in wanted] for a in made]
-    length = [[0] * (m + 1) for _ in range(n + 1)]  # of the longest one from there on
-    for a, b in product(reversed(range(n)), reversed(range(m))):
-        length[a][b] = 1 + length[a + 1][b + 1] if fits[a][b] else max(length[a + 1][b], length[a][b + 1])
-    while i < n and j < m:
-        if fits[i][j]:
-            pairs.append((i, j))
-            i, j = i + 1, j + 1
-        elif length[i + 1][j] >= length[i][j + 1]:
-            i += 1
-        else:
-            j += 1
-    return pairs

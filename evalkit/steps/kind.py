@@ -12,7 +12,6 @@ from evalkit.io import Source, SourceError, StorageOptions, decode_start
 from evalkit.kinds import Command, FileRules, LogKind, Logs, Option, RateRules, RunFiles
 from evalkit.kinds.pipeline import Changes
 from evalkit.kinds.selection import Renames
-from evalkit.steps.analysis import compare_steps
 from evalkit.steps.assemble import assemble, frames_of, read_histories
 from evalkit.steps.format import DEFAULTS, Options, StepRecord
 from evalkit.steps.judge import as_history
@@ -45,14 +44,13 @@ KIND = LogKind(
     SOURCE is a file (JSON, JSONL, SQLite checkpoint), a folder, a quoted glob, a URL or a dataset of `collect`.
 
     One history is shown step by step. Several are summarised: a row per history, the lowest confirmed success first,
-    and a row for all of them together; --details adds the steps of each.
+    and a row for all of them together; --all adds the steps of each.
 
     Records and steps count from 1 here and in reports; the columns position and step_index of written files count
     from 0. With --follow, a history that has not changed for --idle seconds (60) counts as finished; --expected is the
     number of histories.
     """,
         views=(
-            Option("details", bool, False, "Show every step also of several histories.", followed=False),
             Option("checks", bool, False, "Show every check of every step.", followed=False),
             Option("step", int, None, "Print the report of record N (column #) of each history.", "N", followed=False),
         ),
@@ -80,14 +78,9 @@ def load(
     """Read and judge histories: JSON, JSONL, LangGraph's SQLite checkpoints, or ``samples:steps``.
 
     By `options` steps are read and judged on each load, with the evaluators registered at that time; the other
-    parameters are those of `evalkit.load`. Empty names in a list of sources are left out; if there are no others, the
-    frames are empty. Returns the frames runs (one row per history), steps, checks (one row per step and check) and
-    ledger, with the columns in `table`, and histories, a list of `History`.
+    parameters are those of `evalkit.load`. Returns the frames runs (one row per history), steps, checks (one row per
+    step and check) and ledger, with the columns in `table`, and histories, a list of `History`.
     """
-    if not isinstance(source, (str, os.PathLike)):
-        source = [name for name in source if os.fspath(name)]
-        if not source:
-            return kinds.assemble(KIND, kinds.no_records(KIND), {"options": options}, [])
     given = {"options": options, "rename": rename, "model": model, "where": where, "cluster": cluster}
     reading: Any = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
     return kinds.load(KIND, source, given, **reading)
@@ -130,16 +123,6 @@ def steps_df(source: Any, options: Options = DEFAULTS) -> pd.DataFrame:
 def checks_df(source: Any, options: Options = DEFAULTS) -> pd.DataFrame:
     """Return the frame of checks of a source, or of a list of records; see `load` and `table.CHECKS`."""
     return _frame(source, options, "checks")
-
-
-def compare_histories(a: Any, b: Any, options: Options = DEFAULTS) -> pd.DataFrame:
-    """Compare the steps of two histories side by side.
-
-    Each is a source, a frame of steps or a list of records, of one history or several pooled. Steps are paired by
-    function and parameters; of repeated ones, the last attempt of each run counts, and the n-th of one history is
-    paired with the n-th of the other. Columns: `table.COMPARISON`.
-    """
-    return compare_steps(*(x if isinstance(x, pd.DataFrame) else steps_df(x, options) for x in (a, b)))
 
 
 def _frame(source: Any, options: Options, which: str) -> pd.DataFrame:

@@ -80,32 +80,14 @@ CHECKS = (
 )
 TABLES = {"runs": RUNS, "steps": STEPS, "checks": CHECKS}
 
-_COMPARED = {"verdict": "str", "attempts": "int?", "truncated": "bool?", "total_significant": "int?"}
-
 
 def _columns(*first: Column, **others: str) -> tuple[Column, ...]:
     """Return columns of a frame made from these tables: some of theirs, then others by name and dtype."""
     return (*first, *(Column(name, dtype, "") for name, dtype in others.items()))
 
 
-RECORD = (_HISTORY, _POSITION, _FUNCTION, _CELL_TYPE)  # ids of frames with one or several rows per record
-ENRICHMENTS = _columns(*RECORD, method="str", total_significant="int?", listed="int", top_terms="object")
-ANNOTATIONS = _columns(
-    *RECORD, status="str", discovered="object", expected="object", missing="object", unexpected="object", partial="bool"
-)
-PLOTS = _columns(*RECORD, type="str", plots="int?", html_length="int?", path="str")
 COVERAGE = _columns(_HISTORY, _CELL_TYPE, analysis="str", status="str", steps="int", position="int?")
-LOOPS = _columns(_HISTORY, position="int", length="int", function_name="name", parameters="object", error="str")
-ROUTING = _columns(
-    *(_HISTORY, _POSITION, _STEP_INDEX, _FUNCTION),
-    success="bool?",
-    critical_failure="bool",
-    attempts_at_step="int",  # without moving on
-    from_executor="str",
-    from_step_evaluator="str",
-    reached="bool",  # False where the router would have ended the run before
-)
-ADHERENCE = _columns(_HISTORY, _POSITION, _FUNCTION, status="str", attempts="int", in_order="bool?")
+ADHERENCE = _columns(_HISTORY, _POSITION, _FUNCTION, status="str", attempts="int")
 OVERVIEW = _columns(
     _HISTORY,
     records="int",
@@ -126,38 +108,13 @@ FAILURE_KINDS = _columns(
     functions="object",
     error_category="str",
 )
-STORAGE = _columns(
-    *RECORD[:3],
-    **{f"{what}_{which}": "int" for what in ("numbers", "items", "characters") for which in ("new", "old")},
-    cut="bool",  # by the old storage
-    result_type="str",
-    cell_type="name",
-)
-COMPARISON = _columns(
-    change="str",  # same, fixed, broken, changed, only in a, only in b
-    function_name="name",
-    **{f"{name}_{side}": dtype for name, dtype in _COMPARED.items() for side in "ab"},
-    run="int",  # 1 for the first run of the call, 2 for the second
-    cell_type="name",
-)
 
 # What columns of frames and of estimates are called in tables, where their names are no words
 LABELS = {
-    "attempts": "attempts",
-    "attempts_at_step": "attempts at this step",
-    "change": "what changed",
-    "characters_new": "characters, new storage",
-    "characters_old": "characters, old storage",
     "confirmed_estimate": "confirmed success",
     "cut": "results cut",
     "error_category": "class of error",
-    "from_executor": "after execution",
-    "from_step_evaluator": "after evaluation",
     "function_name": "function",
-    "items_new": "items, new storage",
-    "items_old": "items, old storage",
-    "numbers_new": "numbers, new storage",
-    "numbers_old": "numbers, old storage",
     "reported_estimate": "reported success",
     "result_type": "kind of result",
     "total_significant": "significant terms",

@@ -51,16 +51,15 @@ _EXPLAINED = (
 def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     """Format the summary of several histories, the steps or checks of one, or the report of a step.
 
-    Of `views`: details (also the steps of each of several histories), checks (instead of steps), step (instead, the
+    Of `views`: all (also the steps of each of several histories), checks (instead of steps), step (instead, the
     report of this record of each history, counted from 1). Raises SourceError if no history has record `step`.
     """
     if views.get("step"):
         return [Part("step", _reports(logs.histories, views["step"]).split("\n"), always=True)]
-    several, everything = len(logs.histories) > 1, bool(views.get("all"))
-    checks, details = bool(views.get("checks")), bool(views.get("details"))
-    rows = to_jsonable(analysis.overview(logs.steps, logs.histories, logs.histories[0].options))
+    several, checks, everything = len(logs.histories) > 1, views.get("checks"), views.get("all")
+    rows = to_jsonable(analysis.overview(logs.runs, logs.steps))
     parts = _overview(logs, rows) if several else []
-    if not (details or checks or everything or not several):
+    if several and not (checks or everything):
         return parts
     shown = dict(iter((logs.checks if checks else logs.steps).groupby("history")))
     cells = _CHECK_CELLS if checks else _STEP_CELLS
@@ -69,7 +68,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
         listed = to_jsonable(shown[history.label]) if history.records else []
         steps = [{name: cell(row) for name, cell in cells.items()} for row in listed]
         parts.append(Part("history", [plain(history.label), *_summary(history, counted[history.label])], always=True))
-        most = None if checks or details else MOST_STEPS
+        most = None if checks else MOST_STEPS
         parts.append(Part("steps", rows=steps, always=True, most=most, spare=_SPARE_OF_STEPS))
     return parts
 
@@ -79,7 +78,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     logs = snapshot.logs
     idle = IDLE if snapshot.idle is None else snapshot.idle
     running = {history.label for history in logs.histories if snapshot.unchanged_for(history.source) < idle}
-    rows = to_jsonable(analysis.overview(logs.steps, logs.histories))
+    rows = to_jsonable(analysis.overview(logs.runs, logs.steps))
     cells = [_cells(row) | {"state": "running" if row["history"] in running else "finished"} for row in rows]
     table = fit_table(cells, spare=_SPARE, width=snapshot.width)
     rate = analysis.confirmed_success(logs.steps)
@@ -96,7 +95,7 @@ def write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
 
 def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
     """Format the rows of histories, the worst first, and one of all together."""
-    [together] = to_jsonable(analysis.total(logs.steps, logs.histories, logs.histories[0].options))
+    [together] = to_jsonable(analysis.total(logs.runs, logs.steps))
     weighing = f"{len(rows)} histories" if "cluster" not in logs.runs else "clusters of histories"
     explained = _EXPLAINED.format(weighing).split("\n")
     explained += [f"Together: {together['warning']}."] * bool(together["warning"])

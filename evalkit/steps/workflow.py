@@ -1,19 +1,19 @@
 """The agent's workflow: its state, the evaluator's node, the two routers, and the graph on LangGraph.
 
-Only `build_workflow` needs LangGraph (extra `workflow`); nodes, routers and the simulation are plain functions.
+Only `build_workflow` needs LangGraph (extra `workflow`); nodes and routers are plain functions.
 """
 
 import hashlib
 import json
 import logging
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from typing import Annotated, Any, TypedDict, get_type_hints
 
 from evalkit.steps.format import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options, StepRecord, count
-from evalkit.steps.judge import History, as_history, evaluate_step, format_step_evaluation
+from evalkit.steps.judge import as_history, evaluate_step, format_step_evaluation
 from evalkit.steps.normalise import normalise_record, same_call, to_jsonable
 
 NODES = ("input_processor", "planner", "executor", "final_evaluator", "response_generator", "plot_integration")
@@ -24,8 +24,7 @@ class WorkflowState(TypedDict, total=False):
     """The keys of a state that the graph needs; derive from it to add keys, since LangGraph drops undeclared ones.
 
     `execution_plan` holds the planned steps under ``steps``; `execution_history` is replaced as a whole by what
-    `record_execution` returns; `step_evaluation_history` is appended to by its reducer. With `print_report` the report
-    of every step is printed.
+    `record_execution` returns; `step_evaluation_history` is appended to by its reducer.
     """
 
     question: str
@@ -35,20 +34,16 @@ class WorkflowState(TypedDict, total=False):
     execution_history: list[dict[str, Any]]
     last_step_evaluation: dict[str, Any]
     step_evaluation_history: Annotated[list[dict[str, Any]], operator.add]
-    print_report: bool
 
 
-def step_evaluator_node(
-    state: Mapping[str, Any], options: Options = DEFAULTS, *, print_report: bool | None = None
-) -> dict[str, Any]:
-    """Judge the newest record of a state's history; checks only, the plan stays as it is.
+def step_evaluator_node(state: Mapping[str, Any], options: Options = DEFAULTS) -> dict[str, Any]:
+    """Judge the newest record of a state's history, and log the report; checks only, the plan stays as it is.
 
     Returns an update for LangGraph: `last_step_evaluation`, and `step_evaluation_history` with the one evaluation that
     the reducer appends. The evaluation also says whether the step is stuck: ``retry_cap_reached`` after
     ``options.retry_cap`` executions of one step with the same outcome. A record that was judged before is not judged
     again; reaching the node without a new record counts as one more attempt. Without a history `last_step_evaluation`
-    is ``{"status": "no_history", "critical_failure": False}``. The report of the step is printed if `print_report`, or
-    the state's key of this name, says so, else logged at INFO.
+    is ``{"status": "no_history", "critical_failure": False}``.
     """
     history = state.get(HISTORY_KEY)
     if not isinstance(history, list) or not history:
@@ -63,24 +58,36 @@ def step_evaluator_node(
         return {"last_step_evaluation": last | stuck}
 
     evaluation = evaluate_step(history[-1], state, options)
-    newest, tries = normalise_record(to_jsonable(history[-1]), options), 1
-    if not _has_moved_on(newest, _index(state)):
-        older = (normalise_record(to_jsonable(raw), options) for raw in reversed(history[:-1]))
-        tries += sum(1 for _ in takewhile(partial(_alike, newest), older))
+    backwards = (normalise_record(to_jsonable(raw), options) for raw in reversed(history))
+    tries = _executions(backwards, count(state.get("current_step_index")) or 0)
     evaluation |= {"record_id": record_id, "attempts_at_step": tries, "retry_cap_reached": tries >= options.retry_cap}
-    report = format_step_evaluation(evaluation)
-    if state.get("print_report") if print_report is None else print_report:
-        print(report)
-    else:
-        values = (evaluation[key] for key in ("function_name", "success", "critical_failure"))
-        _log.info("%s: success %s, critical %s, attempt %d\n%s", *values, tries, report)
+    _log.info("%s", format_step_evaluation(evaluation))
     return {"last_step_evaluation": evaluation, "step_evaluation_history": [evaluation]}
+
+
+def _executions(backwards: Iterable[StepRecord], index: int) -> int:
+    """Count how often the step of the newest record was executed with the same outcome; 1 once `index` is beyond it.
+
+    The records come from the newest to the oldest.
+    """
+    backwards = iter(backwards)
+    newest, n = next(backwards), 1
+    step, has_failed = newest["step_index"], newest["success"] is False
+    if not has_failed and (step is None or index > step):
+        return 1
+    for record in backwards:
+        if record["step_index"] != step or record["success"] != newest["success"]:
+            break
+        if not (has_failed and step is not None) and not same_call(record, newest):
+            break  # a failed step counts whatever it tried
+        n += 1
+    return n
 
 
 def route_from_executor(state: Mapping[str, Any]) -> str:
     """Return ``step_evaluate`` while there is a history and the index is within the plan, else ``complete``."""
-    at_step = _index(state) <= _step_count(state.get(PLAN_KEY))
-    return "step_evaluate" if at_step and state.get(HISTORY_KEY) else "complete"
+    index = count(state.get("current_step_index")) or 0
+    return "step_evaluate" if state.get(HISTORY_KEY) and index <= _step_count(state.get(PLAN_KEY)) else "complete"
 
 
 def route_from_step_evaluator(state: Mapping[str, Any]) -> str:
@@ -88,7 +95,7 @@ def route_from_step_evaluator(state: Mapping[str, Any]) -> str:
     last = state.get("last_step_evaluation") or {}
     if last.get("critical_failure"):
         return "abort"
-    if _index(state) >= _step_count(state.get(PLAN_KEY)):
+    if (count(state.get("current_step_index")) or 0) >= _step_count(state.get(PLAN_KEY)):
         return "complete"
     return "abort" if last.get("retry_cap_reached") else "continue"
 
@@ -109,14 +116,10 @@ def build_workflow(
     """
     if missing := [name for name in NODES if name not in nodes]:
         raise ValueError(f"nodes are missing: {', '.join(missing)}")
-    if unknown := sorted(set(nodes) - {*NODES, "step_evaluator"}):
-        raise ValueError(f"the workflow has no node {', '.join(unknown)}; it has {', '.join(NODES)}, step_evaluator")
     declared, reduced = get_type_hints(state_type, include_extras=True), "step_evaluation_history"
     needed = (PLAN_KEY, "current_step_index", HISTORY_KEY, "last_step_evaluation", reduced)
-    if undeclared := [key for key in needed if key not in declared]:
-        raise ValueError(f"{state_type.__name__} does not declare {', '.join(undeclared)}: LangGraph would drop it")
-    if not hasattr(declared[reduced], "__metadata__"):
-        raise ValueError(f"{state_type.__name__}: {reduced} needs a reducer, as in WorkflowState")
+    if any(key not in declared for key in needed) or not hasattr(declared[reduced], "__metadata__"):
+        raise ValueError(f"{state_type.__name__} must declare {', '.join(needed)}, the last with a reducer")
     try:
         from langgraph.graph import END, START, StateGraph
     except ImportError as error:
@@ -137,65 +140,31 @@ def build_workflow(
     return graph.compile(checkpointer=checkpointer).with_config(recursion_limit=100_000)
 
 
-def simulate_routing(records: Any, plan: Any = None, options: Options | None = None) -> list[dict[str, Any]]:
-    """Return what the workflow's routers would have done at every record of a stored history, without running a graph.
+def end_of_route(records: Any, plan: Any = None, options: Options | None = None) -> tuple[str, int]:
+    """Return how the workflow's routers would have ended a stored history, and after how many records.
 
-    After a record, the index is that of the next record if the history advanced, else one more after a success.
-    The plan is a list of steps or a mapping with ``steps``; by default that of the history; without planned steps,
-    their number is that of the history. A row is `reached` unless the router would have ended the run before.
+    That is ``complete``, ``abort``, or ``continue`` where the history ends before the plan does; "" without records.
+    After a record, the index is that of the next record if the history advanced, else one more after a success. The
+    plan is a list of steps or a mapping with ``steps``; by default that of the history; without planned steps, their
+    number is that of the history.
     """
-    history = as_history(records, options)
+    history, route = as_history(records, options), ""
     indices = [record["step_index"] or 0 for record in history.records]
     planned = range(_step_count(history.plan if plan is None else plan) or max(indices, default=-1) + 1)
-    rows, reached, before, run = list[dict[str, Any]](), True, None, 0
-    for i, (record, evaluation) in enumerate(zip(history.records, history.evaluations, strict=True)):
+    for i, record in enumerate(history.records):
         has_advanced = i + 1 < len(indices) and indices[i + 1] > indices[i]
         index = indices[i + 1] if has_advanced else indices[i] + (record["success"] is True)
-        run = run + 1 if before and _alike(record, before) else 1
-        tries, before = 1 if _has_moved_on(record, index) else run, record
-        last = {**evaluation, "retry_cap_reached": tries >= history.options.retry_cap}
+        tries = _executions(map(history.records.__getitem__, range(i, -1, -1)), index)
+        last = {**history.evaluations[i], "retry_cap_reached": tries >= history.options.retry_cap}
         state = {HISTORY_KEY: [record], PLAN_KEY: planned, "current_step_index": index, "last_step_evaluation": last}
-        executor = route_from_executor(state)
-        evaluator = route_from_step_evaluator(state) if executor == "step_evaluate" else None
-        row = {
-            "position": i,
-            "step_index": indices[i],
-            "function_name": evaluation["function_name"],
-            "success": evaluation["success"],
-            "critical_failure": evaluation["critical_failure"],
-            "attempts_at_step": tries,
-            "from_executor": executor,
-            "from_step_evaluator": evaluator,
-            "reached": reached,
-        }
-        rows.append(row)
-        reached = reached and executor == "step_evaluate" and evaluator == "continue"
-    return rows
-
-
-def end_of_route(history: History) -> tuple[str, int]:
-    """Return how the workflow's routers would have ended a run, and after how many records; "" without any."""
-    reached = [row for row in simulate_routing(history) if row["reached"]]
-    return (reached[-1]["from_step_evaluator"] or reached[-1]["from_executor"], len(reached)) if reached else ("", 0)
-
-
-def _index(state: Mapping[str, Any]) -> int:
-    return count(state.get("current_step_index")) or 0
+        route = route_from_executor(state)
+        route = route_from_step_evaluator(state) if route == "step_evaluate" else route
+        if route != "continue":
+            return route, i + 1
+    return route, len(history.records)
 
 
 def _step_count(plan: Any) -> int:
     """Count the steps of a plan: a list, or a mapping that holds one under ``steps``."""
     steps = plan.get("steps") if isinstance(plan, Mapping) else plan
     return len(steps) if isinstance(steps, (list, tuple, range)) else 0
-
-
-def _alike(a: StepRecord, b: StepRecord) -> bool:
-    """Return whether two records of one step both failed, or are the same call with the same outcome."""
-    if a["step_index"] != b["step_index"] or a["success"] != b["success"]:
-        return False
-    return (a["success"] is False and a["step_index"] is not None) or same_call(a, b)
-
-
-def _has_moved_on(record: StepRecord, index: int) -> bool:
-    """Return whether the workflow is at a later step than that of a record, which did not fail."""
-    return record["success"] is not False and (record["step_index"] is None or index > record["step_index"])

@@ -28,7 +28,7 @@ COMMANDS = {
     **{f"compare {kind} --baseline": ("compare", f"logs/{kind}", "--baseline", "good") for kind in KINDS},
     "mindcraft --tasks": ("mindcraft", "logs/mindcraft", "--tasks", "tasks.json", "--cooking"),
     "crafter --verbose": ("crafter", "logs/crafter", "-v", "--by-difficulty"),
-    "steps --details": ("steps", "logs/steps", "--details", "--checks"),
+    "steps --checks": ("steps", "logs/steps", "--checks"),
 }
 
 

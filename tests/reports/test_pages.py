@@ -57,13 +57,11 @@ frame
 RAISE_HOSTILE = f"raise ValueError({''.join(HOSTILE)!r})"
 CARELESS = f"""
 from IPython.display import HTML, Javascript, Markdown, display
-from evalkit.display import show_sandboxed
 
 for text in {HOSTILE!r}:
     display(HTML(text))
     display(HTML('<div class="evalkit-table">' + text))
     display(Markdown(text))
-    show_sandboxed(text, "a frame")
 display(Javascript("window.ran = 1"))
 display(HTML("<script src='https://example.org/x.js'></script><img src='https://example.org/x.png'>"))
 """

@@ -6,6 +6,7 @@ import pytest
 from evalkit.io import SourceError
 from evalkit.kinds import RUN_COLUMNS
 from evalkit.steps import checks_df, load, load_history, steps_df
+from evalkit.steps.assemble import frames_of
 from evalkit.steps.parse import parse_file
 from evalkit.steps.table import FLAGS, TABLES
 from tests.steps.cases import A, B, C
@@ -17,7 +18,8 @@ PANDAS = {"str": "str", "name": "str", "int": "int64", "int?": "Int64", "float":
 @pytest.mark.parametrize("which", TABLES)
 @pytest.mark.parametrize("empty", [False, True])
 def test_frames_have_the_columns_written_down(folder, which, empty):
-    table, columns = getattr(load([] if empty else folder), which), TABLES[which]
+    frames = frames_of([] if empty else load(folder).histories)
+    table, columns = frames[which], TABLES[which]
     assert list(table) == [column.name for column in columns]
     assert {c.name: str(table[c.name].dtype) for c in columns} == {c.name: PANDAS[c.dtype] for c in columns}
     assert table.empty is empty

@@ -9,7 +9,6 @@ from contextlib import closing
 import pandas as pd
 import pytest
 
-from evalkit.io import SourceError
 from evalkit.kinds.follow import Following
 from evalkit.steps import KIND, Options, collect, evaluates, load, load_history
 from evalkit.steps.judge import EVALUATORS
@@ -51,15 +50,6 @@ def assert_same(one, other):
     for name in FRAMES:
         pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name))
     assert one.histories == other.histories
-
-
-def test_nothing_at_all_gives_empty_frames():
-    nothing = load([""])
-    assert_same(nothing, load([]))
-    assert [len(getattr(nothing, name)) for name in FRAMES] == [0, 0, 0, 0]
-    assert nothing.histories == []
-    with pytest.raises(SourceError, match="no path was given"):
-        load("")
 
 
 @pytest.mark.parametrize("odd", ["[" * 300 + "]" * 300, "[NaN, -Infinity]", "1" * 400, '"\\ud800\\u0000"', "-0.0"])

@@ -10,11 +10,11 @@ from evalkit.steps import (
     Options,
     WorkflowState,
     build_workflow,
+    end_of_route,
     load,
     record_execution,
     route_from_executor,
     route_from_step_evaluator,
-    simulate_routing,
     step_evaluator_node,
 )
 from evalkit.steps.parse import read_checkpoints
@@ -134,16 +134,9 @@ def test_a_state_may_declare_more_but_not_less(nodes):
 
     made, _ = nodes([DONE])
     assert build_workflow(made, state_type=More).invoke({"extra": "kept"})["extra"] == "kept"
-    with pytest.raises(ValueError, match="does not declare last_step_evaluation"):
-        build_workflow(made, state_type=Less)
-    with pytest.raises(ValueError, match="needs a reducer"):
-        build_workflow(made, state_type=NoReducer)
-
-
-def test_missing_and_unknown_nodes_are_named(nodes):
-    made, _ = nodes([DONE])
-    with pytest.raises(ValueError, match="no node plannner; it has input_processor, planner"):
-        build_workflow({**made, "plannner": print})
+    for state_type in (Less, NoReducer):
+        with pytest.raises(ValueError, match=r"must declare execution_plan, .*, the last with a reducer"):
+            build_workflow(made, state_type=state_type)
     del made["planner"]
     with pytest.raises(ValueError, match="missing: planner"):
         build_workflow(made)
@@ -207,14 +200,11 @@ def test_the_node_judges_the_newest_record_once_and_changes_nothing():
     assert again["last_step_evaluation"]["attempts_at_step"] == 2
 
 
-@pytest.mark.parametrize(("state", "argument", "printed"), [({}, None, False), ({}, True, True),
-    ({"print_report": True}, None, True), ({"print_report": True}, False, False)])  # fmt: skip
-def test_the_node_prints_its_report_when_asked_and_logs_it_otherwise(caplog, capsys, state, argument, printed):
+def test_the_node_logs_its_report(caplog):
     history = record_execution({}, {"function_name": "f"}, "x", True)
     with caplog.at_level(logging.INFO, "evalkit.steps.workflow"):
-        step_evaluator_node({"execution_history": history, **state}, print_report=argument)
-    title = "STEP EVALUATION REPORT - Step 1\n"
-    assert (title in capsys.readouterr().out, title in caplog.text) == (printed, not printed)
+        step_evaluator_node({"execution_history": history})
+    assert "STEP EVALUATION REPORT - Step 1\n" in caplog.text
 
 
 PLAN = {"steps": [{}, {}, {}]}
@@ -251,20 +241,15 @@ def test_where_the_evaluator_leads(last, index, route):
         assert route_from_step_evaluator(state) == route
 
 
-def routes(records, plan=None, **options):
-    rows = simulate_routing(records, plan, Options(**options))
-    return [row["from_step_evaluator"] for row in rows if row["reached"]]
-
-
-def test_the_routing_of_a_stored_history(history):
+def test_the_end_of_a_stored_history(history):
     ok, critical = ("process_cells", CELLS, None), ("f", None, FileNotFoundError("x"))
-    assert routes(history(ok, ok)) == ["continue", "complete"]
-    assert routes(history(ok, ok), plan={"steps": [{}] * 3}) == ["continue", "continue"]
-    assert routes(history(ok, critical, ok)) == ["continue", "abort"]
+    assert end_of_route([]) == ("", 0)
+    assert end_of_route(history(ok, ok)) == ("complete", 2)
+    assert end_of_route(history(ok, ok), plan={"steps": [{}] * 3}) == ("continue", 2)
+    assert end_of_route(history(ok, critical, ok)) == ("abort", 2)
 
 
-def test_the_routing_of_a_loop_of_failures_without_indices():
+def test_the_end_of_a_loop_of_failures_without_indices():
     failing = [{"function_name": "f", "parameters": {}, "success": False, "error": "no", "result_summary": None}] * 43
-    assert [row["attempts_at_step"] for row in simulate_routing(failing)] == list(range(1, 44))
-    assert routes(failing) == ["continue", "continue", "abort"]
-    assert routes(failing, retry_cap=10) == ["continue"] * 9 + ["abort"]
+    assert end_of_route(failing) == ("abort", 3)
+    assert end_of_route(failing, options=Options(retry_cap=10)) == ("abort", 10)
