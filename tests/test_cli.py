@@ -62,9 +62,9 @@ def test_success_rates_by_model_with_intervals_statuses_and_the_ledger(runs, tas
         (["{tmp}/runs", "--tasks", "{tmp}/*.yaml"], "{tmp}/*.yaml: no file matches"),
         (
             ["{tmp}/runs", "--tasks", "{tmp}/runs/x/good"],
-            "{tmp}/runs/x/good: no task definition in its 3 files, such as {tmp}/runs/x/good/",
+            "{tmp}/runs/x/good: no task definition in its 3 JSON files, as {tmp}/runs/x/good/",
         ),
-        (["{tmp}/runs", "--tasks", "{tmp}/trace.json"], "{tmp}/trace.json: holds no task definitions (another shape)"),
+        (["{tmp}/runs", "--tasks", "{tmp}/trace.json"], "{tmp}/trace.json: no task definition in its 1 JSON file"),
         (
             ["{tmp}/trace.json"],
             "{tmp}/trace.json: no Mindcraft agent log could be read in it (1 file; 1 looks like a Crafter session "

@@ -1,54 +1,35 @@
 """Assemble records of files into frames of runs and agents; the user's options are applied here."""
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from evalkit.io import Column, Entry, SourceError, absolute, frame, frame_of, paused_gc
+from evalkit.io import Column, absolute, cut_name, frame, frame_of, paused_gc
 from evalkit.kinds import Assembled, Records, run_ids
-from evalkit.mindcraft.format import OUTCOMES, CompletionStatus, Scale
-from evalkit.mindcraft.layout import (
-    NO_LOGS,
-    Named,
-    Repetition,
-    TaskFolder,
-    absolute_paths,
-    name_models,
-    split_repetitions,
-    task_folders,
-)
+from evalkit.mindcraft.format import OUTCOMES, CompletionStatus
+from evalkit.mindcraft.layout import NO_LOGS, absolute_paths, name_models, split_repetitions, task_folders
 from evalkit.mindcraft.table import AGENTS, COUNT_COLUMNS, FLAGS, LOG_FLAGS, RECORDS, RUNS
-from evalkit.mindcraft.tasks import (
-    Definition,
-    Facts,
-    TaskDefinitions,
-    agent_count_of,
-    as_definitions,
-    metric_columns,
-    metrics_of,
-    task_facts,
-)
+from evalkit.mindcraft.tasks import Facts, as_definitions, metrics_of, task_facts
 from evalkit.mindcraft.transcript import commands_frame, messages_frame
 
-T = TypeVar("T")
 LEFT_OVER = 300_000  # milliseconds: agents of one run do not start so far apart
-_WORDS = re.compile(r"\d+|[^\W\d_]+")
-# what runs share: those of a task (but the number of agents that logged), those named alike, those in a folder
-_FACTS = {*Facts.__annotations__, "has_definition", "definition_file"} - {"agent_count"}
-_OF_TASKS = [*(column for column in RUNS if column.name in _FACTS), Column("ambiguous", "bool", "the definition")]
-_OF_NAMES = [
-    *(column for column in RUNS if column.name in {*Named._fields, "suite", "experiment_total"}),
-    Column("fits_layout", "bool", "the path does"),
+_OWN = (  # columns of runs that are known of each folder and repetition
+    "source", "task_id", "flat_layout", "repetition", "repetition_rule", "total_agent_logs_found",
+    "model_name", "model_source", "experiment_folder", "experiment", "suite", "experiment_total",
+)  # fmt: skip
+_OF_RUNS = [
+    *(next(column for column in RUNS if column.name == name) for name in _OWN),
+    Column("fits_layout", "bool", "the path fits the layout that was stated"),
+    Column("n_agents", "int", "agents that logged"),
+    Column("task", "int", "place among the tasks"),
+    Column("path", "str", "absolute path of the folder"),
 ]
-_OF_FOLDERS = [column for column in RUNS if column.name in ("kind", "source", "task_id", "flat_layout")]
-_OF_RUNS = ("run_id", "model_name", "task_id", "repetition", "experiment")  # columns of agents, too
+_FACTS = {*Facts.__annotations__, "has_definition", "definition_file"} - {"agent_count"}  # runs share those of a task
+_OF_TASKS = [*(column for column in RUNS if column.name in _FACTS), Column("ambiguous", "bool", "the definition")]
 _NOT_LOGGED = ("seed", "tokens_in", "tokens_out", "cost")  # common columns of runs
 _NOT_MEASURED = [status for status, outcome in OUTCOMES.items() if outcome == "not measured"]
 _STORED = (*(column for column in AGENTS if column.name in ("source", "agent_name")), *RECORDS["logs"])
@@ -56,41 +37,24 @@ _COUNTS = [column.name for column in COUNT_COLUMNS]
 _FLAGS, _LOG_FLAGS = ([f"flag_{name}" for name in names] for names in (FLAGS, LOG_FLAGS))
 
 
-class KnownTask(NamedTuple):
-    """What is known of a task, which many models ran, many times."""
-
-    definition: Definition | None
-    ambiguous: bool  # the definition
-    facts: Facts
-    metrics: Mapping[str, Any]  # by column
-
-
-class TaskRuns(NamedTuple):
-    """The runs of one task in one folder, with everything known about them but their scores."""
-
-    folder: TaskFolder
-    repetitions: Sequence[Repetition]
-    task: KnownTask
-    named: Named
-
-
 @paused_gc()
-def assemble(records: Records, options: Mapping[str, Any], *, all_folders: bool = False) -> Assembled:
-    """Assemble the logs of runs; options as for `load`. With `all_folders`, every folder without logs is a run."""
-    definitions = as_definitions(options.get("tasks") or ())
-    missing, listing = options.get("missing", "keep"), records.listing
-    logs, others = records.tables["logs"], records.tables["other_files"]
-    sources = logs["source"].to_pylist()
-    folders = task_folders(
-        sources,
-        set(np.flatnonzero(~logs["agent_log_processed"].to_numpy()).tolist()),
-        others.filter(pc.not_equal(others["other"], ""))["source"].to_pylist(),
-        listing,
-        definitions,
-        all_folders=all_folders,
-    )
-    names = name_models(folders, listing.root, options.get("layout") or "", others.to_pylist())
-    tasks = known_tasks(folders, names, sources, logs["task_start"].to_numpy(), definitions)
+def assemble(
+    records: Records, options: Mapping[str, Any], *, all_folders: bool = False, task_id: str = ""
+) -> Assembled:
+    """Assemble the logs of runs; options as for `load`.
+
+    With `all_folders`, every folder without logs is a run. With a `task_id`, the runs are those of this task in one
+    folder, whatever it is called.
+    """
+    definitions, listing = as_definitions(options.get("tasks") or ()), records.listing
+    others = records.tables["other_files"].to_pylist()
+    runs, logs, metrics = _runs_and_logs(records, others, definitions, options.get("layout"), task_id, all_folders)
+    if options.get("original_mtimes"):
+        times = pd.Series(records.files["modified"].to_numpy() / 1e9, records.files["source"].to_pylist())
+        logs["modified"] = logs["source"].map(times)
+    runs, agents = _outcomes(runs, logs, options.get("scale", "auto"))
+    if not metrics.columns.empty:
+        runs = runs.join(metrics.take(runs["task"].to_numpy()).reset_index(drop=True))
 
     # the ledger names files of definitions too; within the source, only those used replace the entries of their files
     notes, entries = [], definitions.ledger.entries
@@ -99,87 +63,73 @@ def assemble(records: Records, options: Mapping[str, Any], *, all_folders: bool 
         within = listed.get(absolute(entry.source))
         if entry.status == "used" or within is None:
             notes.append(entry._replace(source=within or entry.source))
-    kept = []
-    for task in tasks:
-        if task.task.definition is not None or missing == "keep":
-            kept.append(task)
-            continue
-        if missing == "raise":
-            raise SourceError(f"{task.folder.folder}: no definition of task {task.folder.task_id!r}")
-        reason = f"no definition of task {task.folder.task_id}"
-        notes += [Entry(sources[place], "skipped", reason) for place in task.folder.logs]
-    kept.sort(key=attrgetter("folder.folder", "folder.task_id"))
-
-    files = records.files if options.get("original_mtimes") else None
-    runs, agents = combine(kept, logs, options.get("scale", "auto"), files)
-    tasks_of_runs, places = distinct([kept[place].task for place in runs["task"]])
-    metrics = metrics_frame([task.metrics for task in tasks_of_runs]).reindex(places).reset_index(drop=True)
-    frames = {"runs": runs[list(map(attrgetter("name"), RUNS))].join(metrics)}
-    frames["agents"] = agents = agents[list(map(attrgetter("name"), AGENTS))]
     lazy = {"messages": partial(messages_frame, agents), "commands": partial(commands_frame, agents)}
+    frames = {"runs": runs.drop(columns="task"), "agents": agents}
     return Assembled(frames, notes, {"definitions": definitions}, lazy)
 
 
-def known_tasks(
-    folders: Iterable[TaskFolder],
-    names: Iterable[Named],
-    sources: Sequence[str],
-    starts: np.ndarray,
-    definitions: TaskDefinitions,
-) -> list[TaskRuns]:
-    """Determine everything about runs but their scores; `sources` and `starts` are those of all logs."""
-    tasks, begun = [], starts.tolist()
-    known: dict[tuple, KnownTask] = {}
-    for folder, named in zip(folders, names, strict=True):
-        if (task_id := named.fields.get("task_id", folder.task_id)) != folder.task_id:
-            folder = folder._replace(task_id=task_id)
-        paths, own_starts = [sources[place] for place in folder.logs], [begun[place] for place in folder.logs]
-        n_logs, type_of_path = None, named.fields.get("task_type", "")
-        if len(variants := definitions.variants.get(task_id, ())) > 1:  # the number of logs of a run may tell
-            counts = set(map(agent_count_of, variants))
-            runs = split_repetitions(paths, counts.pop() if len(counts) == 1 else None, folder.prefix, own_starts)
-            n_logs = max((len(run.logs) for run in runs), default=0)
-        key = (task_id, named.results.task_path, n_logs, type_of_path)
-        if key not in known:
-            definition, ambiguous = definitions.resolve(task_id, named.results.task_path, n_logs)
-            facts, metrics = task_facts(task_id, definition, type_of_path), metric_columns(metrics_of(definition or {}))
-            known[key] = KnownTask(definition, ambiguous, facts, metrics)
-        task = known[key]
-        runs = split_repetitions(paths, task.facts["agent_count"], folder.prefix, own_starts) or NO_LOGS
-        tasks.append(TaskRuns(folder, runs, task, named))
-    return tasks
+def _runs_and_logs(
+    records: Records,
+    others: Sequence[Mapping[str, Any]],
+    definitions: Any,
+    layout: str | None,
+    own_id: str,
+    all_folders: bool,
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Return a row for each run, with all that is known but its outcome; for each log, in order; for each task."""
+    sources = records.tables["logs"]["source"].to_pylist()
+    broken = set(np.flatnonzero(~records.tables["logs"]["agent_log_processed"].to_numpy()).tolist())
+    folders = task_folders(sources, broken, others, records.listing, definitions, all_folders=all_folders)
+    if own_id:
+        folders = [one._replace(task_id=own_id) for one in folders if one.task_id == own_id or not one.flat]
+    folders.sort(key=lambda one: (one.folder, one.task_id))
+
+    rows, places, agent_names = list[tuple](), list[int](), list[str]()
+    known, tasks, metrics = dict[tuple, int](), list[dict[str, Any]](), list[Mapping[str, Any]]()
+    for folder, named in zip(folders, name_models(folders, records.listing.root, layout, others), strict=True):
+        task_id, paths, n_logs = named.fields.get("task_id", folder.task_id), [sources[i] for i in folder.logs], None
+        if len(definitions.variants.get(task_id, ())) > 1:  # the number of logs of a run may tell which is meant
+            n_logs = max((len(run.logs) for run in split_repetitions(paths, None, folder.prefix)), default=0)
+        key = (task_id, named.results.task_path, n_logs, named.fields.get("task_type", ""))
+        if key not in known:  # many models ran a task, many times
+            definition, ambiguous = definitions.resolve(*key[:3])
+            own = {"has_definition": definition is not None, "ambiguous": ambiguous}
+            own["definition_file"] = (definition or {}).get("definition_file")
+            known[key] = len(tasks)
+            tasks.append({**task_facts(task_id, definition, key[3]), **own})
+            metrics.append(metrics_of(definition or {}))
+        names = (named.model_name, named.model_source, named.experiment_folder, named.experiment)
+        of_named = (*names, named.fields.get("suite"), named.results.total, named.fits_layout)
+        for run in split_repetitions(paths, tasks[known[key]]["agent_count"], folder.prefix) or NO_LOGS:
+            own_row = (folder.folder, task_id, folder.flat, run.number, run.rule, len(run.logs))
+            rows.append((*own_row, *of_named, len(set(run.agents)), known[key], folder.path))
+            agent_names += run.agents
+            places += [folder.logs[i] for i in run.logs]
+
+    columns = list(zip(*rows, strict=True)) or [()] * len(_OF_RUNS)
+    values = {column.name: own for column, own in zip(_OF_RUNS, columns, strict=True)}
+    runs = frame_of(values, _OF_RUNS)
+    ids = run_ids("mindcraft", values["path"], values["task_id"], values["repetition"])
+    runs["run_id"] = pd.Series(ids, dtype="str")
+    runs = runs.join(frame(tasks, _OF_TASKS).take(runs["task"].to_numpy()).reset_index(drop=True))
+    stored = records.tables["logs"].take(pa.array(places, "int64"))
+    logs = frame_of({**dict(zip(stored.column_names, stored.columns, strict=True)), "agent_name": agent_names}, _STORED)
+    logs["run"], logs["modified"] = np.repeat(runs.index, runs["total_agent_logs_found"].astype(int)), np.nan
+    return runs, logs, metrics_frame(metrics)
 
 
-def distinct(items: Sequence[T]) -> tuple[list[T], list[int]]:
-    """Return each object once, and the place of each item among these: many runs share one, which is converted once."""
-    once = {id(item): item for item in items}
-    places = dict(zip(once, range(len(once)), strict=True))
-    return list(once.values()), [places[id(item)] for item in items]
+def _outcomes(runs: pd.DataFrame, logs: pd.DataFrame, scale: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the frame of runs, and that of agents.
 
-
-def combine(
-    tasks: Sequence[TaskRuns], records: pa.Table, scale: Scale = "auto", files: pa.Table | None = None
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Combine the records of logs into the frames of runs and of agents.
-
-    Beside their columns, that of runs has `task`, the place in `tasks`, and that of agents `run` and `place`, the rows
-    of the run and of the record. `scale` ``auto`` is percent as soon as one construction score exceeds 1. With `files`,
-    whose times are then those of the experiment, runs have durations, and time-outs are inferred from them.
+    A `scale` of ``auto`` is percent as soon as one construction score exceeds 1. Where logs have times of modification,
+    these are the experiment's: runs then have durations, and time-outs are inferred from them.
     """
-    runs, shared, logs = _runs_and_logs(tasks, records)
-
-    # copies of other runs' logs, and what else is known of logs
-    speaks = logs["final_system_message"].notna()
     carried = np.zeros((len(logs), len(LOG_FLAGS)), bool)
     for log, names in enumerate(logs["flags"]):
         if names:
             carried[log] = [flag in names for flag in LOG_FLAGS]
     logs = logs.join(pd.DataFrame(carried, columns=_LOG_FLAGS))
-    logs["modified"] = np.nan
-    if files is not None:
-        times = pd.Series(files["modified"].to_numpy() / 1e9, files["source"].to_pylist())
-        logs["modified"] = logs["source"].map(times)
-    logs["original"] = _originals(logs, runs, tasks)
+    logs["original"] = _originals(logs, runs)
     logs["flag_stale_copy"] = logs["original"] >= 0
     logs["started"] = logs["task_start"].mask(logs["flag_stale_copy"])
     seconds = logs["modified"] - logs["started"] / 1000
@@ -188,7 +138,7 @@ def combine(
     logs["parsing_errors"] = logs["parsing_errors"].map("; ".join).astype("str")
 
     # those of each run, which may have none
-    by_run, n_logs, n_agents = logs.groupby("run"), runs["n_logs"], runs["n_agents"]
+    by_run, n_logs, n_agents = logs.groupby("run"), runs["total_agent_logs_found"].astype(int), runs["n_agents"]
     ever = by_run[["timed_out", "agent_log_processed", "is_unread", *_LOG_FLAGS]].any()
     ever = ever.reindex(runs.index, fill_value=False)
     highest = by_run[["raw_score", "seconds", "original"]].max().reindex(runs.index)
@@ -197,7 +147,7 @@ def combine(
     errors = logs[logs["is_unread"]].groupby("run")["parsing_errors"].agg("; ".join).reindex(runs.index, fill_value="")
     original = highest["original"].fillna(-1).astype(int)
 
-    types, raw = shared["task_type"], highest["raw_score"]
+    types, raw = runs["task_type"], highest["raw_score"]
     construction, unknown, has_score = types.eq("construction"), types.eq("unknown"), raw.notna()
     if scale == "auto" and (raw[construction] > 1).any():
         scale = "percent"
@@ -208,7 +158,7 @@ def combine(
     score = score.where(in_range)
     successful = score == 1
 
-    inferred = (highest["seconds"] >= shared["timeout"]) & ~successful & ~ever["timed_out"]
+    inferred = (highest["seconds"] >= runs["timeout"]) & ~successful & ~ever["timed_out"]
     endings = {
         CompletionStatus.TIMED_OUT: ever["timed_out"] | inferred,
         CompletionStatus.LOG_FILE_ERROR: (n_logs > 0) & ~ever["agent_log_processed"],
@@ -218,20 +168,20 @@ def combine(
     }
     chosen = np.select(list(endings.values()), list(map(str, endings)), str(CompletionStatus.FAILED_SCORE_ZERO))
     status = pd.Series(chosen, dtype="str")
-    is_unmeasured = ~has_score & status.isin(_NOT_MEASURED)
+    is_successful = successful.astype("boolean").mask(~has_score & status.isin(_NOT_MEASURED))
 
     # the final message is that of the first log that agrees with the run's status, else of the first that has any
-    speaking = logs.loc[speaks, ["run", "final_system_message"]]
+    speaking = logs.loc[logs["final_system_message"].notna(), ["run", "final_system_message"]]
     speaking["differs"] = logs["completion_status"] != logs["run"].map(status)
     deciding = speaking.sort_values(["run", "differs"], kind="stable").drop_duplicates("run").set_index("run")
 
-    agent_count = shared["agents_asked_for"].fillna(n_agents).astype(int)
+    agent_count = runs["agents_asked_for"].fillna(n_agents).astype(int)
     flags = {
         **dict.fromkeys(FLAGS, pd.Series(False, runs.index)),
         **dict(zip(LOG_FLAGS, map(ever.__getitem__, _LOG_FLAGS), strict=True)),
-        "ambiguous_definition": shared["ambiguous"],
-        "facts_from_id": shared["facts_source"].eq("id") & ~unknown,
-        "layout_mismatch": ~shared["fits_layout"],
+        "ambiguous_definition": runs["ambiguous"],
+        "facts_from_id": runs["facts_source"].eq("id") & ~unknown,
+        "layout_mismatch": ~runs["fits_layout"],
         "missing_agent_logs": n_agents < agent_count,
         "extra_agent_logs": n_agents > agent_count,
         "conflicting": ever["flag_conflicting"]
@@ -245,10 +195,7 @@ def combine(
     }
     carried_by, flag_names = np.column_stack(list(flags.values())), np.array(list(FLAGS), object)
     values = {
-        "run_id": runs["run_id"],
-        "repetition": runs["repetition"],
-        "repetition_rule": runs["repetition_rule"],
-        "total_agent_logs_found": n_logs,
+        "kind": ["mindcraft"] * len(runs),
         "run_flags": [flag_names[own].tolist() for own in carried_by],
         "agent_count": agent_count,
         "overall_raw_score": raw,
@@ -258,8 +205,8 @@ def combine(
         "overall_completion_status": status,
         "score_scale": np.select([is_percent, construction, unknown], ["percent", "fraction", "unknown"], "binary"),
         "score": score,
-        "is_successful": successful.astype("boolean").mask(is_unmeasured),
-        "success_rate": successful.astype("float64").mask(is_unmeasured),
+        "is_successful": is_successful,
+        "success_rate": is_successful.astype("Float64").astype("float64"),
         "status": status,
         "started": lowest["started"],
         "duration": highest["seconds"],
@@ -267,100 +214,44 @@ def combine(
         "final_system_message": deciding["final_system_message"].reindex(runs.index),
         "parsing_errors": errors,
         "copy_of": runs["run_id"].reindex(original).to_numpy(),
-        "copied_model": shared["model_name"].reindex(original).to_numpy(),
+        "copied_model": runs["model_name"].reindex(original).to_numpy(),
         **dict.fromkeys(_NOT_LOGGED, [None] * len(runs)),
         **counts,
         **dict(zip(_FLAGS, carried_by.T, strict=True)),
     }
-    table = frame_of(values, [column for column in RUNS if column.name in values])
-    table = pd.concat([table, shared, runs["task"]], axis=1)
-    of_runs = table[list(_OF_RUNS)].take(logs["run"]).reset_index(drop=True)
-    return table, pd.concat([logs.astype(dict.fromkeys(_COUNTS, "Int64")), of_runs], axis=1)
+    table = runs.join(frame_of(values, [column for column in RUNS if column.name in values]))
+    shared = runs[["run_id", "model_name", "task_id", "repetition", "experiment"]].take(logs["run"].to_numpy())
+    agents = logs.astype(dict.fromkeys(_COUNTS, "Int64")).join(shared.reset_index(drop=True))
+    return table[[*(column.name for column in RUNS), "task"]], agents[[column.name for column in AGENTS]]
 
 
-def _runs_and_logs(tasks: Sequence[TaskRuns], records: pa.Table) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Return a row for each run, what it shares with others of its task, and a row for each log, in order of runs."""
-    rows, keys, of_runs = list[tuple](), list[tuple](), list[TaskRuns]()
-    places, agent_names = list[int](), list[str]()
-    for number, task in enumerate(tasks):
-        for run in task.repetitions:
-            of_runs.append(task)
-            rows.append((number, run.number, run.rule, len(set(run.agents)), len(run.logs)))
-            keys.append((task.folder.path, task.folder.task_id, run.number))
-            agent_names += run.agents
-            places += [task.folder.logs[i] for i in run.logs]
-    runs = pd.DataFrame(rows, columns=["task", "repetition", "repetition_rule", "n_agents", "n_logs"])
-    runs = runs.astype({"task": int, "n_agents": int, "n_logs": int})
-    runs["run_id"] = pd.Series(run_ids("mindcraft", *zip(*keys, strict=True)), dtype="str")
-
-    known, known_places = distinct([task.task for task in of_runs])
-    facts = [
-        {
-            **task.facts,
-            "has_definition": task.definition is not None,
-            "definition_file": (task.definition or {}).get("definition_file"),
-            "ambiguous": task.ambiguous,
-        }
-        for task in known
-    ]
-    named, named_places = distinct([task.named for task in of_runs])
-    names = [{**one.fields, **one._asdict(), "experiment_total": one.results.total} for one in named]
-    folders = {
-        "kind": ["mindcraft"] * len(runs),
-        "source": [task.folder.folder for task in of_runs],
-        "task_id": [task.folder.task_id for task in of_runs],
-        "flat_layout": [task.folder.flat for task in of_runs],
-    }
-    shared = pd.concat(
-        [
-            frame(facts, _OF_TASKS).take(known_places).reset_index(drop=True),
-            frame(names, _OF_NAMES).take(named_places).reset_index(drop=True),
-            frame_of(folders, _OF_FOLDERS),
-        ],
-        axis=1,
-    )
-    stored = records.take(pa.array(places, "int64"))
-    values: dict[str, Any] = dict(zip(stored.column_names, stored.columns, strict=True))
-    logs = frame_of({**values, "agent_name": agent_names}, _STORED)
-    logs["run"], logs["place"] = np.repeat(runs.index, runs["n_logs"]), places
-    return runs, shared, logs
-
-
-def _originals(logs: pd.DataFrame, runs: pd.DataFrame, tasks: Sequence[TaskRuns]) -> np.ndarray:
+def _originals(logs: pd.DataFrame, runs: pd.DataFrame) -> pd.Series:
     """Find logs that are copies: equal content, or an equal start of the agent of that name; return the original's run.
 
     -1 for a log that is no copy. Of the runs that share a log, the one that came later holds the copy: one whose other
     agents started more than `LEFT_OVER` later, as the log is left over from before; else the one whose file is younger,
-    if the files' times are those of the experiment; else the later one by the names of model and folders: that of a
-    copy has more words.
+    if the files' times are those of the experiment; else the one with more words in its path, as that of a copied
+    folder has, or the later one by its path.
     """
     starts = logs.groupby("run")["task_start"].agg(["min", "max"])
-    spread = starts["max"] - starts["min"]
-    original = np.full(len(logs), -1)
+    spread = (starts["max"] - starts["min"]).where(lambda own: own > LEFT_OVER, 0)
+    words = runs["path"].str.count(r"\d+|[^\W\d_]+")
+    order = logs[["agent_name", "task_start", "digest", "run", "modified"]].assign(
+        left_over=logs["run"].map(spread), words=logs["run"].map(words)
+    )
+    order = order.sort_values(["left_over", "modified", "words", "run"], kind="stable")
+    original = pd.Series(-1, logs.index)
     for keys, unknown in ((["digest"], ""), (["agent_name", "task_start"], 0)):
-        marks = logs.loc[logs[keys[-1]].notna() & (logs[keys[-1]] != unknown), [*keys, "run", "modified"]]
-        for _, shared in marks[marks.duplicated(keys, keep=False)].groupby(keys):
-            ages = []
-            for run, modified in zip(shared["run"].tolist(), shared["modified"].fillna(0).tolist(), strict=True):
-                left_over = spread[run] if spread[run] > LEFT_OVER else 0
-                ages.append((left_over, modified, _name_order(tasks[runs["task"][run]]), run))
-            *_, owner = min(ages)
-            original[shared.index[shared["run"] != owner]] = owner
+        known = order[order[keys[-1]].notna() & (order[keys[-1]] != unknown)]
+        owner = known[known.duplicated(keys, keep=False)].groupby(keys)["run"].transform("first")
+        owner = owner[owner != logs["run"].reindex(owner.index)]
+        original[owner.index] = owner
     return original
 
 
-def _name_order(task: TaskRuns) -> list[tuple[int, list[tuple[int, int, str]]]]:
-    """Return what orders runs by the names of model and folders: how many words, then these; numbers by their value."""
-    order = []
-    for name in (task.named.model_name, *task.folder.path.split("/"), task.folder.task_id):
-        words = _WORDS.findall(name)
-        parts = [(0, int(word), "") if word.isdecimal() and len(word) < 20 else (1, 0, word) for word in words]
-        order.append((len(parts), parts))
-    return order
-
-
 def metrics_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Build a column of every metric: numbers, truth values, or text where they are neither."""
+    """Build a column ``metric_NAME`` of every metric: numbers, truth values, or text where they are neither."""
+    rows = [{cut_name(f"metric_{name}"): value for name, value in row.items()} for row in rows]
     columns = []
     for name in dict.fromkeys(name for row in rows for name in row):
         known = [value for row in rows if (value := row.get(name)) is not None]

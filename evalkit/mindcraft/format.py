@@ -3,7 +3,7 @@
 import ast
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
@@ -13,9 +13,7 @@ import msgspec
 from evalkit.io import BrokenFileError
 
 Scale = Literal["auto", "percent", "fraction"]
-Missing = Literal["keep", "skip", "raise"]
 SCALES: tuple[Scale, ...] = ("auto", "percent", "fraction")  # what construction scores are logged in
-MISSING: tuple[Missing, ...] = ("keep", "skip", "raise")  # what becomes of runs without a definition
 LOG_TITLE = "Mindcraft agent log"
 UNKNOWN = "unknown"  # the name of an unknown model
 DEFAULT_TIMEOUT = 300.0  # seconds, where a definition names none
@@ -53,12 +51,6 @@ STATUSES = {  # from best to worst; the last two are defects of the logs, not of
     str(CompletionStatus.LOG_FILE_ERROR): Status("unreadable log", "broken", "not measured", "#595959", "++"),
 }
 OUTCOMES = {code: status.outcome for code, status in STATUSES.items()}
-
-
-def check_choice(name: str, value: str, known: Sequence[str]) -> None:
-    """Raise ValueError for an unknown value of an option."""
-    if value not in known:
-        raise ValueError(f"{name} {value!r}: one of {', '.join(known)}")
 
 
 class Turn(msgspec.Struct, gc=False):

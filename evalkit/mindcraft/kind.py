@@ -17,14 +17,11 @@ from evalkit.mindcraft import terminal
 from evalkit.mindcraft.assemble import assemble
 from evalkit.mindcraft.format import (
     LOG_TITLE,
-    MISSING,
     OUTCOMES,
     RESULTS,
     SCALES,
     STATUSES,
-    Missing,
     Scale,
-    check_choice,
     is_agent_log,
 )
 from evalkit.mindcraft.layout import compile_layout, context_files
@@ -48,8 +45,8 @@ def _accepts(path: str) -> str:
 
 
 def _prepare(options: Mapping[str, Any]) -> dict[str, Any]:
-    check_choice("scale", options.get("scale", "auto"), SCALES)
-    check_choice("missing", options.get("missing", "keep"), MISSING)
+    if (scale := options.get("scale", "auto")) not in SCALES:
+        raise ValueError(f"scale {scale!r}: one of {', '.join(SCALES)}")
     if options.get("layout"):
         compile_layout(options["layout"])
     return {**options, "tasks": as_definitions(options.get("tasks") or ())}
@@ -78,7 +75,6 @@ KIND = LogKind(
         Option("tasks", str, (), "Task definition file, folder or glob; may be repeated.", "PATH", many=True),
         Option("layout", str, "", "What the folders' names mean, such as '{model_name}/{task_id}'.", "PATTERN"),
         Option("scale", SCALES, "auto", "What construction scores are logged in."),
-        Option("missing", MISSING, "keep", "What becomes of runs without a definition."),
         Option("original_mtimes", bool, False, "The files' times are the experiment's own: gives durations."),
     ),
     transcript=transcript,
@@ -115,7 +111,6 @@ def load(
     *,
     layout: str | None = None,
     scale: Scale = "auto",
-    missing: Missing = "keep",
     original_mtimes: bool = False,
     rename: Renames = (),
     model: str = "",
@@ -140,8 +135,6 @@ def load(
     scale : {"auto", "percent", "fraction"}
         The unit of logged construction scores; ``auto`` decides once for all loaded runs: percent as soon as one score
         exceeds 1, else fractions, as the flag ``scale_assumed`` and `analysis.describe_scale` show.
-    missing : {"keep", "skip", "raise"}
-        How runs without a definition are treated.
     original_mtimes : bool
         Whether the files' times are those of the experiment (not of a copy); gives durations, and time-outs inferred
         from them.
@@ -159,13 +152,12 @@ def load(
     ------
     SourceError
         If a path does not exist, none of its files can be used as an agent log, a file or folder of `tasks` holds no
-        definition, or a definition is missing and `missing` is ``raise``.
+        definition.
     """
     options = {
         "tasks": tasks,
         "layout": layout or "",
         "scale": scale,
-        "missing": missing,
         "original_mtimes": original_mtimes,
         "rename": rename,
         "model": model,

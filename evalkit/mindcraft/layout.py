@@ -2,8 +2,8 @@
 
 import os
 import re
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -36,8 +36,8 @@ class TaskFolder(NamedTuple):
 
 def task_folders(
     logs: Sequence[str],
-    broken: Collection[int],
-    others: Iterable[str],
+    broken: set[int],
+    others: Iterable[Mapping[str, Any]],
     listing: Listing,
     definitions: TaskDefinitions,
     *,
@@ -45,22 +45,33 @@ def task_folders(
 ) -> list[TaskFolder]:
     """Find the folders of task runs, including those without any log: of runs that broke before one was written.
 
-    `broken` are positions of logs, `others` the paths of files that are none of an experiment's. A folder without logs
-    counts if its name is a known task's, or if it holds nothing but what a run leaves beside its logs, has a task's
-    name and lies beside other runs; with `all_folders` every folder counts.
+    `broken` are positions of logs, `others` the records of other files. A folder without logs counts if its name is a
+    known task's, or if it holds nothing but what a run leaves beside its logs, has a task's name and lies beside other
+    runs; with `all_folders` every folder counts. One of broken logs only is no task's if other runs lie in it or below,
+    or if its name is no task's, and no other run lies as deep, or files of another kind lie in it or beside it.
     """
     folders = group_by_task(logs, definitions)
+    above = set[str]()
+    for parent in {run.path if run.flat else _parent(run.path) for run in folders}:
+        while parent not in above:
+            above.add(parent)
+            parent = _parent(parent)
     if broken and not all_folders:
-        folders = _without_stray(folders, broken, others, definitions)
-    taken, above, beside_runs = set[str](), set[str](), set[str]()
-    for run in folders:
-        taken.add(run.path)
-        parent = _parent(run.path)
-        if not run.flat:
-            beside_runs.add(parent)
-        if parent not in above:
-            above.update(_upwards(parent))
-    paths, known = absolute_paths(listing.folders), taken | above
+        foreign = {_parent(path) for path in absolute_paths([row["source"] for row in others if row["other"]])}
+        foreign |= set(map(_parent, foreign))
+        unread = [not run.flat and broken.issuperset(run.logs) for run in folders]
+        depths = {run.path.count("/") for run, is_unread in zip(folders, unread, strict=True) if not is_unread}
+        kept = []
+        for run, is_unread in zip(folders, unread, strict=True):
+            is_known = run.task_id in definitions or type_of(run.task_id, None) != UNKNOWN
+            as_deep = not depths or run.path.count("/") in depths
+            is_alone = foreign.isdisjoint((run.path, _parent(run.path)))
+            if not is_unread or (run.path not in above and (is_known or (as_deep and is_alone))):
+                kept.append(run)
+        folders = kept
+    beside_runs = {_parent(run.path) for run in folders if not run.flat}
+    known = above.union(run.path for run in folders)
+    paths = absolute_paths(listing.folders)
     without = [pair for pair in zip(listing.folders, paths, strict=True) if pair[1] not in known]
     filled = {_parent(file) for file in listing.files if not file.endswith(_LEFT_BY_RUNS)} if without else ()
     filled = {*absolute_paths(filled), *map(_parent, paths)}
@@ -105,51 +116,6 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions) -> list[Tas
     return folders
 
 
-def _without_stray(
-    folders: list[TaskFolder], broken: Collection[int], others: Iterable[str], definitions: TaskDefinitions
-) -> list[TaskFolder]:
-    """Leave out folders that hold only broken logs and are no task's.
-
-    Such a folder is no task's if other task folders are in it or below. Else a broken file is of the kind of its
-    siblings, the files of the nearest folder above that holds any: mostly logs, in folders as deep as this one, unless
-    the folder's name is a task's.
-    """
-    depths: dict[str, list[int]] = defaultdict(list)  # for each folder, how deep below it folders of readable logs are
-    above, unread = set[str](), list[bool]()
-    for run in folders:
-        own, *higher = _upwards(run.path)
-        above.update([own, *higher] if run.flat else higher)
-        unread.append(all(place in broken for place in run.logs))
-        if not unread[-1]:
-            for depth, path in enumerate([own, *higher], 1 if run.flat else 0):
-                depths[path].append(depth)
-    other = Counter[str]()
-    for folder in absolute_paths(map(_parent, others)):
-        other.update(_upwards(folder))
-
-    kept = []
-    for run, is_unread in zip(folders, unread, strict=True):
-        is_task = True
-        if is_unread and not run.flat:
-            is_task = run.path not in above
-            is_known = run.task_id in definitions or type_of(run.task_id, None) != UNKNOWN
-            for depth, path in enumerate(_upwards(run.path)):
-                if path in depths or path in other:
-                    is_task &= len(depths[path]) >= other[path] and (is_known or depth in depths[path])
-                    break
-        if is_task:
-            kept.append(run)
-    return kept
-
-
-def _upwards(path: str) -> list[str]:
-    """Return a folder and all those above it."""
-    paths = [path]
-    while (path := _parent(path)) != paths[-1]:
-        paths.append(path)
-    return paths
-
-
 def _parent(path: str) -> str:
     """Return the folder that a path lies in; `os.path.dirname` takes four times as long, and there are many."""
     end = path.rfind("/")
@@ -177,55 +143,45 @@ class Repetition(NamedTuple):
     agents: tuple[str, ...]
 
 
-TOGETHER, APART = 60_000.0, 600_000.0  # milliseconds between the starts of logs of one run, and of several
 NO_LOGS = (Repetition(0, "none", (), ()),)  # a task folder without any log is still a run
 
 
-def split_repetitions(
-    paths: Sequence[str], agent_count: int | None, prefix: str = "", starts: Sequence[float] = ()
-) -> tuple[Repetition, ...]:
+def split_repetitions(paths: Sequence[str], agent_count: int | None, prefix: str = "") -> tuple[Repetition, ...]:
     """Distinguish repetitions of a task from agents by the names of the files of a folder; none without logs.
 
     The rules are ``number_is_agent`` (one name without a server number, several agents (or the count unknown and
-    several files), and no more files than agents, as in ``andy_0.json``, ``andy_1.json``, unless their starts lie
-    `APART`; always where the name is the plain word ``agent``, which is no agent's own), ``name_is_agent`` (each file
-    with a name and a number of its own, whatever the number of agents: as in ``andy_0.json``, ``jill_1.json``, unless
-    their starts lie `APART`; with server numbers, as in ``Andy_0_0.json``, ``Jill_0_1.json``, only if they lie
-    `TOGETHER`), else ``single`` (one log), and ``last_number_is_repetition`` (the rest, as in ``Andy_0_1.json``).
+    several files), and no more files than agents, as in ``andy_0.json``, ``andy_1.json``; always where the name is the
+    plain word ``agent``, which is no agent's own), ``name_is_agent`` (each file with a name and a number of its own,
+    without server numbers, whatever the number of agents, as in ``andy_0.json``, ``jill_1.json``), else ``single`` (one
+    log), and ``last_number_is_repetition`` (the rest, as in ``Andy_0_1.json``).
     """
-    known = [start for start in starts if start > 0]
-    spread = max(known) - min(known) if known and len(known) == len(paths) else None
-    names = tuple([path[path.rfind("/") + 1 :].removeprefix(prefix) for path in paths])
-    return _split(names, agent_count, None if spread is None or TOGETHER < spread <= APART else spread <= TOGETHER)
+    return _split(tuple([path[path.rfind("/") + 1 :].removeprefix(prefix) for path in paths]), agent_count)
 
 
 @lru_cache(maxsize=4096)  # every run's folder has the same few names
-def _split(names: tuple[str, ...], agent_count: int | None, together: bool | None) -> tuple[Repetition, ...]:
+def _split(names: tuple[str, ...], agent_count: int | None) -> tuple[Repetition, ...]:
     stems = list(map(stem_of, names))
     parsed = list(map(split_stem, stems))
-    numbered = [number is not None and name.lower() == "agent" for name, number in parsed]  # as in agent_0.json
-    named = [entry for entry, by_number in zip(parsed, numbered, strict=True) if not by_number]
-    agent_names, numbers = {name for name, _ in named}, {number for _, number in named}
-    server_numbers = any(split_stem(name)[1] is not None for name in agent_names)
-    own = 1 < len(agent_names) == len(named) and len(numbers) > 1  # each file has a name and a number of its own
-    several = 1 < (agent_count or len(named)) >= len(named) and together is not False
-    if own and (together or (together is None and not server_numbers)):
-        usual = "name_is_agent"
-    elif len(agent_names) == 1 and several and not server_numbers:
-        usual = "number_is_agent"
+    agent_names, numbers = {name for name, _ in parsed}, {number for _, number in parsed}
+    count = agent_count or len(names)
+    if any(number is not None and name.lower() == "agent" for name, number in parsed):
+        rule = "number_is_agent"
+    elif any(split_stem(name)[1] is not None for name in agent_names):  # server numbers
+        rule = "last_number_is_repetition"
+    elif 1 < len(agent_names) == len(names) and len(numbers) > 1:
+        rule = "name_is_agent"
+    elif len(agent_names) == 1 < count and count >= len(names):
+        rule = "number_is_agent"
     else:
-        usual = "single" if len(named) == 1 else "last_number_is_repetition"
+        rule = "last_number_is_repetition"
+    if rule != "last_number_is_repetition":
+        return (Repetition(0, rule, tuple(range(len(names))), tuple(stems)),)
     members: dict[int, list[tuple[int, str]]] = defaultdict(list)
-    rules: dict[int, str] = {}
-    for place, (stem, (name, number)) in enumerate(zip(stems, parsed, strict=True)):
-        rule = "number_is_agent" if numbered[place] else usual
-        agent, repetition = (name, number or 0) if rule in ("last_number_is_repetition", "single") else (stem, 0)
-        members[repetition].append((place, agent))
-        if rules.setdefault(repetition, rule) != "number_is_agent":
-            rules[repetition] = rule
+    for place, (name, number) in enumerate(parsed):
+        members[number or 0].append((place, name))
+    rule = "single" if len(names) == 1 else rule
     return tuple(
-        Repetition(number, rules[number], *map(tuple, zip(*entries, strict=True)))
-        for number, entries in sorted(members.items())
+        Repetition(number, rule, *map(tuple, zip(*entries, strict=True))) for number, entries in sorted(members.items())
     )
 
 
@@ -241,18 +197,15 @@ class Named(NamedTuple):
     fits_layout: bool
 
 
-UNNAMED = Named(UNKNOWN, UNKNOWN, None, None, {}, NO_RESULTS, True)  # a folder alone does not name the model
-
-
 def name_models(
-    folders: Iterable[TaskFolder], root: str, layout: str, others: Iterable[Mapping[str, Any]]
+    folders: Iterable[TaskFolder], root: str, layout: str | None, others: Iterable[Mapping[str, Any]]
 ) -> list[Named]:
     """Name the model of every run: by the stated layout, results file, S3-like path, profiles, parent folder.
 
     Neither log nor folder name holds the model, so these sources are tried, best first; else it is unknown. Results
     files and profiles (`others` are their records) apply to the runs in their folder and in those just below. A
     layout is matched below `root`, the folder that was loaded. An S3-like path that begins above it may be a
-    coincidence: profiles come first, and the task's type must not be another one.
+    coincidence, unless its type is the task's.
     """
     n_above = 0 if is_url(root) else absolute(root).rstrip(os.sep).count(os.sep)  # parts of a path above the root
     root = absolute(root).rstrip(os.sep)
@@ -264,9 +217,8 @@ def name_models(
         if row["profile_model"] is not None:
             profiles[folder].add(row["profile_model"])
         found = Results(row["results_model"], row["task_path"], row["total"])
-        if found != NO_RESULTS:
-            known = results.get(folder, NO_RESULTS)
-            results[folder] = Results._make(new if was is None else was for was, new in zip(known, found, strict=True))
+        if found != NO_RESULTS and (found.model_name or folder not in results):
+            results[folder] = found
 
     named = []
     alike: dict[tuple, Named] = {}  # there may be many runs of an experiment
@@ -284,22 +236,21 @@ def name_models(
             path = os.path.join(run.path, run.task_id if run.flat else "").replace(os.sep, "/").rstrip("/")
             match = whole_path.match(path, len(root) + 1) or last_parts.search(path)
         stated = match.groupdict() if match else {}
-        s3, s3_above = s3_fields(experiment, n_above), s3_fields(experiment)
-        if task_type not in (UNKNOWN, type_named(s3_above.get("task_type", ""))):
-            s3_above = {}
+        of_path = s3_fields(experiment)
+        if task_type != type_named(of_path.get("task_type", "")):
+            of_path = s3_fields(experiment, n_above)
         of_results = results.get(run.path) or results.get(experiment, NO_RESULTS)
         of_profiles = profiles.get(run.path) or profiles.get(experiment, set())
         model_folder = "" if run.flat else _model_folder(experiment, root)
-        candidates = [
-            ("layout", stated.get("model_name"), s3),
-            ("results", of_results.model_name, s3),
-            ("s3_path", s3.get("model_name"), s3),
-            ("profile", " + ".join(sorted(of_profiles)), s3),
-            ("s3_path", s3_above.get("model_name"), s3_above),
-            ("parent_folder", os.path.basename(model_folder), s3),
-            (UNKNOWN, UNKNOWN, s3),
-        ]
-        source, model, of_path = next(filter(itemgetter(1), candidates))
+        candidates = {
+            "layout": stated.get("model_name"),
+            "results": of_results.model_name,
+            "s3_path": of_path.get("model_name"),
+            "profile": " + ".join(sorted(of_profiles)),
+            "parent_folder": os.path.basename(model_folder),
+            UNKNOWN: UNKNOWN,
+        }
+        source, model = next(filter(itemgetter(1), candidates.items()))
         if match and "experiment" in stated:
             experiment = match.string[: match.end("experiment")]
         elif os.path.basename(model_folder) == model:  # arranged by hand: models are side by side in an experiment

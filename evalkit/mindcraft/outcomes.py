@@ -2,29 +2,19 @@
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any, TypedDict, cast
 
 import pandas as pd
 
-from evalkit.io import (
-    SourceError,
-    StorageOptions,
-    absolute,
-    frame,
-    is_url,
-    paused_gc,
-    resolve,
-    storage,
-)
+from evalkit.io import SourceError, StorageOptions, absolute, frame, is_url, resolve, storage
 from evalkit.kinds import no_records, read_records, run_ids
-from evalkit.mindcraft.assemble import assemble, combine, known_tasks, metrics_frame
-from evalkit.mindcraft.format import OUTCOMES, SCALES, CompletionStatus, Missing, Scale, check_choice
+from evalkit.mindcraft.assemble import assemble, metrics_frame
+from evalkit.mindcraft.format import OUTCOMES, CompletionStatus, Scale
 from evalkit.mindcraft.kind import KIND
-from evalkit.mindcraft.layout import UNNAMED, TaskFolder, group_by_task
 from evalkit.mindcraft.parse import AgentOutcome, agent_outcome
-from evalkit.mindcraft.table import COUNT_COLUMNS, FLAGS, RUNS
-from evalkit.mindcraft.tasks import Facts, TaskDefinitions, Tasks, metric_columns, metrics_of
+from evalkit.mindcraft.table import FLAGS, RUNS
+from evalkit.mindcraft.tasks import Facts, Tasks, metrics_of, task_facts
 
 
 class TaskOutcome(TypedDict):
@@ -102,50 +92,43 @@ def extract_task_outcomes(
     folder_path: str | os.PathLike, task_definition: dict[str, Any] | None, scale: Scale = "auto"
 ) -> list[TaskOutcome]:
     """Read the logs of one task folder as one outcome per repetition; see `extract_task_outcome`."""
-    check_choice("scale", scale, SCALES)
     folder, definition = resolve(folder_path), task_definition or None
     records = read_records(KIND, folder, recursive=False, keep=False)
     if not records.listing.folders:
         raise SourceError(f"{folder}: no folder")
-    path, logs = absolute(folder), records.tables["logs"]
-    task_id = (definition or {}).get("task_id")
-    task_id = task_id if isinstance(task_id, str) and task_id else os.path.basename(path)
-    sources, definitions = logs["source"].to_pylist(), TaskDefinitions({task_id: definition} if definition else {})
-    found = group_by_task(sources, definitions or TaskDefinitions({task_id: {}}))
-    folders = [one._replace(folder=folder, task_id=task_id) for one in found if one.task_id == task_id or not one.flat]
-    folders = folders or [TaskFolder(folder, path, task_id, False)]
-    tasks = known_tasks(folders, [UNNAMED] * len(folders), sources, logs["task_start"].to_numpy(), definitions)
-    runs, agents = combine(tasks, logs, scale)
-
-    outcomes_of: dict[int, list[AgentOutcome]] = {run: [] for run in runs.index}
-    rows = logs.to_pylist()
-    for log in agents.to_dict("records"):
-        outcome = agent_outcome(sources[log["place"]], rows[log["place"]])
+    stated = (definition or {}).get("task_id")
+    task_id = stated if isinstance(stated, str) and stated else os.path.basename(absolute(folder))
+    options = KIND.prepare({"tasks": {task_id: definition} if definition else {}, "scale": scale})
+    frames = assemble(records, options, all_folders=True, task_id=task_id).frames
+    stored = {row["source"]: row for row in records.tables["logs"].to_pylist()}
+    agents: dict[str, list[AgentOutcome]] = {run_id: [] for run_id in frames["runs"]["run_id"]}
+    for log in frames["agents"].to_dict("records"):
+        outcome = agent_outcome(log["source"], stored[log["source"]])
         outcome["agent_name"], outcome["repetition"] = log["agent_name"], log["repetition"]
         outcome["flags"] += ["stale_copy"] * log["flag_stale_copy"]
-        outcomes_of[log["run"]].append(outcome)
+        agents[log["run_id"]].append(outcome)
+    shared = {
+        "task_id": task_id,
+        "model_name": None,
+        "task_definition_metrics": metrics_of(definition or {}),
+        "definition_file": (definition or {}).get("definition_file"),
+        "facts": task_facts(task_id, definition),
+        "source": folder,
+    }
     outcomes = []
-    for number, run in enumerate(runs.to_dict("records")):
-        raw, score = run["overall_raw_score"], run["overall_score"]
+    for run in frames["runs"].to_dict("records"):
         own = {
             **run,
-            "task_id": task_id,
-            "model_name": None,
-            "overall_raw_score": None if math.isnan(raw) else raw,
-            "overall_score": None if math.isnan(score) else score,
-            "overall_completion_status": CompletionStatus(run["overall_completion_status"]),
-            "agent_outcomes": outcomes_of[number],
-            "task_definition_metrics": metrics_of(definition or {}),
-            "definition_file": (definition or {}).get("definition_file"),
-            "facts": tasks[run["task"]].task.facts,
+            **shared,
+            "overall_raw_score": None if math.isnan(run["overall_raw_score"]) else run["overall_raw_score"],
+            "overall_score": None if math.isnan(run["overall_score"]) else run["overall_score"],
+            "agent_outcomes": agents[run["run_id"]],
             "flags": run["run_flags"],
-            "source": folder,
         }
         outcomes.append(cast(TaskOutcome, {name: own[name] for name in TaskOutcome.__annotations__}))
     return outcomes
 
 
-@paused_gc()
 def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> pd.DataFrame:
     """Build a frame of task outcomes: one row per run.
 
@@ -153,57 +136,41 @@ def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> pd.D
     ----------
     task_outcomes : iterable of TaskOutcome
         Or of dictionaries with only task_id, model_name, agent_count, task_type, overall_raw_score,
-        overall_is_successful, overall_completion_status, total_agent_logs_found, agent_outcomes (their documented keys)
-        and task_definition_metrics; the other columns then hold missing values, and overall_is_completed is whether
-        the raw score is above 0.
+        overall_is_successful, overall_completion_status, total_agent_logs_found, agent_outcomes and
+        task_definition_metrics; other columns then hold missing values.
 
     Returns
     -------
     DataFrame
-        The columns of `table.RUNS`, then one column ``metric_NAME`` for every metric of the definitions: numbers,
-        truth values, or text where they are neither (or of several kinds).
+        The columns of `table.RUNS`, those that outcomes don't hold with missing values, and ``metric_NAME`` for every
+        metric of the definitions: numbers, truth values, or text where they are neither.
     """
     outcomes = list(task_outcomes)
-    metrics = metrics_frame([metric_columns(outcome.get("task_definition_metrics") or {}) for outcome in outcomes])
     runs = frame(map(_row, outcomes), RUNS)
+    metrics = metrics_frame([outcome.get("task_definition_metrics") or {} for outcome in outcomes])
     return runs if metrics.columns.empty else runs.join(metrics)
 
 
 def _row(outcome: TaskOutcome) -> dict[str, Any]:
     """Return the row of one outcome."""
-    logs, facts, flags = outcome.get("agent_outcomes") or [], outcome.get("facts") or {}, outcome.get("flags") or []
-    raw, source, repetition = outcome.get("overall_raw_score"), outcome.get("source"), outcome.get("repetition")
-    completed = outcome.get("overall_is_completed", (raw or 0) > 0)
-    keys = [absolute(source or ""), outcome["task_id"], repetition or 0]
-    spoken = [log for log in logs if log.get("final_system_message")]
-    first = [log for log in spoken if log["completion_status"] == outcome["overall_completion_status"]] or spoken
-    starts = [start for log in logs if (start := log.get("task_start"))]
-    counts = {column.name: _count(logs, column.name) for column in COUNT_COLUMNS}
-    is_unmeasured = OUTCOMES[outcome["overall_completion_status"]] == "not measured"
+    raw, flags = outcome.get("overall_raw_score"), outcome.get("flags") or []
+    status = outcome["overall_completion_status"]
+    is_unmeasured = raw is None and OUTCOMES[status] == "not measured"
+    successful = None if is_unmeasured else outcome["overall_is_successful"]
+    keys = [absolute(outcome.get("source") or ""), outcome["task_id"], outcome.get("repetition") or 0]
     return {
-        **facts,
+        "overall_is_completed": (raw or 0) > 0,
+        **(outcome.get("facts") or {}),
         **outcome,
-        **counts,
         **{f"flag_{name}": name in flags for name in FLAGS},
         "run_id": run_ids("mindcraft", *([key] for key in keys))[0],
         "kind": "mindcraft",
-        "status": outcome["overall_completion_status"],
+        "status": status,
         "score": outcome.get("overall_score"),
-        "is_successful": None if raw is None and is_unmeasured else outcome["overall_is_successful"],
-        "success_rate": None if raw is None and is_unmeasured else float(outcome["overall_is_successful"]),
-        "started": min(starts, default=None),
-        "turns": counts["message_count"],
+        "is_successful": successful,
+        "success_rate": successful,
         "run_flags": flags,
-        "overall_is_completed": completed,
-        "final_system_message": first[0]["final_system_message"] if first else None,
-        "parsing_errors": "; ".join(error for log in logs for error in log.get("parsing_errors") or ()),
     }
-
-
-def _count(logs: Sequence[Mapping[str, Any]], name: str) -> int | None:
-    """Sum a count over the logs of a run; None where no log has it."""
-    counted = [log.get(name, log.get("events", {}).get(name, 0)) for log in logs if name in log or "events" in log]
-    return None if logs and not counted else sum(counted)
 
 
 def aggregate_results(
@@ -212,7 +179,6 @@ def aggregate_results(
     *,
     layout: str | None = None,
     scale: Scale = "auto",
-    missing: Missing = "keep",
     jobs: int | None = None,
     storage_options: StorageOptions = None,
 ) -> pd.DataFrame:
@@ -221,7 +187,7 @@ def aggregate_results(
     Parameters
     ----------
     local_folders : iterable of paths or URLs
-    task_definitions, layout, scale, missing, jobs, storage_options
+    task_definitions, layout, scale, jobs, storage_options
         As for `load`; `task_definitions` are its `tasks`.
 
     Returns
@@ -235,14 +201,11 @@ def aggregate_results(
     SourceError
         As `load`, and for a path that is no folder.
     """
-    options = {"tasks": task_definitions or (), "layout": layout, "scale": scale, "missing": missing}
     with storage(storage_options):
-        named = [resolve(folder) for folder in local_folders]
-        folders = {folder if is_url(folder) else os.path.realpath(folder): folder for folder in named}
-        for folder in folders.values():
+        folders = [resolve(folder) for folder in local_folders]
+        for folder in folders:
             if not is_url(folder) and not os.path.isdir(folder):
                 raise SourceError(f"{folder}: no folder")
-        options = KIND.prepare(options)
-        paths = list(folders.values())
-        records = read_records(KIND, paths, recursive=False, jobs=jobs) if paths else no_records(KIND)
+        options = KIND.prepare({"tasks": task_definitions or (), "layout": layout, "scale": scale})
+        records = read_records(KIND, folders, recursive=False, jobs=jobs) if folders else no_records(KIND)
         return assemble(records, options, all_folders=True).frames["runs"]

@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 
 import pandas as pd
 
+from evalkit._words import counted_noun
 from evalkit.io import BrokenFileError, Ledger, SourceError, Status, cut_name, decode_json, list_files, read_files
 from evalkit.io.text import MOST_MATCHED
 from evalkit.mindcraft.format import (
@@ -22,8 +23,6 @@ from evalkit.mindcraft.format import (
     positive_number,
 )
 
-MOST_LEVELS = 100  # of nested lists and objects in a file of definitions
-MOST_METRICS = 1_000  # different metrics in one file: each is a column of the runs
 Definition = dict[str, Any]
 
 
@@ -101,25 +100,21 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
     SourceError
         If a path does not exist, a glob matches nothing, or none of the files of a path holds a definition.
     """
-    definitions, files_of = TaskDefinitions(), dict[str, list[str]]()
+    definitions = TaskDefinitions()
+    used = dict[str, bool]()
     for path in [os.fspath(path) for path in paths]:
-        files_of[path] = list_files(path, "*.json")
-        if not files_of[path]:
-            raise SourceError(f"{path}: no task definition in it: there is no JSON file")
-    entries = {}
-    for file, data in read_files(dict.fromkeys(file for files in files_of.values() for file in files)):
-        try:
-            definitions.ledger.add(file, *_add_file(definitions, file, data))
-        except BrokenFileError as error:
-            definitions.ledger.add(file, "failed", str(error))
-        entries[file] = definitions.ledger.entries[-1]
-    for path, files in files_of.items():
-        if not any(entries[file].status == "used" for file in files):
-            first = entries[files[0]]
-            unread = "" if first.status == "skipped" else "no task definition can be read in it: "
-            count = "file" if len(files) == 1 else f"{len(files)} files"
-            example = "" if files[0] == path else f"no task definition in its {count}, such as {files[0]}: "
-            raise SourceError(f"{path}: {example}{unread}{first.reason}")
+        files = list_files(path, "*.json")
+        for file, data in read_files([file for file in files if file not in used]):
+            try:
+                status, reason = _add_file(definitions, file, data)
+            except (BrokenFileError, RecursionError) as error:
+                status, reason = "failed", str(error)
+            definitions.ledger.add(file, status, reason)
+            used[file] = status == "used"
+        if not any(map(used.__getitem__, files)):
+            of = {entry.source: entry.reason for entry in definitions.ledger.entries}
+            example = f", as {files[0]}: {of[files[0]]}" if files else ""
+            raise SourceError(f"{path}: no task definition in its {counted_noun(len(files), 'JSON file')}{example}")
     return definitions
 
 
@@ -128,23 +123,14 @@ def _add_file(definitions: TaskDefinitions, file: str, data: bytes | OSError) ->
     if isinstance(data, OSError):
         raise BrokenFileError(error_text(data))
     value, _ = decode_json(data, ANYTHING)
-    level = [value]
-    for _ in range(MOST_LEVELS):
-        inner = [one for one in level if isinstance(one, (dict, list))]
-        level = [item for one in inner for item in (one.values() if isinstance(one, dict) else one)]
-    if level:
-        raise BrokenFileError(f"LimitError: nested deeper than the limit of {MOST_LEVELS} levels")
     if is_task_definition(value):
         value = {str(value.get("task_id") or os.path.basename(file).removesuffix(".json")): value}
-    good, bad, metrics = {}, [], set[str]()
+    good, bad = {}, []
     for task_id, entry in value.items() if isinstance(value, dict) and "turns" not in value else ():
         if isinstance(entry, dict) and TASK_KEYS & entry.keys():
             good[cut_name(task_id)] = entry
-            metrics.update(metric_columns(metrics_of(entry)))
         else:
             bad.append(task_id)
-    if len(metrics) > MOST_METRICS:
-        raise BrokenFileError(f"LimitError: {len(metrics)} metrics are more than the limit of {MOST_METRICS}")
     if not good:
         return "skipped", f"holds no task definitions ({other_kind(value) or 'another shape'})"
     for task_id, definition in good.items():
@@ -166,10 +152,6 @@ def as_definitions(tasks: Tasks) -> TaskDefinitions:
 
 
 PLAN_COMMAND = "!getCraftingPlan"
-METRICS = frozenset((
-    "total_recipe_steps", "unique_target_items", "overall_difficulty_score", "difficulty_category",
-    "max_steps_per_recipe", "blocked_agents_count",
-))  # fmt: skip
 # what ids say; the first of these words in an id tells the type, as definitions name it
 _TYPES = {
     "construction": re.compile(r"construction|materials?_\d+_rooms?_\d+|blueprint"),
@@ -248,8 +230,10 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
             without = sum(isinstance(names, list) and PLAN_COMMAND in names for names in actions.values())
             agents = max(agent_count or 0, len(actions))
             plan = "full" if without == 0 else "none" if without >= agents else "partial"
-        if (listed := task.get("blocked_access_to_recipe")) is not None:
-            blocked = set(map(str, listed)) if isinstance(listed, list) else None
+        listed = task.get("blocked_access_to_recipe") or []
+        blocked = (
+            {str(agent) for agent in listed if isinstance(agent, (int, str))} if isinstance(listed, list) else None
+        )
     blocked = blocked if is_cooking else None
     difficulty = task.get("difficulty") or metrics_of(task).get("difficulty_category")
     return Facts(
@@ -302,30 +286,10 @@ def _items(target: Any) -> list[str]:
 
 
 def metrics_of(definition: Definition) -> dict[str, Any]:
-    """Collect the metrics of a definition: those under ``difficulty_metrics``, and those at its top level.
-
-    At the top level these are the names of `METRICS`, and any other number or truth value that is no field of the
-    format (`TASK_KEYS`). A name in both places has the value under ``difficulty_metrics``.
-    """
-    metrics = {
-        name: value
-        for name, value in definition.items()
-        if name in METRICS or (isinstance(value, (int, float)) and name not in TASK_KEYS)
-    }
-    below = definition.get("difficulty_metrics")
-    return {**metrics, **below} if isinstance(below, dict) else metrics
-
-
-def metric_columns(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metrics by column, ``metric_NAME``; names within others are joined with ``_``."""
-    columns, left = dict[str, Any](), [("metric", metrics)]
-    while left:
-        name, value = left.pop()
-        if isinstance(value, dict):
-            left += [(cut_name(f"{name}_{key}"), inner) for key, inner in reversed(value.items())]
-        else:
-            columns[name] = value
-    return columns
+    """Return the metrics of a definition: the numbers, truth values and texts under ``difficulty_metrics``."""
+    metrics = definition.get("difficulty_metrics")
+    items = metrics.items() if isinstance(metrics, dict) else ()
+    return {name: value for name, value in items if isinstance(value, (int, float, str))}
 
 
 def tasks_of(runs: pd.DataFrame) -> pd.Series:

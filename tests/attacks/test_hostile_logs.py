@@ -1,13 +1,11 @@
 """Names in logs and of files are others' text: none reaches a terminal as more than plain text, and none is endless."""
 
 import json
-import os
 import shutil
 import warnings
 
 import pytest
 
-import evalkit
 from evalkit import crafter, mindcraft, steps
 from evalkit.crafter.benchmark import load_runs
 from evalkit.io.frames import MOST_NAME, cut_name, is_cut_name
@@ -16,7 +14,6 @@ from evalkit.kinds.follow import Following
 from tests.attacks.doors import KINDS, run
 from tests.attacks.hostile import assert_plain, write_hostile
 from tests.crafter.traces import config, environment, hook, trace
-from tests.mindcraft.builders import SCORE, log, write_all
 
 COMMANDS = {
     **{f"detect {kind}": ("detect", f"logs/{kind}") for kind in KINDS},
@@ -101,15 +98,3 @@ def test_traces_with_long_names_are_flagged_and_stay_apart(tmp_path):
     assert episodes["model_name"].nunique() == episodes["task_id"].nunique() == 3
     assert ["long_name" in flags for flags in episodes["run_flags"]] == [True, True, False]
     assert episodes["flag_long_name"].tolist() == [True, True, False]
-
-
-def test_a_definition_file_of_too_many_metrics_fails_in_the_ledger(tmp_path):
-    metrics = {f"m{number}": number for number in range(200_000)}
-    definitions = {"cook": {"type": "cooking", "goal": "g", "difficulty_metrics": metrics}}
-    write_all(tmp_path, {"logs/m/cook/Andy_0.json": log(f"{SCORE}1"), "many.json": definitions})
-    write_all(tmp_path, {"few.json": {"cook": {"type": "cooking", "goal": "g"}}})
-    logs = evalkit.load(str(tmp_path / "logs"), tasks=[str(tmp_path / "*.json")])
-    assert logs.runs.shape[1] < 200
-    (entry,) = logs.ledger[logs.ledger["status"] == "failed"].itertuples()
-    assert os.path.basename(entry.source) == "many.json"
-    assert entry.reason == "LimitError: 200000 metrics are more than the limit of 1000"

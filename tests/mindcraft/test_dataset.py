@@ -52,7 +52,6 @@ def test_it_gives_what_the_folder_gives_with_any_option(tmp_path):
         {"tasks": {"cook_1": task(agent_count=3)}},
         {"original_mtimes": True},
         {"scale": "percent"},
-        {"missing": "skip", "tasks": {"cook_1": task()}},
         {"layout": "{model_name}/{task_id}"},
     ):
         assert_same(runs, tmp_path / "made", **options)

@@ -4,7 +4,7 @@ import pytest
 
 from evalkit.mindcraft import load, runs_df
 from evalkit.mindcraft.layout import split_repetitions
-from tests.mindcraft.builders import SCORE, log, task, write_all
+from tests.mindcraft.builders import task, write_all
 
 REPETITION, NUMBER, NAME, SINGLE = "last_number_is_repetition", "number_is_agent", "name_is_agent", "single"
 
@@ -43,31 +43,6 @@ def test_repetitions_are_told_from_agents(files, agent_count, rule, expected):
     assert {repetition.number: list(repetition.agents) for repetition in repetitions} == expected
     assert {repetition.rule for repetition in repetitions} == ({rule} if rule else set())
     assert sorted(log for repetition in repetitions for log in repetition.logs) == list(range(len(files.split())))
-
-
-@pytest.mark.parametrize("agent_count", [1, 2, 3, None])
-@pytest.mark.parametrize(
-    ("files", "minutes", "runs"),
-    [
-        ("andy_0 jill_1", (0, 0.2), 1),
-        ("andy_0 jill_1", (0, 5), 1),  # a restart begins anew
-        ("andy_0 jill_1", (0, 60), 2),
-        ("andy_0 jill_1 bob_2", (0, 0.1, 0.2), 1),
-        ("andy_0 andy_1", (0, 60), 2),
-        ("Andy_0_0 Jill_0_1", (0, 0.2), 1),
-        ("Andy_0_0 Jill_0_1", (0, 5), 2),  # each repetition lost the other's log
-        ("Andy_0_0 Jill_0_0 Andy_0_1 Jill_0_1", (0, 0.1, 5, 5.1), 2),
-    ],
-)
-def test_starts_tell_agents_from_repetitions_whatever_the_definition_says(tmp_path, files, minutes, agent_count, runs):
-    starts = [1757845200000 + 60_000 * minute for minute in minutes]
-    logs = [log(f"{SCORE}1", start=start, who=name) for start, name in zip(starts, files.split(), strict=True)]
-    root = write_all(
-        tmp_path, {f"x/m/cook_1/{name}.json": content for name, content in zip(files.split(), logs, strict=True)}
-    )
-    table = runs_df(root, {"cook_1": task(agent_count=agent_count)})
-    assert len(table) == runs
-    assert table["flag_extra_agent_logs"].any() == (len(logs) // runs > (agent_count or len(logs)))
 
 
 def found(root, tasks=()) -> list[tuple]:
@@ -171,7 +146,7 @@ def test_a_folder_names_a_model_in_the_source_or_above_a_task_type(tmp_path, mon
     [
         ("crafting/study", {"E/gpt-4o/multiagent_cooking_1/agent_0.json": 1}, ("gpt-4o", "parent_folder")),
         ("crafting/team/evals", {LOG: 1, "exp_1/profile.json": {"model": "p"}}, ("p", "profile")),
-        ("cooking/from", {"s3/suite/exp_1/cook/Andy_0_0.json": 1}, ("from/s3", "s3_path")),
+        ("cooking/from", {"s3/suite/exp_1/multiagent_cooking_1/Andy_0_0.json": 1}, ("from/s3", "s3_path")),
         ("cooking/from/s3/suite", {"named/multiagent_cooking_1/Andy_0_0.json": 1}, ("from/s3", "s3_path")),
         ("cooking/from/s3/suite/named", {"multiagent_cooking_1/Andy_0_0.json": 1}, ("from/s3", "s3_path")),
         ("cooking", {"from/s3/suite/exp/cook/Andy_0_0.json": 1}, ("from/s3", "s3_path")),

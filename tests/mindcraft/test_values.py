@@ -175,7 +175,7 @@ AGENT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("agents", [[], [AGENT], [AGENT, AGENT]])
+@pytest.mark.parametrize("agents", [[], [AGENT, AGENT]])
 def test_outcomes_with_the_ten_documented_keys_are_enough(agents):
     other = {**TEN, "overall_raw_score": None, "overall_is_successful": False, "model_name": None}
     table = aggregate_results_to_dataframe([{**TEN, "agent_outcomes": agents}, other])
@@ -184,7 +184,6 @@ def test_outcomes_with_the_ten_documented_keys_are_enough(agents):
     assert run[list(kept)].to_dict() == kept
     assert (run["metric_total_recipe_steps"], run["overall_is_completed"]) == (4, True)
     assert run[["source", "experiment", "difficulty", "repetition", "timeout", "overall_score"]].isna().all()
-    assert pd.isna(run["message_count"]) == pd.isna(run["deaths"]) == bool(agents)
     assert not table.filter(like="flag_").any(axis=None)
     assert table.dtypes.equals(aggregate_results_to_dataframe([TEN]).dtypes)
 
@@ -201,15 +200,12 @@ def test_every_analysis_takes_outcomes_with_the_ten_documented_keys():
     ("definition", "metrics"),
     [
         ({"difficulty_metrics": {"total_recipe_steps": 4}}, {"total_recipe_steps": 4}),
-        ({"total_recipe_steps": 5, "unique_target_items": 2}, {"total_recipe_steps": 5, "unique_target_items": 2}),
-        ({"total_recipe_steps": 5, "difficulty_metrics": {"total_recipe_steps": 4}}, {"total_recipe_steps": 4}),
-        ({"difficulty_category": "easy", "my_number": 1.5, "my_switch": True, "my_text": "x", "my_list": [1]},
-         {"difficulty_category": "easy", "my_number": 1.5, "my_switch": True}),
-        ({"depth": 1, "human_count": 0, "timeout": 60}, {}),
-        ({"difficulty_metrics": 7, "blocked_agents_count": 1}, {"blocked_agents_count": 1}),
+        ({"difficulty_metrics": {"category": "easy", "a": 1.5, "is": True, "list": [1], "in": {"b": 2}}},
+         {"category": "easy", "a": 1.5, "is": True}),
+        ({"difficulty_metrics": 7, "total_recipe_steps": 5}, {}),
     ],
 )  # fmt: skip
-def test_metrics_of_a_definition_stand_at_its_top_level_or_below_difficulty_metrics(tmp_path, definition, metrics):
+def test_metrics_of_a_definition_stand_below_difficulty_metrics(tmp_path, definition, metrics):
     root = write_all(tmp_path, {"x/m/cook/Andy_0_0.json": 1})
     run = runs_df(root, {"cook": task(**definition)}).iloc[0]
     found = {name.removeprefix("metric_"): run[name] for name in run.index if name.startswith("metric_")}
