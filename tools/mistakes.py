@@ -146,7 +146,7 @@ MUTATIONS = (
         '"medium_achievement": 2.5', '"medium_achievement": 2.0',
     ),
     Mutation(
-        "Crafter: zero as positive", "evalkit/crafter/analysis.py", '"positive": points > 0', '"positive": points >= 0',
+        "Crafter: zero as positive", "evalkit/crafter/analysis.py", "(scores > 0).sum()", "(scores >= 0).sum()",
     ),
     Mutation(
         "Crafter: episodes of one task as independent", "evalkit/crafter/analysis.py",

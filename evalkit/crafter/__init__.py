@@ -5,10 +5,9 @@ from evalkit._lazy import door
 _PLACES = {
     "format": "WEIGHTS ACHIEVEMENTS ACTIONS TIERS",
     "scoring": "BANDS band",
-    "kind": "KIND load collect episodes_df events_df achievements_df",
+    "kind": "KIND load collect episodes_df",
     "evaluate": (
         "TraceScore evaluate_event evaluate_trace evaluate_all_traces print_trace_evaluation print_evaluation_summary"
-        " print_breakdown"
     ),
 }
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import Notes, left_out, note
+from evalkit._words import left_out, note
 from evalkit.crafter.benchmark import pooled_score
-from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, WEIGHTS
-from evalkit.crafter.scoring import BANDS, DIGITS, Counting
+from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, UNKNOWN, WEIGHTS
+from evalkit.crafter.scoring import DIGITS
 from evalkit.crafter.table import FLAGS, order_difficulties
 from evalkit.display.words import budget_name, budgets_text
 from evalkit.io import short_paths
@@ -23,13 +23,10 @@ from evalkit.stats.intervals import Kind
 __all__ = [
     "COMPARISON_WARNING",
     "achievement_rates",
-    "band_counts",
     "best_and_worst",
     "breakdown",
     "budget_findings",
     "budgets",
-    "counting_totals",
-    "describe_counting",
     "describe_episodes",
     "estimates",
     "flag_counts",
@@ -41,8 +38,6 @@ __all__ = [
     "official_scores",
     "per_budget",
     "progressions",
-    "sign_shares",
-    "suspect_share",
     "together",
     "unlock_curve",
     "unlock_turns",
@@ -69,10 +64,6 @@ COMPARISON_WARNING = (
 
 By = str | Sequence[str]
 _BOUNDS = ("estimate", "low", "high")
-_OTHER_COUNTING = {
-    "achievement": ("hook", "every hook once"),
-    "hook": ("achievement", "every achievement that a hook names"),
-}
 
 
 def budgets(episodes: pd.DataFrame) -> pd.DataFrame:
@@ -143,30 +134,11 @@ def with_aborted_at_zero(episodes: pd.DataFrame, by: By = "model_name") -> pd.Da
     return table[table["aborted"] > 0].reset_index(drop=True)
 
 
-def sign_shares(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
-    """Estimate the shares of episodes with a positive, a zero and a negative score; tasks weigh equally.
-
-    Returns `by`, sign (positive, zero, negative), episodes, n (episodes with a score), n_clusters, estimate, low, high,
-    method, warning.
-    """
-    rows = with_worlds(episodes)
-    points = rows["score"].round(DIGITS)
-    signs = {"positive": points > 0, "zero": points == 0, "negative": points < 0}
-    tables = [rows.assign(sign=sign, is_so=so.astype("boolean").mask(points.isna())) for sign, so in signs.items()]
-    long = pd.concat(tables) if len(rows) else tables[0]
-    long["sign"] = pd.Categorical(long["sign"], categories=list(signs), ordered=True)
-    by = [*_columns(by), "sign"]
-    table = estimates(long, by, "is_so", "proportion")
-    table.insert(len(by), "episodes", _groups(long, by)["is_so"].sum(min_count=1).astype("Int64").to_numpy())
-    return table
-
-
-def breakdown(episodes: pd.DataFrame, by: By = "model_name", weights: Mapping[str, float] = WEIGHTS) -> pd.DataFrame:
+def breakdown(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     """Estimate the mean count per episode of each kind of hook, and sum counts and points.
 
-    `weights` are those that the episodes were scored with. Returns `by`, hook (easy, medium, hard, invalid action), n,
-    n_clusters, estimate, low, high, method, warning, total (count; missing where no trace has a score), points
-    (total × weight).
+    Returns `by`, hook (easy, medium, hard, invalid action), n, n_clusters, estimate, low, high, method, warning, total
+    (count; missing where no trace has a score), points (total × `WEIGHTS`).
     """
     by, rows = _columns(by), with_worlds(episodes)
     long = rows.melt(id_vars=[*by, "world"], value_vars=list(HOOKS), var_name="hook", value_name="count")
@@ -174,66 +146,25 @@ def breakdown(episodes: pd.DataFrame, by: By = "model_name", weights: Mapping[st
     long["hook"] = pd.Categorical(long["hook"].map(HOOKS), categories=list(HOOKS.values()), ordered=True)
     table = estimates(long, [*by, "hook"], "count")
     table["total"] = _groups(long, [*by, "hook"])["count"].sum(min_count=1).astype("Int64").to_numpy()
-    points = {hook: weights[column.removesuffix("s")] for column, hook in HOOKS.items()}
+    points = {hook: WEIGHTS[column.removesuffix("s")] for column, hook in HOOKS.items()}
     table["points"] = table["total"].astype("float64") * table["hook"].astype("str").map(points).astype("float64")
     return table
 
 
-def counting_totals(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
-    """Sum the scores by each way of counting.
+def invalid_actions(events: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
+    """Count invalid actions by action and reason, the most frequent first.
 
-    Returns `by`, n (episodes with a score), differ (episodes whose two scores differ), by_achievement and by_hook
-    (points; missing where no trace has a score).
-    """
-    rows = with_worlds(episodes)
-    columns = {"by_achievement": "score_by_achievement", "by_hook": "score_by_hook"}
-    gap = (rows["score_by_achievement"] - rows["score_by_hook"]).round(DIGITS)
-    groups = _groups(rows.assign(differ=gap.notna() & (gap != 0)), by)
-    totals = {name: groups[column].sum(min_count=1).round(DIGITS) for name, column in columns.items()}
-    out = pd.DataFrame({"n": groups["score"].count(), "differ": groups["differ"].sum(), **totals})
-    return out.reset_index(drop=not by)
-
-
-def suspect_share(episodes: pd.DataFrame) -> pd.DataFrame:
-    """Count the invalid actions per model that were judged over turns of several actions, and what they cost.
-
-    Returns model_name, episodes (with a score), invalid_actions, suspect, share, mean_score,
-    mean_score_without_suspects (an upper bound: none of the suspect verdicts counts), warning. Missing where no trace
-    has a score.
-    """
-    counts = _groups(episodes, "model_name")[["invalid_actions", "suspect_invalid_actions"]].sum(min_count=1)
-    means = mean_scores(episodes)
-    table = means[["model_name"]].assign(episodes=means["n"], invalid_actions=counts["invalid_actions"].to_numpy())
-    table["suspect"] = counts["suspect_invalid_actions"].to_numpy()
-    table["share"] = table["suspect"].astype("float64") / table["invalid_actions"].astype("float64")
-    given: Any = zip(means["n"], means["warning"], strict=True)
-    doubts: list[Any] = [Notes() if n else notes.without("left_out") for n, notes in given]
-    points = {"mean_score": means["estimate"], "mean_score_without_suspects": means["without_suspects"]}
-    return table.assign(**points, warning=doubts)
-
-
-def invalid_actions(actions: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
-    """Count invalid actions by action and reason, the most frequent first, from the frame `actions`.
-
-    Returns `by`, action, reason (what varies in it replaced), invalid, suspect (of these, judged over a turn of several
-    actions), episodes (that have one), taken (how often the agent took the action at all).
+    Returns `by`, action, reason (what varies in it replaced), invalid, suspect (of these, in events with verdicts over
+    a turn of several actions), episodes (that have one).
     """
     by = _columns(by)
-    rows = actions[["source", *by, "verdict", "reason"]].assign(action=actions["name"])
-    judged = rows[rows["reason"].notna()].assign(suspect=lambda table: table["verdict"].eq("suspect"))
-    patterns = {reason: message_pattern(reason[:_LONGEST]) for reason in judged["reason"].unique()}
-    groups = _groups(judged.assign(reason=judged["reason"].map(patterns)), [*by, "action", "reason"])
-    table = groups.agg(invalid=("action", "size"), suspect=("suspect", "sum"), episodes=("source", "nunique"))
-    taken = _groups(rows, [*by, "action"]).size().rename("taken")
-    table = table.reset_index().join(taken, on=[*by, "action"])
-    return table.sort_values([*by, "invalid"], ascending=[True] * len(by) + [False], kind="stable", ignore_index=True)
-
-
-def band_counts(episodes: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
-    """Count episodes per band, and those without a score."""
-    names = [*(name for name, _, _ in BANDS), "no score"]
-    out = pd.crosstab(with_worlds(episodes)[by], episodes["band"].fillna("no score"))
-    return out.reindex(columns=names, fill_value=0).rename_axis(columns=None).reset_index()
+    judged = events[events["invalid"].map(len) > 0].explode(["invalid", "reasons"])
+    patterns = {reason: message_pattern(reason[:_LONGEST]) for reason in judged["reasons"].unique()}
+    rows = judged.assign(action=judged["invalid"].fillna(UNKNOWN), reason=judged["reasons"].map(patterns))
+    groups = _groups(rows.assign(suspect=rows["suspect_invalid_actions"] > 0), [*by, "action", "reason"])
+    table = groups.agg(invalid=("source", "size"), suspect=("suspect", "sum"), episodes=("source", "nunique"))
+    ascending = [True] * len(by) + [False]
+    return table.reset_index().sort_values([*by, "invalid"], ascending=ascending, kind="stable", ignore_index=True)
 
 
 def best_and_worst(episodes: pd.DataFrame, n: int = 3) -> pd.DataFrame:
@@ -269,30 +200,22 @@ def describe_episodes(episodes: pd.DataFrame, traces: str) -> str:
     return "; ".join(clauses) + "."
 
 
-def describe_counting(episodes: pd.DataFrame, counting: Counting = "achievement") -> str:
-    """Describe the sum of the scores and, where it differs, that by the other way of counting."""
-    if not episodes["score"].notna().any():
-        return f"no points: {NO_SCORE}"
-    (row,) = counting_totals(episodes, []).to_dict("records")
-    text = f"{episodes['score'].sum():.2f} points"
-    if row["differ"]:
-        other, way = _OTHER_COUNTING[counting]
-        text += f"; {row[f'by_{other}']:.2f} counting {way} ({row['differ']} of {row['n']} traces differ)"
-    return text
-
-
 def findings(episodes: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
     """Describe how points were earned and lost, and what is doubtful in the data; `evalkit.compare` ranks models."""
-    results = []
-    signs = sign_shares(episodes, []).set_index("sign")["episodes"]
-    if scored := int(episodes["score"].notna().sum()):
-        points = breakdown(episodes, []).set_index("hook")["points"]
-        earned, lost = points.drop("invalid action").sum(), -points["invalid action"]
-        values = {"n": scored, "earned": earned + 0.0, "lost": lost + 0.0}
-        values |= {"above": signs["positive"], "below": signs["negative"], "zero": signs["zero"]}
-        ends = {f"{number(end)} points": episodes["score"].eq(end) for end in episodes["score"].agg(["max", "min"])}
-        results.append(Finding("points", "What the points come from", values, examples_of(episodes, ends)))
-    return [*results, data_finding(episodes, FLAGS, ledger, "episode")]
+    data, scores = data_finding(episodes, FLAGS, ledger, "episode"), episodes["score"].dropna().round(DIGITS)
+    if scores.empty:
+        return [data]
+    points = breakdown(episodes, []).set_index("hook")["points"]
+    values = {
+        "n": len(scores),
+        "earned": points.drop("invalid action").sum() + 0.0,
+        "lost": -points["invalid action"] + 0.0,
+        "above": int((scores > 0).sum()),
+        "below": int((scores < 0).sum()),
+        "zero": int((scores == 0).sum()),
+    }
+    ends = {f"{number(end)} points": episodes["score"].eq(end) for end in episodes["score"].agg(["max", "min"])}
+    return [Finding("points", "What the points come from", values, examples_of(episodes, ends)), data]
 
 
 def achievement_rates(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:

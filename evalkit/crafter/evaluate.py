@@ -1,28 +1,25 @@
 """The functions of the script trace_eval, under their names; a result is a row of the frame of episodes."""
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from evalkit.crafter import scoring
-from evalkit.crafter.format import UNKNOWN, WEIGHTS, Event, fit
+from evalkit.crafter.format import WEIGHTS, Event, fit
 from evalkit.crafter.kind import KIND, PATTERN
 from evalkit.crafter.parse import parse_file, read_hooks
-from evalkit.crafter.scoring import NO_SCORED_EVENTS, Columns, Counting, EventScore, check_rules, score_traces
-from evalkit.crafter.table import EPISODES, FLAGS, RECORDS
-from evalkit.crafter.terminal import (
-    ABOUT,
-    POINTS,
-    Group,
-    TraceScore,
-    group_rows,
-    parts,
-    results_of,
-    trace_text,
+from evalkit.crafter.scoring import (
+    DIGITS,
+    NO_SCORED_EVENTS,
+    Counting,
+    EventScore,
+    check_rules,
+    score_event,
+    score_traces,
 )
+from evalkit.crafter.table import EPISODES, FLAGS, RECORDS
+from evalkit.crafter.terminal import TraceScore, parts, results_of, trace_text
 from evalkit.io import (
     Ledger,
     Source,
@@ -34,11 +31,10 @@ from evalkit.io import (
     storage,
 )
 from evalkit.io.frames import cut_texts
-from evalkit.io.sources import source_names
-from evalkit.io.store import SOURCE, read_manifest
+from evalkit.io.store import SOURCE
 from evalkit.io.text import cut_line
-from evalkit.kinds import Parsed, entries_of, parse_source, read_records
-from evalkit.kinds.terminal import file_lines, on_screen, table_lines
+from evalkit.kinds import Parsed, parse_source
+from evalkit.kinds.terminal import file_lines, on_screen
 
 
 class TraceScores(list[TraceScore]):
@@ -69,7 +65,7 @@ def evaluate_event(
     """
     weights = check_rules(weights, counting)
     read = event if isinstance(event, Event) else fit(event, Event)
-    return scoring.score_event(read_hooks(read).hooks, weights, counting)
+    return score_event(read_hooks(read).hooks, weights, counting)
 
 
 def evaluate_trace(
@@ -85,8 +81,8 @@ def evaluate_trace(
         total_score (Σ count × weight; 0.0 for an aborted trace), counts (the nonzero ones), trajectory (a symbol
         per event with a scored hook, or ``(no scored events)``), num_events (all of them), trace_file (the file's
         name); also source (its path), session_id, task_id, task_source, max_turns, model_name, difficulty,
-        score_by_achievement and score_by_hook (the score by either counting), suspect_invalid_actions, flags, weights
-        and counting. With `total_score` None and `error` for a file that can't be read.
+        suspect_invalid_actions, flags, weights and counting. A file that can't be read has `total_score` None, and
+        `error`.
     """
     weights, place = check_rules(weights, counting), os.fspath(path)
     refuse_credentials(place)
@@ -96,21 +92,9 @@ def evaluate_trace(
         data = error
     parsed = parse_file(place, data)
     if parsed.status == "used":
-        return _results(_columns([(place, parsed)]), weights, counting)[0]
-    return {
-        "total_score": None,
-        "counts": {},
-        "trajectory": NO_SCORED_EVENTS,
-        "num_events": 0,
-        "trace_file": os.path.basename(place),
-        "source": place,
-        "model_name": UNKNOWN,
-        "difficulty": UNKNOWN,
-        "suspect_invalid_actions": 0,
-        "flags": [],
-        "weights": weights,
-        "error": parsed.reason,
-    }
+        return _results([(place, parsed)], weights, counting)[0]
+    broken: TraceScore = {"total_score": None, "counts": {}, "trajectory": NO_SCORED_EVENTS, "num_events": 0}
+    return {**broken, "trace_file": os.path.basename(place), "source": place, "flags": [], "error": parsed.reason}
 
 
 def evaluate_all_traces(
@@ -133,55 +117,37 @@ def evaluate_all_traces(
     """
     weights, ledger = check_rules(weights, counting), Ledger()
     with storage(storage_options):
-        if any(map(read_manifest, source_names(trace_dir))):
-            records = read_records(KIND, trace_dir, pattern=pattern, recursive=recursive)
-            columns = {table: records.tables[table].to_pydict() for table in RECORDS}
-            ledger.entries += entries_of(records)
-        else:
-            files = parse_source(KIND, trace_dir, pattern=pattern, recursive=recursive, jobs=jobs)
-            columns = _columns(files)
-            for path, parsed in files:
-                ledger.add(path, parsed.status, cut_line(parsed.reason))
-    return TraceScores(_results(columns, weights, counting), ledger)
+        files = parse_source(KIND, trace_dir, pattern=pattern, recursive=recursive, jobs=jobs)
+    for path, parsed in files:
+        ledger.add(path, parsed.status, cut_line(parsed.reason))
+    return TraceScores(_results(files, weights, counting), ledger)
 
 
-def _columns(files: Iterable[tuple[str, Parsed]]) -> dict[str, dict[str, Any]]:
-    """Return the records of parsed files as lists of values by column."""
+def _results(files: Iterable[tuple[str, Parsed]], weights: Mapping[str, float], counting: Counting) -> list[TraceScore]:
+    """Score parsed files, by the columns of their records as `assemble` does; frames cost more than few traces."""
     used = [(path, parsed.rows) for path, parsed in files if parsed.status == "used"]
-    columns: dict[str, dict[str, Any]] = {}
+    records: dict[str, dict[str, Any]] = {}
     for table, named in RECORDS.items():
         rows = [(path, *row) for path, tables in used for row in tables[table]]
         values = zip((SOURCE, *named), zip(*rows, strict=True) if rows else [()] * (len(named) + 1), strict=True)
-        columns[table] = {column.name: cut_texts(many, column.dtype) for column, many in values}
-    return columns
-
-
-def _results(records: Mapping[str, Columns], weights: Mapping[str, float], counting: Counting) -> list[TraceScore]:
-    """Score records of traces, and return a result of each in descending order of score."""
+        records[table] = {column.name: cut_texts(many, column.dtype) for column, many in values}
     scored = score_traces(records["episodes"], records["events"], weights, counting)
     return results_of({**records["episodes"], **scored.episodes}, {"weights": weights, "counting": counting})
 
 
 def print_trace_evaluation(result: TraceScore) -> None:
-    """Print a result of `evaluate_trace`: score, events, breakdown, trajectory, and notes about anything doubtful.
-
-    Only its first five keys are required.
-    """
+    """Print a result of `evaluate_trace`: score, events, breakdown, trajectory, and what is doubtful."""
     print(trace_text(result))
 
 
-def print_evaluation_summary(results: Sequence[TraceScore], by: Sequence[Group] = ()) -> None:
-    """Print a folder: mean score, spread and points, then the best three, the ranking, and unused files.
+def print_evaluation_summary(results: Sequence[TraceScore]) -> None:
+    """Print results of `evaluate_all_traces`: their mean score with its interval, the ranking, and unused files.
 
-    Aborted traces are left out of all means; the mean with them at 0 is shown, too. The results are those of
-    `evaluate_all_traces`; `by` are the columns (model_name, difficulty) by which to break down the scores, too.
+    Aborted traces are left out of the mean; that with them at 0 is shown, too.
     """
     scored = [result for result in results if result["total_score"] is not None]
     if scored:
-        weights, *others = [result.get("weights", WEIGHTS) for result in scored]
-        same = weights if all(other == weights for other in others) else None
-        shown = parts(_episodes_of(scored), by, same, scored[0].get("counting", "achievement"), everything=True)
-        print(on_screen(shown, everything=True))
+        print(on_screen(parts(_episodes_of(scored), everything=True), everything=True))
     else:
         print("no traces")
     for result in results:
@@ -191,36 +157,17 @@ def print_evaluation_summary(results: Sequence[TraceScore], by: Sequence[Group] 
         print("", *file_lines(ledger.frame(), len(scored), "trace", everything=True), sep="\n")
 
 
-def print_breakdown(results: Iterable[TraceScore], by: Group) -> None:
-    """Print one line per model or per difficulty: n, mean score with its interval, mean counts per trace.
-
-    Aborted traces are left out; if there are any, a second line counts them as 0.
-    """
-    print("\n".join(table_lines(group_rows(_episodes_of(results), by))))
-
-
 def _episodes_of(results: Iterable[TraceScore]) -> pd.DataFrame:
-    """Return results, which the user may have chosen or made, as the frame of episodes that the summary describes.
-
-    Those of unreadable files (`total_score` None) are left out. The first five keys are enough.
-    """
-    rows, names = [], Counter[str]()
+    """Return results, which the user may have chosen, as rows of the frame of episodes."""
+    rows = []
     for result in results:
-        score = result["total_score"]
-        if score is None:
-            continue
-        name = result.get("source") or result["trace_file"]
-        names[name] += 1
-        flags = {*result.get("flags", ()), *(["aborted"] if not result["num_events"] else [])}
-        row: dict[str, Any] = {key: result.get(key) for key in ABOUT}
-        row |= {key: result.get(key) or UNKNOWN for key in ("model_name", "difficulty")}
-        row |= {"source": name if names[name] == 1 else f"{name} ({names[name]})", "events": result["num_events"]}
-        row |= {f"flag_{flag}": flag in flags for flag in FLAGS}
-        if "aborted" not in flags:
-            row |= {key: result.get(key) for key in POINTS}
-            row |= {"score": score, "band": scoring.band(score), "trajectory": result["trajectory"]}
-            cost = (result.get("suspect_invalid_actions") or 0) * result.get("weights", WEIGHTS)["invalid_action"]
-            row["score_without_suspects"] = round(score - cost, scoring.DIGITS)
+        flags, score = result["flags"], result["total_score"]
+        row = {**result, "events": result["num_events"], **{f"flag_{flag}": flag in flags for flag in FLAGS}}
+        if "aborted" in flags:
+            row["trajectory"] = None
+        else:
+            cost = result["suspect_invalid_actions"] * result["weights"]["invalid_action"]
+            row |= {"score": score, "score_without_suspects": round(score - cost, DIGITS)}
             row |= {f"{hook}s": result["counts"].get(hook, 0) for hook in WEIGHTS}
         rows.append(row)
     return frame(rows, EPISODES)

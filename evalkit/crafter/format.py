@@ -52,7 +52,6 @@ class HookData(Struct, gc=False):
 
     achievements: list[str] | None = None
     action: str | None = None
-    action_index: Any = None  # within the turn
     reason: str | None = None
     suspect: bool | None = None
 
@@ -69,7 +68,6 @@ class Observation(Struct, gc=False):
 
     achievements_status: dict[str, Any] | None = None
     inventory: dict[str, Any] | None = None
-    max_steps_episode: Count | None = None
     world_material_map_hash: Any = None
     observation_image_base64: Raw | UnsetType = UNSET  # str
     observation_image_shape: Any = None
@@ -100,13 +98,11 @@ class Metadata(Struct, gc=False):
     seed: Any = None
     task_instance: TaskInstance | None = None
     task_instance_id: str | None = None
-    agent_type: str | None = None
     instance_num: Count | None = None
     experiment_id: str | None = None
     max_turns: Count | None = None
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None
-    total_tokens: Count | None = None
     invalid_action: bool | None = None
     action_reasoning: Raw | UnsetType = UNSET  # str
     achievements: dict[str, Any] | None = None
@@ -138,7 +134,6 @@ class Event(Struct, gc=False):
     model_name: str | None = None
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None
-    total_tokens: Count | None = None
     cost: Any = None  # US dollars
     input_tokens: Count | None = None
     output_tokens: Count | None = None
@@ -146,10 +141,7 @@ class Event(Struct, gc=False):
     @property
     def action_names(self) -> list[str | None] | None:
         """The names of its actions; None without a list of them."""
-        if not isinstance(self.actions, list):
-            return None
-        n = len(ACTIONS)  # the usual case, inlined for speed
-        return [ACTIONS[x] if type(x) is int and 0 <= x < n else action_name(x) for x in self.actions]
+        return [action_name(action) for action in self.actions] if isinstance(self.actions, list) else None
 
     @property
     def kind(self) -> str:

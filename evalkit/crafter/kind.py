@@ -12,7 +12,7 @@ from evalkit.crafter.assemble import assemble
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.parse import parse_file
 from evalkit.crafter.scoring import COUNTINGS, Counting, check_rules
-from evalkit.crafter.table import LABELS, LAZY_TABLES, RECORDS, TABLES
+from evalkit.crafter.table import LABELS, RECORDS, TABLES
 from evalkit.crafter.transcript import transcript
 from evalkit.io import Source, StorageOptions, decode_start
 from evalkit.kinds import Changes, Command, FileRules, LogKind, Logs, Option, RateRules
@@ -40,14 +40,9 @@ KIND = LogKind(
     parse=parse_file,
     recognises=_recognise,
     assemble=assemble,
-    lazy_tables=LAZY_TABLES,
     files=FileRules(pattern=PATTERN),
     rates=RateRules(outcome_of={"aborted": "not measured"}, conditions=("max_turns",)),
-    options=(
-        Option("models", str, (), "Only these models; none means all.", "MODEL", many=True),
-        Option("difficulty", str, "", "Only tasks of this difficulty.", "NAME"),
-        Option("counting", COUNTINGS, "achievement", _COUNTING_HELP),
-    ),
+    options=(Option("counting", COUNTINGS, "achievement", _COUNTING_HELP),),
     transcript=transcript,
     command=Command(
         summary="Scores of Crafter session traces.",
@@ -65,8 +60,6 @@ KIND = LogKind(
         ),
         describe=terminal.describe,
         progress=terminal.progress,
-        write=terminal.write,
-        output_help="Write results and ledger to FILE.json, or the episodes to FILE.csv or FILE.parquet.",
     ),
 )
 
@@ -74,8 +67,6 @@ KIND = LogKind(
 def load(
     path: Source,
     pattern: str = PATTERN,
-    models: Sequence[str] = (),
-    difficulty: str = "",
     weights: Mapping[str, float] = WEIGHTS,
     counting: Counting = "achievement",
     *,
@@ -91,18 +82,11 @@ def load(
 
     Parameters
     ----------
-    models, difficulty : sequence of str, str
-        Only these models, as they are called after `rename`, and only this difficulty; by default all.
     weights, counting
         As for `evaluate_event`.
-
-    Raises
-    ------
-    evalkit.io.SourceError
-        Also if no trace is of the models or the difficulty.
     """
-    options = {"models": tuple(models), "difficulty": difficulty, "weights": check_rules(weights, counting)}
-    options |= {"counting": counting, "rename": rename, "model": model, "where": where, "cluster": cluster}
+    options = {"weights": check_rules(weights, counting), "counting": counting, "rename": rename, "model": model}
+    options |= {"where": where, "cluster": cluster}
     reading = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
     return kinds.load(KIND, path, options, **reading)
 
@@ -128,13 +112,3 @@ def collect(
 def episodes_df(path: Source, **options: Any) -> pd.DataFrame:
     """Return the frame `episodes` of `load`."""
     return load(path, **options).episodes
-
-
-def events_df(path: Source, **options: Any) -> pd.DataFrame:
-    """Return the frame `events` of `load`."""
-    return load(path, **options).events
-
-
-def achievements_df(path: Source, **options: Any) -> pd.DataFrame:
-    """Return the frame `achievements` of `load`."""
-    return load(path, **options).achievements

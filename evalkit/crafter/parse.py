@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -29,8 +29,6 @@ from evalkit.io import BrokenFileError
 from evalkit.io.text import MOST_MATCHED
 from evalkit.kinds import Parsed
 
-Tokens = tuple[int | None, ...]  # prompt, completion, total
-NO_TOKENS: Tokens = (None, None, None)
 _EPISODE_COLUMNS = [column.name for column in RECORDS["episodes"]]
 _EPOCH, _EPOCH_UTC, _MILLISECOND = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 _EPISODE = re.compile(r"(?:^|_)episode_\d+_")
@@ -44,7 +42,6 @@ class Invalid(NamedTuple):
     """A verdict of invalid action; suspect if one action was compared with the effect of a turn of several."""
 
     action: str | None
-    place: int | None  # among the event's actions; if only the action's name is given, the first of that name
     reason: str
     suspect: bool
 
@@ -56,7 +53,6 @@ class Verdict(NamedTuple):
     achievements: tuple[str, ...] = ()
     invalid: tuple[Invalid, ...] = ()
     has_unnamed: bool = False  # an achievement hook names nothing
-    has_unknown: bool = False  # new_achievement names what the game does not have
 
 
 NOTHING = Verdict()
@@ -83,26 +79,21 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
         return Parsed("skipped", str(error))
     except BrokenFileError as error:
         return Parsed("failed", str(error))
-    rows, calls, turns, n_actions, cost = [], list[Tokens](), set(), None, None
+    rows, turns, n_actions, cost = [], set(), None, None
     for position, (event, verdict) in enumerate(zip(judged.events, judged.verdicts, strict=True)):
-        kind, turn, actions, tokens = event.kind, event.turn, event.action_names, NO_TOKENS
+        turn, actions = event.turn, len(event.actions) if isinstance(event.actions, list) else None
         if turn is not None:
             turns.add(turn)
         if actions is not None:
-            n_actions = (n_actions or 0) + len(actions)
-        if kind == "language_model":
-            tokens = tokens_of(event)
-            calls.append(tokens)
+            n_actions = (n_actions or 0) + actions
         if type(event.cost) in (int, float) and 0 <= event.cost < _DEAREST:
             cost = (cost or 0) + event.cost
-        hooks, suspects, achievements, reasons = None, 0, None, None
-        if verdict is not NOTHING:
-            hooks = " ".join([f"{name}:{n}:{known}" for name, n, known in verdict.hooks]) or None
-            suspects = sum([one.suspect for one in verdict.invalid])
-            achievements = " ".join(verdict.achievements) or None
-            reasons = _reasons(verdict.invalid, len(actions or ()))
-        rows.append((position, turn, kind, actions, hooks, suspects, achievements, reasons, tokens[2]))
-    tokens_in, tokens_out, total_tokens = add_tokens(calls)
+        hooks = " ".join([f"{name}:{n}:{known}" for name, n, known in verdict.hooks]) or None
+        achievements = " ".join(verdict.achievements) or None
+        suspects = sum([one.suspect for one in verdict.invalid])
+        invalid, reasons = [one.action for one in verdict.invalid], [one.reason for one in verdict.invalid]
+        rows.append((position, turn, event.kind, actions, hooks, suspects, achievements, invalid, reasons))
+    tokens_in, tokens_out = tokens_of(judged.events)
     episode = {
         **judged.session,
         "events": len(rows),
@@ -111,22 +102,9 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
         "can_tell": judged.unlocked is not None,
         "tokens_in": tokens_in,
         "tokens_out": tokens_out,
-        "total_tokens": total_tokens,
         "cost": cost,
     }
     return Parsed("used", judged.recovered, {"episodes": [tuple(map(episode.get, _EPISODE_COLUMNS))], "events": rows})
-
-
-def _reasons(verdicts: Sequence[Invalid], n_actions: int) -> list[str | None] | None:
-    """Return the reasons of invalid actions at the places of their actions; None without any."""
-    reasons: list[str | None] = [None] * n_actions
-    for _, place, reason, _ in verdicts:
-        if place is None:
-            reasons.append(reason)
-        else:
-            before = reasons[place]
-            reasons[place] = reason if before is None else f"{before}; {reason}"
-    return reasons if verdicts else None
 
 
 def judge_trace(data: bytes, *, images: bool = False) -> Judged:
@@ -143,7 +121,7 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
     derived = not any(event.event_metadata or event.hooks_triggered for event in events)
     verdicts = derive(events) if derived else [read_hooks(event) for event in events]
     named: set[str] = set()
-    has_environment = has_unnamed = has_unknown = has_suspect = has_foreign = disagree = False
+    has_environment = has_unnamed = has_suspect = disagree = False
     for event, verdict in zip(events, verdicts, strict=True):
         said = event.metadata.invalid_action if event.metadata else None
         disagree |= said is not None and said != bool(verdict.invalid)
@@ -151,9 +129,7 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
         if verdict is not NOTHING:
             named.update(verdict.achievements)
             has_unnamed |= verdict.has_unnamed
-            has_unknown |= verdict.has_unknown
             has_suspect |= any(one.suspect for one in verdict.invalid)
-            has_foreign |= not all(known for *_, known in verdict.hooks)
     errors = [entry.data for entry in entries if entry.metadata_type == "error"]
     error = ((errors[0] and errors[0].error_message) or "") if errors else None
     claimed = _first([m.achievements for m in config])  # by episode_results
@@ -166,7 +142,6 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
         "error_entry": error is not None,
         "derived": derived and bool(named),
         "unnamed_achievements": has_unnamed,
-        "unknown_achievements": has_unknown,
         "no_environment_events": shows_nothing,
         "suspect_invalid_actions": has_suspect,
         "verdicts_disagree": disagree,  # what events say themselves, and what hooks do
@@ -177,7 +152,6 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
         **read_session(trace, config, first_map(data)),
         "status": "aborted" if not events else "error" if error is not None else finished,
         "flags": [*(flag for flag, is_so in flags.items() if is_so), *notes],
-        "foreign": has_foreign,
     }
     recovered = ", ".join([name + f" ({what})" * bool(what) for name, what in notes.items()])
     return Judged(session, events, verdicts, frozenset(named) if can_tell else None, error, recovered)
@@ -199,17 +173,15 @@ def read_hooks(event: Event) -> Verdict:
             named.append((name if is_own else name.strip().lower().replace("-", "_").removesuffix("s"), is_own, hook))
     by_difficulty = any(name in WEIGHTS and name != "invalid_action" for name, _, _ in named)
     hooks, achievements, invalid = list[tuple[str, int, int]](), list[str](), list[Invalid]()
-    has_unnamed = has_unknown = False
+    has_unnamed = False
     for name, is_own, hook in named:
         data, known = hook.data or HookData(), int(is_own and bool(event.event_metadata))
         names = data.achievements or []
         if name == "invalid_action":
             hooks.append((name, 1, known))
-            actions, place = event.action_names or [], data.action_index
-            if type(place) is not int or not 0 <= place < len(actions):
-                place = actions.index(data.action) if data.action in actions else 0 if actions else None
+            actions = event.action_names or [None]
             suspect = len(actions) > 1 if data.suspect is None else data.suspect
-            invalid.append(Invalid(data.action, place, data.reason or "", suspect))
+            invalid.append(Invalid(data.action or actions[0], data.reason or "", suspect))
         elif name in WEIGHTS:
             hooks.append((name, max(len(names), 1), known))
             achievements += names
@@ -218,9 +190,8 @@ def read_hooks(event: Event) -> Verdict:
             of_game = [n for n in names if n in TIER_OF]
             hooks += _hooks_of(of_game)
             achievements += of_game
-            has_unknown |= len(of_game) < len(names)
             has_unnamed |= not names
-    return Verdict(tuple(hooks), tuple(achievements), tuple(invalid), has_unnamed, has_unknown)
+    return Verdict(tuple(hooks), tuple(achievements), tuple(invalid), has_unnamed)
 
 
 def _hooks_of(names: Iterable[str]) -> Hooks:
@@ -274,7 +245,6 @@ def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dic
     # what identifies the task, the surest first
     seed = _first([str(m.seed) for m in (*config, *tasks) if type(m.seed) in (int, str)])
     number, experiment = _first([m.instance_num for m in config]), _first([m.experiment_id for m in config])
-    instance = _first([m.task_instance_id for m in config])
     opening = [event for event in events[:_OPENING] if event.kind != "language_model"]
     states = [raw for event in opening for raw in (event.system_state_before, event.system_state_after)]
     seen = _first(map(observed, states))
@@ -283,7 +253,7 @@ def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dic
         "seed": seed and f"seed-{seed}",
         "instance": None if number is None or experiment is None else f"{experiment}/instance-{number}",
         "map_hash": seen and seen.world_material_map_hash and f"map-{seen.world_material_map_hash}",
-        "id": instance,
+        "id": _first([m.task_instance_id for m in config]),
     }
     task_source, task = next(((source, task) for source, task in known.items() if task), (None, None))
 
@@ -298,13 +268,10 @@ def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dic
         "model_source": where if model else None,
         "task_id": task,
         "task_source": task_source,
-        "task_instance_id": instance,
         "experiment": experiment,
         "difficulty": difficulty or UNKNOWN,
-        "agent_type": _first([m.agent_type for m in config]),
         "seed": seed,
         "max_turns": _first([m.max_turns for m in config]),
-        "max_steps": seen and seen.max_steps_episode,
         "started": started,
         "duration": None if started is None or ended is None or ended < started else (ended - started) / 1000,
     }
@@ -321,24 +288,18 @@ def _milliseconds(time: Any) -> int | None:
     return (parsed - (_EPOCH if parsed.tzinfo is None else _EPOCH_UTC)) // _MILLISECOND
 
 
-def tokens_of(event: Event) -> Tokens:
-    """Return the tokens of a call of a language model: prompt, completion, total."""
-    inner = event.metadata or event  # the names are the same
-    return (
-        _first((inner.prompt_tokens, event.prompt_tokens, event.input_tokens)),
-        _first((inner.completion_tokens, event.completion_tokens, event.output_tokens)),
-        _first((inner.total_tokens, event.total_tokens)),
-    )
-
-
-def add_tokens(calls: Sequence[Tokens]) -> Tokens:
-    """Add up the tokens of calls; None where no call tells them."""
-    totals = list(NO_TOKENS)
-    for call in calls:
-        for place, n in enumerate(call):
-            if n is not None:
-                totals[place] = (totals[place] or 0) + n
-    return tuple(totals)
+def tokens_of(events: Iterable[Event]) -> tuple[int | None, int | None]:
+    """Add up the tokens that calls of language models read and wrote; None where no call tells them."""
+    totals: list[int | None] = [None, None]
+    for event in events:
+        if event.kind == "language_model":
+            inner = event.metadata or event  # the names are the same
+            read = _first((inner.prompt_tokens, event.prompt_tokens, event.input_tokens))
+            written = _first((inner.completion_tokens, event.completion_tokens, event.output_tokens))
+            for place, n in enumerate((read, written)):
+                if n is not None:
+                    totals[place] = (totals[place] or 0) + n
+    return totals[0], totals[1]
 
 
 def _models(events: list[Event]) -> Iterator[str | None]:

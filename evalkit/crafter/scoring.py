@@ -88,41 +88,31 @@ def score_traces(episodes: Columns, events: Columns, weights: Mapping[str, float
     for text in places:
         named = [hook.split(":") for hook in text.split(" ")] if text else []
         hooks.append(tuple([(name, int(count), int(is_known)) for name, count, is_known in named]))
-    counts, scores, symbols, sums = {}, {}, {}, {}
-    for way in COUNTINGS:
-        worth = [score_event(event, weights, way) for event in hooks]
-        counts[way] = np.array([list(count_hooks(event, way).values()) for event in hooks])[codes]
-        scores[way] = np.array([one.score for one in worth])[codes]
-        symbols[way] = np.array([one.symbol for one in worth], dtype=object)[codes]
-        sums[way] = [np.bincount(of, column, n).astype("int64") for column in counts[way].T]
-
-    points = sum(count * weights[name] for name, count in zip(WEIGHTS, sums["achievement"], strict=True))
-    totals = {
-        "achievement": np.round(points, DIGITS) + 0.0,
-        "hook": np.bincount(of, scores["hook"], n),  # a running sum in order, as in the original
-    }
-    marks, ends = symbols[counting].tolist(), np.cumsum([0, *sizes]).tolist()
+    worth = [score_event(event, weights, counting) for event in hooks]
+    counts = np.array([list(count_hooks(event, counting).values()) for event in hooks])[codes]
+    scores = np.array([one.score for one in worth])[codes]
+    marks, ends = [worth[code].symbol for code in codes], np.cumsum([0, *sizes]).tolist()
+    sums = [np.bincount(of, column, n).astype("int64") for column in counts.T]
+    points = sum(count * weights[name] for name, count in zip(WEIGHTS, sums, strict=True))
+    # by hook a running sum in order, as in the original
+    totals = np.bincount(of, scores, n) if counting == "hook" else np.round(points, DIGITS) + 0.0
     columns = {
-        "score": totals[counting].tolist(),
-        "score_by_achievement": totals["achievement"].tolist(),
-        "score_by_hook": totals["hook"].tolist(),
+        "score": totals.tolist(),
         "suspect_invalid_actions": np.bincount(of, events["suspect_invalid_actions"], n).astype("int64").tolist(),
         "trajectory": ["".join(marks[start:end]) or NO_SCORED_EVENTS for start, end in pairwise(ends)],
-        **{f"{name}s": count.tolist() for name, count in zip(WEIGHTS, sums[counting], strict=True)},
+        **{f"{name}s": count.tolist() for name, count in zip(WEIGHTS, sums, strict=True)},
     }
     for name, values in columns.items():
         columns[name] = [value if size else None for value, size in zip(values, episodes["events"], strict=True)]
 
-    # what is doubtful about these traces together, and with this counting
+    # what is doubtful about these traces together
     sessions, raised = Counter(episodes["session_id"]), []
-    for own, session, is_foreign in zip(episodes["flags"], episodes["session_id"], episodes["foreign"], strict=True):
-        flags = [*own, *["unknown_to_original"] * (is_foreign and counting == "hook")]
-        flags += ["duplicate_session"] * (session is not None and sessions[session] > 1)
+    for own, session in zip(episodes["flags"], episodes["session_id"], strict=True):
+        flags = [*own, *["duplicate_session"] * (session is not None and sessions[session] > 1)]
         raised.append([*filter(flags.__contains__, FLAGS), *(flag for flag in flags if flag not in FLAGS)])
     of_events = {
-        "score": np.where(codes > 0, scores[counting], np.nan),
-        "symbol": [symbol or None for symbol in marks],
-        **{f"{name}s": column for name, column in zip(WEIGHTS, counts[counting].T, strict=True)},
+        "score": np.where(codes > 0, scores, np.nan),
+        **{f"{name}s": column for name, column in zip(WEIGHTS, counts.T, strict=True)},
     }
     return Scored({**columns, "run_flags": raised}, of_events)
 

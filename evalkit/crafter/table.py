@@ -12,8 +12,6 @@ FLAGS = {
     "error_entry": "the session says that it met an error; its events count",
     "derived": "no hooks: achievements come from the changes of achievements_status",
     "unnamed_achievements": "an achievement hook names nothing: what is unlocked can't be told",
-    "unknown_achievements": "an achievement without difficulty is none of the game's, and does not count",
-    "unknown_to_original": "counted per hook: some hooks count nothing, as the original trace_eval does not know them",
     "no_environment_events": "nothing that could show an achievement: what is unlocked can't be told",
     "suspect_invalid_actions": "invalid actions were judged over turns of several actions",
     "verdicts_disagree": "metadata.invalid_action says other than the hook",
@@ -35,13 +33,10 @@ RECORDS = {
             "what the world is known by: map (the first one), seed, instance (its number in an "
             "experiment), map_hash, or id (of the task instance, which may be new in each episode)",
         ),
-        Column("task_instance_id", "name", "the task instance, as the trace names it"),
         Column("experiment", "name", "id of the experiment"),
         Column("difficulty", "name", "of the task, or unknown"),
-        Column("agent_type", "name", "kind of agent"),
         Column("seed", "name", "of the game"),
         Column("max_turns", "int?", "turns that the agent may take", "count"),
-        Column("max_steps", "int?", "steps after which the game ends", "count"),
         Column("started", "time", "when the session was created; without a zone, taken as UTC"),
         Column("duration", "float", "from there to the last time that the trace names", "seconds"),
         Column("status", "str", "aborted (no events), error, or finished (its results are there)"),
@@ -51,23 +46,21 @@ RECORDS = {
         Column("can_tell", "bool", "the trace says of all 22 achievements whether they were unlocked"),
         Column("tokens_in", "int?", "prompt tokens of all calls that tell", "tokens"),
         Column("tokens_out", "int?", "completion tokens of all calls that tell", "tokens"),
-        Column("total_tokens", "int?", "of all calls that tell", "tokens"),
         Column("cost", "float", "of all calls that tell", "US dollars"),
         Column("flags", "list", "what is doubtful about the trace"),
-        Column("foreign", "bool", "some hooks are unknown to the original trace_eval"),
     ),
     "events": (
         Column("event", "int", "position in event_history, from 0"),
         Column("turn", "int?", "turn (or step) of the event, from 0"),
         Column("kind", "str", "language_model, runtime, environment or other"),
-        Column("action_names", "list", "actions of a runtime event, in their order"),
+        Column("actions", "int?", "actions of a runtime event", "count"),
         Column(
             "hooks", "str", "scored hooks in order: NAME:ACHIEVEMENTS:K, K is 1 where the original trace_eval knows it"
         ),
         Column("suspect_invalid_actions", "int", "judged over a turn of several actions", "count"),
         Column("achievements", "str", "names, separated by spaces"),
-        Column("reasons", "list", "of each action, why it was judged invalid; missing for those that were not"),
-        Column("total_tokens", "int?", "of a call of a language model", "tokens"),
+        Column("invalid", "list", "actions that were judged invalid"),
+        Column("reasons", "list", "why, in the same order"),
     ),
 }
 
@@ -78,12 +71,9 @@ def _of(table: str, *names: str) -> list[Column]:
 
 
 _IDS = (Column("source", "str", "path of the trace"), *_of("episodes", "model_name", "task_id", "difficulty"))
-_REASON = Column("reason", "str", "why actions were judged invalid; missing where none was")
 EPISODES = run_columns(
     *_of("episodes", "difficulty"),
-    *_of("episodes", "session_id", "agent_type", "task_source", "task_instance_id", "max_turns", "max_steps"),
-    Column("score_by_achievement", "float", "the score where every named achievement counts", "points"),
-    Column("score_by_hook", "float", "the score where every hook counts once, as in the original script", "points"),
+    *_of("episodes", "session_id", "task_source", "max_turns"),
     Column(
         "score_without_suspects", "float", "the score if no suspect invalid action counts: an upper bound", "points"
     ),
@@ -98,45 +88,17 @@ EPISODES = run_columns(
     *_of("episodes", "events", "actions"),
     Column("unlocked", "int?", "different achievements of the 22", "count"),
     Column("progression", "float", "unlocked / 22", "share"),
-    Column("prompt_tokens", "int?", "of all calls that tell", "tokens"),
-    Column("completion_tokens", "int?", "of all calls that tell", "tokens"),
-    *_of("episodes", "total_tokens"),
     *(Column(f"flag_{name}", "bool", meaning) for name, meaning in FLAGS.items()),
     score="points",
 )
 EVENTS = (
     *_IDS,
-    *_of("events", "event", "turn", "kind"),
-    Column("actions", "int?", "actions of a runtime event", "count"),
+    *_of("events", "event", "turn", "kind", "actions"),
     Column("score", "float", "of this event; missing where it has no scored hook", "points"),
-    Column("symbol", "str", "+, - or 0 in the trajectory; missing where the event has no scored hook"),
     *(Column(f"{name}s", "int", "counts of the event's hooks", "count") for name in WEIGHTS),
-    *_of("events", "suspect_invalid_actions", "achievements"),
-    _REASON,
-    *_of("events", "total_tokens"),
+    *_of("events", "suspect_invalid_actions", "achievements", "invalid", "reasons"),
 )
 _TURN = Column("turn", "int?", "turn (or step), from 0; an event that names none belongs to that of the next")
-TURNS = (
-    *_IDS,
-    _TURN,
-    Column("events", "int", "of the turn", "count"),
-    Column("actions", "int?", "of its runtime events", "count"),
-    Column("action_names", "str", "names, separated by spaces"),
-    Column("score", "float", "of its events; missing where none has a scored hook", "points"),
-    *(Column(f"{name}s", "int", "counts of its hooks", "count") for name in WEIGHTS),
-    *_of("events", "suspect_invalid_actions", "achievements"),
-    _REASON,
-    Column("total_tokens", "int?", "of its calls of a language model", "tokens"),
-)
-ACTION_ROWS = (
-    *_IDS,
-    _TURN,
-    Column("event", "int", "position of its event in event_history, from 0"),
-    Column("action", "int", "position within the turn, from 0"),
-    Column("name", "str", "one of the game's 17, or what the trace says"),
-    Column("verdict", "str", "invalid, or suspect (judged over the whole turn); missing where nothing is said"),
-    Column("reason", "str", "why it was judged invalid"),
-)
 ACHIEVEMENT_ROWS = (
     *_IDS,
     Column("achievement", "str", "one of the 22"),
@@ -145,7 +107,6 @@ ACHIEVEMENT_ROWS = (
     Column("turn", "int?", "turn of the first unlock, from 0"),
 )
 TABLES = {"episodes": EPISODES, "events": EVENTS, "achievements": ACHIEVEMENT_ROWS}
-LAZY_TABLES = {"turns": TURNS, "actions": ACTION_ROWS}
 
 
 def order_difficulties(found: Iterable[str]) -> list[str]:
@@ -156,9 +117,5 @@ def order_difficulties(found: Iterable[str]) -> list[str]:
 
 # What columns of frames and of estimates are called in tables, where their names are no words
 LABELS = {
-    "by_achievement": "points per achievement",
-    "by_hook": "points per hook",
-    "differ": "episodes that differ",
     "mean_score": "mean score (points)",
-    "mean_score_without_suspects": "mean score without suspects (points)",
 }

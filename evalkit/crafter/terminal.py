@@ -1,6 +1,5 @@
 """Terminal summaries of traces, from the same estimates as the notebook's tables; results as dictionaries."""
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -8,17 +7,15 @@ from typing import Any, Literal
 import pandas as pd
 import pyarrow as pa
 
-from evalkit._words import counted_noun, format_interval
+from evalkit._words import counted_noun
 from evalkit.crafter import analysis
 from evalkit.crafter.analysis import interval_text, number
 from evalkit.crafter.format import WEIGHTS
-from evalkit.crafter.scoring import BANDS, DIGITS, NO_SCORED_EVENTS, Counting
+from evalkit.crafter.scoring import NO_SCORED_EVENTS
 from evalkit.io import (
     distinct_names,
     plain,
     short_paths,
-    write_frame,
-    write_text,
 )
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
@@ -29,13 +26,8 @@ TraceScore = dict[str, Any]  # see `evalkit.crafter.evaluate_trace`
 
 _NAMES = {name: name.replace("_", " ").capitalize() + "s" for name in WEIGHTS}
 _HOOKS = {column: column.split("_")[0] for column in analysis.HOOKS}  # easy, medium, hard, invalid
-_OTHER = {
-    "achievement": ("score_by_hook", "Per hook", "every hook counts once"),
-    "hook": ("score_by_achievement", "Per achievement", "every achievement that a hook names counts"),
-}
-# columns of episodes that results have, too: who and where, and points, with those of an aborted trace
+# columns of episodes that results have, too
 ABOUT = ("session_id", "task_id", "task_source", "max_turns", "model_name", "difficulty")
-POINTS: dict[str, float] = {"score_by_achievement": 0.0, "score_by_hook": 0.0, "suspect_invalid_actions": 0}
 _SPARE = ("easy", "medium", "hard", "without suspects", "invalid")  # columns; the first goes first
 TOP_REASONS, MOST_TRACES = 3, 6  # reasons of invalid actions, and traces, on one screen
 _NAME, _FILE, _STRIP = 40, 120, 40  # characters of a model, of a file's path, and of a trajectory
@@ -44,7 +36,7 @@ _NAME, _FILE, _STRIP = 40, 120, 40  # characters of a model, of a file's path, a
 def results_of(episodes: Mapping[Any, Any], rules: Mapping[str, Any]) -> list[TraceScore]:
     """Return the rows of episodes, a frame or its columns, as results in descending order of score."""
     hooks = {f"{name}s": name for name in WEIGHTS}
-    names = ("source", "score", "trajectory", "events", "run_flags", *ABOUT, *POINTS, *hooks)
+    names = ("source", "score", "trajectory", "events", "run_flags", "suspect_invalid_actions", *ABOUT, *hooks)
     results = []
     for values in zip(*(_listed(episodes[name]) for name in names), strict=True):
         row = dict(zip(names, values, strict=True))
@@ -57,7 +49,7 @@ def results_of(episodes: Mapping[Any, Any], rules: Mapping[str, Any]) -> list[Tr
             "trace_file": os.path.basename(source),
             "source": source,
             **{name: row[name] for name in ABOUT},
-            **{name: row[name] or zero for name, zero in POINTS.items()},
+            "suspect_invalid_actions": row["suspect_invalid_actions"] or 0,
             "flags": row["run_flags"],
         }
         results.append({**result, **rules})
@@ -78,10 +70,6 @@ def trace_text(result: Mapping[str, Any]) -> str:
     for name, count in result["counts"].items():
         weight = result.get("weights", WEIGHTS)[name]
         lines.append(f"     {_NAMES[name]}: {count} × {weight} = {count * weight:.2f}")
-    key, title, meaning = _OTHER[result.get("counting", "achievement")]
-    other = result.get(key)
-    if other is not None and round(other - result["total_score"], DIGITS):
-        lines.append(f"   {title}: {number(other)} ({meaning})")
     lines.append(f"   Trajectory: {result['trajectory']}")
     if suspect := result.get("suspect_invalid_actions"):
         invalid = result["counts"]["invalid_action"]
@@ -102,9 +90,8 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     by: list[Group] = ["model_name"]
     by += ["difficulty"] if views.get("by_difficulty") else []
     verbose = results_of(episodes, rules) if views.get("verbose") else ()
-    reasons = _reason_lines(analysis.invalid_actions(logs.actions, []), everything=everything)
-    shown = parts(episodes, by, rules["weights"], rules["counting"], verbose=verbose, everything=everything)
-    return [*shown, Part("invalid actions", reasons)]
+    reasons = _reason_lines(analysis.invalid_actions(logs.events, []), everything=everything)
+    return [*parts(episodes, by, verbose, everything=everything), Part("invalid actions", reasons)]
 
 
 def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
@@ -124,43 +111,23 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     return "\n".join(lines), done
 
 
-def write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
-    """Write the results and the ledger as JSON, or the episodes as a table."""
-    if not path.lower().endswith(".json"):
-        write_frame(logs.episodes, path)
-        return
-    content = {"results": results_of(logs.episodes, logs.rules), "ledger": logs.ledger.to_dict("records")}
-    write_text(json.dumps(content, indent=2), path)
-
-
 def parts(
-    episodes: pd.DataFrame,
-    by: Sequence[Group],
-    weights: Mapping[str, float] | None,
-    counting: Counting,
-    *,
-    verbose: Sequence[TraceScore] = (),
-    everything: bool = False,
+    episodes: pd.DataFrame, by: Sequence[Group] = (), verbose: Sequence[TraceScore] = (), *, everything: bool = False
 ) -> list[Part]:
-    """Format every trace of `verbose`, the groups, all traces together, and the ranking of traces.
-
-    `weights` are None where traces were scored with different ones.
-    """
+    """Format every trace of `verbose`, the groups, all traces together, and the ranking of traces."""
     traces = [line for one in verbose for line in (trace_text(one), "")]
     titles = {"model_name": "models", "difficulty": "difficulties"}
     groups = [Part(titles[group], rows=group_rows(episodes, group), always=True, spare=_SPARE) for group in by]
     return [
         Part("every trace", traces, always=True),
         *groups,
-        Part("all traces together", _total_lines(episodes, weights, counting, everything=everything)),
+        Part("all traces together", _total_lines(episodes, everything=everything)),
         Part("traces", rows=_ranking(episodes), most=MOST_TRACES, left=0, spare=("trajectory",)),
     ]
 
 
-def _total_lines(
-    episodes: pd.DataFrame, weights: Mapping[str, float] | None, counting: Counting, *, everything: bool
-) -> list[str]:
-    """Format the mean of all traces and what was left out; with `everything`, also spread, shares, points and bands."""
+def _total_lines(episodes: pd.DataFrame, *, everything: bool) -> list[str]:
+    """Format the mean of all traces and what was left out; with `everything`, also its spread."""
     (row,) = analysis.mean_scores(episodes, []).to_dict("records")
     n = f"n = {row['n']}" + f" traces of {row['n_clusters']} tasks" * (row["n_clusters"] != row["n"])
     doubts = row["warning"].without("left_out")
@@ -169,24 +136,12 @@ def _total_lines(
     mean = f"All traces: mean score{' over all budgets' * bool(budgets)} {interval_text(row)} ({n})"
     lines.append(f"{mean}; {doubts}" if doubts else mean)
     lines += [f"Aborted: {text}" for text in _aborted(episodes)]
-    if not row["n"]:
-        return lines
-    lines.append(f"Points: {analysis.describe_counting(episodes, counting)}")
     if flags := [f"{row.flag} {row.episodes}" for row in analysis.flag_counts(episodes).itertuples()]:
         lines.append(f"Flags: {', '.join(flags)}")
-    if not everything:
-        return lines
-    spread = (number(row[name]) for name in ("minimum", "maximum", "median", "std"))
-    lines.append("Range: {} to {}; median {}; standard deviation {}".format(*spread))
-    shares = analysis.sign_shares(episodes, []).to_dict("records")
-    lines += [f"{share['sign'].capitalize()}: {_share_text(share)}" for share in shares]
-    for (name, title), hook in zip(
-        _NAMES.items(), analysis.breakdown(episodes, [], weights or WEIGHTS).to_dict("records"), strict=True
-    ):
-        points = f" × {weights[name]} = {number(hook['points'])}" if weights else ""
-        lines.append(f"{title}: {hook['total']}{points}")
-    bands = episodes["band"].value_counts()
-    return lines + [f"{name}: {bands.get(name, 0)} ({meaning})" for name, _, meaning in BANDS]
+    if everything and row["n"]:
+        spread = (number(row[name]) for name in ("minimum", "maximum", "median", "std"))
+        lines.append("Range: {} to {}; median {}; standard deviation {}".format(*spread))
+    return lines
 
 
 def _aborted(episodes: pd.DataFrame) -> list[str]:
@@ -195,13 +150,6 @@ def _aborted(episodes: pd.DataFrame) -> list[str]:
     return [
         f"{r['aborted']} of {r['n']}, left out; mean score with {r['aborted']} at 0: {interval_text(r)}" for r in rows
     ]
-
-
-def _share_text(row: Mapping[Any, Any]) -> str:
-    """Format a share of episodes with its n and its interval in percent."""
-    share, plain_share = (format_interval(x, None, None) for x in (row["estimate"], row["episodes"] / row["n"]))
-    weights = "" if plain_share == share else " with equal weight for each task"
-    return f"{row['episodes']} of {row['n']}, {format_interval(row['estimate'], row['low'], row['high'])}{weights}"
 
 
 def group_rows(episodes: pd.DataFrame, by: Group, seen: Callable[[int], str] | None = None) -> list[dict[str, str]]:
@@ -259,7 +207,7 @@ def _reason_lines(reasons: pd.DataFrame, *, everything: bool) -> list[str]:
     rows = [
         {
             "invalid action": plain(row["action"]),
-            "times": f"{row['invalid']:,} of {row['taken']:,}",
+            "times": f"{row['invalid']:,}",
             "reason": f"{plain(row['reason'], _FILE)} ({counted_noun(row['episodes'], 'trace')})",
         }
         for row in reasons.head(len(reasons) if everything else TOP_REASONS).to_dict("records")

@@ -12,7 +12,7 @@ from itertools import chain, groupby
 import pandas as pd
 
 from evalkit.crafter.format import TIER_OF, WEIGHTS, Event, Observation, peek
-from evalkit.crafter.parse import Verdict, add_tokens, judge_trace, observed, tokens_of
+from evalkit.crafter.parse import Verdict, judge_trace, observed, tokens_of
 from evalkit.crafter.scoring import score_event
 from evalkit.io import BrokenFileError, SourceError
 from evalkit.kinds import Image, Transcript, Turn
@@ -91,10 +91,8 @@ def _state(events: Sequence[Event]) -> str:
 
 
 def _tokens(events: Sequence[Event]) -> str:
-    prompt, completion, total = add_tokens([tokens_of(event) for event in events if event.kind == "language_model"])
-    if prompt is None and completion is None:
-        return "" if total is None else f"{total} tokens"
-    return f"{prompt or 0} + {completion or 0} tokens"
+    read, written = tokens_of(events)
+    return "" if read is None and written is None else f"{read or 0} + {written or 0} tokens"
 
 
 def image_of(shown: Observation | None) -> Image | None:

@@ -55,7 +55,7 @@ class Evidence:
     def __init__(self, logs: Logs, runs: pd.DataFrame, *columns: str, **called: str) -> None:
         columns = (*columns, *called.values())
         check_columns(runs, *_COLUMNS, "run_id", "run_flags", *columns)
-        models = (getattr(logs, "all_models", logs.runs["model_name"]), runs["model_name"])
+        models = (logs.runs["model_name"], runs["model_name"])
         keep_looks(name for some in models for name in sorted(pd.Series(some).dropna().astype("str").unique()))
         self._called = called
         self._logs = logs

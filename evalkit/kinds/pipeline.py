@@ -525,10 +525,9 @@ def assemble(
     rename, model = options.pop("rename", ()), options.pop("model", "")
     renames = renames_of(rename, model) if rename or model else {}
     where, cluster = options.pop("where", ()), options.pop("cluster", "")
-    models = options.pop("models", ()) if renames else ()  # as they are called then
     assembled = kind.assemble(records, options) if kind.assemble else as_recorded(kind, records)
     if renames:
-        assembled = rename_models(assembled, renames, models)
+        assembled = rename_models(assembled, renames)
     runs = assembled.frames[kind.runs]
     runs = runs.assign(success_rate=runs["is_successful"].astype("Float64").astype("float64"))
     cut = pd.Series(False, runs.index)

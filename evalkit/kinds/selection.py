@@ -41,21 +41,19 @@ def renames_of(rename: Renames, model: str = "") -> dict[str, str]:
     return {**({UNKNOWN: model} if model else {}), **dict(pairs)}
 
 
-def rename_models(assembled: Assembled, renames: Mapping[str, str], models: Sequence[str] = ()) -> Assembled:
-    """Rename the models of all frames, also of those built later, and keep only those of `models`, if any are named.
+def rename_models(assembled: Assembled, renames: Mapping[str, str]) -> Assembled:
+    """Rename the models of all frames, also of those built later.
 
     An old name that no run has is a warning: of an experiment that goes on, its runs may be still to come.
     """
     names = next(iter(assembled.frames.values()))["model_name"].fillna(UNKNOWN)
-    old, new = sorted(set(names)), sorted(set(names.replace(renames)))
+    old = sorted(set(names))
     for name in renames.keys() - {UNKNOWN, *old}:
         warnings.warn(f"--rename {name}={renames[name]}: no run of model {name!r}; {nearest(name, old)}", stacklevel=3)
-    if missing := [name for name in models if name not in new]:
-        raise SourceError(f"no runs of model {missing[0]!r}; {nearest(missing[0], new)}")
-    return _changed(assembled, partial(_renamed, renames=renames, models=models))
+    return _changed(assembled, partial(_renamed, renames=renames))
 
 
-def _renamed(frame: pd.DataFrame, renames: Mapping[str, str], models: Sequence[str]) -> pd.DataFrame:
+def _renamed(frame: pd.DataFrame, renames: Mapping[str, str]) -> pd.DataFrame:
     if "model_name" not in frame:
         return frame
     old = frame["model_name"].fillna(UNKNOWN)
@@ -64,8 +62,7 @@ def _renamed(frame: pd.DataFrame, renames: Mapping[str, str], models: Sequence[s
         changed["copied_model"] = frame["copied_model"].replace(renames)
     if "model_source" in frame:
         changed["model_source"] = frame["model_source"].mask(old.eq(UNKNOWN) & old.isin(renames), STATED)
-    frame = frame.assign(**changed)
-    return frame[frame["model_name"].isin(models)].reset_index(drop=True) if models else frame
+    return frame.assign(**changed)
 
 
 def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] = (), cluster: str = "") -> Assembled:

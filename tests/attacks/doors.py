@@ -37,7 +37,7 @@ NAMED = {  # a name, a value or an output
     **{f"collect {kind} -o": ("collect", kind, f"samples:{kind}", "-o", "{}/x") for kind in KINDS},
     "--pattern": ("mindcraft", "samples:mindcraft/runs", "--pattern", "{}"),
     "--list": ("mindcraft", "samples:mindcraft/runs", "--list", "{}"),
-    "--models": ("crafter", "samples:crafter", "--models", "{}"),
+    "--where": ("crafter", "samples:crafter", "--where", "model_name={}"),
     "show --run": ("show", "samples:mindcraft/runs", "--run", "{}"),
     "show --kind": ("show", "samples:mindcraft/runs", "--kind", "{}"),
     "view -o": ("view", "samples:steps", "-o", "{}/x"),

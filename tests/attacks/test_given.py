@@ -80,7 +80,7 @@ def test_a_hostile_name_is_shown_as_plain_text(door):
     assert_plain(run(DOORS[door], NAME).output)
 
 
-@pytest.mark.parametrize("door", [*READ, "--models", "show --run", "compare --baseline", "report, a parameter's name"])
+@pytest.mark.parametrize("door", [*READ, "--where", "show --run", "compare --baseline", "report, a parameter's name"])
 def test_a_message_repeats_no_more_than_a_line_of_what_was_given(door):
     assert len(run(DOORS[door], LONG).output) <= 2 * MOST_LINE
 

@@ -57,7 +57,7 @@ def test_samples_score_per_hook_as_recorded_from_the_original(name):
 
 
 def assert_as_original(script, path):
-    """Compare exactly, to the last bit; hooks that the script does not know are flagged."""
+    """Compare exactly, to the last bit."""
     ours = evaluate_trace(path, counting="hook")
     assert {key: ours[key] for key in KEYS} == script.evaluate_trace(Path(path))
 
@@ -65,12 +65,9 @@ def assert_as_original(script, path):
 @needs_script
 @needs_traces
 def test_real_traces_score_per_hook_exactly_as_in_the_original(script):
-    flagged = {}
     for path in sorted(TRACES.glob("*.json")):
         if path.stat().st_size:
             assert_as_original(script, path)
-            flagged[path.name[:31]] = "unknown_to_original" in evaluate_trace(path, counting="hook")["flags"]
-    assert [name for name, is_so in flagged.items() if is_so] == ["session_crafter_episode_1_2d103"]
 
 
 @pytest.mark.parametrize(
@@ -105,14 +102,12 @@ def test_per_hook_an_event_whose_points_cancel_has_no_symbol():
     ],
     ids=["plural", "without difficulty", "hooks_triggered", "from states"],
 )
-def test_hooks_the_original_does_not_know_count_nothing_per_hook_and_are_flagged(event, score, tmp_path):
+def test_hooks_the_original_does_not_know_count_nothing_per_hook(event, score, tmp_path):
     path = write(tmp_path, trace(event))
     result = evaluate_trace(path, counting="hook")
     assert (result["total_score"], result["counts"], result["trajectory"]) == (0.0, {}, "(no scored events)")
     assert evaluate_trace(path)["total_score"] == pytest.approx(score)
-    assert "unknown_to_original" in result["flags"]
-    assert load(tmp_path, counting="hook").episodes["flag_unknown_to_original"].tolist() == [True]
-    assert "unknown_to_original" not in evaluate_trace(path)["flags"]
+    assert load(tmp_path, counting="hook").episodes["score"].tolist() == [0.0]
 
 
 KNOWN = st.sampled_from(list(WEIGHTS))
@@ -151,5 +146,3 @@ def test_generated_traces_score_per_hook_exactly_as_in_the_original(script, even
             assert isinstance(evaluate_trace(path, counting="hook")["total_score"], float)
         else:
             assert_as_original(script, path)
-        for result in (evaluate_trace(path), evaluate_trace(path, counting="hook")):
-            assert result[f"score_by_{result['counting']}"] == result["total_score"]

@@ -144,7 +144,6 @@ def test_a_task_is_a_world_as_far_as_the_trace_tells_it(told, event, task, sourc
     session = judged(trace(language_model(), event, metadata=[config(**told)])).session
     assert session["task_source"] == source
     assert session["task_id"] is None if task is None else session["task_id"].startswith(task)
-    assert session["task_instance_id"] == told.get("task_instance_id")
 
 
 @pytest.mark.parametrize(
@@ -221,7 +220,7 @@ OBSERVATIONS = st.fixed_dictionaries(
 )
 STATES = json_values | st.fixed_dictionaries({}, optional={"public_state": OBSERVATIONS, "observation": OBSERVATIONS})
 METADATA = json_values | st.dictionaries(
-    st.sampled_from(["turn", "step", "model_name", "total_tokens", "invalid_action", "difficulty", "task_instance"]),
+    st.sampled_from(["turn", "step", "model_name", "prompt_tokens", "invalid_action", "difficulty", "task_instance"]),
     json_values,
 )
 EVENTS = json_values | st.fixed_dictionaries(
@@ -260,13 +259,9 @@ def test_anything_like_a_trace_goes_through_every_step(content):
         name: arrow_table([("x", *row) for row in parsed.rows[name]], (SOURCE, *columns))
         for name, columns in KIND.records.items()
     }
-    made = assemble(Records(tables, None, None), {})
-    frames, lazy = made.frames, {name: make() for name, make in made.lazy.items()}
+    frames = assemble(Records(tables, None, None), {}).frames
     assert [len(frame) for frame in frames.values()] == [1, len(events), 22]
-    assert len(lazy["actions"]) == frames["events"]["actions"].sum()
-    if frames["events"]["turn"].notna().any():
-        for name in ("actions", "invalid_actions", "easy_achievements", "total_tokens"):
-            assert lazy["turns"][name].sum() == frames["events"][name].sum()
+    assert frames["events"]["invalid"].map(len).tolist() == frames["events"]["invalid_actions"].tolist()
     assert transcript(["x"], lambda _: data).text().startswith("x\n")
     (episode,) = frames["episodes"].to_dict("records")
     points = sum(episode[f"{name}s"] * weight for name, weight in WEIGHTS.items()) if events else math.nan

@@ -64,13 +64,12 @@ def test_all_twelve_files_are_accounted_for():
     assert {(entry.status, entry.reason) for entry in entries.values()} == {("used", "")}
 
 
-def test_real_episodes_share_worlds_under_other_ids():
-    known = load(TRACES).episodes.set_index("source")[["task_id", "task_instance_id", "task_source"]]
+def test_real_episodes_share_worlds():
+    known = load(TRACES).episodes.set_index("source")[["task_id", "task_source"]]
     known.index = known.index.map(lambda source: Path(source).name.split("_episode_")[1][:4])
     assert known["task_source"].value_counts().to_dict() == {"map": 8, "map_hash": 1}
     for pair in ("12_2", "12_7"), ("1_05", "1_2d"):  # played by different models, or at different budgets
         assert known.loc[list(pair), "task_id"].nunique() == 1
-        assert known.loc[list(pair), "task_instance_id"].nunique() == 2
     assert known["task_id"].nunique() == 7
 
 
@@ -80,12 +79,7 @@ def test_all_twelve_files_are_in_the_tables():
     assert len(traces.events) == sum(numbers[6] for numbers in BY_HAND.values())
     aborted = traces.episodes[traces.episodes["flag_aborted"]].iloc[0]
     assert aborted[["score", "band", "trajectory", "unlocked", "progression"]].isna().all()
-    instances = traces.episodes.set_index("source")["task_instance_id"]
-    unlocks = traces.achievements.dropna(subset="turn").assign(id=traces.achievements["source"].map(instances))
-    unlocks = unlocks.set_index(["id", "achievement"])["turn"]
-    assert unlocks["35efe35f-a51a-47f6-82d3-969ce5993ee2"].to_dict() == {"collect_drink": 17, "defeat_skeleton": 16}
-    assert unlocks["2d1037f1-9d9d-4632-b98a-698e099423fa"].to_dict() == {
-        "collect_wood": 3,
-        "make_wood_pickaxe": 9,
-        "place_table": 8,
-    }
+    unlocks = traces.achievements.dropna(subset="turn").set_index(["source", "achievement"])["turn"]
+    assert unlocks[str(one("session_crafter_episode_2"))].to_dict() == {"collect_drink": 17, "defeat_skeleton": 16}
+    first = {"collect_wood": 3, "make_wood_pickaxe": 9, "place_table": 8}
+    assert unlocks[str(one("session_crafter_episode_1_2d1037f1"))].to_dict() == first

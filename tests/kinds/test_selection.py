@@ -7,7 +7,6 @@ import pytest
 from click.testing import CliRunner
 
 import evalkit
-from evalkit import crafter
 from evalkit.cli import main
 from evalkit.io import SourceError
 from evalkit.kinds import outcomes
@@ -116,13 +115,12 @@ def test_two_names_become_one_model_where_that_is_asked_for(tmp_path, kind):
         evalkit.load(tmp_path, rename=["GPT4o=b"])
 
 
-def test_all_frames_are_renamed_and_models_are_asked_for_by_their_new_names(tmp_path):
-    write_all(tmp_path, FOLDERS["crafter"])
-    logs = crafter.load(tmp_path, rename=["GPT-4o=new"], models=["new"])
-    for frame in (logs.episodes, logs.events, pickle.loads(pickle.dumps(logs)).turns):
-        assert set(frame["model_name"]) == {"new"}
-    with pytest.raises(SourceError, match="no runs of model 'GPT-4o'"):
-        crafter.load(tmp_path, rename=["GPT-4o=new"], models=["GPT-4o"])
+def test_models_are_renamed_in_all_frames_also_in_those_built_later(tmp_path):
+    for kind, names in {"crafter": ("episodes", "events"), "mindcraft": ("runs", "messages")}.items():
+        write_all(tmp_path / kind, FOLDERS[kind])
+        logs = pickle.loads(pickle.dumps(evalkit.load(tmp_path / kind, rename=["GPT-4o=new"])))
+        for name in names:
+            assert set(getattr(logs, name)["model_name"]) == {"new", "gpt-4o"}
 
 
 def test_runs_without_a_model_get_the_one_that_is_stated():
