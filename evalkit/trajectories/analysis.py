@@ -90,7 +90,9 @@ def trials(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     )
     table = counts.astype("int64").groupby(plan).sum()
     table.insert(0, "models", runs.groupby(plan)["model_name"].nunique())
-    said = plans.groupby("source")[["planned", "retried"]].sum(min_count=1)
+    # what is said of all tasks together, else the sum over them
+    said = plans.groupby(["source", plans["task_id"].ne("")])[["planned", "retried"]].sum(min_count=1)
+    said = said.groupby("source").first()
     table = table.reindex(table.index.union(said.index)).fillna(0).astype("int64")
     table.insert(1, "planned", said["planned"].reindex(table.index).astype("Int64"))
     there = table["present"] + table["running"]
@@ -103,23 +105,11 @@ def trials(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
 def missing(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     """List the trials that were planned and are not there: model_name, dataset, task_id, plan, missing (their number).
 
-    Where a plan names no tasks, each that it ran has as many trials for each model as the plan's attempts or, where
-    these are not told, as the task with the most, if no more than those missing are made up for in this way. Of others
-    it is not known whose they are.
+    Of a plan that names no tasks, such as a job of Harbor without its `lock.json`, it is not known whose they are.
     """
     keys = ["plan", "model_name", "dataset", "task_id"]
-    cells = counted(runs).groupby(keys, dropna=False).size().rename("n").reset_index()
-    cells = cells[cells["plan"].notna()]
-    plans = plans[plans["planned"].notna()].rename(columns={"source": "plan"})
-    named = plans.loc[plans["task_id"].ne(""), ["plan", "task_id", "planned"]]
-    wanted = cells[keys[:3]].drop_duplicates().merge(named, on="plan")
-    some = cells.merge(plans.loc[plans["task_id"].eq(""), ["plan", "planned", "attempts"]], on="plan")
-    of_plan = some.groupby("plan")["n"]
-    each = some["attempts"].fillna(of_plan.transform("max"))
-    added = (each - some["n"]).clip(lower=0)
-    fits = added.groupby(some["plan"]).transform("sum") <= some["planned"] - of_plan.transform("sum")
-    some["planned"] = some["n"] + added.where(fits | some["attempts"].notna(), 0)
-    table = pd.concat([wanted, some[[*keys, "planned"]]]).merge(cells, on=keys, how="left")
+    present = counted(runs).groupby(keys, dropna=False).size().rename("n").reset_index()
+    table = plans[plans["task_id"].ne("")].rename(columns={"source": "plan"}).merge(present, on=keys, how="left")
     table["missing"] = (table["planned"] - table["n"].fillna(0)).astype("Int64")
     return table.loc[table["missing"] > 0, [*keys[1:], "plan", "missing"]].reset_index(drop=True)
 

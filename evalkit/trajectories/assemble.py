@@ -13,7 +13,7 @@ from evalkit.io import Entry, SourceError, frame_of
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.kinds.columns import columns_of_runs, is_binary, meanings
 from evalkit.kinds.runs import UNKNOWN
-from evalkit.trajectories.format import AGENT_FAILED, ENDED, RUNS
+from evalkit.trajectories.format import AGENT_FAILED, ENDED, FACTS, RUNS
 from evalkit.trajectories.table import TABLES
 from evalkit.trajectories.transcript import tool_calls_frame, turns_frame
 
@@ -234,21 +234,33 @@ def _overruled(runs: pd.DataFrame, path: str) -> pd.Series:
 
 
 def _plans(runs: pd.DataFrame, facts: pd.DataFrame) -> tuple[pd.DataFrame, list[str | None]]:
-    """Return what was planned, by file and task, and for each run the file with the plan that it belongs to."""
-    plans = facts[facts["fact"].isin(["planned", "retried", "attempts"])]
-    plans = plans.assign(value=plans["value"].astype(int))
-    # a job's configuration lies beside its result
-    beside = {os.path.dirname(source): source for source in plans.loc[plans["fact"] == "planned", "source"]}
-    is_attempts = plans["fact"].eq("attempts")
-    plans["source"] = plans["source"].mask(is_attempts, plans["source"].map(os.path.dirname).map(beside))
-    counts = plans["value"].groupby([plans["source"], plans["task_id"], plans["fact"]], sort=False).sum().unstack()
-    plans = counts.reset_index().reindex(columns=["source", "task_id", "planned", "retried", "attempts"])
-    whole = set(plans["source"])
+    """Return what was planned, by file, model and task, and for each run the file with its plan."""
+    said = facts[facts["fact"].isin(["planned", "retried"])]
+    job = {os.path.dirname(source): source for source in said.loc[said["task_id"].eq(""), "source"]}
+    plan_of = {  # what a job's lock says is part of the plan that its result states
+        source: job.get(folder, source) if name == "lock.json" else source
+        for source in said["source"].unique()
+        for folder, name in [os.path.split(source)]
+    }
+    whole = set(plan_of.values())
     above = {os.path.dirname(source): source for source in whole - set(runs["source"])}
-    of_run = []
-    for source in runs["source"]:
+    of_run, models, tasks = [], dict[Any, Any](), dict[Any, Any]()
+    for source, model, dataset, task in runs[["source", "model_name", "dataset", "task_id"]].itertuples(index=False):
         folder = source
         while source not in whole and folder not in above and os.path.dirname(folder) != folder:
             folder = os.path.dirname(folder)
-        of_run.append(source if source in whole else above.get(folder))
-    return plans, of_run
+        plan = source if source in whole else above.get(folder)
+        of_run.append(plan)
+        models.setdefault(plan, (model, dataset))
+        for name in (task, str(task).rpartition("/")[2]):  # a lock calls a task by its folder
+            tasks.setdefault((plan, name), (dataset, task))
+    plans = dict[tuple, dict[str, int]]()
+    for source, fact, task, model, value in said[["source", *(one.name for one in FACTS)]].itertuples(index=False):
+        plan = plan_of[source]
+        own, dataset = models.get(plan, (None, None))  # that of all its runs, if the plan does not say which
+        dataset, name = tasks.get((plan, task), (dataset, task))
+        counts = plans.setdefault((plan, model or own, dataset, name) if task else (plan, None, None, ""), {})
+        counts[fact] = counts.get(fact, 0) + int(value)
+    names = ("source", "model_name", "dataset", "task_id")
+    table = [dict(zip(names, key, strict=True)) | counts for key, counts in plans.items()]
+    return pd.DataFrame(table, columns=[*names, "planned", "retried"]), of_run

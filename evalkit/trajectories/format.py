@@ -92,7 +92,7 @@ SCORES = (
     Column("text", "line", "the score as it stands"),
 )
 FACTS = (  # what files say of runs, their own or those of other files
-    Column("fact", "str", "planned, retried, attempts: trials; model, outcome: of a task's run; info: of all, as JSON"),
+    Column("fact", "str", "planned, retried: trials; model, outcome: of a task's run; info: of all, as JSON"),
     Column("task_id", "name", "the task that it is said of; empty for all"),
     Column("model_name", "name", "the model that it is said of; empty for all"),
     Column("value", "str", "what is said"),

@@ -49,10 +49,11 @@ TABLES = {
     "scores": (RUN_ID, *SCORES[1:]),
     "plans": (
         Column("source", "str", "the file that says it"),
+        Column("model_name", "name", "the model; missing for all models together"),
+        Column("dataset", "name", "what the task belongs to"),
         Column("task_id", "name", "the task; empty for all tasks together"),
         Column("planned", "int?", "trials that were to be run", "count"),
         Column("retried", "int?", "trials that were run again after an error", "count"),
-        Column("attempts", "int?", "trials of each task, where that is told for all together", "count"),
     ),
 }
 LAZY_TABLES = {

@@ -54,10 +54,19 @@ def test_planned_present_missing_running_repeated_and_retried_trials_are_counted
     # of two files with one run the first by its path counts
     assert (row["planned"], row["present"], row["running"], row["missing"], row["repeated"]) == (6, 2, 1, 3, 1)
     assert analysis.missing(logs.runs, logs.plans).empty  # whose they are is not known
-    make.write(tmp_path / "job" / "config.json", {"job_name": "j", "n_attempts": 2, "agents": [{"env": {"KEY": "x"}}]})
+    wanted = [("a", "openai/gpt-4o"), ("b", "openai/gpt-4o"), ("c", "openai/gpt-4o"), ("c", "other")]
+    wanted = [
+        {"task": {"name": task}, "agent": {"model_name": model, "env": {"KEY": "x"}}}
+        for task, model in [*wanted, ("a", "openai/gpt-4o"), ("d", "other")]
+    ]
+    make.write(tmp_path / "job" / "lock.json", {"n_concurrent_trials": 4, "trials": wanted})
     logs = trajectories.load(tmp_path)
-    gone = analysis.missing(logs.runs, logs.plans).set_index("task_id")["missing"]
-    assert gone.to_dict() == {"a": 1, "b": 1, "c": 1}
+    gone = analysis.missing(logs.runs, logs.plans)
+    assert gone[["model_name", "task_id", "missing"]].to_numpy().tolist() == [
+        ["openai/gpt-4o", "a", 1],
+        ["other", "c", 1],
+        ["other", "d", 1],
+    ]
     found = [text_of(one) for one in analysis.findings([], logs.runs, logs.plans, logs.ledger)]
     assert found[0].startswith("3 of 6 planned trials are missing, 1 still running.")
 
@@ -149,7 +158,7 @@ def test_what_a_log_says_of_keys_and_environments_reaches_no_page(tmp_path):
     secret, name = "not-of-a-known-form-42", "HOME_OF_KEYS"
     env = {"env": {name: secret}}
     job = make.harbor_job(tmp_path / "logs" / "job", make.trial(config={"agent": {"kwargs": env, "name": "a"}}))
-    make.write(job / "config.json", {"n_attempts": 1, "agents": [env]})
+    make.write(job / "lock.json", {"n_concurrent_trials": 1, "trials": [{"task": {"name": "t"}, "agent": env}]})
     one = make.mini()
     one["info"]["config"]["environment"] = env
     make.write(tmp_path / "logs" / "a.traj.json", one)

@@ -109,6 +109,21 @@ def test_tau2_simulations_in_a_folder_are_of_the_results_beside_it(tmp_path):
     assert logs.tool_calls[["name", "result"]].to_numpy().tolist() == [["find_order", "order 3"]]
 
 
+def test_a_spoken_simulation_says_what_each_side_says_from_one_silence_to_the_next(tmp_path):
+    def tick(user: str = "", agent: str = "", **more: object) -> dict:
+        chunks = {"user_chunk": user and {"content": user}, "agent_chunk": agent and {"content": agent}}
+        return {"tick_id": 0, "timestamp": "2026-11-01T10:00:00", **chunks, **more}
+
+    calls = {"agent_tool_calls": [{"id": "1", "name": "find_order", "arguments": {}}]}
+    answers = {"agent_tool_results": [{"id": "1", "content": "none", "error": True}]}
+    ticks = [tick("Where ", "Hel"), tick("is it?", "lo."), tick(**calls), tick(**answers), tick("", "Gone.")]
+    spoken = {**make.simulation("0", 0, 1.0), "messages": None, "ticks": ticks}
+    logs = trajectories.load(make.write(tmp_path / "simulations" / "0.json", spoken))
+    assert logs.turns["text"].tolist() == ["Where is it?", "Hello.", "", "Gone."]
+    assert logs.tool_calls[["result", "is_error"]].to_numpy().tolist() == [["none", True]]
+    assert logs.runs["turns"].tolist() == [3]
+
+
 @pytest.mark.parametrize(
     ("changes", "score", "status"),
     [

@@ -140,8 +140,13 @@ def harbor(rng: random.Random) -> None:
                     write(folder / "agent" / "trajectory.json", {**trajectory, "steps": taken})
     stats = {"n_completed_trials": trials, "n_errored_trials": 0, "n_retries": 1}
     write(job / "result.json", {"id": JOB, "n_total_trials": 72, "started_at": at(0), "stats": stats})
-    agents = [{"name": "terminus-2", "model_name": model} for model in MODELS]
-    write(job / "config.json", {"job_name": "harbor", "n_attempts": 3, "agents": agents})
+    planned = [
+        {"task": {"name": task}, "agent": {"name": "terminus-2", "model_name": model}}
+        for model in MODELS
+        for task in TASKS
+        for _ in range(3)
+    ]
+    write(job / "lock.json", {"schema_version": 3, "n_concurrent_trials": 1, "trials": planned})
 
 
 def tau2(rng: random.Random) -> None:

@@ -1,8 +1,9 @@
-"""Harbor: the result of a trial, and that of its job and its configuration, which say how many trials were planned.
+"""Harbor: the result of a trial, and that of its job with its lock, which say how many trials of what were planned.
 
 Facts from the models of harbor 0.25.
 """
 
+from collections import Counter
 from typing import Any
 
 from evalkit.kinds import Parsed
@@ -10,6 +11,7 @@ from evalkit.trajectories.format import (
     AGENT_FAILED,
     Message,
     count_of,
+    objects,
     part_of,
     run_row,
     score_rows,
@@ -28,20 +30,25 @@ _USAGE = {
 
 
 def recognises(value: Any) -> str:
-    """Return what a decoded file is: the result of a trial, or of a job, or its configuration; else empty."""
+    """Return what a decoded file is: the result of a trial, or of a job, or its lock; else empty."""
     keys = value.keys() if isinstance(value, dict) else set()
     if {"task_name", "trial_name"} <= keys:
         return "Harbor trial result"
-    if {"n_attempts", "agents"} <= keys:
-        return "Harbor job configuration"
+    if {"n_concurrent_trials", "trials"} <= keys:
+        return "Harbor job lock"
     return "Harbor job result" if {"n_total_trials", "stats"} <= keys else ""
 
 
 def parse(path: str, value: Any) -> Parsed:
     """Return the run of a trial, or what a job planned."""
+    if "trials" in value:  # of a lock nothing but names is read: it may hold keys
+        names = (
+            (text_of(part_of(trial, "task", "name")), text_of(part_of(trial, "agent", "model_name")))
+            for trial in objects(value, "trials")
+        )
+        return used(facts=[("planned", task, model, str(n)) for (task, model), n in Counter(names).items()])
     if "trial_name" not in value:
         counts = {"planned": value.get("n_total_trials"), "retried": part_of(value, "stats", "n_retries")}
-        counts["attempts"] = value.get("n_attempts")  # of a configuration nothing else is read: it may hold keys
         return used(facts=[(name, "", "", str(n)) for name, given in counts.items() if (n := count_of(given))])
     parts = [value, *_steps(value)]
     errors = _errors(value)

@@ -48,8 +48,8 @@ def recognises(value: Any) -> str:
     if is_mini or text_of(value.get("trajectory_format")).startswith("mini-swe-agent"):
         return "mini-swe-agent trajectory"
     for key, wanted in (("trajectory", {"action", "observation"}), ("history", {"role", "agent"})):
-        if items := objects(value, key):
-            return "SWE-agent trajectory" if items[0].keys() >= wanted else ""
+        if (items := objects(value, key)) and items[0].keys() >= wanted:
+            return "SWE-agent trajectory"
     if {"trajectory", "history", "info"} <= keys:  # it ended before its first step
         return "SWE-agent trajectory"
     if "resolved_ids" in keys and keys & {"unresolved_ids", "completed_ids", "submitted_ids"}:

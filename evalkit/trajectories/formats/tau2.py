@@ -3,13 +3,14 @@
 Facts from the data models of sierra-research/tau2-bench.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from evalkit.kinds import Parsed
 from evalkit.trajectories.format import (
     Message,
     chat_messages,
+    content_text,
     count_of,
     number_of,
     objects,
@@ -41,6 +42,7 @@ def parse(path: str, value: Any) -> Parsed:
         facts = [("info", "", "", text_of(shared))]
         trials = count_of(value["info"].get("num_trials"))
         tasks = {text_of(task.get("id")) for task in objects(value, "tasks")}
+        tasks |= {text_of(one.get("task_id")) for one in (*simulations, *objects(value, "simulation_index"))}
         facts += [("planned", task, "", str(trials)) for task in sorted(tasks) if trials]
     scores = [row for one in simulations for row in score_rows(text_of(one.get("id")), _rewards(one))]
     reason = "" if simulations else "simulations stand in files of their own"
@@ -50,11 +52,27 @@ def parse(path: str, value: Any) -> Parsed:
 def messages(value: Any, part: str) -> list[Message]:
     """List the messages of a simulation."""
     simulations = objects(value, "simulations") if "info" in value else [value]
-    for one in simulations:
-        if text_of(one.get("id")) == part or one is value:
-            spoken = [message for tick in objects(one, "ticks") for message in _of_tick(tick)]
-            return chat_messages(one["messages"]) if one.get("messages") else spoken
-    return []
+    return next((chat_messages(_said(one)) for one in simulations if text_of(one.get("id")) == part), [])
+
+
+def _said(simulation: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the messages of a simulation; of a spoken one, what each side says from one silence to the next."""
+    said, speaking = objects(simulation, "messages"), dict[str, dict[str, Any]]()
+    for tick in () if said else objects(simulation, "ticks"):
+        for side, role in (("user", "user"), ("agent", "assistant")):
+            chunk = tick.get(f"{side}_chunk")
+            text = content_text(part_of(chunk, "content"))
+            if text and role in speaking:
+                speaking[role]["content"] += text
+            elif text:
+                speaking[role] = {"role": role, "content": text, "timestamp": tick.get("timestamp")}
+                said.append(speaking[role])
+            else:
+                speaking.pop(role, None)
+            if calls := objects(tick, f"{side}_tool_calls") or objects(chunk, "tool_calls"):
+                said.append({"role": role, "tool_calls": calls})
+            said += [{**result, "role": "tool"} for result in objects(tick, f"{side}_tool_results")]
+    return said
 
 
 def _shared(info: dict[str, Any]) -> dict[str, Any]:
@@ -73,7 +91,6 @@ def _shared(info: dict[str, Any]) -> dict[str, Any]:
 def _run(shared: Mapping[str, Any], simulation: dict[str, Any]) -> tuple:
     reason, duration = simulation.get("termination_reason"), number_of(simulation.get("duration"))
     between = seconds_between(simulation.get("start_time"), simulation.get("end_time"))
-    written = objects(simulation, "messages")
     checks = {key: item for key in _CHECKS if (item := part_of(simulation.get("reward_info"), key))}
     return run_row(
         **shared,
@@ -87,7 +104,7 @@ def _run(shared: Mapping[str, Any], simulation: dict[str, Any]) -> tuple:
         status=reason or "unknown",
         started=simulation.get("start_time"),
         duration=between if duration is None else duration,
-        turns=sum(message.get("role") == "assistant" for message in written) or None,
+        turns=sum(message.get("role") == "assistant" for message in _said(simulation)) or None,
         tokens_in=part_of(simulation, "agent_usage", "prompt_tokens"),
         tokens_out=part_of(simulation, "agent_usage", "completion_tokens"),
         cost=total(simulation.get(key) for key in ("agent_cost", "user_cost")),
@@ -99,10 +116,3 @@ def _rewards(simulation: dict[str, Any]) -> dict[str, Any]:
     """Return the reward, then what it is made of."""
     info = simulation.get("reward_info")
     return {"reward": info.get("reward"), **(info.get("reward_breakdown") or {})} if isinstance(info, dict) else {}
-
-
-def _of_tick(tick: dict[str, Any]) -> Iterable[Message]:
-    """Return what was said in a moment of a spoken simulation."""
-    for key, role in (("user_chunk", "user"), ("agent_chunk", "assistant")):
-        if isinstance(chunk := tick.get(key), dict):
-            yield from chat_messages([{"role": role, **chunk}])
