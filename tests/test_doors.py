@@ -82,7 +82,7 @@ KINDS = (
         lambda logs: mindcraft.analysis.overview(logs.runs),
         lambda logs: mindcraft.analysis.headline(logs.runs[logs.runs["model_name"] == messy.ONE], ""),
         "model_name", "", ("runs", "success rate [95 %]"),
-        "1 run holds a copy of another run's log, and counts in no rate", "is_successful",
+        "copies of another run's log, which count in no rate: 1", "is_successful",
         {"where": ["task_type!=techtree"], "cluster": ["task_type"], "rename": [f"{SLOW}=slow"]}, {"model": messy.ONE},
     ),
     Kind(

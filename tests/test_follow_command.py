@@ -114,7 +114,7 @@ def test_in_a_pipe_a_table_comes_only_when_it_has_changed(tmp_path, command):
     ("arguments", "message"),
     [
         (["mindcraft", ".", "--follow", "--output", "x.csv"], "--output does nothing with --follow"),
-        (["mindcraft", ".", "--follow", "--cooking"], "--cooking does nothing with --follow"),
+        (["steps", ".", "--follow", "--checks"], "--checks does nothing with --follow"),
         (["mindcraft", ".", "--follow", "--interval", "0.1"], "--interval 0.1: at least 0.5 seconds"),
         (["mindcraft", ".", "--follow", "--tasks", "gone.json"], "gone.json: no such file"),
         (["mindcraft", ".", "--idle", "5"], "--idle does nothing without --follow"),

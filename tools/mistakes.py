@@ -57,7 +57,7 @@ MUTATIONS = (
     ),
     Mutation(
         "items nobody asked for in item × blocked", COOKING,
-        "analysis.cooking_item_by_blocked(cooking, items=items)", "analysis.cooking_item_by_blocked(cooking)",
+        """["n_blocked_agents", "model_name"], items)""", """["n_blocked_agents", "model_name"])""",
     ),
     Mutation(
         "overview's first table of all models", OVERVIEW,
@@ -84,7 +84,7 @@ MUTATIONS = (
     ),
     Mutation(
         "runs for tasks in the power sentence", "evalkit/mindcraft/analysis.py",
-        'group.groupby("n_blocked_agents")["task_id"].nunique()', 'group.groupby("n_blocked_agents")["task_id"].size()',
+        'groupby("n_blocked_agents")["task_id"].nunique()', 'groupby("n_blocked_agents")["task_id"].size()',
     ),
     Mutation(
         "copies in rates", "evalkit/kinds/runs.py",
@@ -132,10 +132,6 @@ MUTATIONS = (
     Mutation(
         "terminal: runs with definitions only", "evalkit/mindcraft/terminal.py",
         "table = overview(runs, by)\n", 'table = overview(runs[runs["has_definition"]], by)\n',
-    ),
-    Mutation(
-        "terminal: cooking by some of the items", "evalkit/mindcraft/terminal.py",
-        "cooking_item_table(runs).sort_values", "cooking_item_table(runs).head(9).sort_values",
     ),
     Mutation(
         "terminal: lower bound as upper bound", "evalkit/_words.py", ", {high * scale", ", {low * scale",

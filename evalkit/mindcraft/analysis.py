@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit.display.words import DIRECTIONS, reach_text, trend_text
-from evalkit.io import SourceError, short_paths
+from evalkit.display.words import DIRECTIONS
+from evalkit.io import SourceError
 from evalkit.kinds import (
     Example,
     Finding,
@@ -31,12 +31,10 @@ from evalkit.mindcraft.tasks import TaskDefinitions, type_named
 from evalkit.stats import detectable_gap, trend_by
 
 __all__ = [
-    "ambiguous_definitions", "blocked_findings", "completion_by", "conclude_blocked", "construction_by_task",
-    "construction_scores", "cooking", "cooking_by_blocked", "cooking_by_item", "cooking_item_by_blocked",
-    "cooking_item_table", "cooking_table", "cooking_trend", "counted", "crafting_by_plan", "crafting_groups",
-    "data_findings", "describe_runs", "describe_scale", "event_means", "failed_runs", "findings", "flag_counts",
-    "focus", "headline", "overview", "planned_tasks", "progress", "published", "score_by", "select", "stale_copies",
-    "status_counts", "success_by", "unused_files", "with_difficulty", "with_endings", "without_score", "zero_scores",
+    "ambiguous_definitions", "blocked_findings", "construction_scores", "cooking", "cooking_by_item", "cooking_table",
+    "cooking_trend", "counted", "crafting_groups", "data_findings", "describe_runs", "describe_scale", "event_means",
+    "failed_runs", "findings", "flag_counts", "focus", "headline", "overview", "planned_tasks", "progress", "published",
+    "score_by", "select", "stale_copies", "status_counts", "success_by", "with_difficulty", "with_endings",
 ]  # fmt: skip
 OVERALL = "overall"
 ENDINGS = ("SUCCESS", SUCCEEDED_LATE, *(str(status) for status in CompletionStatus if status != "SUCCESS"))
@@ -131,16 +129,8 @@ def success_by(
     return out.assign(success_rate=out["estimate"])
 
 
-def completion_by(
-    runs: pd.DataFrame, by: str | Sequence[str] = "model_name", missing: Missing = "failure"
-) -> pd.DataFrame:
-    """Estimate the completion rate (score > 0); columns as `success_by`, but for success_rate."""
-    completed = runs["overall_is_completed"].astype("boolean").where(runs["is_successful"].notna())
-    return rates(runs.assign(is_successful=completed), by, "is_successful", kind_named("mindcraft"), missing=missing)
-
-
 def score_by(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
-    """Estimate the mean score, from 0 to 1, of the runs that have one; columns as `completion_by`."""
+    """Estimate the mean score, from 0 to 1, of the runs that have one; columns as `evalkit.kinds.rates`."""
     return rates(runs, by, "score", kind_named("mindcraft"))
 
 
@@ -180,70 +170,43 @@ PUBLISHED = {
 
 
 def published(task_type: str) -> pd.DataFrame:
-    """Return the published MineCollab means of a task type: model_name, task_type, mean; no rows for other types.
+    """Return the published MineCollab means of a task type: name, mean; no rows for other types.
 
     ``crafting`` is another name of ``techtree``.
     """
-    name = type_named(task_type)
-    rows = [(model, name, means[name]) for model, means in PUBLISHED.items() if name in means]
-    return pd.DataFrame(rows, columns=["model_name", "task_type", "mean"])
+    task_type = type_named(task_type)
+    rows = [(model, means[task_type]) for model, means in PUBLISHED.items() if task_type in means]
+    return pd.DataFrame(rows, columns=["name", "mean"])
 
 
 # cooking
 
 
-def cooking_by_blocked(
-    runs: pd.DataFrame, by: str | Sequence[str] = ("model_name", "n_blocked_agents"), missing: Missing = "failure"
-) -> pd.DataFrame:
-    """Estimate cooking success by number of agents without recipe access; Hell's Kitchen is left out.
-
-    Runs whose number is unknown (no definition, no suffix in the id) form a group of their own, NA.
-    """
-    return success_by(cooking(runs), by, missing)
-
-
 def cooking_by_item(
-    runs: pd.DataFrame, by: str | Sequence[str] = "model_name", missing: Missing = "failure", items: Sequence[str] = ()
+    runs: pd.DataFrame, by: str | Sequence[str] = "model_name", items: Sequence[str] = ()
 ) -> pd.DataFrame:
     """Estimate cooking success by target item (of `items`, or of any); a run counts once for each of its items.
 
-    Rows of different items share runs, so they must not be added up.
+    Rows of different items share runs, so they must not be added up. Hell's Kitchen is left out.
     """
     by = [by] if isinstance(by, str) else list(by)
     table = cooking(runs).explode("target_items", ignore_index=True).rename(columns={"target_items": "item"})
     table = table[table["item"].isin(items)] if len(items) else table[table["item"].notna()]
-    return success_by(table.astype({"item": "str"}), ["item", *by], missing)
-
-
-def cooking_item_by_blocked(
-    runs: pd.DataFrame, missing: Missing = "failure", items: Sequence[str] = ()
-) -> pd.DataFrame:
-    """Estimate cooking success by item, number of blocked agents and model; see `cooking_by_item`."""
-    return cooking_by_item(runs, ["n_blocked_agents", "model_name"], missing, items)
+    return success_by(table.astype({"item": "str"}), ["item", *by])
 
 
 def cooking_table(runs: pd.DataFrame, items: Sequence[str] = ()) -> pd.DataFrame:
     """Return cooking success by model and number of blocked agents, with an overall row for each model.
 
     Columns as of `evalkit.kinds.denominators`; n_blocked_agents is an ordered category of texts: ``0``, ``1``, …,
-    ``unknown``, ``overall``.
+    ``unknown``, ``overall``. Hell's Kitchen is left out.
     """
-    by = ["model_name", "n_blocked_agents"]
-    return denominators(_with_overall(cooking(runs, items=items)), by, "is_successful", kind_named("mindcraft"))
-
-
-def cooking_item_table(runs: pd.DataFrame, missing: Missing = "failure", items: Sequence[str] = ()) -> pd.DataFrame:
-    """Return cooking success by item, number of blocked agents and model, with overall rows; see `cooking_table`."""
-    return cooking_item_by_blocked(_with_overall(cooking(runs)), missing, items)
-
-
-def _with_overall(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return every run twice: with its number of blocked agents as text, and in the overall group."""
-    numbers = sorted(runs["n_blocked_agents"].dropna().unique())
-    levels = [*map(str, numbers), UNKNOWN, OVERALL]
+    runs = cooking(runs, items=items)
+    levels = [*map(str, sorted(runs["n_blocked_agents"].dropna().unique())), UNKNOWN, OVERALL]
     texts = runs["n_blocked_agents"].map(str, na_action="ignore").astype("object").fillna(UNKNOWN)
     columns = [pd.Categorical(texts, levels, ordered=True), pd.Categorical([OVERALL] * len(runs), levels, ordered=True)]
-    return pd.concat([runs.assign(n_blocked_agents=column) for column in columns], ignore_index=True)
+    twice = pd.concat([runs.assign(n_blocked_agents=column) for column in columns], ignore_index=True)
+    return denominators(twice, ["model_name", "n_blocked_agents"], "is_successful", kind_named("mindcraft"))
 
 
 def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
@@ -261,37 +224,7 @@ def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
     return trends
 
 
-def conclude_blocked(runs: pd.DataFrame, trend: pd.DataFrame) -> str:
-    """Describe what the cooking runs can and cannot show about blocked agents, one line per model.
-
-    Each task counts once, however often it was run; Hell's Kitchen and stale copies are left out.
-    """
-    gaps = (reach_text(**gap) for gap in _detectable(runs))
-    return "\n".join([*map(trend_text, trend.to_dict("records")), *gaps]) or "No runs of this kind."
-
-
-def _detectable(runs: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return for each model how large a difference between the fewest and the most blocked agents would show.
-
-    Each with model, tasks (their number by blocked agents), and gap (a share; NaN where none would show).
-    """
-    gaps = []
-    for model, group in counted(cooking(runs)).groupby("model_name"):
-        tasks = group.groupby("n_blocked_agents")["task_id"].nunique()
-        if len(tasks) > 1:
-            gap = detectable_gap(int(min(tasks.iloc[0], tasks.iloc[-1])))
-            gaps.append({"model": str(model), "tasks": tasks.to_dict(), "gap": gap})
-    return gaps
-
-
 # crafting
-
-
-def crafting_by_plan(
-    runs: pd.DataFrame, by: str | Sequence[str] = ("model_name", "plan_availability"), missing: Missing = "failure"
-) -> pd.DataFrame:
-    """Estimate crafting success by plan availability, or by any columns such as depth or crafting table."""
-    return success_by(runs[runs["task_type"] == "techtree"], by, missing)
 
 
 def crafting_groups(runs: pd.DataFrame, missing: Missing = "failure") -> pd.DataFrame:
@@ -327,16 +260,6 @@ def crafting_groups(runs: pd.DataFrame, missing: Missing = "failure") -> pd.Data
 # construction
 
 
-def construction_by_task(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean construction score of each task and model, from 0 to 1: a row per task, a column per model.
-
-    A value is missing where no run of the model on that task logged a score.
-    """
-    building = counted(runs[runs["task_type"] == "construction"])
-    scores = building.groupby(["task_id", "model_name"])["overall_score"].mean().unstack()
-    return scores.rename_axis(columns=None).reset_index()
-
-
 def construction_scores(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
     """Estimate construction scores: of all runs, of completed ones, and the completion rate.
 
@@ -347,7 +270,9 @@ def construction_scores(runs: pd.DataFrame, by: str | Sequence[str] = "model_nam
     by = [by] if isinstance(by, str) else list(by)
     building = runs[runs["task_type"] == "construction"]
     out = score_by(building, by)
-    out = out.join(completion_by(building, by)[["estimate", "low", "high"]].add_prefix("completion_"))
+    completed = building["overall_is_completed"].astype("boolean").where(building["is_successful"].notna())
+    share = success_by(building.assign(is_successful=completed), by)
+    out = out.join(share[["estimate", "low", "high"]].add_prefix("completion_"))
     done = score_by(building[building["overall_is_completed"]], by).set_index(by or "n_not_measured")
     done = done[["estimate", "low", "high", "n"]].add_prefix("completed_").reset_index(drop=not by)
     out = out.merge(done, on=by, how="left") if by else out.join(done)
@@ -434,34 +359,24 @@ def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How 
 def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
     """Describe whether success of cooking runs changes with the number of blocked agents, and what is doubtful.
 
-    `trend` is as `cooking_trend` returns it.
+    `trend` is as `cooking_trend` returns it. Of the first model without a shown trend, a finding says how large a
+    difference between the fewest and the most blocked agents would show.
     """
     blocked = [_rate(cooking(runs), "cooking success of all models together", "Success by number of blocked agents")]
     if len(trend):
         shown = trend["direction"].isin(DIRECTIONS)
         each = trend if len(trend) <= 2 else trend[shown]  # of few models each has a sentence
         rest = sorted(trend.loc[~shown, "model_name"]) if len(trend) > 2 else []
-        values = {"trends": each.to_dict("records"), "models": rest}
-        blocked.append(Finding("trends", "Is there a trend?", values, _blocked_examples(runs)))
-        open_models = set(trend.loc[~shown, "model_name"])
-        reach = [gap for gap in _detectable(runs) if gap["model"] in open_models]
-        blocked += [Finding("reach", "What can and cannot be concluded", gap) for gap in reach[:1]]
-    return [*blocked, *data_findings(runs, ledger, "Runs without a score")]
-
-
-def _blocked_examples(runs: pd.DataFrame) -> tuple[Example, ...]:
-    """Return a success with the fewest blocked agents and a failure with the most, and the other way round."""
-    fresh = counted(cooking(runs))
-    number, succeeded = fresh["n_blocked_agents"], fresh["overall_is_successful"].astype(bool)
-    least, most = number.eq(number.min()).fillna(False), number.eq(number.max()).fillna(False)
-    if number.nunique() < 2:
-        return ()
-    groups = {
-        f"a success with {number.min()} blocked": least & succeeded,
-        f"a failure with {number.max()} blocked": most & ~succeeded,
-        f"a success with {number.max()} blocked": most & succeeded,
-    }
-    return examples_of(fresh, groups)
+        blocked.append(Finding("trends", "Is there a trend?", {"trends": each.to_dict("records"), "models": rest}))
+        fresh = counted(cooking(runs))
+        for model in sorted(trend.loc[~shown, "model_name"]):
+            tasks = fresh[fresh["model_name"] == model].groupby("n_blocked_agents")["task_id"].nunique()
+            if len(tasks) > 1:
+                gap = detectable_gap(int(min(tasks.iloc[0], tasks.iloc[-1])))
+                values = {"model": model, "tasks": tasks.to_dict(), "gap": gap}
+                blocked.append(Finding("reach", "Is there a trend?", values))
+                break
+    return [*blocked, *data_findings(runs, ledger, "Runs without success")]
 
 
 def describe_runs(runs: pd.DataFrame, source: str) -> str:
@@ -471,12 +386,8 @@ def describe_runs(runs: pd.DataFrame, source: str) -> str:
     models, tasks = runs["model_name"].unique(), runs["task_id"].nunique()
     types = ", ".join(f"{n} {kind}" for kind, n in runs["task_type"].value_counts().items())
     text = f"{len(runs)} runs of {', '.join(models)} on {tasks} tasks ({types})."
-    stale, without = int(is_stale(runs).sum()), int((~runs["has_definition"]).sum())
-    if stale:
-        text += f" Stale copies of other runs' logs among them, which count in no rate: {stale}."
-    if without:
-        some = "" if without == len(runs) else f" for {without} of them"
-        text += f" No task definition was given{some}: what can be is read from the ids."
+    if without := int((~runs["has_definition"]).sum()):
+        text += f" No task definition was given for {without} of them: what can be is read from the ids."
     if source.startswith("samples:"):
         text += " These are made-up sample data: no model reached these scores."
     return text
@@ -485,10 +396,7 @@ def describe_runs(runs: pd.DataFrame, source: str) -> str:
 # lists
 
 
-def _listed(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
-    """Return the columns that identify runs, with further ones."""
-    ids = ["model_name", "task_id", "repetition", "overall_completion_status"]
-    return runs[[*ids, *columns, "source", "run_id"]].reset_index(drop=True)
+_LISTED = ["model_name", "task_id", "repetition", "overall_completion_status"]
 
 
 def failed_runs(runs: pd.DataFrame) -> pd.DataFrame:
@@ -500,22 +408,13 @@ def failed_runs(runs: pd.DataFrame) -> pd.DataFrame:
     first = {"LOG_FILE_ERROR": 0, "NO_SCORE_LOGGED": 1, "TIMED_OUT": 2}
     rank = runs["overall_completion_status"].map(first).fillna(len(first))
     failed = runs.assign(_rank=rank)[~runs["overall_is_successful"]].sort_values(["_rank", "task_id", "repetition"])
-    return _listed(failed, "overall_score", "final_system_message", "parsing_errors")
-
-
-def without_score(runs: pd.DataFrame) -> pd.DataFrame:
-    """List the runs without a score, where they are and what their logs say; stale copies are left out."""
-    return _listed(counted(runs[runs["overall_raw_score"].isna()]), "parsing_errors")
-
-
-def zero_scores(runs: pd.DataFrame) -> pd.DataFrame:
-    """List the runs whose score is zero, without stale copies; constructions among them still count in means."""
-    return _listed(counted(runs[runs["overall_score"] == 0]))
+    columns = [*_LISTED, "overall_score", "final_system_message", "parsing_errors", "source", "run_id"]
+    return failed[columns].reset_index(drop=True)
 
 
 def stale_copies(runs: pd.DataFrame) -> pd.DataFrame:
     """List the runs that hold a copy of another run's log and so count in no rate."""
-    return _listed(runs[is_stale(runs)])
+    return runs.loc[is_stale(runs), [*_LISTED, "source", "run_id"]].reset_index(drop=True)
 
 
 def flag_counts(runs: pd.DataFrame) -> pd.DataFrame:
@@ -549,30 +448,21 @@ def planned_tasks(definitions: TaskDefinitions, runs: pd.DataFrame) -> list[str]
     return table.loc[is_run, "task"].tolist()
 
 
-def unused_files(ledger: pd.DataFrame) -> pd.DataFrame:
-    """List the files of a ledger that were skipped or failed."""
-    return ledger[ledger["status"] != "used"].sort_values(["status", "source"], ignore_index=True)
-
-
 def progress(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the runs so far, those expected, and their durations, per model, experiment and task_type.
 
-    experiment has as much of its path as distinguishes experiments of one name, tasks_expected is what the results file
-    says (NA without one), total_duration and mean_duration are in seconds (NaN unless the files' times are original).
+    tasks_expected is what the results file says (NA without one), total_duration and mean_duration are in seconds (NaN
+    unless the files' times are original).
     """
-    groups = runs.groupby(["model_name", "experiment_folder", "experiment", "task_type"], dropna=False)
+    groups = runs.groupby(["model_name", "experiment", "experiment_folder", "task_type"], dropna=False)
     table = groups.agg(
         runs=("task_id", "size"),
         tasks=("task_id", "nunique"),
         tasks_expected=("experiment_total", "max"),
         total_duration=("duration", lambda d: d.sum(min_count=1)),
         mean_duration=("duration", "mean"),
-    ).reset_index()
-    folders = table["experiment_folder"]
-    several = folders.groupby(table["experiment"]).transform("nunique") > 1
-    table["experiment"] = table["experiment"].mask(several, folders.map(short_paths(folders.dropna().unique())))
-    del table["experiment_folder"]
-    return table.sort_values(["model_name", "experiment", "task_type"], ignore_index=True)
+    )
+    return table.reset_index().drop(columns="experiment_folder")
 
 
 def __dir__() -> list[str]:

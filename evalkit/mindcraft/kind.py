@@ -97,7 +97,6 @@ KIND = LogKind(
                 many=True,
                 regroups=True,
             ),
-            Option("cooking", bool, False, "Also cooking by number of agents without the recipe.", followed=False),
         ),
         describe=terminal.describe,
         progress=terminal.progress,

@@ -1,6 +1,5 @@
 """Terminal output for task runs."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,7 +8,7 @@ import pandas as pd
 
 from evalkit._names import check_columns
 from evalkit._words import counted_noun
-from evalkit.io import SourceError, plain
+from evalkit.io import SourceError
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
 from evalkit.kinds.runs import NO_OUTCOME
@@ -18,11 +17,10 @@ from evalkit.kinds.terminal import (
     Part,
     fit_table,
     rate_rows,
-    table_lines,
     title_of,
     unmeasured_lines,
 )
-from evalkit.mindcraft.analysis import cooking_item_table, cooking_table, describe_scale, is_stale, overview
+from evalkit.mindcraft.analysis import describe_scale, is_stale, overview
 from evalkit.mindcraft.format import STATUSES, SUCCEEDED_LATE, UNKNOWN
 
 MOST_NAME = 120  # characters of a name while following; a narrow terminal shows fewer
@@ -30,19 +28,16 @@ _SPARE = ("success", "zero", "partial", "no score", "timed out", "broken", "runn
 
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
-    """Format the success rates and statuses of groups of runs, and cooking by blocked agents if it is asked for.
+    """Format the success rates and statuses of groups of runs.
 
-    `views` are by (columns of the runs to group by; model_name by default), cooking. A missing column is a
-    SourceError.
+    `views` are by (columns of the runs to group by; model_name by default). A missing column is a SourceError.
     """
     by = list(dict.fromkeys(views.get("by") or ["model_name"]))
     runs = _with_groups(logs.runs, by)
     table = overview(runs, by)
     of = "models" if by == ["model_name"] else "groups"
-    cooking = cooking_text(logs.runs).split("\n") if views.get("cooking") else []
     return [
         Part(of, rows=_rows(table, by), always=True, left=len(by), spare=_SPARE),
-        Part("cooking", cooking, always=True),
         Part("notes", _notes(runs)),
         Part("rates without the runs that were not measured", unmeasured_lines(runs, by, logs.kind)),
     ]
@@ -105,30 +100,13 @@ def _progress_rows(runs: pd.DataFrame, by: list[str], done: pd.DataFrame) -> lis
     else:
         table = overview(finished, by).merge(running, on=by, how="outer").fillna(counts)
         table = table.sort_values("estimate", ascending=False, kind="stable")
-    table, by_model = table.astype(dict.fromkeys(counts, "int64")), by == ["model_name"]
-    one_each = by_model and (table["n"].to_numpy() == done["done"].reindex(table["model_name"]).to_numpy()).all()
-    rows = []
+    table, rows = table.astype(dict.fromkeys(counts, "int64")), []
     for row, cells in zip(table.to_dict("records"), _rows(table, by, MOST_NAME), strict=True):
         head = {title_of(column): cells.pop(title_of(column)) for column in by}
-        if by_model:
+        if by == ["model_name"]:
             head["tasks"] = so_far(*done.loc[row["model_name"], ["done", "expected"]])
-            if one_each:  # one run per task: no need to show the number twice
-                del cells["runs"]
         rows.append({**head, "running": str(row["running"]), **cells})
     return rows
-
-
-def cooking_text(runs: pd.DataFrame) -> str:
-    """Format cooking success by model and number of blocked agents, with overall rows, and the same for each item."""
-    table = cooking_table(runs)
-    if table.empty:
-        return "No cooking run, Hell's Kitchen left out."
-    by = ["model_name", "n_blocked_agents"]
-    lines = ["Cooking by number of agents without access to the recipe, Hell's Kitchen left out:", ""]
-    lines += table_lines(_rows(table, by), len(by))
-    for item, rows in cooking_item_table(runs).sort_values(["item", *by]).groupby("item"):
-        lines += ["", f"{plain(item)}:", "", *table_lines(_rows(rows, by), len(by))]
-    return "\n".join(lines)
 
 
 def _rows(table: pd.DataFrame, by: Sequence[str], width: int = NAME_WIDTH) -> list[dict[str, str]]:
@@ -147,25 +125,17 @@ def _with_groups(runs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         check_columns(runs, *by)
     except ValueError as error:
         raise SourceError(str(error)) from None
-    return runs.assign(**{column: runs[column].map(_joined) for column in by if runs[column].dtype == object})
-
-
-def _joined(value: object) -> object:
-    """Join a list to a text; an item that would look like two is quoted."""
-    if not isinstance(value, list):
-        return value
-    return ", ".join(json.dumps(item) if "," in str(item) or '"' in str(item) else str(item) for item in value)
+    lists = [column for column in by if runs[column].dtype == object]
+    return runs.assign(**{column: runs[column].map(", ".join) for column in lists})
 
 
 def _notes(runs: pd.DataFrame) -> list[str]:
     """Describe which runs name no model, what is left out of the rates, and what was assumed for them."""
     stale, unknown, lines = int(is_stale(runs).sum()), int((runs["model_name"] == UNKNOWN).sum()), []
     if unknown:
-        name = "names" if unknown == 1 else "name"
         hint = "--layout tells what the folders mean, e.g. '{model_name}/{task_id}', or --model NAME names it"
-        lines.append(f"{counted_noun(unknown, 'run')} {name} no model; {hint}")
+        lines.append(f"runs without a model's name: {unknown:,}; {hint}")
     if stale:
-        holds, count = ("holds a copy", "counts") if stale == 1 else ("hold copies", "count")
-        lines.append(f"{counted_noun(stale, 'run')} {holds} of another run's log, and {count} in no rate")
+        lines.append(f"copies of another run's log, which count in no rate: {stale:,}")
     lines += [str(NO_OUTCOME)] * bool(len(runs) and runs["is_successful"].isna().all())
     return lines + [describe_scale(runs)] * bool(runs["flag_scale_assumed"].any())

@@ -23,7 +23,7 @@ COMMANDS = {
     **{f"view {kind}": ("view", f"logs/{kind}", "-o", "out") for kind in KINDS},
     **{f"compare {kind}": ("compare", f"logs/{kind}") for kind in KINDS},
     **{f"compare {kind} --baseline": ("compare", f"logs/{kind}", "--baseline", "good") for kind in KINDS},
-    "mindcraft --tasks": ("mindcraft", "logs/mindcraft", "--tasks", "tasks.json", "--cooking"),
+    "mindcraft --tasks": ("mindcraft", "logs/mindcraft", "--tasks", "tasks.json", "--by", "target_items"),
     "crafter --verbose": ("crafter", "logs/crafter", "-v", "--by-difficulty"),
     "steps --checks": ("steps", "logs/steps", "--checks"),
 }

@@ -35,9 +35,8 @@ _LOG = "samples:mindcraft/runs/small-models/dogwood-8b/materials_1_rooms_1_windo
 COMMANDS = {
     "mindcraft": f"evalkit mindcraft {_RUNS}",
     "mindcraft-by": f"evalkit mindcraft {_RUNS} --by task_type --by model_name",
-    "mindcraft-cooking": f"evalkit mindcraft {_RUNS} --cooking",
     "mindcraft-without-tasks": "evalkit mindcraft samples:mindcraft/runs",
-    "mindcraft-messy": "evalkit mindcraft messy:mindcraft/logs --tasks messy:mindcraft/tasks.json --cooking",
+    "mindcraft-messy": "evalkit mindcraft messy:mindcraft/logs --tasks messy:mindcraft/tasks.json",
     "crafter": "evalkit crafter samples:crafter --by-difficulty",
     "crafter-verbose": "evalkit crafter samples:crafter --verbose",
     "crafter-one": "evalkit crafter samples:crafter/session_crafter_episode_1_scripted-miner.json",
