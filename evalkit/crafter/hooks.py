@@ -1,9 +1,9 @@
 """Hooks that produce the metadata of events: unlocked achievements, and actions without effect.
 
-A hook takes one step of the game, (state before, action, state after), and returns an entry for ``event_metadata`` or
-None. States are observations as in traces; hooks read their ``inventory``, ``achievements_status`` and
-``player_position``, and give no verdict where these are missing. `judge` runs hooks on an action whose states are
-known, `annotate` on an event of ``event_history``, with the states of every action of its turn or without.
+`judge` takes one step of the game, (state before, action, state after), and returns entries for ``event_metadata``.
+States are observations as in traces; their ``inventory``, ``achievements_status`` and ``player_position`` are read, and
+there is no verdict where these are missing. `annotate` judges an event of ``event_history``, with the states of every
+action of its turn or without.
 
 A turn of several actions without these states is judged by its first action against the change of the whole turn. Such
 a verdict can be false, so it carries ``"suspect": true``, and is counted separately.
@@ -11,9 +11,9 @@ a verdict can be false, so it carries ``"suspect": true``, and is counted separa
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
-from evalkit.crafter.format import ACTIONS, TIER_OF, TIERS, action_name
+from evalkit.crafter.format import ACTIONS, TIERS, action_name
 
 State = Mapping[str, Any]
 Entry = dict[str, Any]
@@ -39,94 +39,54 @@ class Step(NamedTuple):
     after: State
 
 
-class HookFunction(Protocol):
-    """Anything that takes a step and returns an entry for ``event_metadata``, or None."""
+def judge(before: State, action: str | int | None, after: State) -> list[Entry]:
+    """Judge one step: an entry per difficulty of which it unlocks achievements, and one if the action is invalid.
 
-    name: str
-    on: str  # the events whose states it reads: "environment" (a turn's outcome) or "runtime" (its actions)
-
-    def __call__(self, before: State, action: str | int | None, after: State) -> Entry | None:
-        """Judge one step."""
-
-
-class AchievementHook:
-    """Finds the achievements of one difficulty (``easy``, ``medium`` or ``hard``) that a step unlocks."""
-
-    on = "environment"
-
-    def __init__(self, tier: str) -> None:
-        if tier not in TIERS:
-            raise ValueError(f"unknown difficulty {tier!r}: {', '.join(TIERS)}")
-        self.tier, self.name = tier, f"{tier}_achievement"
-
-    def __call__(self, before: State, action: str | int | None, after: State) -> Entry | None:
-        """Return an entry whose ``data.achievements`` names the unlocked achievements, or None."""
-        names = sorted(name for name in _unlocked(before, after) if TIER_OF.get(name) == self.tier)
-        text = f"{self.tier.capitalize()} achievement(s) unlocked: {', '.join(names)}"
-        return _entry(self.name, text, {"achievements": names, "difficulty": self.tier}) if names else None
-
-
-class InvalidActionHook:
-    """Finds actions that had none of their intended effects.
-
-    A move must change the position by one step in its direction; a blocked move that only turns the player is
-    invalid, as in the original traces. ``do`` must raise something in the inventory (health and energy rise by
-    themselves and don't count) or unlock something; ``place_*`` must use up its material or unlock something;
-    ``make_*`` must make the item. ``sleep`` is invalid at full energy, where the game ignores it. ``noop`` is always
-    valid, an unknown action never.
+    `action` is a name or an index; if it is None (unknown), only achievements are judged. A move must change the
+    position by one step in its direction; a blocked move that only turns the player is invalid, as in the original
+    traces. ``do`` must raise something in the inventory (health and energy rise by themselves and don't count) or
+    unlock something; ``place_*`` must use up its material or unlock something; ``make_*`` must make the item. ``sleep``
+    is invalid at full energy, where the game ignores it. ``noop`` is always valid, an unknown action never.
     """
-
-    name = "invalid_action"
-    on = "runtime"
-
-    def __call__(self, before: State, action: str | int | None, after: State) -> Entry | None:
-        """Return an entry with ``data.action`` and ``data.reason``, or None."""
-        name = action_name(action)
-        reason = None if name is None else _why_invalid(before, name, after)
-        data = {"action": name, "reason": reason}
-        return _entry(self.name, f"Invalid {name}: {reason}", data) if reason else None
+    return [*_achievements(before, after), *_invalid(before, action, after)]
 
 
-EASY, MEDIUM, HARD = AchievementHook("easy"), AchievementHook("medium"), AchievementHook("hard")
-INVALID = InvalidActionHook()
-HOOKS: tuple[HookFunction, ...] = (EASY, MEDIUM, HARD, INVALID)
-
-
-def judge(before: State, action: str | int | None, after: State, hooks: Sequence[HookFunction] = HOOKS) -> list[Entry]:
-    """Run hooks on one step, and return entries for ``event_metadata``.
-
-    `before` and `after` are observations, and `action` is a name or an index; if it is None (unknown), only
-    achievements are judged. Your own hook is any callable with a `name` and `on`.
-    """
-    return [entry for hook in hooks if (entry := hook(before, action, after)) is not None]
-
-
-def annotate(
-    event: Mapping[str, Any], steps: Iterable[Step] | None = None, hooks: Sequence[HookFunction] = HOOKS
-) -> list[Entry]:
-    """Run hooks on an event of ``event_history``, as `judge`: those of its type, which its keys show.
+def annotate(event: Mapping[str, Any], steps: Iterable[Step] | None = None) -> list[Entry]:
+    """Judge an event of ``event_history``, as `judge`: of the environment its achievements, of the runtime its actions.
 
     With `steps`, every action of the turn with its states, each action is judged by itself: the entry of an invalid
     action has ``data.action_index``, and no entry is suspect.
     """
     if "llm_call_records" in event or "call_records" in event:
         return []
-    kind = "runtime" if "actions" in event else "environment"
-    hooks = [hook for hook in hooks if hook.on == kind]
     before, after = _observation(event, "before"), _observation(event, "after")
-    if kind == "environment":
-        return judge(before, None, after, hooks)
+    if "actions" not in event:
+        return _achievements(before, after)
+    if steps is not None:
+        return [entry for i, step in enumerate(steps) for entry in _invalid(*step, action_index=i, suspect=False)]
     actions = event["actions"] if isinstance(event["actions"], list) else []
-    judged: list[tuple[list[Entry], Entry]]
-    if steps is None:
-        judged = [(judge(before, actions[0] if actions else None, after, hooks), {"suspect": len(actions) > 1})]
-    else:
-        judged = [(judge(*step, hooks), {"action_index": i, "suspect": False}) for i, step in enumerate(steps)]
-    return [{**entry, "data": {**entry["data"], **about}} for entries, about in judged for entry in entries]
+    return _invalid(before, actions[0] if actions else None, after, suspect=len(actions) > 1)
+
+
+def _achievements(before: State, after: State) -> list[Entry]:
+    unlocked, entries = _unlocked(before, after), []
+    for tier, of_tier in TIERS.items():
+        if names := sorted(set(of_tier).intersection(unlocked)):
+            text = f"{tier.capitalize()} achievement(s) unlocked: {', '.join(names)}"
+            entries.append(_entry(f"{tier}_achievement", text, {"achievements": names, "difficulty": tier}))
+    return entries
+
+
+def _invalid(before: State, action: str | int | None, after: State, **about: Any) -> list[Entry]:
+    name = action_name(action)
+    reason = None if name is None else _why_invalid(before, name, after)
+    if reason is None:
+        return []
+    return [_entry("invalid_action", f"Invalid {name}: {reason}", {"action": name, "reason": reason, **about})]
 
 
 def _why_invalid(before: State, action: str, after: State) -> str | None:
-    """Return why an action is invalid, by the rules of `InvalidActionHook`; None if it is valid or can't be judged."""
+    """Return why an action is invalid, by the rules of `judge`; None if it is valid or can't be judged."""
     if action == "noop":
         return None
     if action not in ACTIONS:

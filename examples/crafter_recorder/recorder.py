@@ -5,14 +5,14 @@ import json
 import os
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
 
 from evalkit.crafter import ACHIEVEMENTS, ACTIONS
-from evalkit.crafter.hooks import HOOKS, HookFunction, Step, annotate
+from evalkit.crafter.hooks import Step, annotate
 
 Observations = Literal["images", "no images", "none"]
 
@@ -65,8 +65,6 @@ class Recorder:
     observations : {"images", "no images", "none"}
         What states hold: everything, with images as base64 of raw RGB; shape, size and checksum in place of images; or
         nothing (states are null).
-    hooks : sequence of hooks
-        See `evalkit.crafter.hooks`.
     clock : callable
         Returns the time of each event; fixed ones make files reproducible.
     **options
@@ -90,7 +88,6 @@ class Recorder:
         task_id: str = "",
         session_id: str = "",
         observations: Observations = "no images",
-        hooks: Sequence[HookFunction] = HOOKS,
         clock: Callable[[], datetime] = datetime.now,
         **options: Any,
     ) -> None:
@@ -100,7 +97,7 @@ class Recorder:
         self.seed, self.model_name, self.difficulty, self.agent_type = seed, model_name, difficulty, agent_type
         self.task_id = task_id or f"seed-{seed}"
         self.session_id = session_id or f"crafter_episode_{seed}_{model_name}_{uuid4()}"
-        self.observations, self.hooks, self.clock = observations, hooks, clock
+        self.observations, self.clock = observations, clock
         self.done = True
 
     def reset(self) -> Any:
@@ -219,10 +216,10 @@ class Recorder:
             self._events.append(self._event(self.model_name, {}, "", {"llm_call_records": []}, metadata, []))
         runtime = {"actions": [ACTIONS.index(name) for name in names]}
         metadata = {"action_names": names, "action_reasoning": reasoning, **turn}
-        entries = annotate(runtime, steps, self.hooks)
+        entries = annotate(runtime, steps)
         self._events.append(self._event("runtime", states, "observation", runtime, metadata, entries))
         outcome = {"reward": round(reward, 2), "terminated": self.done}
-        entries = annotate({**outcome, **{f"system_state_{w}": end for w, end in ends.items()}}, hooks=self.hooks)
+        entries = annotate({**outcome, **{f"system_state_{w}": end for w, end in ends.items()}})
         metadata = {"actions_executed": names, **turn}
         self._events.append(self._event(self.task_id, states, "public_state", outcome, metadata, entries))
         self._turns += 1

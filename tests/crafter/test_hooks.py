@@ -46,7 +46,7 @@ def names(entries):
     ],
 )
 def test_an_action_without_its_effect_is_invalid(before, action, after, reason):
-    entry = hooks.INVALID(before, action, after)
+    entry = next((entry for entry in hooks.judge(before, action, after) if entry["code"] == "X"), None)
     assert (entry and entry["data"]["reason"]) == reason
     if entry:
         name = ACTIONS[action] if action in range(17) else str(action)
@@ -61,8 +61,6 @@ def test_achievements_are_told_apart_by_difficulty():
         ("hard_achievement", ["defeat_zombie"]),
     ]
     assert hooks.judge(after, "noop", after) == []
-    with pytest.raises(ValueError, match="unknown difficulty 'huge'"):
-        hooks.AchievementHook("huge")
 
 
 def event(before, after, **own):
@@ -93,15 +91,3 @@ def test_a_turn_of_several_actions_is_suspect_unless_the_states_of_each_are_know
     assert (entry["data"]["action"], entry["data"]["action_index"], entry["data"]["suspect"]) == ("do", 2, False)
     (entry,) = hooks.annotate(event(start, start, actions=[2]))
     assert entry["data"]["suspect"] is False
-
-
-def test_a_hook_of_the_users_own_runs_beside_the_others():
-    class Hurt:
-        name, on = "hurt", "environment"
-
-        def __call__(self, before, action, after):
-            lost = before["inventory"]["health"] - after["inventory"]["health"]
-            return {"hook_name": self.name, "data": {"lost": lost}} if lost > 0 else None
-
-    entries = hooks.annotate(event(state(), state(health=2), reward=0.0), hooks=[*hooks.HOOKS, Hurt()])
-    assert entries == [{"hook_name": "hurt", "data": {"lost": 7}}]
