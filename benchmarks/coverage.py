@@ -5,7 +5,6 @@
     python -m benchmarks.coverage --samples 100 --only "decided pair"
 
 A cell is one kind of data whose truth is known. Claims on 0/1 pairs and a margin are enumerated; the rest is simulated.
-`benchmarks.studies` looks at single methods in detail.
 """
 
 import time
@@ -22,7 +21,6 @@ from scipy import special, stats
 from tabulate import tabulate
 
 from benchmarks.simulate import (
-    CONFIDENCE,
     RATES,
     SCORES,
     VALUES,
@@ -36,11 +34,11 @@ from benchmarks.simulate import (
     sizes_of,
 )
 from evalkit.stats import formulas, plan, trend_test
+from evalkit.stats.formulas import LEVEL
 from evalkit.stats.paired import compare_units, tango
 from evalkit.stats.pairs import max_t
 
 MARK = "<!-- what follows is written by benchmarks/coverage.py -->"
-LEVEL = 1 - CONFIDENCE
 TASKS = (3, 4, 5, 8, 12, 20, 40, 100)
 
 Rng = np.random.Generator
@@ -79,7 +77,7 @@ def intervals(samples: int, rng: Rng) -> Cells:
             yield f"{name} scores of {tasks} tasks", float(np.mean(missed))
         for name, (draw, mean) in VALUES.items():
             values = draw(rng, (10 * samples, tasks))
-            missed = ~holds(formulas.corrected_t(values, CONFIDENCE), mean) & ~formulas.skewed(values)
+            missed = ~holds(formulas.corrected_t(values), mean) & ~formulas.skewed(values)
             yield f"{name} values of {tasks} tasks", float(missed.mean())
 
 
@@ -87,7 +85,7 @@ def single_rates(samples: int, rng: Rng) -> Cells:
     """An interval of a single rate, .02 to .98, misses it, unwarned; exactly where each task has one run."""
     rates = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98])
     for tasks in (5, 10, 20, 50, 100):
-        for rate, missed in zip(rates, exact_coverage(tasks, "wilson", rates)[1], strict=True):
+        for rate, missed in zip(rates, exact_coverage(tasks, rates)[1], strict=True):
             yield f"rate {rate} on {tasks} tasks, 1 run", float(missed)
         for correlation in (0.1, 0.3, 0.6, 0.9):
             for rate in rates:
@@ -99,7 +97,7 @@ def decided_pairs(samples: int, rng: Rng) -> Cells:
     """One of two models with equal means is said to be better."""
     for tasks in TASKS:
         for name, a, b in equal_pairs(tasks, samples, rng):
-            found = [compare_units(*values, CONFIDENCE) for values in zip(a, b, strict=True)]
+            found = [compare_units(*values) for values in zip(a, b, strict=True)]
             yield f"{name}, {tasks} tasks", float(np.mean([one.p_value <= one.claim_at for one in found]))
 
 
@@ -133,7 +131,7 @@ def _any_decided(values: np.ndarray, first: np.ndarray, second: np.ndarray, bina
     used = count > 1 if binary else p_values <= LEVEL  # no p value of others is below that of t
     for pair in np.flatnonzero(used):
         both = values[~np.isnan(differences[:, pair])][:, [first[pair], second[pair]]]
-        compared = compare_units(*both.T, CONFIDENCE)
+        compared = compare_units(*both.T)
         p_values[pair], claim_at[pair] = compared.p_value, compared.claim_at
     if not (p_values <= claim_at).any():
         return False  # no adjusted one is smaller
@@ -157,7 +155,7 @@ def best(samples: int, rng: Rng) -> Cells:
 
 
 def _ahead(a: np.ndarray, b: np.ndarray) -> bool:
-    found = compare_units(a, b, CONFIDENCE)
+    found = compare_units(a, b)
     return bool(a.mean() > b.mean() and found.p_value <= found.claim_at)
 
 
@@ -179,7 +177,7 @@ def not_worse(samples: int, rng: Rng) -> Cells:
     for tasks in (10, 20, 50, 100):
         for margin in (0.05, 0.1):
             for name, a, b in _worse_pairs(tasks, margin, samples, rng):
-                found = [compare_units(*values, CONFIDENCE, margin) for values in zip(a, b, strict=True)]
+                found = [compare_units(*values, margin) for values in zip(a, b, strict=True)]
                 share = float(np.mean([one.p_above <= LEVEL for one in found]))
                 yield f"{name}, {tasks} tasks, margin {margin}", share
 
@@ -201,7 +199,7 @@ def equivalent(samples: int, rng: Rng) -> Cells:
     for tasks in (10, 20, 50, 100):
         for margin in (0.05, 0.1, 0.2):
             for name, a, b in _worse_pairs(tasks, margin, samples, rng):
-                found = [compare_units(*values, CONFIDENCE, margin) for values in zip(a, b, strict=True)]
+                found = [compare_units(*values, margin) for values in zip(a, b, strict=True)]
                 share = float(np.mean([max(one.p_above, one.p_below) <= LEVEL for one in found]))
                 yield f"{name}, {tasks} tasks, margin {margin}", share
 

@@ -1,4 +1,4 @@
-"""Samples with a known truth, and how often intervals hold it: what the studies of coverage and error rates share."""
+"""Samples with a known truth, and how often intervals hold it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +9,6 @@ from scipy import special, stats
 from evalkit.stats import formulas, proportion_interval
 from evalkit.stats.intervals import FEW_CLUSTERS, FEW_SCORES
 
-CONFIDENCE = 0.95
 RATES = np.arange(1, 20) / 20
 CORRELATIONS = (0, 0.1, 0.3, 0.6, 0.9)
 
@@ -18,37 +17,15 @@ Draw = Callable[[np.random.Generator, float, tuple], np.ndarray]
 
 def draw_clusters(sizes: np.ndarray, rate: float, correlation: float, shape: tuple, rng: np.random.Generator):
     """Return successes per cluster, shape (*shape, C): beta-binomial with the given correlation within clusters."""
-    return draw_tasks(sizes, rate, correlation, shape, rng)[0]
-
-
-def draw_tasks(sizes: np.ndarray, rate: float, correlation: float, shape: tuple, rng: np.random.Generator):
-    """Return successes per cluster, and the rates of the clusters, both of shape (*shape, C)."""
     spread = (1 - correlation) / correlation if correlation else 0
     size = (*shape, len(sizes))
     rates = rng.beta(rate * spread, (1 - rate) * spread, size) if correlation else np.full(size, rate)
-    return rng.binomial(sizes, rates), rates
+    return rng.binomial(sizes, rates)
 
 
-def within_variances(successes: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the variance of the 0/1 values of each cluster; NaN for a single one."""
-    means = successes / sizes
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(sizes > 1, means * (1 - means) * sizes / (sizes - 1), np.nan)
-
-
-def draw_pairs(n: int, runs: int, a: float, b: float, samples: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Return mean outcomes of two models on n tasks whose difficulties correlate by .7."""
-    return list(draw_models(n, runs, (a, b), samples, rng))
-
-
-def draw_models(
-    n: int, runs: int, rates: tuple, samples: int, rng: np.random.Generator, ease: np.ndarray | None = None
-) -> np.ndarray:
-    """Return mean outcomes of models on n tasks whose difficulties correlate by .7: shape (models, samples, n).
-
-    `ease` is how easy the tasks are, standard normal; by default drawn.
-    """
-    base, out = rng.standard_normal((samples, n)) if ease is None else ease, []
+def draw_models(n: int, runs: int, rates: tuple, samples: int, rng: np.random.Generator) -> np.ndarray:
+    """Return mean outcomes of models on n tasks whose difficulties correlate by .7: shape (models, samples, n)."""
+    base, out = rng.standard_normal((samples, n)), []
     for rate in rates:
         level = special.ndtr(np.sqrt(0.7) * base + np.sqrt(0.3) * rng.standard_normal((samples, n)))
         out.append(rng.binomial(runs, stats.beta.ppf(level, rate * 7 / 3, (1 - rate) * 7 / 3)) / runs)
@@ -94,22 +71,6 @@ VALUES = {
     "log-normal, skewness 1.75": (lambda rng, shape: np.exp(0.5 * rng.normal(size=shape)), np.exp(0.125)),
     "log-normal, skewness 6.2": (lambda rng, shape: np.exp(rng.normal(size=shape)), np.exp(0.5)),
 }
-# success rates of the 22 achievements of Crafter, made up: a strong, a middling and a weak player
-PLAYERS = {
-    "strong": np.array([0.95] * 6 + [0.8] * 4 + [0.4] * 3 + [0.1] * 3 + [0.02] * 3 + [0.0] * 3),
-    "middling": np.linspace(0.02, 0.98, 22),
-    "weak": np.array([0.9, 0.8, 0.6, 0.7, 0.3, 0.2, 0.1, 0.05, 0.01, 0.01] + [0.0] * 12),
-}
-
-
-def crafter_score(rates: np.ndarray) -> np.ndarray:
-    """Return exp(mean ln(1 + percentage)) − 1 over the last axis."""
-    return np.expm1(np.log1p(100 * rates).mean(-1))
-
-
-def shift_rates(rates: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    """Return rates shifted on the logistic scale; 0 stays about 0."""
-    return special.expit(special.logit(np.clip(rates, 1e-4, 1 - 1e-4)) + shift)
 
 
 def holds(interval: tuple[np.ndarray, np.ndarray], truth: np.ndarray | float) -> np.ndarray:
@@ -117,9 +78,9 @@ def holds(interval: tuple[np.ndarray, np.ndarray], truth: np.ndarray | float) ->
     return (interval[0] <= truth + 1e-12) & (truth - 1e-12 <= interval[1])
 
 
-def exact_coverage(n: int, method: str, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def exact_coverage(n: int, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return, for each rate, the probability of holding it, and of missing it without a warning."""
-    rows = [proportion_interval(k, n, method, CONFIDENCE) for k in range(n + 1)]
+    rows = [proportion_interval(k, n) for k in range(n + 1)]
     chance = stats.binom.pmf(np.arange(n + 1)[:, None], n, rates)
     held = np.array([[row.low] for row in rows]) <= rates
     held &= rates <= np.array([[row.high] for row in rows])
@@ -131,9 +92,9 @@ def cluster_coverage(sizes: np.ndarray, correlation: float, rate: float, samples
     """Return coverage of the rate of clusters, its unwarned misses, and coverage of plain Wilson."""
     successes = draw_clusters(sizes, rate, correlation, (samples,), rng)
     means = successes / sizes
-    held = holds(formulas.bounded(means, sizes, CONFIDENCE, True), rate)
+    held = holds(formulas.bounded(means, sizes, True), rate)
     silent = ~formulas.unmixed(means) & (len(sizes) >= FEW_CLUSTERS)
-    plain = holds(formulas.wilson(successes.sum(1) / sizes.sum(), sizes.sum(), CONFIDENCE), rate)
+    plain = holds(formulas.wilson(successes.sum(1) / sizes.sum(), sizes.sum()), rate)
     return np.array([held.mean(), (~held & silent).mean(), plain.mean()])
 
 
@@ -145,20 +106,15 @@ def score_coverage(name: str, mean: float, count: int, runs: int, samples: int, 
         if runs == 1
         else rng.beta(3 * tasks[..., None], 3 - 3 * tasks[..., None], (samples, count, runs)).mean(-1)
     )
-    held = holds(formulas.bounded(values, np.full(count, runs), CONFIDENCE, False), mean)
+    held = holds(formulas.bounded(values, np.full(count, runs), False), mean)
     silent = ~formulas.skewed(values) & (count >= FEW_SCORES)
-    mid, half = values.mean(1), formulas.quantile(CONFIDENCE, count - 1) * np.sqrt(formulas.variance_of_mean(values))
+    mid, half = values.mean(1), formulas.quantile(freedom=count - 1) * np.sqrt(formulas.variance_of_mean(values))
     return np.array([held.mean(), (~held & silent).mean(), holds((mid - half, mid + half), mean).mean()])
 
 
 def percent(share: float) -> str:
     """Format a share as a percentage with one decimal."""
     return f"{100 * share:.1f}"
-
-
-def spread_of(shares: np.ndarray) -> str:
-    """Format the lowest and highest share as percentages."""
-    return f"{percent(np.min(shares))} to {percent(np.max(shares))}"
 
 
 def publish(text: str, mark: str, output: Path | None) -> None:

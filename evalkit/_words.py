@@ -196,7 +196,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "not_repeated": "a model has one run of each task: as wide as for new tasks, which is cautious",
     "few_shared": "fewer than 2 shared tasks: nothing tells how tasks vary",
     "unknown_repeats": "a model has no task with several runs: between all and none of the spread may be that of runs",
-    "cycle": lambda models: f"{' > '.join(models)} is a cycle: each is better than the next, so they have no order",
+    "cycle": lambda models: f"{', '.join(models)}: each is better than another of them, so they have no order",
     "sets": lambda sets: (
         f"{len(sets)} sets of models share no tasks and can't be compared: "
         + first_of([first_of(models, 4, " and {} more") for models in sets], 4, "; and {} more", "; ")
@@ -205,7 +205,6 @@ TEXTS: dict[str, str | Callable[..., str]] = {
         f"pairs without a shared task: {first_of(list(map(' and '.join, pairs)), 3, ', and {} more')}"
     ),
     # levels and trends
-    "one_of_level": "a level with a single cluster has no interval",
     "no_trials": "no trials",
     "one_level": "a single level has no trend",
     "outcomes_equal": "all outcomes are equal",

@@ -212,8 +212,8 @@ MUTATIONS = (
         'if row["rank_high"] == 1:', "if len(rated) > 1:",
     ),
     Mutation(
-        "intervals of 90 %", "evalkit/stats/intervals.py",
-        "confidence=confidence, target=target", "confidence=0.9, target=target",
+        "intervals of 90 %", "evalkit/stats/formulas.py",
+        "CONFIDENCE = 0.95", "CONFIDENCE = 0.9",
     ),
     Mutation(
         "runs weigh the same, not tasks", "evalkit/stats/intervals.py",

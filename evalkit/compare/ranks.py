@@ -81,8 +81,7 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     stratum = "stratum" if rows["stratum"].nunique() > 1 else None
     names = ("model_name", "task", "value")
     like = like_with_like(rows, *names, stratum, condition="condition", kind=scored.kind)
-    rated = like.table.drop(columns=["adjusted", "adjusted_low", "adjusted_high", "warning"])
-    rated.columns = rated.columns.str.replace("headline", "adjusted")
+    rated = like.table.drop(columns="warning")
     by = "estimate" if like.headline == NONE else "adjusted"
     rated = rated.sort_values([by, "model"], ascending=[False, True], ignore_index=True)
     first = str(rated["model"].iloc[0]) if len(rated) else ""
@@ -189,7 +188,7 @@ def headline(board: Leaderboard) -> dict[str, Any]:
         return {"code": "one_model", "what": name, "model": row["model_name"]} | _fields(row, "estimate", "")
     row = rated.iloc[0]
     if cycle := pair_structure(board.pairs).cycles:
-        return {"code": "cycle", "models": [*cycle[0], cycle[0][0]]}
+        return {"code": "cycle", "models": list(cycle[0])}
     first, others, by = row["model_name"], rated.iloc[1:], "estimate" if board.basis == NONE else "adjusted"
     basis, which = (board.basis, "adjusted_") if board.is_adjusted else ("", "corrected_")
     own = board.pairs[board.pairs[["model_a", "model_b"]].eq(first).any(axis=1)]

@@ -392,7 +392,7 @@ HEADLINES: dict[str, str | Callable[..., str]] = {
     "unnamed": "{what}; no run with one names its model",
     "one_model": "{what} of {model}",
     "apart": _apart,
-    "cycle": lambda models, **_: f"no best model: {' > '.join(models)}, each better than the next",
+    "cycle": lambda models, **_: f"no best model: of {_models(models)} each is better than another one",
     "tie": lambda models, **_: f"no model leads: {_models(models)} tie for first",
     "leads": lambda model, **values: f"{model} leads; {_known(**values)}",
     "best": lambda model, what, basis, doubt="", **_: f"best: {model} ({what}{', ' * bool(basis)}{basis}){doubt}",

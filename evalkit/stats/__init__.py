@@ -1,23 +1,20 @@
 """Estimates with intervals and honest comparisons; knows nothing of logs.
 
-Impossible arguments, such as an unknown column, a confidence of 95, bounds that values exceed or outcomes other than
+Impossible arguments, such as an unknown column, bounds that values exceed or outcomes other than
 0 and 1 where a rate is asked for, raise a ValueError that says what is wrong.
 """
 
 from evalkit._lazy import door
 
 _PLACES = {
-    "intervals": (
-        "Estimate proportion_interval rate_interval mean_interval jackknife_interval estimate_by mean_sequence"
-    ),
+    "intervals": "Estimate proportion_interval rate_interval mean_interval jackknife_interval estimate_by",
     "evalkit._words": "format_interval",
-    "paired": "PairedTest paired_test",
     "pairs": "compare_all compare_to_baseline Structure pair_structure",
     "ranks": "rank_models cost_front",
     "comparable": "LikeWithLike like_with_like",
-    "trend": "Trend trend_test trend_by trend_steps",
+    "trend": "Trend trend_test trend_by",
     "repeats": "pass_at_k pass_hat_k reliability RepeatsTest repeats_test",
-    "planning": "plan minimal_detectable_difference pairs_needed detectable_gap",
+    "planning": "plan detectable_gap",
 }
 
 __getattr__, __dir__, __all__ = door(__name__, _PLACES)

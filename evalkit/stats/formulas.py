@@ -8,6 +8,8 @@ from scipy import special
 
 Numbers = np.ndarray | float
 
+CONFIDENCE = 0.95  # of all intervals; figures, tables and sentences say so
+LEVEL = 1 - CONFIDENCE  # of all tests
 KNOWN_SHARE = 2 / 3  # of the binomial variance, taken as known whatever the clusters show (docs/coverage.md)
 PSEUDO_SPREAD = 0.25  # squared deviations of a pseudo-observation within tasks, in units of the range squared
 HALL_FROM = 5  # values from which skewness can be estimated
@@ -16,13 +18,13 @@ RARE_CLUSTERS = 2  # that hold a success, or a failure: too few for the interval
 COCHRAN = 25  # times the squared skewness: as many values does an interval of their mean take
 
 
-def quantile(confidence: float, freedom: float = np.inf) -> float:
+def quantile(confidence: float = CONFIDENCE, freedom: float = np.inf) -> float:
     """Return the two-sided quantile of Student's t; with infinite freedom, of the normal distribution."""
     side = (1 + confidence) / 2
     return float(special.ndtri(side) if np.isinf(freedom) else special.stdtrit(freedom, side))
 
 
-def wilson(rate: Numbers, n: Numbers, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+def wilson(rate: Numbers, n: Numbers, confidence: float = CONFIDENCE) -> tuple[np.ndarray, np.ndarray]:
     """Return Wilson's score interval (Wilson 1927); n may be an effective number, and whole arrays are fine."""
     square = quantile(confidence) ** 2 / np.asarray(n, dtype=float)
     centre = (rate + square / 2) / (1 + square)
@@ -30,7 +32,9 @@ def wilson(rate: Numbers, n: Numbers, confidence: float) -> tuple[np.ndarray, np
     return np.where(rate == 0, 0.0, centre - half), np.where(rate == 1, 1.0, centre + half)
 
 
-def by_t(mean: Numbers, variance: Numbers, freedom: float, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+def by_t(
+    mean: Numbers, variance: Numbers, freedom: float, confidence: float = CONFIDENCE
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the interval of a mean with this variance by Student's t."""
     half = quantile(confidence, freedom) * np.sqrt(variance)
     return mean - half, mean + half
@@ -58,7 +62,7 @@ def hall(t: float, slant: Numbers) -> np.ndarray:
     return 3 / safe * (np.cbrt(1 + safe * (t - safe / 6)) - 1)
 
 
-def corrected_t(means: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+def corrected_t(means: np.ndarray, confidence: float = CONFIDENCE) -> tuple[np.ndarray, np.ndarray]:
     """Return the interval of a mean by t with C − 1 degrees of freedom, and from 5 values on Hall's correction.
 
     Hall (1992) transforms t by a cubic that removes its skewness; each half-width is kept to at most twice that of t.
@@ -72,7 +76,7 @@ def corrected_t(means: np.ndarray, confidence: float) -> tuple[np.ndarray, np.nd
 
 
 def effective_wilson(
-    rate: np.ndarray, variance: np.ndarray, fewest: float, when_equal: float, confidence: float
+    rate: np.ndarray, variance: np.ndarray, fewest: float, when_equal: Numbers, confidence: float = CONFIDENCE
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return Wilson's interval on the effective n = rate (1 − rate) / variance, which is at least `fewest`.
 
@@ -85,7 +89,9 @@ def effective_wilson(
     return wilson(rate, np.where(equal, when_equal, effective), confidence)
 
 
-def bounded(means: np.ndarray, sizes: np.ndarray, confidence: float, binary: bool) -> tuple[np.ndarray, np.ndarray]:
+def bounded(
+    means: np.ndarray, sizes: np.ndarray, binary: bool, confidence: float = CONFIDENCE
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the interval of the mean of values from 0 to 1 in C >= 2 clusters.
 
     Wilson on the effective n, which is at least C. Of 0/1 values two thirds of the variance of as many independent
@@ -116,7 +122,7 @@ def within_tasks(variances: np.ndarray, sizes: np.ndarray, pseudo: float) -> tup
 
 
 def bounded_within(
-    means: np.ndarray, variances: np.ndarray, sizes: np.ndarray, confidence: float
+    means: np.ndarray, variances: np.ndarray, sizes: np.ndarray, confidence: float = CONFIDENCE
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the interval of the mean of task means of values from 0 to 1 for repetitions of these tasks."""
     count, (variance, freedom) = len(sizes), within_tasks(variances, sizes, PSEUDO_SPREAD)

@@ -18,12 +18,6 @@ class Clusters(NamedTuple):
     variances: np.ndarray
 
 
-def check_confidence(confidence: float) -> None:
-    """Raise ValueError for a confidence that is not between 0 and 1."""
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence is between 0 and 1, not {confidence}")
-
-
 def numbers(values: Iterable[Any]) -> np.ndarray:
     """Return floats, in two dimensions for rows of numbers; what is missing is NaN."""
     given: Any = values  # pandas and NumPy accept more than their type stubs name
@@ -161,15 +155,6 @@ def check_choice(name: str, value: str, choices: Iterable[str]) -> None:
     """Raise ValueError for a value that is none of the choices."""
     if value not in choices:
         raise ValueError(f"unknown {name} {value!r}: {' or '.join(map(repr, choices))}")
-
-
-def check_bounds(values: np.ndarray, bounds: tuple[float, float]) -> None:
-    """Raise ValueError for impossible bounds, and for values beyond them."""
-    least, most = bounds
-    if not least < most:
-        raise ValueError(f"bounds are the least and the largest value, not {bounds}")
-    if ((values < least) | (values > most)).any():
-        raise ValueError(f"values beyond the bounds {bounds}")
 
 
 _TYPES = {

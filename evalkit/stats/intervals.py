@@ -1,10 +1,8 @@
-"""Intervals for one proportion, mean or smooth statistic, plain or robust to clusters such as runs of a task; by group;
-and confidence sequences, which hold at every look in 95 % of experiments, however often one looks.
+"""Intervals for one proportion, mean or smooth statistic, plain or robust to clusters such as runs of a task; by group.
 
 What the data can't show is NaN, and `Estimate.warning` says why. Missing values are left out and counted there.
 """
 
-import html
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -13,14 +11,13 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from evalkit._names import check_columns
 from evalkit._words import Notes, note, result_text
 from evalkit.stats import formulas
-from evalkit.stats.inputs import by_cluster, check_bounds, check_choice, check_confidence, clean, numbers, typed
+from evalkit.stats.formulas import CONFIDENCE
+from evalkit.stats.inputs import by_cluster, check_choice, clean, numbers, typed
 
-ProportionMethod = Literal["wilson", "exact"]
 Target = Literal["new tasks", "these tasks"]
 Kind = Literal["proportion", "score", "mean"]
 
@@ -30,10 +27,6 @@ NEW_VALUES = "new values"  # the target where values are independent
 FEW_VALUES, RARE = 15, 3  # values of a proportion; its successes, or failures
 FEW_CLUSTERS, FEW_SCORES, FEW_LEFT_OUT = 5, 12, 50  # of rates and means, of scores from 0 to 1, of the jackknife
 FEW = note("few", fewest=FEW_CLUSTERS, what="independent values")
-
-GRID = 1_000
-CANDIDATES = (np.arange(GRID) + 0.5) / GRID  # for the mean, in sequences
-MOST_STAKED = 0.5  # of the capital, on one value
 
 
 class Estimate(NamedTuple):
@@ -51,44 +44,28 @@ class Estimate(NamedTuple):
     def __str__(self) -> str:
         return result_text(self)
 
-    def _repr_html_(self) -> str:
-        return f"<p>{html.escape(str(self))}</p>"
 
-
-def proportion_interval(
-    successes: int, n: int, method: ProportionMethod = "wilson", confidence: float = 0.95
-) -> Estimate:
+def proportion_interval(successes: int, n: int) -> Estimate:
     """Estimate a proportion from counts of independent trials; `rate_interval` does from 0/1 values, with clusters.
 
-    By Wilson's score interval (1927), or the "exact" one of Clopper and Pearson (1934), whose coverage is never below
-    the confidence. Of no trials all is NaN.
+    By Wilson's score interval (1927). Of no trials all is NaN.
     """
-    check_confidence(confidence)
     if not (float(n).is_integer() and float(successes).is_integer() and 0 <= successes <= n):
         raise ValueError(f"{successes} successes of {n} can't be: need whole numbers, 0 <= successes <= n")
-    check_choice("method", method, get_args(ProportionMethod))
     n, successes = int(n), int(successes)
     if n == 0:
-        return Estimate(math.nan, math.nan, math.nan, 0, 0, method, warning=note("no_values"))
-    warning, tail = Notes(), (1 - confidence) / 2
-    if method == "exact":
-        low = special.betaincinv(successes, n - successes + 1, tail) if successes else 0.0
-        high = special.betaincinv(successes + 1, n - successes, 1 - tail) if successes < n else 1.0
-    else:
-        low, high = formulas.wilson(successes / n, n, confidence)
-        if n < FEW_VALUES:
-            warning = note("few", fewest=FEW_VALUES, what="values")
-        elif 0 < min(successes, n - successes) <= RARE:
-            warning = note("rare", most=RARE)
-    return Estimate(successes / n, float(low), float(high), n, n, method, warning=warning)
+        return Estimate(math.nan, math.nan, math.nan, 0, 0, "wilson", warning=note("no_values"))
+    warning = Notes()
+    if n < FEW_VALUES:
+        warning = note("few", fewest=FEW_VALUES, what="values")
+    elif 0 < min(successes, n - successes) <= RARE:
+        warning = note("rare", most=RARE)
+    low, high = map(float, formulas.wilson(successes / n, n))
+    return Estimate(successes / n, low, high, n, n, "wilson", warning=warning)
 
 
 def rate_interval(
-    values: Iterable[Any],
-    clusters: Iterable[Any] | None = None,
-    confidence: float = 0.95,
-    *,
-    target: Target = "new tasks",
+    values: Iterable[Any], clusters: Iterable[Any] | None = None, *, target: Target = "new tasks"
 ) -> Estimate:
     """Estimate a proportion from 0/1 values, which may repeat within clusters such as tasks.
 
@@ -98,16 +75,16 @@ def rate_interval(
     or on these very clusters if each were run again, which needs clusters with several values and is narrower. No
     bounds for new tasks from a single cluster, nor for these tasks where none has several values.
     """
-    return _interval(values, clusters, confidence, target, (0.0, 1.0), is_rate=True)
+    return _interval(values, clusters, target, is_rate=True, is_bounded=True)
 
 
 def mean_interval(
     values: Iterable[Any],
     clusters: Iterable[Any] | None = None,
-    confidence: float = 0.95,
     *,
     bounds: tuple[float, float] | None = None,
     target: Target = "new tasks",
+    confidence: float = CONFIDENCE,
 ) -> Estimate:
     """Estimate a mean of values, which may repeat within clusters such as tasks; arguments as for `rate_interval`.
 
@@ -116,13 +93,21 @@ def mean_interval(
     largest possible value: Wilson's interval on the effective n, as for rates, which has bounds even where all values
     are equal.
     """
-    return _interval(values, clusters, confidence, target, bounds, is_rate=False)
+    if bounds is None:
+        return _interval(values, clusters, target, is_rate=False, is_bounded=False, confidence=confidence)
+    least, width = bounds[0], bounds[1] - bounds[0]
+    scaled = (numbers(values) - least) / width
+    if ((scaled < 0) | (scaled > 1))[np.isfinite(scaled)].any():
+        raise ValueError(f"values beyond the bounds {bounds}")
+    found = _interval(scaled, clusters, target, is_rate=False, is_bounded=True, confidence=confidence)
+    estimate, low, high = (float(least + width * end) for end in found[:3])
+    return found._replace(estimate=estimate, low=low, high=high)
 
 
 def _interval(
-    values: Any, clusters: Any, confidence: float, target: str, bounds: tuple[float, float] | None, is_rate: bool
+    values: Any, clusters: Any, target: str, *, is_rate: bool, is_bounded: bool, confidence: float = CONFIDENCE
 ) -> Estimate:
-    check_confidence(confidence)
+    """Estimate a rate, or the mean of values, which lie from 0 to 1 if they are bounded."""
     check_choice("target", target, get_args(Target))
     is_clustered, within = clusters is not None, target == "these tasks"
     if within and not is_clustered:
@@ -132,27 +117,22 @@ def _interval(
     if is_rate and not np.isin(known, (0.0, 1.0)).all():
         raise ValueError("a rate needs 0/1 values; use mean_interval for others")
     if is_rate and (not is_clustered or (not within and 1 < n == count)):
-        plain = proportion_interval(int(known.sum()), n, confidence=confidence)
+        plain = proportion_interval(int(known.sum()), n)
         return plain._replace(warning=plain.warning + lost, target=target if is_clustered else NEW_VALUES)
-    least, width = 0.0, 1.0
-    if bounds is not None:
-        check_bounds(known, bounds)
-        least, width = bounds[0], bounds[1] - bounds[0]
-        known = (known - least) / width
-    family = "t" if bounds is None else "wilson"
-    hall = ", Hall's correction" if bounds is None and count >= formulas.HALL_FROM else ""
+    family = "wilson" if is_bounded else "t"
+    hall = ", Hall's correction" if not is_bounded and count >= formulas.HALL_FROM else ""
     if within:
         method = f"{family} within tasks"
     elif is_clustered:
         method = f"cluster {family}{hall}"
     else:
-        method = f"t{hall}" if bounds is None else "wilson, effective n"
+        method = "wilson, effective n" if is_bounded else f"t{hall}"
     result = Estimate(math.nan, math.nan, math.nan, n, count, method, target if is_clustered else NEW_VALUES)
     if n == 0:
         return result._replace(warning=note("no_values") + lost)
     sizes, means, variances = by_cluster(known, codes)
     mean = means.mean()
-    result = result._replace(estimate=float(least + width * mean))
+    result = result._replace(estimate=float(mean))
     reason, repeated = too_few(n, count, is_clustered), int((sizes > 1).sum())
     if within and repeated < 2:
         never = note("never_repeated", why=": nothing tells how its runs vary")
@@ -164,31 +144,31 @@ def _interval(
     binary = bool(np.isin(known, (0.0, 1.0)).all())
     if within:
         warning = of_repetitions(sizes)
-        if bounds is None:
-            low, high = formulas.by_t(mean, *formulas.within_tasks(variances, sizes, 0.0), confidence)
-        else:
+        if is_bounded:
             low, high = formulas.bounded_within(means, variances, sizes, confidence)
+        else:
+            low, high = formulas.by_t(mean, *formulas.within_tasks(variances, sizes, 0.0), confidence)
     else:
         warning = Notes()
-        if bounds is not None and not binary and count < FEW_SCORES:
+        if is_bounded and not binary and count < FEW_SCORES:
             warning = note("few_scores", fewest=FEW_SCORES)
         elif count < FEW_CLUSTERS:
             warning = FEW
-        elif bounds is not None and binary:
+        elif is_bounded and binary:
             warning = note("unmixed", most=formulas.RARE_CLUSTERS) if formulas.unmixed(means) else warning
         elif formulas.skewed(means):
             warning = note("skewed")
-        if bounds is None:
-            low, high = formulas.corrected_t(means, confidence)
+        if is_bounded:
+            low, high = formulas.bounded(means, sizes, binary, confidence)
         else:
-            low, high = formulas.bounded(means, sizes, confidence, binary)
+            low, high = formulas.corrected_t(means, confidence)
     noise = 1e-9 * np.abs(known).max()
-    if bounds is None and high - low <= noise:
+    if not is_bounded and high - low <= noise:
         reason = note("clusters_equal" if np.ptp(known) > noise and not within else "all_equal")
         return result._replace(warning=reason + lost)
-    if bounds is not None and not binary and not within and np.ptp(means) <= noise:
+    if is_bounded and not binary and not within and np.ptp(means) <= noise:
         warning = note("cautious", what="values")
-    return result._replace(low=float(least + width * low), high=float(least + width * high), warning=warning + lost)
+    return result._replace(low=float(low), high=float(high), warning=warning + lost)
 
 
 def too_few(n: int, count: int, clustered: bool = False) -> Notes:
@@ -211,8 +191,6 @@ def jackknife_interval(
     values: Iterable[Any],
     statistic: Callable[[np.ndarray], float],
     clusters: Iterable[Any] | None = None,
-    *,
-    confidence: float = 0.95,
 ) -> Estimate:
     """Estimate a smooth statistic by leaving out one value, or one cluster, at a time (Tukey 1958).
 
@@ -223,7 +201,6 @@ def jackknife_interval(
     pass it on that scale and transform the result. No bounds for a single cluster, nor where leaving out changes
     nothing.
     """
-    check_confidence(confidence)
     values, codes, lost = clean(values, clusters)
     n, count = len(values), int(codes.max(initial=-1)) + 1
     estimate = float(statistic(values)) if n else math.nan
@@ -233,7 +210,7 @@ def jackknife_interval(
         return result
     without = np.array([float(statistic(values[codes != i])) for i in range(count)])
     pseudo = count * estimate - (count - 1) * without
-    low, high = map(float, formulas.by_t(pseudo.mean(), formulas.variance_of_mean(pseudo), count - 1, confidence))
+    low, high = map(float, formulas.by_t(pseudo.mean(), formulas.variance_of_mean(pseudo), count - 1))
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         return result._replace(warning=note("degenerate") + lost)
     few = note("few_for", what="jackknife", fewest=FEW_LEFT_OUT) if count < FEW_LEFT_OUT else Notes()
@@ -254,7 +231,6 @@ def estimate_by(
     value: str,
     clusters: str | None = None,
     kind: Kind = "proportion",
-    confidence: float = 0.95,
     *,
     target: Target = "new tasks",
 ) -> pd.DataFrame:
@@ -277,7 +253,7 @@ def estimate_by(
         keys, number = groups.size().reset_index()[by], groups.ngroup().to_numpy()
     else:
         keys, number = pd.DataFrame(), np.zeros(len(frame), dtype=int)
-    interval = partial(_INTERVALS[kind], confidence=confidence, target=target)
+    interval = partial(_INTERVALS[kind], target=target)
     values, labels = numbers(frame[value]), None if clusters is None else pd.factorize(frame[clusters])[0]
     order = np.argsort(number, kind="stable")
     ends = np.flatnonzero(np.diff(number[order], append=-1)) + 1
@@ -292,53 +268,3 @@ def estimate_by(
         estimates.append(seen[key])
     table = pd.DataFrame(estimates, columns=list(Estimate._fields))
     return pd.concat([keys, typed(table, _COLUMNS)], axis=1)
-
-
-def mean_sequence(
-    values: Iterable[Any], *, bounds: tuple[float, float] = (0.0, 1.0), confidence: float = 0.95
-) -> pd.DataFrame:
-    """Follow the mean of bounded values with a confidence sequence, valid at all looks together.
-
-    The hedged capital process of Waudby-Smith and Ramdas (2024): for each candidate for the mean, one gambler bets that
-    values lie above it and another that they lie below; a candidate is dropped for good once the mean of both capitals,
-    which hardly ever grows in a fair game, reaches 1 / (1 − confidence).
-
-    There is one value of each task, in the order they came in, which must not depend on them: if quick runs tend to
-    fail, those that end first are not a fair sample. The differences of two models on tasks have bounds of (−1, 1). The
-    table has one row per value: n, estimate (mean so far), low, high; NaN once no candidate is left, which is one of
-    the misses.
-    """
-    check_confidence(confidence)
-    values = numbers(values)
-    used = values[np.isfinite(values)]
-    check_bounds(used, bounds)
-    least, width, n, bets = bounds[0], bounds[1] - bounds[0], np.arange(1, len(used) + 1), Bets(confidence)
-    found = np.array([bets.add(value) for value in (used - least) / width]).reshape(-1, 2)
-    low, high = least + width * found.T
-    return pd.DataFrame({"n": n, "estimate": np.cumsum(used) / n, "low": low, "high": high})
-
-
-class Bets:
-    """Bets on means of values from 0 to 1, one value after the other; `shape` is that of the sequences."""
-
-    def __init__(self, confidence: float, shape: tuple[int, ...] = ()) -> None:
-        self._limit, self._stake = math.log(1 / (1 - confidence)), math.sqrt(2 * math.log(2 / (1 - confidence)))
-        self._n, self._sum, self._squares = 0, np.zeros(shape), np.zeros(shape)
-        self._above, self._below, self._alive = np.zeros((*shape, GRID)), np.zeros((*shape, GRID)), np.ones(GRID, bool)
-
-    def add(self, value: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the bounds of the mean after one more value."""
-        self._n += 1
-        before = (0.25 + self._squares) / self._n  # the stake follows from the values before (predictable plug-in)
-        stake = (self._stake / np.sqrt(before * self._n * math.log(self._n + 1)))[..., None]
-        self._sum += value
-        self._squares += (value - (0.5 + self._sum) / (self._n + 1)) ** 2
-        gain = np.asarray(value)[..., None] - CANDIDATES
-        self._above += np.log1p(np.minimum(stake, MOST_STAKED / CANDIDATES) * gain)
-        self._below += np.log1p(-np.minimum(stake, MOST_STAKED / (1 - CANDIDATES)) * gain)
-        self._alive = self._alive & (np.logaddexp(self._above, self._below) - math.log(2) < self._limit)
-        first, last = self._alive.argmax(axis=-1), GRID - 1 - self._alive[..., ::-1].argmax(axis=-1)
-        some = self._alive.any(axis=-1)
-        # the bounds are the nearest candidates that were dropped: the mean may lie between two
-        low, high = np.maximum(first - 0.5, 0) / GRID, np.minimum(last + 1.5, GRID) / GRID
-        return np.where(some, low, math.nan), np.where(some, high, math.nan)

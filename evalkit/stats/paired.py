@@ -1,17 +1,16 @@
 """Compare two conditions on the same units, such as two models on the tasks they share."""
 
-import html
 import math
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
-from evalkit._words import Notes, left_out, note, result_text
+from evalkit._words import Notes, note
 from evalkit.stats import formulas
-from evalkit.stats.inputs import Cells, Clusters, by_cluster, check_confidence, labels, numbers
-from evalkit.stats.intervals import FEW, FEW_CLUSTERS, NEW_VALUES, of_repetitions, too_few
+from evalkit.stats.formulas import LEVEL
+from evalkit.stats.inputs import Cells, Clusters
+from evalkit.stats.intervals import FEW, FEW_CLUSTERS, of_repetitions
 
 # what an error of at most 6.5 % takes where 5 % are promised (docs/coverage.md)
 FEW_SHARES, FEW_SCORES = 5, 12  # tasks, below which they can't show how skewed the differences are
@@ -27,28 +26,6 @@ WITHIN_TASKS, UNPAIRED = "t within tasks", "Welch t, unpaired"
 FEW_SHARED = 5  # tasks, below which two models may be compared unpaired
 FEWEST_OF_STRATUM = 2  # tasks of each model, for an unpaired comparison
 APART_AT = 0.1  # of the test that the tasks of two models differ in kind
-
-
-class PairedTest(NamedTuple):
-    """A test that two conditions do equally well on the same units, and the interval of their mean difference."""
-
-    estimate: float
-    low: float
-    high: float
-    p_value: float  # two-sided; NaN without pairs, or where all differences are equal and may be of any size
-    better: int  # pairs where the first condition has the higher value
-    worse: int  # pairs where it has the lower one
-    n: int  # pairs used, ties included
-    n_clusters: int
-    method: str
-    target: str
-    warning: Notes = Notes()
-
-    def __str__(self) -> str:
-        return result_text(self)
-
-    def _repr_html_(self) -> str:
-        return f"<p>{html.escape(str(self))}</p>"
 
 
 class Compared(NamedTuple):
@@ -68,61 +45,34 @@ class Compared(NamedTuple):
     p_below: float = math.nan
 
 
-def paired_test(
-    a: Iterable[Any], b: Iterable[Any], clusters: Iterable[Any] | None = None, confidence: float = 0.95
-) -> PairedTest:
-    """Test that the mean of a − b over pairs, or with clusters the mean of their means, is 0, and estimate it.
-
-    Element i of `a` and `b` belongs to the same unit; `clusters` has one label per pair. For 0/1 outcomes by McNemar's
-    exact test, with Agresti and Min's interval, extended to 0 where the test does not reject it; else by Student's t,
-    whose p value is the larger of two: that of t itself, and that of t transformed to remove its skewness (Hall 1992).
-    For shares (values from 0 to 1, whose difference ends at −1 and 1) of which few are above 0 or below 1, or that are
-    skewed, it is also at least that of t after half a pair is added to each kind of pairs (Agresti and Min 2005), since
-    what is rare may not have been seen. The interval excludes 0 exactly where the p value is at most 1 − confidence.
-    """
-    check_confidence(confidence)
-    a, b = numbers(a), numbers(b)
-    if len(a) != len(b):
-        raise ValueError(f"pairs need one length, not {len(a)} and {len(b)}")
-    known = np.isfinite(a) & np.isfinite(b)
-    lost = left_out(int((~known).sum()), "pair")
-    n, target = int(known.sum()), NEW_VALUES if clusters is None else "new tasks"
-    codes = np.arange(len(a)) if clusters is None else labels(clusters, len(a))
-    a, b = (by_cluster(side[known], np.unique(codes[known], return_inverse=True)[1]).means for side in (a, b))
-    better, worse, count = int((a > b).sum()), int((a < b).sum()), len(a)
-    if count < 2:
-        estimate, p_value = (float((a - b)[0]), 1.0) if count else (math.nan, math.nan)
-        reason = too_few(n, count) + lost
-        return PairedTest(estimate, math.nan, math.nan, p_value, better, worse, n, count, MCNEMAR, target, reason)
-    low, high, p_value, method, warning, *_ = compare_units(a, b, confidence)
-    found = float((a - b).mean()), low, high, p_value
-    return PairedTest(*found, better, worse, n, count, method, target, warning + lost)
-
-
-def compare_units(a: np.ndarray, b: np.ndarray, confidence: float, margin: float = math.nan) -> Compared:
+def compare_units(a: np.ndarray, b: np.ndarray, margin: float = math.nan) -> Compared:
     """Compare the values of two models on at least two units, such as their means of tasks.
 
-    Shares of which few are above 0 or below 1, or that are skewed or few, are compared with caution: half a pair is
-    added to each kind of pairs.
+    0/1 outcomes by McNemar's exact test, with Agresti and Min's interval, extended to 0 where the test does not reject
+    it; else by Student's t, whose p value is the larger of two: that of t itself, and that of t transformed to remove
+    its skewness (Hall 1992). For shares (values from 0 to 1, whose difference ends at −1 and 1) of which few are above
+    0 or below 1, or that are skewed or few, it is also at least that of t after half a pair is added to each kind of
+    pairs (Agresti and Min 2005), since what is rare may not have been seen. The interval excludes 0 exactly where the
+    p value is at most 0.05.
     """
-    differences, both, count, level = a - b, np.concatenate([a, b]), len(a), 1 - confidence
+    differences, both, count = a - b, np.concatenate([a, b]), len(a)
     mean, shares = float(differences.mean()), bool(((both >= 0) & (both <= 1)).all())
     centre, cautious = _agresti_min(differences)
-    quantile, error = formulas.quantile(confidence, count - 1), math.sqrt(formulas.variance_of_mean(differences))
+    quantile, error = formulas.quantile(freedom=count - 1), math.sqrt(formulas.variance_of_mean(differences))
     p_cautious = 2 * float(special.stdtr(count - 1, -abs(centre) / cautious)) if shares else 0.0
     wide = centre - quantile * cautious, centre + quantile * cautious
     if ((both == 0) | (both == 1)).all():
         wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
         p_value = min(1.0, 2 * float(special.bdtr(min(wins, losses), wins + losses, 0.5)))
-        half = formulas.quantile(confidence) * cautious
+        half = formulas.quantile() * cautious
         doubt = FEW if count < FEW_CLUSTERS else Notes()
-        compared = Compared(centre - half, centre + half, p_value, MCNEMAR, doubt, level)
+        compared = Compared(centre - half, centre + half, p_value, MCNEMAR, doubt, LEVEL)
     elif error <= 1e-9 * np.abs(differences).max() and not shares:
         compared = Compared(math.nan, math.nan, math.nan if mean else 1.0, PAIRED_T, note("all_equal"))
     elif error <= 1e-9 * np.abs(differences).max():
         # the largest chance that n differences of mean 0, from −1 to 1, all lie so far to one side
         p_value = max(p_cautious, min(1.0, 2 * (1 + abs(mean)) ** -count))
-        compared = Compared(*wide, p_value, PAIRED_T, note("cautious", what="differences"), level)
+        compared = Compared(*wide, p_value, PAIRED_T, note("cautious", what="differences"), LEVEL)
     else:
         p_value = min(1.0, 2 * min(_tail(differences), _tail(-differences)))
         skew = float(formulas.skewness(differences))
@@ -131,15 +81,15 @@ def compare_units(a: np.ndarray, b: np.ndarray, confidence: float, margin: float
         high = mean + max(quantile, -float(formulas.hall(-quantile, slant))) * error
         rarest = np.min(np.sum([a > 0, a < 1, b > 0, b < 1], axis=1))  # units with a share above 0, or below 1
         few, skewed = count < (FEW_SHARES if shares else FEW_SCORES), SKEWED * skew**2 > count
-        doubt, claim_at = Notes(), level
+        doubt, claim_at = Notes(), LEVEL
         if shares and (few or skewed or rarest <= RARE_SHARES):
             low, high, p_value = min(low, wide[0]), max(high, wide[1]), max(p_value, p_cautious)
         elif not shares and (few or skewed):
-            claim_at = level * (AT_SKEWED if skewed else AT_FEW)
+            claim_at = LEVEL * (AT_SKEWED if skewed else AT_FEW)
             doubt = note("skewed_pair" if skewed else "few_pairs", claim_at=claim_at)
         compared = Compared(low, high, p_value, PAIRED_T, doubt, claim_at)
     low, high = (max(compared.low, -1.0), min(compared.high, 1.0)) if shares else compared[:2]
-    low, high = agreeing(low, high, mean, compared.p_value, level)
+    low, high = agreeing(low, high, mean, compared.p_value)
     compared = compared._replace(low=low, high=high)
     fewest = FEW_FOR_MARGIN if shares else FEW_SCORES
     if math.isnan(margin) or count < fewest or (not shares and "skewed_pair" in compared.warning):
@@ -182,20 +132,16 @@ def tango(differences: np.ndarray, null: float) -> np.ndarray:
     return special.stdtr(n - 1, -z)
 
 
-def agreeing(
-    low: float, high: float, estimate: float, p_value: float, level: float, null: float = 0.0
-) -> tuple[float, float]:
+def agreeing(low: float, high: float, estimate: float, p_value: float, null: float = 0.0) -> tuple[float, float]:
     """Return the interval so that it holds the null value exactly where the test does not reject it."""
-    if p_value > level:
+    if p_value > LEVEL:
         return min(low, null), max(high, null)
     if low <= null <= high:
         return (math.nextafter(null, math.inf), high) if estimate > null else (low, math.nextafter(null, -math.inf))
     return low, high
 
 
-def compare_runs(
-    a: Clusters, b: Clusters, shares: bool, confidence: float, margin: float = math.nan
-) -> Compared | None:
+def compare_runs(a: Clusters, b: Clusters, shares: bool, margin: float = math.nan) -> Compared | None:
     """Compare two models for repetitions of the same tasks, by Welch's t stratified by task.
 
     The variance is that within tasks only; for shares two runs of a task that disagree are added to those of each
@@ -213,14 +159,14 @@ def compare_runs(
     difference, error = float((a.means - b.means).mean()), math.sqrt(first + second)
     if error == 0:
         return Compared(math.nan, math.nan, math.nan, WITHIN_TASKS, note("all_equal"))
-    low, high = (float(bound) for bound in formulas.by_t(difference, error**2, freedom, confidence))
+    low, high = (float(bound) for bound in formulas.by_t(difference, error**2, freedom))
     low, high = (max(low, -1.0), min(high, 1.0)) if shares else (low, high)
     beyond = special.stdtr(freedom, -(np.array([abs(difference), difference + margin, margin - difference]) / error))
     doubt = of_repetitions(a.sizes) + of_repetitions(b.sizes)
-    return Compared(low, high, 2 * float(beyond[0]), WITHIN_TASKS, doubt, 1 - confidence, *map(float, beyond[1:]))
+    return Compared(low, high, 2 * float(beyond[0]), WITHIN_TASKS, doubt, LEVEL, *map(float, beyond[1:]))
 
 
-def unpaired(cells: Cells, a: int, b: int, confidence: float) -> tuple[float, float, float, Compared] | None:
+def unpaired(cells: Cells, a: int, b: int) -> tuple[float, float, float, Compared] | None:
     """Compare two models by Welch's t over tasks, stratum by stratum, as if their tasks were drawn alike.
 
     Strata are, for example, types of tasks and budgets. The difference is the mean of those
@@ -262,11 +208,11 @@ def unpaired(cells: Cells, a: int, b: int, confidence: float) -> tuple[float, fl
         return None
     freedom = variance**2 / sum(v**2 / f for v, f in zip(variances, freedoms, strict=True))
     estimate, gap = means[0] - means[1], centres[0] - centres[1]
-    low, high = map(float, formulas.by_t(gap, variance, freedom, confidence))
+    low, high = map(float, formulas.by_t(gap, variance, freedom))
     low, high = (max(low, -1.0), min(high, 1.0)) if cells.shares else (low, high)
     p_value = 2 * float(special.stdtr(freedom, -abs(gap) / np.sqrt(variance)))
     alike = note("unpaired", a=tasks[0], b=tasks[1])
-    return means[0], means[1], estimate, Compared(low, high, p_value, UNPAIRED, alike, 1 - confidence)
+    return means[0], means[1], estimate, Compared(low, high, p_value, UNPAIRED, alike, LEVEL)
 
 
 def _differ(cells: Cells, a: int, b: int, has: np.ndarray) -> bool:

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 from scipy import special
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components, shortest_path
+from scipy.sparse.csgraph import connected_components
 
 from evalkit._words import Notes, note
-from evalkit.stats.inputs import Cells, cells_of, check_choice, check_confidence, numbers, typed
+from evalkit.stats.formulas import LEVEL
+from evalkit.stats.inputs import Cells, cells_of, check_choice, numbers, typed
 from evalkit.stats.intervals import Target
 from evalkit.stats.paired import FEW_SHARED, UNPAIRED, Compared, compare_runs, compare_units, unpaired
 
@@ -36,7 +37,6 @@ def compare_all(
     task: str,
     value: str,
     *,
-    confidence: float = 0.95,
     target: Target = "new tasks",
     margin: float | None = None,
     condition: str = "",
@@ -47,7 +47,7 @@ def compare_all(
 
     Runs of one model on one task are averaged first, so that each task counts once. The interval and the p value of a
     pair are those of one test, and are not corrected: the interval excludes 0 exactly where p is at most
-    1 − confidence. A pair is decided where the p value corrected for all pairs that share tasks (by max-T; for these
+    0.05. A pair is decided where the p value corrected for all pairs that share tasks (by max-T; for these
     tasks by Holm) is at most that. Few or skewed scores need a smaller one, and `warning` says so.
 
     Parameters
@@ -57,10 +57,8 @@ def compare_all(
     model, task, value : str
         Columns of the model, of the task and of the outcome (0/1, or a score). Rows with a missing one are left out,
         and counted in `warning`.
-    confidence : float
-        Between 0 and 1, both excluded.
     target : {"new tasks", "these tasks"}
-        Whether the difference is that on new tasks like these (`paired_test` over tasks) or on these very tasks run
+        Whether the difference is that on new tasks like these (paired, over tasks) or on these very tasks run
         again (t within tasks, which needs repetitions).
     margin : float, optional
         Models whose difference lies within ± margin are `equivalent`: two one-sided tests (Schuirmann 1987; for shares
@@ -83,17 +81,16 @@ def compare_all(
         p_equivalent (corrected; NaN where the tasks are too few to tell), equivalent, method, target, correction,
         tested (pairs that share tasks), margin, warning. `evalkit.display.pair_text` says it.
     """
-    check_confidence(confidence)
     check_choice("target", target, get_args(Target))
     cells = cells_of(frame, model, task, value, condition, stratum if target == "new tasks" else "")
-    table = pair_rows(cells, list(combinations(range(len(cells.models)), 2)), target, confidence, margin)
+    table = pair_rows(cells, list(combinations(range(len(cells.models)), 2)), target, margin)
     by_holm = target == "these tasks" or (table["method"] == UNPAIRED).any()
     table["p_holm"] = table["p_adjusted"] = holm(table["p_value"])
     if not by_holm:
         table["p_adjusted"] = _by_max_t(cells, table, rng)
     table["decided"] = table["p_adjusted"] <= table["claim_at"]
     table["p_equivalent"] = holm(table[["p_above", "p_below"]].max(axis=1, skipna=False))
-    table["equivalent"] = table["p_equivalent"] <= 1 - confidence
+    table["equivalent"] = table["p_equivalent"] <= LEVEL
     table["correction"] = "Holm" if by_holm else "max-T"
     table = table.assign(target=target, tested=table["p_value"].notna().sum())
     return typed(table.assign(margin=math.nan if margin is None else margin), _COLUMNS)
@@ -107,7 +104,6 @@ def compare_to_baseline(
     baseline: str,
     *,
     margin: float = 0.05,
-    confidence: float = 0.95,
     target: Target = "new tasks",
     condition: str = "",
     rng: np.random.Generator | None = None,
@@ -123,25 +119,22 @@ def compare_to_baseline(
     There is one row per model but the baseline: model, n_tasks, n_runs, mean, mean_baseline, estimate (model −
     baseline), low, high, p_value, p_adjusted, p_not_worse (corrected), verdict, method, target, warning.
     """
-    check_confidence(confidence)
     cells = cells_of(frame, model, task, value, condition)
     if baseline not in cells.models:
         raise ValueError(f"no runs of the baseline {baseline!r}; there are {', '.join(map(repr, cells.models))}")
     base = cells.models.index(baseline)
     pairs = [(i, base) for i in range(len(cells.models)) if i != base]
-    table = pair_rows(cells, pairs, target, confidence, margin)
+    table = pair_rows(cells, pairs, target, margin)
     table["p_adjusted"] = holm(table["p_value"]) if target == "these tasks" else _by_max_t(cells, table, rng)
     table["p_not_worse"] = holm(table["p_above"])
     different, above = table["p_adjusted"] <= table["claim_at"], table["estimate"] > 0
-    choices = [different & above, table["p_not_worse"] <= 1 - confidence, different & ~above]
+    choices = [different & above, table["p_not_worse"] <= LEVEL, different & ~above]
     table["verdict"] = np.select(choices, ["better", "not worse", "regression"], "not decided")
     table = table.rename(columns={"model_a": "model", "mean_a": "mean", "mean_b": "mean_baseline"})
     return typed(table.assign(target=target), _BASELINE_COLUMNS)
 
 
-def pair_rows(
-    cells: Cells, pairs: list[tuple[int, int]], target: str, confidence: float, margin: float | None = None
-) -> pd.DataFrame:
+def pair_rows(cells: Cells, pairs: list[tuple[int, int]], target: str, margin: float | None = None) -> pd.DataFrame:
     """Compare the models of each pair, without any correction; unpaired where there are strata and few shared tasks.
 
     Beside the columns of `compare_all` up to p_value, method and warning: `a` and `b` (places of the models),
@@ -159,15 +152,15 @@ def pair_rows(
         compared, cautious = None, Notes()
         if target == "these tasks" and count:
             shares = bool(((both >= 0) & (both <= 1)).all())
-            compared = compare_runs(cells.of(a, shared), cells.of(b, shared), shares, confidence, least)
+            compared = compare_runs(cells.of(a, shared), cells.of(b, shared), shares, least)
             cautious = note("not_repeated") if compared is None else Notes()
         if compared is None and count > 1:
-            compared = compare_units(left, right, confidence, least)
+            compared = compare_units(left, right, least)
         elif compared is None:
             p_value, reason = (1.0, note("one_shared")) if count else (math.nan, note("no_shared"))
             compared = Compared(math.nan, math.nan, p_value, "", reason)
         compared = compared._replace(warning=compared.warning + cautious + cells.lost_of(a, b))
-        if cells.strata is not None and count < FEW_SHARED and (apart := unpaired(cells, a, b, confidence)):
+        if cells.strata is not None and count < FEW_SHARED and (apart := unpaired(cells, a, b)):
             *means, compared = apart
         rows.append((a, b, cells.models[a], cells.models[b], count, runs, *means, *compared, binary))
     names = ["a", "b", "model_a", "model_b", "n_tasks", "n_runs", "mean_a", "mean_b", "estimate", *Compared._fields]
@@ -251,7 +244,7 @@ class Structure(NamedTuple):
 
     groups: tuple[tuple[str, ...], ...]  # models that share tasks, directly or through others
     unshared: tuple[tuple[str, str], ...]  # pairs of one group that share no task
-    cycles: tuple[tuple[str, ...], ...]  # models of which each is better than the next, and the last than the first
+    cycles: tuple[tuple[str, ...], ...]  # models each of which is better than another of them
     warning: Notes  # why there is no order of all models; false where there is one
 
 
@@ -259,26 +252,24 @@ def pair_structure(pairs: pd.DataFrame) -> Structure:
     """Find disjoint groups of models and cycles among the decided pairs.
 
     `pairs` are as `compare_all` returns them. A cycle can only come from pairs that were compared on different tasks,
-    or from models that suit different tasks: no order of its models is right. Of each set of models that are in cycles
-    with each other, one shortest cycle is named.
+    or from models that suit different tasks: no order of its models is right.
     """
     codes, models = pd.factorize(np.array([*pairs["model_a"], *pairs["model_b"]], dtype=object))
     a, b = codes.reshape(2, -1)
-    shared = (pairs["n_tasks"] > 0).to_numpy()
+    shared, decided = (pairs["n_tasks"] > 0).to_numpy(), pairs["decided"].to_numpy(bool)
+    ahead = (pairs["estimate"] > 0).to_numpy()
     group_of = components(a[shared], b[shared], len(models))
-    groups = tuple(map(tuple, pd.Series(models, dtype="object").groupby(group_of).agg(list)))
+    cycle_of = components(np.where(ahead, a, b)[decided], np.where(ahead, b, a)[decided], len(models), directed=True)
+    groups, sets = (
+        tuple(map(tuple, pd.Series(models, dtype="object").groupby(of).agg(list))) for of in (group_of, cycle_of)
+    )
+    cycles = tuple(sorted(members for members in sets if len(members) > 1))
     apart = np.flatnonzero(~shared & (group_of[a] == group_of[b]))
     unshared = tuple(zip(models[a[apart]], models[b[apart]], strict=True))
-    decided = pairs["decided"].to_numpy(bool)
-    ahead = (pairs["estimate"] > 0).to_numpy()
-    better, worse = np.where(ahead, a, b)[decided], np.where(ahead, b, a)[decided]
-    cycles, notes = [], Notes()
-    for cycle in _cycles(better, worse, len(models)):
-        cycles.append(tuple(models[cycle]))
-        notes += note("cycle", models=[*models[cycle], models[cycle[0]]])
+    notes = sum((note("cycle", models=members) for members in cycles), Notes())
     notes += note("sets", sets=groups) if len(groups) > 1 else Notes()
     notes += note("unshared", pairs=unshared) if unshared else Notes()
-    return Structure(groups, unshared, tuple(cycles), notes)
+    return Structure(groups, unshared, cycles, notes)
 
 
 def components(start: np.ndarray, end: np.ndarray, count: int, directed: bool = False) -> np.ndarray:
@@ -287,25 +278,3 @@ def components(start: np.ndarray, end: np.ndarray, count: int, directed: bool = 
         return np.empty(0, dtype=int)
     graph = csr_array((np.ones(len(start)), (start, end)), shape=(count, count))
     return connected_components(graph, directed=directed, connection="strong")[1]
-
-
-def _cycles(better: np.ndarray, worse: np.ndarray, count: int) -> list[list[int]]:
-    """Return a shortest cycle of each strongly connected component of more than one model."""
-    component = components(better, worse, count, directed=True)
-    within = component[better] == component[worse]
-    if not within.any():
-        return []
-    graph = csr_array((np.ones(len(better)), (better, worse)), shape=(count, count))
-    steps, before = shortest_path(graph, "D", unweighted=True, return_predecessors=True)
-    better, worse, cycles = better[within], worse[within], []
-    for number in np.unique(component[better]):
-        edges = component[better] == number
-        # each edge from better to worse closes a cycle with the shortest way back
-        ways = zip(steps[worse[edges], better[edges]], better[edges], worse[edges], strict=True)
-        _, end, start = min(ways)
-        cycle = [int(end)]
-        while cycle[0] != start:
-            cycle.insert(0, int(before[start, cycle[0]]))
-        first = cycle.index(min(cycle))
-        cycles.append(cycle[first:] + cycle[:first])
-    return sorted(cycles)

@@ -10,12 +10,13 @@ import pandas as pd
 
 from evalkit._names import check_columns
 from evalkit._words import Notes, note
-from evalkit.stats.inputs import cells_of, check_confidence, numbers, typed
+from evalkit.stats.formulas import LEVEL
+from evalkit.stats.inputs import cells_of, numbers, typed
 from evalkit.stats.intervals import mean_interval
 from evalkit.stats.paired import UNPAIRED
 from evalkit.stats.pairs import compare_all, pair_rows
 
-N_RESAMPLES = 2_000  # of tasks, for the front
+RESAMPLED = 20  # times 100 resamples of tasks, for the front
 MOST_PAIRED = 100  # models of which every pair is compared; of more, only those of the first
 
 _COLUMNS = (
@@ -31,7 +32,6 @@ def rank_models(
     task: str,
     value: str,
     *,
-    confidence: float = 0.95,
     condition: str = "",
     first: str = "",
     pairs: pd.DataFrame | None = None,
@@ -58,13 +58,12 @@ def rank_models(
     decided to be better, and the first is not best), corrected, corrected_low, corrected_high, method, target, warning.
     Equal estimates are in the order of their names, which means nothing, as the ranks show.
     """
-    check_confidence(confidence)
     cells = cells_of(frame, model, task, value)
     count, rows = len(cells.models), []
     for i, name in enumerate(cells.models):
         values, bounds = cells.of(i).means, (0.0, 1.0) if cells.shares else None
-        alone = mean_interval(values, np.arange(len(values)), confidence, bounds=bounds)
-        at_once = mean_interval(values, np.arange(len(values)), 1 - (1 - confidence) / count, bounds=bounds)
+        alone = mean_interval(values, np.arange(len(values)), bounds=bounds)
+        at_once = mean_interval(values, np.arange(len(values)), bounds=bounds, confidence=1 - LEVEL / count)
         described = alone.method, "new tasks", alone.warning + cells.lost_of(i)
         rows.append((name, alone.n_clusters, *alone[:3], 1, count, False, True, math.nan, *at_once[1:3], *described))
     table = typed(pd.DataFrame(rows, columns=_COLUMNS.split()))
@@ -72,10 +71,10 @@ def rank_models(
         return table
     leading = cells.models.index(first) if first else int(np.argmax(table["estimate"].fillna(-math.inf)))
     if pairs is None and count <= MOST_PAIRED:
-        pairs = compare_all(frame, model, task, value, confidence=confidence, condition=condition, rng=rng)
+        pairs = compare_all(frame, model, task, value, condition=condition, rng=rng)
     others = [i for i in range(count) if i != leading]
     within = cells_of(frame, model, task, value, condition)
-    tests = pair_rows(within, [(leading, i) for i in others], "new tasks", confidence).set_index("b")
+    tests = pair_rows(within, [(leading, i) for i in others], "new tasks").set_index("b")
     better, worse, behind = np.zeros(count, int), np.zeros(count, int), np.zeros(count, bool)
     if pairs is None:
         is_behind = tests["p_value"] * (count * (count - 1) / 2) <= tests["claim_at"]
@@ -90,7 +89,7 @@ def rank_models(
                 better[loser], worse[winner] = better[loser] + 1, worse[winner] + 1
                 behind[loser] |= winner == leading
             if row["method"] == UNPAIRED and leading in (a, b):
-                result = (row["estimate"] if a == leading else -row["estimate"]), row["p_value"], 1 - confidence
+                result = (row["estimate"] if a == leading else -row["estimate"]), row["p_value"], LEVEL
                 tests.loc[b if a == leading else a, ["estimate", "p_value", "claim_at"]] = result
     table["behind_first"] = behind
     table["rank_low"], table["rank_high"], table["ties_with_first"] = 1 + better, count - worse, better == 0
@@ -122,8 +121,6 @@ def cost_front(
     value: str,
     cost: str,
     *,
-    confidence: float = 0.95,
-    n_resamples: int = N_RESAMPLES,
     rng: np.random.Generator | None = None,
 ) -> pd.DataFrame:
     """Return success and cost of each model, and which models are on the Pareto front.
@@ -137,7 +134,6 @@ def cost_front(
     _high, on_front, dominated_by (the cheapest model that is better in one and no worse in the other), front_share (of
     resamples of tasks, by the Bayesian bootstrap of Rubin 1981, in which it is on the front), warning.
     """
-    check_confidence(confidence)
     check_columns(frame, model, task, value, cost)
     numeric = pd.DataFrame({"value": numbers(frame[value]), "cost": numbers(frame[cost])}, index=frame.index)
     usable = np.isfinite(numeric.to_numpy()).all(axis=1) & frame[[model, task]].notna().all(axis=1)
@@ -156,8 +152,8 @@ def cost_front(
         own, paid = (column[np.isfinite(column)] for column in (values[:, i], costs[:, i]))
         is_share = bool(((own >= 0) & (own <= 1)).all())
         parts = {
-            "success": mean_interval(own, confidence=confidence, bounds=(0.0, 1.0) if is_share else None),
-            "cost": mean_interval(paid, confidence=confidence),
+            "success": mean_interval(own, bounds=(0.0, 1.0) if is_share else None),
+            "cost": mean_interval(paid),
         }
         doubts = (note("of_part", part=part, notes=one.warning) for part, one in parts.items() if one.warning)
         rows.append((name, len(own), *parts["success"][:3], *parts["cost"][:3], sum(doubts, Notes()) + where))
@@ -170,11 +166,10 @@ def cost_front(
     table["front_share"] = math.nan
     if common.sum() > 1:
         rng, counts = np.random.default_rng(0 if rng is None else rng), np.zeros(len(models))
-        chunks = range(0, n_resamples, 100)
-        for _ in chunks:
+        for _ in range(RESAMPLED):
             weights = rng.dirichlet(np.ones(len(values)), 100)
             counts += (~_dominating(weights @ values, weights @ costs).any(axis=-1)).sum(axis=0)
-        table["front_share"] = counts / (len(chunks) * 100)
+        table["front_share"] = counts / (RESAMPLED * 100)
     else:
         table["warning"] = [doubt + note("few_common", what="share of resamples") for doubt in table["warning"]]
     table = table.sort_values(["cost", "success"], ascending=[True, False], kind="stable", ignore_index=True)

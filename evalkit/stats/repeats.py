@@ -11,7 +11,7 @@ from scipy import special
 
 from evalkit._names import check_columns
 from evalkit._words import Notes, note
-from evalkit.stats.inputs import by_cluster, check_confidence, clean, numbers, typed
+from evalkit.stats.inputs import by_cluster, clean, numbers, typed
 from evalkit.stats.intervals import mean_interval, rate_interval
 
 FLAGGED_AT = 0.01
@@ -38,7 +38,6 @@ def reliability(
     *,
     ks: Sequence[int] | None = None,
     order: str | None = None,
-    confidence: float = 0.95,
 ) -> pd.DataFrame:
     """Estimate for each group pass@k, pass^k and the agreement of runs, all on the same tasks.
 
@@ -52,7 +51,6 @@ def reliability(
     task end alike), k, n (runs), n_clusters (tasks), estimate, low, high, method, target, warning. The warning counts
     the tasks left out, and says where the number of runs depends on their outcome, which biases all of these.
     """
-    check_confidence(confidence)
     check_columns(frame, by, task, value, order)
     outcomes = numbers(frame[value])
     usable = np.isfinite(outcomes) & frame[[by, task]].notna().all(axis=1).to_numpy()
@@ -81,13 +79,13 @@ def reliability(
         for k in ks:
             for measure, formula in (("pass@", pass_at_k), ("pass^", pass_hat_k)):
                 if k == 1:
-                    estimate = rate_interval(runs["_value"], runs[task], confidence)
+                    estimate = rate_interval(runs["_value"], runs[task])
                 else:
-                    estimate = mean_interval(np.asarray(formula(n, c, k)), used.index, confidence, bounds=(0.0, 1.0))
+                    estimate = mean_interval(np.asarray(formula(n, c, k)), used.index, bounds=(0.0, 1.0))
                 found.append((f"{measure}{k}", k, estimate._replace(n=len(runs))))
         again, n, c = used.index[n > 1], n[n > 1], c[n > 1]
         alike = (c * (c - 1) + (n - c) * (n - c - 1)) / (n * (n - 1))
-        estimate = mean_interval(alike, again, confidence, bounds=(0.0, 1.0))
+        estimate = mean_interval(alike, again, bounds=(0.0, 1.0))
         found.append(("agreement", 2, estimate._replace(n=int(n.sum()))))
         measures += [
             {by: name, "measure": measure, "k": k, **estimate._asdict(), "warning": estimate.warning + notes}

@@ -1,6 +1,5 @@
 """Test whether success rises or falls along an ordered factor, such as the number of blocked agents."""
 
-import html
 import math
 import warnings
 from collections.abc import Iterable
@@ -11,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from evalkit._names import check_columns
-from evalkit._words import Notes, left_out, note, result_text
+from evalkit._words import Notes, left_out, note
 from evalkit.stats import formulas
-from evalkit.stats.inputs import check_confidence, labels, numbers
+from evalkit.stats.inputs import labels, numbers
 from evalkit.stats.paired import agreeing, compare_units
 from evalkit.stats.pairs import holm
 
@@ -21,16 +20,15 @@ N_PERMUTATIONS = 9_999
 CHUNK = 1_000  # permutations at a time
 UNEVEN = 2  # times as many runs in the clusters of one level as in those of another
 UNLIKE, AT_UNLIKE = 3, 0.5  # times the variance of another level's clusters; the part of the level that is left then
-_COLUMNS = ["level", "next_level", "rate", "next_rate", "estimate", "low", "high", "n_clusters", "next_n_clusters"]
 
 
 class Rows(NamedTuple):
-    """Counts with trials, one row per level, or per cluster and level in this order; `codes` 0, 1, … of clusters."""
+    """Counts with trials, one row per cluster and level in this order; `codes` 0, 1, … of clusters."""
 
     successes: np.ndarray
     n: np.ndarray
     scores: np.ndarray
-    codes: np.ndarray | None
+    codes: np.ndarray
 
     @property
     def rates(self) -> np.ndarray:
@@ -40,7 +38,7 @@ class Rows(NamedTuple):
     @property
     def are_spanning(self) -> bool:
         """Whether at least half of the clusters have several levels."""
-        return self.codes is not None and len(self.n) > 0 and bool((np.bincount(self.codes) > 1).mean() >= 0.5)
+        return len(self.n) > 0 and bool((np.bincount(self.codes) > 1).mean() >= 0.5)
 
 
 class Trend(NamedTuple):
@@ -59,48 +57,35 @@ class Trend(NamedTuple):
     high: float
     p_value: float  # two-sided; 1 means no trend at all
     n: int  # trials
-    n_clusters: int  # or `n` where trials are taken as independent
+    n_clusters: int
     method: str
     direction: str = ""
     warning: Notes = Notes()
-
-    def __str__(self) -> str:
-        return result_text(self)
-
-    def _repr_html_(self) -> str:
-        return f"<p>{html.escape(str(self))}</p>"
 
 
 def trend_test(
     successes: Iterable[Any],
     n: Iterable[Any],
     scores: Iterable[Any],
-    clusters: Iterable[Any] | None = None,
-    confidence: float = 0.95,
+    clusters: Iterable[Any],
     *,
     n_permutations: int = N_PERMUTATIONS,
     rng: np.random.Generator | None = None,
 ) -> Trend:
-    """Test for a trend of success rates over an ordered factor; `trend_steps` estimates its steps.
+    """Test for a trend of success rates over an ordered factor.
 
-    `successes` and `n` are counts, one per level, or with `clusters` (such as tasks) one per level and cluster;
-    `scores` has the level of each row, such as 0, 1, 2. The p value is that of a permutation test of Σ (score − mean) ×
-    rate: with independent trials the exact conditional test of Cochran (1954) and Armitage (1955); with clusters the
-    sum is studentised (DiCiccio and Romano 2017). Trials, or whole clusters, are assigned anew to the levels; where at
-    least half of the clusters span levels, the levels of each cluster are. Each cluster has the same weight. Random
-    assignments and the one observed are used: with 9,999 no p value is below 0.0001. The odds ratio is that of a
-    logistic fit, its variance that between clusters (docs/statistics.md). NaN with a single level, with equal outcomes
-    only, or with no more clusters than levels. The confidence is that of the odds ratio's interval and of the steps
-    that `direction` speaks of.
+    `successes` and `n` are counts, one per level and cluster, such as a task; `scores` has the level of each row, such
+    as 0, 1, 2. The p value is that of a permutation test of Σ (score − mean) × rate, studentised (DiCiccio and Romano
+    2017): whole clusters are assigned anew to the levels; where at least half of the clusters span levels, the levels
+    of each cluster are. Each cluster has the same weight. Random assignments and the one observed are used: with 9,999
+    no p value is below 0.0001. The odds ratio is that of a logistic fit, its variance that between clusters
+    (docs/statistics.md). NaN with a single level, with equal outcomes only, or with no more clusters than levels.
     """
-    check_confidence(confidence)
     rows, lost = _counted(successes, n, scores, clusters)
-    total = int(rows.n.sum())
-    count = total if rows.codes is None else int(rows.codes.max(initial=-1)) + 1
-    method = f"permutation of {'trials' if rows.codes is None else 'levels within ' * rows.are_spanning + 'clusters'}"
-    freedom = math.inf  # of the variance between clusters: what is left after the rates of the levels
-    if rows.codes is not None:
-        freedom = count - (len(np.unique(rows.scores)) if count == len(rows.codes) else 1)
+    total, count = int(rows.n.sum()), int(rows.codes.max(initial=-1)) + 1
+    method = f"permutation of {'levels within ' * rows.are_spanning}clusters"
+    # of the variance between clusters: what is left after the rates of the levels
+    freedom = count - (len(np.unique(rows.scores)) if count == len(rows.codes) else 1)
     nothing = {
         "no_trials": not total,
         "one_level": total and not np.ptp(rows.scores),
@@ -110,11 +95,11 @@ def trend_test(
     if reason := next((code for code, is_so in nothing.items() if is_so), ""):
         return Trend(math.nan, math.nan, math.nan, math.nan, total, count, method, "", note(reason) + lost)
     p_value, least = _permutation(rows, n_permutations, np.random.default_rng(0 if rng is None else rng))
-    odds, low, high, separated = _odds_ratio(rows, freedom, confidence)
-    low, high = agreeing(low, high, odds, p_value, 1 - confidence, 1.0)
-    few = note("never_small", least=least) if least > 1 - confidence else Notes()
-    doubt, claim_at = Notes(), 1 - confidence
-    if rows.codes is not None and not rows.are_spanning:  # whole clusters are permuted, which may differ by level
+    odds, low, high, separated = _odds_ratio(rows, freedom)
+    low, high = agreeing(low, high, odds, p_value, null=1.0)
+    few = note("never_small", least=least) if least > formulas.LEVEL else Notes()
+    doubt, claim_at = Notes(), formulas.LEVEL
+    if not rows.are_spanning:  # whole clusters are permuted, which may differ by level
         levels = np.unique(rows.scores, return_inverse=True)[1]
         sizes = np.bincount(levels)
         runs = np.bincount(levels, rows.n) / sizes
@@ -126,7 +111,7 @@ def trend_test(
             doubt = note("unlike", claim_at=claim_at)
     direction = "no"
     if p_value <= claim_at:
-        steps, sign = _steps(rows, confidence), -1 if odds < 1 else 1
+        steps, sign = _steps(rows), -1 if odds < 1 else 1
         is_shown = ((steps["low"] if sign > 0 else -steps["high"]) > 0).all()
         is_overall = (sign * steps["estimate"] >= 0).all()
         direction = "falls" if sign < 0 else "rises"
@@ -139,105 +124,73 @@ def trend_by(
     by: str,
     level: str,
     value: str,
-    clusters: str | None = None,
-    confidence: float = 0.95,
+    clusters: str,
     *,
     rng: np.random.Generator | None = None,
 ) -> pd.DataFrame:
     """Test for a trend in each group of rows, corrected for the number of groups.
 
     The columns are those of the group (such as the model), of the ordered factor (numbers), of the 0/1 outcome of a
-    run, and optionally of what repeats, such as the task. The table has one row per group: `by`, the fields of `Trend`,
-    and p_holm after p_value. A direction is "no" where Holm's correction over the groups leaves no trend.
+    run, and of what repeats, such as the task. The table has one row per group: `by`, the fields of `Trend`, and p_holm
+    after p_value. A direction is "no" where Holm's correction over the groups leaves no trend.
     """
-    check_confidence(confidence)
     check_columns(frame, by, level, value, clusters)
     rng = np.random.default_rng(0 if rng is None else rng)
-    labels = None if clusters is None else frame[clusters].to_numpy()
     rows = pd.DataFrame({"value": numbers(frame[value]), "level": numbers(frame[level])})
-    rows = rows.replace([math.inf, -math.inf], math.nan)
+    rows = rows.replace([math.inf, -math.inf], math.nan).assign(cluster=frame[clusters].to_numpy())
     if not rows["value"].dropna().isin((0.0, 1.0)).all():
         raise ValueError("a trend of success needs 0/1 outcomes")
     trends = []
     for name, runs in rows.groupby(frame[by].reset_index(drop=True), observed=True):
-        ids = None if labels is None else labels[runs.index]
-        trends.append((name, *trend_test(runs["value"], np.ones(len(runs)), runs["level"], ids, confidence, rng=rng)))
+        found = trend_test(runs["value"], np.ones(len(runs)), runs["level"], runs["cluster"], rng=rng)
+        trends.append((name, *found))
     table = pd.DataFrame(trends, columns=[by, *Trend._fields])
     table.insert(list(table).index("p_value") + 1, "p_holm", holm(table["p_value"]))
-    lost = (table["p_holm"] > 1 - confidence) & (table["direction"] != "")
+    lost = (table["p_holm"] > formulas.LEVEL) & (table["direction"] != "")
     return table.assign(direction=table["direction"].mask(lost, "no"))
 
 
-def trend_steps(
-    successes: Iterable[Any],
-    n: Iterable[Any],
-    scores: Iterable[Any],
-    clusters: Iterable[Any] | None = None,
-    confidence: float = 0.95,
-) -> pd.DataFrame:
-    """Estimate the difference of success rates from each level to the next.
-
-    Clusters have the same weight. Where at least half of the clusters of two levels have both, these are compared by
-    their differences (`paired_test`); else the levels are taken as independent, and the interval is put together
-    from theirs (square-and-add, Newcombe 1998, of Wilson's on the effective n). Intervals are of single steps: where
-    all of them lie below 0, one may say without a correction that all steps fall (Berger 1982).
-
-    Arguments are those of `trend_test`. There is one row per step: level, next_level, rate, next_rate, estimate
-    (next_rate − rate), low, high, n_clusters and next_n_clusters (trials without clusters), method, warning.
-    """
-    check_confidence(confidence)
-    return _steps(_counted(successes, n, scores, clusters)[0], confidence)
-
-
 def _counted(successes: Any, n: Any, scores: Any, clusters: Any) -> tuple[Rows, Notes]:
-    """Return clean rows, one per level or per level and cluster, and a note on those left out."""
+    """Return clean rows, one per level and cluster, and a note on those left out."""
     successes, n, scores = numbers(successes), numbers(n), numbers(scores)
-    if not len(successes) == len(n) == len(scores):
-        raise ValueError(f"{len(successes)} successes, {len(n)} n and {len(scores)} scores: need as many of each")
-    codes = np.zeros(len(n), dtype=int) if clusters is None else labels(clusters, len(n))
+    codes = labels(clusters, len(n))
     known = np.isfinite(successes) & np.isfinite(n) & np.isfinite(scores)
-    x, of = successes[known], n[known]
-    if ((x < 0) | (x > of) | (x % 1 > 0) | (of % 1 > 0)).any():
-        raise ValueError("successes and n are whole numbers with 0 <= successes <= n")
+    if ((successes < 0) | (successes > n))[known].any():
+        raise ValueError("successes and n are counts with 0 <= successes <= n")
     used = known & (n > 0)
     cells, place = np.unique(np.column_stack([codes, scores])[used], axis=0, return_inverse=True)
     sums = [np.bincount(place.ravel(), column[used], minlength=len(cells)) for column in (successes, n)]
-    row_codes = None if clusters is None else np.unique(cells[:, 0], return_inverse=True)[1]
+    row_codes = np.unique(cells[:, 0], return_inverse=True)[1]
     return Rows(sums[0], sums[1], cells[:, 1], row_codes), left_out(int((~known).sum()), "row")
 
 
 def _permutation(rows: Rows, n_permutations: int, rng: np.random.Generator) -> tuple[float, float]:
     """Return the p value, and the least possible one with these rates and levels."""
-    if rows.codes is None:
-        centred = rows.scores - rows.scores @ rows.n / rows.n.sum()
-        sizes, total = rows.n.astype(int), int(rows.successes.sum())
-        seen, drawn = centred @ rows.successes, rng.multivariate_hypergeometric(sizes, total, n_permutations) @ centred
-    else:
-        groups, scores, rates = rows.codes, rows.scores, rows.rates
-        if not rows.are_spanning:
-            cells = np.bincount(groups)
-            scores, rates = (np.bincount(groups, column) / cells for column in (scores, rates))
-            groups = np.zeros(len(cells), dtype=int)
-        centred = scores - (np.bincount(groups, scores) / np.bincount(groups))[groups]
-        rates = rates - (np.bincount(groups, rates) / np.bincount(groups))[groups]
-        starts = np.flatnonzero(np.diff(groups, prepend=-1)) if groups.any() else np.arange(len(groups))
+    groups, scores, rates = rows.codes, rows.scores, rows.rates
+    if not rows.are_spanning:
+        cells = np.bincount(groups)
+        scores, rates = (np.bincount(groups, column) / cells for column in (scores, rates))
+        groups = np.zeros(len(cells), dtype=int)
+    centred = scores - (np.bincount(groups, scores) / np.bincount(groups))[groups]
+    rates = rates - (np.bincount(groups, rates) / np.bincount(groups))[groups]
+    starts = np.flatnonzero(np.diff(groups, prepend=-1)) if groups.any() else np.arange(len(groups))
 
-        def studentised(assigned: np.ndarray) -> np.ndarray:
-            """Return Σ score × rate over its standard error, so that levels whose clusters vary more count as such."""
-            parts = np.add.reduceat(assigned * centred, starts, axis=-1)
-            error = np.sqrt((parts**2).sum(axis=-1))
-            return np.divide(parts.sum(axis=-1), error, out=np.zeros_like(error), where=error > 1e-12)
+    def studentised(assigned: np.ndarray) -> np.ndarray:
+        """Return Σ score × rate over its standard error, so that levels whose clusters vary more count as such."""
+        parts = np.add.reduceat(assigned * centred, starts, axis=-1)
+        error = np.sqrt((parts**2).sum(axis=-1))
+        return np.divide(parts.sum(axis=-1), error, out=np.zeros_like(error), where=error > 1e-12)
 
-        shapes = [(min(CHUNK, n_permutations - start), len(groups)) for start in range(0, n_permutations, CHUNK)]
-        orders = (np.argsort(rng.random(shape) + groups, axis=1) for shape in shapes)
-        seen, drawn = studentised(rates), np.concatenate([studentised(rates[order]) for order in orders])
+    shapes = [(min(CHUNK, n_permutations - start), len(groups)) for start in range(0, n_permutations, CHUNK)]
+    orders = (np.argsort(rng.random(shape) + groups, axis=1) for shape in shapes)
+    seen, drawn = studentised(rates), np.concatenate([studentised(rates[order]) for order in orders])
     tolerance = 1e-9 * np.abs(drawn).max(initial=abs(seen))
     beyond = int((np.abs(drawn) >= abs(seen) - tolerance).sum())
     farthest = int((np.abs(drawn) >= np.abs(drawn).max(initial=0) - tolerance).sum())
     return (beyond + 1) / (n_permutations + 1), farthest / n_permutations
 
 
-def _odds_ratio(rows: Rows, freedom: float, confidence: float) -> tuple[float, float, float, Notes]:
+def _odds_ratio(rows: Rows, freedom: int) -> tuple[float, float, float, Notes]:
     """Return the odds ratio per step of the score, its bounds, and why it has none."""
     from statsmodels.genmod.families import Binomial  # imported here: a second, which no command should wait for
     from statsmodels.genmod.generalized_linear_model import GLM
@@ -246,55 +199,49 @@ def _odds_ratio(rows: Rows, freedom: float, confidence: float) -> tuple[float, f
     passed, failed = rows.scores[rows.successes > 0], rows.scores[rows.successes < rows.n]
     if passed.min() >= failed.max() or passed.max() <= failed.min():
         return (math.inf if passed.max() > failed.min() else 0.0), math.nan, math.nan, note("separated")
-    weights = rows.n if rows.codes is None else 1 / np.bincount(rows.codes)[rows.codes]
+    weights = 1 / np.bincount(rows.codes)[rows.codes]
     design = np.column_stack([np.ones(len(rows.n)), rows.scores - rows.scores.mean()])
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", PerfectSeparationWarning)  # also raised where rates lie on the curve exactly
         fit = GLM(rows.rates, design, family=Binomial(), var_weights=weights).fit()
-    slope, error = fit.params[1], fit.bse[1]
-    if rows.codes is not None:
-        # from the scores of clusters around the rates of their levels; at least the error of independent runs of the
-        # tasks, so that a few clusters that happen to agree don't seem certain
-        levels = np.unique(rows.scores, return_inverse=True)[1]
-        rates = (np.bincount(levels, weights * rows.rates) / np.bincount(levels, weights))[levels]
-        bread = np.linalg.inv((design * (weights * fit.mu * (1 - fit.mu))[:, None]).T @ design)
-        influence = (design @ bread)[:, 1] * weights
-        totals = np.bincount(rows.codes, influence * (rows.rates - rates))
-        between = totals @ totals * len(totals) / freedom
-        error = math.sqrt(max(between, (influence**2) @ (rates * (1 - rates) / rows.n)))
-    half = formulas.quantile(confidence, freedom) * error
+    # from the scores of clusters around the rates of their levels; at least the error of independent runs of the
+    # tasks, so that a few clusters that happen to agree don't seem certain
+    levels = np.unique(rows.scores, return_inverse=True)[1]
+    rates = (np.bincount(levels, weights * rows.rates) / np.bincount(levels, weights))[levels]
+    bread = np.linalg.inv((design * (weights * fit.mu * (1 - fit.mu))[:, None]).T @ design)
+    influence = (design @ bread)[:, 1] * weights
+    totals = np.bincount(rows.codes, influence * (rows.rates - rates))
+    between = totals @ totals * len(totals) / freedom
+    error = math.sqrt(max(between, (influence**2) @ (rates * (1 - rates) / rows.n)))
+    slope, half = fit.params[1], formulas.quantile(formulas.CONFIDENCE, freedom) * error
     with np.errstate(over="ignore"):
         return float(np.exp(slope)), float(np.exp(slope - half)), float(np.exp(slope + half)), Notes()
 
 
-def _steps(rows: Rows, confidence: float) -> pd.DataFrame:
-    """Return the table of `trend_steps` for clean rows."""
+def _steps(rows: Rows) -> pd.DataFrame:
+    """Estimate the difference of success rates from each level to the next: estimate, low and high.
+
+    Clusters have the same weight. Where at least half of the clusters of two levels have both, these are compared by
+    their differences; else the levels are taken as independent, and the interval is put together from theirs
+    (square-and-add, Newcombe 1998, of Wilson's on the effective n). Intervals are of single steps: where all of them
+    lie below 0, one may say without a correction that all steps fall (Berger 1982).
+    """
     steps = []
     for levels in pairwise(np.unique(rows.scores)):
-        first, second = sides = [rows.scores == level for level in levels]
-        rates, counts, warning = (
-            [rows.rates[side].mean() for side in sides],
-            [int(side.sum()) for side in sides],
-            Notes(),
-        )
-        if rows.codes is not None:
-            both, one, other = np.intersect1d(rows.codes[first], rows.codes[second], return_indices=True)
-            if len(both) > 1 and len(both) >= max(counts) / 2:
-                left, right = rows.rates[first][one], rows.rates[second][other]
-                compared, rates = compare_units(right, left, confidence), [left.mean(), right.mean()]
-                step = rates[1] - rates[0], compared.low, compared.high
-                steps.append((*levels, *rates, *step, len(both), len(both), "paired t", compared.warning))
-                continue
-        if rows.codes is None:
-            counts = [int(rows.n[side][0]) for side in sides]
-            bounds = [formulas.wilson(rate, n, confidence) for rate, n in zip(rates, counts, strict=True)]
-        elif min(counts) > 1:
-            bounds = [formulas.bounded(rows.rates[side], rows.n[side], confidence, True) for side in sides]
-        else:
-            bounds, warning = [(np.array(math.nan), np.array(math.nan))] * 2, note("one_of_level")
-        (low_1, high_1), (low_2, high_2) = bounds
-        difference = rates[1] - rates[0]
-        below, above = math.hypot(rates[1] - low_2, high_1 - rates[0]), math.hypot(high_2 - rates[1], rates[0] - low_1)
-        step = difference, difference - below, difference + above
-        steps.append((*levels, *rates, *step, *counts, "square-and-add", warning))
-    return pd.DataFrame(steps, columns=[*_COLUMNS, "method", "warning"])
+        sides = [rows.scores == level for level in levels]
+        rates = [rows.rates[side] for side in sides]
+        both, one, other = np.intersect1d(*(rows.codes[side] for side in sides), return_indices=True)
+        if len(both) > 1 and len(both) >= max(map(len, rates)) / 2:
+            left, right = rates[0][one], rates[1][other]
+            compared = compare_units(right, left)
+            steps.append((right.mean() - left.mean(), compared.low, compared.high))
+            continue
+        below = above = math.nan
+        first, second = (side.mean() for side in rates)
+        if min(map(len, rates)) > 1:
+            (low_1, high_1), (low_2, high_2) = (
+                formulas.bounded(own, rows.n[side], True) for own, side in zip(rates, sides, strict=True)
+            )
+            below, above = math.hypot(second - low_2, high_1 - first), math.hypot(high_2 - second, first - low_1)
+        steps.append((second - first, second - first - below, second - first + above))
+    return pd.DataFrame(steps, columns=["estimate", "low", "high"])

@@ -43,7 +43,7 @@ CLEAR = played({"first": 0.95, "second": 0.3, "third": 0.25})
     [
         (mixes(), "beta leads; not separable from alpha"),
         (only_easy(), "gamma leads; not separable from delta"),
-        (CYCLE, "no best model: paper > rock > scissors > paper, each better than the next"),
+        (CYCLE, "no best model: of paper, rock and scissors each is better than another one"),
         (APART, "best: a (success rate, different tasks, taken to be drawn alike)"),
         (CHAIN, "a leads; ahead of b; not separable from c"),
         (played({f"model-{i:03d}": 0.5 for i in range(100)}, tasks=12),
