@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 from evalkit.io.paths import LimitError, check_regular, check_size, is_url, redacted
 from evalkit.io.remote import read_remote
 
-Excerpt = Callable[[str, BinaryIO], bytes | None]  # takes what is needed of an open file; None for the whole of it
+Excerpt = Callable[[str, Callable[[], BinaryIO]], bytes | None]  # takes what is needed; None for the whole file
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # does not wait for a pipe
 
 
@@ -38,11 +38,11 @@ def read_files(
     """Read many files, or the first `most` bytes of each, in order, those behind a URL concurrently.
 
     Yields the path and its data, or the OSError met: a pipe or device in a folder is an error, without waiting for it,
-    as is a file that is too large, if `limited`. With `excerpt`, its part of a local file is the data.
+    as is a file that is too large, if `limited`. With `excerpt`, its part of a file is the data.
     """
     for remote, group in groupby(paths, is_url):
         if remote:
-            yield from read_remote(group, most, limited=limited)
+            yield from read_remote(group, most, limited=limited, excerpt=excerpt)
             continue
         for path in group:
             try:
@@ -62,9 +62,8 @@ def _read_local(path: str, most: int | None, excerpt: Excerpt | None, *, limited
         if most is not None:
             return os.read(descriptor, most)
         if excerpt:
-            with open(descriptor, "rb", closefd=False) as file:
-                if (part := excerpt(path, file)) is not None:
-                    return part
+            if (part := excerpt(path, lambda: os.fdopen(descriptor, "rb", closefd=False))) is not None:
+                return part
             os.lseek(descriptor, 0, os.SEEK_SET)
         if limited:
             check_size(status.st_size)

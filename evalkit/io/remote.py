@@ -33,6 +33,7 @@ from evalkit.io.paths import (
 )
 
 AT_A_TIME = 16  # concurrent reads
+LARGE = 2**20  # bytes from which on only what is needed of a file is read
 BATCH = 64  # files that are requested together
 TIMEOUT = 60.0  # seconds per read; of a web server, per request
 
@@ -172,7 +173,9 @@ def state_from(info: Mapping[str, Any]) -> FileState:
     return FileState(size, int(seconds * 1e9) if 0 <= seconds < _LATEST else 0, tag=tag)
 
 
-def read_remote(urls: Iterable[str], most: int | None, *, limited: bool) -> Iterator[tuple[str, bytes | OSError]]:
+def read_remote(
+    urls: Iterable[str], most: int | None, *, limited: bool, excerpt: Any = None
+) -> Iterator[tuple[str, bytes | OSError]]:
     """Read files as `read_files` does, those of a file system that can do so concurrently."""
     is_checked = limited and most is None  # whether a file may be too large
     end = most or (most_bytes() + 1 if limited else sys.maxsize)
@@ -183,6 +186,10 @@ def read_remote(urls: Iterable[str], most: int | None, *, limited: bool) -> Iter
             yield from ((url, error) for url in group)
             continue
         while batch := list(islice(group, BATCH if place.fs.async_impl else 1)):
+            parts = {url: part for url in batch if excerpt and (part := _excerpt(place, url, excerpt)) is not None}
+            yield from parts.items()
+            if not (batch := [url for url in batch if url not in parts]):
+                continue
             read: Sequence[bytes | Exception]
             if place.fs.async_impl:
                 read = sync(place.fs.loop, _read_batch, place, batch, most, end, is_checked)
@@ -199,6 +206,20 @@ def read_remote(urls: Iterable[str], most: int | None, *, limited: bool) -> Iter
                     read = [error]
             for url, data in zip(batch, read, strict=True):
                 yield url, _plain_error(data) if isinstance(data, Exception) else data
+
+
+def _excerpt(place: _Place, url: str, excerpt: Any) -> bytes | None:
+    """Return what is needed of a large file, of which no more is requested; None if it is to be read whole."""
+
+    def opened() -> Any:
+        path = place.path(url)
+        if place.fs.info(path)["size"] < LARGE:
+            raise OSError("one request for the whole file takes less time")
+        return place.fs.open(path, "rb", block_size=LARGE)
+
+    with suppress(Exception):  # reading the whole of it tells what is wrong
+        return excerpt(url, opened)
+    return None
 
 
 async def _read_batch(place: _Place, urls: Sequence[str], most: int | None, end: int, is_checked: bool) -> list:

@@ -1,5 +1,6 @@
 """The contents of one file of a trajectory's format, by the first format that recognises it."""
 
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
 import msgspec
@@ -36,12 +37,13 @@ def is_inspect(data: bytes) -> bool:
     return inspect.is_archive(data) or bool(inspect.recognises(decode_start(data[:_HEAD])))
 
 
-def excerpt(path: str, file: BinaryIO) -> bytes | None:
+def excerpt(path: str, opened: Callable[[], BinaryIO]) -> bytes | None:
     """Return what `parse` needs of an archive, of which only the header and the summaries are read; else None."""
     if not path.lower().endswith(".eval"):
         return None
     try:
-        return inspect.excerpt(file)
+        with opened() as file:
+            return inspect.excerpt(file)
     except BROKEN:  # the whole of it tells what is wrong
         return None
 

@@ -9,9 +9,9 @@ import pandas as pd
 
 from evalkit.io import SourceError, StorageOptions, frame_of, storage
 from evalkit.kinds import RunFiles, Transcript, Turn, read_log
-from evalkit.trajectories.format import Message
+from evalkit.trajectories.format import BROKEN, Message
 from evalkit.trajectories.formats import atif, harbor, inspect, swe_agent, table, tau2
-from evalkit.trajectories.parse import BROKEN, decode, is_inspect, parse
+from evalkit.trajectories.parse import decode, is_inspect, parse
 from evalkit.trajectories.table import LAZY_TABLES
 
 if TYPE_CHECKING:

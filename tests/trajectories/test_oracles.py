@@ -78,3 +78,20 @@ def test_logs_in_a_bucket_are_joined_as_those_on_a_disk(tmp_path):
         assert logs.runs["plan"].notna().all()
     finally:
         memory.rm("/trajectories", recursive=True)
+
+
+def test_of_a_large_archive_in_a_bucket_only_what_is_needed_is_read(monkeypatch):
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    memory.pipe_file("/archives/log.eval", make.inspect_archive(make.inspect_log(make.sample("a"))))
+    monkeypatch.setattr("evalkit.io.remote.LARGE", 1)
+    whole = type(memory).cat_file
+
+    def cat_file(self, path, **span):
+        assert not path.endswith(".eval")
+        return whole(self, path, **span)
+
+    monkeypatch.setattr(type(memory), "cat_file", cat_file)
+    try:
+        assert trajectories.load("memory://archives").runs["score"].tolist() == [1.0]
+    finally:
+        memory.rm("/archives", recursive=True)

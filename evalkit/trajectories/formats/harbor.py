@@ -42,11 +42,11 @@ def recognises(value: Any) -> str:
 def parse(path: str, value: Any) -> Parsed:
     """Return the run of a trial, or what a job planned."""
     if "trials" in value:  # of a lock nothing but names is read: it may hold keys
-        names = (
+        planned = Counter(
             (text_of(part_of(trial, "task", "name")), text_of(part_of(trial, "agent", "model_name")))
             for trial in objects(value, "trials")
         )
-        return used(facts=[("planned", task, model, str(n)) for (task, model), n in Counter(names).items()])
+        return used(facts=[("planned", task, model, str(n)) for (task, model), n in planned.items()])
     if "trial_name" not in value:
         counts = {"planned": value.get("n_total_trials"), "retried": part_of(value, "stats", "n_retries")}
         return used(facts=[(name, "", "", str(n)) for name, given in counts.items() if (n := count_of(given))])

@@ -61,7 +61,7 @@ _SAMPLE = _reads(  # of a sample, or of its summary; events, the greatest part, 
 _SPOKEN = _reads("Spoken", "id epoch messages attachments transcript error")
 _SAMPLES, _ALL_SPOKEN = (GenericAlias(list, (one,)) for one in (_SAMPLE, _SPOKEN))
 _LOG = msgspec.json.Decoder(
-    _reads("Log", "status results reductions plan lost", eval=_EVALUATION, samples=_SAMPLES | None)  # type: ignore[operator]
+    _reads("Log", "status results reductions plan lost", eval=_EVALUATION, samples=_SAMPLES | None)
 )
 _SUMMARIES, _SUMMARY, _MESSAGES = (msgspec.json.Decoder(one) for one in (_SAMPLES, _SAMPLE, _SPOKEN))
 _ANYTHING = msgspec.json.Decoder()
@@ -93,11 +93,11 @@ def excerpt(file: BinaryIO) -> bytes:
             lost.append(f"{name} is broken")
             return None
 
-    log = read("header.json", _LOG)
-    if log is None and (log := read("_journal/start.json", _LOG)) is not None:
-        log.status = "started"
+    log: Any = read("header.json", _LOG)
     if log is None:
-        raise ValueError(", ".join(lost) or "neither a header nor a journal")
+        if (log := read("_journal/start.json", _LOG)) is None:
+            raise ValueError(", ".join(lost) or "neither a header nor a journal")
+        log.status = "started"
     told = read("summaries.json", _SUMMARIES)
     if told is None:
         parts = [read(name, _SUMMARIES) for name in members if name.startswith("_journal/summaries/")]
