@@ -9,6 +9,7 @@ import pandas as pd
 from evalkit._words import Notes, format_interval, note
 from evalkit.compare.paired import discordant, examples, pairs
 from evalkit.display.tables import answer_html
+from evalkit.io import distinct_names
 from evalkit.kinds import Finding, Outcomes, examples_of, outcomes, rates
 from evalkit.kinds.columns import runs_of
 from evalkit.kinds.estimates import usage
@@ -23,6 +24,7 @@ RANKING, PAIRS = "Which model is best?", "Every pair on the tasks it shares"
 
 FIRST = ("conditions_differ", "settings_differ")  # notes to read before any estimate stands beside another
 MOST_NAMED = 4  # models that a headline names
+SENTENCE_NAME = 32  # characters of a name in it
 RAW, NONE = "raw", "none"
 _COLUMNS = (
     "model_name n n_tasks coverage estimate low high adjusted adjusted_low adjusted_high rank_low rank_high "
@@ -217,8 +219,17 @@ def _fields(row: pd.Series, estimate: str, bounds: str) -> dict[str, Any]:
     return values | {"n": row["n"], "n_clusters": row["n_tasks"], "method": row["method"], "target": row["target"]}
 
 
+def with_short_names(board: Leaderboard, width: int) -> Leaderboard:
+    """Give models the names that a line has room for, cut in their middle and still distinct."""
+    names = distinct_names(board.table["model_name"], width)
+    pairs = board.pairs.assign(**{side: board.pairs[side].map(names) for side in ("model_a", "model_b")})
+    return board._replace(table=board.table.assign(model_name=board.table["model_name"].map(names)), pairs=pairs)
+
+
 def ranked(board: Leaderboard, section: str = RANKING) -> Finding:
-    """Describe which model is best as far as the data show, with its estimate."""
+    """Describe which model is best as far as the data show, with its estimate; names are short, to fit a sentence."""
+    first = board.table["model_name"].iloc[0] if len(board.table) else ""
+    board = with_short_names(board, SENTENCE_NAME)
     named = board.table[board.table["estimate"].notna() & (board.table["model_name"] != UNKNOWN)]
     named = named.sort_values("estimate", ascending=False, kind="stable")
     values = {
@@ -229,9 +240,9 @@ def ranked(board: Leaderboard, section: str = RANKING) -> Finding:
         "unit": board.outcomes.unit,
         "rates": named[named["model_name"].isin(head.get("models", ()))].to_dict("records"),
     }
-    model = board.table["model_name"].iloc[0] if len(board.table) else ""
+    model = board.table["model_name"].iloc[0] if first else ""
     rows = board.outcomes.table
-    rows = rows[rows["model_name"].eq(model) & rows["value"].notna()]
+    rows = rows[rows["model_name"].eq(first) & rows["value"].notna()]
     ends, unit = {f"a run of {model}": rows["value"].notna()}, f" {board.outcomes.unit}".rstrip()
     if rows["value"].nunique() > 1:
         most, least = rows["value"].max(), rows["value"].min()

@@ -7,7 +7,7 @@ import pandas as pd
 
 from evalkit._words import Notes, format_interval
 from evalkit.compare.paired import LEAST, against, pairs_text
-from evalkit.compare.ranks import FIRST, Leaderboard, leaderboard, ranked, ranks_text
+from evalkit.compare.ranks import FIRST, Leaderboard, leaderboard, ranked, ranks_text, with_short_names
 from evalkit.display.words import sentence, text_of, undecided_text
 from evalkit.io import distinct_names, plain
 from evalkit.kinds import Finding, Outcomes, outcomes
@@ -21,21 +21,12 @@ VERDICTS = ("regression", "not decided", "not worse", "better")  # those that a 
 
 
 def answer(runs: pd.DataFrame) -> str:
-    """Say which model is best, as far as runs show it; empty where no run names a model."""
+    """Say which model is best, as far as runs show it; where no run names a model, the rate of all."""
     named = runs.loc[runs["model_name"] != UNKNOWN, "model_name"].nunique()
     if named > MOST_ANSWERED:
         return f"{named:,} models, here by their rates alone: `evalkit compare` says which are shown to be better."
-    if not named:
-        return ""
-    board = _named(leaderboard(runs))
+    board = leaderboard(runs)
     return "\n".join(_answer_lines(board, ranked(board)))
-
-
-def _named(board: Leaderboard) -> Leaderboard:
-    """Give models the names that a line has room for."""
-    names = distinct_names(board.table["model_name"], NAME_WIDTH)
-    pairs = board.pairs.assign(**{side: board.pairs[side].map(names) for side in ("model_a", "model_b")})
-    return board._replace(table=board.table.assign(model_name=board.table["model_name"].map(names)), pairs=pairs)
 
 
 def _answer_lines(board: Leaderboard, ranking: Finding) -> list[str]:
@@ -54,7 +45,7 @@ def describe_comparison(
 
     What does not fit on a screen is left out, or with `everything` printed, too.
     """
-    board = _named(leaderboard(runs, value, margin=margin))
+    board = with_short_names(leaderboard(runs, value, margin=margin), NAME_WIDTH)
     table, share, rows, ranking = board.table, board.outcomes.is_share, [], ranked(board)
     for row, rank in zip(table.to_dict("records"), ranks_text(table), strict=True):
         cells = {"model": row["model_name"], "rank": rank or "–", "runs": str(row["n"])}

@@ -250,7 +250,8 @@ def _ranking(
         case "one_model":
             return f"{model} is the only model that was measured, with {value}."
         case "unnamed":
-            return f"No run that was measured names its model; they have {value}."
+            is_rate = f"The {what} is {_value(headline, is_share, unit)} ({size})"
+            return f"{is_rate}; no run that was measured names its model, --model NAME gives one."
         case "leads":
             behind, unshown = (_models(headline[side]) if headline[side] else "" for side in ("behind", "open"))
             if behind:

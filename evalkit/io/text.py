@@ -1,5 +1,6 @@
 """Make untrusted text from logs safe to print and draw, and format names for people."""
 
+import os
 import re
 import sys
 import unicodedata
@@ -86,16 +87,17 @@ def short_paths(paths: Iterable[str]) -> dict[str, str]:
 def distinct_names(names: Iterable[str], width: int = 32) -> dict[str, str]:
     """Make names from logs safe to print or draw, on one line, so that different names never look the same.
 
-    A name of more characters than `width` is cut in its middle, less so if it would look like another one. Names whose
-    difference can't be shown are numbered.
+    A name of more characters than `width` is cut in its middle; if it would look like others then, its beginning is
+    cut, up to where it differs from these. Names whose difference can't be shown are numbered.
     """
     texts = {name: plain(name) for name in names}
     cut = {name: shorten(text, width) for name, text in texts.items()}
     shared = Counter(cut.values())
     unique = UniqueNames("{} ({})", (text for text in cut.values() if shared[text] == 1))
-    for name, text in cut.items():
-        if shared[text] > 1:
-            cut[name] = unique(shorten(texts[name], 4 * width))
+    for text in (text for text, count in shared.items() if count > 1):
+        alike = [name for name in cut if cut[name] == text]
+        begin = max(len(os.path.commonprefix([texts[name] for name in alike])) - width // 4, 0)  # noqa: RUF071
+        cut |= {name: unique(shorten("…" * bool(begin) + texts[name][begin:], width)) for name in alike}
     return cut
 
 

@@ -99,10 +99,12 @@ def _kinds_in(source: Source) -> list[tuple[LogKind, str]]:
         raise SourceError(f"{_name_of(named)}: there is no file in it; name a folder of logs, or samples:mindcraft")
     types = _types_of(files)
     kinds = {name: kind_named(name) for name, _ in types if name}
-    logs = [one for one in types if one.kind and one.title == kinds[one.kind].title]
-    first = {one.kind: one for one in reversed(logs or [one for one in types if one.kind])}  # of each kind
-    if first:
-        return [(kinds[one.kind], counted_noun(types[one], one.title)) for one in types if one in first.values()]
+    logs = [one for one in types if one.kind and one.title.startswith(kinds[one.kind].title)]
+    texts: dict[str, list[str]] = {}  # of each kind
+    for one in logs or [one for one in types if one.kind]:
+        texts.setdefault(one.kind, []).append(counted_noun(types[one], one.title))
+    if texts:
+        return [(kinds[name], ", ".join(own)) for name, own in texts.items()]
     hint = f"if there are some, name their kind: --kind {' or '.join(kind_names())}"
     text = "; ".join(filter(None, [counted_noun(len(files), "file"), ", ".join(_texts_of(types))]))
     raise SourceError(f"{_name_of(named)}: no log of a kind that evalkit knows ({text}); {hint}")
@@ -133,13 +135,15 @@ def nothing_used(
     if not others:
         hint = "name a folder of logs" if recursive else "folders below are read without --no-recursive"
         return SourceError(f"{named}: no {wanted} in it: there is no file; {hint}")
-    types = {one: count for one, count in _types_of(others).items() if one.title != wanted or not files}
+    types = {one: count for one, count in _types_of(others).items() if not one.title.startswith(wanted) or not files}
     n = counted_noun(len(others), "file" if files else "other file")
     if types:
         n += f"; {f'of {MOST} that were looked at, ' * (len(others) > MOST)}{', '.join(_texts_of(types))}"
     elif files:
         n += ", broken or of no kind that evalkit knows"
-    commands = list(dict.fromkeys(f"`evalkit {one.kind}`" for one in types if one.kind and one.title != wanted))
+    commands = list(
+        dict.fromkeys(f"`evalkit {one.kind}`" for one in types if one.kind and not one.title.startswith(wanted))
+    )
     hint = "`evalkit detect FOLDER` tells what a folder holds" if files else "--pattern GLOB takes others"
     if commands:
         hint = f"{' and '.join(commands)} read{'s' * (len(commands) == 1)} those"
@@ -162,7 +166,6 @@ def _texts_of(types: dict[FileType, int]) -> list[str]:
     """Say how many files look like what."""
     texts = []
     for (_, title), count in types.items():
-        one = f"looks like {'an' if title[0] in 'aeio' else 'a'} {title}"
-        many = f"look like {title[:-1]}ies" if title.endswith("y") else f"look like {title}s"
-        texts.append(f"{count} {one if count == 1 else many}")
+        article = f"{'an' if title[0] in 'aeio' else 'a'} " * (count == 1)
+        texts.append(f"{count} look{'s' * (count == 1)} like {article}{counted_noun(count, title).partition(' ')[2]}")
     return texts

@@ -174,7 +174,8 @@ class LogKind:
     parse : function of (path, bytes or OSError)
         Parses one file; never raises for its contents, and depends on nothing else.
     recognises : function of bytes
-        Returns the name of a file of this kind, by its first bytes: `title`, or that of another of its files.
+        Returns the name of a file of this kind, by its first bytes: `title`, which a format in brackets may
+        follow, or that of another of its files.
     files : FileRules
     tables : mapping of str to sequence of Column
         The frames that `assemble` builds; the first has one row per run, with the columns of `RUN_COLUMNS`. By default

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import pandas as pd
 
 from evalkit._names import check_columns, nearest
-from evalkit._words import note
+from evalkit._words import counted_noun, note
 from evalkit.io.paths import SourceError
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.registry import kind_named
@@ -130,8 +130,8 @@ def select(runs: pd.DataFrame, models: Sequence[str] = ()) -> pd.DataFrame:
 
 def describe_runs(runs: pd.DataFrame, source: str) -> str:
     """Describe in a sentence what runs these are, and whether they are samples."""
-    models, tasks, kinds = (runs[name].dropna().unique() for name in ("model_name", "task_id", "kind"))
+    models, tasks = (runs[name].dropna().unique() for name in ("model_name", "task_id"))
     named = ", ".join(models[:MOST_NAMED]) + f" and {len(models) - MOST_NAMED} more" * (len(models) > MOST_NAMED)
-    of = f" of {named}" * bool(len(models)) + f" on {len(tasks)} tasks" * bool(len(tasks))
-    text = f"{len(runs)} {' and '.join(kinds)} runs{of} from {source}."
-    return text + " These are sample data." * source.startswith("samples:")
+    of = f" of {named}" * bool(len(models)) + f" on {counted_noun(len(tasks), 'task')}" * bool(len(tasks))
+    sample = " These are sample data." * source.startswith("samples:")
+    return f"{counted_noun(len(runs), 'run')}{of} from {source}.{sample}"

@@ -18,11 +18,12 @@ from evalkit.kinds.estimates import denominators, rates
 from evalkit.kinds.findings import alike
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.pipeline import Logs
-from evalkit.kinds.runs import outcomes
+from evalkit.kinds.runs import UNKNOWN, outcomes
 
 SCREEN = 24  # lines
 MOST_ROWS, LAST_ROWS, FEWEST_ROWS = 10, 2, 5  # of a table on one screen, how many are the last ones, and the least
 MOST_REASONS = 2  # why files could not be read
+ANSWER = "the answer"  # the title of the part that a kind may begin with
 UNMEASURED = {
     "measured": "of those measured",
     "lowest": "if the others failed",
@@ -43,7 +44,7 @@ _LISTED = {
     "score": "score",
     "run_flags": "flags",
 }
-NAME_WIDTH = 48  # characters of a name or a cell
+NAME_WIDTH = 120  # characters of a name or a cell; a narrow terminal shows fewer
 _LEFT_OUT = "--all also prints 00 more models, rates without the runs that were not measured, notes"  # the longest
 INTERVAL = " [95 %]"  # behind what an estimate is, in the header of its column
 
@@ -119,7 +120,9 @@ def summary(logs: Logs, views: Mapping[str, Any], answer: str = "") -> str:
         ]
     notes = [plain(note) for note in alike(logs.runs["model_name"].dropna()).notes]
     files = file_lines(logs.ledger, len(logs.runs), everything=everything)
-    first, last = Part("the answer", answer.split("\n") * bool(answer), always=True), Part("files", files, always=True)
+    if parts and parts[0].title == ANSWER and (logs.runs["model_name"] == UNKNOWN).all():
+        answer = ""  # the kind has one of its own
+    first, last = Part(ANSWER, answer.split("\n") * bool(answer), always=True), Part("files", files, always=True)
     return on_screen([first, *parts, Part("notes", notes), last], everything=everything)
 
 
@@ -133,11 +136,9 @@ def overview_rows(runs: pd.DataFrame, kind: LogKind | None = None) -> list[dict[
     return list(rows.values())
 
 
-def rate_rows(
-    table: pd.DataFrame, by: Sequence[str], title: str, *, percent: bool = True, width: int = NAME_WIDTH
-) -> list[dict[str, str]]:
+def rate_rows(table: pd.DataFrame, by: Sequence[str], title: str, *, percent: bool = True) -> list[dict[str, str]]:
     """Format groups as cells by header: their names, cut to a width and still distinct, their runs, and the rate."""
-    names, rows = {column: group_names(table[column], width) for column in by}, []
+    names, rows = {column: group_names(table[column]) for column in by}, []
     for place, row in enumerate(table.to_dict("records")):
         keys = {title_of(column): names[column][place] for column in by}
         rate = format_interval(row["estimate"], row["low"], row["high"], percent=percent)
@@ -237,12 +238,12 @@ def cell_text(value: Any) -> str:
     return plain(f"{value:.4g}" if isinstance(value, float) else value)
 
 
-def group_names(values: pd.Series, width: int = NAME_WIDTH) -> list[str]:
-    """Return the name of each row's group: plain text of one line, cut in its middle to a width, and still distinct."""
+def group_names(values: pd.Series) -> list[str]:
+    """Return the name of each row's group: plain text of one line, cut in its middle, and still distinct."""
     texts = values.astype("object").map(str)
     missing = "unknown (missing)" if texts[values.notna()].eq("unknown").any() else "unknown"
     texts = texts.where(values.notna(), missing)
-    return texts.map(distinct_names(texts.unique(), width)).tolist()
+    return texts.map(distinct_names(texts.unique(), NAME_WIDTH)).tolist()
 
 
 def write_output(logs: Logs, views: Mapping[str, Any], path: str) -> None:
@@ -288,9 +289,6 @@ def _cut(table: list[dict[str, str]], left: int, shortest: int, width: int) -> l
     while keep > shortest and sum(max(0, size - keep) for size in longest.values()) < over:
         keep -= 1
     shown = {name: distinct_names([row[name] for row in table], keep) for name in longest}
-    for names in shown.values():  # those that differ in their middle only are numbered
-        same = [name for name in names if len(names[name]) > keep]
-        names |= {name: f"{shorten(name, keep - 5)} ({n})" for n, name in enumerate(same, start=1)}
     return [row | {name: shown[name][row[name]] for name in shown} for row in table]
 
 

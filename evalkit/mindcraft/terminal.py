@@ -13,7 +13,6 @@ from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
 from evalkit.kinds.runs import NO_OUTCOME
 from evalkit.kinds.terminal import (
-    NAME_WIDTH,
     Part,
     fit_table,
     rate_rows,
@@ -23,7 +22,6 @@ from evalkit.kinds.terminal import (
 from evalkit.mindcraft.analysis import describe_scale, is_stale, overview
 from evalkit.mindcraft.format import STATUSES, SUCCEEDED_LATE, UNKNOWN
 
-MOST_NAME = 120  # characters of a name while following; a narrow terminal shows fewer
 _SPARE = ("success", "zero", "partial", "no score", "timed out", "broken", "running")  # the first goes first
 
 
@@ -101,7 +99,7 @@ def _progress_rows(runs: pd.DataFrame, by: list[str], done: pd.DataFrame) -> lis
         table = overview(finished, by).merge(running, on=by, how="outer").fillna(counts)
         table = table.sort_values("estimate", ascending=False, kind="stable")
     table, rows = table.astype(dict.fromkeys(counts, "int64")), []
-    for row, cells in zip(table.to_dict("records"), _rows(table, by, MOST_NAME), strict=True):
+    for row, cells in zip(table.to_dict("records"), _rows(table, by), strict=True):
         head = {title_of(column): cells.pop(title_of(column)) for column in by}
         if by == ["model_name"]:
             head["tasks"] = so_far(*done.loc[row["model_name"], ["done", "expected"]])
@@ -109,11 +107,11 @@ def _progress_rows(runs: pd.DataFrame, by: list[str], done: pd.DataFrame) -> lis
     return rows
 
 
-def _rows(table: pd.DataFrame, by: Sequence[str], width: int = NAME_WIDTH) -> list[dict[str, str]]:
+def _rows(table: pd.DataFrame, by: Sequence[str]) -> list[dict[str, str]]:
     """Format groups as cells by header: their names, cut to a width and still distinct, rates, and any statuses."""
     if SUCCEEDED_LATE in table and not table[SUCCEEDED_LATE].any():
         table = table.drop(columns=SUCCEEDED_LATE)
-    rows = rate_rows(table, by, "success rate", width=width)
+    rows = rate_rows(table, by, "success rate")
     for cells, row in zip(rows, table.to_dict("records"), strict=True):
         cells |= {status.short: str(row[code]) for code, status in STATUSES.items() if code in row}
     return rows

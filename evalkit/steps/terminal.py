@@ -7,6 +7,7 @@ from evalkit._words import counted_noun, format_interval
 from evalkit.io import SourceError, plain, write_frame
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
+from evalkit.kinds.runs import UNKNOWN
 from evalkit.kinds.terminal import INTERVAL, Part, fit_table, unmeasured_lines
 from evalkit.steps import analysis
 from evalkit.steps.format import CRITICAL, SILENT, VERDICTS
@@ -100,9 +101,10 @@ def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
     explained = _EXPLAINED.format(weighing).split("\n")
     explained += [f"Together: {together['warning']}."] * bool(together["warning"])
     confirmed, reported = _rates(together)
+    unnamed = bool((logs.runs["model_name"] == UNKNOWN).all())
     answer = (
         f"{confirmed} of the steps of {len(rows)} histories succeeded, {reported} as they reported it: the difference "
-        "failed silently."
+        f"failed silently{'; no log names a model, --model NAME gives one' * unnamed}."
     )
     unmeasured = unmeasured_lines(logs.runs, [], logs.kind, "score")
     unmeasured += [f"  not measured: {plain(row['history'])}: {row['warning']}" for row in rows if not row["n"]]

@@ -29,7 +29,7 @@ def recognises(head: bytes) -> str:
         title = title or next(filter(None, (one.recognises(start) for one in FORMATS)), "") or table.recognises(head)
     except BROKEN:
         return ""
-    return TITLE if title.endswith(_LOGS) else title
+    return f"{TITLE} ({title})" if title.endswith(_LOGS) else title
 
 
 def is_inspect(data: bytes) -> bool:

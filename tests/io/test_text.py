@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from evalkit.io import message_pattern, plain, warnings_as_lines
 from evalkit.io.text import distinct_names, is_local_link, short_paths
 
-CUT = "x" * 16 + "…" + "y" * 15
 NAMES = st.lists(st.text(alphabet="ab…\x1b\x07 (2)", max_size=12), unique=True, max_size=8)
 PATHS = st.lists(st.lists(st.sampled_from("ab"), min_size=1, max_size=4).map("/".join), unique=True, max_size=8)
 
@@ -93,8 +92,7 @@ def test_different_files_never_have_the_same_name(paths):
     [
         (["alder", "birch"], ["alder", "birch"]),
         (["a" * 12 + "1"], ["aaaa…aa1"]),
-        (["x" * 8 + "1" + "y" * 8, "x" * 8 + "2" + "y" * 8], ["xxxxxxxx1yyyyyyyy", "xxxxxxxx2yyyyyyyy"]),
-        (["x" * 40 + n + "y" * 40 for n in "12"], [CUT, f"{CUT} (2)"]),
+        (["x" * 8 + "1" + "y" * 8, "x" * 8 + "2" + "y" * 8], ["…xx1…yyy", "…xx2…yyy"]),
         (["a\x1b", "a\x07", "b"], ["a\ufffd", "a\ufffd (2)", "b"]),
     ],
 )
