@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
         (["--baseline", "nobody"], 2, ["no runs of the baseline 'nobody'"]),
         (["--strict"], 2, ["--strict does nothing without --baseline"]),
         (["--scale", "percent"], 0, ["tie for first"]),
-        (["--difficulty", "easy"], 2, ["mindcraft logs have no option 'difficulty'; there are 'tasks'"]),
+        (["--outcomes", "o.csv"], 2, ["mindcraft logs have no option 'outcomes'; there are 'tasks'"]),
         (["--all"], 0, ["old is better than"]),
         (["--value", "score"], 0, ["mean score"]),
         (["--value", "score", "--baseline", "old"], 1, ["a loss of less than 5 percentage points is no regression"]),
