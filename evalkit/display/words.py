@@ -447,7 +447,6 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
     ),
     "steps": _steps,
     "no_steps": "No step in {n_histories:#history} can be judged, so there is no success rate.",
-    "lowest": lambda row: f"The lowest share has {row['history']}: {_value(row)} of {row['n']:.0f} steps.",
     "failures": lambda n, ways, first: (
         f"{counted_noun(n, 'step')} failed or failed silently, in {counted_noun(ways, 'way')}: "
         + "; ".join(f"{kind} ({count})" for kind, count in first)

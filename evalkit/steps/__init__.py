@@ -8,7 +8,7 @@ _PLACES = {
         "History evaluate_history evaluate_step evaluates find_loops format_step_evaluation plan_adherence "
         "print_step_evaluation"
     ),
-    "kind": "KIND checks_df collect load load_history steps_df",
+    "kind": "KIND checks_df load steps_df",
     "normalise": "to_jsonable",
     "results": "check",
     "show": "show_findings",

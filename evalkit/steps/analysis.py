@@ -114,12 +114,11 @@ def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
     return frame(sorted(rows, key=lambda row: -row["steps"]), table.FAILURE_KINDS)
 
 
-def truncation(steps: pd.DataFrame, by: Sequence[str] = ("history", "result_type")) -> pd.DataFrame:
-    """Estimate the share of successful steps whose stored result is cut, in the groups of `success_rates`."""
+def truncation(steps: pd.DataFrame) -> pd.DataFrame:
+    """Estimate the share of successful steps whose stored result is cut, by kind of result, as in `success_rates`."""
     successful = reporting_success(steps)
-    shares = _shares(successful.assign(value=successful["truncated"].astype("float64")), list(by))
-    several = "history" not in by and successful["history"].nunique() > 1
-    return shares if several else shares.drop(columns="n_clusters")
+    shares = _shares(successful.assign(value=successful["truncated"].astype("float64")), ["result_type"])
+    return shares if successful["history"].nunique() > 1 else shares.drop(columns="n_clusters")
 
 
 def reporting_success(steps: pd.DataFrame) -> pd.DataFrame:

@@ -10,11 +10,12 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from evalkit.io import absolute, frame, paused_gc
+from evalkit.io import absolute, frame, paused_gc, short_paths
+from evalkit.io.text import UniqueNames
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.steps.format import CRITICAL, DEFAULTS, SILENT, Options, StepRecord, cell_type_of, count
 from evalkit.steps.judge import History, find_loops, plan_adherence
-from evalkit.steps.normalise import normalise_record, number_steps, unique_labels
+from evalkit.steps.normalise import normalise_record, number_steps
 from evalkit.steps.table import CHECKS, FLAGS, RUNS, STEPS
 from evalkit.steps.workflow import end_of_route
 
@@ -25,27 +26,27 @@ _DECODER = msgspec.json.Decoder()
 @paused_gc()
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     """Build the frames of runs (one per history), steps and checks, and the histories; options as for `load`."""
-    histories = read_histories(records, options.get("options") or DEFAULTS)
+    plans = records.tables["histories"].select(["source", "thread", "plan"]).to_pydict().values()
+    steps = records.tables["steps"].select(["source", "thread", "entry"]).to_pydict().values()
+    histories = histories_of(zip(*plans, strict=True), zip(*steps, strict=True), options.get("options") or DEFAULTS)
     return Assembled(frames_of(histories), attributes={"histories": histories})
 
 
-def read_histories(records: Records, options: Options = DEFAULTS) -> list[History]:
-    """Return the histories of records, each with a distinct label."""
-    histories = records.tables["histories"].select(["source", "thread", "plan"]).to_pydict()
-    steps = records.tables["steps"].select(["source", "thread", "entry"]).to_pydict()
-    return histories_of(zip(*histories.values(), strict=True), zip(*steps.values(), strict=True), options)
-
-
 def histories_of(histories: Iterable[tuple], steps: Iterable[tuple], options: Options = DEFAULTS) -> list[History]:
-    """Build histories from rows (source, thread, plan) and (source, thread, entry) of `table.RECORDS`."""
+    """Build histories from rows (source, thread, plan) and (source, thread, entry) of `table.RECORDS`.
+
+    The label of one is the shortest end of its path that no other file has, and the thread: ``run_07/h.json``,
+    ``c.sqlite · thread-1``.
+    """
     plans, entries = dict[tuple[str, str], Any](), defaultdict[tuple[str, str], list[StepRecord]](list)
     for source, thread, plan in histories:
         plans[source, thread] = None if plan is None else _DECODER.decode(plan)
     for source, thread, entry in steps:
         entries[source, thread].append(normalise_record(_DECODER.decode(entry), options))
-    labels, found = unique_labels(plans), list[History]()
-    for key, plan in plans.items():
-        found.append(History(*key, number_steps(entries[key]), plan, labels[key], options))
+    paths, unique, found = short_paths([source for source, _ in plans]), UniqueNames("{} #{}"), list[History]()
+    for (source, thread), plan in plans.items():
+        label = unique(f"{paths[source]} · {thread}" if thread else paths[source])
+        found.append(History(source, thread, number_steps(entries[source, thread]), plan, label, options))
     return found
 
 

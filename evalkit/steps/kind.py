@@ -1,19 +1,17 @@
 """Execution histories as a kind of log, and shortcuts to their frames."""
 
-import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from evalkit import kinds
-from evalkit.io import Source, SourceError, StorageOptions, decode_start
+from evalkit.io import Source, StorageOptions, decode_start
 from evalkit.kinds import Command, FileRules, LogKind, Logs, Option, RateRules, RunFiles
-from evalkit.kinds.pipeline import Changes
 from evalkit.kinds.selection import Renames
-from evalkit.steps.assemble import assemble, frames_of, read_histories
-from evalkit.steps.format import DEFAULTS, Options, StepRecord
+from evalkit.steps.assemble import assemble, frames_of
+from evalkit.steps.format import DEFAULTS, Options
 from evalkit.steps.judge import as_history
 from evalkit.steps.parse import companions, is_history, parse_file
 from evalkit.steps.table import LABELS, RECORDS, TABLES
@@ -50,10 +48,7 @@ KIND = LogKind(
     from 0. With --follow, a history that has not changed for --idle seconds (60) counts as finished; --expected is the
     number of histories.
     """,
-        views=(
-            Option("checks", bool, False, "Show every check of every step.", followed=False),
-            Option("step", int, None, "Print the report of record N (column #) of each history.", "N", followed=False),
-        ),
+        views=(Option("checks", bool, False, "Show every check of every step.", followed=False),),
         describe=describe,
         progress=progress,
         write=write,
@@ -84,35 +79,6 @@ def load(
     given = {"options": options, "rename": rename, "model": model, "where": where, "cluster": cluster}
     reading: Any = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
     return kinds.load(KIND, source, given, **reading)
-
-
-def collect(
-    source: Source,
-    output: str | os.PathLike,
-    pattern: str = "*",
-    *,
-    recursive: bool = True,
-    jobs: int | None = None,
-    storage_options: StorageOptions = None,
-    progress: Callable[[int, int], object] | None = None,
-) -> Changes:
-    """Collect histories into a dataset, which `load` accepts in place of their folder, or update it.
-
-    The contents of files are stored: options and evaluators are applied on each load.
-    """
-    reading: Any = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
-    return kinds.collect(KIND, source, output, **reading, progress=progress)
-
-
-def load_history(path: str | os.PathLike, options: Options = DEFAULTS) -> list[StepRecord]:
-    """Read one history of any shape from a JSON or JSONL file, or the one written last of a SQLite checkpoint.
-
-    Raises SourceError if the file does not exist or holds no history; the message names file and cause.
-    """
-    records = kinds.read_records(KIND, path)
-    if histories := read_histories(records, options):
-        return histories[-1].records
-    raise SourceError(f"{path}: {next((entry.reason for entry in kinds.entries_of(records)), 'an empty folder')}")
 
 
 def steps_df(source: Any, options: Options = DEFAULTS) -> pd.DataFrame:

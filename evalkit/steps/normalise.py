@@ -2,24 +2,20 @@
 
 import ast
 import contextlib
-import dataclasses
 import json
 import math
 import numbers
 import re
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, time
 from decimal import Decimal
-from enum import Enum
-from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from evalkit.io import short_paths
-from evalkit.io.text import UniqueNames
 from evalkit.steps.format import DEFAULTS, HISTORY_KEY, RESULT_TYPES, Options, StepRecord, count, name, truth
 
 MAX_DEPTH = 100  # of structures; deeper ones are kept as text
@@ -40,28 +36,19 @@ _TOKEN = re.compile(  # `call` is the beginning of np.float64(0.5), `cut` the re
 _WORDS = {"true": "True", "false": "False", "np.True_": "True", "np.False_": "False"}
 _WORDS |= dict.fromkeys(("null", "nan", "NaN", "NaT", "inf", "-inf", "Infinity", "-Infinity"), "None")
 
-unique_keys = partial(UniqueNames, "{} #{}")  # a key at its first use, then ``key #2``, ``key #3``, and so on
 
-
-def to_jsonable(value: Any) -> Any:
+def to_jsonable(value: Any, above: tuple[int, ...] = ()) -> Any:
     """Convert any value to one that ``json.dumps(..., allow_nan=False)`` accepts, and that shares nothing with it.
 
-    NumPy scalars become int, float or bool, arrays and sets lists (sets sorted), DataFrames lists of records (an
-    index with labels becomes a column), Series lists or, if their index has labels, objects; dates are ISO texts. NaN,
-    NaT and infinities, which JSON lacks, become null. Any other value becomes its text. Keys become texts; of two equal
-    ones the second ends in `` #2``.
+    NumPy scalars become int, float or bool, arrays, sets (sorted) and other collections lists, DataFrames lists of
+    records (an index with labels becomes a column), Series lists or, if their index has labels, objects; dates are ISO
+    texts. NaN, NaT and infinities, which JSON lacks, become null. Any other value, and what is nested deeper than
+    `MAX_DEPTH`, becomes its text. `above` are the ids of the structures around the value.
     """
-    return _convert(value, ())
-
-
-def _convert(value: Any, above: tuple[int, ...]) -> Any:
-    """Convert a value within those whose ids are `above`."""
     if isinstance(value, str):
         return _text(value)
     if value is None or isinstance(value, (bool, np.bool_)):
         return value if value is None else bool(value)
-    if isinstance(value, Enum):
-        return _convert(value.value, above)
     if isinstance(value, numbers.Integral):
         return int(value)
     if isinstance(value, (numbers.Real, Decimal)):
@@ -71,29 +58,19 @@ def _convert(value: Any, above: tuple[int, ...]) -> Any:
     if len(above) >= MAX_DEPTH or id(value) in above:  # a structure that contains itself ends here
         return _text(value)
 
-    above, unique, pairs = (*above, id(value)), unique_keys(), None
-    has_labels = isinstance(value, (pd.DataFrame, pd.Series)) and not (  # an index that only counts rows has none
-        value.index.name is None and value.index.nlevels == 1 and value.index.dtype.kind in "iu"
-    )
-    if isinstance(value, pd.DataFrame):
-        names = [value.index.name or "index"] * has_labels + list(value.columns)
-        keys = [unique(_text(name)) for name in names]
-        rows = value.itertuples(index=has_labels, name=None)
-        return [_convert(dict(zip(keys, row, strict=True)), above) for row in rows]
-    if isinstance(value, Mapping) or has_labels:
-        pairs = value.items()
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        pairs = [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
-    elif isinstance(value, tuple) and hasattr(value, "_fields"):  # a named tuple keeps its names
-        pairs = zip(value._fields, value, strict=True)
-    if pairs is not None:
-        return {unique(_text(key)): _convert(item, above) for key, item in pairs}
-    if isinstance(value, Collection):  # lists, sets, arrays, ranges
-        items = [_convert(item, above) for item in value]
-        try:
-            return sorted(items) if isinstance(value, (set, frozenset)) else items
-        except TypeError:  # items of several types
-            return sorted(items, key=str)
+    above = (*above, id(value))
+    if isinstance(value, (pd.DataFrame, pd.Series)):
+        index = value.index
+        counts_rows = index.name is None and index.nlevels == 1 and index.dtype.kind in "iu"
+        if isinstance(value, pd.DataFrame):
+            value = (value if counts_rows else value.reset_index(allow_duplicates=True)).to_dict("records")
+        elif not counts_rows:
+            value = value.to_dict()
+    if isinstance(value, Mapping):
+        return {_text(key): to_jsonable(item, above) for key, item in value.items()}
+    if isinstance(value, Collection):
+        items = sorted(value, key=str) if isinstance(value, (set, frozenset)) else value
+        return [to_jsonable(item, above) for item in items]
     if pd.isna(value) is True:
         return None
     return value.isoformat() if isinstance(value, (date, time)) else _text(value)
@@ -112,11 +89,8 @@ def is_deep(value: Any) -> bool:
     """Return whether lists and dicts are nested deeper than what `to_jsonable` keeps as structures."""
     level = [value]
     for _ in range(MAX_DEPTH):
-        inner = list[Any]()
-        for one in level:
-            if isinstance(one, (dict, list)):
-                inner += one.values() if isinstance(one, dict) else one
-        level = inner
+        inner = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, (dict, list))]
+        level = list(chain.from_iterable(inner))
         if not level:
             return False
     return True
@@ -130,16 +104,14 @@ class CutDict(dict):
     """The first pairs of a dict whose text was cut."""
 
 
+CUT = (CutList, CutDict)  # of a list or dict: it is only the beginning of the original
+
+
 class Literal(NamedTuple):
     """The literal in a text: the value (None if nothing could be parsed), and whether the text was cut inside it."""
 
     value: Any
     cut: bool
-
-
-def is_cut(value: Any) -> bool:
-    """Return whether a list or dict is only the beginning of the original."""
-    return isinstance(value, (CutList, CutDict))
 
 
 def read_literal(text: str, start: int = 0) -> Literal:
@@ -218,7 +190,7 @@ def _plain(value: Any, n_open: int) -> Any:
         items = CutList() if n_open > 0 or ... in value else list[Any]()  # dots stand for items that were left out
         for i, item in enumerate(value, 1):
             items += [] if item is ... else [_plain(item, n_open - 1 if i == len(value) else 0)]
-        if n_open > 1 and items and is_cut(items[-1]) and not items[-1]:
+        if n_open > 1 and items and isinstance(items[-1], CUT) and not items[-1]:
             items.pop()
         return items
     return str(value) if isinstance(value, (complex, bytes)) else value
@@ -308,17 +280,3 @@ def same_call(a: StepRecord, b: StepRecord) -> bool:
 def repeats_failure(before: StepRecord, record: StepRecord) -> bool:
     """Return whether a record is another attempt at the call that failed in the one before."""
     return before["success"] is False and same_call(before, record)
-
-
-def unique_labels(histories: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Return distinct labels of histories that are shown together, given by source and thread.
-
-    A label is the shortest end of a path that no other file has, and the thread: ``h.json``, ``run_07/h.json``,
-    ``c.sqlite · thread-1``.
-    """
-    pairs, unique, labels = list(dict.fromkeys(histories)), unique_keys(), dict[tuple[str, str], str]()
-    paths = short_paths([source for source, _ in pairs])
-    for source, thread in pairs:
-        label = f"{paths[source]} · {thread}" if thread else paths[source]
-        labels[source, thread] = unique(label)
-    return labels

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypedDict
 
-from evalkit.steps.format import Options, StepRecord, cell_type_of, count, number, truncated
-from evalkit.steps.normalise import is_cut, read_literal, unique_keys
+from evalkit.io.text import UniqueNames
+from evalkit.steps.format import Options, StepRecord, count, number, truncated
+from evalkit.steps.normalise import CUT, read_literal
 
 METHODS = ("go", "kegg", "reactome", "gsea")
 DISCOVERED, LEAF_NODE, NO_NEW_TYPES, UNKNOWN = "discovered", "leaf_node", "no_new_cell_types", "unknown"
@@ -78,16 +79,11 @@ class Analysis(NamedTuple):
     read: Callable[[StepRecord, Reading, Options], None]
 
 
-def content(record: StepRecord) -> Any:
-    """Return the result as a structure if it is one or its text can be parsed as one, else as it is."""
-    result = record["result"]
-    value = read_literal(result).value if isinstance(result, str) else None
-    return result if value is None else value
-
-
 def read_result(record: StepRecord, options: Options) -> Reading:
     """Read the result of a step by its function."""
-    function, result, value = record["step"]["function_name"], record["result"], content(record)
+    function, result = record["step"]["function_name"], record["result"]
+    value = read_literal(result).value if isinstance(result, str) else result
+    value = result if value is None else value
     quality = LEGACY if record["result_type"] == "text" or truncated(record) else STRUCTURED
     reading = Reading(value, value if isinstance(value, Mapping) else {}, quality)
     inner = reading.whole.get("search_results")
@@ -139,7 +135,7 @@ def _read_enrichment(record: StepRecord, reading: Reading, options: Options) -> 
             continue
         terms, p_values = [str(term) for term in _list(entry.get("top_terms"))], _list(entry.get("top_pvalues"))
         read, n, total = list(map(number, p_values)), len(terms), count(entry.get("total_significant"))
-        is_complete = isinstance(entry.get("top_terms"), list) and not is_cut(entry["top_terms"])
+        is_complete = isinstance(entry.get("top_terms"), list) and not isinstance(entry["top_terms"], CUT)
         reading.found[name] = {"top_terms": terms, "p_values": read, "total_significant": total}
         totals[name] = total
         if n > 0 if total is None else total > 0 and (n > 0 or not is_complete):
@@ -157,17 +153,13 @@ def _read_enrichment(record: StepRecord, reading: Reading, options: Options) -> 
         }
         issues += [f"{name}: {issue}" for issue, applies in wrong.items() if applies]
 
-    is_partial = is_cut(reading.value) if isinstance(reading.value, Mapping) else truncated(record)
+    is_partial = isinstance(reading.value, CUT) if isinstance(reading.value, Mapping) else truncated(record)
     absent = [name for name in requested or METHODS if name not in totals and (requested or name in entries)]
     is_known = totals and not is_partial and not absent and None not in totals.values()
     total = sum(filter(None, totals.values())) if is_known else None
     reading.status = None if totals else reading.status
     concerns, highlights = list[str](), list[str]()
-    if not totals and is_partial:
-        concerns = ["The result was cut before any method could be read"]
-    elif not totals:
-        concerns = ["No method has a result" + (f" (status: {status})" if status else "")]
-    elif total == 0:
+    if total == 0:
         concerns = ["No significant pathways found in any method"]
         concerns += ["Consider adjusting parameters or trying different approaches"]
     elif total is not None and total > options.rich_pathways:
@@ -203,7 +195,7 @@ def _read_expression(record: StepRecord, reading: Reading, options: Options) -> 
     counts, empty = dict[str, int | None](), list[str]()
     for condition, entry in conditions.items():
         genes: Any = entry.get("significant_genes")
-        is_whole = isinstance(genes, list) and not is_cut(genes)
+        is_whole = isinstance(genes, list) and not isinstance(genes, CUT)
         counts[condition] = len(genes) if is_whole else count(genes)
         empty += [condition] * (counts[condition] == 0)
         reading.found[condition] = {"significant_genes": counts[condition], "top_genes": list(map(str, _list(genes)))}
@@ -249,20 +241,17 @@ def _by_category(reading: Reading, key: str, noun: str) -> tuple[dict[str, Mappi
 
     Two of one category are kept apart. The number is unknown without a list, of a cut one, and beside an error.
     """
-    listed, entries, unique = (
-        reading.whole.get(key) if reading.whole else reading.value,
-        dict[str, Mapping](),
-        unique_keys(),
-    )
+    listed = reading.whole.get(key) if reading.whole else reading.value
+    entries, unique = dict[str, Mapping](), UniqueNames("{} #{}")
     if not isinstance(listed, list):
         reading.issues.append(f"no list of {noun}s")
     for i, entry in enumerate(_list(listed), 1):
         if not isinstance(entry, Mapping) or "category" not in entry:
             reading.issues.append(f"{noun} {i}: no category")
-        if isinstance(entry, Mapping) and not (is_cut(entry) and "category" not in entry):
+        if isinstance(entry, Mapping) and not (isinstance(entry, CUT) and "category" not in entry):
             entries[unique(str(entry.get("category", "unknown")))] = entry
     reading.status = None if entries else reading.status
-    is_known = isinstance(listed, list) and not is_cut(listed) and not reading.error
+    is_known = isinstance(listed, list) and not isinstance(listed, CUT) and not reading.error
     return entries, len(entries) if is_known else None
 
 
@@ -277,7 +266,7 @@ def _read_annotation(record: StepRecord, reading: Reading, options: Options) -> 
         if groups is None:  # it began, but none of its pairs can be read
             groups, is_partial = {}, True
     elif isinstance(groups, Mapping):
-        is_partial = is_cut(groups)
+        is_partial = isinstance(groups, CUT)
     is_empty = groups == {} and not is_partial
     named, groups = groups.items() if isinstance(groups, Mapping) else (), dict[str, str]()
     for group, cell_type in named:
@@ -312,18 +301,15 @@ def _read_annotation(record: StepRecord, reading: Reading, options: Options) -> 
         "cell_type_count": None if is_unknown else len(types),
         "group_count": None if is_unknown or (types and not groups) else len(groups),
         "partial": is_partial,
-        "cell_type": cell_type_of(record),
     }
     # a leaf has nothing below it to discover
     score = None if status in (UNKNOWN, LEAF_NODE) else status == DISCOVERED
     severity: Severity = "info" if status in (DISCOVERED, LEAF_NODE) else "warning"
     reading.checks.append(check("discovery", score, status, ", ".join(types), severity))
     if expected := list(map(str, _list(record["step"].get("expected_children")))):
-        have, want = set(map(_singular, types)), set(map(_singular, expected))
-        missing = [name for name in expected if _singular(name) not in have]
-        evaluation["expected_children"] = expected
-        evaluation["missing_children"] = None if is_unknown else missing
-        evaluation["unexpected_children"] = [name for name in types if _singular(name) not in want]
+        missing, unexpected = _without(expected, types), _without(types, expected)
+        evaluation |= {"expected_children": expected, "missing_children": None if is_unknown else missing}
+        evaluation["unexpected_children"] = unexpected
         reading.checks.append(_share("expected_cell_types", expected, missing, is_unknown))
 
     reading.evaluation = {"process_cells_evaluation": evaluation}
@@ -332,7 +318,7 @@ def _read_annotation(record: StepRecord, reading: Reading, options: Options) -> 
     reading.status, reading.nothing_new = None if types else reading.status, status == NO_NEW_TYPES
     if types:
         rest = ", the rest was cut" if is_partial else ""
-        reading.summary = f"Process cells: Discovery completed: {_as_many(types, options.summary_limit)}{rest}"
+        reading.summary = f"Process cells: Discovery completed: {', '.join(types)[: options.summary_limit]}{rest}"
     elif status == NO_NEW_TYPES:
         reading.summary = "Process cells: No new cell types discovered"
     elif status != UNKNOWN:
@@ -350,7 +336,7 @@ def _read_search(record: StepRecord, reading: Reading, options: Options) -> None
         found.append(names[0] if names else str(item))
     if not reading.error:
         total = count(inner.get("total_matches", whole.get("total_matches")))
-        if total is None and isinstance(listed, list) and not is_cut(listed) and not is_cut(inner):
+        if total is None and isinstance(listed, list) and not isinstance(listed, CUT) and not isinstance(inner, CUT):
             total = len(listed)
     given = inner.get("message") or whole.get("message") or reading.error
     given = reading.value if isinstance(reading.value, str) else given
@@ -366,7 +352,7 @@ def _read_search(record: StepRecord, reading: Reading, options: Options) -> None
         reading.issues += [] if message else ["no number of matches"]
     else:
         rest = f" ({message[: options.summary_limit]})" if message else ""
-        rest = f": {_as_many(found, options.summary_limit)}" if found else rest
+        rest = f": {', '.join(found)[: options.summary_limit]}" if found else rest
         reading.summary = f"Search: {total} match{'es' * (total != 1)}{rest}"
 
 
@@ -381,7 +367,6 @@ ANALYSES = {
 _PLOTS: dict[str, tuple[int | None, str]] = {  # what stands for a plot: the number of plots, the status
     "html": (1, "generated"),
     "file_ref": (1, "stored_in_file"),
-    "image": (1, "image"),
     "text": (0, "message_instead"),
     "none": (0, "no_plot"),
     "unknown": (None, "unknown"),
@@ -389,36 +374,31 @@ _PLOTS: dict[str, tuple[int | None, str]] = {  # what stands for a plot: the num
 
 
 def _read_plot(record: StepRecord, reading: Reading, options: Options) -> None:
-    """Read what a display function returned: HTML, several plots, a file, an image, or a text in its place."""
+    """Read what a display function returned: HTML, several plots, a file, or a text in its place."""
     plots = reading.whole.get("plots")
-    kind, length, failure = _read_page(reading.value)
+    kind, length, reading.failure = _read_page(reading.value)
+    n, status = _PLOTS[kind]
     if isinstance(plots, list) and kind != "file_ref":
         pages = [_read_page(plot) for plot in plots]
-        kind, n = "multiple_plots", None if is_cut(plots) else len(plots)
+        kind, n = "multiple_plots", None if isinstance(plots, CUT) else len(plots)
         status = "no_plot" if n == 0 else "generated"
         lengths, reasons = [page[1] for page in pages], [page[2] for page in pages]
         length = None if n is None or None in lengths else sum(size or 0 for size in lengths)
-        failure = _NO_PLOT_MADE if n == 0 else reasons[0] if n and all(reasons) else None
-    else:
-        if kind == "unknown" and not is_cut(reading.value):
-            kind, length, failure = "none", 0, _NO_PLOT_MADE
-        n, status = _PLOTS[kind]
-        length = None if kind == "html" and truncated(record) else length
+        reading.failure = _NO_PLOT_MADE if n == 0 else reasons[0] if n and all(reasons) else None
+    elif kind == "html" and truncated(record):
+        length = None
+    is_made = None if kind == "unknown" else status in ("generated", "stored_in_file")
     path = str(reading.whole.get("path") or "") if kind == "file_ref" else ""
-    is_generated = None if kind == "unknown" else status == "generated"
-    is_made = None if kind == "unknown" else is_generated or kind in ("file_ref", "image")
 
-    evaluation = {"type": kind, "html_generated": is_generated, "html_length": length, "plots": n, "status": status}
+    generated = None if kind == "unknown" else status == "generated"
+    evaluation = {"type": kind, "html_generated": generated, "html_length": length, "plots": n, "status": status}
     reading.evaluation = {"visualization_evaluation": evaluation | ({"path": path} if path else {})}
     reading.found = {"type": kind, "plots": n, "html_length": length, "path": path or None}
-    reading.failure = failure
     reading.checks.append(check("plot", is_made, status, "", "info" if is_made else "warning"))
-    if kind not in ("none", "text") and n != 0:
+    if is_made is not False and n != 0:
         number = "" if n is None else f": {n} plot{'s' * (n != 1)}"
-        size = f", {length} characters" if length else ""
-        form = f" ({'html' if kind == 'multiple_plots' else kind}{size})"
-        if kind == "file_ref":
-            form = " in a file" + (f" ({path[: options.summary_limit]})" if path else "")
+        form = f" (html, {length} characters)" if length else " (unknown)" if kind == "unknown" else " (html)"
+        form = " in a file" + f" ({path[: options.summary_limit]})" * bool(path) if kind == "file_ref" else form
         reading.summary = f"Visualization{number}{form}"
 
 
@@ -428,20 +408,25 @@ def _read_page(plot: Any) -> tuple[str, int | None, str | None]:
     if isinstance(plot, Mapping) and not isinstance(page, str):
         if plot.get("type") == "file_ref" or isinstance(plot.get("path"), str):
             return "file_ref", None, None
-        if "html" not in plot:
+        if isinstance(plot, CUT):
             return "unknown", None, None
     if not isinstance(page, str) or not page.strip() or page in NOTHING:
         return "none", 0, _NO_PLOT_MADE
     if _HTML.search(page) and not _ERROR_TEXT.match(page):
         return "html", len(page), None
-    if page.startswith(("data:image/", "iVBORw0KGgo")):
-        return "image", 0, None
     is_reason = _NO_PLOT.search(page[:MOST_SEARCHED])
     return "text", 0, f"a message stands in place of the plot: {page[:MOST_SHOWN]}" if is_reason else None
 
 
 def _list(value: Any) -> list:
     return value if isinstance(value, list) else []
+
+
+def _without(names: list[str], others: list[str]) -> list[str]:
+    """Return the names that no other one is like: `T cells`, `t cell` and `T_Cell` are the same."""
+    same = {name: re.sub(r"[\s_-]+", " ", name.lower()).strip().removesuffix("s") for name in [*names, *others]}
+    like = set(map(same.get, others))
+    return [name for name in names if same[name] not in like]
 
 
 def _share(name: str, wanted: list[str], missing: list[str], is_partial: bool = False) -> Check:
@@ -451,18 +436,3 @@ def _share(name: str, wanted: list[str], missing: list[str], is_partial: bool = 
         return check(name, None, "unknown", f"the result was not read whole; {without}", "warning")
     k, n = len(wanted) - len(missing), len(wanted)
     return check(name, k / n, f"{k} of {n}", without, "warning" if missing else "info")
-
-
-def _as_many(names: list[str], limit: int) -> str:
-    """List as many names as fit in `limit` characters (at least one), and how many more there are."""
-    shown = names[0][:limit]
-    for i, name in enumerate(names[1:], 1):
-        if len(shown) + len(name) + 2 > limit:
-            return f"{shown} and {len(names) - i} more"
-        shown += f", {name}"
-    return shown
-
-
-def _singular(name: str) -> str:
-    """Normalise a name for comparison: `T cells`, `t cell` and `T Cell` are the same."""
-    return re.sub(r"(?<=\w{3})s\b", "", re.sub(r"[\s_-]+", " ", name.lower()).strip())

@@ -1,7 +1,6 @@
 """What notebooks show of histories: findings, sentences, and tables from frames."""
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 
 import pandas as pd
@@ -19,18 +18,12 @@ SAMPLES = (
     "These samples were made for demonstration: a scripted plan, run on the 700 public blood cells that scanpy "
     "bundles. Tests, counts and errors are real; gene sets are stand-ins for GO, KEGG and Reactome, as their names say."
 )
-SHAPES = {
-    "A": "nested, without types (as agents kept them in memory before)",
-    "B": "with types and whole results",
-    "C": "flat, with results cut at 500 characters (as agents wrote them to disk before)",
-}
 
 
 def describe_source(histories: Sequence[History], name: str = "") -> str:
     """Describe what was read, and note that samples are made up."""
-    shapes = Counter(record["shape"] for history in histories for record in history.records)
-    counts = ", ".join(f"{n} {SHAPES[shape]}" for shape, n in sorted(shapes.items())) or "none"
-    text = f"{counted_noun(len(histories), 'history')} with {shapes.total()} records of steps: {counts}."
+    records = sum(len(history.records) for history in histories)
+    text = f"{counted_noun(len(histories), 'history')} with {counted_noun(records, 'record')} of steps."
     return f"{text} {SAMPLES}" if name.startswith("samples:") else text
 
 
@@ -83,13 +76,6 @@ def findings(logs: Logs) -> list[Finding]:
         both = {which: rates.loc[which].to_dict() for which in (analysis.CONFIRMED, analysis.REPORTED)}
         values = {"n": int(rates["n"].iloc[0]), "n_histories": n, "silent": int(silent.sum()), **both}
         results = [Finding("steps", "Success", values, examples(steps[wrong]))]
-    if n > 1 and len(rates):
-        lowest = analysis.overview(logs.runs, steps).iloc[0]
-        row = {bound: lowest[f"confirmed_{bound}"] for bound in ("estimate", "low", "high")}
-        row |= {"n": lowest["n"], "history": lowest["history"]}
-        run_ids = logs.runs.loc[logs.runs["history"].eq(row["history"]), "run_id"]
-        named = tuple(Example(row["history"], run_id) for run_id in run_ids)
-        results.append(Finding("lowest", "Success", {"row": row}, named))
     if len(kinds := analysis.failure_kinds(steps)):
         ways = list(kinds.head(2)[["kind", "steps"]].itertuples(index=False, name=None))
         values = {"n": int(kinds["steps"].sum()), "ways": len(kinds), "first": ways}
@@ -98,7 +84,7 @@ def findings(logs: Logs) -> list[Finding]:
     successful = analysis.reporting_success(steps)
     if len(cut := successful[successful["truncated"]]):
         results.append(Finding("cut", "What was cut", {"cut": len(cut), "n": len(successful)}, examples(cut)))
-    return [*results[:4], Finding("files", "Data quality", {"files": files_of(logs.ledger)})]
+    return [*results, Finding("files", "Data quality", {"files": files_of(logs.ledger)})]
 
 
 def with_runs(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:

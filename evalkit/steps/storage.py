@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evalkit.io import write_text
+from evalkit.io.text import UniqueNames
 from evalkit.steps.format import DEFAULTS, PSEUDO_STEPS, Options, cell_type_of, count, name, truth
 from evalkit.steps.judge import as_history, outcome
-from evalkit.steps.normalise import normalise_history, normalise_record, to_jsonable, unique_keys
+from evalkit.steps.normalise import normalise_history, normalise_record, to_jsonable
 from evalkit.steps.results import ANALYSES, Reading, read_result
 
 MOST_LISTED = 5  # terms, p-values, genes and results of each list
@@ -122,19 +123,17 @@ def extract_key_findings_from_execution(history: Any, options: Options | None = 
     """
     history = as_history(history, options)
     findings: dict[str, dict[str, Any]] = {"successful_analyses": {}, "failed_analyses": {}, "skipped_analyses": {}}
-    unique = {kind: unique_keys() for kind in findings}
+    unique = {kind: UniqueNames("{} #{}") for kind in findings}
     for record, reading in zip(history.records, history.readings, strict=True):
         step, function, cell_type = record["step"], record["step"]["function_name"], cell_type_of(record)
         if function is None or function in PSEUDO_STEPS:
             continue
         is_plot = history.options.is_plot(function)
-        if function == "search_enrichment_semantic":
-            key = f"search_{step['parameters'].get('query') or 'unknown'}"
-        elif function in ANALYSES:
-            key = f"{ANALYSES[function].key}_{cell_type or 'unknown'}"
+        if function in ANALYSES:
+            about = step["parameters"].get("query") if function == "search_enrichment_semantic" else cell_type
+            key = f"{ANALYSES[function].key}_{about or 'unknown'}"
         elif is_plot:
-            prefix = max(filter(function.startswith, history.options.visualization_prefixes), key=len)
-            key = f"visualization_{function.removeprefix(prefix)}{f'_{cell_type}' if cell_type else ''}"
+            key = f"visualization_{function.partition('_')[2]}{f'_{cell_type}' if cell_type else ''}"
         else:
             key = function
 

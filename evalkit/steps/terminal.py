@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from evalkit._words import counted_noun, format_interval
-from evalkit.io import SourceError, plain, write_frame
+from evalkit.io import plain, write_frame
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.kinds.terminal import INTERVAL, Part, fit_table, unmeasured_lines
 from evalkit.steps import analysis
 from evalkit.steps.format import CRITICAL, SILENT, VERDICTS
-from evalkit.steps.judge import History, find_loops, format_step_evaluation
+from evalkit.steps.judge import History, find_loops
 from evalkit.steps.normalise import to_jsonable
 from evalkit.steps.workflow import end_of_route
 
@@ -50,13 +50,7 @@ _EXPLAINED = (
 
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
-    """Format the summary of several histories, the steps or checks of one, or the report of a step.
-
-    Of `views`: all (also the steps of each of several histories), checks (instead of steps), step (instead, the
-    report of this record of each history, counted from 1). Raises SourceError if no history has record `step`.
-    """
-    if views.get("step"):
-        return [Part("step", _reports(logs.histories, views["step"]).split("\n"), always=True)]
+    """Format the summary of several histories, and the steps of one; `views` ask for those of all, or for checks."""
     several, checks, everything = len(logs.histories) > 1, views.get("checks"), views.get("all")
     rows = to_jsonable(analysis.overview(logs.runs, logs.steps))
     parts = _overview(logs, rows) if several else []
@@ -151,17 +145,3 @@ def _summary(history: History, row: dict[str, Any]) -> list[str]:
     end, reached = end_of_route(history)
     rest = ", the rest would not have run" if reached < row["records"] else ""
     return lines + [f"router: {end} after record {reached}{rest}"] * bool(end)
-
-
-def _reports(histories: list[History], step: int) -> str:
-    """Format the report of one record of each history that has it."""
-    lines = []
-    for history in (history for history in histories if step <= len(history.records)):
-        evaluation = history.evaluations[step - 1]
-        again = f", attempt {evaluation['attempt']}" if evaluation["attempt"] > 1 else ""
-        lines.append(f"{plain(history.label)}: record {step} of {len(history.records)}{again}")
-        lines.append(format_step_evaluation(evaluation))
-    if not lines:
-        longest = max(len(history.records) for history in histories)
-        raise SourceError(f"there is no record {step}: the longest history has {longest}")
-    return "\n".join(lines)

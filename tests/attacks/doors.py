@@ -61,7 +61,6 @@ READERS = {
     "conversation": mindcraft.conversation,
     "evaluate_trace": crafter.evaluate_trace,
     "load_runs": benchmark.load_runs,
-    "load_history": steps.load_history,
     "read_file": read_file,
     "show_source": show_source,
 }

@@ -63,7 +63,7 @@ def test_printing_functions_print_plain_text(here, capsys):
         crafter.print_trace_evaluation(crafter.evaluate_trace(path))
     crafter.print_evaluation_summary(crafter.evaluate_all_traces("logs/crafter"))
     for path in sorted((here / "logs" / "steps").glob("*d.json")):
-        for record in steps.load_history(path):
+        for record in steps.load(path).histories[0].records:
             steps.print_step_evaluation(steps.evaluate_step(record))
     for path in sorted((here / "logs" / "mindcraft").rglob("*_0_0.json")):
         print(mindcraft.conversation(path))

@@ -159,7 +159,6 @@ def findings(name: str) -> list[Finding]:
         Finding("trends", "s", {"trends": [trend], "models": []}),
         Finding("trends", "s", {"trends": [], "models": ["b", name]}),
         Finding("reach", "s", {"model": name, "tasks": {0: 2, 1: 3}, "gap": 0.5}),
-        Finding("lowest", "s", {"row": {**RATE, "history": name}}),
         Finding("failures", "s", {"n": 3, "ways": 1, "first": [(name, 3)]}),
         Finding("endings", "s", {"endings": {name: 3}, "n": 9, "noun": "run"}),
         *(Finding("pair", "s", {"row": {**PAIR, **sides}}) for sides in ({"model_a": name}, {"model_b": name})),

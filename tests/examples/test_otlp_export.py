@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from evalkit.steps import History, load, load_history
+from evalkit.steps import History, load
 from examples.otlp_export.otlp_export import to_otlp
 
 ROOT = Path(__file__).parents[2]
@@ -58,7 +58,7 @@ def test_checks_are_evaluation_events_and_errors_exceptions():
 
 
 def test_ids_are_the_same_wherever_the_history_stands(tmp_path):
-    records = load_history(SAMPLE)
+    records = load(SAMPLE).histories[0].records
     a, b = (spans([History(source, "", records)]) for source in ("/a/typed.json", "/b/c/typed.json"))
     assert a == b
     other = spans([History("/a/typed.json", "", records[:-1])])

@@ -43,7 +43,6 @@ COMMANDS = {
     "crafter-messy": "evalkit crafter messy:crafter/logs --by-difficulty",
     "steps": "evalkit steps samples:steps",
     "steps-checks": "evalkit steps samples:steps/typed.json --checks",
-    "steps-report": "evalkit steps samples:steps/typed.json --step 5",
     "steps-messy": "evalkit steps messy:steps/logs",
     "trajectories": "evalkit trajectories samples:trajectories/harbor",
     "trajectories-messy": "evalkit trajectories messy:trajectories/logs",

@@ -105,7 +105,8 @@ def test_each_history_is_a_row_in_every_table(many):
     names = {f"run_{number:02d}/execution_history.json" for number in RUNS}
     looping = {f"run_{number:02d}/execution_history.json" for number in RUNS if number >= 9}  # three in a row and more
     overview = analysis.overview(many.runs, many.steps).set_index("history")
-    for table in (many.runs, analysis.truncation(many.steps), overview.reset_index()):
+    assert analysis.truncation(many.steps)["n_clusters"].tolist() == [28]
+    for table in (many.runs, overview.reset_index()):
         assert set(table["history"]) == names
     assert set(overview.index[overview["loops"] == 1]) == looping
     last = overview.loc["run_28/execution_history.json"]

@@ -3,9 +3,8 @@ import json
 import pandas as pd
 import pytest
 
-from evalkit.io import SourceError
 from evalkit.kinds import RUN_COLUMNS
-from evalkit.steps import checks_df, load, load_history, steps_df
+from evalkit.steps import checks_df, load, steps_df
 from evalkit.steps.assemble import frames_of
 from evalkit.steps.parse import parse_file
 from evalkit.steps.table import FLAGS, TABLES
@@ -150,11 +149,3 @@ def test_what_is_nested_too_deep_to_be_read_again_is_kept_as_text():
     [(_, entry)] = parse_file("h.json", data).rows["steps"]
     assert entry.count('"[') == 1
     assert entry.count("[") == 800
-
-
-def test_loading_one_history_names_file_and_cause(tmp_path):
-    (tmp_path / "h.json").write_text("[")
-    with pytest.raises(SourceError, match=r"h\.json.*JSONDecodeError"):
-        load_history(tmp_path / "h.json")
-    with pytest.raises(SourceError, match=r"gone\.json"):
-        load_history(tmp_path / "gone.json")

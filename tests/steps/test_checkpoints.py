@@ -10,7 +10,6 @@ from types import SimpleNamespace
 
 import fsspec
 import msgspec
-import numpy as np
 import pytest
 
 from evalkit.io.paths import MOST_BYTES
@@ -76,11 +75,11 @@ def test_a_database_behind_a_url_is_read_by_its_bytes(journal):
     assert companions("s3://bucket/c.sqlite") == []
 
 
-def test_arrays_are_read():
-    for values in (np.arange(6.0).reshape(2, 3), np.array([1, 2]), np.array(["a", "bc"]), np.zeros((2, 0))):
-        data = extension(values.dtype.str, list(values.shape), "C", values.tobytes())
-        [(_, entry)] = parse_file("c.sqlite", database([("t", "", "1", "msgpack", data)])).rows["steps"]
-        assert json.loads(entry)["result"] == values.tolist()
+def test_arrays_are_not_read():
+    array = msgspec.msgpack.Ext(6, msgspec.msgpack.encode(("<f8", [1], "C", b"\0" * 8)))
+    data = msgspec.msgpack.encode(state({**A, "result": array}))
+    [(_, entry)] = parse_file("c.sqlite", database([("t", "", "1", "msgpack", data)])).rows["steps"]
+    assert json.loads(entry)["result"] == "an array"
 
 
 def test_text_that_is_not_utf8_is_read_and_a_schema_of_it_is_a_reason():
@@ -170,24 +169,6 @@ def test_msgpack_that_asks_for_more_than_there_is(attack):
     parsed = measured(database([("t", "", "1", "msgpack", MSGPACK[attack]), thread("u")]))
     assert "thread t: a checkpoint can't be decoded" in parsed.reason
     assert [name for name, _ in parsed.rows["histories"]] == ["u"]
-
-
-def extension(*inner):
-    return msgspec.msgpack.encode(state({**A, "result": msgspec.msgpack.Ext(6, msgspec.msgpack.encode(inner))}))
-
-
-@pytest.mark.parametrize(
-    ("inner", "reason"),
-    [
-        (("<f8", [10**9, 0], "C", b""), "more values than bytes"),
-        (("<f8", [10**3], "C", b"\0" * 8), "can't be decoded"),
-        (("O", [1], "C", b"\0" * 8), "another type"),
-        (("<f8", [1], "K", b"\0" * 8), "another type"),
-        (("<f8", [1]), "can't be decoded"),
-    ],
-)
-def test_arrays_that_are_none_are_refused(inner, reason):
-    assert reason in measured(database([("t", "", "1", "msgpack", extension(*inner))])).reason
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")

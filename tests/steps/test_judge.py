@@ -16,7 +16,7 @@ from evalkit.steps import (
 )
 from evalkit.steps.judge import EVALUATORS
 from evalkit.steps.normalise import normalise_history
-from tests.steps.cases import CELLS
+from tests.steps.cases import CELLS, ENRICHMENT
 from tests.steps.records import JSON, RECORD
 
 
@@ -113,6 +113,20 @@ def test_the_report_of_a_success(make):
         "         - T cell",
         "         - B cell",
         "         - NK cell",
+    ]
+
+
+def test_the_report_of_an_enrichment(make):
+    assert report(make("perform_enrichment_analyses", ENRICHMENT, kind="structured"))[9:-1] == [
+        "   🧬 ENRICHMENT RESULTS:",
+        "      ✅ GO: 12 pathways",
+        "      ✅ KEGG: 3 pathways",
+        "      ⭕ GSEA: 0 pathways",
+        "   📊 Total Significant: 15 pathways",
+        "   🎯 Data Quality: high_structured_access",
+        "   🔝 Sample Pathways:",
+        "      GO: a, b",
+        "      KEGG: k1, k2",
     ]
 
 

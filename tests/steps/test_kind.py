@@ -9,8 +9,9 @@ from contextlib import closing
 import pandas as pd
 import pytest
 
+from evalkit.kinds import collect
 from evalkit.kinds.follow import Following
-from evalkit.steps import KIND, Options, collect, evaluates, load, load_history
+from evalkit.steps import KIND, Options, evaluates, load
 from evalkit.steps.judge import EVALUATORS
 from tests.steps.cases import CELLS, ENRICHMENT
 
@@ -86,7 +87,6 @@ def test_options_apply_to_what_is_stored_and_the_order_of_sources_stays(logs):
     assert [history.source for history in load([b, a]).histories] == [b, a]
     assert load([a, b]).steps["truncated"].tolist() == [False, False, False]
     assert load([a, b], Options(text_limit=len(CELLS))).steps["truncated"].tolist() == [True, False, False]
-    assert load_history(a, Options(text_limit=len(CELLS)))[0]["result_metadata"] == {"truncated": [None, len(CELLS)]}
 
 
 def test_evaluators_are_asked_at_every_load(logs):
@@ -98,7 +98,7 @@ def test_evaluators_are_asked_at_every_load(logs):
 
 
 def test_a_dataset_keeps_results_whole_and_takes_options(logs, tmp_path):
-    assert collect(logs, tmp_path / "made").new == 2
+    assert collect(KIND, logs, tmp_path / "made").new == 2
     assert_same(load(logs, Options(text_limit=9)), load(tmp_path / "made", Options(text_limit=9)))
     assert json.loads(pd.read_parquet(tmp_path / "made" / "steps")["entry"][0])["result"] == CELLS
 
