@@ -137,10 +137,16 @@ def most_bytes() -> int:
         raise SourceError(f"{MOST_BYTES}={text}: write a number, such as 2e9") from None
 
 
+def too_large(size: int) -> LimitError:
+    """Return the error for a file of too many bytes, with the setting that reads it."""
+    text = f"{size} bytes are more than the limit of {most_bytes()}; {MOST_BYTES}={size} reads it"
+    return LimitError(errno.EFBIG, text)
+
+
 def check_size(size: int) -> None:
-    """Raise LimitError for a file by its size, with the setting that reads it."""
-    if size > (most := most_bytes()):
-        raise LimitError(errno.EFBIG, f"{size} bytes are more than the limit of {most}; {MOST_BYTES}={size} reads it")
+    """Raise LimitError for a file by its size."""
+    if size > most_bytes():
+        raise too_large(size)
 
 
 def check_regular(status: os.stat_result) -> None:

@@ -4,18 +4,16 @@ Credentials come from the environment, from fsspec's configuration or from stora
 are shown in tables and reports. Credentials are removed from error messages.
 """
 
-import asyncio
 import errno
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import groupby, islice
 from typing import Any
 
 import fsspec
-from fsspec.asyn import sync
 
 from evalkit.io.paths import (
     CREDENTIALS_HINT,
@@ -24,18 +22,16 @@ from evalkit.io.paths import (
     FileState,
     LimitError,
     check_regular,
-    check_size,
     is_url,
     most_bytes,
     protocol_of,
     redacted,
     storage_options,
+    too_large,
 )
 
-AT_A_TIME = 16  # concurrent reads
+AT_A_TIME = 32  # concurrent reads
 LARGE = 2**20  # bytes from which on only what is needed of a file is read
-BATCH = 64  # files that are requested together
-TIMEOUT = 60.0  # seconds per read; of a web server, per request
 
 _ERRORS = (  # types that are kept
     FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, TimeoutError, ConnectionError, LimitError
@@ -50,13 +46,8 @@ def _plain_error(error: Exception) -> OSError:
     """Convert an error of a file system, of whatever type, to a plain OSError without credentials."""
     kind = next((kind for kind in _ERRORS if isinstance(error, kind)), OSError)
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    if isinstance(error, TimeoutError):
-        text = f"no whole answer within {TIMEOUT:g} seconds"
-    elif not isinstance(error, OSError):
+    if not isinstance(error, OSError):
         text = f"{type(error).__name__}: {text}"
-        if type(error).__module__.startswith("aiohttp"):  # its texts repeat what the server sent
-            status, is_broken = getattr(error, "status", 0), error.__cause__ is not None
-            text = f"it answered {status}" if status and not is_broken else "its answer is no valid HTTP"
     options = [storage_options()]
     while options:
         for name, value in options.pop().items():
@@ -92,11 +83,6 @@ class _Place:
                 check_regular(os.stat(archive))
             self.fs, self._prefix = fsspec.filesystem(protocol, fo=archive, **inner), root
             return
-        if self.is_web:
-            from aiohttp import ClientTimeout  # an extra
-
-            given = {"timeout": ClientTimeout(total=TIMEOUT), **options.get("client_kwargs", {})}
-            options = {**options, "client_kwargs": given}
         self.fs, path = fsspec.core.url_to_fs(url, **options)
         host = root.partition("://")[2]
         self._prefix = f"{protocol}://" + f"{host}/" * (not path.lstrip("/").startswith(host))
@@ -106,6 +92,13 @@ class _Place:
 
     def url(self, path: str) -> str:
         return path if self.is_web else self._prefix + path.strip("/")
+
+    def known_size(self, url: str) -> int:
+        """Return the length of a file, as far as the index of an archive or an earlier listing tells it."""
+        with suppress(FileNotFoundError):
+            infos = [self.fs.info(self.path(url))] if self.is_archive else self.fs._ls_from_cache(self.path(url))
+            return infos[0].get("size") or 0 if infos else 0
+        return 0
 
 
 def _root_of(url: str) -> str:
@@ -177,35 +170,26 @@ def read_remote(
     urls: Iterable[str], most: int | None, *, limited: bool, excerpt: Any = None
 ) -> Iterator[tuple[str, bytes | OSError]]:
     """Read files as `read_files` does, those of a file system that can do so concurrently."""
-    is_checked = limited and most is None  # whether a file may be too large
-    end = most or (most_bytes() + 1 if limited else sys.maxsize)
+    limit = most_bytes() if limited and most is None else sys.maxsize
     for root, group in groupby(urls, _root_of):
         try:
             place = _Place(root)
         except OSError as error:
             yield from ((url, error) for url in group)
             continue
-        while batch := list(islice(group, BATCH if place.fs.async_impl else 1)):
-            parts = {url: part for url in batch if excerpt and (part := _excerpt(place, url, excerpt)) is not None}
-            yield from parts.items()
-            if not (batch := [url for url in batch if url not in parts]):
-                continue
-            read: Sequence[bytes | Exception]
-            if place.fs.async_impl:
-                read = sync(place.fs.loop, _read_batch, place, batch, most, end, is_checked)
-            else:
-                path = place.path(batch[0])
-                try:
-                    if is_checked and place.is_archive:
-                        check_size(place.fs.info(path)["size"])
-                    data = place.fs.cat_file(path, start=0, end=end)
-                    if is_checked:
-                        check_size(len(data))
-                    read = [data]
-                except Exception as error:
-                    read = [error]
-            for url, data in zip(batch, read, strict=True):
-                yield url, _plain_error(data) if isinstance(data, Exception) else data
+        while batch := list(islice(group, AT_A_TIME if place.fs.async_impl else 1)):
+            read: dict[str, Any] = {url: _excerpt(place, url, excerpt) for url in batch} if excerpt else {}
+            sizes = {url: place.known_size(url) for url in batch if read.get(url) is None}
+            small = [url for url, size in sizes.items() if size <= limit]
+            read |= zip(small, place.fs.cat_ranges(list(map(place.path, small)), None, most), strict=True)
+            for url in batch:
+                data = read.get(url) or b""
+                if isinstance(data, Exception):
+                    yield url, _plain_error(data)
+                elif url in sizes and (size := max(len(data), sizes[url])) > limit:
+                    yield url, too_large(size)
+                else:
+                    yield url, data[:most]
 
 
 def _excerpt(place: _Place, url: str, excerpt: Any) -> bytes | None:
@@ -220,39 +204,6 @@ def _excerpt(place: _Place, url: str, excerpt: Any) -> bytes | None:
     with suppress(Exception):  # reading the whole of it tells what is wrong
         return excerpt(url, opened)
     return None
-
-
-async def _read_batch(place: _Place, urls: Sequence[str], most: int | None, end: int, is_checked: bool) -> list:
-    """Read files concurrently, each within a time of its own; those known to be too large are not read at all."""
-    at_a_time = asyncio.Semaphore(AT_A_TIME)
-
-    async def read(url: str) -> bytes:
-        path, span = place.path(url), {"start": 0, "end": most} if most else {}  # S3 has no range of an empty object
-        async with at_a_time:
-            if is_checked and not place.is_web:
-                with suppress(FileNotFoundError):
-                    for info in (place.fs._ls_from_cache(path) or ())[:1]:
-                        check_size(info.get("size") or 0)
-            reading = _stream(place.fs, path, end) if place.is_web else place.fs._cat_file(path, **span)
-            data = await asyncio.wait_for(reading, TIMEOUT)
-        if is_checked:
-            check_size(len(data))
-        return data
-
-    return await asyncio.gather(*map(read, urls), return_exceptions=True)
-
-
-async def _stream(fs: Any, url: str, end: int) -> bytes:
-    """Read at most `end` bytes from a web server, which need not say how many there are."""
-    session, parts, size = await fs.set_session(), [], 0
-    async with session.get(fs.encode_url(url), **fs.kwargs) as response:
-        fs._raise_not_found_for_status(response, url)
-        async for part in response.content.iter_chunked(2**16):
-            parts.append(part)
-            size += len(part)
-            if size >= end:
-                break
-    return b"".join(parts)[:end]
 
 
 @_plain_errors()
