@@ -4,13 +4,13 @@ import glob
 import os
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatch
 from functools import cache
 from glob import has_magic
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from evalkit.io.paths import (
     INSIDE,
@@ -35,16 +35,6 @@ _SAMPLES_FOLDER = Path(__file__).parents[1] / "samples"
 _PARTS = re.compile(r"::|!/|[a-z]+://")
 
 
-class FolderState(NamedTuple):
-    """The state of a folder, which changes with its entries; 0 if unknown."""
-
-    modified: int
-    changed: int = 0
-
-
-_Entries = dict[str, tuple[FolderState, tuple[list[str], list[str]]]]
-
-
 class Listing(NamedTuple):
     """The files of a source.
 
@@ -54,7 +44,7 @@ class Listing(NamedTuple):
 
     root: str  # the folder that holds all of them
     files: list[str]  # in the order of the sources as given, those of each sorted
-    folders: dict[str, FolderState]  # in the same order
+    folders: dict[str, int]  # in the same order; when the inode of each changed, 0 if unknown
     states: dict[str, FileState]  # of files behind a URL; empty for local ones
 
 
@@ -66,10 +56,8 @@ def source_names(source: Source) -> list[str]:
 
 def anchored(name: str | os.PathLike) -> str:
     """Make a name independent of the working directory."""
-    text = os.path.expanduser(os.fspath(name))
+    text = os.path.expanduser(os.fspath(name)).removeprefix("file://")
     refuse_credentials(text)  # before it becomes an absolute path, which hides them
-    if protocol_of(text) in ("file", "local"):
-        text = unquote(text.partition("://")[2])
     return absolute(text) if text and not text.startswith(_SAMPLES) else text
 
 
@@ -90,10 +78,9 @@ def resolve(source: str | os.PathLike) -> str:
         return str(path)
 
     refuse_credentials(text)
-    protocol, name, inner = protocol_of(text), text, ""
-    if protocol in ("file", "local"):
-        protocol, name = "", unquote(text.partition("://")[2])
-    elif protocol in _ARCHIVES and INSIDE not in text:  # zip://runs.zip, or zip://inner::runs.zip as fsspec has it
+    name, inner = text.removeprefix("file://"), ""
+    protocol = protocol_of(name)
+    if protocol in _ARCHIVES and INSIDE not in text:  # zip://runs.zip, or zip://inner::runs.zip as fsspec has it
         inner, _, name = text.partition("://")[2].rpartition("::")
     elif protocol:
         return text
@@ -148,30 +135,30 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True, k
     A source is one or several of folders, files, globs such as ``runs/exp_*``, ``samples:NAME``, URLs that fsspec knows
     (``s3://bucket/runs``, also with ``*``) and archives (``zip://::runs.zip``,
     ``zip://inner/folder::s3://bucket/runs.zip``). The pattern is for names of files in folders: a file that is named
-    itself is always included. Links to folders are followed once, never in a circle. Of the folders of `known`, an
-    earlier listing with the same pattern, only those that have changed are looked into.
+    itself is always included. Links to folders are followed once, never in a circle. `known`, an earlier listing with
+    the same pattern, is returned for a local folder if neither it nor any below has changed.
     """
+    names = source_names(source)
     roots: list[str] = []
     files: dict[str, None] = {}
-    folders: dict[str, FolderState] = {}
+    folders: dict[str, int] = {}
     states: dict[str, FileState] = {}
-    if known and (unchanged := _as_before(source, known)):
-        return unchanged
-    entries = _entries(known) if known and known.folders else {}
-    for text in [source] if isinstance(source, str | os.PathLike) else source:
-        base, paths = expand(os.fspath(text))
+    for text in names:
+        base, paths = expand(text)
         listed: list[str] = []
         for path in paths:
-            own_files, own_folders = [path], dict[str, FolderState]()
+            own_files, own_folders = [path], dict[str, int]()
             if is_url(path):
                 try:
                     own_states, urls = list_remote(path, recursive=recursive)
                 except OSError as error:
                     raise SourceError(f"{path}: {error.strerror or error}") from None
                 states |= own_states
-                own_files, own_folders = list(own_states), dict.fromkeys(urls, FolderState(0))
+                own_files, own_folders = list(own_states), dict.fromkeys(urls, 0)
             elif os.path.isdir(path):
-                own_files, own_folders = _walk(path, recursive, entries)
+                if known and path in known.folders and names == [text] and not base and _is_as_before(known.folders):
+                    return known._replace(root=path, states={})
+                own_files, own_folders = _walk(path, recursive)
             roots.append(base or (path if own_folders else os.path.dirname(path)))
             is_any = pattern == "*" or not own_folders
             listed += own_files if is_any else [file for file in own_files if fits(file, pattern)]
@@ -198,39 +185,21 @@ def fits(path: str, pattern: str) -> bool:
     return fnmatch(f"{stem}{dot}{ending.lower()}", pattern) or fnmatch(f"{stem}{dot}{ending}", pattern)
 
 
-def _as_before(source: Source, known: Listing) -> Listing | None:
-    """Return the listing of a single folder if none of its folders has changed: the quickest way for many."""
-    names = source_names(source)
-    base, paths = expand(names[0]) if len(names) == 1 else ("", [])
-    if base or len(paths) != 1 or paths[0] not in known.folders:
-        return None
+def _is_as_before(folders: Mapping[str, int]) -> bool:
+    """Return whether no folder has changed, which is asked more quickly than to list them."""
     try:
-        for folder, state in known.folders.items():
-            status = os.stat(folder)
-            if not state.modified or (status.st_mtime_ns, status.st_ctime_ns) != state:
-                return None
+        for folder, changed in folders.items():
+            if not changed or os.stat(folder).st_ctime_ns != changed:
+                return False
     except OSError:
-        return None
-    return known._replace(root=paths[0], states={})
+        return False
+    return True
 
 
-def _entries(known: Listing) -> _Entries:
-    """Return the state, and the files and folders, of each local folder of a listing."""
-    entries: _Entries = {}
-    for folder, state in known.folders.items():
-        if state.modified:
-            entries[folder] = (state, ([], []))
-    for place, paths in enumerate((known.files, known.folders)):
-        for path in paths:
-            if above := entries.get(path[: path.rfind("/")]):
-                above[1][place].append(path)
-    return entries
-
-
-def _walk(root: str, recursive: bool, known: _Entries) -> tuple[list[str], dict[str, FolderState]]:
-    """List a local folder; those below it that have the known state need not be looked into."""
+def _walk(root: str, recursive: bool) -> tuple[list[str], dict[str, int]]:
+    """List a local folder."""
     files: list[str] = []
-    folders: dict[str, FolderState] = {}
+    folders: dict[str, int] = {}
     seen: set[tuple[int, int]] = set()  # a link may lead to a folder again
     waiting, links = [root], list[str]()
     newest = (time.time() - SETTLED) * 1e9  # a folder that changed later may change again within its time stamp
@@ -242,29 +211,24 @@ def _walk(root: str, recursive: bool, known: _Entries) -> tuple[list[str], dict[
             if (identity := (status.st_dev, status.st_ino)) in seen:
                 continue
             seen.add(identity)
-            state = FolderState(status.st_mtime_ns, status.st_ctime_ns)
-            known_state, (own_files, below) = known.get(folder, (None, ([], [])))
-            linked: list[str] = []
-            if known_state != state:
-                own_files, below = [], []
-                with os.scandir(folder) as there:
-                    for entry in there:
-                        if entry.name.startswith("."):
-                            continue
-                        if entry.is_symlink():  # a circular one is no folder: reading it reports that
-                            (linked if os.path.isdir(entry.path) else own_files).append(entry.path)
-                        else:
-                            (below if entry.is_dir() else own_files).append(entry.path)
-            folders[folder] = FolderState(0) if linked or status.st_ctime_ns > newest else state
-            files += own_files
-            if recursive:
-                waiting += below
-                links += linked
+            folders[folder] = status.st_ctime_ns if status.st_ctime_ns <= newest else 0
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.name.startswith("."):
+                        continue
+                    is_link = entry.is_symlink()
+                    # a circular link is no folder: reading it reports that
+                    if not (os.path.isdir(entry.path) if is_link else entry.is_dir()):
+                        files.append(entry.path)
+                    elif recursive:
+                        (links if is_link else waiting).append(entry.path)
+                        if is_link:
+                            folders[folder] = 0
         except OSError as error:
             if folder == root:
                 raise SourceError(f"{root}: {error.strerror or error}") from error
             files.append(folder)
-            folders |= {os.path.dirname(folder): FolderState(0), folder: FolderState(0)}  # it may be readable next time
+            folders |= {os.path.dirname(folder): 0, folder: 0}  # it may be readable next time
         if not waiting:
             links.sort(reverse=True)
     return files, folders

@@ -28,27 +28,26 @@ def package_versions() -> dict[str, str]:
     return versions
 
 
-def code_version(*modules: str) -> str:
-    """Return evalkit's version and a hash of its code, also of changes in a checkout, and that of modules' packages.
+def code_version(module: str = "") -> str:
+    """Return evalkit's version and a hash of its code, changes in a checkout included, and of a module's package.
 
     Changes of code typed in, as into a notebook, can't be detected: each call returns another hash.
     """
-    places = [_EVALKIT]
-    for module in modules:
-        file = Path(getattr(sys.modules[module], "__file__", None) or "")
-        if not file.is_file():
-            return f"{__version__}+{uuid.uuid4().hex[:16]}"
-        if _EVALKIT not in file.parents:
-            places.append(file.parent if (file.parent / "__init__.py").exists() else file)
-    return _version_of_code(*places)
+    if not module:
+        return _version_of_code(_EVALKIT)
+    file = Path(getattr(sys.modules[module], "__file__", None) or "")
+    if not file.is_file():
+        return f"{__version__}+{uuid.uuid4().hex[:16]}"
+    own = file.parent if (file.parent / "__init__.py").exists() else file
+    return _version_of_code(_EVALKIT if _EVALKIT in file.parents else own)
 
 
 @cache
-def _version_of_code(*places: Path) -> str:
+def _version_of_code(own: Path) -> str:
     digest = hashlib.blake2b(digest_size=8)
-    for place in places:
-        for folder, _, names in sorted(os.walk(place)) if place.is_dir() else [(str(place.parent), [], [place.name])]:
+    for place in {_EVALKIT: 0, own: 0}:
+        for root, _, names in sorted(os.walk(place)) or [(place.parent, [], [place.name])]:  # a single file
             for name in sorted(names):
                 if name.endswith(_CODE):
-                    digest.update(name.encode() + Path(folder, name).read_bytes())
+                    digest.update(name.encode() + Path(root, name).read_bytes())
     return f"{__version__}+{digest.hexdigest()}"

@@ -79,19 +79,19 @@ def check_output(path: str) -> None:
 def write_frame(table: pd.DataFrame, path: str) -> None:
     """Write a frame as CSV, JSON (a list of records) or Parquet, by the suffix; SourceError if it can't be written."""
     check_output(path)
-    with _replaced(path, durable=True) as temporary:
+    with _replaced(path) as temporary:
         _WRITERS[os.path.splitext(path)[1].lower()](table, temporary)
 
 
 def write_text(text: str, path: str | os.PathLike) -> None:
     """Write a local text file in UTF-8; SourceError if it can't be written."""
-    write_bytes(text.encode(), os.fspath(path), durable=True)
+    write_bytes(text.encode(), os.fspath(path))
 
 
-def write_bytes(data: bytes, path: str, *, durable: bool = False) -> None:
+def write_bytes(data: bytes, path: str) -> None:
     """Write a file, local or behind a URL, and its parent folders; SourceError if it can't be written.
 
-    A local file is written under another name and then renamed. With `durable` it survives a power failure.
+    A local file is written under another name and then renamed.
     """
     check_path(path)
     if is_url(path):
@@ -100,7 +100,7 @@ def write_bytes(data: bytes, path: str, *, durable: bool = False) -> None:
         except OSError as error:
             raise SourceError(f"{path}: {error.strerror or error}") from None
     else:
-        with _replaced(path, durable=durable) as temporary, open(temporary, "xb") as file:
+        with _replaced(path) as temporary, open(temporary, "xb") as file:
             file.write(data)
 
 
@@ -140,7 +140,7 @@ def exclusive(folder: str, wait: float = 0.0) -> Iterator[bool]:
 
 
 @contextlib.contextmanager
-def _replaced(path: str, *, durable: bool) -> Iterator[str]:
+def _replaced(path: str) -> Iterator[str]:
     """Yield the name of a file beside `path`, and move it there once the block has written it."""
     folder, suffix = os.path.dirname(os.path.abspath(path)), os.path.splitext(path)[1].lower()
     temporary = os.path.join(folder, f"{TEMPORARY}{uuid4().hex}{suffix}")
@@ -148,22 +148,9 @@ def _replaced(path: str, *, durable: bool) -> Iterator[str]:
         os.makedirs(folder, exist_ok=True)
         try:
             yield temporary
-            if durable:
-                flush(temporary)
             os.replace(temporary, path)
-            if durable:
-                flush(folder)
         finally:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary)
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror or error}") from error
-
-
-def flush(path: str | os.PathLike) -> None:
-    """Flush the contents of a file, or the names in a folder, to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -408,12 +408,9 @@ def update(
             commit_at = now + took + COMMIT_EVERY * (1 + 2 * took)  # a large store is written more rarely
         if progress:
             progress(done, len(to_read))
-    store.drop(vanished)
     if to_read or vanished:
         store.arrange([*listing.states, *sorted(known.states.keys() - listing.states.keys() - vanished)])
-    if known.folders != listing.folders:
-        store.set_folders(listing.folders)
-    store.commit(complete=True, **about)
+    store.commit(**about, complete=True, folders=listing.folders)
 
     changed = len(known.states.keys() & set(to_read))
     counts = len(to_read) - changed, changed, len(vanished), len(listing.states) - len(to_read)
@@ -605,7 +602,7 @@ def collect(
             "pattern": pattern or kind.files.pattern,
             "recursive": recursive,
         }
-        store = RecordStore(path, kind.records, durable=True)
+        store = RecordStore(path, kind.records)
         with exclusive(path) as alone:
             if not alone:
                 raise SourceError(f"{path}: another process is collecting into it")

@@ -15,7 +15,7 @@ from evalkit.io.paths import SourceError
 from evalkit.io.read import read_json
 from evalkit.io.sources import MISSING, expand, list_files, state_of
 from evalkit.io.versions import code_version, package_versions
-from evalkit.io.write import check_path, exclusive, flush
+from evalkit.io.write import check_path, exclusive
 from evalkit.reports.parameters import texts_of
 from evalkit.reports.report import Job, Record, Report
 
@@ -81,7 +81,6 @@ def write_file(path: Path, content: str | bytes, work: Path) -> None:
     temporary = work / f"{os.getpid()}-{path.name}"
     try:
         temporary.write_bytes(data)
-        flush(temporary)  # the user relies on it once it is reported as made
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.replace(path)
     except OSError as error:

@@ -25,7 +25,7 @@ COMMANDS = {
     "view": ("view", "logs", "-o", "out"),
 }
 FULL = os.strerror(errno.ENOSPC)
-PLACES = ((write, "open"), (os, "fsync"), (os, "replace"), (os, "makedirs"), (shutil, "copyfile"))
+PLACES = ((write, "open"), (os, "replace"), (os, "makedirs"), (shutil, "copyfile"))
 
 
 class Disk:

@@ -200,10 +200,6 @@ def test_files_above_the_source_keep_the_order_of_the_kind(tmp_path):
         assert table["source"].to_pylist() == [str(tmp_path / "in/a.json"), *names]
 
 
-NAME = "records-" + 32 * "0"
-DAY = 86_400
-
-
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path / "cache"))
@@ -292,9 +288,9 @@ def test_whatever_damage_a_store_has_it_is_made_again(games, cache, number, plac
 def test_a_store_whose_manifest_names_a_table_that_there_is_not_is_made_again(games, cache):
     load(TOY, games, {})
     (manifest,) = cache.rglob(store_module.MANIFEST)
-    manifest.write_text(manifest.read_text().replace('"folders"', '"foldess"'))
+    manifest.write_text(manifest.read_text().replace('"games"', '"gamess"'))
     assert len(load(TOY, games, {}).runs) == 2
-    assert "foldess" not in manifest.read_text()
+    assert "gamess" not in manifest.read_text()
 
 
 def test_a_file_behind_a_url_that_could_not_be_read_is_tried_again(cache, monkeypatch):
@@ -309,64 +305,19 @@ def test_a_file_behind_a_url_that_could_not_be_read_is_tried_again(cache, monkey
     assert len(load(TOY, "memory://cached", {}).runs) == 2
 
 
-def _put(path, text="x"):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-
-
-FOREIGN = {
-    "a file": lambda root: _put(root / "notes.txt"),
-    "a folder": lambda root: _put(root / "thesis" / "chapter.txt"),
-    "tables in a folder with a store's name": lambda root: _put(root / NAME / "games" / "part.parquet"),
-    "a link with a store's name": lambda root: (
-        _put(root.parent / "elsewhere" / "games" / "000001.parquet"),
-        (root / NAME).symlink_to(root.parent / "elsewhere"),
-    ),
-    "a link in a store": lambda root: (
-        _put(root.parent / "elsewhere" / "000001.parquet"),
-        (root / NAME).mkdir(),
-        (root / NAME / "games").symlink_to(root.parent / "elsewhere"),
-    ),
-}
-
-
-def everything(root):
-    return {path: path.is_file() and path.read_bytes() for path in root.rglob("*")}
-
-
-@pytest.mark.parametrize("name", FOREIGN)
-def test_what_it_has_not_written_stays(cache, games, tmp_path, monkeypatch, name):
-    cache.mkdir()
-    FOREIGN[name](cache)
-    for path in [*cache.rglob("*"), *tmp_path.glob("elsewhere*")]:
-        os.utime(path, (1, 1), follow_symlinks=False)
-    before = everything(tmp_path)
-    monkeypatch.setattr(store_module, "KEPT_BYTES", 0)
-    load(TOY, games, {})
-    store_module.tidy_cache(cache)
-    after = everything(tmp_path)
-    assert {path: after.get(path) for path in before} == before
-
-
-def age(store: Path, days: float, now: float) -> None:
-    for path in (store, *store.iterdir()):
-        os.utime(path, (now - days * DAY,) * 2)
-
-
-def test_old_and_surplus_stores_go_the_oldest_first(cache, tmp_path, monkeypatch):
+def test_stores_that_were_not_used_for_a_month_are_removed_and_nothing_else(cache, tmp_path):
     stores = []
-    for name in "abcd":
+    for name in "ab":
         write(tmp_path / name / "x.json", task=name)
         load(TOY, tmp_path / name, {})
         stores += [path for path in cache.iterdir() if path not in stores]
-    now = (stores[3] / LOCK).stat().st_mtime
-    for store, days in zip(stores, (31, 3, 2, 1), strict=True):
-        age(store, days, now)
-    _put(cache / "film.mkv", "x" * 100_000)  # the size of other things does not count
-    store_module.tidy_cache(cache)
-    assert [store.exists() for store in stores] == [False, True, True, True]
-    size = sum(path.stat().st_size for store in stores[2:] for path in store.rglob("*") if path.is_file())
-    monkeypatch.setattr(store_module, "KEPT_BYTES", size)
-    store_module.tidy_cache(cache)
-    assert [store.exists() for store in stores] == [False, False, True, True]
+    (cache / "film.mkv").touch()
+    now = (stores[0] / LOCK).stat().st_mtime
+    for path, days in ((stores[0] / LOCK, 31), (stores[1] / LOCK, 29), (cache / "film.mkv", 99)):
+        os.utime(path, (now - days * 86_400,) * 2)
+    load(TOY, tmp_path / "b", {})
+    assert (stores[1] / LOCK).stat().st_mtime >= now  # each use counts
+    write(tmp_path / "c" / "x.json", task="c")
+    load(TOY, tmp_path / "c", {})
+    assert [store.exists() for store in stores] == [False, True]
     assert (cache / "film.mkv").exists()
