@@ -208,4 +208,4 @@ def test_a_look_at_which_nothing_has_changed_lists_no_folder(folder, monkeypatch
     assert listed.call_count == 0
     folder.write("1/b.json", game("2"), age=0)
     assert folder.look(5)[0] == ["1/b.json"]
-    assert listed.call_count == 1
+    assert listed.call_count == 4
