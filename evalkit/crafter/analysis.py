@@ -3,7 +3,7 @@
 Functions take frames and return frames with estimate, low, high and n. Aborted traces have no score and are left out.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -13,7 +13,7 @@ from evalkit.crafter.benchmark import pooled_score
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, UNKNOWN, WEIGHTS
 from evalkit.crafter.scoring import DIGITS
 from evalkit.crafter.table import FLAGS, order_difficulties
-from evalkit.display.words import budget_name, budgets_text
+from evalkit.display.words import budget_name
 from evalkit.io import short_paths
 from evalkit.io.text import message_pattern
 from evalkit.kinds import Finding, data_finding, examples_of
@@ -30,7 +30,6 @@ __all__ = [
     "describe_episodes",
     "estimates",
     "flag_counts",
-    "in_percent",
     "interval_text",
     "invalid_actions",
     "mean_scores",
@@ -38,7 +37,6 @@ __all__ = [
     "official_scores",
     "per_budget",
     "progressions",
-    "together",
     "unlock_curve",
     "unlock_turns",
     "unused_files",
@@ -66,22 +64,16 @@ By = str | Sequence[str]
 _BOUNDS = ("estimate", "low", "high")
 
 
-def budgets(episodes: pd.DataFrame) -> pd.DataFrame:
-    """Count episodes with a score, and their models, per budget: max_turns (missing: not told), episodes, models."""
-    scored = episodes[episodes["score"].notna()]
-    groups = scored.groupby("max_turns", dropna=False)
-    return groups.agg(episodes=("score", "size"), models=("model_name", "nunique")).reset_index()
+def budgets(episodes: pd.DataFrame) -> list[dict[Hashable, Any]]:
+    """Count episodes with a score per budget (max_turns; missing: not told); empty where there is only one."""
+    sizes = episodes[episodes["score"].notna()].groupby("max_turns", dropna=False).size()
+    return sizes.reset_index(name="episodes").to_dict("records") if len(sizes) > 1 else []
 
 
 def budget_findings(episodes: pd.DataFrame) -> list[Finding]:
     """Describe budgets where they differ: what stands before any mean."""
-    found = budgets(episodes).to_dict("records") if together(episodes) else []
+    found = budgets(episodes)
     return [Finding("budgets", "Score per model", {"budgets": found})] if found else []
-
-
-def describe_budgets(episodes: pd.DataFrame) -> str:
-    """List the budgets where they differ; empty if there is one."""
-    return budgets_text(budgets(episodes).to_dict("records")) if together(episodes) else ""
 
 
 def per_budget(frame: pd.DataFrame, episodes: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -91,18 +83,13 @@ def per_budget(frame: pd.DataFrame, episodes: pd.DataFrame | None = None) -> pd.
     frame with source and model_name, such as that of achievements.
     """
     runs = frame if episodes is None else episodes
-    if not together(runs):
+    if not budgets(runs):
         return frame
     ordered = runs.sort_values(["max_turns", "model_name"])
     names = ordered["model_name"] + ", " + ordered["max_turns"].map(budget_name, na_action=None)
     turns = frame["source"].map(runs.set_index("source")["max_turns"])
     split = frame["model_name"] + ", " + turns.map(budget_name, na_action=None)
     return frame.assign(model_name=pd.Categorical(split, categories=names.unique(), ordered=True))
-
-
-def together(episodes: pd.DataFrame) -> list[str]:
-    """Return the groups of estimates over all models: one, or each budget where budgets differ."""
-    return ["max_turns"] if len(budgets(episodes)) > 1 else []
 
 
 def mean_scores(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
@@ -191,7 +178,6 @@ def describe_episodes(episodes: pd.DataFrame, traces: str) -> str:
     if episodes.empty:
         return f"{traces}: no session traces."
     clauses = [f"{len(episodes)} episodes of {episodes['model_name'].nunique()} models from {traces}"]
-    clauses += [f"budgets differ: {describe_budgets(episodes)}"] * bool(together(episodes))
     for row in with_aborted_at_zero(episodes, []).to_dict("records"):
         at_zero = f"mean score with {row['aborted']} at 0: {interval_text(row)}"
         clauses.append(f"{row['aborted']} of them aborted and left out of all means ({at_zero})")
@@ -289,14 +275,9 @@ def official_scores(achievements: pd.DataFrame) -> pd.DataFrame:
 
 
 def progressions(episodes: pd.DataFrame) -> pd.DataFrame:
-    """Estimate the mean share of the 22 achievements unlocked per episode, per model."""
-    rows = with_worlds(episodes)
-    return estimates(rows, "model_name", "progression", "score", _UNLOCKS)
-
-
-def in_percent(table: pd.DataFrame) -> pd.DataFrame:
-    """Convert estimates of shares to percentages."""
-    return table.assign(**{name: 100 * table[name] for name in ("estimate", "low", "high")})
+    """Estimate the mean share of the 22 achievements unlocked per episode, in percent, per model."""
+    table = estimates(with_worlds(episodes), "model_name", "progression", "score", _UNLOCKS)
+    return table.assign(**{name: 100 * table[name] for name in _BOUNDS})
 
 
 def _can_tell(achievements: pd.DataFrame) -> pd.Series:

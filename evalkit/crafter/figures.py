@@ -1,22 +1,19 @@
 """Figures of session traces, drawn with `evalkit.display.plots`: frames of `analysis` in, axes out."""
 
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from evalkit.crafter.format import TIER_OF
 from evalkit.crafter.scoring import NO_SCORED_EVENTS
-from evalkit.display import Look, nothing_to_draw, plots, set_alt
+from evalkit.display import Look, nothing_to_draw, plots
 from evalkit.io import distinct_names
 
 __all__ = [
     "achievements",
     "against_references",
     "breakdown",
-    "choose_episodes",
     "estimates",
     "scores",
     "trajectories",
@@ -81,7 +78,6 @@ def achievements(rates: pd.DataFrame, ax: Axes | None = None) -> Axes:
     order = list(TIER_OF.values())
     for y in (y for y in range(1, len(order)) if order[y] != order[y - 1]):
         ax.axhline(y, color=SYMBOLS["0"].colour, lw=1.2)
-    set_alt(ax, f"Share of episodes that unlock each achievement. {_describe_achievements(rates)}")
     return ax
 
 
@@ -105,7 +101,11 @@ def trajectories(episodes: pd.DataFrame, rows: int = 40, ax: Axes | None = None)
 
     Of more than `rows` episodes, equally many of each model are drawn, evenly spaced from its best to its worst.
     """
-    chosen = choose_episodes(episodes, rows)
+    ranked = episodes.dropna(subset="score").sort_values(["model_name", "score"], ascending=[True, False])
+    room = max(1, rows // max(ranked["model_name"].nunique(), 1)) if len(ranked) > rows else len(ranked)
+    groups = ranked.groupby("model_name")["score"]
+    place, size = groups.cumcount(), groups.transform("size")
+    chosen = ranked[place * room // size != (place - 1) * room // size].head(rows)
     models = chosen["model_name"].map(distinct_names(chosen["model_name"], 26)).astype("str")
     names = models + "  " + chosen["score"].map("{:.2f}".format).astype("str")
     same = names.groupby(names).cumcount()
@@ -114,45 +114,7 @@ def trajectories(episodes: pd.DataFrame, rows: int = 40, ax: Axes | None = None)
     hrefs = chosen.get("href", "")
     events = pd.DataFrame({"episode": names, "symbol": symbols, "href": hrefs}).explode("symbol", ignore_index=True)
     events["event"] = events.groupby("episode", sort=False).cumcount() + 1
-    ax = plots.timeline(events, "episode", "event", "symbol", SYMBOLS, xlabel="events with a scored hook", ax=ax)
-    set_alt(ax, f"Events that change the score. {_describe_trajectories(chosen)}")
-    return ax
-
-
-def choose_episodes(episodes: pd.DataFrame, rows: int) -> pd.DataFrame:
-    """Return the episodes that `trajectories` draws."""
-    ranked = episodes.dropna(subset="score").sort_values(["model_name", "score"], ascending=[True, False])
-    if len(ranked) <= rows:
-        return ranked
-    room = max(1, rows // ranked["model_name"].nunique())
-    groups = (group for _, group in ranked.groupby("model_name"))
-    chosen = [g.iloc[np.unique(np.linspace(0, len(g) - 1, room).round().astype(int))] for g in groups]
-    return pd.concat(chosen).head(rows)
-
-
-def _describe_achievements(rates: pd.DataFrame) -> str:
-    """Describe the success rates in words: which achievements each model unlocks at all."""
-    clauses = []
-    for name, rows in rates.groupby("model_name", sort=False):
-        unlocked = rows[rows["estimate"] > 0].sort_values("estimate", ascending=False)
-        pairs = zip(unlocked["achievement"], unlocked["estimate"], strict=True)
-        each = ", ".join(f"{achievement} {100 * rate:.0f} %" for achievement, rate in pairs)
-        clauses.append(f"{name}: {each or ('none' if rows['n'].any() else rows['warning'].iloc[0])}")
-    return _sentence(clauses)
-
-
-def _describe_trajectories(episodes: pd.DataFrame) -> str:
-    """Describe the trajectories in words: how many events gain and lose points, per model."""
-    clauses = []
-    for name, group in episodes.groupby("model_name"):
-        text = "".join(group["trajectory"].str.replace(NO_SCORED_EVENTS, "", regex=False))
-        counts = f"{text.count('+')} events gain points, {text.count('-')} lose points"
-        clauses.append(f"{name}, {len(group)} episodes: {counts}")
-    return _sentence(clauses)
-
-
-def _sentence(clauses: Sequence[str]) -> str:
-    return "; ".join(clauses) + "." if clauses else "Nothing to show."
+    return plots.timeline(events, "episode", "event", "symbol", SYMBOLS, xlabel="events with a scored hook", ax=ax)
 
 
 def __dir__() -> list[str]:

@@ -7,10 +7,11 @@ that does not fit is decoded value by value, without unusable ones. Rarely used 
 import re
 from functools import cache
 from hashlib import blake2b
-from typing import Annotated, Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import msgspec
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field, inspect
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from evalkit.io import BrokenFileError, WrongShapeError, decode_json
 
@@ -42,8 +43,6 @@ _MAP_VALUE = re.compile(rb'\s*:\s*"([A-Za-z0-9+/]{64,}={0,2})"')
 
 Count = Annotated[int, Meta(ge=-(2**40), le=2**40)]  # larger values are no counts, and overflow columns
 ANYTHING = msgspec.json.Decoder()
-_UNFIT = object()  # a value that is not of the declared type
-_type_info = cache(inspect.type_info)
 _decoder = cache(lambda kind: msgspec.json.Decoder(kind | None))
 
 
@@ -186,7 +185,7 @@ def read_trace(data: bytes) -> tuple[Trace, dict[str, str]]:
     """Decode a session trace without building its conversations, which are checked only.
 
     Notes and errors are those of `evalkit.io.decode_json`, and the note ``malformed_fields`` if values were left out,
-    with the first of them. Other well-formed JSON raises `OtherShapeError`, which describes its shape.
+    with the first of them. Other well-formed JSON raises `OtherShapeError`.
     """
     try:
         trace, recovered = decode_json(data, _TRACE)
@@ -198,7 +197,7 @@ def read_trace(data: bytes) -> tuple[Trace, dict[str, str]]:
     if trace.event_history is None and (trace.session_id is None or trace.session_metadata is None):
         value, _ = decode_json(data, ANYTHING)
         if trace.session_id is None or not value.keys() <= TRACE_KEYS:  # other programs have sessions, too
-            raise OtherShapeError(f"not a session trace: {_shape_of(value)}")
+            raise OtherShapeError("not a session trace: it has no event_history")
     return trace, notes
 
 
@@ -233,18 +232,6 @@ def first_map(data: bytes) -> str | None:
     return blake2b(found[1], digest_size=6).hexdigest()
 
 
-def _shape_of(value: Any) -> str:
-    """Describe decoded JSON that is not a session trace."""
-    run = value[0] if isinstance(value, list) and value else value
-    if not isinstance(run, dict):
-        return f"a JSON {'list' if isinstance(value, list) else type(value).__name__}"
-    if "progression" in run and "episode_return" in run:
-        return "a BALROG run file (evalkit.crafter.benchmark reads it)"
-    if any(str(key).startswith("achievement_") for key in run):
-        return "a file of benchmark scores (evalkit.crafter.benchmark reads it)"
-    return "a session without events" if "session_id" in run else "neither session_id nor event_history is there"
-
-
 def peek(raw: Any, kind: Any) -> Any:
     """Decode a `Raw` field, leaving out values that are not of the declared type; None if nothing is left."""
     if not isinstance(raw, Raw):
@@ -256,35 +243,27 @@ def peek(raw: Any, kind: Any) -> Any:
 
 
 def fit(value: Any, kind: Any) -> Any:
-    """Convert decoded JSON to a Struct or a list of it, without values that are not of the declared type.
+    """Convert decoded JSON to a declared type, without values that are not of theirs; None if it does not fit itself.
 
     Entries of lists of Structs that are not objects become empty Structs, so that lengths stay the same.
     """
-    fitted = _fit(value, _type_info(kind))
-    return None if fitted is _UNFIT else fitted
-
-
-def _fit(value: Any, kind: Any) -> Any:
-    if isinstance(kind, inspect.UnionType):
+    if get_origin(kind) in (Union, UnionType):
         if value is None:
             return None
-        kind = next(k for k in kind.types if not isinstance(k, inspect.NoneType))
-    if isinstance(kind, inspect.StructType):
-        known = [field for field in kind.fields if isinstance(value, dict) and field.encode_name in value]
-        fields = {field.name: _fit(value[field.encode_name], field.type) for field in known}
+        kind = next(one for one in get_args(kind) if one not in (NoneType, UnsetType))
+    if isinstance(kind, type) and issubclass(kind, Struct):
+        own = value if isinstance(value, dict) else {}
+        known = [field for field in msgspec.structs.fields(kind) if field.encode_name in own]
         # a key whose value does not fit is kept as None: it shows an event's type
-        return kind.cls(**{name: None if item is _UNFIT else item for name, item in fields.items()})
-    if isinstance(kind, inspect.ListType) and isinstance(value, list):
-        return [fitted for fitted in (_fit(item, kind.item_type) for item in value) if fitted is not _UNFIT]
-    if isinstance(kind, inspect.RawType):
+        return kind(**{field.name: fit(own[field.encode_name], field.type) for field in known})
+    if kind is Raw:
         return Raw(msgspec.json.encode(value))
-    if isinstance(kind, inspect.AnyType) or (isinstance(kind, inspect.DictType) and isinstance(value, dict)):
-        return value
-    leaf: Any = {inspect.IntType: Count, inspect.StrType: str, inspect.BoolType: bool}.get(type(kind))  # type: ignore[call-overload]  # other types have no entry
+    if get_origin(kind) is list and isinstance(value, list) and get_args(kind) != (Any,):
+        return [item for item in (fit(one, *get_args(kind)) for one in value) if item is not None]
     try:
-        return _UNFIT if leaf is None else msgspec.convert(value, leaf, strict=False)
+        return msgspec.convert(value, kind, strict=False)
     except msgspec.ValidationError:
-        return _UNFIT
+        return None
 
 
 def action_name(action: str | int | None) -> str | None:

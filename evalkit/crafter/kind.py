@@ -1,7 +1,7 @@
 """Crafter traces as a kind of log, and shortcuts to their frames."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -91,22 +91,12 @@ def load(
     return kinds.load(KIND, path, options, **reading)
 
 
-def collect(
-    source: Source,
-    output: str | os.PathLike,
-    pattern: str = PATTERN,
-    *,
-    recursive: bool = True,
-    jobs: int | None = None,
-    storage_options: StorageOptions = None,
-    progress: Callable[[int, int], object] | None = None,
-) -> Changes:
-    """Collect session traces into a dataset, or update it, as `evalkit.kinds.collect`.
+def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:
+    """Collect session traces into a dataset, or update it; parameters and result as of `evalkit.kinds.collect`.
 
     The verdicts of hooks are stored, not their scores: weights and counting are options of `load` for a dataset, too.
     """
-    reading = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
-    return kinds.collect(KIND, source, output, **reading, progress=progress)
+    return kinds.collect(KIND, source, output, **options)
 
 
 def episodes_df(path: Source, **options: Any) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from evalkit.crafter import analysis
 from evalkit.crafter.analysis import interval_text, number
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.scoring import NO_SCORED_EVENTS
+from evalkit.display.words import budgets_text
 from evalkit.io import (
     distinct_names,
     plain,
@@ -103,7 +104,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     models = episodes["model_name"].value_counts()
     expected = None if snapshot.expected is None else snapshot.expected * len(models)
     (mean,) = analysis.mean_scores(episodes, []).to_dict("records")
-    if budgets := analysis.describe_budgets(episodes):
+    if budgets := budgets_text(analysis.budgets(episodes)):
         lines += ["", f"budgets differ: {budgets}"]
     lines += ["", f"total: {so_far(len(episodes), expected)} traces, mean score {interval_text(mean)}"]
     lines += [f"aborted: {text}" for text in _aborted(episodes)]
@@ -131,7 +132,7 @@ def _total_lines(episodes: pd.DataFrame, *, everything: bool) -> list[str]:
     (row,) = analysis.mean_scores(episodes, []).to_dict("records")
     n = f"n = {row['n']}" + f" traces of {row['n_clusters']} tasks" * (row["n_clusters"] != row["n"])
     doubts = row["warning"].without("left_out")
-    budgets = analysis.describe_budgets(episodes)
+    budgets = budgets_text(analysis.budgets(episodes))
     lines = [f"Budgets differ: {budgets}; models stand apart by budget"] if budgets else []
     mean = f"All traces: mean score{' over all budgets' * bool(budgets)} {interval_text(row)} ({n})"
     lines.append(f"{mean}; {doubts}" if doubts else mean)

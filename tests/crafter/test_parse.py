@@ -151,12 +151,10 @@ def test_a_task_is_a_world_as_far_as_the_trace_tells_it(told, event, task, sourc
     [
         (b"", "failed", "JSONDecodeError: the file is empty"),
         (json.dumps(trace(environment()), indent=2).encode()[:-40], "failed", "JSONDecodeError"),
-        (b"[]", "skipped", "a JSON list"),
-        (b'{"messages": []}', "skipped", "neither session_id nor event_history is there"),
-        (b'{"session_id": "a", "schema_version": "ATIF-v1.2", "steps": []}', "skipped", "a session without events"),
-        (b'{"event_history": 3}', "skipped", "neither session_id nor event_history is there"),
-        (b'[{"achievement_collect_coal": [1]}]', "skipped", "a file of benchmark scores (evalkit.crafter.benchmark"),
-        (b'{"progression": 0.1, "episode_return": 1}', "skipped", "a BALROG run file (evalkit.crafter.benchmark"),
+        (b"[]", "skipped", "not a session trace: it has no event_history"),
+        (b'{"messages": []}', "skipped", "not a session trace: it has no event_history"),
+        (b'{"session_id": "a", "schema_version": "ATIF-v1.2", "steps": []}', "skipped", "not a session trace"),
+        (b'{"event_history": 3}', "skipped", "not a session trace"),
     ],
 )
 def test_a_broken_file_or_one_of_another_shape_says_what_is_wrong(tmp_path, data, status, reason):
@@ -164,7 +162,7 @@ def test_a_broken_file_or_one_of_another_shape_says_what_is_wrong(tmp_path, data
     path.write_bytes(data)
     parsed = parse_file("broken.json", data)
     assert parsed.status == status
-    assert parsed.reason.removeprefix("not a session trace: ").startswith(reason)
+    assert parsed.reason.startswith(reason)
     result = evaluate_trace(path)
     assert (result["total_score"], result["error"], result["trace_file"]) == (None, parsed.reason, "broken.json")
 
