@@ -353,8 +353,6 @@ def _until(condition, seconds=30):
             "",
         ),
         (["one", "-p", "x", "1"], 2, "", "evalkit: command line: unknown parameter x; there is none\n"),
-        (["one", "-y", "["], 2, "", "evalkit: -y: not YAML"),
-        (["one", "-f", "no.yaml"], 2, "", "evalkit: no.yaml: No such file or directory\n"),
         (["one", "--jobs", "0"], 2, "", "Usage: "),
     ],
 )
