@@ -63,7 +63,7 @@ def trials(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     """Compare the trials that are there with those planned, by the file that says so; planned is missing without one.
 
     Returns plan (its path, shortened), planned, present (runs that count and have ended), running, repeated (runs that
-    count in no rate), retried, missing (planned, and neither there nor running).
+    count in no rate), retried, missing (planned, and none of these).
     """
     kind = kind_named("trajectories")
     excluded, running = is_excluded(runs, kind), outcome_of(runs, kind).eq("running")
@@ -76,7 +76,7 @@ def trials(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     table = there.reindex(there.index.union(said.index), fill_value=0)
     table.insert(0, "planned", said["planned"].astype("Int64"))
     table["retried"] += said["retried"].reindex(table.index).fillna(0).astype("int64")
-    table["missing"] = (table["planned"] - table["present"] - table["running"]).clip(lower=0)
+    table["missing"] = (table["planned"] - table[["present", "running", "repeated"]].sum(axis=1)).clip(lower=0)
     names = short_paths(said.index)
     return table.rename(index=lambda name: names.get(name, name)).rename_axis("plan").reset_index()
 
@@ -87,7 +87,7 @@ def missing(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     Of a plan that names no tasks, such as a job of Harbor without its `lock.json`, it is not known whose they are.
     """
     keys = ["plan", "model_name", "dataset", "task_id"]
-    present = counted(runs).groupby(keys, dropna=False).size().rename("n").reset_index()
+    present = runs.groupby(keys, dropna=False).size().rename("n").reset_index()
     table = plans[plans["task_id"].ne("")].rename(columns={"source": "plan"}).merge(present, on=keys, how="left")
     table["missing"] = (table["planned"] - table["n"].fillna(0)).astype("Int64")
     return table.loc[table["missing"] > 0, [*keys[1:], "plan", "missing"]].reset_index(drop=True)
@@ -161,16 +161,17 @@ def findings(ranked: Sequence[Finding], runs: pd.DataFrame, plans: pd.DataFrame,
     table = trials(runs, plans)
     planned, gone, running = (int(table[name].sum()) for name in ("planned", "missing", "running"))
     if gone:
-        text = "{gone:,} of {planned} missing, {running:,} still running. Rates count those that were measured{worst}."
+        text = "{gone:,} of {planned} missing{running}. Rates count those that were measured{worst}."
         n = int((rows["is_successful"].fillna(False) & rows["plan"].notna()).sum())
         worst = f"; {n:,} of all that were planned succeeded" * bool(rows["is_successful"].notna().any())
-        said = {"gone": gone, "planned": counted_noun(planned, "planned trial"), "running": running, "worst": worst}
+        said: dict[str, Any] = {"gone": gone, "planned": counted_noun(planned, "planned trial"), "worst": worst}
+        said["running"] = f", {running:,} still running" * bool(running)
         found.append(Finding("planned", "Planned and present", said, template=text))
     failed = rows[~rows["ending"].isin(["success", "scored", "running"])]
     counts = failed["ending"].astype("str").value_counts()
     ways = {ENDINGS[str(name)].text: int(n) for name, n in counts.items()}
     examples = examples_of(failed, {ENDINGS[str(name)].text: failed["ending"].eq(name) for name in counts.index})
-    values: dict[str, Any] = {"endings": ways, "n": len(rows), "noun": "run"}
+    values = {"endings": ways, "n": len(rows), "noun": "run"}
     found.append(Finding("endings", "How runs ended", values, examples))
     return [*found, *(one for one in ranked if one.code not in _FIRST), data_finding(runs, FLAGS, ledger, "run")]
 

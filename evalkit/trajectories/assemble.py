@@ -205,7 +205,7 @@ def _overruled(runs: pd.DataFrame, path: str) -> pd.Series:
     except (OSError, ValueError) as error:
         raise SourceError(f"{path}: {type(error).__name__}: {error}") from None
     known = {"run_id": set(runs["run_id"]), "outcome": set(OUTCOMES)}
-    wrong = [f"no column {name}; there are {', '.join(stated)}" for name in known if name not in stated]
+    wrong = [f"no column {name}; there are {', '.join(map(str, stated))}" for name in known if name not in stated]
     wrong = wrong or [f"{text!r} is no {name}" for name in known for text in stated[name] if text not in known[name]]
     if wrong:
         raise SourceError(f"{path}: {wrong[0]}; outcomes are {', '.join(OUTCOMES)}")
