@@ -12,7 +12,7 @@ from evalkit.io.text import plain
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.reports.batch import run
 from evalkit.reports.notebooks import Places, copy_notebooks, read_notebook
-from evalkit.reports.planning import PlanError, plan
+from evalkit.reports.planning import plan
 
 
 @click.command()
@@ -63,14 +63,9 @@ def report(targets: tuple[str, ...], kind: str | None, output: str, given: dict[
     """
     started = time.monotonic()
     planned = {name: options.pop(name) for name in ("params", "notebooks", "texts", "name")}
-    try:
-        if not targets and planned["params"] is None and not Path("params").is_dir():
-            click.echo("no folder params here: making the sample reports; your own: evalkit report FOLDER")
-        reports = plan(targets, kind=kind or "", values=values_of(given), **planned)
-    except PlanError as error:
-        for fault in error.faults:
-            click.echo(f"evalkit: {plain(fault)}", err=True)
-        sys.exit(2)
+    if not targets and planned["params"] is None and not Path("params").is_dir():
+        click.echo("no folder params here: making the sample reports; your own: evalkit report FOLDER")
+    reports = plan(targets, kind=kind or "", values=values_of(given), **planned)
     summary = run(reports, output=output, say=click.echo, **options)
     counts = [(summary.made, "made"), (summary.failed, "failed"), (summary.unchanged, "unchanged")]
     listed = ", ".join(f"{len(keys)} {word}" for keys, word in counts if keys) or "nothing to do"
