@@ -27,7 +27,6 @@ __all__ = [
     "breakdown",
     "budget_findings",
     "budgets",
-    "describe_episodes",
     "estimates",
     "flag_counts",
     "interval_text",
@@ -39,7 +38,6 @@ __all__ = [
     "progressions",
     "unlock_curve",
     "unlock_turns",
-    "unused_files",
     "with_aborted_at_zero",
     "with_worlds",
 ]
@@ -52,6 +50,7 @@ _UNLOCKS = {  # words of warnings about unlocked achievements
     "no_values": "no trace can tell what was unlocked",
     "left_out": "left out: {count} that can't tell what was unlocked",
 }
+_BY_TIER = pd.CategoricalDtype(list(TIER_OF), ordered=True)  # easy achievements first
 _NO_UNLOCKS = note("no_values").worded(_UNLOCKS)
 _ESTIMATE = ("estimate", "low", "high", "method", "warning")
 COMPARISON_WARNING = (
@@ -168,24 +167,6 @@ def flag_counts(episodes: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame([row for row in rows if row[1]], columns=["flag", "episodes", "meaning"])
 
 
-def unused_files(ledger: pd.DataFrame) -> pd.DataFrame:
-    """Return the files that were not used, with the reasons."""
-    return ledger[ledger["status"] != "used"].reset_index(drop=True)
-
-
-def describe_episodes(episodes: pd.DataFrame, traces: str) -> str:
-    """Describe in a sentence what the data are, and what was left out."""
-    if episodes.empty:
-        return f"{traces}: no session traces."
-    clauses = [f"{len(episodes)} episodes of {episodes['model_name'].nunique()} models from {traces}"]
-    for row in with_aborted_at_zero(episodes, []).to_dict("records"):
-        at_zero = f"mean score with {row['aborted']} at 0: {interval_text(row)}"
-        clauses.append(f"{row['aborted']} of them aborted and left out of all means ({at_zero})")
-    turns = episodes["turns"].dropna()
-    clauses += [f"{turns.min()} to {turns.max()} turns each"] if len(turns) else []
-    return "; ".join(clauses) + "."
-
-
 def findings(episodes: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
     """Describe how points were earned and lost, and what is doubtful in the data; `evalkit.compare` ranks models."""
     data, scores = data_finding(episodes, FLAGS, ledger, "episode"), episodes["score"].dropna().round(DIGITS)
@@ -210,7 +191,7 @@ def achievement_rates(achievements: pd.DataFrame, by: str = "model_name") -> pd.
     Returns `by`, achievement, tier, n, n_clusters, estimate, low, high, method, warning; easy ones first. NaN for all
     of a group without episodes that report them.
     """
-    rows = _ordered(with_worlds(achievements))
+    rows = with_worlds(achievements).assign(achievement=achievements["achievement"].astype(_BY_TIER))
     rows["unlocked"] = rows["unlocked"].where(_can_tell(rows))
     out = estimates(rows, [by, "achievement"], "unlocked", "proportion", _UNLOCKS)
     out.insert(2, "tier", out["achievement"].astype("str").map(TIER_OF))
@@ -218,12 +199,9 @@ def achievement_rates(achievements: pd.DataFrame, by: str = "model_name") -> pd.
 
 
 def unlock_turns(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
-    """Summarise the turn of the first unlock: by, achievement, unlocked (episodes), first, median and last turn.
-
-    Only episodes that unlock the achievement count, so rare ones may look early or late by chance; turns count from 0.
-    """
-    rows = _ordered(achievements.dropna(subset="turn"))
-    turns = rows.assign(turn=rows["turn"].astype("float64")).groupby([by, "achievement"], observed=True)["turn"]
+    """Summarise the turn of the first unlock: by, achievement, unlocked (episodes), first, median and last turn."""
+    rows = achievements.dropna(subset="turn").astype({"achievement": _BY_TIER, "turn": "float64"})
+    turns = rows.groupby([by, "achievement"], observed=True)["turn"]
     return turns.agg(unlocked="size", first="min", median="median", last="max").reset_index()
 
 
@@ -283,10 +261,6 @@ def progressions(episodes: pd.DataFrame) -> pd.DataFrame:
 def _can_tell(achievements: pd.DataFrame) -> pd.Series:
     """Return for each row whether its episode reports all 22 achievements as unlocked or not."""
     return achievements["unlocked"].notna().groupby(achievements["source"]).transform("all").astype(bool)
-
-
-def _ordered(rows: pd.DataFrame) -> pd.DataFrame:
-    return rows.assign(achievement=pd.Categorical(rows["achievement"], categories=list(TIER_OF), ordered=True))
 
 
 def with_worlds(rows: pd.DataFrame) -> pd.DataFrame:

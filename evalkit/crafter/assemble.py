@@ -4,17 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, WEIGHTS
 from evalkit.crafter.scoring import DIGITS, band, check_rules, score_traces
-from evalkit.crafter.table import (
-    ACHIEVEMENT_ROWS,
-    EPISODES,
-    EVENTS,
-    FLAGS,
-)
+from evalkit.crafter.table import ACHIEVEMENT_ROWS, EPISODES, EVENTS, FLAGS
 from evalkit.io import absolute, frame_of, paused_gc
 from evalkit.kinds import Assembled, Records, run_ids
 
@@ -52,38 +46,28 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         "unlocked": pa.array(unlocked.ravel(), mask=~unlocked.ravel() & ~can_tell[each]),
         "turn": pa.array(turns.ravel(), mask=turns.ravel() == _NO_TURN),
     }
+    score, suspects = np.array([scored.episodes[name] for name in ("score", "suspect_invalid_actions")], dtype=float)
+    shown, found = can_tell & (np.array(told["events"], dtype=int) > 0), unlocked.sum(axis=1)
+    rows = {
+        **dict(zip(episodes.column_names, episodes.columns, strict=True)),
+        **scored.episodes,
+        **dict.fromkeys(_UNKNOWN, [None] * n),
+        "run_id": run_ids("crafter", map(absolute, episodes["source"].to_pylist())),
+        "kind": ["crafter"] * n,
+        "score_without_suspects": np.round(score - suspects * weights["invalid_action"], DIGITS),
+        "band": list(map(band, score.tolist())),
+        "unlocked": pa.array(found, mask=~shown),
+        "progression": np.where(shown, found, np.nan) / len(ACHIEVEMENTS),
+        **{f"flag_{flag}": [flag in raised for raised in scored.episodes["run_flags"]] for flag in FLAGS},
+    }
+    of_events = {
+        **dict(zip(events.column_names, events.columns, strict=True)),
+        **scored.events,
+        **{name: episodes[name].take(of) for name in ("model_name", "task_id", "difficulty")},
+    }
     frames = {
-        "episodes": _episodes(episodes, scored.episodes, unlocked.sum(axis=1), weights),
-        "events": _events(events, scored.events, episodes.take(of)),
+        "episodes": frame_of(rows, EPISODES),
+        "events": frame_of(of_events, EVENTS),
         "achievements": frame_of(achievements, ACHIEVEMENT_ROWS),
     }
     return Assembled(frames, attributes={"rules": {"weights": weights, "counting": counting}})
-
-
-def _episodes(
-    records: pa.Table, scored: Mapping[str, Any], unlocked: np.ndarray, weights: Mapping[str, float]
-) -> pd.DataFrame:
-    points, suspects = np.array([scored["score"], scored["suspect_invalid_actions"]], dtype=float)
-    can_tell = records["can_tell"].to_numpy() & (records["events"].to_numpy() > 0)
-    values = {
-        **dict(zip(records.column_names, records.columns, strict=True)),
-        **scored,
-        **dict.fromkeys(_UNKNOWN, [None] * len(records)),
-        "run_id": run_ids("crafter", map(absolute, records["source"].to_pylist())),
-        "kind": ["crafter"] * len(records),
-        "score_without_suspects": np.round(points - suspects * weights["invalid_action"], DIGITS),
-        "band": list(map(band, points.tolist())),
-        "unlocked": pa.array(unlocked, mask=~can_tell),
-        "progression": np.where(can_tell, unlocked, np.nan) / len(ACHIEVEMENTS),
-        **{f"flag_{flag}": [flag in raised for raised in scored["run_flags"]] for flag in FLAGS},
-    }
-    return frame_of(values, EPISODES)
-
-
-def _events(records: pa.Table, scored: Mapping[str, Any], of_episodes: pa.Table) -> pd.DataFrame:
-    values = {
-        **dict(zip(records.column_names, records.columns, strict=True)),
-        **scored,
-        **{name: of_episodes[name] for name in ("model_name", "task_id", "difficulty")},
-    }
-    return frame_of(values, EVENTS)

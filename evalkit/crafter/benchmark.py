@@ -44,7 +44,6 @@ BUDGET = 1_000_000
 POOLED = "pooled"  # seed of runs of a single episode
 COLUMNS = {name: f"achievement_{name}" for name in ACHIEVEMENTS}
 ONE_SEED = note("one_seed", "one seed tells nothing about other seeds: no interval")
-_CANNOT_TELL = ("aborted", "unnamed_achievements", "no_environment_events")  # flags of traces
 
 Run = dict[str, Any]
 Source = str | os.PathLike | Mapping | Sequence[Mapping]
@@ -82,28 +81,12 @@ def reference_scores(kind: str = "") -> pd.DataFrame:
 
 
 def crafter_score(path_or_runs: Source, budget: int = BUDGET) -> CrafterScore:
-    """Compute the official score of one method.
+    """Compute the official score of one method: the mean over seeds, with Student's t; one seed has no interval.
 
-    Parameters
-    ----------
-    path_or_runs : path, run or sequence of runs
-        A file or folder of ``stats.jsonl``, score files, BALROG run files or session traces, as `load_runs` reads them;
-        or runs as dictionaries.
-    budget : int
-        Only episodes that end within this many steps of a run count. Traces have no common count of steps: all count.
-
-    Returns
-    -------
-    CrafterScore
-        The interval of several seeds is Student's t over their scores; a single seed shows nothing about others, and
-        has none. Session traces are one pooled group, whose interval is that of its episodes.
-
-    Raises
-    ------
-    evalkit.io.SourceError
-        If there are no runs, or runs of several methods (see `crafter_scores`), or two of one seed.
-    ValueError
-        For runs whose counts are not counts, such as rates.
+    `path_or_runs` is a file or folder of ``stats.jsonl``, score files, BALROG run files or session traces, as
+    `load_runs` reads them, or runs as dictionaries. Only episodes that end within `budget` steps of a run count; traces
+    have no common count of steps, so all of theirs do, as one pooled group. SourceError if there are no runs, runs of
+    several methods (see `crafter_scores`) or two of one seed; ValueError for counts that are none, such as rates.
     """
     return _official(_of_one_method(path_or_runs), budget)
 
@@ -217,8 +200,7 @@ def _runs_of_file(path: str, data: bytes | OSError, root: str) -> tuple[list[Run
             raise BrokenFileError(f"{type(error).__name__}: {error}") from error
     judged = judge_trace(data)
     if judged.unlocked is None:
-        reason = next(flag for flag in judged.session["flags"] if flag in _CANNOT_TELL).replace("_", " ")
-        raise OtherShapeError(f"a session trace that can't tell what was unlocked: {reason}")
+        raise OtherShapeError("a session trace that can't tell what was unlocked")
     return [_run_of_episode(judged.session["model_name"], judged.unlocked, "session traces")], judged.recovered
 
 

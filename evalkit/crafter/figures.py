@@ -10,15 +10,7 @@ from evalkit.crafter.scoring import NO_SCORED_EVENTS
 from evalkit.display import Look, nothing_to_draw, plots
 from evalkit.io import distinct_names
 
-__all__ = [
-    "achievements",
-    "against_references",
-    "breakdown",
-    "estimates",
-    "scores",
-    "trajectories",
-    "unlocks",
-]
+__all__ = ["achievements", "against_references", "breakdown", "estimates", "scores", "trajectories", "unlocks"]
 
 SYMBOLS = {
     "+": Look("#009E73", "P", text="gains points"),

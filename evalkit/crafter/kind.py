@@ -78,12 +78,9 @@ def load(
     jobs: int | None = None,
     storage_options: StorageOptions = None,
 ) -> Logs:
-    """Read session traces into `Logs` with the frames episodes, events and achievements; as `evalkit.load`.
+    """Read session traces into `Logs` with the frames episodes, events and achievements.
 
-    Parameters
-    ----------
-    weights, counting
-        As for `evaluate_event`.
+    `weights` and `counting` are those of `evaluate_event`, the other parameters those of `evalkit.load`.
     """
     options = {"weights": check_rules(weights, counting), "counting": counting, "rename": rename, "model": model}
     options |= {"where": where, "cluster": cluster}

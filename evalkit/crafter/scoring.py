@@ -16,12 +16,7 @@ COUNTINGS: tuple[Counting, ...] = ("achievement", "hook")
 Hooks = tuple[tuple[str, int, int], ...]
 Columns = Mapping[str, Sequence[Any]]
 
-BANDS = (  # name, lowest score, what it means; the first that fits
-    ("Excellent", 2.0, "multiple achievements"),
-    ("Good", 1.0, "some achievements"),
-    ("Limited", 0.0, "few achievements"),
-    ("Poor", float("-inf"), "dominated by invalid actions"),
-)
+BANDS = {"Excellent": 2.0, "Good": 1.0, "Limited": 0.0, "Poor": float("-inf")}  # lowest scores; the first that fits
 NO_SCORED_EVENTS = "(no scored events)"
 DIGITS = 10  # decimals of a sum: 3 × 0.1 − 0.3 is 0, and −0.0 is 0
 
@@ -119,7 +114,7 @@ def score_traces(episodes: Columns, events: Columns, weights: Mapping[str, float
 
 def band(score: float) -> str | None:
     """Return the band of a score: above 2.0 Excellent, [1.0, 2.0] Good, [0, 1.0) Limited, below 0 Poor."""
-    for name, low, _ in BANDS:
+    for name, low in BANDS.items():
         if round(score, DIGITS) > low or (round(score, DIGITS) == low and name != "Excellent"):
             return name
     return None  # of no score

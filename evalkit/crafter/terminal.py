@@ -13,11 +13,7 @@ from evalkit.crafter.analysis import interval_text, number
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.scoring import NO_SCORED_EVENTS
 from evalkit.display.words import budgets_text
-from evalkit.io import (
-    distinct_names,
-    plain,
-    short_paths,
-)
+from evalkit.io import distinct_names, plain, short_paths
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
 from evalkit.kinds.terminal import INTERVAL, Part, table_lines
@@ -41,14 +37,13 @@ def results_of(episodes: Mapping[Any, Any], rules: Mapping[str, Any]) -> list[Tr
     results = []
     for values in zip(*(_listed(episodes[name]) for name in names), strict=True):
         row = dict(zip(names, values, strict=True))
-        source = row["source"]
         result = {
             "total_score": row["score"] or 0.0,  # as of an aborted trace
             "counts": {name: row[column] for column, name in hooks.items() if row[column]},
             "trajectory": row["trajectory"] or NO_SCORED_EVENTS,
             "num_events": row["events"],
-            "trace_file": os.path.basename(source),
-            "source": source,
+            "trace_file": os.path.basename(row["source"]),
+            "source": row["source"],
             **{name: row[name] for name in ABOUT},
             "suspect_invalid_actions": row["suspect_invalid_actions"] or 0,
             "flags": row["run_flags"],
@@ -69,13 +64,13 @@ def trace_text(result: Mapping[str, Any]) -> str:
         return "\n".join([*lines, f"   Error: {plain(result['error'])}"])
     lines += [f"   Score: {number(result['total_score'])}", f"   Events: {result['num_events']}", "   Breakdown:"]
     for name, count in result["counts"].items():
-        weight = result.get("weights", WEIGHTS)[name]
+        weight = result["weights"][name]
         lines.append(f"     {_NAMES[name]}: {count} × {weight} = {count * weight:.2f}")
     lines.append(f"   Trajectory: {result['trajectory']}")
-    if suspect := result.get("suspect_invalid_actions"):
+    if suspect := result["suspect_invalid_actions"]:
         invalid = result["counts"]["invalid_action"]
         lines.append(f"   Suspect: {suspect} of {invalid} invalid actions, judged over turns of several actions")
-    if others := [flag.replace("_", " ") for flag in result.get("flags", []) if flag != "suspect_invalid_actions"]:
+    if others := [flag.replace("_", " ") for flag in result["flags"] if flag != "suspect_invalid_actions"]:
         lines.append(f"   Flags: {', '.join(others)}")
     return "\n".join(lines)
 

@@ -68,7 +68,9 @@ def _turn(name: str, steps: Sequence[tuple[Event, Verdict]]) -> Turn:
         doubt = " (judged over the whole turn)" if one.suspect else ""
         lines.append(f"invalid {one.action or 'action'}: {one.reason or 'no reason'}{doubt}")
     lines += [f"unlocked {', '.join(unlocked)}"] * bool(unlocked)
-    lines += filter(None, ["; ".join(filter(None, (_state(events), _tokens(events))))])
+    read, written = tokens_of(events)
+    tokens = "" if read is None and written is None else f"{read or 0} + {written or 0} tokens"
+    lines += filter(None, ["; ".join(filter(None, (_state(events), tokens)))])
     marks = ["unlocked"] * bool(unlocked)
     marks += ["invalid"] * any(not one.suspect for one in invalid) + ["suspect"] * any(one.suspect for one in invalid)
     happened = ["command"] * bool(actions) + ["error"] * bool(invalid) + ["achievement"] * bool(unlocked)
@@ -88,11 +90,6 @@ def _state(events: Sequence[Event]) -> str:
             names = [*filter(has.__contains__, VITALS), *(name for name in has if name not in VITALS and has[name])]
             return ", ".join(f"{name} {has[name]}" for name in names)
     return ""
-
-
-def _tokens(events: Sequence[Event]) -> str:
-    read, written = tokens_of(events)
-    return "" if read is None and written is None else f"{read or 0} + {written or 0} tokens"
 
 
 def image_of(shown: Observation | None) -> Image | None:

@@ -108,7 +108,7 @@ def test_the_breakdown_counts_every_hook_and_suspects_stand_beside(logs):
     assert without.to_dict() == pytest.approx({"alder $x$": 1.0, "birch": 1.0})
 
 
-def test_achievements_are_rates_turns_and_a_curve_of_the_episodes_that_can_tell(logs, played):
+def test_achievements_are_rates_and_a_curve_of_the_episodes_that_can_tell(logs, played):
     rates = analysis.achievement_rates(logs.achievements).set_index(["model_name", "achievement"])
     assert len(rates) == 44
     assert rates.loc[("birch", "collect_wood"), ["estimate", "n"]].tolist() == [pytest.approx(2 / 3), 3]
