@@ -10,7 +10,6 @@ _PLACES = {
     "outcomes": (
         "TaskOutcome aggregate_results aggregate_results_to_dataframe extract_task_outcome extract_task_outcomes"
     ),
-    "transcript": "conversation",
 }
 _MODULES = ("analysis", "figures")
 

@@ -180,7 +180,7 @@ def _outcomes(runs: pd.DataFrame, logs: pd.DataFrame, scale: str) -> tuple[pd.Da
         **dict.fromkeys(FLAGS, pd.Series(False, runs.index)),
         **dict(zip(LOG_FLAGS, map(ever.__getitem__, _LOG_FLAGS), strict=True)),
         "ambiguous_definition": runs["ambiguous"],
-        "facts_from_id": runs["facts_source"].eq("id") & ~unknown,
+        "facts_from_id": ~runs["has_definition"] & ~unknown,
         "layout_mismatch": ~runs["fits_layout"],
         "missing_agent_logs": n_agents < agent_count,
         "extra_agent_logs": n_agents > agent_count,

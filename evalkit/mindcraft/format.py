@@ -1,8 +1,8 @@
 """The format on disk: agent logs of all versions, the wordings of their final message, and other files."""
 
 import ast
-import math
 import re
+import sys
 from collections.abc import Iterable
 from enum import StrEnum
 from functools import lru_cache
@@ -71,25 +71,14 @@ LOG = msgspec.json.Decoder(AgentLog | list[Turn])
 ANYTHING = msgspec.json.Decoder()
 
 
-class Wording(NamedTuple):
-    """A final message: its whole text, whether it means a time-out, and the score it implies if it names none."""
-
-    text: str
-    timed_out: bool = False
-    implied_score: float | None = None
-
-
 _CODE = r"(?: ended with code : (?:[0-9]+|undefined))?"
-WORDINGS = (
-    Wording(r"Task ended (?:with score : |in score ?: )(?P<score>\S+)"),
-    Wording(r"Task completed(?:, exiting)?", implied_score=1.0),
-    Wording(r"Task successful" + _CODE, implied_score=1.0),
-    Wording(r"Task unsuccessful: Timeout reached", timed_out=True),
-    Wording(r"Task timeout reached" + _CODE, timed_out=True),
-    Wording(r"(?:Task unsuccessful: )?Agent ended (?:goal|conversation)" + _CODE),
-    Wording(r"No other agents found" + _CODE),
-)
-FINAL = re.compile("|".join(f"(?P<w{i}>{wording.text})" for i, wording in enumerate(WORDINGS)))
+WORDINGS = {  # final messages, as whole texts
+    "scored": r"Task ended (?:with score : |in score ?: )(?P<score>\S+)",
+    "succeeded": rf"Task completed(?:, exiting)?|Task successful{_CODE}",
+    "timed_out": rf"Task unsuccessful: Timeout reached|Task timeout reached{_CODE}",
+    "ended": rf"(?:Task unsuccessful: )?Agent ended (?:goal|conversation){_CODE}|No other agents found{_CODE}",
+}
+FINAL = re.compile("|".join(f"(?P<{name}>{text})" for name, text in WORDINGS.items()))
 FINAL_STARTS = ("Task ", "Agent ended ", "No other agents found")
 NEARLY_FINAL = re.compile(rf"{FINAL.pattern}|Task ended (?:with|in) score")  # within a longer text
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScript writes them
@@ -123,11 +112,6 @@ def holds_any(text: str, phrases: Iterable[str]) -> bool:
                 return True
             at = text.find(first, at + 1, last)
     return False
-
-
-def may_hold_event(text: str) -> bool:
-    """Rule out most texts without an event."""
-    return holds_any(text, EVENT_PARTS) or ("!" in text and ("Bot " in text or "Command !" in text))
 
 
 # the keys that distinguish the other JSON files of an experiment from agent logs
@@ -199,13 +183,13 @@ def model_of(value: Any) -> str | None:
 LATEST_START = 2.0**33 * 1000  # epoch milliseconds, in the year 2242
 
 
-def positive_number(value: Any) -> float | None:
-    """Convert a number, or a string of one, to a finite float above 0; None for anything else."""
+def positive_number(value: Any, highest: float = sys.float_info.max) -> float | None:
+    """Convert a number, or a string of one, to a float above 0 and up to the highest; else None."""
     try:
         number = float(value) if not isinstance(value, bool) else 0.0
     except (TypeError, ValueError, OverflowError):
         return None
-    return number if 0 < number < math.inf else None
+    return number if 0 < number <= highest else None
 
 
 def as_int(value: Any) -> int | None:
@@ -233,8 +217,7 @@ def parse_results(data: bytes) -> Results:
     if len(data) > MAX_RESULTS:
         raise BrokenFileError(f"ValueError: {len(data)} bytes are too many for a results file")
     try:
-        tree = ast.parse(data.decode("utf-8-sig").strip(), mode="eval")
-        value = ast.literal_eval(_NoNan().visit(tree))
+        value = ast.literal_eval(re.sub(r"(?<=: )-?(?:nan|inf)\b", "None", data.decode("utf-8-sig")).strip())
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError) as error:
         raise BrokenFileError(f"{type(error).__name__}: no Python dictionary in it") from error
     return results_of(value)
@@ -248,25 +231,15 @@ def results_of(value: Any) -> Results:
     return Results(model_of(value), path if isinstance(path, str) else None, as_int(value.get("total")))
 
 
-class _NoNan(ast.NodeTransformer):
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        return ast.Constant(None) if node.id in ("nan", "inf") else node
-
-
-def name_and_number(source: str) -> tuple[str, int | None]:
-    """Split a log's file name: ``Andy_0_1.json`` gives ``("Andy_0", 1)``, ``andy.json`` gives ``("andy", None)``."""
-    return split_stem(stem_of(source))
-
-
 def stem_of(source: str) -> str:
     """Return a log's file name without its extension."""
     name = source[source.rfind("/") + 1 :]
     return name[:-5] if name[-5:].lower() == ".json" else name
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=4096)  # every run's folder has the same few
 def split_stem(stem: str) -> tuple[str, int | None]:
-    """Split a log's file name without its extension; every run's folder has the same few."""
+    """Split a log's file name without its extension: ``Andy_0_1`` into ``Andy_0`` and 1, ``andy`` has no number."""
     name, _, number = stem.rpartition("_")
     if name and number.isascii() and number.isdigit() and len(number) < 10:
         return name, int(number)

@@ -5,16 +5,16 @@ import os
 import zlib
 from collections import Counter
 from collections.abc import Mapping
-from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple, TypedDict, cast
 
-from evalkit.io import BrokenFileError, WrongShapeError, decode_json, decode_start, plain, read_file, refuse_credentials
+from evalkit.io import BrokenFileError, WrongShapeError, decode_json, decode_start, read_file, refuse_credentials
 from evalkit.kinds import HEAD, Parsed
 from evalkit.mindcraft.format import (
     ANYTHING,
     COMMAND,
     EVENT,
+    EVENT_PARTS,
     EVENTS,
     FINAL,
     FINAL_STARTS,
@@ -27,25 +27,23 @@ from evalkit.mindcraft.format import (
     NUMBER,
     OTHER,
     RESULTS,
-    WORDINGS,
     AgentLog,
     CompletionStatus,
     Turn,
     error_text,
     holds_any,
     is_agent_log,
-    may_hold_event,
     model_of,
-    name_and_number,
     other_kind,
     parse_results,
     positive_number,
     results_of,
+    split_stem,
+    stem_of,
 )
-from evalkit.mindcraft.table import RECORDS
+from evalkit.mindcraft.table import FLAG_LABELS, RECORDS
 
 NO_TURNS = "TypeError: no list of turns in it"
-NEAR_FINAL_WIDTH = 200  # characters of a message in the ledger
 ENDS = 2048  # bytes
 _BY_NAME = "another kind of file, by its name"
 _NO_EVENTS = dict.fromkeys(EVENTS, 0)
@@ -61,7 +59,6 @@ class AgentOutcome(TypedDict):
     raw_score: float | None  # as logged; 1.0 for the old success wordings, which name none
     completion_status: str  # a `CompletionStatus`; without a task type, a score above 1 is a percentage
     final_system_message: str | None  # the one that decided the status
-    near_final_message: str | None  # the first with a final wording among other text; it decides nothing
     agent_log_processed: bool  # the file could be read
     parsing_errors: list[str]  # what was wrong with it: ``ErrorName: cause``
     timed_out: bool  # a time-out was logged
@@ -69,7 +66,6 @@ class AgentOutcome(TypedDict):
     repetition: int  # its last number (a folder may show otherwise)
     message_count: int  # turns with text
     command_count: int  # commands (``!name``) in the agent's own turns
-    skipped_turns: int  # turns without text
     events: dict[str, int]  # lines that report trouble
     flags: list[str]  # any of `table.LOG_FLAGS`, but for copies
     task_start: float | None  # epoch milliseconds
@@ -93,7 +89,7 @@ def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
 
 def agent_outcome(source: str, record: Mapping[str, Any]) -> AgentOutcome:
     """Return a record of a log as a dictionary for users, with what the file's name says."""
-    name, repetition = name_and_number(source)
+    name, repetition = split_stem(stem_of(source))
     shared = {key: record[key] for key in AgentOutcome.__annotations__ if key in record}
     own = {
         "completion_status": CompletionStatus(record["completion_status"]),
@@ -128,10 +124,8 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
             other = (*NO_RESULTS, None, OTHER)
             return Parsed("failed", f"{error} (by its beginning, no agent log)", {"other_files": [other]})
         return Parsed("failed", str(error), {"logs": [_row(broken_log(str(error)))]})
-    notes = [flag for flag in record["flags"] if flag.startswith(("recovered", "start_"))]
-    if near := record["near_final_message"]:
-        notes.append(f"near_final: {plain(near, NEAR_FINAL_WIDTH)}")
-    return Parsed("used", ", ".join(notes), {"logs": [_row(record)]})
+    notes = ", ".join(FLAG_LABELS[flag] for flag in record["flags"] if flag.startswith("recovered"))
+    return Parsed("used", notes, {"logs": [_row(record)]})
 
 
 def read_log(data: bytes) -> dict[str, Any]:
@@ -192,16 +186,17 @@ def _read_turns(value: Any, repaired: list[str], data: bytes) -> dict[str, Any]:
             (system if role == "system" else agent if role == "assistant" else others).append(content)
     messages = len(system) + len(agent) + len(others)
     joined = "\n".join(system)  # no event spans lines, and no final wording holds a line break
-    events = Counter(match.lastgroup or "" for match in EVENT.finditer(joined)) if may_hold_event(joined) else {}
+    may_hold_event = holds_any(joined, EVENT_PARTS) or ("!" in joined and ("Bot " in joined or "Command !" in joined))
+    events = Counter(match.lastgroup or "" for match in EVENT.finditer(joined)) if may_hold_event else {}
 
-    finals, rest, near, quoted = list[Final](), list[str](), None, False
+    finals, rest, near, quoted = list[Final](), list[str](), False, False
     if holds_any(joined, FINAL_STARTS):
         for text in system:
             if final := read_final(text):
                 finals.append(final)
             else:
                 rest.append(text)
-        near = next(filter(NEARLY_FINAL.search, rest), None) if holds_any("\n".join(rest), FINAL_STARTS) else None
+        near = any(map(NEARLY_FINAL.search, rest)) if holds_any("\n".join(rest), FINAL_STARTS) else False
     if not finals:
         spoken = "\n".join([*agent, *others])
         quoted = holds_any(spoken, FINAL_STARTS) and FINAL.search(spoken) is not None
@@ -212,19 +207,16 @@ def _read_turns(value: Any, repaired: list[str], data: bytes) -> dict[str, Any]:
     score = scored[0].score if scored else None
     deciding = next(iter(timeouts or scored or finals), None)
     differing = len({final.score for final in scored}) > 1
-    start = positive_number(log.taskStart)
+    start = positive_number(log.taskStart, LATEST_START)
     marks = {
-        "score_out_of_range": score is not None and not 0 <= score <= 100,
         "conflicting": differing or (timeouts and any(final.score for final in scored)),
         "near_final": near,
         "quoted_only": quoted,
         "restarted": "restarts" in events,
         "turns_skipped": messages < len(log.turns),
-        "start_out_of_range": start is not None and start > LATEST_START,
     }
     flags = [scored[0].flag] if scored and scored[0].flag else []
     flags += [flag for flag, holds in marks.items() if holds] + [f"recovered_{what}" for what in repaired]
-    start = None if marks["start_out_of_range"] else start
     if timeouts:
         status = CompletionStatus.TIMED_OUT
     elif score is None:
@@ -243,10 +235,8 @@ def _read_turns(value: Any, repaired: list[str], data: bytes) -> dict[str, Any]:
         "completion_status": status,
         "timed_out": bool(timeouts),
         "final_system_message": deciding.text if deciding else None,
-        "near_final_message": near,
         "agent_log_processed": True,
         "parsing_errors": [],
-        "skipped_turns": len(log.turns) - messages,
         "task_start": start,
         "message_count": messages,
         "command_count": len(COMMAND.findall("\n".join([text for text in agent if "!" in text]))),
@@ -269,17 +259,11 @@ class Final(NamedTuple):
 def read_final(content: str) -> Final | None:
     """Read a system message as a final one, if its whole text is."""
     text = content.strip()
-    return _final_of(text) if text.startswith(FINAL_STARTS) else None
-
-
-@lru_cache(maxsize=64)  # all logs end with the same few messages
-def _final_of(text: str) -> Final | None:
-    match = FINAL.fullmatch(text)
+    match = FINAL.fullmatch(text) if text.startswith(FINAL_STARTS) else None
     if match is None:
         return None
-    wording = WORDINGS[int((match.lastgroup or "")[1:])]
     if match["score"] is None:
-        implied = wording.implied_score
-        return Final(text, wording.timed_out, implied, "score_implied" if implied is not None else "")
+        succeeded = match.lastgroup == "succeeded"
+        return Final(text, match.lastgroup == "timed_out", *((1.0, "score_implied") if succeeded else (None, "")))
     score = float(match["score"]) if NUMBER.fullmatch(match["score"]) else math.nan
     return Final(text, False, score) if math.isfinite(score) else Final(text, False, None, "score_not_a_number")

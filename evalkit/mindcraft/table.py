@@ -27,12 +27,10 @@ FLAGS_OF_LOGS = {
     "restarted": ("agent restarted", "the agent's process was restarted during the run"),
     "score_implied": ("score implied by the wording", "an old success wording names no score and stands for 1"),
     "score_not_a_number": ("score is no number", "the score logged is NaN, undefined or no number"),
-    "score_out_of_range": ("score out of range", "the score does not fit the task's type"),
     "stale_copy": (
         "copy of another run's log",
         "a copy of another run's log, by its content or its agent and start: the run counts in no rate",
     ),
-    "start_out_of_range": ("start out of range", "taskStart lies after the year 2242, and was left out"),
     "turns_skipped": ("turns without text", "some turns hold no text and were left out"),
 }
 # … and of a run
@@ -52,6 +50,7 @@ FLAGS_OF_RUNS = {
     "layout_mismatch": ("path unlike the layout", "the path does not fit the layout that was stated"),
     "missing_agent_logs": ("fewer logs than agents", "fewer agents logged than the definition names"),
     "repetitions_merged": ("repetitions read as one run", "several repetitions were read as one run: best-of-n"),
+    "score_out_of_range": ("score out of range", "the score does not fit the task's type"),
     "scale_assumed": (
         "scale of scores assumed",
         "no construction score of all that was read exceeds 1: taken for fractions, could be percentages",
@@ -72,10 +71,8 @@ _OF_LOG = (
     Column("completion_status", "str", "how this log ended"),
     Column("timed_out", "bool", "a time-out was logged"),
     _MESSAGE,
-    Column("near_final_message", "str", "the first system message with a final wording among other text"),
     Column("agent_log_processed", "bool", "the file could be read"),
     Column("parsing_errors", "str", "what was wrong with it"),
-    Column("skipped_turns", "int", "turns without text", "turns"),
     Column("task_start", "float", "start of the task", "epoch milliseconds"),
     *COUNT_COLUMNS,
 )
@@ -115,15 +112,12 @@ RUNS = run_columns(
     Column("repetition_rule", "str", "how repetitions were distinguished from agents"),
     Column("has_definition", "bool", "a task definition was at hand"),
     Column("definition_file", "str", "where the definition stands"),
-    Column("facts_source", "str", "definition, or id where none was at hand"),
     Column("difficulty", "name", "easy, medium, hard"),
     Column("n_blocked_agents", "int?", "agents without access to the recipe (cooking)", "agents"),
-    Column("blocked_agents", "str", "these agents by number, such as 0, 1; or none (cooking)"),
     Column("target_items", "list", "items to make"),
     Column("hells_kitchen", "bool", "each agent holds the other's recipe (cooking)"),
     Column("plan_availability", "str", "full, partial or none (techtree)"),
     Column("depth", "int?", "depth of the recipe tree (techtree)", "levels"),
-    Column("max_depth", "int?", "largest depth of the recipe tree (techtree)", "levels"),
     Column("missing_items", "list", "items no agent starts with (techtree)"),
     Column("requires_crafting_table", "bool?", "a crafting table is needed (techtree)"),
     Column("materials", "int?", "number of materials (construction)", "materials"),
@@ -161,7 +155,6 @@ LAZY_TABLES = {
 
 # What columns of frames and of estimates are called in tables, where their names are no words
 LABELS = {
-    "blocked_agents": "which agents are blocked",
     "command_count": "commands per run",
     "completed_estimate": "mean score of runs above 0",
     "completed_n": "runs above 0",

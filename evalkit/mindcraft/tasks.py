@@ -179,21 +179,18 @@ class Facts(TypedDict):
     timeout: float
     difficulty: str | None
     n_blocked_agents: int | None  # without access to the recipe (cooking)
-    blocked_agents: str | None  # these, as in 0, 1; or none
     target_items: list[str]  # sorted
     hells_kitchen: bool  # each agent holds the other's recipe: named in the id, or shown by a list of targets
     plan_availability: str | None  # full, partial, none: by how many agents have the plan command blocked
     depth: int | None
-    max_depth: int | None
     missing_items: list[str]
     requires_crafting_table: bool | None
     materials: int | None
     rooms: int | None
-    facts_source: str
 
 
 def task_facts(task_id: str, definition: Definition | None, type_of_path: str = "") -> Facts:
-    """Collect what a task asks for: from its definition, or without any from its id, as `facts_source` says.
+    """Collect what a task asks for: from its definition, or without any from its id.
 
     `type_of_path` is the task type in the run's path, used if neither definition nor id names one. Materials and rooms
     of a construction are always read from the id, as the definition does not name them.
@@ -243,17 +240,14 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
         timeout=positive_number(task.get("timeout")) or DEFAULT_TIMEOUT,
         difficulty=difficulty if isinstance(difficulty, str) else None,
         n_blocked_agents=None if blocked is None else len(blocked),
-        blocked_agents=None if blocked is None else ", ".join(sorted(blocked)) or "none",
         target_items=_items(target),
         hells_kitchen=in_kitchen,
         plan_availability=plan if is_crafting else None,
         depth=depth,
-        max_depth=as_int(task.get("max_depth")),
         missing_items=_items(task.get("missing_items")),
         requires_crafting_table=table if isinstance(table, bool) else None,
         materials=as_int(named["materials"]),
         rooms=as_int(named["rooms"]),
-        facts_source="id" if definition is None else "definition",
     )
 
 

@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from evalkit.io import BrokenFileError, SourceError, decode_json, frame_of, read_files, resolve
+from evalkit.io import BrokenFileError, SourceError, decode_json, frame_of, read_files
 from evalkit.kinds import Logs, RunFiles, Transcript, Turn
-from evalkit.kinds.transcript import read_log as read_bytes
-from evalkit.mindcraft.format import ANYTHING, EVENT, NEARLY_FINAL, STATUSES, name_and_number
+from evalkit.mindcraft.format import ANYTHING, EVENT, NEARLY_FINAL, STATUSES, split_stem, stem_of
 from evalkit.mindcraft.parse import AgentOutcome, agent_outcome, read_final, read_log
-from evalkit.mindcraft.table import LAZY_TABLES
+from evalkit.mindcraft.table import FLAG_LABELS, LAZY_TABLES
 
 _COMMAND = re.compile(r"(?<![\w!])(![A-Za-z]\w*)(?:\(([^()\n]*)\))?")
 _HEARD = re.compile(r"(?P<name>[^\s:]+): \(FROM OTHER BOT\)(?P<text>.*)", re.DOTALL)
@@ -30,32 +29,35 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
     """Return the transcript of one log, or of all logs of a run on one timeline; see `merge`.
 
     The final message that decided the run is marked: one of a time-out, else that of the highest score. Without any,
-    the last turn is marked. Of several logs, one that can't be read is a turn that says why; of one, a SourceError.
+    the last turn is marked. Of several logs, one that can't be read is a turn that says why.
     """
     if not paths:
         return Transcript("no agent log", ["no agent log in this folder"], [])
-    if len(paths) == 1:
-        data = read(paths[0])
-        log, outcome = _turns(paths[0], data), agent_outcome(paths[0], read_log(data))
-        shown = [_turn("", role, content) for role, content in log]
-        return Transcript(paths[0], _facts(outcome, len(log)), _with_decision(shown, outcome["final_system_message"]))
-    agents, outcomes, broken = [], [], []
+    agents, outcomes, shown = list[AgentTurns](), list[AgentOutcome](), list[Turn]()
     for path in paths:
-        name, _ = name_and_number(path)
+        name = split_stem(stem_of(path))[0] if len(paths) > 1 else ""
         try:
             data = read(path)
-            agents.append(AgentTurns(name, _turns(path, data)))
-        except SourceError as error:
-            broken.append(Turn(name, "system", f"log can't be read: {error}", ("unreadable log",), ("error",)))
-        else:
+            agents.append(AgentTurns(name, list(map(_role_and_text, _decode(data)))))
             outcomes.append(agent_outcome(path, read_log(data)))
-    turns = [_turn(agents[i].name, *agents[i].turns[place]) for i, place in merge(agents)]
-    facts = [f"agents: {', '.join(agent.name for agent in agents) or 'none that can be read'}"]
-    facts += [f"{one['agent_name']}: {', '.join(_facts(one, one['message_count']))}" for one in outcomes]
+        except (SourceError, BrokenFileError) as error:
+            reason = str(error).removeprefix(f"{path}: ")
+            if len(paths) == 1:
+                raise SourceError(f"{path}: {reason}") from error
+            shown.append(Turn(name, "system", f"log can't be read: {reason}", ("unreadable log",), ("error",)))
+    shown += [_turn(agents[i].name, *agents[i].turns[place]) for i, place in merge(agents)]
     decided = [one for one in outcomes if one["final_system_message"]]
     decided.sort(key=lambda one: (not one["timed_out"], one["raw_score"] is None, -(one["raw_score"] or 0.0)))
-    text = decided[0]["final_system_message"] if decided else None
-    return Transcript(os.path.dirname(paths[0]), facts, _with_decision([*broken, *turns], text))
+    final = decided[0]["final_system_message"] if decided else None
+    is_final = (at for at, turn in enumerate(shown) if turn.role == "system" and turn.text.strip() == final)
+    place = next(is_final, len(shown) - 1)
+    if shown:
+        shown[place] = shown[place]._replace(events=(*shown[place].events, "decision"))
+    if len(paths) == 1:
+        return Transcript(paths[0], _facts(outcomes[0]), shown)
+    facts = [f"agents: {', '.join(agent.name for agent in agents) or 'none that can be read'}"]
+    facts += [f"{one['agent_name']}: {', '.join(_facts(one))}" for one in outcomes]
+    return Transcript(os.path.dirname(paths[0]), facts, shown)
 
 
 def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
@@ -72,15 +74,6 @@ def _turn(agent: str, role: str, content: str) -> Turn:
     actor = f"{heard['name']} → {agent}" if agent and heard else agent
     events = ("command",) * bool(called) + ("error",) * is_trouble
     return Turn(actor, role, content, marks, events, same=heard["text"] if heard else " ".join(called))
-
-
-def _with_decision(turns: list[Turn], text: str | None) -> list[Turn]:
-    """Mark the turn that decided: the first with the final message, else the last one."""
-    is_final = (at for at, turn in enumerate(turns) if turn.role == "system" and turn.text.strip() == text)
-    place = next(is_final, len(turns) - 1)
-    if turns:
-        turns[place] = turns[place]._replace(events=(*turns[place].events, "decision"))
-    return turns
 
 
 def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
@@ -127,30 +120,6 @@ def _heard_by(agents: Sequence[AgentTurns], to: int) -> dict[int, tuple[int, int
     return sent_by
 
 
-def conversation(path: str | os.PathLike, last: int | None = None, width: int | None = 2000) -> str:
-    """Format a log as plain text: outcome, flags, then its turns, with the final message marked.
-
-    Parameters
-    ----------
-    path : str or path
-    last : int, optional
-        Show only this many turns, from the end.
-    width : int, optional
-        Characters kept of each turn; None for all.
-
-    Returns
-    -------
-    str
-        Free of control characters; only a turn's first line begins at the margin, so that no turn can look like two.
-
-    Raises
-    ------
-    SourceError
-        If the file is missing, broken, a folder, or holds no list of turns.
-    """
-    return transcript([resolve(path)], read_bytes).text(last, width)
-
-
 def messages_frame(agents: pd.DataFrame) -> pd.DataFrame:
     """Read all messages of logs again, but for those that can't be read: a row per turn, columns as `LAZY_TABLES`."""
     rows = []
@@ -173,7 +142,8 @@ def _read_again(agents: pd.DataFrame) -> Iterator[tuple[int, int, str, str | Non
     for log, (_, data) in enumerate(read_files(agents["source"].tolist())):
         with suppress(BrokenFileError):
             for place, turn in enumerate(_decode(data)):
-                yield (log, place, *_role_and_content(turn))
+                content = turn.get("content") if isinstance(turn, dict) else None
+                yield log, place, _role_and_text(turn)[0], content if isinstance(content, str) else None
 
 
 def _with_ids(name: str, agents: pd.DataFrame, rows: list[tuple]) -> pd.DataFrame:
@@ -193,36 +163,23 @@ def _decode(data: bytes | OSError) -> list:
     turns = value.get("turns") if isinstance(value, dict) else value
     if not isinstance(turns, list):
         raise BrokenFileError("no agent log: no list of turns in it")
-    if turns and all(isinstance(turn, dict) and not turn.keys() & {"role", "content"} for turn in turns):
-        raise BrokenFileError("no agent log: nothing in it has a role or a content")
     return turns
 
 
-def _role_and_content(turn: object) -> tuple[str, str | None]:
+def _role_and_text(turn: object) -> tuple[str, str]:
+    """Return a turn's role and content; content other than text as JSON-like text."""
     if not isinstance(turn, dict):
-        return "(no turn)", None
+        return "(no turn)", repr(turn)
     content = turn.get("content")
-    return str(turn.get("role")), content if isinstance(content, str) else None
+    return str(turn.get("role")), content if isinstance(content, str) else f"(no text: {content!r})"
 
 
-def _turns(path: str, data: bytes) -> list[tuple[str, str]]:
-    """Read the turns of a log as (role, content); content other than text is shown as JSON-like text."""
-    turns = []
-    try:
-        for turn in _decode(data):
-            role, content = _role_and_content(turn)
-            if content is None:
-                content = f"(no text: {turn.get('content')!r})" if isinstance(turn, dict) else repr(turn)
-            turns.append((role, content))
-    except BrokenFileError as error:
-        raise SourceError(f"{path}: {error}") from error
-    return turns
-
-
-def _facts(outcome: AgentOutcome, turns: int) -> list[str]:
+def _facts(outcome: AgentOutcome) -> list[str]:
     score = "none" if outcome["raw_score"] is None else f"{outcome['raw_score']:g}"
-    facts = [STATUSES[outcome["completion_status"]].label, f"score {score}", f"{turns} turns"]
-    return facts + [f"flags: {' '.join(outcome['flags'])}"] * bool(outcome["flags"]) + outcome["parsing_errors"]
+    facts = [STATUSES[outcome["completion_status"]].label, f"score {score}", f"{outcome['message_count']} turns"]
+    if outcome["flags"]:
+        facts.append(f"flags: {', '.join(map(FLAG_LABELS.__getitem__, outcome['flags']))}")
+    return facts + outcome["parsing_errors"]
 
 
 def _marks(role: str, content: str) -> tuple[str, ...]:

@@ -100,9 +100,6 @@ FACTS = (  # what files say of runs, their own or those of other files
 RECORDS = {"runs": RUNS, "scores": SCORES, "facts": FACTS}
 
 
-Beside = Callable[[str], Any]  # decodes a file that a trajectory names, in its own folder; None without one
-
-
 class Call(NamedTuple):
     """A call of a tool: its arguments as text, its result, and whether that is an error."""
 
@@ -239,37 +236,40 @@ def _part_text(part: Any) -> str:
     return f"[{kind}: {name}]" if name else f"[{kind}]"
 
 
-def chat_messages(messages: Any) -> list[Message]:
+def chat_messages(messages: Any, actor: str = "") -> list[Message]:
     """Read messages in the form of chat interfaces: calls of tools, and the tools' answers joined to them."""
     out: list[Message] = []
     place: dict[str, tuple[int, int]] = {}  # of a call, by its id: its message, and which of its calls
-    for given in objects({"messages": messages}, "messages"):
+    for given in messages if isinstance(messages, list) else []:
+        if not isinstance(given, dict):
+            continue
         message, extra = _as_chat(given), given.get("extra")
-        role, text = text_of(message.get("role")) or "user", content_text(message.get("content"))
+        role, content = text_of(message.get("role")) or "user", message.get("content")
         returned, error = part_of(extra, "returncode"), message.get("error") or message.get("tool_error")
         # mini-swe-agent answers commands that stand in a text as a user
-        is_unnamed = returned is not None and role != "tool"
-        call_id = "" if is_unnamed else text_of(message.get("tool_call_id") or message.get("id"))
-        if (role == "tool" or is_unnamed) and call_id in place:
+        call_id = (
+            text_of(message.get("tool_call_id") or message.get("id")) if returned is None or role == "tool" else ""
+        )
+        if (role == "tool" or returned is not None) and call_id in place:
             at, number = place[call_id]
             calls = list(out[at].calls)
-            is_error = bool(error) or returned not in (None, 0)
-            calls[number] = calls[number]._replace(result=text or error_text(error), is_error=is_error)
+            result, is_error = content_text(content) or error_text(error), bool(error) or returned not in (None, 0)
+            calls[number] = calls[number]._replace(result=result, is_error=is_error)
             out[at] = out[at]._replace(calls=tuple(calls))
             continue
         calls = [_chat_call(call) for call in objects(message, "tool_calls")]
         calls = calls or [Call("shell", text_of(action.get("command"))) for action in objects(extra, "actions")]
         place |= {call.call_id: (len(out), number) for number, call in enumerate(calls)}
-        usage = message.get("usage") or part_of(extra, "response", "usage")
-        when = message.get("timestamp") or part_of(extra, "timestamp")
+        usage, when = message.get("usage") or part_of(extra, "response", "usage"), part_of(extra, "timestamp")
+        when = message.get("timestamp") or when
         out.append(
             Message(
                 role,
-                text,
-                text_of(message.get("name")),
+                content_text(content),
+                text_of(message.get("name")) or (actor if role == "assistant" else ""),
                 _reasoning(message),
                 tuple(calls),
-                when if isinstance(when, str) else time.isoformat() if (time := time_of(when)) else "",
+                text_of(when if isinstance(when, str) else (time := time_of(when)) and time.isoformat()),
                 count_of(part_of(usage, "prompt_tokens")),
                 count_of(part_of(usage, "completion_tokens")),
                 number_of(message.get("cost") or part_of(extra, "cost")),

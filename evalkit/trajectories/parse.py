@@ -55,26 +55,22 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
     if not data.strip():
         return Parsed("failed", "the file is empty")
     try:
-        reader, value, recovered = opened(path, data)
-        if reader is None:
-            return Parsed("skipped", "of no format of trajectories that is known")
-        parsed = reader.parse(path, value)
+        if is_inspect(data):
+            return inspect.parse_log(data)
+        if table.is_named_table(path, data):
+            return table.parse(path, data)
+        value, recovered = decode_json(data, _ANYTHING)
+        for one in FORMATS:
+            if one.recognises(value):
+                parsed = one.parse(path, value)
+                return parsed._replace(reason=", ".join(filter(None, [parsed.reason, *recovered])))
+        if isinstance(value, list) and table.recognises(data[:_HEAD]):
+            return table.parse(path, data)
     except BROKEN as error:
         return Parsed("failed", f"{type(error).__name__}: {error}")
-    return parsed._replace(reason=", ".join(filter(None, [parsed.reason, *recovered])))
+    return Parsed("skipped", "of no format of trajectories that is known")
 
 
-def opened(path: str, data: bytes) -> tuple[Any, Any, list[str]]:
-    """Return the module that reads a file, None if no one does, its contents for that module, and what was recovered.
-
-    `BrokenFileError` for a document that is broken.
-    """
-    if is_inspect(data):
-        return inspect, data, []
-    if table.is_named_table(path, data):
-        return table, data, []
-    value, recovered = decode_json(data, _ANYTHING)
-    reader = next((one for one in FORMATS if one.recognises(value)), None)
-    if reader is None and isinstance(value, list) and table.recognises(data[:_HEAD]):
-        return table, data, []
-    return reader, value, recovered
+def decode(data: bytes) -> Any:
+    """Decode a JSON document; `BrokenFileError` for one that is broken."""
+    return decode_json(data, _ANYTHING)[0]

@@ -58,7 +58,6 @@ READERS = {
     "collect": partial(mindcraft.collect, output="out"),
     "load_task_definitions": mindcraft.load_task_definitions,
     "analyze_agent_log": mindcraft.analyze_agent_log,
-    "conversation": mindcraft.conversation,
     "evaluate_trace": crafter.evaluate_trace,
     "load_runs": benchmark.load_runs,
     "read_file": read_file,

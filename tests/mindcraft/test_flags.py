@@ -42,7 +42,6 @@ CASES = {
     "repetitions_merged": ({A: 1, "exp_1/cook/Andy_0_1.json": 0}, "merged", {"exp_1/cook/Andy_0_1.json": None}),
     "restarted": ({A: [turn("system", RESTARTED)]}, COOK, {A: [turn("user", RESTARTED)]}),
     "scale_assumed": ({A: 0.5}, {"cook": task("construction", 1)}, {A: 50}),
-    "start_out_of_range": ({A: log(f"{SCORE}1", start=2**64)}, COOK, {A: log(f"{SCORE}1", start=START)}),
     "score_implied": ({A: log("Task successful")}, COOK, {A: 1}),
     "score_not_a_number": ({A: log(f"{SCORE}undefined")}, COOK, {A: 1}),
     "score_out_of_range": ({A: 150}, COOK, {A: 0.65}),

@@ -156,7 +156,7 @@ def test_every_file_is_in_the_ledger_once_with_its_reason(tmp_path):
                     for status in ("used", "failed"))  # fmt: skip
     assert used == ["cook/Andy_0_0.json", "cook/Andy_0_1.json", "results.txt"]
     assert failed == ["cook/Jill_1_0.json", "other/Andy_0_0.json", "other/Jill_1_0.json"]
-    assert found["exp_1/cook/Andy_0_1.json"][1] == "recovered_byte_order_mark"
+    assert found["exp_1/cook/Andy_0_1.json"][1] == "byte order mark removed"
     for name in ("tasks", "one_task"):
         assert found[f"exp_1/{name}.json"][1] == "not an agent log: task definitions"
     assert found["exp_1/last_profile.json"][1] == "not an agent log: agent profile"

@@ -57,7 +57,7 @@ def test_every_wording_in_every_shape(tmp_path, shape, ending, score, status):
     assert outcome["parsing_errors"] == []
     assert ("score_implied" in outcome["flags"]) is (score == 1 and SCORE not in ending)
     assert ("score_not_a_number" in outcome["flags"]) is (SCORE in ending and score is None)
-    assert outcome["near_final_message"] is None
+    assert "near_final" not in outcome["flags"]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,6 @@ def test_a_message_counts_only_as_a_whole_and_is_flagged_where_it_nearly_is_one(
     assert (outcome["completion_status"], outcome["raw_score"]) == ("NO_SCORE_LOGGED", None)
     assert outcome["final_system_message"] is None
     assert outcome["flags"] == ["near_final"] * nearly
-    assert outcome["near_final_message"] == (content if nearly else None)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +194,7 @@ turns_of_any_kind = st.lists(
 def test_any_list_of_turns_is_read(tmp_path, value):
     outcome = analyze_agent_log(write(tmp_path / "a_0.json", value))
     assert outcome["agent_log_processed"]
-    assert outcome["message_count"] + outcome["skipped_turns"] == len(value["turns"])
+    assert ("turns_skipped" in outcome["flags"]) is (outcome["message_count"] < len(value["turns"]))
 
 
 REQUIRED = {
@@ -276,7 +275,6 @@ def read_turn_by_turn(value):
         "command_count": sum(len(COMMAND.findall(text)) for role, text in texts if role == "assistant"),
         "quoted_only": not finals and any(FINAL.search(text) for role, text in texts if role != "system"),
         "message_count": len(texts),
-        "skipped_turns": len(turns) - len(texts),
     }
 
 

@@ -115,7 +115,6 @@ def test_id_and_agents_come_from_the_definition_else_from_the_folder(
     assert outcome["has_definition"] is has_definition
     assert outcome["model_name"] is None
     assert outcome["source"] == str(path)
-    assert outcome["facts"]["facts_source"] == ("definition" if has_definition else "id")
 
 
 @pytest.mark.parametrize("name", ["gone", "file"])

@@ -8,19 +8,20 @@ from hypothesis import strategies as st
 
 from evalkit.io import SourceError
 from evalkit.kinds import transcript_of
-from evalkit.mindcraft import conversation, load
+from evalkit.kinds.transcript import show_source
+from evalkit.mindcraft import load
 from evalkit.mindcraft.transcript import AgentTurns, merge
 from tests.mindcraft.builders import SCORE, log, turn, write, write_all
 
 
 def lines(tmp_path, content, **options) -> list[str]:
-    return conversation(write(tmp_path / "Andy_0_0.json", content), **options).splitlines()
+    return show_source(str(write(tmp_path / "Andy_0_0.json", content)), "mindcraft", **options).splitlines()
 
 
 def test_a_conversation_has_its_outcome_and_all_turns(tmp_path):
     out = lines(tmp_path, log(f"{SCORE}0.5", f"{SCORE}1"))
     assert out[0] == str(tmp_path / "Andy_0_0.json")
-    assert out[1] == "partial score, score 0.5, 4 turns, flags: conflicting"
+    assert out[1] == "partial score, score 0.5, 4 turns, flags: final messages contradict each other"
     assert out[3:] == [
         "» assistant: On my way. !nearbyBlocks",
         "« user: Jill_1: (FROM OTHER BOT)hello",
@@ -32,7 +33,7 @@ def test_a_conversation_has_its_outcome_and_all_turns(tmp_path):
 def test_nothing_steers_the_terminal(tmp_path):
     content = [turn("\x1b[31muser", "a\x1b]0;title\x07\x9b31m\u202e b"), turn("user", ["\x1b[2J"]), "\x1b[2J"]
     path = write(tmp_path / "A\x1b[2J\nndy_0_0.json", content)
-    text = conversation(path)
+    text = show_source(str(path), "mindcraft")
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
     assert len(text.splitlines()) == 6
 
@@ -40,14 +41,13 @@ def test_nothing_steers_the_terminal(tmp_path):
 def test_content_that_is_no_text_is_shown_as_it_is(tmp_path):
     out = lines(tmp_path, [turn("user", None), turn("system", {"a": 1}), 5])
     assert out[-3:] == ["« user: (no text: None)", "· system: (no text: {'a': 1})", "? (no turn): 5"]
-    assert "turns_skipped" in out[1]
+    assert "flags: turns without text" in out[1]
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
         (b"", "the file is empty"),
-        (b'[{"step": 1}]', "no agent log: nothing in it has a role"),
         (b'{"turns": [', "JSONDecodeError"),
         (b'{"memory": "\xff", "turns": []}', "UnicodeDecodeError"),
         ({"model": "m"}, "no list of turns"),

@@ -4,6 +4,7 @@ Facts from logs of inspect_ai 0.3 of 2024 to 2026. Arguments of models (`model_a
 """
 
 import io
+import re
 import struct
 import zipfile
 import zlib
@@ -18,7 +19,6 @@ from evalkit.io import decode_json
 from evalkit.kinds import Parsed
 from evalkit.trajectories.format import (
     BROKEN,
-    Beside,
     Message,
     chat_messages,
     count_of,
@@ -37,8 +37,9 @@ from evalkit.trajectories.format import (
 # correct, incorrect, partly, no answer; the rest as inspect_ai's own `value_to_float`
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
 MOST_BYTES = 2**31  # of a member of an archive
-_ZSTANDARD = 93
+_ZSTANDARD, _UNKNOWN = 93, 2**32 - 1
 _MEMBER = struct.Struct("<4s5H3L2H")  # what stands before each: with its method, sizes, and those of its name
+_NEXT = re.compile(rb"PK(?:\x01\x02|\x03\x04|\x07\x08)")
 _LIMITS = ("message_limit", "max_messages", "token_limit", "time_limit", "working_limit", "cost_limit", "turn_limit")
 
 
@@ -110,7 +111,7 @@ def excerpt(file: BinaryIO) -> bytes:
     return msgspec.json.encode(log)
 
 
-def parse(path: str, data: bytes) -> Parsed:
+def parse_log(data: bytes) -> Parsed:
     """Return the runs of a log; of one that is still written, those whose summaries are there."""
     log = _decoded(excerpt(io.BytesIO(data)) if is_archive(data) else data, _LOG)
     return _parsed(log, log.samples or _reduced(log))
@@ -126,7 +127,7 @@ def _reduced(log: Any) -> list[Any]:
     return list(samples.values())
 
 
-def messages(data: bytes, part: str, beside: Beside) -> list[Message]:
+def messages(data: bytes, part: str) -> list[Message]:
     """List the messages of a sample of a log."""
     if is_archive(data):
         file = io.BytesIO(data)
@@ -150,6 +151,9 @@ def _members(file: BinaryIO) -> tuple[dict[str, zipfile.ZipInfo], list[str]]:
     while 0 <= at <= len(data) - _MEMBER.size:
         _, _, _, method, _, _, crc, packed, size, name_size, extra_size = _MEMBER.unpack_from(data, at)
         start = at + _MEMBER.size + name_size + extra_size
+        if packed in (0, _UNKNOWN):  # it was not known yet
+            following = _NEXT.search(data, start)
+            packed, size = (following.start() if following else len(data) + 1) - start, 0
         info = zipfile.ZipInfo(data[at + _MEMBER.size :][:name_size].decode("utf-8", "replace"))
         info.header_offset, info.compress_type, info.CRC = at, method, crc
         info.compress_size, info.file_size = packed, size
