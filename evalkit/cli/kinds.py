@@ -23,8 +23,7 @@ SHORTEST_INTERVAL = 0.5  # seconds between two updates
 _COLLECT_HELP = """Collect logs in a dataset that replaces their folder in every command: evalkit mindcraft DATASET.
 
 SOURCE is a folder, a file, a quoted glob or a URL. The next time, only new and changed files are read, and files
-that were deleted are dropped. You can stop at any time; the same command continues from there. Options for reading
-logs are stored as the defaults for loading the dataset.
+that were deleted are dropped. You can stop at any time; the same command continues from there.
 """
 
 _SOURCES: click.Parameter = click.Argument(["sources"], nargs=-1, required=True, metavar="SOURCE...")
@@ -109,19 +108,17 @@ collect = _Collect("collect", help=_COLLECT_HELP)
 
 def _collect_command(kind: LogKind) -> click.Command:
     @_reading
-    def run(sources: tuple[str, ...], output: str, reading: dict[str, Any], **options: Any) -> None:
+    def run(sources: tuple[str, ...], output: str, reading: dict[str, Any]) -> None:
         if output.lower().startswith("memory://"):
             raise click.UsageError(f"{output}: is gone when the command ends; name a folder or a persistent URL")
-        own = (*kind.options, *COMMON)
-        given = {option.name: options[option.name] for option in own if options[option.name] != option.default}
         try:
             with progress_bar() as progress:
-                done = pipeline.collect(kind, one_or_many(sources), output, given, **reading, progress=progress)
+                done = pipeline.collect(kind, one_or_many(sources), output, **reading, progress=progress)
         except KeyboardInterrupt:
             message = "stopped; what was written so far is kept, and the same command goes on from there"
             raise KeyboardInterrupt(message) from None
         print(f"{plain(output)}: {done.summary()}")
 
     where = click.Option(["-o", "--output"], required=True, metavar="DATASET", help="Folder or URL of the dataset.")
-    parameters = [_SOURCES, where, *map(click_option, (*kind.options, *COMMON, *_READING))]
+    parameters = [_SOURCES, where, *map(click_option, _READING)]
     return click.Command(kind.name, callback=run, params=parameters, help=_COLLECT_HELP, short_help=kind.title)

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from evalkit.crafter.format import TIERS, UNKNOWN, WEIGHTS
 from evalkit.io import Column
 from evalkit.kinds import run_columns
-from evalkit.kinds.kind import LONG_NAME, LONG_NAME_MEANING
 
 FLAGS = {
     "aborted": "no events; score and all that follows from events is missing",
@@ -18,7 +17,6 @@ FLAGS = {
     "results_mismatch": "episode_results names other achievements than the events",
     "malformed_fields": "values of unexpected types were left out",
     "duplicate_session": "another file has the same session_id",
-    LONG_NAME: LONG_NAME_MEANING,
 }
 
 RECORDS = {

@@ -72,11 +72,6 @@ def cut_name(name: str) -> str:
     return f"{name[:_BEGINNING]}…{digest}"
 
 
-def is_cut_name(name: object) -> bool:
-    """Return whether a name was cut."""
-    return isinstance(name, str) and len(name) == MOST_NAME and name[_BEGINNING] == "…"
-
-
 _CUT: dict[str, tuple[int, Callable[[str], str]]] = {"name": (MOST_NAME, cut_name), "line": (MOST_LINE, cut_line)}
 
 

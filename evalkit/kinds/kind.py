@@ -16,8 +16,6 @@ from evalkit.io.read import Excerpt
 from evalkit.io.sources import Listing
 from evalkit.kinds.registry import Option, kind_named
 
-LONG_NAME = "long_name"  # the flag of a run of which a name was cut
-LONG_NAME_MEANING = "a name has more than 200 characters: it was cut, and ends in a digest of the whole"
 _SOURCE = Column("source", "str", "path of the file")
 RUN_COLUMNS = (
     Column("run_id", "str", "stable name of the run, made of its kind, source and repetition"),
@@ -78,7 +76,6 @@ class Records(NamedTuple):
     tables: dict[str, pa.Table]  # as `LogKind.records` names them, with `source`, in the order of the files
     files: pa.Table  # one row per file; see `evalkit.io.store.FILES`
     listing: Listing  # where the files are
-    options: Mapping[str, Any] = {}  # of the kind, as given when a dataset was collected
 
 
 class Assembled(NamedTuple):

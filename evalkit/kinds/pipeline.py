@@ -12,7 +12,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from glob import has_magic
 from html import escape
 from typing import Any, NamedTuple
 
@@ -24,12 +23,10 @@ from evalkit._names import nearest
 from evalkit._words import counted_noun, first_of
 from evalkit.io.frames import (
     LEDGER,
-    MOST_NAME,
     Column,
     Entry,
     arrow_table,
     frame_of,
-    is_cut_name,
     paused_gc,
     summarise,
 )
@@ -63,7 +60,7 @@ from evalkit.io.text import plain
 from evalkit.io.versions import code_version
 from evalkit.io.write import check_path, exclusive
 from evalkit.kinds.detection import kind_of_source, nothing_used
-from evalkit.kinds.kind import LONG_NAME, RUN_COLUMNS, Assembled, LogKind, Parsed, Records, run_ids
+from evalkit.kinds.kind import RUN_COLUMNS, Assembled, LogKind, Parsed, Records, run_ids
 from evalkit.kinds.registry import COMMON, kind_named
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.kinds.selection import rename_models, renames_of, select_runs
@@ -303,19 +300,17 @@ def _dataset_records(kind: LogKind, name: str, pattern: str, *, recursive: bool)
     if manifest and manifest.about.get("kind") != kind.name:  # it has other tables
         raise SourceError(f"{name}: a dataset of {manifest.about.get('kind')} logs, not of {kind.name} logs")
     store.read()
-    text = ""
     if not store.about.get("complete"):
         text = "collecting was stopped, or still goes on; files may be missing until it is done"
+        warnings.warn(f"{store.path}: {text}", stacklevel=4)
     elif store.about["code"] != code_version(kind.parse.__module__):
         text = "collected by another version of evalkit; collect again, and its logs are read as they are now"
-    if text:
         warnings.warn(f"{store.path}: {text}", stacklevel=4)
     root, known = store.about["root"], store.known()
     files = [path for path in known.files if not pattern or fits(path, pattern)]
     if not recursive:
         files = [path for path in files if os.path.dirname(path) == root]
-    records = records_of(store, kind, known._replace(root=root, files=files))
-    return records._replace(options=store.about.get("options", {}))
+    return records_of(store, kind, known._replace(root=root, files=files))
 
 
 def no_records(kind: LogKind) -> Records:
@@ -515,26 +510,15 @@ def assemble(
     sources: Sequence[str],
     storage_options: StorageOptions = None,
 ) -> Logs:
-    """Build the frames of records, and the ledger; the options of a dataset are the defaults."""
-    defaults = {option.name: option.default for option in kind.options}
-    given = {name: value for name, value in options.items() if (value or None) != (defaults.get(name) or None)}
-    options = {**defaults, **records.options, **given}
+    """Build the frames of records, and the ledger."""
+    options = {**{option.name: option.default for option in kind.options}, **options}
     rename, model = options.pop("rename", ()), options.pop("model", "")
-    renames = renames_of(rename, model) if rename or model else {}
     where, cluster = options.pop("where", ()), options.pop("cluster", "")
     assembled = kind.assemble(records, options) if kind.assemble else as_recorded(kind, records)
-    if renames:
-        assembled = rename_models(assembled, renames)
+    if rename or model:
+        assembled = rename_models(assembled, renames_of(rename, model))
     runs = assembled.frames[kind.runs]
     runs = runs.assign(success_rate=runs["is_successful"].astype("Float64").astype("float64"))
-    cut = pd.Series(False, runs.index)
-    for column in kind.tables[kind.runs]:
-        if column.dtype == "name" and (runs[column.name].str.len() == MOST_NAME).any():
-            cut |= runs[column.name].map(is_cut_name).to_numpy(bool)
-    if cut.any():
-        flags = [[*own, LONG_NAME] if is_cut else own for own, is_cut in zip(runs["run_flags"], cut, strict=True)]
-        own_column = {f"flag_{LONG_NAME}": cut} if f"flag_{LONG_NAME}" in runs else {}
-        runs = runs.assign(run_flags=pd.Series(flags, runs.index), **own_column)
     assembled = assembled._replace(frames={**assembled.frames, kind.runs: runs})
     if where or cluster:
         assembled = select_runs(assembled, kind, where, cluster)
@@ -574,7 +558,6 @@ def collect(
     kind: LogKind,
     source: Source,
     output: str | os.PathLike,
-    options: Mapping[str, Any] | None = None,
     *,
     pattern: str = "",
     recursive: bool = True,
@@ -585,13 +568,12 @@ def collect(
     """Collect logs into a dataset, which `load` accepts in place of their folder, or update it.
 
     `output` is a folder or a URL. A dataset keeps to its pattern, depth and sources: more of these may be added later,
-    but none left out. `options` of the kind are stored as the defaults for loading it; `progress` is called with the
-    numbers of files read and to be read. SourceError if the source does not exist or is empty now, `output` holds other
-    files or lies in the source, it was collected from other sources or with another pattern, or another process is
-    updating it.
+    but none left out. `progress` is called with the numbers of files read and to be read. SourceError if the source
+    does not exist or is empty now, `output` holds other files or lies in the source, it was collected from other
+    sources or with another pattern, or another process is updating it.
     """
     named, path = list(map(anchored, source_names(source))), anchored(output).rstrip("/")
-    if not named:
+    if not named or not path:
         raise SourceError("no path was given")
     with storage(storage_options):
         _check_place(path, named)
@@ -606,15 +588,21 @@ def collect(
         with exclusive(path) as alone:
             if not alone:
                 raise SourceError(f"{path}: another process is collecting into it")
-            manifest = read_manifest(path)
-            if manifest:
-                _check_same(path, about, manifest.about)
+            if manifest := read_manifest(path):
+                before = manifest.about
+                same = {**about, "code": before.get("code"), "sources": before.get("sources", [])}
+                if not (same.items() <= before.items() and set(same["sources"]) <= set(named)):
+                    how = "".join(f", {name} {before.get(name)}" for name in ("pattern", "recursive"))
+                    raise StoreError(
+                        f"{path}: was collected from {before.get('kind')} logs in {', '.join(same['sources'])}{how}; "
+                        "keep to that (more sources may be added), or take a new dataset"
+                    )
                 store.read()
             known = store.known()
             listing = list_source(named, about["pattern"], recursive=recursive, known=known)
             if known.files and not listing.files:
                 raise SourceError(f"{path}: none of its files is there any more; remove it, if that is meant")
-            about |= {"root": absolute(listing.root), "options": {**store.about.get("options", {}), **(options or {})}}
+            about["root"] = absolute(listing.root)
             if manifest is None:
                 store.commit(complete=False, **about)  # first: parts without a manifest belong to something else
             elif store.about.get("code") != about["code"]:  # files may be parsed differently now
@@ -629,34 +617,18 @@ def _check_place(path: str, named: Sequence[str]) -> None:
     check_path(path)
     if protocol_of(path) in ("zip", "tar"):
         raise SourceError(f"{path}: a dataset can't be written into an archive; name a folder")
-    if not path or path.startswith("samples:") or (is_url(path) and has_magic(path)):
-        raise SourceError(f"{path or repr(path)}: can't be the name of a dataset")
     if datasets := list(filter(read_manifest, named)):
         raise SourceError(f"{datasets[0]}: is a dataset itself; collect from the logs")
-
-    def real(place: str) -> str:
-        return f"{(place if is_url(place) else os.path.realpath(place)).rstrip('/')}/"
-
-    if any(real(path).startswith(real(place)) for name in named for place in expand(name)[1]):
-        raise SourceError(f"{path}: a dataset can't lie in its own source")
+    place = path if is_url(path) else os.path.realpath(path)
+    for source in (one for name in named for one in expand(name)[1]):
+        above = source if is_url(source) else os.path.realpath(source)
+        if f"{place}/".startswith(f"{above.rstrip('/')}/"):
+            raise SourceError(f"{path}: a dataset can't lie in its own source")
     if read_manifest(path):
         return
     try:
         files = list_source(path).files
     except SourceError:
         return  # it does not exist yet
-    if files == [path]:
-        raise SourceError(f"{path}: is a file, not a folder")
     if files:
         raise SourceError(f"{path}: holds other files than a dataset, such as {os.path.basename(files[0])}")
-
-
-def _check_same(path: str, about: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-    """Raise SourceError for another kind or pattern, or without a former source, whose rows would vanish."""
-    if known.get("kind") != about["kind"]:
-        raise StoreError(f"{path}: a dataset of {known.get('kind')} logs, not of {about['kind']} logs")
-    if left_out := [name for name in known.get("sources", ()) if name not in about["sources"]]:
-        raise StoreError(f"{path}: was also collected from {left_out[0]}; name it too, or take a new dataset")
-    for name in ("pattern", "recursive"):
-        if known.get(name) != about[name]:
-            raise StoreError(f"{path}: was collected with {name} {known.get(name)}; keep to that, or take a new one")

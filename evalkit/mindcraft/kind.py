@@ -170,7 +170,6 @@ def collect(
     source: Source,
     output: str | os.PathLike,
     *,
-    layout: str | None = None,
     jobs: int | None = None,
     storage_options: StorageOptions = None,
     progress: Callable[[int, int], object] | None = None,
@@ -178,12 +177,9 @@ def collect(
     """Collect task runs into a dataset, which `load` accepts in place of the folder, or update it.
 
     The contents of logs are stored; runs are assembled when the dataset is loaded, so definitions, scale and all other
-    options can be chosen then. Parameters and errors are those of `evalkit.kinds.collect`; `layout`, as for `load`,
-    becomes the default for whoever loads the dataset.
+    options can be chosen then. Parameters and errors are those of `evalkit.kinds.collect`.
     """
-    options = {"layout": layout} if layout else {}
-    _prepare(options)
-    return collect_kind(KIND, source, output, options, jobs=jobs, storage_options=storage_options, progress=progress)
+    return collect_kind(KIND, source, output, jobs=jobs, storage_options=storage_options, progress=progress)
 
 
 def runs_df(path: Source, tasks: Tasks = (), **options: Any) -> pd.DataFrame:

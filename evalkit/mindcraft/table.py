@@ -2,7 +2,6 @@
 
 from evalkit.io import Column
 from evalkit.kinds import run_columns
-from evalkit.kinds.kind import LONG_NAME, LONG_NAME_MEANING
 from evalkit.mindcraft.format import EVENTS
 
 # flags by what they are called in tables, and what they mean: of a single log, which its run carries too, …
@@ -46,7 +45,6 @@ FLAGS_OF_RUNS = {
         "time-out inferred from the duration",
         "the duration reached the timeout; the log itself does not say so",
     ),
-    LONG_NAME: ("name cut to 200 characters", LONG_NAME_MEANING),
     "layout_mismatch": ("path unlike the layout", "the path does not fit the layout that was stated"),
     "missing_agent_logs": ("fewer logs than agents", "fewer agents logged than the definition names"),
     "repetitions_merged": ("repetitions read as one run", "several repetitions were read as one run: best-of-n"),

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 from evalkit.io import Column
 from evalkit.kinds import run_columns
-from evalkit.kinds.kind import LONG_NAME, LONG_NAME_MEANING
 from evalkit.kinds.runs import AS_LOGGED
 from evalkit.trajectories.format import RUNS, SCORES
 
@@ -14,7 +13,6 @@ FLAGS = {
     "duplicate": "another file holds the same run: it counts in no rate",
     "overruled": "the outcome was stated by the file of outcomes",
     "no_outcome": "nothing says whether the task was solved",
-    LONG_NAME: LONG_NAME_MEANING,
 }
 _COMMON = {column.name for column in run_columns()}
 

@@ -31,7 +31,6 @@ CASES = {
         {TASK_COOK: 1, A: None},
     ),
     "near_final": ({A: [turn("system", f"Well. {SCORE}1")]}, COOK, {A: [turn("system", f"{SCORE}1")]}),
-    "long_name": ({A: 1, PROFILE: {"model": "x" * 201}}, COOK, {PROFILE: {"model": "x" * 200}}),
     "missing_agent_logs": ({A: 1}, {"cook": TWO}, {B: 1}),
     "quoted_only": ({A: [turn("user", f"It says {SCORE}1")]}, COOK, {A: [turn("system", f"{SCORE}1")]}),
     "recovered_byte_order_mark": ({A: b"\xef\xbb\xbf[]"}, COOK, {A: b"[]"}),
