@@ -12,7 +12,6 @@ import pandas as pd
 from evalkit._words import counted_noun
 from evalkit.io import short_paths
 from evalkit.kinds import Finding, Logs, data_finding, examples_of, kind_named, outcomes
-from evalkit.kinds.runs import describe_runs as describe_any
 from evalkit.kinds.runs import is_excluded, outcome_of
 from evalkit.stats import estimate_by
 from evalkit.stats import reliability as reliability_of
@@ -21,12 +20,11 @@ from evalkit.trajectories.table import ENDINGS, FLAGS
 from evalkit.trajectories.transcript import messages_of
 
 __all__ = [
-    "counted", "describe_runs", "endings", "exits", "findings", "flag_counts", "missing", "over_planned",
-    "reliability", "settings", "tool_use", "trials", "unused_files", "with_endings",
+    "counted", "endings", "exits", "findings", "flag_counts", "missing", "over_planned", "reliability", "tool_use",
+    "trials", "unused_files", "with_endings",
 ]  # fmt: skip
 _FIRST = ("conditions", "ranking", "nearest_pair", "alone")  # findings of comparisons that stand first
 MOST_READ = 200  # runs whose calls of tools are read
-SETTINGS = ("agent", "agent_version", "dataset", "limits", "temperature")  # what makes runs comparable, besides tasks
 
 
 def counted(runs: pd.DataFrame) -> pd.DataFrame:
@@ -61,43 +59,24 @@ def exits(runs: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values("runs", ascending=False, kind="stable", ignore_index=True)
 
 
-def settings(runs: pd.DataFrame) -> pd.DataFrame:
-    """List what runs were made with, as far as it differs between them: a row for each model and setting."""
-    rows = counted(runs)
-    differing = [name for name in SETTINGS if rows[name].nunique(dropna=False) > 1]
-    if not differing:
-        return pd.DataFrame(columns=["model_name", *SETTINGS, "runs"])
-    return rows.groupby(["model_name", *differing], dropna=False).size().rename("runs").reset_index()
-
-
 def trials(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     """Compare the trials that are there with those planned, by the file that says so; planned is missing without one.
 
-    Returns plan (its path, shortened), models, planned, present (runs that count and have ended), not_measured,
-    running, missing (planned, and neither there nor running), repeated (runs that count in no rate) and retried.
+    Returns plan (its path, shortened), planned, present (runs that count and have ended), running, repeated (runs that
+    count in no rate), retried, missing (planned, and none of these).
     """
     kind = kind_named("trajectories")
-    outcome, plan = outcome_of(runs, kind), runs["plan"].fillna("no plan")
-    excluded = is_excluded(runs, kind)
-    counts = pd.DataFrame(
-        {
-            "present": ~excluded & outcome.ne("running"),
-            "not_measured": ~excluded & outcome.eq("not measured") & runs["score"].isna(),
-            "running": ~excluded & outcome.eq("running"),
-            "repeated": excluded,
-            "retried": runs["retries"].fillna(0),
-        }
-    )
-    table = counts.astype("int64").groupby(plan).sum()
-    table.insert(0, "models", runs.groupby(plan)["model_name"].nunique())
+    excluded, running = is_excluded(runs, kind), outcome_of(runs, kind).eq("running")
+    counts = {"present": ~excluded & ~running, "running": ~excluded & running, "repeated": excluded}
+    counts["retried"] = runs["retries"].fillna(0)
+    there = pd.DataFrame(counts).astype("int64").groupby(runs["plan"].fillna("no plan")).sum()
     # what is said of all tasks together, else the sum over them
     said = plans.groupby(["source", plans["task_id"].ne("")])[["planned", "retried"]].sum(min_count=1)
     said = said.groupby("source").first()
-    table = table.reindex(table.index.union(said.index)).fillna(0).astype("int64")
-    table.insert(1, "planned", said["planned"].reindex(table.index).astype("Int64"))
-    there = table["present"] + table["running"]
-    table.insert(5, "missing", (table["planned"] - there).clip(lower=0))
+    table = there.reindex(there.index.union(said.index), fill_value=0)
+    table.insert(0, "planned", said["planned"].astype("Int64"))
     table["retried"] += said["retried"].reindex(table.index).fillna(0).astype("int64")
+    table["missing"] = (table["planned"] - table[["present", "running", "repeated"]].sum(axis=1)).clip(lower=0)
     names = short_paths(said.index)
     return table.rename(index=lambda name: names.get(name, name)).rename_axis("plan").reset_index()
 
@@ -108,7 +87,7 @@ def missing(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     Of a plan that names no tasks, such as a job of Harbor without its `lock.json`, it is not known whose they are.
     """
     keys = ["plan", "model_name", "dataset", "task_id"]
-    present = counted(runs).groupby(keys, dropna=False).size().rename("n").reset_index()
+    present = runs.groupby(keys, dropna=False).size().rename("n").reset_index()
     table = plans[plans["task_id"].ne("")].rename(columns={"source": "plan"}).merge(present, on=keys, how="left")
     table["missing"] = (table["planned"] - table["n"].fillna(0)).astype("Int64")
     return table.loc[table["missing"] > 0, [*keys[1:], "plan", "missing"]].reset_index(drop=True)
@@ -182,35 +161,19 @@ def findings(ranked: Sequence[Finding], runs: pd.DataFrame, plans: pd.DataFrame,
     table = trials(runs, plans)
     planned, gone, running = (int(table[name].sum()) for name in ("planned", "missing", "running"))
     if gone:
-        text = "{gone:,} of {planned} {is_are} missing{running}. Rates count those that were measured{worst}."
+        text = "{gone:,} of {planned} missing{running}. Rates count those that were measured{worst}."
         n = int((rows["is_successful"].fillna(False) & rows["plan"].notna()).sum())
         worst = f"; {n:,} of all that were planned succeeded" * bool(rows["is_successful"].notna().any())
-        values: dict[str, Any] = {
-            "gone": gone,
-            "planned": counted_noun(planned, "planned trial"),
-            "is_are": "is" if gone == 1 else "are",
-        }
-        values |= {"running": f", {running:,} still running" * bool(running), "worst": worst}
-        found.append(Finding("planned", "Planned and present", values, template=text))
+        said: dict[str, Any] = {"gone": gone, "planned": counted_noun(planned, "planned trial"), "worst": worst}
+        said["running"] = f", {running:,} still running" * bool(running)
+        found.append(Finding("planned", "Planned and present", said, template=text))
     failed = rows[~rows["ending"].isin(["success", "scored", "running"])]
     counts = failed["ending"].astype("str").value_counts()
     ways = {ENDINGS[str(name)].text: int(n) for name, n in counts.items()}
     examples = examples_of(failed, {ENDINGS[str(name)].text: failed["ending"].eq(name) for name in counts.index})
     values = {"endings": ways, "n": len(rows), "noun": "run"}
     found.append(Finding("endings", "How runs ended", values, examples))
-    if n := int(runs["flag_overruled"].sum()):
-        text = "The outcomes of {n:,} of {of} were overruled by the file of outcomes."
-        values = {"n": n, "of": counted_noun(len(runs), "run")}
-        found.append(Finding("overruled", "How runs ended", values, template=text))
     return [*found, *(one for one in ranked if one.code not in _FIRST), data_finding(runs, FLAGS, ledger, "run")]
-
-
-def describe_runs(runs: pd.DataFrame, source: str) -> str:
-    """Describe in a sentence or two what runs these are, and from logs of which formats."""
-    text = describe_any(runs, source)
-    formats = ", ".join(f"{n} {name}" for name, n in runs["format"].value_counts().items())
-    keys = ", ".join(sorted(runs["score_key"].dropna().unique())[:8])
-    return f"{text} Formats: {formats}.{f' Scores: {keys}.' * bool(keys)}"
 
 
 def flag_counts(runs: pd.DataFrame) -> pd.DataFrame:

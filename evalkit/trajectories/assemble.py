@@ -14,10 +14,11 @@ from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.kinds.columns import columns_of_runs, is_binary, meanings
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.trajectories.format import AGENT_FAILED, ENDED, FACTS, RUNS
-from evalkit.trajectories.table import TABLES
-from evalkit.trajectories.transcript import tool_calls_frame, turns_frame
+from evalkit.trajectories.table import LAZY_TABLES, TABLES
+from evalkit.trajectories.transcript import lazy_frame
 
 OUTCOMES = {"success": 1.0, "failure": 0.0, "not measured": np.nan}
+MOST_CONTINUED = 100  # files of one trajectory
 _JOINED = ["model_name", "turns", "tokens_in", "tokens_cache", "tokens_out", "cost"]  # of a trial's own trajectory
 _VERDICTS = {"resolved": 1.0, "unresolved": 0.0, "empty_patch": 0.0}  # others of SWE-bench's are no measurement
 _DTYPES = {"int?": "float64", "float": "float64", "time": "datetime64[us, UTC]"}
@@ -57,7 +58,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         )
         for name, made in (("runs", runs), ("scores", scores), ("plans", plans))
     }
-    lazy = {"turns": partial(turns_frame, made["runs"]), "tool_calls": partial(tool_calls_frame, made["runs"])}
+    lazy = {name: partial(lazy_frame, made["runs"], name) for name in LAZY_TABLES}
     return Assembled(made, notes, {"understood": understood}, lazy)
 
 
@@ -106,43 +107,32 @@ def _joined(runs: pd.DataFrame) -> pd.DataFrame:
     """Join trajectories to the trials that they belong to, and to those that they go on from."""
     is_file = runs["format"].isin(["atif", "harbor"])  # of one run each
     rows: dict[str, Any] = {row["source"]: {**row, "trajectories": []} for row in runs[is_file].to_dict("records")}
-    atif = [source for source, row in rows.items() if row["format"] == "atif"]
     follows = {}  # the file that a trajectory goes on in: the one that it goes on from
-    for source in atif:
+    for source, reference in runs.loc[runs["continues"].notna(), ["source", "continues"]].itertuples(index=False):
         folder, name = os.path.split(source)
-        reference = str(rows[source]["continues"] or "").removeprefix("./")
-        # files of several runs in one folder have a name before it
-        for other in (reference, name.partition("trajectory.")[0] + os.path.basename(reference)):
-            if (path := os.path.join(folder, other)) != source and path in rows:
+        for before in ("", name.partition("trajectory.")[0]):  # of files of several runs in one folder
+            if (path := os.path.join(folder, before + os.path.basename(reference))) in rows:
                 follows[path] = source
-                break
+    trials = {os.path.dirname(source): row for source, row in rows.items() if row["format"] == "harbor"}
     gone = set()
     for source in sorted(follows):
-        first, passed = source, set()
-        while first in follows and first not in passed:
-            passed.add(first)
-            first = follows[first]
-        if first in passed:
+        first, passed = source, 0
+        while first in follows and passed < MOST_CONTINUED:
+            first, passed = follows[first], passed + 1
+        if first in follows:
             continue  # they go on in a circle
-        known = {
-            column: (own, later)
-            for column in _JOINED[1:]
-            if pd.notna(own := rows[first][column]) and pd.notna(later := rows[source][column])
-        }
-        # a later file states the totals of all, or its own
-        is_total = all(later >= own for column, (own, later) in known.items() if column != "turns")
-        for column, (own, later) in known.items():
-            rows[first][column] = later if is_total and column != "turns" else own + later
         gone.add(source)
-    trials = {os.path.dirname(source): row for source, row in rows.items() if row["format"] == "harbor"}
-    for source in atif:
+        for column in _JOINED[1:]:
+            own, later = rows[first][column], rows[source][column]
+            if pd.notna(own) and pd.notna(later):  # a later file states the totals of all, or its own
+                rows[first][column] = later if later > own and column != "turns" else own + later
+    for source, row in rows.items():
         folder = os.path.dirname(source)
         while folder not in trials and os.path.dirname(folder) != folder:
             folder = os.path.dirname(folder)
-        if (trial := trials.get(folder)) is not None:
-            if source not in gone:
-                trial["trajectories"].append(source)
-                trial |= {column: rows[source][column] for column in _JOINED if pd.isna(trial[column])}
+        if row["format"] == "atif" and source not in gone and (trial := trials.get(folder)) is not None:
+            trial["trajectories"].append(source)
+            trial |= {column: row[column] for column in _JOINED if pd.isna(trial[column])}
             gone.add(source)
     joined = pd.DataFrame([row for source, row in rows.items() if source not in gone], columns=[*runs, "trajectories"])
     joined["started"] = pd.to_datetime(joined["started"], utc=True)  # where all are missing, pandas knows no zone
@@ -214,23 +204,21 @@ def _overruled(runs: pd.DataFrame, path: str) -> pd.Series:
         stated = pd.read_csv(path, dtype="str").rename(columns=str.strip)
     except (OSError, ValueError) as error:
         raise SourceError(f"{path}: {type(error).__name__}: {error}") from None
-    if missing := {"run_id", "outcome"} - set(stated.columns):
-        raise SourceError(f"{path}: no column {' and '.join(sorted(missing))}; there are {', '.join(stated.columns)}")
-    if len(other := stated.loc[~stated["outcome"].isin(OUTCOMES), "outcome"]):
-        raise SourceError(f"{path}: {other.iloc[0]!r} is no outcome; there are {', '.join(OUTCOMES)}")
-    if len(other := stated.loc[~stated["run_id"].isin(runs["run_id"]), "run_id"]):
-        raise SourceError(f"{path}: no run {other.iloc[0]!r}")
-    own = stated.drop_duplicates("run_id", keep="last").set_index("run_id").reindex(runs["run_id"])
-    own.index, given = runs.index, own["outcome"].notna().to_numpy()
-    value = own["outcome"].map(OUTCOMES)
+    known = {"run_id": set(runs["run_id"]), "outcome": set(OUTCOMES)}
+    wrong = [f"no column {name}; there are {', '.join(map(str, stated))}" for name in known if name not in stated]
+    wrong = wrong or [f"{text!r} is no {name}" for name in known for text in stated[name] if text not in known[name]]
+    if wrong:
+        raise SourceError(f"{path}: {wrong[0]}; outcomes are {', '.join(OUTCOMES)}")
+    own = (
+        stated.drop_duplicates("run_id", keep="last").set_index("run_id").reindex(runs["run_id"]).set_index(runs.index)
+    )
+    given, value = own["outcome"].notna(), own["outcome"].map(OUTCOMES)
     runs.loc[given, "score"] = value
     runs.loc[given, "is_successful"] = value.astype("boolean")
-    runs.loc[given, "status"] = own["outcome"].map(
-        lambda outcome: "overruled" if outcome == "not measured" else "completed"
-    )
+    runs.loc[given, "status"] = value.isna().map({True: "overruled", False: "completed"})
     if "reason" in own:
         runs.loc[given, "exit_reason"] = own["reason"]
-    return pd.Series(given, runs.index)
+    return given
 
 
 def _plans(runs: pd.DataFrame, facts: pd.DataFrame) -> tuple[pd.DataFrame, list[str | None]]:

@@ -1,10 +1,6 @@
 """What all formats of trajectories share: outcomes as data, messages, and the values that stand in JSON."""
 
-import csv
 import math
-import struct
-import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -16,20 +12,6 @@ from evalkit.io import Column
 from evalkit.kinds import Parsed
 
 TITLE = "agent trajectory"
-BROKEN = (  # what the contents of a file can raise: values of another type than the format's, damaged archives
-    ArithmeticError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    NotImplementedError,
-    TypeError,
-    ValueError,  # and with it errors of JSON, of Unicode and of Arrow
-    csv.Error,
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
-    OSError,  # of an archive's member
-)
 
 _AGENT_FAILED = {  # the status of a run that its agent ended: a failure, unless there is a score
     "harbor": (
@@ -98,6 +80,9 @@ FACTS = (  # what files say of runs, their own or those of other files
     Column("value", "str", "what is said"),
 )
 RECORDS = {"runs": RUNS, "scores": SCORES, "facts": FACTS}
+
+
+Beside = Callable[[str], Any]  # decodes a file that a trajectory names, in its own folder; None without one
 
 
 class Call(NamedTuple):
@@ -236,40 +221,37 @@ def _part_text(part: Any) -> str:
     return f"[{kind}: {name}]" if name else f"[{kind}]"
 
 
-def chat_messages(messages: Any, actor: str = "") -> list[Message]:
+def chat_messages(messages: Any) -> list[Message]:
     """Read messages in the form of chat interfaces: calls of tools, and the tools' answers joined to them."""
     out: list[Message] = []
     place: dict[str, tuple[int, int]] = {}  # of a call, by its id: its message, and which of its calls
-    for given in messages if isinstance(messages, list) else []:
-        if not isinstance(given, dict):
-            continue
+    for given in objects({"messages": messages}, "messages"):
         message, extra = _as_chat(given), given.get("extra")
-        role, content = text_of(message.get("role")) or "user", message.get("content")
+        role, text = text_of(message.get("role")) or "user", content_text(message.get("content"))
         returned, error = part_of(extra, "returncode"), message.get("error") or message.get("tool_error")
         # mini-swe-agent answers commands that stand in a text as a user
-        call_id = (
-            text_of(message.get("tool_call_id") or message.get("id")) if returned is None or role == "tool" else ""
-        )
-        if (role == "tool" or returned is not None) and call_id in place:
+        is_unnamed = returned is not None and role != "tool"
+        call_id = "" if is_unnamed else text_of(message.get("tool_call_id") or message.get("id"))
+        if (role == "tool" or is_unnamed) and call_id in place:
             at, number = place[call_id]
             calls = list(out[at].calls)
-            result, is_error = content_text(content) or error_text(error), bool(error) or returned not in (None, 0)
-            calls[number] = calls[number]._replace(result=result, is_error=is_error)
+            is_error = bool(error) or returned not in (None, 0)
+            calls[number] = calls[number]._replace(result=text or error_text(error), is_error=is_error)
             out[at] = out[at]._replace(calls=tuple(calls))
             continue
         calls = [_chat_call(call) for call in objects(message, "tool_calls")]
         calls = calls or [Call("shell", text_of(action.get("command"))) for action in objects(extra, "actions")]
         place |= {call.call_id: (len(out), number) for number, call in enumerate(calls)}
-        usage, when = message.get("usage") or part_of(extra, "response", "usage"), part_of(extra, "timestamp")
-        when = message.get("timestamp") or when
+        usage = message.get("usage") or part_of(extra, "response", "usage")
+        when = message.get("timestamp") or part_of(extra, "timestamp")
         out.append(
             Message(
                 role,
-                content_text(content),
-                text_of(message.get("name")) or (actor if role == "assistant" else ""),
+                text,
+                text_of(message.get("name")),
                 _reasoning(message),
                 tuple(calls),
-                text_of(when if isinstance(when, str) else (time := time_of(when)) and time.isoformat()),
+                when if isinstance(when, str) else time.isoformat() if (time := time_of(when)) else "",
                 count_of(part_of(usage, "prompt_tokens")),
                 count_of(part_of(usage, "completion_tokens")),
                 number_of(message.get("cost") or part_of(extra, "cost")),

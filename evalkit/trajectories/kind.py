@@ -33,15 +33,7 @@ KIND = LogKind(
     lazy_tables=LAZY_TABLES,
     assemble=assemble,
     options=(
-        Option(
-            "columns",
-            str,
-            (),
-            "What a column of a table means, such as score=reward.",
-            "ROLE=NAME",
-            many=True,
-            short="column",
-        ),
+        Option("columns", str, (), "What a column means, as in score=reward.", "ROLE=NAME", many=True, short="column"),
         Option("score", str, "", "Which of several scores counts.", "KEY"),
         Option("outcomes", str, "", "CSV file that overrules single runs: run_id, outcome, reason.", "FILE"),
     ),
@@ -93,22 +85,12 @@ def load(
     outcomes : path
         A CSV file of ``run_id``, ``outcome`` (success, failure or not measured) and ``reason``, which overrules logs.
     path, pattern, recursive, jobs, storage_options, **options
-        As for `evalkit.load`.
+        As for `evalkit.load`, which says what is raised, too.
 
     Returns
     -------
     Logs
-        runs : one row per run; `table.TABLES`
-        scores : one row per run and score
-        plans : one row per file that says how many trials were planned, and task
-        turns, tool_calls : read again from the logs on first access
-        ledger : every file seen
-
-    Raises
-    ------
-    SourceError
-        If the path does not exist or holds no trajectory, for a score that is not there, and for a table whose columns
-        could mean several things.
+        The frames ``runs``, ``scores``, ``plans`` and ``ledger``; ``turns`` and ``tool_calls``, read when first used.
     """
     given = {"columns": tuple(columns), "score": score, "outcomes": os.fspath(outcomes), **options}
     reading: dict[str, Any] = {"pattern": pattern, "recursive": recursive, "jobs": jobs}

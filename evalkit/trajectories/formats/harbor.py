@@ -9,6 +9,7 @@ from typing import Any
 from evalkit.kinds import Parsed
 from evalkit.trajectories.format import (
     AGENT_FAILED,
+    Beside,
     Message,
     count_of,
     objects,
@@ -78,7 +79,7 @@ def parse(path: str, value: Any) -> Parsed:
     return used([run], score_rows("", own or last))
 
 
-def messages(value: Any) -> list[Message]:
+def messages(value: Any, part: str, beside: Beside) -> list[Message]:
     """List what was raised, and the rewards: what the result of a trial adds to its trajectory."""
     said = [f"{error.get('exception_type')}: {text_of(error.get('exception_message'))}" for error in _errors(value)]
     rewards = [

@@ -4,7 +4,6 @@ Facts from logs of inspect_ai 0.3 of 2024 to 2026. Arguments of models (`model_a
 """
 
 import io
-import re
 import struct
 import zipfile
 import zlib
@@ -18,7 +17,7 @@ import pyarrow as pa
 from evalkit.io import decode_json
 from evalkit.kinds import Parsed
 from evalkit.trajectories.format import (
-    BROKEN,
+    Beside,
     Message,
     chat_messages,
     count_of,
@@ -37,9 +36,8 @@ from evalkit.trajectories.format import (
 # correct, incorrect, partly, no answer; the rest as inspect_ai's own `value_to_float`
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
 MOST_BYTES = 2**31  # of a member of an archive
-_ZSTANDARD, _UNKNOWN = 93, 2**32 - 1
+_ZSTANDARD = 93
 _MEMBER = struct.Struct("<4s5H3L2H")  # what stands before each: with its method, sizes, and those of its name
-_NEXT = re.compile(rb"PK(?:\x01\x02|\x03\x04|\x07\x08)")
 _LIMITS = ("message_limit", "max_messages", "token_limit", "time_limit", "working_limit", "cost_limit", "turn_limit")
 
 
@@ -89,7 +87,7 @@ def excerpt(file: BinaryIO) -> bytes:
     def read(name: str, decoder: msgspec.json.Decoder) -> Any:
         try:
             return _decoded(_unpacked(file, members[name]), decoder) if name in members else None
-        except BROKEN:
+        except Exception:
             lost.append(f"{name} is broken")
             return None
 
@@ -111,10 +109,40 @@ def excerpt(file: BinaryIO) -> bytes:
     return msgspec.json.encode(log)
 
 
-def parse_log(data: bytes) -> Parsed:
+def parse(path: str, data: bytes) -> Parsed:
     """Return the runs of a log; of one that is still written, those whose summaries are there."""
     log = _decoded(excerpt(io.BytesIO(data)) if is_archive(data) else data, _LOG)
-    return _parsed(log, log.samples or _reduced(log))
+    samples, evaluation = log.samples or _reduced(log), log.eval
+    config, arguments, task = evaluation.config or {}, evaluation.task_args, text_of(evaluation.task)
+    limits = {name: config[name] for name in _LIMITS if config.get(name) is not None}
+    shared = {
+        "format": "inspect_ai",
+        "experiment": evaluation.task_id,
+        "created": evaluation.created,
+        "dataset": f"{task} {text_of(arguments)}" if arguments else task,
+        "task_checksum": evaluation.task_version or None,
+        "model_name": evaluation.model,
+        "agent": evaluation.solver,
+        "limits": ", ".join(f"{name} {value}" for name, value in limits.items()),
+        "temperature": part_of(evaluation.model_generate_config or part_of(log.plan, "config"), "temperature"),
+    }
+    headline = part_of(log.results, "headline", "scorer")
+    scores = []
+    for sample in samples:
+        by_scorer = sample.scores or ({"score": sample.score} if sample.score else {})
+        names = sorted(by_scorer, key=lambda name: name != headline)  # that of the headline first
+        values = {name: part_of(by_scorer, name, "value") for name in names}
+        scores += score_rows(_part(sample), values, GRADES)
+    epochs, ids = count_of(config.get("epochs")) or 1, part_of(evaluation.dataset, "sample_ids")
+    facts = [("planned", text_of(one), "", str(epochs)) for one in (ids if isinstance(ids, list) else ())]
+    planned = count_of(part_of(log.results, "total_samples"))
+    if not facts and not planned and (size := count_of(part_of(evaluation.dataset, "samples"))):
+        planned = min(size, count_of(config.get("limit")) or size) * epochs
+    facts = facts or [("planned", "", "", str(planned))] * bool(planned)
+    is_running = log.status == "started"
+    runs = [_run(shared, evaluation.eval_id, sample, is_running) for sample in samples]
+    said = [log.lost, "" if log.samples else "it holds no samples" + ": scores are those over all epochs" * bool(runs)]
+    return used(runs, scores, facts, ", ".join(filter(None, said)))
 
 
 def _reduced(log: Any) -> list[Any]:
@@ -127,7 +155,7 @@ def _reduced(log: Any) -> list[Any]:
     return list(samples.values())
 
 
-def messages(data: bytes, part: str) -> list[Message]:
+def messages(data: bytes, part: str, beside: Beside) -> list[Message]:
     """List the messages of a sample of a log."""
     if is_archive(data):
         file = io.BytesIO(data)
@@ -151,9 +179,6 @@ def _members(file: BinaryIO) -> tuple[dict[str, zipfile.ZipInfo], list[str]]:
     while 0 <= at <= len(data) - _MEMBER.size:
         _, _, _, method, _, _, crc, packed, size, name_size, extra_size = _MEMBER.unpack_from(data, at)
         start = at + _MEMBER.size + name_size + extra_size
-        if packed in (0, _UNKNOWN):  # it was not known yet
-            following = _NEXT.search(data, start)
-            packed, size = (following.start() if following else len(data) + 1) - start, 0
         info = zipfile.ZipInfo(data[at + _MEMBER.size :][:name_size].decode("utf-8", "replace"))
         info.header_offset, info.compress_type, info.CRC = at, method, crc
         info.compress_size, info.file_size = packed, size
@@ -187,35 +212,6 @@ def _decoded(data: bytes, decoder: msgspec.json.Decoder) -> Any:
         return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return decode_json(data, decoder)[0]
-
-
-def _parsed(log: Any, samples: list[Any]) -> Parsed:
-    evaluation = log.eval
-    config, arguments, task = evaluation.config or {}, evaluation.task_args, text_of(evaluation.task)
-    limits = {name: config[name] for name in _LIMITS if config.get(name) is not None}
-    shared = {
-        "format": "inspect_ai",
-        "experiment": evaluation.task_id,
-        "created": evaluation.created,
-        "dataset": f"{task} {text_of(arguments)}" if arguments else task,
-        "task_checksum": evaluation.task_version or None,
-        "model_name": evaluation.model,
-        "agent": evaluation.solver,
-        "limits": ", ".join(f"{name} {value}" for name, value in limits.items()),
-        "temperature": part_of(evaluation.model_generate_config or part_of(log.plan, "config"), "temperature"),
-    }
-    headline = part_of(log.results, "headline", "scorer")
-    scores = [row for sample in samples for row in score_rows(_part(sample), _values(sample, headline), GRADES)]
-    epochs, ids = count_of(config.get("epochs")) or 1, part_of(evaluation.dataset, "sample_ids")
-    facts = [("planned", text_of(one), "", str(epochs)) for one in (ids if isinstance(ids, list) else ())]
-    planned = count_of(part_of(log.results, "total_samples"))
-    if not facts and not planned and (size := count_of(part_of(evaluation.dataset, "samples"))):
-        planned = min(size, count_of(config.get("limit")) or size) * epochs
-    facts = facts or [("planned", "", "", str(planned))] * bool(planned)
-    is_running = log.status == "started"
-    runs = [_run(shared, evaluation.eval_id, sample, is_running) for sample in samples]
-    said = [log.lost, "" if log.samples else "it holds no samples" + ": scores are those over all epochs" * bool(runs)]
-    return used(runs, scores, facts, ", ".join(filter(None, said)))
 
 
 def _part(sample: Any) -> str:
@@ -253,12 +249,6 @@ def _tokens_read(usage: Mapping[str, Any]) -> float | None:
     beside = total([given, usage.get("input_tokens_cache_read"), usage.get("input_tokens_cache_write")])
     whole = number_of(usage.get("total_tokens"))
     return min(beside or 0, max(given, whole - (number_of(usage.get("output_tokens")) or 0))) if whole else beside
-
-
-def _values(sample: Any, headline: Any) -> dict[str, Any]:
-    """Return the values of a sample's scores by scorer, that of the headline first."""
-    scores = sample.scores if isinstance(sample.scores, dict) else {"score": sample.score} if sample.score else {}
-    return {name: part_of(scores[name], "value") for name in sorted(scores, key=lambda name: name != headline)}
 
 
 def _attached(value: Any, attachments: Mapping[str, Any]) -> Any:

@@ -11,6 +11,7 @@ import msgspec
 
 from evalkit.kinds import Parsed
 from evalkit.trajectories.format import (
+    Beside,
     Call,
     Message,
     chat_messages,
@@ -94,7 +95,7 @@ def parse(path: str, value: Any) -> Parsed:
     return used([run])
 
 
-def messages(value: Any) -> list[Message]:
+def messages(value: Any, part: str = "", beside: Beside | None = None) -> list[Message]:
     """List the messages of a trajectory."""
     if isinstance(value, list) or "messages" in value:
         return chat_messages(value if isinstance(value, list) else value["messages"])

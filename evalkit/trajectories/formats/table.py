@@ -16,7 +16,7 @@ from evalkit._words import counted_noun
 from evalkit.io.decode import decode_start, without_mark
 from evalkit.kinds import Parsed
 from evalkit.kinds.columns import is_table_of_runs
-from evalkit.trajectories.format import Message, chat_messages, run_row, text_of, used
+from evalkit.trajectories.format import Beside, Message, chat_messages, run_row, text_of, used
 
 MESSAGES = ("messages", "conversation", "trajectory")  # columns that hold what was said
 _ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson")
@@ -54,7 +54,7 @@ def parse(path: str, data: bytes) -> Parsed:
     return used(runs, reason=reason) if runs else Parsed("skipped", "a table without rows")
 
 
-def messages(data: bytes, part: str) -> list[Message]:
+def messages(data: bytes, part: str, beside: Beside) -> list[Message]:
     """List the messages of a row."""
     row = _rows(data)[0][int(part)]
     found = next((row[name] for name in MESSAGES if row.get(name)), None)

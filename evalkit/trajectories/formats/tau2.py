@@ -8,6 +8,7 @@ from typing import Any
 
 from evalkit.kinds import Parsed
 from evalkit.trajectories.format import (
+    Beside,
     Message,
     chat_messages,
     content_text,
@@ -49,7 +50,7 @@ def parse(path: str, value: Any) -> Parsed:
     return used([_run(shared, one) for one in simulations], scores, facts, reason)
 
 
-def messages(value: Any, part: str) -> list[Message]:
+def messages(value: Any, part: str, beside: Beside) -> list[Message]:
     """List the messages of a simulation."""
     simulations = objects(value, "simulations") if "info" in value else [value]
     return next((chat_messages(_said(one)) for one in simulations if text_of(one.get("id")) == part), [])
