@@ -6,7 +6,6 @@ code asks for codes (``"no_values" in notes``), and never reads the text; ``str(
 
 import math
 import shlex
-import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -60,23 +59,9 @@ def first_of(texts: Sequence[str], most: int, rest: str, between: str = ", ") ->
     return between.join(texts[:most]) + (rest.format(len(texts) - most) if len(texts) > most else "")
 
 
-class _Formatter(string.Formatter):
-    """``str.format``, in which ``{n:#run}`` is a count with its noun."""
-
-    def format_field(self, value: Any, format_spec: str) -> str:
-        return counted_noun(value, format_spec[1:]) if format_spec.startswith("#") else format(value, format_spec)
-
-
-_FORMATTER = _Formatter()
-
-
 def filled(template: str | Callable[..., str], values: Mapping[str, Any]) -> str:
-    """Make a text from a template, as for ``str.format`` with ``{n:#run}`` for counts, or by a function of values."""
-    if not isinstance(template, str):
-        return template(**values)
-    if ":#" in template:
-        return _FORMATTER.vformat(template, (), values)
-    return template.format(**values)  # ten times as fast
+    """Make a text from a template, as for ``str.format``, or by a function of values."""
+    return template.format(**values) if isinstance(template, str) else template(**values)
 
 
 class Note(NamedTuple):
@@ -162,14 +147,14 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "unmixed": "{most} or fewer clusters with a success, or with a failure: may be too narrow",
     "skewed": "few values for how skewed they are: may be too narrow",
     "degenerate": "the statistic is the same, or can't be computed, in resamples: no interval",
-    "left_out": "{count:#{noun}} left out as missing",
-    "no_name": "{count:#run} without a model left out",
+    "left_out": lambda count, noun: f"{counted_noun(count, noun)} left out as missing",
+    "no_name": lambda count: f"{counted_noun(count, 'run')} without a model left out",
     # repetitions
     "never_repeated": "no task was run more than once{why}",
     "one_repeated": "one task only was run more than once: it can't tell how runs of the others vary",
     "singles": "tasks with a single run: their spread is taken from the others",
     "nothing_mixed": "no task has both successes and failures",
-    "too_few_runs": "{count:#task} with fewer than {runs} runs left out",
+    "too_few_runs": lambda count, runs: f"{counted_noun(count, 'task')} with fewer than {runs} runs left out",
     "retried": "the number of runs depends on their outcome ({method}, p = {p_value:.2g}): biased",
     # pairs
     "skewed_pair": "few tasks for how skewed the differences are: one is claimed from p = {claim_at:.2g} down",
@@ -187,11 +172,9 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "conditions_same": lambda conditions: (
         f"every model ran under the same mix of conditions ({_few(conditions)}); they are compared within equal ones"
     ),
-    "variants": lambda tasks, few, how: (
-        f"the ids of the {tasks} tasks name variants of {few}" * (how == "ids")
-        + f"the {tasks} tasks on which outcomes differ have only {few} patterns of outcomes" * (how == "outcomes")
-        + ": if they are variants of few, intervals and p values are far too sure; --cluster COLUMN (parameter "
-        "cluster) names the column that says whose variants they are"
+    "variants": (
+        "the ids of the {tasks} tasks name variants of {few}: if they are variants of few, intervals and p values are "
+        "far too sure; --cluster COLUMN (parameter cluster) names the column that says whose variants they are"
     ),
     "one_shared": "a single shared task has no interval",
     "not_repeated": "a model has one run of each task: as wide as for new tasks, which is cautious",
@@ -226,7 +209,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     ),
     "none_measured": lambda models: f"no run of {first_of(models, 4, ' and {} more models')} was measured",
     "no_run": "no run but those that count in no rate",
-    "copies": "{count:#stale copy} left out",
+    "copies": lambda count: f"{counted_noun(count, 'stale copy')} left out",
     "only_copies": lambda count, models: (
         f"{f'all {count} runs hold copies' if count > 1 else 'its one run holds a copy'} of logs of {', '.join(models)}"
     ),

@@ -75,8 +75,9 @@ class Commands(click.Group):
                 result = super().invoke(ctx)
             sys.stdout.flush()  # here, where a closed pipe is not an error
             return result
-        except SourceError as error:
-            click.echo(f"evalkit: {plain(error)}", err=True)
+        except SourceError as error:  # of a batch, a line for each fault
+            for fault in getattr(error, "faults", [error]):
+                click.echo(f"evalkit: {plain(fault)}", err=True)
             ctx.exit(2)
         except click.UsageError as error:  # of a command; it may repeat arguments, such as file names
             raise click.UsageError(plain(error.format_message()), error.ctx) from None

@@ -3,21 +3,23 @@
 import functools
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import click
 
-from evalkit.cli.options import LISTS, click_option, one_or_many, print_paged, refuse, split
+from evalkit.cli.options import LISTS, click_option, print_paged, refuse, split
 from evalkit.compare.terminal import answer
+from evalkit.io.paths import SourceError
 from evalkit.io.screen import progress_bar, show_live
 from evalkit.io.sources import read_storage_options
 from evalkit.io.text import plain
-from evalkit.io.write import check_output
+from evalkit.io.write import check_output, write_frame
 from evalkit.kinds import pipeline
 from evalkit.kinds.follow import Following
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.registry import COMMON, Option, kind_named, kind_names
-from evalkit.kinds.terminal import list_runs, summary, write_output
+from evalkit.kinds.terminal import list_runs, summary
 
 SHORTEST_INTERVAL = 0.5  # seconds between two updates
 _COLLECT_HELP = """Collect logs in a dataset that replaces their folder in every command: evalkit mindcraft DATASET.
@@ -69,7 +71,7 @@ def kind_command(kind: LogKind) -> click.Command:
             interval, until_done = following.pop("interval") or 5.0, following.pop("until_done")
             if interval < SHORTEST_INTERVAL:
                 raise click.UsageError(f"--interval {interval:g}: at least {SHORTEST_INTERVAL:g} seconds")
-            look = Following(kind, one_or_many(sources), {**options, **views}, **following, **reading).look
+            look = Following(kind, list(sources), {**options, **views}, **following, **reading).look
             show_live(look, sys.stdout, interval=interval, until_done=until_done)
             return
         refuse("without --follow", **following)
@@ -77,7 +79,7 @@ def kind_command(kind: LogKind) -> click.Command:
             refuse("with --list", output=output, all=everything, **unfollowed)
         if output:
             check_output(output)
-        logs = pipeline.load(kind, one_or_many(sources), options, **reading)
+        logs = pipeline.load(kind, list(sources), options, **reading)
         if which:
             print_paged(list_runs(logs, which) + "\n")
             return
@@ -85,25 +87,13 @@ def kind_command(kind: LogKind) -> click.Command:
         first = "" if grouped or len(logs.runs) < 2 else answer(logs.runs)
         print(summary(logs, {**views, "all": everything}, first))
         if output:
-            write_output(logs, views, output)
+            write = kind.command.write or (lambda logs, views, path: write_frame(logs.runs, path))
+            write(logs, views, output)
 
     output = Option("output", str, None, kind.command.output_help, "FILE")
     options = (*kind.options, *COMMON, *kind.command.views, _ALL, _LIST, output, *_READING, *_FOLLOWING)
     parameters = [_SOURCES, *map(click_option, options)]
     return click.Command(kind.name, callback=run, params=parameters, help=kind.command.help)
-
-
-class _Collect(click.Group):
-    """A command for each kind of log."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return kind_names()
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        return _collect_command(kind_named(name)) if name in kind_names() else None
-
-
-collect = _Collect("collect", help=_COLLECT_HELP)
 
 
 def _collect_command(kind: LogKind) -> click.Command:
@@ -113,7 +103,7 @@ def _collect_command(kind: LogKind) -> click.Command:
             raise click.UsageError(f"{output}: is gone when the command ends; name a folder or a persistent URL")
         try:
             with progress_bar() as progress:
-                done = pipeline.collect(kind, one_or_many(sources), output, **reading, progress=progress)
+                done = pipeline.collect(kind, list(sources), output, **reading, progress=progress)
         except KeyboardInterrupt:
             message = "stopped; what was written so far is kept, and the same command goes on from there"
             raise KeyboardInterrupt(message) from None
@@ -122,3 +112,9 @@ def _collect_command(kind: LogKind) -> click.Command:
     where = click.Option(["-o", "--output"], required=True, metavar="DATASET", help="Folder or URL of the dataset.")
     parameters = [_SOURCES, where, *map(click_option, _READING)]
     return click.Command(kind.name, callback=run, params=parameters, help=_COLLECT_HELP, short_help=kind.title)
+
+
+collect = click.Group("collect", help=_COLLECT_HELP)
+for _name in kind_names():
+    with suppress(SourceError):  # of another package
+        collect.add_command(_collect_command(kind_named(_name)))

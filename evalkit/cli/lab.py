@@ -15,7 +15,7 @@ from evalkit.cli.reports import values_of
 from evalkit.io.paths import SourceError, absolute
 from evalkit.io.text import plain
 from evalkit.reports.notebooks import write_filled
-from evalkit.reports.planning import PlanError, plan
+from evalkit.reports.planning import plan
 
 
 @click.command()
@@ -32,12 +32,7 @@ def lab(
 
     A copy that is there already is kept as you left it.
     """
-    try:
-        reports = plan(sources, kind=kind or "", values=values_of(given))
-    except PlanError as error:
-        for fault in error.faults:
-            click.echo(f"evalkit: {plain(fault)}", err=True)
-        sys.exit(2)
+    reports = plan(sources, kind=kind or "", values=values_of(given))
     first = {report.notebook.name: report for report in reversed(reports)}  # of a model each, the first
     known = set(Path(output).glob("*"))
     paths = [write_filled(Path(output), report.notebook, report.parameters) for report in reversed(first.values())]

@@ -74,8 +74,3 @@ def refuse(where: str, **given: object) -> None:
 def print_paged(text: str) -> None:
     """Print a long text, through a pager in a terminal."""
     click.echo_via_pager(text) if sys.stdout.isatty() else print(text, end="")
-
-
-def one_or_many(sources: tuple[str, ...]) -> str | list[str]:
-    """Return a single source as it is, several as a list."""
-    return sources[0] if len(sources) == 1 else list(sources)

@@ -12,7 +12,7 @@ from evalkit.io.text import plain
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.reports.batch import run
 from evalkit.reports.notebooks import Places, copy_notebooks, read_notebook
-from evalkit.reports.planning import PlanError, plan
+from evalkit.reports.planning import plan
 
 
 @click.command()
@@ -49,14 +49,6 @@ from evalkit.reports.planning import PlanError, plan
 )
 @unmasked
 @click.option(
-    "--no-fork",
-    "fork",
-    is_flag=True,
-    flag_value=False,
-    default=True,
-    help="Execute every notebook in a Jupyter kernel of its own.",
-)
-@click.option(
     "--name", default="", metavar="NAME", help="Name of the report, if it is only one.  [default: its values]"
 )
 def report(targets: tuple[str, ...], kind: str | None, output: str, given: dict[str, Any], **options: Any) -> None:
@@ -67,30 +59,21 @@ def report(targets: tuple[str, ...], kind: str | None, output: str, given: dict[
     params/NOTEBOOK/, or with given parameters once. FILE is one params file. Without arguments, every file of params/
     becomes a report.
 
-    The exit code is 1 if a report failed, and 2 if the batch is invalid or no report had a usable source.
+    The exit code is 1 if a report failed, and 2 if the batch is invalid.
     """
     started = time.monotonic()
     planned = {name: options.pop(name) for name in ("params", "notebooks", "texts", "name")}
-    try:
-        if not targets and planned["params"] is None and not Path("params").is_dir():
-            click.echo("no folder params here: making the sample reports; your own: evalkit report FOLDER")
-        reports = plan(targets, kind=kind or "", values=values_of(given), **planned)
-    except PlanError as error:
-        for fault in error.faults:
-            click.echo(f"evalkit: {plain(fault)}", err=True)
-        sys.exit(2)
-    summary = run(reports, output=output, say=click.echo, terminal=sys.stdout, **options)
+    if not targets and planned["params"] is None and not Path("params").is_dir():
+        click.echo("no folder params here: making the sample reports; your own: evalkit report FOLDER")
+    reports = plan(targets, kind=kind or "", values=values_of(given), **planned)
+    summary = run(reports, output=output, say=click.echo, **options)
     counts = [(summary.made, "made"), (summary.failed, "failed"), (summary.unchanged, "unchanged")]
     listed = ", ".join(f"{len(keys)} {word}" for keys, word in counts if keys) or "nothing to do"
     stopped = "Stopped; run it again to go on. " if summary.stopped else ""
     click.echo(f"{stopped}{listed} in {time.monotonic() - started:.1f} s\n{plain(summary.index)}")
-    if summary.index_fault:
-        click.echo(f"evalkit: {plain(summary.index_fault)}; the index was not updated", err=True)
     if summary.stopped:
         sys.exit(130)
-    if summary.failed:
-        sys.exit(2 if summary.unusable == summary.failed else 1)
-    sys.exit(1 if summary.index_fault else 0)
+    sys.exit(1 if summary.failed else 0)
 
 
 def values_of(given: dict[str, Any]) -> dict[str, Any]:

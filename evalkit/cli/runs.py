@@ -12,7 +12,6 @@ from evalkit.cli.options import (
     LISTS,
     POSITIVE,
     of_kind,
-    one_or_many,
     print_paged,
     refuse,
     unmasked,
@@ -70,7 +69,7 @@ def view(
 ) -> None:
     """Write a page for each run of SOURCE and a page that lists them; print the path of the list."""
 
-    logs = load_source(one_or_many(sources), kind or "", **given)
+    logs = load_source(list(sources), kind or "", **given)
     page = write_view(logs, choose(logs.runs, which), Path(output), "" if which == "all" else which, mask=mask)
     print(plain(page))
 
@@ -109,7 +108,7 @@ def compare(
     """
     if not baseline:
         refuse("without --baseline", strict=strict)
-    runs = load_source(one_or_many(sources), kind or "", **given).runs
+    runs = load_source(list(sources), kind or "", **given).runs
     if not baseline:
         print(describe_comparison(runs, value or "", margin, everything=everything))
         return

@@ -6,11 +6,10 @@ Text stays text, in the reader's own font. A style sheet gives the tones of `eva
 import io
 import json
 import re
-import unicodedata
 import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
 from xml.etree import ElementTree
 
 import matplotlib as mpl
@@ -18,7 +17,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
-from matplotlib.backends.backend_svg import FigureCanvasSVG, RendererSVG
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.collections import Collection
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -33,10 +32,11 @@ MOST_MARKS = 2000  # tooltips and links of one figure; of more, only the first w
 FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', 'DejaVu Sans', sans-serif"
 
 _MARK = "evalkit-mark:"  # begins the address of an artist that stands for a tooltip and a link, as JSON
-_ALT = "evalkit-alt:"  # begins the label of axes, or of a figure, that says what they show
+_ALTS = WeakKeyDictionary[Artist, str]()  # what axes and figures show, in words
 _PIXELS = 100  # of a page per inch of a figure
 _INVALID = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # characters not allowed in XML
 _REFERENCE = re.compile(r'(?:url\(|href=")#([^")]*)')
+_STYLE = re.compile(r"([\w-]+): ([^;]+)")  # a property and its value
 _DECIMALS = re.compile(r"-?\d+\.\d{3,}")
 _SPACES = re.compile(r"\s*([A-Za-z])\s*")
 
@@ -66,78 +66,46 @@ def attach(artist: Artist, tips: Iterable[str], hrefs: Iterable[str] = ()) -> No
 
 def set_alt(part: Axes | Figure, text: str) -> None:
     """Say in words what axes or a whole figure show, for those who can't see it; that of a figure stands for all."""
-    part.set_label(_ALT + plain(text))
+    _ALTS[part] = plain(text)
 
 
 def alt_of(figure: Figure) -> str:
     """Return the alt text of a figure: its own, else those of its axes, each after its title; empty if none has one."""
-    if (own := str(figure.get_label())).startswith(_ALT):
-        return own.removeprefix(_ALT)
-    said = []
-    for ax in figure.axes:
-        if (text := str(ax.get_label())).startswith(_ALT):
-            title = ax.get_title("left") or ax.get_title()
-            said.append(f"{title}{': ' * bool(title)}{text.removeprefix(_ALT)}")
-    return " ".join(said)
+    if figure in _ALTS:
+        return _ALTS[figure]
+    titles = {ax: ax.get_title("left") or ax.get_title() for ax in figure.axes if ax in _ALTS}
+    return " ".join(f"{title}: {_ALTS[ax]}" if title else _ALTS[ax] for ax, title in titles.items())
 
 
 def draw(figure: Figure, alt: str, *, pdf: bool = False) -> Drawing:
-    """Lay out a figure once and render it in all formats; the same figure has the same bytes every time."""
-    svg, png, document = io.BytesIO(), io.BytesIO(), io.BytesIO()
-    with laid_out(figure), mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "evalkit"}):
-        FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None})
-        if pdf:
-            FigureCanvasPdf(figure).print_pdf(document, metadata={"CreationDate": None})
-        figure.set_dpi(DPI)
-        FigureCanvasAgg(figure).print_png(png)
-    page = _page_svg(svg.getvalue().decode(), figure, alt)
-    return Drawing(page if len(page) <= LARGEST else "", png.getvalue(), document.getvalue())
+    """Lay out a figure once and render it in all formats; the same figure has the same bytes every time.
 
-
-@contextmanager
-def laid_out(figure: Figure) -> Iterator[RendererSVG]:
-    """Lay out a figure, and keep that layout within a ``with`` block; then only the positions of its axes have changed.
-
-    Its text is plain, never a formula. Gives the renderer that measured it.
+    Its text is plain, never a formula. Afterwards only the positions of its axes have changed.
     """
+    svg, png, document = io.BytesIO(), io.BytesIO(), io.BytesIO()
     for text in figure.findobj(Text):  # also what was written outside the theme, such as legends and notes
         text.set_parse_math(False)
         text.set_text(plain(text.get_text(), keep_lines=True))
     canvas, dpi, engine = figure.canvas, figure.get_dpi(), figure.get_layout_engine()
-    with mpl.rc_context(THEME), warnings.catch_warnings():
+    settings = {**THEME, "svg.fonttype": "none", "svg.hashsalt": "evalkit"}
+    with mpl.rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # readers' fonts may have it
         try:
             figure.set_dpi(72)  # as SVG has
-            renderer = _LayoutCanvas(figure).get_renderer()
+            FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None})
             if engine is not None:
-                engine.execute(figure)
                 figure.set_layout_engine("none")
-            yield renderer
+            if pdf:
+                FigureCanvasPdf(figure).print_pdf(document, metadata={"CreationDate": None})
+            figure.set_dpi(DPI)
+            FigureCanvasAgg(figure).print_png(png)
         finally:
             figure.set_canvas(canvas)
             figure.set_dpi(dpi)
             if engine is not None:
                 figure.set_layout_engine(engine)
-
-
-class _LayoutCanvas(FigureCanvasSVG):
-    """A canvas that measures text as wide as readers' fonts may draw it."""
-
-    def __init__(self, figure: Figure) -> None:
-        super().__init__(figure)
-        width, height = figure.get_size_inches() * 72
-        self._renderer = _LayoutRenderer(width, height, io.StringIO(), image_dpi=72)
-
-    def get_renderer(self) -> RendererSVG:
-        return self._renderer
-
-
-class _LayoutRenderer(RendererSVG):
-    def get_text_width_height_descent(self, s: str, prop: Any, ismath: Any) -> tuple[float, float, float]:
-        """Measure text; the default font has no wide characters (CJK, emoji), and counts them as narrow ones."""
-        width, height, descent = super().get_text_width_height_descent(s, prop, ismath)
-        wide = 0 if s.isascii() else sum(unicodedata.east_asian_width(character) in "WF" for character in s)
-        return width + 0.45 * wide * prop.get_size_in_points(), height, descent
+    page = _page_svg(svg.getvalue().decode(), figure, alt)
+    return Drawing(page if len(page) <= LARGEST else "", png.getvalue(), document.getvalue())
 
 
 def _page_svg(drawn: str, figure: Figure, alt: str) -> str:
@@ -175,7 +143,7 @@ def _simplified(element: ElementTree.Element, referred: set[str]) -> list[Elemen
     if tag in ("metadata", "style"):
         return []
     given = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
-    given |= dict(rule.split(": ", 1) for rule in given.pop("style", "").split("; ") if ": " in rule)
+    given |= dict(_STYLE.findall(given.pop("style", "")))
     for name in ("font-family", "target", *["id"] * (given.get("id") not in referred)):
         given.pop(name, None)
     for name, value in given.items():

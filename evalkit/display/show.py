@@ -99,7 +99,7 @@ def show_table(
         Also `publish` the whole table under this name.
     """
     if name:
-        publish(table, name)
+        publish(**{name: table})
     if table.empty:
         return
     estimate = estimate or ("success rate" if percent else "mean")
@@ -153,18 +153,14 @@ class RunLink(NamedTuple):
     href: str
 
 
-def show_findings(findings: Iterable[Finding | tuple[str, str] | str]) -> None:
+def show_findings(findings: Iterable[Finding]) -> None:
     """Show findings as sentences with links to their sections and runs, and pass them to the index.
 
-    The first four are open, the others folded below them: give the most important ones first. One may also be (text,
-    section), the heading of a section, or a text alone. `evalkit.Evidence.cite` turns the examples of findings into
-    links; without it they are left out.
+    The first four are open, the others folded below them: give the most important ones first. `evalkit.Evidence.cite`
+    turns the examples of findings into links; without it they are left out.
     """
     sentences, items = [], list[str]()
     for finding in findings:
-        if not isinstance(finding, Finding):
-            text, section = (finding, "") if isinstance(finding, str) else finding
-            finding = Finding("", section, {"text": text}, template="{text}")
         text, section = text_of(finding), plain(finding.section)
         sentences.append({"text": plain(text), "section": section})
         item, runs = escape(text), [one for one in finding.examples if isinstance(one, RunLink)]
@@ -193,38 +189,21 @@ def show_text(text: str) -> None:
         _show_html(f'<p class="evalkit-text">{html.escape(safe)}</p>', safe)
 
 
-def show_details(title: str, text: str | Iterable[tuple[str, str]]) -> None:
-    """Show text folded under a title, escaped: for conversations and other long text from logs.
-
-    Several texts, given as (title, text), are folded again, each under its own title; nothing is shown for none.
-    """
-    if isinstance(text, str):
-        inner, texts = _pre(text), [text]
-    else:
-        sections = list(text)
-        inner = "".join(_details(name, _pre(body)) for name, body in sections)
-        texts = [f"{plain(name)}\n{body}" for name, body in sections]
-    if texts:
-        lines = [plain(title), *(plain(one, keep_lines=True) for one in texts)]
-        _show_html(_details(title, inner), "\n".join(lines))
+def show_details(title: str, text: str) -> None:
+    """Show text folded under a title, escaped: for conversations and other long text from logs."""
+    safe = plain(text, keep_lines=True)
+    page = f"<summary>{escape(title)}</summary><pre>{html.escape(safe)}</pre>"
+    _show_html(f'<details class="evalkit-details">{page}</details>', f"{plain(title)}\n{safe}")
 
 
-def _details(title: str, inner: str) -> str:
-    return f'<details class="evalkit-details"><summary>{escape(title)}</summary>{inner}</details>'
-
-
-def _pre(text: object) -> str:
-    return f"<pre>{html.escape(plain(text, keep_lines=True))}</pre>"
-
-
-def publish(table: pd.DataFrame | None = None, name: str = "", **tables: pd.DataFrame) -> None:
-    """Save a table of a report as ``NAME.csv``, or several as in ``publish(models=models, pairs=pairs)``.
+def publish(**tables: pd.DataFrame) -> None:
+    """Save tables of a report as CSV files: ``publish(models=models)`` as ``models.csv``.
 
     Outside of reports nothing is written or shown. `show_table` with a name does both.
     """
-    for one, of in (tables if table is None else {name: table, **tables}).items():
-        _check_name(one)
-        data = {"name": one, "csv": for_spreadsheets(of).to_csv(index=False), "rows": len(of)}
+    for name, table in tables.items():
+        _check_name(name)
+        data = {"name": name, "csv": for_spreadsheets(table).to_csv(index=False), "rows": len(table)}
         display({TABLE: data, "text/plain": ""}, raw=True, metadata={HIDDEN: True})
 
 

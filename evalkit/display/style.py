@@ -3,10 +3,9 @@
 Figures are created without pyplot, so that they don't depend on a notebook's plotting backend and none stays open.
 """
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import wraps
-from itertools import count, takewhile
+from itertools import count
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar, cast
 
 import matplotlib as mpl
@@ -14,8 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from evalkit.io import plain
-from evalkit.io.text import shorten
+from evalkit.io import distinct_names, plain
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -164,25 +162,10 @@ def looks(names: Iterable[Hashable]) -> dict[Any, Look]:
 
 
 def labels(names: Sequence[object], width: int = 32) -> list[str]:
-    """Return names from logs as labels of at most `width` characters, which differ where the names do.
-
-    Names that are too long lose their common ending first, then their common beginning, then their middle.
-    """
+    """Return names from logs as labels of about `width` characters, cut in their middle; others differ."""
     texts = [plain(name) for name in names]
-    for step in (-1, 1):  # from the end, from the beginning
-        if len(set(texts)) > 1 and max(map(len, texts)) > width:
-            letters = zip(*(text[::step] for text in texts), strict=False)
-            common = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, letters))
-            short = [f"{text[:-common]}…" if step < 0 else f"…{text[common:]}" for text in texts]
-            cut = [some if len(text) > width else text for text, some in zip(texts, short, strict=True)]
-            texts = cut if common >= 4 and len(set(cut)) == len(set(texts)) else texts
-    cut = [shorten(text, width) for text in texts]
-    shared, seen, out = Counter(cut), Counter[str](), []
-    for text in cut:  # those that are still equal get a number
-        seen[text] += 1
-        number = f" #{seen[text]}" if shared[text] > 1 else ""
-        out.append(shorten(text, width - len(number)) + number)
-    return out
+    shown = distinct_names(texts, width)
+    return [shown[text] for text in texts]
 
 
 def percent_axis(ax: Axes, which: Literal["x", "y"] = "x") -> Axes:

@@ -427,13 +427,6 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
     "data": _data,
     "files": lambda files, names=NO_NOTES: " ".join(map(sentence, (files_text(files), *names.notes))),
     "copies": lambda pairs: sentence(note("copied", pairs=pairs)),
-    "retries": lambda models: (
-        "Last runs succeed more often, as if failed ones were repeated, so that rates and pass@k are too high: "
-        + first_of(
-            [f"{row['model_name']} (p = {row['p_value']:.2g})" for row in models], MOST_NAMED, ", and {} more models"
-        )
-        + "."
-    ),
     "presence": _presence,
     "ranking": _ranking,
     "rate": _rate,
@@ -441,18 +434,18 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
     "no_other": "There is no other model in these data to compare {model} with.",
     "trends": _trends,
     "reach": reach_text,
-    "points": (
-        "{n:#episode}: {above} above zero, {below} below, {zero} at zero; achievements earned {earned:.2f} points, "
-        "invalid actions cost {lost:.2f}."
+    "points": lambda n, above, below, zero, earned, lost: (
+        f"{counted_noun(n, 'episode')}: {above} above zero, {below} below, {zero} at zero; achievements earned "
+        f"{earned:.2f} points, invalid actions cost {lost:.2f}."
     ),
     "steps": _steps,
-    "no_steps": "No step in {n_histories:#history} can be judged, so there is no success rate.",
+    "no_steps": "No step can be judged, so there is no success rate.",
     "failures": lambda n, ways, first: (
         f"{counted_noun(n, 'step')} failed or failed silently, in {counted_noun(ways, 'way')}: "
         + "; ".join(f"{kind} ({count})" for kind, count in first)
         + "."
     ),
-    "cut": "Results of {cut} of {n:#step} that report success were cut when stored.",
+    "cut": "Results of {cut:,} of {n:,} steps that report success were cut when stored.",
     "alone": "There is one model only, so nothing is compared.",
     "nearest_pair": _nearest_pair,
     **dict.fromkeys(("caveats", "conditions", "variants"), lambda notes: " ".join(map(sentence, notes.notes))),

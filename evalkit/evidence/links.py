@@ -169,7 +169,7 @@ def show_runs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any
     """
     check_columns(table, "run_id")
     if name := options.pop("name", ""):
-        publish(table, name)
+        publish(**{name: table})
     chosen, shown = _mode(), table.drop(columns="turn", errors="ignore")
     if not chosen or table.empty:
         show_table(shown, caption, **options)
@@ -192,7 +192,7 @@ def show_pairs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: An
     """
     check_columns(table, "run_id_a", "run_id_b")
     if name := options.pop("name", ""):
-        publish(table.head(MOST_PUBLISHED), name)
+        publish(**{name: table.head(MOST_PUBLISHED)})
     shown, options = table.drop(columns=["run_id_a", "run_id_b"]), {"anchor": PAIRS, **options}
     if not _mode() or table.empty:
         show_table(shown, caption, **options)

@@ -1,25 +1,21 @@
 """Findings, which a report begins with: codes with values, made only from estimates and counts.
 
-Those here are of any kind: what is doubtful in the data, failures that were run again, and runs that are missing or
-too many.
+Those here are of any kind: what is doubtful in the data, and runs that are missing or too many.
 """
 
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from evalkit._words import Note, Notes, note
 from evalkit.kinds.runs import UNKNOWN, Outcomes
-from evalkit.stats import repeats_test
 
 MOST_EXAMPLES = 3  # runs that a finding links to
 SECTION = "Data quality"
 VARIANT = re.compile(r"[\W_]*(?:variants?|var|version|seed|copy|rep|v)[\W_]*\d+$", re.IGNORECASE)  # an id's end
-FEW_VARIANTS = 6  # tasks of one stem, or of one pattern of outcomes, on average: fewer are no sign of few tasks
-MOST_SIDES = 50  # models whose outcomes make a pattern
+FEW_VARIANTS = 6  # tasks of one stem on average: fewer are no sign of few tasks
 
 
 class Example(NamedTuple):
@@ -87,22 +83,15 @@ def alike(names: Iterable[str]) -> Notes:
 
 
 def doubts(scored: Outcomes, planned: Iterable[str] = (), models: Iterable[str] = ()) -> list[Finding]:
-    """Find tasks that are variants of few, failed runs that look repeated until one succeeded, and missing runs.
+    """Find tasks that are variants of few, and runs that are missing or too many.
 
     `planned` are tasks that were to be run, besides those that other models ran; only findings on `models`, if any.
     """
     chosen = set(models) or set(scored.table["model_name"])
-    tested = retries(scored)
-    tested = tested[tested["retried"] & tested["model_name"].isin(chosen)]
     cells = presence(scored.table, planned)
     cells = cells[(cells["n"] != cells["planned"]) & cells["model_name"].isin(chosen)]
     few = variants(scored)
     found = [Finding("variants", SECTION, {"notes": few})] if few else []
-    if len(tested):
-        rows = scored.table[scored.table["model_name"].isin(tested["model_name"])]
-        again = rows[rows.groupby(["model_name", "task"])["run_id"].transform("size") > 1]
-        runs = tuple(Example("a run of a task that was run again", run) for run in again["run_id"].head(1))
-        found.append(Finding("retries", SECTION, {"models": tested.to_dict("records")}, runs))
     if len(cells):
         gap = cells["planned"] - cells["n"]
         counts = cells.assign(missing=gap.clip(lower=0), surplus=(-gap).clip(lower=0), short=gap > 0, long=gap < 0)
@@ -115,56 +104,12 @@ def doubts(scored: Outcomes, planned: Iterable[str] = (), models: Iterable[str] 
 
 
 def variants(scored: Outcomes) -> Notes:
-    """Note tasks that look like variants of few: by their ids, or as most have the outcomes of others to the last run.
-
-    Patterns are those of tasks on which outcomes differ. They are suspect where there are at most half as many as when
-    each model's outcomes are dealt anew to the tasks, and they are not in one order, as of easier and harder tasks.
-    """
+    """Note tasks that look like variants of few by their ids: ``_v12``, ``-variant-3``."""
     table = scored.table[(scored.table["task"] != scored.table["run_id"]) & scored.table["value"].notna()]
     ids = table["task"].astype("str").unique()
     stems = {VARIANT.sub("", name) for name in ids}
-    if len(ids) < FEW_VARIANTS:
-        return Notes()
-    if len(ids) >= FEW_VARIANTS * len(stems):
-        return note("variants", tasks=len(ids), few=len(stems), how="ids")
-    models = table["model_name"].unique()[:MOST_SIDES]
-    keys = table[table["model_name"].isin(models)].groupby(["task", "condition", "model_name"])["value"]
-    cells = keys.agg(["mean", "size"])
-    means = cells["mean"].unstack().to_numpy()
-    codes = cells.groupby(["mean", "size"]).ngroup().unstack(fill_value=-1).to_numpy()
-    differ = np.fmax.reduce(means, axis=1) > np.fmin.reduce(means, axis=1)
-    codes, means = codes[differ], means[differ]
-    first = np.unique(codes, axis=0, return_index=True)[1]
-    if len(codes) < FEW_VARIANTS * len(first) or len(models) < 2 or len(first) < 2:
-        return Notes()
-    patterns = means[first][np.argsort(np.nansum(means[first], axis=1))]
-    rng = np.random.default_rng(0)
-    dealt = []
-    for _ in range(20):
-        order = rng.permuted(np.tile(np.arange(len(codes))[:, None], codes.shape[1]), axis=0)
-        new, mean = np.take_along_axis(codes, order, 0), np.take_along_axis(means, order, 0)
-        dealt.append(len(np.unique(new[np.fmax.reduce(mean, axis=1) > np.fmin.reduce(mean, axis=1)], axis=0)))
-    is_suspect = 2 * len(first) <= np.mean(dealt) and not (np.diff(patterns, axis=0) >= 0).all()
-    return note("variants", tasks=len(codes), few=len(first), how="outcomes") if is_suspect else Notes()
-
-
-def retries(scored: Outcomes) -> pd.DataFrame:
-    """Test whether the last run of a task succeeds more often, where it could show; p is corrected for all models."""
-    table = scored.table[scored.table["value"].notna()] if scored.kind == "proportion" else scored.table.iloc[:0]
-    has_times = table["started"].notna().groupby(table["model_name"]).transform("all")
-    order = table["started"].rank(method="dense").where(has_times, table["repetition"].astype("float64"))
-    known = order.notna().groupby(table["model_name"]).transform("all")
-    table = table.assign(order=order)[known].sort_values("order", kind="stable")
-    ends = table.groupby(["model_name", "task"])["value"].agg(["last", "mean"])
-    mixed = ends[ends["mean"].between(0, 1, inclusive="neither")].assign(chance=lambda own: np.log(own["mean"]))
-    tested = mixed.groupby("model_name").agg("sum").assign(n_tasks=mixed.groupby("model_name").size(), p_value=np.nan)
-    tested["more"] = tested["last"] > tested["mean"] + 1e-9
-    could = tested["more"] & (tested["chance"] <= np.log(0.01 / max(len(tested), 1)) + 1e-9)  # p is no smaller
-    for model, own in table[table["model_name"].isin(tested.index[could])].groupby("model_name"):
-        p_value = repeats_test(own["value"], own["task"], own["order"]).p_value
-        tested.loc[model, "p_value"] = min(1, p_value * len(tested))
-    tested["retried"] = tested["more"] & (tested["p_value"] <= 0.01)
-    return tested.reset_index()[["model_name", "n_tasks", "p_value", "retried"]]
+    is_suspect = len(ids) >= FEW_VARIANTS * max(len(stems), 1)
+    return note("variants", tasks=len(ids), few=len(stems)) if is_suspect else Notes()
 
 
 def presence(table: pd.DataFrame, planned: Iterable[str] = ()) -> pd.DataFrame:

@@ -66,7 +66,6 @@ class Following:
         self._pattern, self._recursive = pattern or kind.files.pattern, recursive
         self._jobs, self._storage, self._clock = jobs, storage_options, clock
         self._store = RecordStore("", kind.records)
-        self._listed: set[str] = set()  # the sources that were there
         self._since: dict[
             str, tuple[FileState, float]
         ] = {}  # states of files and folders, and when each was first seen
@@ -102,7 +101,14 @@ class Following:
 
     def _update(self) -> None:
         """Update the records, and build the frames of usable files."""
-        listing, waiting = self._list()
+        reading: dict[str, Any] = {"pattern": self._pattern, "recursive": self._recursive}
+        waiting = []
+        try:
+            listing = with_states(self._kind, list_source(self._sources, **reading, known=self._listing))
+        except SourceError as error:
+            if self._since:
+                raise
+            listing, waiting = self._listing, [f"waiting for {plain(error)}"]
         for path, state in listing.states.items():
             self._see(path, state)
         self.changes = update(
@@ -114,28 +120,8 @@ class Following:
             records = records_of(self._store, self._kind, listing)
             begun = len(next(iter(records.tables.values()))) > 0  # including logs that are being written
             self.logs = assemble(self._kind, records, self._options, [listing.root], self._storage) if begun else None
-        self._listing, self._notes = listing, [f"waiting for {plain(reason)}" for reason in waiting]
+        self._listing, self._notes = listing, waiting
         self._is_first = False
-
-    def _list(self) -> tuple[Listing, list[str]]:
-        """List the sources; those seen before must exist, others are waited for."""
-        reading: dict[str, Any] = {"pattern": self._pattern, "recursive": self._recursive}
-        here, waiting = self._sources, list[str]()
-        try:
-            listing = list_source(here, **reading, known=self._listing)
-        except SourceError:
-            here = []
-            for source in self._sources:
-                try:
-                    list_source(source, **reading)
-                    here.append(source)
-                except SourceError as error:
-                    if source in self._listed:
-                        raise
-                    waiting.append(str(error))
-            listing = list_source(here, **reading)
-        self._listed = set(here)
-        return with_states(self._kind, listing), waiting
 
     def _see(self, path: str, state: FileState) -> None:
         """Note since when a file or folder has its state."""

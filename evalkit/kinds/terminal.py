@@ -13,7 +13,6 @@ from evalkit._words import counted_noun, format_interval
 from evalkit.io.frames import summarise
 from evalkit.io.screen import screen_width
 from evalkit.io.text import distinct_names, plain, shorten
-from evalkit.io.write import write_frame
 from evalkit.kinds.estimates import denominators, rates
 from evalkit.kinds.findings import alike
 from evalkit.kinds.kind import LogKind
@@ -244,14 +243,6 @@ def group_names(values: pd.Series) -> list[str]:
     missing = "unknown (missing)" if texts[values.notna()].eq("unknown").any() else "unknown"
     texts = texts.where(values.notna(), missing)
     return texts.map(distinct_names(texts.unique(), NAME_WIDTH)).tolist()
-
-
-def write_output(logs: Logs, views: Mapping[str, Any], path: str) -> None:
-    """Write ``--output``: what the kind writes, else its runs."""
-    if logs.kind.command.write:
-        logs.kind.command.write(logs, views, path)
-    else:
-        write_frame(logs.runs, path)
 
 
 def table_lines(rows: Sequence[dict[str, str]], left: int = 1) -> list[str]:

@@ -13,10 +13,9 @@ from evalkit.kinds.kind import LogKind, RunFiles
 from evalkit.kinds.registry import kind_named
 
 SIGNS = {"system": "·", "assistant": "»", "user": "«", "action": "»", "result": "·"}
-MOST_SHOWN = 1_000  # turns in a cell of a notebook: of more, the first and the last ones
+MOST_SHOWN = 1_000  # turns in a cell of a notebook
 UNFOLDED, HEAD = 400, 120  # characters of a turn, in a cell; a longer one is folded under its first ones
 EVENTS = ("command", "error", "achievement", "decision")  # what a viewer can jump to
-_CELL = ' style="text-align:left;vertical-align:top"'  # Lab aligns cells right by default
 
 
 class Image(NamedTuple):
@@ -68,25 +67,17 @@ class Transcript(NamedTuple):
         return "\n".join(lines) + "\n"
 
     def _repr_html_(self) -> str:
-        """Return a table for notebooks, in which long turns are folded."""
-        numbered = list(enumerate(self.turns, 1))
-        if gap := max(len(numbered) - MOST_SHOWN, 0):
-            left_out = Turn("", "", f"… {gap:,} turns left out, which text() has")
-            numbered[MOST_SHOWN // 2 : -MOST_SHOWN // 2] = [(0, left_out)]
-        pre = '<pre style="white-space:pre-wrap;margin:0">'
-        rows = ""
-        for number, turn in numbered:
+        """Return its turns for a cell of a notebook, where long ones are folded."""
+        shown = f"<p><strong>{escape(plain(self.title))}</strong><br>{escape(plain(', '.join(self.facts)))}</p>"
+        for number, turn in enumerate(self.turns[:MOST_SHOWN], 1):
             text = plain(turn.text, keep_lines=True)
-            shown = f"{pre}{escape(text)}</pre>"
+            marks = "".join(f" <mark>{escape(plain(mark))}</mark>" for mark in turn.marks)
+            said = f'<pre style="white-space:pre-wrap">{escape(text)}</pre>'
             if len(text) > UNFOLDED:
-                shown = f"<details><summary>{escape(plain(text, HEAD))}</summary>{shown}</details>"
-            marks = "".join(f"<br><mark>{escape(plain(mark))}</mark>" for mark in turn.marks)
-            cells = (str(number or ""), f"{escape(plain(turn.actor or turn.role))}{marks}", shown)
-            rows += f"<tr>{''.join(f'<td{_CELL}>{cell}</td>' for cell in cells)}</tr>"
-        return (
-            f"<p><strong>{escape(plain(self.title))}</strong><br>{escape(plain(', '.join(self.facts)))}</p>"
-            f'<div style="max-height:40em;overflow:auto"><table><tbody>{rows}</tbody></table></div>'
-        )
+                said = f"<details><summary>{escape(plain(text, HEAD))}</summary>{said}</details>"
+            shown += f"<div>{number} <b>{escape(plain(turn.actor or turn.role))}</b>{marks}{said}</div>"
+        rest = f"<p>… {len(self.turns) - MOST_SHOWN:,} more turns, which text() has</p>"
+        return f'<div style="max-height:40em;overflow:auto">{shown}{rest * (len(self.turns) > MOST_SHOWN)}</div>'
 
 
 def read_log(path: str) -> bytes:

@@ -2,25 +2,26 @@
 
 import base64
 import json
-import logging
-import signal
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import nbformat
-import papermill
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from nbformat import NotebookNode
-from papermill.exceptions import PapermillExecutionError
+from papermill.iorw import load_notebook_node
+from papermill.parameterize import parameterize_notebook
 
 from evalkit._version import __version__
 from evalkit.display.show import FIGURE, FINDINGS, HEADLINE, TABLE
 from evalkit.evidence import EVIDENCE
 from evalkit.io.paths import redacted
 from evalkit.io.text import plain
-from evalkit.reports.engines import FORKED, KERNEL
 from evalkit.reports.index import keep_evidence
+from evalkit.reports.kernels import THIS, manager_of
 from evalkit.reports.notebooks import title_of
 from evalkit.reports.page import render
 from evalkit.reports.records import delete_files, files_beside, mapped, read_record, write_file, write_record
@@ -33,78 +34,38 @@ def build(job: Job) -> Record:
     """Make a report: its page, executed notebook, tables and, last, its record."""
     started = time.monotonic()
     nb, failure = _execute(job)
-    return _finish(job, nb, failure or _missing_figure(nb), time.monotonic() - started)
-
-
-def build_failed(job: Job, error: str, seconds: float) -> Record:
-    """Write the partial report of a process that was ended: its finished cells, and the error."""
-    nb, last = _read_saved(job)
-    return _finish(job, nb or nbformat.read(job.report.notebook.path, as_version=4), Failure(error, last), seconds)
+    return _finish(job, nb, failure, time.monotonic() - started)
 
 
 def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
-    """Execute a report's notebook with papermill; after a failure, it has the outputs up to the failed cell."""
-    logging.getLogger("papermill").setLevel(logging.ERROR)
+    """Execute a report's notebook; after a failure, it has the outputs up to the failed cell."""
     spec, end = job.report.notebook.metadata.get("kernelspec", {}), time.monotonic() + job.timeout
-
-    def interrupt(*_: Any) -> None:
-        raise TimeoutError(job.overdue.partition(": ")[2])
-
-    if job.forked:
-        signal.signal(signal.SIGALRM, interrupt)
-        signal.setitimer(signal.ITIMER_REAL, job.timeout)
+    name, language = spec.get("name") or THIS, spec.get("language") or "python"
+    nb = load_notebook_node(str(job.report.notebook.path))
+    if job.report.parameters:
+        nb = parameterize_notebook(nb, job.report.parameters, kernel_name=name, language=language)
+    for part in (nb, *nb.cells):
+        part.metadata.pop("papermill", None)
+    begun: list[int] = []
     try:
-        nb = papermill.execute_notebook(
-            str(job.report.notebook.path).replace("{", "{{").replace("}", "}}"),  # papermill formats paths
-            None,
-            job.report.parameters,
-            engine_name=FORKED if job.forked else KERNEL,
-            saved=job.saved,
-            kernel_name=spec.get("name") or "python3",
-            language=spec.get("language") or "python",
-            request_save_on_cell_execute=False,
-            progress_bar=False,
-            timeout_func=lambda cell: max(0.1, end - time.monotonic()),  # of a kernel
-            shutdown_kernel="immediate",
-        )
-        return nb, None
+        with TemporaryDirectory(prefix="evalkit-") as folder:
+            client = NotebookClient(
+                nb,
+                manager_of(name, folder),
+                timeout_func=lambda cell: max(0.1, end - time.monotonic()),
+                on_cell_execute=lambda cell, cell_index: begun.append(cell_index),
+                shutdown_kernel="immediate",
+                record_timing=False,
+                coalesce_streams=True,
+            )
+            client.execute(cleanup_kc=True)
+    except CellTimeoutError:
+        return nb, Failure(f"TimeoutError: not finished after {job.timeout:g} s", begun[-1])
+    except CellExecutionError as error:
+        return nb, Failure(f"{error.ename}: {error.evalue}", begun[-1])
     except Exception as error:
-        nb, last = _read_saved(job)
-        if nb is None or last is None:
-            raise
-        if isinstance(error, PapermillExecutionError):  # also for errors that a cell's tag allows
-            return nb, _first_error(nb)
-        is_overdue = isinstance(error, TimeoutError)  # of a kernel, or between two cells
-        return nb, Failure(job.overdue if is_overdue else f"{type(error).__name__}: {error}", last)
-    finally:
-        if job.forked:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-def _read_saved(job: Job) -> tuple[NotebookNode | None, int | None]:
-    """Read a notebook as far as it was executed, and the cell that was begun last; both are None before the start."""
-    if not job.saved.exists():
-        return None, None
-    nb = nbformat.from_dict(json.loads(job.saved.read_text(encoding="utf-8")))
-    begun = [index for index, cell in enumerate(nb.cells) if cell.metadata.papermill["start_time"]]
-    return nb, begun[-1] if begun else None
-
-
-def _first_error(nb: NotebookNode) -> Failure | None:
-    for index, cell in enumerate(nb.cells):
-        for output in cell.get("outputs", []):
-            if output.output_type == "error" and "raises-exception" not in cell.metadata.get("tags", []):
-                return Failure(f"{output.ename}: {output.evalue}", index)
-    return None
-
-
-def _missing_figure(nb: NotebookNode) -> Failure | None:
-    for index, cell in enumerate(nb.cells):
-        if "figure" in cell.metadata.get("tags", []) and cell.cell_type == "code":
-            kinds = [kind for output in cell.outputs for kind in output.get("data", {})]
-            if not any(kind.startswith("image/") or kind == FIGURE for kind in kinds):
-                return Failure("a cell tagged figure shows no figure", index)
-    return None
+        return nb, Failure(f"{type(error).__name__}: {error}", begun[-1] if begun else None)
+    return nb, None
 
 
 def _finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float) -> Record:
@@ -144,11 +105,11 @@ def _finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float)
         executed=f"{report.key}.ipynb",
         previous=previous,
     )
-    keep_evidence(job.output, job.work, report.key, evidence)
+    keep_evidence(job.output, report.key, evidence)
     files |= {f"{report.name}.ipynb": nbformat.writes(nb), f"{report.name}.html": page}
     for file, content in files.items():
-        write_file(job.output / report.notebook.name / file, content, job.work)
-    write_record(job, record)
+        write_file(job.output / report.notebook.name / file, content)
+    write_record(job.output, record)
     delete_files(job.output / report.notebook.name, files_beside(before) - files.keys())
     return record
 
@@ -161,17 +122,13 @@ def _taken_out(
     Returns the notebook, fields of the report's record, the files to write beside the page, and the evidence.
     """
     evidence = []
-    nb.metadata.pop("papermill", None)
     for cell in nb.cells:
         if _INJECTED in cell.metadata.get("tags", []):
             cell.id = _INJECTED  # papermill draws a new one every time
         outputs: list[NotebookNode] = []
         for output in cell.get("outputs", []):
-            last = outputs[-1] if outputs else NotebookNode()
             if EVIDENCE in output.get("data", {}):
                 evidence.append(output.data[EVIDENCE])  # with full paths
-            elif output.output_type == last.get("output_type") == "stream" and output.name == last.get("name"):
-                last.text += output.text  # a kernel sends it in pieces that depend on timing
             else:
                 outputs.append(output)
         if cell.cell_type == "code":

@@ -33,7 +33,7 @@ _STORED = f"{RUNS}/.evalkit/reports"
 _WRITTEN = f"{RUNS}/{MANIFEST}"
 
 
-def write_index(output: Path, work: Path) -> tuple[Path, Path]:
+def write_index(output: Path) -> tuple[Path, Path]:
     """Write ``index.html`` and ``manifest.json`` from the records of an output folder."""
     records = read_records(output)
     now = datetime.now(UTC)
@@ -49,7 +49,7 @@ def write_index(output: Path, work: Path) -> tuple[Path, Path]:
         "made": now.isoformat(timespec="seconds"),
         "reports": [mapped(record, shown_paths(places_of(record))) for record in records],
     }
-    write_file(manifest, json.dumps(content, indent=1), work)
+    write_file(manifest, json.dumps(content, indent=1))
     page = environment.get_template("reports.html.j2").render(
         groups=_groups(records),
         models=_models(records, output),
@@ -61,7 +61,7 @@ def write_index(output: Path, work: Path) -> tuple[Path, Path]:
         script=code,
         style=embedded("style.css"),
     )
-    write_file(index, page, work)
+    write_file(index, page)
     return index, manifest
 
 
@@ -179,11 +179,11 @@ def _number(text: str) -> float:
         return -math.inf
 
 
-def keep_evidence(output: Path, work: Path, key: str, given: list[Any]) -> None:
+def keep_evidence(output: Path, key: str, given: list[Any]) -> None:
     """Store the evidence of a report, in place of what it passed on before."""
     path = output / _STORED / f"{key}.json"
     if given:
-        write_file(path, json.dumps(given), work)
+        write_file(path, json.dumps(given))
     else:
         path.unlink(missing_ok=True)
 

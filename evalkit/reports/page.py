@@ -129,10 +129,10 @@ def render(
     return re.sub(r'<a class="evalkit-section" href="#([^"<>]*)">([^<>]*)</a>', linked, text)
 
 
-def warm_up(*, code: bool) -> None:
+def warm_up() -> None:
     """Render a first, empty page, which initialises libraries."""
     cells = [nbformat.v4.new_markdown_cell("# Title"), nbformat.v4.new_code_cell("1")]
-    render(nbformat.v4.new_notebook(cells=cells), key="", code=code)
+    render(nbformat.v4.new_notebook(cells=cells), key="")
 
 
 def _shown(nb: NotebookNode, *, whole: bool) -> NotebookNode:

@@ -25,9 +25,9 @@ from evalkit.io.sources import expand, is_sample, own_sources, resolve
 from evalkit.io.text import cut_line, warnings_as_lines
 from evalkit.kinds.detection import kinds_of_source
 from evalkit.kinds.registry import kind_named
+from evalkit.reports.kernels import start_method
 from evalkit.reports.notebooks import ANY_KIND, NOTEBOOK, PARAMS_FILES, Notebook, Places, read_notebook
 from evalkit.reports.parameters import REQUIRED, Faults, Parameter, check_names, check_value, from_text, read_values
-from evalkit.reports.processes import start_method
 from evalkit.reports.report import Report, file_name, refuse_secrets
 
 ALL = "all"

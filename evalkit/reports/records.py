@@ -3,25 +3,20 @@
 import contextlib
 import hashlib
 import json
-import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from glob import has_magic
+import uuid
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_json
-from evalkit.io.sources import MISSING, expand, list_files, state_of
+from evalkit.io.sources import MISSING, list_files, state_of
 from evalkit.io.versions import code_version, package_versions
-from evalkit.io.write import check_path, exclusive
+from evalkit.io.write import write_bytes
 from evalkit.reports.parameters import texts_of
-from evalkit.reports.report import Job, Record, Report
+from evalkit.reports.report import Record, Report
 
 RECORDS = ".evalkit"  # the folder of records, in the output folder
-_WORK = ".work-"
-_REMOTE = "remote"  # marks inputs without a fingerprint: such a report is always made again
 
 
 def record_path(output: Path, key: str) -> Path:
@@ -75,59 +70,25 @@ def delete_files(folder: Path, names: Iterable[str]) -> None:
             emptied.rmdir()
 
 
-def write_file(path: Path, content: str | bytes, work: Path) -> None:
-    """Write a file atomically, in the folder `work`, then moved to `path`, which an OSError names."""
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write a file atomically; SourceError names it if it can't be written."""
     data = content.encode(errors="replace") if isinstance(content, str) else content
-    temporary = work / f"{os.getpid()}-{path.name}"
-    try:
-        temporary.write_bytes(data)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise OSError(error.errno, error.strerror, str(path)) from None
+    write_bytes(data, str(path))
 
 
-def write_record(job: Job, record: Record) -> None:
+def write_record(output: Path, record: Record) -> None:
     """Write the record of a report, the last of its files."""
-    write_file(record_path(job.output, record["key"]), json.dumps(record, indent=1, default=str), job.work)
-
-
-@contextlib.contextmanager
-def work_folder(output: Path) -> Iterator[Path]:
-    """Create a hidden folder within `output` for unfinished files, and remove those of killed batches.
-
-    A batch holds a lock on its folder while it runs, so that other batches leave it alone. Raises SourceError if
-    `output` can't be created or written to.
-    """
-    check_path(str(output))
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-        for leftover in output.glob(f"{_WORK}*"):
-            with contextlib.suppress(SourceError), exclusive(str(leftover)) as alone:
-                if alone:
-                    shutil.rmtree(leftover, ignore_errors=True)
-        folder = Path(tempfile.mkdtemp(prefix=_WORK, dir=output))
-    except OSError as error:
-        cause = "a file, not a folder" if isinstance(error, FileExistsError) else error.strerror
-        raise SourceError(f"{output}: {cause}") from error
-    try:
-        with exclusive(str(folder)):
-            yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    write_file(record_path(output, record["key"]), json.dumps(record, indent=1, default=str))
 
 
 def input_fingerprint(text: str) -> str:
     """Hash names, sizes and times of the files that a parameter's value names; empty if it names none."""
     if "://" in text:
-        return _REMOTE
+        return f"remote {uuid.uuid4()}"  # such a report is always made again
     if not text.strip("/"):  # a separator, hardly the root folder
         return ""
     try:
-        # a pattern without a folder may be one of names, such as *.json: matching folders here are not walked
-        files = expand(text)[1] if has_magic(text) and os.path.basename(text) == text else list_files(text)
+        files = list_files(text)
     except SourceError:
         return ""
     return _digest([(path, *(state_of(path) or MISSING)[:2]) for path in files]) if files else ""
@@ -145,10 +106,10 @@ def stamp_of(
     return {
         "notebook": _digest([(cell.get("cell_type"), cell["source"]) for cell in report.notebook.cells]),
         "parameters": json.loads(json.dumps(report.parameters, default=str)),
-        "inputs": inputs,
-        "evalkit": code_version(),
+        "input": inputs,
         "packages": package_versions(),
-        "page": {"code": code, "evidence": evidence},
+        "evalkit": code_version(),
+        "page options": [code, evidence],
     }
 
 
@@ -158,21 +119,18 @@ def why_make(record: Record | None, stamp: dict[str, Any], output: Path) -> str:
         return "new"
     if record["status"] == "failed":
         return "failed last time"
-    old = record["stamp"]
     files = [record["page"], record["executed"], *(f"{record['notebook']}/{file}" for file in files_beside(record))]
     if not all((output / file).is_file() for file in files):
         return "a file of it is missing"
-    if old["notebook"] != stamp["notebook"]:
-        return "the notebook changed"
-    for key, what in {"parameters": "parameters", "inputs": "input", "packages": "packages"}.items():
-        if (before := old[key]) != (now := stamp[key]):
+    for part, now in stamp.items():
+        before = record["stamp"].get(part)
+        if isinstance(now, dict) and isinstance(before, dict):
             names = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
-            return f"changed {what}: {', '.join(names)}"
-    if any(_REMOTE in fingerprints.values() for fingerprints in stamp["inputs"].values()):
-        return "remote input"
-    if old["evalkit"] != stamp["evalkit"]:
-        return "evalkit changed"
-    return "" if old["page"] == stamp["page"] else "other page options"
+            if names:
+                return f"changed {part}: {', '.join(names)}"
+        elif before != now:
+            return f"changed {part}"
+    return ""
 
 
 def _digest(value: Any) -> str:

@@ -74,28 +74,11 @@ class Job(NamedTuple):
 
     report: Report
     output: Path
-    work: Path  # its own folder, on the same disk as `output`
     why: str
     stamp: dict[str, Any]
-    code: bool = True
-    forked: bool = True
-    evidence: str = "linked"  # which runs get pages
-    timeout: float = 600.0  # seconds
-
-    @property
-    def saved(self) -> Path:
-        """The file of the notebook as far as it was executed."""
-        return self.work / "notebook.json"
-
-    @property
-    def printed(self) -> tuple[Path, Path]:
-        """The files of the process's standard output and error."""
-        return self.work / "stdout", self.work / "stderr"
-
-    @property
-    def overdue(self) -> str:
-        """The error of a report that exceeds its time limit."""
-        return f"TimeoutError: not finished after {self.timeout:g} s"
+    code: bool
+    evidence: str  # which runs get pages
+    timeout: float  # seconds
 
     def record(self, **fields: Any) -> Record:
         """Return the report's record with these fields; by default, that of a failed one without a page."""
@@ -115,7 +98,6 @@ class Job(NamedTuple):
             "cell": None,  # that it failed in
             "made": datetime.now(UTC).isoformat(timespec="seconds"),
             "seconds": 0.0,
-            "kernel": "quick" if self.forked else "normal",
             "headline": None,
             "findings": [],  # text, section
             "sources": report.sources,  # folders or files of the report's logs

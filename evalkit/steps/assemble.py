@@ -122,7 +122,7 @@ def _run(history: History) -> dict[str, Any]:
         "started": min(times, default=None),
         "duration": (max(times) - min(times)).total_seconds() if len(times) > 1 else None,
         "turns": records,
-        "run_flags": [flag for flag in FLAGS if raised[flag]],
+        "run_flags": list(filter(raised.get, FLAGS)),
         "thread": history.thread,
         "history": history.label,
         "records": records,

@@ -26,24 +26,11 @@ WENT_WRONG = ("failure", CRITICAL, SILENT)
 _YES, _NO = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
 
 
-class Step(TypedDict, total=False):
-    """A planned call; a planner may add other keys, which are kept."""
-
-    step_type: str | None
-    function_name: str | None
-    parameters: dict[str, Any]
-    description: str
-    expected_outcome: str
-    target_cell_type: str
-    expected_children: list[str]
-    skip_reason: str
-
-
 class StepRecord(TypedDict):
     """One executed step, whatever shape it was stored in; all values are JSON."""
 
     step_index: int | None  # None if unknown
-    step: Step
+    step: dict[str, Any]  # function_name, parameters, and whatever else the planner gave
     success: bool | None  # None if the record does not say
     result: Any
     result_type: ResultType
@@ -103,9 +90,9 @@ class Options:
         """Return whether an error is critical, by its class name or the text of its message."""
         if error_type and error_type.rpartition(".")[2] in self.critical_errors:
             return True
-        classes = [rf"\b{re.escape(name)}\b" for name in sorted(self.critical_errors)]
-        pattern = "|".join([*self.critical_patterns, *classes])
-        return bool(pattern and re.search(pattern, message or ""))
+        classes = "|".join(map(re.escape, sorted(self.critical_errors))) or "(?!)"  # which nothing matches
+        pattern = "|".join([rf"\b(?:{classes})\b", *self.critical_patterns])
+        return re.search(pattern, message or "") is not None
 
     def is_failed_status(self, status: str) -> bool:
         """Return whether a status means that an analysis could not be done."""

@@ -76,18 +76,14 @@ class History:
         return list(map(read_result, self.records, repeat(self.options)))
 
     @cached_property
-    def attempts(self) -> list[int]:
-        """How often the call of each record was made consecutively up to it, each time before having failed."""
-        counts = [1] * len(self.records)
-        for i in range(1, len(counts)):
-            if repeats_failure(self.records[i - 1], self.records[i]):
-                counts[i] += counts[i - 1]
-        return counts
-
-    @cached_property
     def evaluations(self) -> list[dict[str, Any]]:
         """The evaluation of each record; see `evaluate_step`."""
-        return list(map(evaluate_record, self.records, self.readings, self.attempts, repeat(self.options)))
+        evaluations, before, attempt = list[dict[str, Any]](), None, 1
+        for record, reading in zip(self.records, self.readings, strict=True):
+            attempt = attempt + 1 if before and repeats_failure(before, record) else 1
+            evaluations.append(evaluate_record(record, reading, attempt, self.options))
+            before = record
+        return evaluations
 
 
 def as_history(records: Any, options: Options | None = None) -> History:
@@ -265,19 +261,18 @@ def format_step_evaluation(evaluation: Mapping[str, Any]) -> str:
         lines.append("✅ SUCCESS ANALYSIS:")
         if evaluation.get("silent_failure"):
             lines.append(f"   🔇 Silent failure: {plain(evaluation.get('silent_failure_reason'), 200)}")
-        if isinstance(enrichment := evaluation.get("enrichment_evaluation"), Mapping):
+        if enrichment := evaluation.get("enrichment_evaluation"):
             lines.append("   🧬 ENRICHMENT RESULTS:")
-            for method, n in (enrichment.get("pathway_counts") or {}).items():
+            for method, n in enrichment["pathway_counts"].items():
                 mark = "✅" if n else "⭕" if n == 0 else "❔"
                 lines.append(f"      {mark} {plain(method.upper())}: {shown(n)} pathways")
-            lines.append(f"   📊 Total Significant: {shown(enrichment.get('total_significant_pathways'))} pathways")
-            lines.append(f"   🎯 Data Quality: {shown(enrichment.get('data_quality'))}")
-            top = enrichment.get("top_pathways") or {}
-            lines += ["   🔝 Sample Pathways:"] * bool(top)
-            for method, terms in top.items():
+            lines.append(f"   📊 Total Significant: {shown(enrichment['total_significant_pathways'])} pathways")
+            lines.append(f"   🎯 Data Quality: {enrichment['data_quality']}")
+            lines += ["   🔝 Sample Pathways:"] * bool(enrichment["top_pathways"])
+            for method, terms in enrichment["top_pathways"].items():
                 lines.append(f"      {plain(method.upper())}: {', '.join(map(plain, terms[:2]))}")
-        if isinstance(cells := evaluation.get("process_cells_evaluation"), Mapping):
-            types, n = cells.get("discovered_cell_types") or [], cells.get("cell_type_count")
+        if cells := evaluation.get("process_cells_evaluation"):
+            types, n = cells["discovered_cell_types"], cells["cell_type_count"]
             if n is None:  # the list was cut
                 n = f"at least {len(types)}" if types else "unknown number of"
             lines += ["   🧬 PROCESS CELLS RESULTS:", f"      Discovered: {n} new cell types"]
@@ -291,13 +286,11 @@ def print_step_evaluation(evaluation: Mapping[str, Any]) -> None:
 
 
 class Loop(NamedTuple):
-    """Consecutive failures of one call: position of the first, their number, the call and its last error."""
+    """Consecutive failures of one call: position of the first, their number, and the function."""
 
     position: int
     length: int
     function_name: str | None
-    parameters: dict[str, Any]
-    error: str | None
 
 
 class PlannedStep(NamedTuple):
@@ -349,10 +342,10 @@ def plan_adherence(records: Any, plan: Any = None, options: Options | None = Non
 def find_loops(records: Any, options: Options | None = None) -> list[Loop]:
     """Find runs of at least ``options.loop_length`` failures of the same function with the same parameters."""
     history, loops = as_history(records, options), list[Loop]()
-    for i, (record, attempt) in enumerate(zip(history.records, history.attempts, strict=True)):
-        if record["success"] is False and attempt >= history.options.loop_length:
+    for i, evaluation in enumerate(history.evaluations):
+        attempt = evaluation["attempt"]
+        if evaluation["success"] is False and attempt >= history.options.loop_length:
             if attempt > history.options.loop_length:
                 loops.pop()  # the same run, one shorter
-            step, first = record["step"], i - attempt + 1
-            loops.append(Loop(first, attempt, step["function_name"], step["parameters"], record["error"]))
+            loops.append(Loop(i - attempt + 1, attempt, evaluation["function_name"]))
     return loops

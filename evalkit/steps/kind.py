@@ -44,9 +44,8 @@ KIND = LogKind(
     One history is shown step by step. Several are summarised: a row per history, the lowest confirmed success first,
     and a row for all of them together; --all adds the steps of each.
 
-    Records and steps count from 1 here and in reports; the columns position and step_index of written files count
-    from 0. With --follow, a history that has not changed for --idle seconds (60) counts as finished; --expected is the
-    number of histories.
+    Records and steps count from 1 here and in reports, from 0 in the columns position and step_index of written files.
+    With --follow, a history that has not changed for --idle seconds (60) counts as finished.
     """,
         views=(Option("checks", bool, False, "Show every check of every step.", followed=False),),
         describe=describe,

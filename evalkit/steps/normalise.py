@@ -104,7 +104,7 @@ class CutDict(dict):
     """The first pairs of a dict whose text was cut."""
 
 
-CUT = (CutList, CutDict)  # of a list or dict: it is only the beginning of the original
+CUT: tuple[type, ...] = (CutList, CutDict)  # of a list or dict: it is only the beginning of the original
 
 
 class Literal(NamedTuple):

@@ -204,10 +204,7 @@ def _read_expression(record: StepRecord, reading: Reading, options: Options) -> 
     evaluation = {"genes_per_condition": counts, "condition_count": n, "empty_conditions": empty}
     reading.evaluation = {"dea_evaluation": evaluation | {"data_quality": reading.quality}}
 
-    label, why = "no conditions", "no condition was compared"
-    if n is None:
-        label, why = "unknown", "the list of conditions is not known"
-    none = check("conditions_with_genes", None, label, why, "warning")
+    none = check("conditions_with_genes", None, "unknown" if n is None else "no conditions", "", "warning")
     reading.checks.append(_share("conditions_with_genes", list(counts), empty) if n else none)
     if reading.status:
         reading.summary = f"DEA: No results ({reading.status[: options.summary_limit]})"
@@ -307,9 +304,12 @@ def _read_annotation(record: StepRecord, reading: Reading, options: Options) -> 
     severity: Severity = "info" if status in (DISCOVERED, LEAF_NODE) else "warning"
     reading.checks.append(check("discovery", score, status, ", ".join(types), severity))
     if expected := list(map(str, _list(record["step"].get("expected_children")))):
-        missing, unexpected = _without(expected, types), _without(types, expected)
+        # `T cells`, `t cell` and `T_Cell` are the same
+        alike = {name: re.sub(r"[\s_-]+", " ", name.lower()).strip().removesuffix("s") for name in [*types, *expected]}
+        have, want = set(map(alike.get, types)), set(map(alike.get, expected))
+        missing = [name for name in expected if alike[name] not in have]
         evaluation |= {"expected_children": expected, "missing_children": None if is_unknown else missing}
-        evaluation["unexpected_children"] = unexpected
+        evaluation["unexpected_children"] = [name for name in types if alike[name] not in want]
         reading.checks.append(_share("expected_cell_types", expected, missing, is_unknown))
 
     reading.evaluation = {"process_cells_evaluation": evaluation}
@@ -389,11 +389,12 @@ def _read_plot(record: StepRecord, reading: Reading, options: Options) -> None:
         length = None
     is_made = None if kind == "unknown" else status in ("generated", "stored_in_file")
     path = str(reading.whole.get("path") or "") if kind == "file_ref" else ""
+    where = {"path": path} if path else {}
 
     generated = None if kind == "unknown" else status == "generated"
     evaluation = {"type": kind, "html_generated": generated, "html_length": length, "plots": n, "status": status}
-    reading.evaluation = {"visualization_evaluation": evaluation | ({"path": path} if path else {})}
-    reading.found = {"type": kind, "plots": n, "html_length": length, "path": path or None}
+    reading.evaluation = {"visualization_evaluation": evaluation | where}
+    reading.found = {"type": kind, "plots": n, "html_length": length} | where
     reading.checks.append(check("plot", is_made, status, "", "info" if is_made else "warning"))
     if is_made is not False and n != 0:
         number = "" if n is None else f": {n} plot{'s' * (n != 1)}"
@@ -420,13 +421,6 @@ def _read_page(plot: Any) -> tuple[str, int | None, str | None]:
 
 def _list(value: Any) -> list:
     return value if isinstance(value, list) else []
-
-
-def _without(names: list[str], others: list[str]) -> list[str]:
-    """Return the names that no other one is like: `T cells`, `t cell` and `T_Cell` are the same."""
-    same = {name: re.sub(r"[\s_-]+", " ", name.lower()).strip().removesuffix("s") for name in [*names, *others]}
-    like = set(map(same.get, others))
-    return [name for name in names if same[name] not in like]
 
 
 def _share(name: str, wanted: list[str], missing: list[str], is_partial: bool = False) -> Check:

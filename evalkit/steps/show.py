@@ -112,7 +112,8 @@ def show_findings(histories: Sequence[History], label: str) -> None:
     """Show the key findings of the history of this label, folded by kind."""
     for history in (history for history in histories if history.label == label):
         texts = [
-            (f"{kind.replace('_', ' ')}, {len(findings)}", json.dumps(findings, indent=2, ensure_ascii=False))
+            f"{kind.replace('_', ' ')}, {len(findings)}\n{json.dumps(findings, indent=2, ensure_ascii=False)}"
             for kind, findings in extract_key_findings_from_execution(history).items()
         ]
-        show_details(f"{history.label}: key findings", texts)
+        if texts:
+            show_details(f"{history.label}: key findings", "\n\n".join(texts))

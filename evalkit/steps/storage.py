@@ -147,17 +147,15 @@ def extract_key_findings_from_execution(history: Any, options: Options | None = 
             found["step_index"] = record["step_index"]
         elif function == "perform_enrichment_analyses" and not found:
             found = {"status": reading.status or "unknown"}
-        elif function in ("perform_enrichment_analyses", "dea_split_by_condition"):
-            found = {name: _shortened(one) for name, one in found.items()}
-        elif function == "search_enrichment_semantic":
+        elif function in ("perform_enrichment_analyses", "dea_split_by_condition", "search_enrichment_semantic"):
             found = _shortened(found)
-        elif function not in ANALYSES and is_plot:
-            found = {name: value for name, value in found.items() if value is not None}
-        elif function not in ANALYSES:
+        elif function not in ANALYSES and not is_plot:
             found = {"summary": record["result_summary"] or str(record["result"])[: DEFAULTS.summary_limit]}
         findings[kind][unique[kind](key)] = found
     return findings
 
 
-def _shortened(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value[:MOST_LISTED] if isinstance(value, list) else value for key, value in found.items()}
+def _shortened(found: Any) -> Any:
+    if isinstance(found, dict):
+        return {key: _shortened(value) for key, value in found.items()}
+    return found[:MOST_LISTED] if isinstance(found, list) else found

@@ -117,6 +117,5 @@ LABELS = {
     "function_name": "function",
     "reported_estimate": "reported success",
     "result_type": "kind of result",
-    "total_significant": "significant terms",
     "truncated": "result cut",
 }

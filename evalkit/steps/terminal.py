@@ -17,8 +17,6 @@ from evalkit.steps.workflow import end_of_route
 
 MOST_STEPS = 12  # of one history, on one screen
 IDLE = 60.0  # seconds after which a history that has not changed counts as finished
-_RATES = {which: f"{which} success{INTERVAL}" for which in ("confirmed", "reported")}
-_COUNTS = ("silent", "failed", "loops", "cut")
 _SPARE = ("records", "cut", "loops", "silent", "failed")  # the first goes first
 _SPARE_OF_STEPS = ("cut", "result", "cell type", "step")
 _NOTES = ("silent_failure_reason", "error", "skip_reason", "summary")
@@ -43,9 +41,8 @@ _CHECK_CELLS = _CELLS | {
     "explanation": lambda row: plain(row["explanation"], 60),
 }
 _EXPLAINED = (
-    "confirmed: without silent failures; n: steps judged, all but skipped and unknown ones.\n"
-    "The interval of one history takes its steps as independent; all together: the mean of the shares of the {}, "
-    "which weigh equally."
+    "confirmed: without silent failures; n: steps judged, all but skipped and unknown ones.",
+    "The interval of one history takes its steps as independent; all together: the mean of their shares.",
 )
 
 
@@ -91,40 +88,41 @@ def write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
 def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
     """Format the rows of histories, the worst first, and one of all together."""
     [together] = to_jsonable(analysis.total(logs.runs, logs.steps))
-    weighing = f"{len(rows)} histories" if "cluster" not in logs.runs else "clusters of histories"
-    explained = _EXPLAINED.format(weighing).split("\n")
-    explained += [f"Together: {together['warning']}."] * bool(together["warning"])
+    explained = [*_EXPLAINED, *[f"Together: {together['warning']}."] * bool(together["warning"])]
     confirmed, reported = _rates(together)
     unnamed = bool((logs.runs["model_name"] == UNKNOWN).all())
     answer = (
         f"{confirmed} of the steps of {len(rows)} histories succeeded, {reported} as they reported it: the difference "
         f"failed silently{'; no log names a model, --model NAME gives one' * unnamed}."
     )
-    unmeasured = unmeasured_lines(logs.runs, [], logs.kind, "score")
-    unmeasured += [f"  not measured: {plain(row['history'])}: {row['warning']}" for row in rows if not row["n"]]
     return [
         Part("the answer", [answer], always=True),
         Part("histories", rows=[*map(_cells, rows), _cells(together)], always=True, spare=_SPARE),
         Part("how to read it", explained),
-        Part("histories that were not measured", unmeasured),
+        Part("histories that were not measured", unmeasured_lines(logs.runs, [], logs.kind, "score")),
     ]
 
 
 def _cells(row: dict[str, Any]) -> dict[str, str]:
     """Format a row of the overview by its headers."""
-    counts = (row[SILENT], row["failure"] + row[CRITICAL], row["loops"], row["cut"])
+    confirmed, reported = _rates(row)
     return {
         "history": plain(row["history"]),
         "records": str(row["records"]),
         "n": str(row["n"]),
-        **dict(zip(_RATES.values(), _rates(row), strict=True)),
-        **dict(zip(_COUNTS, map(str, counts), strict=True)),
+        f"confirmed success{INTERVAL}": confirmed,
+        f"reported success{INTERVAL}": reported,
+        "silent": str(row[SILENT]),
+        "failed": str(row["failure"] + row[CRITICAL]),
+        "loops": str(row["loops"]),
+        "cut": str(row["cut"]),
     }
 
 
 def _rates(row: dict[str, Any]) -> list[str]:
     """Format the confirmed and the reported success of a history."""
-    return [format_interval(*(row[f"{which}_{end}"] for end in ("estimate", "low", "high"))) for which in _RATES]
+    ends = ("estimate", "low", "high")
+    return [format_interval(*(row[f"{which}_{end}"] for end in ends)) for which in ("confirmed", "reported")]
 
 
 def _summary(history: History, row: dict[str, Any]) -> list[str]:

@@ -40,10 +40,8 @@ def step_evaluator_node(state: Mapping[str, Any], options: Options = DEFAULTS) -
     """Judge the newest record of a state's history, and log the report; checks only, the plan stays as it is.
 
     Returns an update for LangGraph: `last_step_evaluation`, and `step_evaluation_history` with the one evaluation that
-    the reducer appends. The evaluation also says whether the step is stuck: ``retry_cap_reached`` after
-    ``options.retry_cap`` executions of one step with the same outcome. A record that was judged before is not judged
-    again; reaching the node without a new record counts as one more attempt. Without a history `last_step_evaluation`
-    is ``{"status": "no_history", "critical_failure": False}``.
+    the reducer appends. ``retry_cap_reached`` after ``options.retry_cap`` executions of one step with the same outcome.
+    A record that was judged before is not judged again; reaching the node without a new one counts as another attempt.
     """
     history = state.get(HISTORY_KEY)
     if not isinstance(history, list) or not history:
@@ -140,17 +138,16 @@ def build_workflow(
     return graph.compile(checkpointer=checkpointer).with_config(recursion_limit=100_000)
 
 
-def end_of_route(records: Any, plan: Any = None, options: Options | None = None) -> tuple[str, int]:
+def end_of_route(records: Any) -> tuple[str, int]:
     """Return how the workflow's routers would have ended a stored history, and after how many records.
 
     That is ``complete``, ``abort``, or ``continue`` where the history ends before the plan does; "" without records.
-    After a record, the index is that of the next record if the history advanced, else one more after a success. The
-    plan is a list of steps or a mapping with ``steps``; by default that of the history; without planned steps, their
-    number is that of the history.
+    After a record, the index is that of the next record if the history advanced, else one more after a success.
+    Without a stored plan, the number of planned steps is that of the history.
     """
-    history, route = as_history(records, options), ""
+    history, route = as_history(records), ""
     indices = [record["step_index"] or 0 for record in history.records]
-    planned = range(_step_count(history.plan if plan is None else plan) or max(indices, default=-1) + 1)
+    planned = range(_step_count(history.plan) or max(indices, default=-1) + 1)
     for i, record in enumerate(history.records):
         has_advanced = i + 1 < len(indices) and indices[i + 1] > indices[i]
         index = indices[i + 1] if has_advanced else indices[i] + (record["success"] is True)

@@ -17,7 +17,6 @@ from evalkit import mindcraft
 from evalkit.cli import main
 from evalkit.io import SourceError, write
 from evalkit.io.write import TEMPORARY
-from evalkit.reports import records
 
 COMMANDS = {
     "collect": ("collect", "mindcraft", "logs", "-o", "out"),
@@ -103,24 +102,6 @@ def test_a_disk_that_fails_at_any_write_gives_a_line_and_nothing_half_written(he
         again = run()
         assert again.exit_code == 0, again.output
         assert _made(here) == whole
-
-
-@pytest.mark.parametrize("place", ["write_bytes", "replace", "mkdir"])
-def test_a_file_of_a_report_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch, place):
-    page, work = tmp_path / "out" / "page.html", tmp_path / "work"
-    work.mkdir()
-    records.write_file(page, "old", work)
-
-    def fails(*_, **__):
-        raise OSError(errno.ENOSPC, FULL)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, place, fails)
-        with pytest.raises(OSError, match=FULL) as raised:
-            records.write_file(page, "new", work)
-    assert raised.value.filename == str(page)
-    assert page.read_text() == "old"
-    assert list(work.iterdir()) == []
 
 
 OUTPUTS = {"> /dev/full": "No space left on device", ">&-": "is closed"}

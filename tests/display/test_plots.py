@@ -1,5 +1,6 @@
 """Shapes of pictures: they draw what the frames hold, whatever the names and however many, and nothing is cut off."""
 
+import io
 import re
 import warnings
 
@@ -9,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import RendererSVG
 from matplotlib.collections import LineCollection, PathCollection
 
 from evalkit._words import Notes, note
 from evalkit.display import alt_of, new_axes, plots
-from evalkit.display.drawing import laid_out
+from evalkit.display.drawing import draw
 from evalkit.display.plots.rows import swarm
 from evalkit.display.style import INK, Look
 from tests.display.gallery import KINDS, counts, names, shapes, table
@@ -26,10 +28,13 @@ NAN = np.nan
 
 def overhang(figure) -> float:
     """Say how many inches what is drawn stands out of the figure."""
-    with warnings.catch_warnings(), laid_out(figure) as renderer:
+    with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*constrained_layout.*")
-        box = figure.get_tightbbox(renderer)
-    width, height = figure.get_size_inches()
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        draw(figure, "a figure")
+        figure.set_dpi(72)  # as SVG has
+        width, height = figure.get_size_inches()
+        box = figure.get_tightbbox(RendererSVG(72 * width, 72 * height, io.StringIO(), image_dpi=72))
     return max(-box.x0, -box.y0, box.x1 - width, box.y1 - height)
 
 

@@ -76,7 +76,7 @@ def test_cells_heads_captions_texts_and_details_are_escaped(shown, tags):
     display.show_table(pd.DataFrame({HOSTILE: [HOSTILE], "items": [[HOSTILE]], "map": [{"a": HOSTILE}]}), HOSTILE)
     display.show_text(f"one\n{HOSTILE}")
     display.show_details(HOSTILE, f"one\n{HOSTILE}")
-    display.show_findings([(HOSTILE, "By <i> task"), "A sentence alone."])
+    display.show_findings([Finding("", section, {"x": HOSTILE}, template="{x}") for section in ("By <i> task", "")])
     for data, _ in shown:
         page = tags(data["text/html"])
         assert not {"script", "img", "i"} & set(page.tags)
@@ -102,7 +102,6 @@ def test_a_table_with_a_name_is_published_whole(shown):
 def test_what_holds_nothing_is_not_shown(shown):
     display.show_table(pd.DataFrame({"source": pd.Series([], dtype="str")}))
     display.show_text("\n")
-    display.show_details("runs", [])
     assert shown == []
     display.show_figure(display.nothing_to_draw(), name="runs")
     assert shown == [({FIGURE: {}, "text/plain": ""}, {HIDDEN: True})]
@@ -130,13 +129,13 @@ def test_a_headline_is_shown_and_passed_on(shown, estimate, text):
 
 
 def test_a_published_table_is_passed_on_as_csv_under_a_name_that_stays_in_its_folder(shown):
-    display.publish(pd.DataFrame({"a": ["é", None], "b": [1, 2]}), "my_table-1")
+    display.publish(**{"my_table-1": pd.DataFrame({"a": ["é", None], "b": [1, 2]})})
     ((data, metadata),) = shown
     assert data[TABLE] == {"name": "my_table-1", "csv": "a,b\né,1\n,2\n", "rows": 2}
     assert (data["text/plain"], metadata[HIDDEN]) == ("", True)  # a file that was not written is not named
     for name in ("", "../x", "a b", "a.csv", "é"):
         with pytest.raises(ValueError, match="name"):
-            display.publish(pd.DataFrame(), name)
+            display.publish(**{name: pd.DataFrame()})
 
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])

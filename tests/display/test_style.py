@@ -4,14 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from seaborn.utils import relative_luminance
 
 import evalkit
 from evalkit.display import PALETTE, looks
-from evalkit.display.style import TONES, dark_rules, labels
-from evalkit.io import plain
+from evalkit.display.style import TONES, dark_rules
 
 
 def test_series_differ_in_colour_and_in_further_cues_also_beyond_the_palette():
@@ -45,26 +42,3 @@ def test_pages_have_the_same_tones():
     rules = dark_rules(every).replace("}", "}\n").splitlines()
     assert len(rules) == 1 + 2 * (len(TONES) + 1)
     assert [rule for rule in rules if rule not in re.sub(r";| (?=\{)|(?<=\{) |(?<=:) | (?=\})", "", style)] == []
-
-
-@pytest.mark.parametrize(
-    ("names", "texts"),
-    [
-        (["a", "b"], ["a", "b"]),
-        (["one-model-70b-instruct", "two-model-70b-instruct"], ["one…", "two…"]),
-        (["vendor/alpha-instruct-x", "vendor/bet-instruct-x"], ["vendor/alpha…", "vendor/bet…"]),
-        (["organisation/alpha-instruct", "organisation/beta-instruct"], ["…alph…", "…bet…"]),
-        (["x" * 30 + "1" + "y" * 30, "x" * 30 + "2" + "y" * 30], ["…1…", "…2…"]),
-        (["ab" * 20 + "c", "de" * 20 + "c"], ["abababab…abababc", "dededede…dededec"]),
-        (["same" * 9] * 2, ["samesa…mesame #1", "samesa…mesame #2"]),
-    ],
-)
-def test_long_names_are_cut_where_they_are_alike(names, texts):
-    assert labels(names, 16) == texts
-
-
-@given(st.lists(st.text(max_size=60), max_size=8, unique_by=plain))
-def test_different_names_have_different_labels(names):
-    drawn = labels(names, 20)
-    assert len(set(drawn)) == len(names)
-    assert all(len(text) <= 20 for text in drawn)

@@ -123,7 +123,7 @@ def _planned(reports, **options):
     """Take a batch that was planned and checked as made: that notebooks run is shown elsewhere."""
     from evalkit.reports import Summary
 
-    return Summary([report.key for report in reports], [], [], [], False, Path("index.html"), Path("manifest.json"))
+    return Summary([report.key for report in reports], [], [], False, Path("index.html"), Path("manifest.json"))
 
 
 def test_pages_have_blocks_that_run():

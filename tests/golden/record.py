@@ -120,7 +120,7 @@ def _numbers(line: str) -> list[float]:
 
 def _recorder(name: str, lines: list[str]) -> Callable[..., None]:
     def record(thing: Any = None, *args: Any, **options: Any) -> None:
-        if name == "publish" and thing is None:
+        if name == "publish":
             for called, table in options.items():
                 record(table, called)
             return

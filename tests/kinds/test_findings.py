@@ -1,6 +1,5 @@
-"""Findings of all kinds: how runs ended, what is doubtful in the data, retries, missing and surplus runs, variants."""
+"""Findings of all kinds: how runs ended, what is doubtful in the data, missing and surplus runs, variants."""
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -8,7 +7,7 @@ from evalkit import compare
 from evalkit.compare.terminal import describe_baseline, describe_comparison
 from evalkit.display.words import text_of
 from evalkit.kinds import data_finding, outcomes
-from evalkit.kinds.findings import alike, doubts, retries, variants
+from evalkit.kinds.findings import alike, doubts, variants
 from tests.compare.runs import runs_of
 
 
@@ -43,40 +42,6 @@ def texts(rows, **more) -> list[str]:
     return list(map(text_of, doubts(outcomes(runs_of(rows)), **more)))
 
 
-RETRIED = [("a", f"t{task}", value) for task in range(10) for value in (False, True)]
-EVERY = [("b", f"t{task}", value) for task in range(10) for value in (task % 2 == 0, task % 3 == 0)]
-
-
-def test_failed_runs_that_were_repeated_until_one_succeeded_are_a_finding():
-    (text,) = texts(RETRIED + EVERY)
-    assert text.startswith("Last runs succeed more often")
-    assert "a (p = " in text
-    assert "b (p" not in text
-
-
-@pytest.mark.parametrize("rows", [EVERY, [(m, t, not v) for m, t, v in RETRIED], RETRIED[:6], [("a", "t", True)]])
-def test_other_repetitions_are_none(rows):
-    assert not texts(rows)
-
-
-def test_attempts_in_several_experiments_are_in_the_order_in_which_they_began():
-    runs = runs_of(RETRIED)
-    begun = pd.Timestamp("2026-01-01", tz="UTC") + pd.to_timedelta(np.arange(len(runs)), "s")
-    one_each = runs.assign(repetition=pd.array([0] * len(runs), "Int64"), started=begun)
-    assert retries(outcomes(one_each))["retried"].tolist() == [True]
-    later = one_each.assign(started=begun[::-1])
-    assert retries(outcomes(later))["retried"].tolist() == [False]
-
-
-def test_few_false_alarms_where_no_run_was_repeated_for_its_outcome():
-    rng, found = np.random.default_rng(1), 0
-    for _ in range(200):
-        rates = enumerate(rng.random(12))
-        rows = [("a", f"t{task}", bool(rng.random() < rate)) for task, rate in rates for _ in range(3)]
-        found += bool(texts(rows))
-    assert found <= 8  # 2 expected, of a test at 1 %
-
-
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
@@ -102,14 +67,6 @@ def test_tasks_that_definitions_name_are_planned():
     assert texts(rows, planned=["r", "s", "t", "u"], models=["b"])[0].count(" 1 missing") == 1
 
 
-def worlds_of(seed: int, models: str = "abc", worlds: int = 3) -> list[tuple]:
-    """Scores that a world alone decides, under 60 ids that tell nothing."""
-    rng = np.random.default_rng(seed)
-    scores = {model: rng.normal(40 - 10 * place, 5, worlds) for place, model in enumerate(models)}
-    world = rng.integers(worlds, size=60)
-    return [(model, f"id {task:x}", scores[model][world[task]]) for model in models for task in range(60)]
-
-
 ONE_TASK = [(m, f"task_v{i}", i % 10 < rate) for m, rate in (("a", 8), ("b", 2)) for i in range(1, 201)]
 
 
@@ -118,11 +75,9 @@ ONE_TASK = [(m, f"task_v{i}", i % 10 < rate) for m, rate in (("a", 8), ("b", 2))
     [
         (ONE_TASK, "the ids of the 200 tasks name variants of 1"),
         ([(m, t.replace("_v", "-variant-"), v) for m, t, v in ONE_TASK], "the ids of the 200 tasks name variants of 1"),
-        (worlds_of(1), "the 60 tasks on which outcomes differ have only 3 patterns of outcomes"),
         ([(m, f"HumanEval/{t[6:]}", v) for m, t, v in ONE_TASK], ""),  # a running number alone tells nothing
         ([(m, f"{t}_{t[6:]}", v) for m, t, v in ONE_TASK], ""),
         (ONE_TASK[:5], ""),
-        (worlds_of(1, worlds=60), ""),
     ],
 )
 def test_variants_of_few_tasks_are_noted_with_what_to_type(rows, said):
@@ -142,15 +97,3 @@ def test_a_claim_that_rests_on_variants_carries_the_warning():
     assert describe_baseline(runs, "a")[0].endswith(warning)
     clustered = compare.leaderboard(runs.assign(cluster="task"))
     assert "variants" not in clustered.notes
-
-
-@pytest.mark.parametrize("steady", [False, True])
-@pytest.mark.parametrize("spread", [0, 1, 3])
-def test_independent_tasks_are_not_taken_for_variants(spread, steady):
-    rng = np.random.default_rng(7)
-    for models in ("ab", "abc", "abcdef"):
-        odds = rng.normal(0, 1.5, (len(models), 1)) + rng.normal(0, spread, 60)
-        values = rng.random((3, *odds.shape)) < 1 / (1 + np.exp(-odds))
-        values = values[[0, 0, 0]] if steady else values
-        rows = [(m, f"t{t}", bool(run[i, t])) for run in values for i, m in enumerate(models) for t in range(60)]
-        assert not variants(outcomes(runs_of(rows)))

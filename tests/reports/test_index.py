@@ -48,7 +48,7 @@ def page(tmp_path, monkeypatch):
 
     def written(*records):
         monkeypatch.setattr(index, "read_records", lambda output: list(records))
-        text = index.write_index(tmp_path, tmp_path)[0].read_text()
+        text = index.write_index(tmp_path)[0].read_text()
         tree = html5lib.parse(text, namespaceHTMLElements=False)
         groups = [group for group in tree.iter("section") if group.get("class") == "group"]
         shown = [[one for one in group.iter() if one.tag in ("h3", "li")] for group in groups]

@@ -47,7 +47,7 @@ axes.set_title(texts[0])
 attach(axes.scatter(range(len(texts)), range(len(texts))), texts, ["javascript:window.ran=1", "#texts"] * 5)
 evalkit.show_figure(axes, alt="".join(texts), caption="".join(texts))
 show_table(frame, caption="".join(texts))
-evalkit.publish(frame, "texts")
+evalkit.publish(texts=frame)
 for text in texts:
     evalkit.show_text(text)
     show_details(text, text)
@@ -262,7 +262,8 @@ def table_page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("table")
     cells = [new_markdown_cell("# Table"), new_markdown_cell("## Runs"), new_code_cell(TABLE)]
     cells += [new_markdown_cell("## Empty\n\nWith prose."), new_code_cell("show_table(frame.head(0), 'None')")]
-    cells += [new_code_cell("import evalkit\nevalkit.show_findings([('A.', 'Runs'), ('B.', 'Empty')])")]
+    findings = "[Finding('', section, template='A text.') for section in ('Runs', 'Empty')]"
+    cells += [new_code_cell(f"import evalkit\nfrom evalkit.kinds import Finding\nevalkit.show_findings({findings})")]
     cells += [new_code_cell("show_figure(nothing_to_draw())", metadata={"tags": ["figure"]})]
     cells.insert(1, cells.pop(-2))
     nbformat.write(new_notebook(cells=cells), folder / "table.ipynb")

@@ -190,8 +190,6 @@ def test_a_retry_is_one_also_where_another_call_stands_between():
 
 def test_forty_three_failures_in_a_row_are_one_loop():
     loops = find_loops(run("a", *["b:1!"] * 43, "b:1", "c!", "c!"))
-    assert [(loop.position, loop.length, loop.function_name, loop.parameters) for loop in loops] == [
-        (1, 43, "b", {"x": "1"})
-    ]
+    assert loops == [(1, 43, "b")]
     assert find_loops(run("b:1!", "b:1!", "b:2!", "b:2!", "b:2", "b:2!")) == []  # other parameters, or a success
     assert [loop.position for loop in find_loops(run("a!", "a!", "a!", "b!", "b!", "b!"))] == [0, 3]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from evalkit.steps import (
+    History,
     Options,
     WorkflowState,
     build_workflow,
@@ -17,6 +18,7 @@ from evalkit.steps import (
     route_from_step_evaluator,
     step_evaluator_node,
 )
+from evalkit.steps.judge import as_history
 from evalkit.steps.parse import read_checkpoints
 from tests.steps.cases import CELLS
 
@@ -244,11 +246,11 @@ def test_the_end_of_a_stored_history(history):
     ok, critical = ("process_cells", CELLS, None), ("f", None, FileNotFoundError("x"))
     assert end_of_route([]) == ("", 0)
     assert end_of_route(history(ok, ok)) == ("complete", 2)
-    assert end_of_route(history(ok, ok), plan={"steps": [{}] * 3}) == ("continue", 2)
+    assert end_of_route(History("", "", history(ok, ok), {"steps": [{}] * 3})) == ("continue", 2)
     assert end_of_route(history(ok, critical, ok)) == ("abort", 2)
 
 
 def test_the_end_of_a_loop_of_failures_without_indices():
     failing = [{"function_name": "f", "parameters": {}, "success": False, "error": "no", "result_summary": None}] * 43
     assert end_of_route(failing) == ("abort", 3)
-    assert end_of_route(failing, options=Options(retry_cap=10)) == ("abort", 10)
+    assert end_of_route(as_history(failing, Options(retry_cap=10))) == ("abort", 10)

@@ -1,0 +1,93 @@
+"""Kernels of reports: Jupyter's own, and those of this Python forked from a process that has imported everything.
+
+A forked kernel is ipykernel's, and saves the start of Python and all imports. The process it is forked from has read no
+data and executed no cell. nbclient talks to both in the same way.
+"""
+
+import asyncio
+import gc
+import multiprocessing
+import os
+import pkgutil
+import sys
+import threading
+from importlib import import_module
+from typing import Any
+
+from ipykernel.kernelapp import IPKernelApp
+from jupyter_client.manager import AsyncKernelManager
+from jupyter_client.provisioning.local_provisioner import LocalProvisioner
+
+import evalkit
+from evalkit.io.frames import paused_gc
+from evalkit.io.parallel import end_with_parent
+
+THIS = "python3"  # the kernel that is this Python's
+_NEEDED_LATER = (
+    "IPython.core.completerlib",
+    "IPython.core.oinspect",
+    "IPython.extensions.storemagic",
+    "ipykernel.debugger",
+    "matplotlib_inline.config",
+    "pyarrow.dataset",
+    "pyarrow.parquet",
+    "tornado.platform.asyncio",
+)  # what kernels, and libraries, import when they need it
+
+
+def start_method() -> str:
+    """Return the start method of processes: fork if that is safe, else spawn."""
+    return "fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn"
+
+
+def preload() -> None:
+    """Import what makes reports and what their notebooks use, once for all processes that are forked."""
+    sys.modules.setdefault("debugpy.server", None)  # type: ignore[arg-type]  # takes as long to import as the rest
+    # an option of jsonschema that nbformat does not use: it takes a second to build its grammar
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+    with paused_gc():
+        for module in pkgutil.walk_packages(evalkit.__path__, "evalkit."):
+            if not module.name.endswith("__main__"):
+                import_module(module.name)
+        for name in _NEEDED_LATER:
+            import_module(name)
+        import_module("evalkit.reports.page").warm_up()
+    gc.collect()
+    gc.freeze()  # so that the children's collections leave the parent's pages shared
+
+
+def manager_of(name: str, folder: str) -> AsyncKernelManager:
+    """Return the manager of a kernel of this name, which is started later, with its connection in a folder."""
+    manager = AsyncKernelManager(kernel_name=name, connection_file=f"{folder}/kernel.json")
+    manager.transport = "tcp" if os.name == "nt" else "ipc"
+    if name == THIS and start_method() == "fork":
+        spec = manager.kernel_spec
+        manager.provisioner = _Forked(kernel_id=manager.kernel_id, kernel_spec=spec, parent=manager)
+    return manager
+
+
+class _Forked(LocalProvisioner):
+    """Starts a kernel in a fork of this process."""
+
+    async def launch_kernel(self, cmd: list[str], **_: Any) -> Any:
+        """Fork this process, and be a kernel in the child."""
+        fork: Any = multiprocessing.get_context("fork")
+        manager: Any = self.parent
+        process = fork.Process(target=_be_kernel, args=(manager.connection_file, os.getpid()))
+        process.start()
+        # what jupyter_client expects of subprocess.Popen
+        process.poll, process.wait = lambda: process.exitcode, process.join
+        process.stdin = process.stdout = process.stderr = None
+        self.process, self.pid, self.pgid = process, process.pid, process.pid
+        return self.connection_info
+
+
+def _be_kernel(connection_file: str, parent: int) -> None:
+    """Be a kernel in a session of its own, so that signals reach all that it starts."""
+    os.setsid()
+    end_with_parent(parent)
+    asyncio.set_event_loop(asyncio.new_event_loop())
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed()  # else every child would draw the same numbers
+    options = ["-f", connection_file, "--matplotlib=inline", "--HistoryManager.enabled=False"]
+    IPKernelApp.launch_instance(options, parent_handle=parent)
