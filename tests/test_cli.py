@@ -116,7 +116,7 @@ def test_show_prints_a_conversation(tmp_path):
         (b'{"turns": [', [], "JSONDecodeError"),
         (b'{"messages": [', [], "name their kind: --kind"),
         (b"", ["--kind", "mindcraft"], "JSONDecodeError: the file is empty"),
-        ({"model": "m"}, ["--kind", "mindcraft"], "no list of turns"),
+        ({"model": "m"}, ["--kind", "mindcraft"], "not an agent log"),
     ],
 )
 def test_show_names_what_is_no_conversation(tmp_path, content, kind, message):

@@ -1,6 +1,5 @@
 """The commands that read logs of any kind: show, view, detect, compare."""
 
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,10 @@ from evalkit.cli.options import (
 )
 from evalkit.compare.terminal import describe_baseline, describe_comparison
 from evalkit.evidence import write_view
-from evalkit.io.sources import resolve
 from evalkit.io.text import plain
 from evalkit.kinds.detection import describe_source, kinds_of_source
 from evalkit.kinds.pipeline import load_source
 from evalkit.kinds.terminal import choose, list_runs
-from evalkit.kinds.transcript import show_source
 
 
 @click.command()
@@ -45,9 +42,6 @@ def show(
     given: dict[str, Any],
 ) -> None:
     """Print a run turn by turn: SOURCE is one log, or a folder, dataset or URL, whose runs it lists without --run."""
-    if not (run or which or os.path.isdir(resolve(source))):
-        print_paged(show_source(source, kind, last, mask=mask))
-        return
     if run and not kind:  # an id begins with the first letter of its kind
         kind = next((known.name for known in kinds_of_source(source) if run.startswith(f"{known.name[0]}-")), None)
     logs = load_source(source, kind or "", **given)

@@ -2,13 +2,11 @@
 
 import sys
 from collections.abc import Sequence
-from itertools import combinations
 
-import numpy as np
 import pandas as pd
 
 from evalkit._words import note
-from evalkit.display.words import apart_text, pair_text
+from evalkit.display.words import pair_text
 from evalkit.io import SourceError, plain
 from evalkit.kinds import Example, Outcomes, outcomes
 from evalkit.kinds.findings import MOST_EXAMPLES
@@ -67,21 +65,12 @@ def notable(pairs: pd.DataFrame, most: int = MOST_PAIRS) -> pd.DataFrame:
 
 
 def pairs_text(pairs: pd.DataFrame) -> str:
-    """Describe pairs in sentences, one per line; of over 10 models, the decided ones with the smallest p values.
-
-    Pairs that can't be compared, since they share no tasks, have one sentence together.
-    """
-    apart = pairs["warning"].map(lambda doubts: "no_shared" in doubts).astype(bool)
-    if apart.sum() > 1:
-        models = sorted({*pairs.loc[apart, "model_a"], *pairs.loc[apart, "model_b"]})
-        rest = pairs_text(pairs[~apart]) if not apart.all() else ""
-        return "\n".join(filter(None, [rest, plain(apart_text(models, int(apart.sum())))]))
+    """Describe pairs in sentences, one per line; of over 10 models, the decided ones with the smallest p values."""
     if len(pairs) <= MOST_PAIRS:
         return "\n".join(map(plain, pairs["sentence"])) or "There is one model."
     decided = pairs[pairs["decided"]].nsmallest(MOST_PAIRS, "p_adjusted")
-    count = len({*pairs["model_a"], *pairs["model_b"]})  # of many, only the first were compared
-    head = f"{int(pairs['decided'].sum())} of {len(pairs):,} pairs of {count:,} models are decided"
-    return "\n".join([f"{head}.", *map(plain, decided["sentence"])])
+    head = f"{int(pairs['decided'].sum())} of {len(pairs):,} pairs are decided."
+    return "\n".join([head, *map(plain, decided["sentence"])])
 
 
 def discordant(runs: pd.DataFrame | Outcomes, model_a: str = "", model_b: str = "", value: str = "") -> pd.DataFrame:
@@ -100,27 +89,18 @@ def discordant(runs: pd.DataFrame | Outcomes, model_a: str = "", model_b: str = 
     table = scored.table.dropna(subset="value")
     table = table[table["model_name"].isin(named)] if len(named) == 2 else table
     table = table.sort_values(["model_name", "task", "repetition"], kind="stable", ignore_index=True)
-    place = table.groupby(["model_name", "task"]).cumcount()
-    models = sorted(table["model_name"].unique(), key=lambda name: (name != model_a, name == model_b, name))
-    codes = table["model_name"].map({name: code for code, name in enumerate(models)}).to_numpy(int)
-    units = table.assign(place=place).groupby(["task", "place"]).ngroup().to_numpy(int)  # what is paired, by task
-    rows = np.full((len(models), units.max(initial=-1) + 1), -1)
-    rows[codes, units] = np.arange(len(table))
-    values = np.where(rows < 0, np.nan, table["value"].to_numpy(float)[rows]) if len(table) else rows.astype(float)
-    found = [np.empty((2, 0), int)]
-    for a, b in combinations(range(len(models)), 2):
-        if named <= {models[a], models[b]}:
-            differ = np.abs(values[a] - values[b]) > 0  # False for a missing value
-            found.append(rows[[a, b]][:, differ])
-    both = np.concatenate(found, axis=1)
-    gaps = np.abs(np.subtract(*table["value"].to_numpy(float)[both]))
-    both = both[:, gaps > gaps.max(initial=0) / 2]
-    names = {"model_name": "model", "value": "value", "run_id": "run_id"}
-    pairs = table[["task", "repetition"]].take(both[0]).reset_index(drop=True)
-    for side, taken in zip("ab", both, strict=True):
-        own = table[list(names)].take(taken).reset_index(drop=True)
-        pairs[[f"{name}_{side}" for name in names.values()]] = own
-    return pairs[_DISCORDANT]
+    table = table.assign(place=table.groupby(["model_name", "task"]).cumcount())
+    own = ["model_name", "value", "run_id"]
+    pairs = table.merge(table[["task", "place", *own]], on=["task", "place"], suffixes=("_a", "_b"))
+    sides = {name: n for n, name in enumerate([model_a, *sorted(set(table["model_name"]) - named), model_b])}
+    is_ordered = pairs["model_name_a"].map(sides) < pairs["model_name_b"].map(sides)
+    gaps = (pairs["value_a"] - pairs["value_b"]).abs()
+    if len(named) == 1:
+        is_ordered &= pairs[["model_name_a", "model_name_b"]].eq(*named).any(axis=1)
+    gaps = gaps[is_ordered & (gaps > 0)]
+    pairs = pairs.loc[gaps.index[gaps > gaps.max() / 2]]
+    pairs = pairs.rename(columns={"model_name_a": "model_a", "model_name_b": "model_b"})
+    return pairs.sort_values(["model_a", "model_b"], kind="stable", ignore_index=True)[_DISCORDANT]
 
 
 def examples(pairs: pd.DataFrame) -> tuple[Example, ...]:

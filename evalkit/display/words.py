@@ -223,11 +223,6 @@ def _data(
     return " ".join(map(sentence, (f"{text}; {files_text(files)}", *fact, *names.notes)))
 
 
-def apart_text(models: Sequence[str], pairs: int) -> str:
-    """Describe pairs of models that can't be compared, since they share no tasks."""
-    return f"Not compared: {pairs:,} pairs of {_models(models)} share no tasks, and their tasks may differ in kind."
-
-
 def _ranking(
     headline: Mapping[str, Any],
     *,

@@ -6,11 +6,8 @@ from typing import NamedTuple
 
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_file
-from evalkit.io.sources import resolve
 from evalkit.io.text import masked, plain
-from evalkit.kinds.detection import kind_of_source
 from evalkit.kinds.kind import LogKind, RunFiles
-from evalkit.kinds.registry import kind_named
 
 SIGNS = {"system": "·", "assistant": "»", "user": "«", "action": "»", "result": "·"}
 MOST_SHOWN = 1_000  # turns in a cell of a notebook
@@ -86,13 +83,6 @@ def read_log(path: str) -> bytes:
         return read_file(path)
     except OSError as error:
         raise SourceError(f"{path}: {type(error).__name__}: {error.strerror or error}") from error
-
-
-def show_source(source: str, kind: str | None = None, last: int | None = None, *, mask: bool = True) -> str:
-    """Format one log as text: its last turns, or all; SourceError for a file that can't be shown."""
-    path = resolve(source)
-    chosen = kind_named(kind) if kind else kind_of_source(path)
-    return transcript_of(chosen, RunFiles([path]), mask=mask).text(last)
 
 
 def transcript_of(

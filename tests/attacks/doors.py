@@ -11,7 +11,6 @@ from evalkit.crafter import benchmark
 from evalkit.io import read_file, write_frame
 from evalkit.kinds.detection import describe_source
 from evalkit.kinds.follow import Following
-from evalkit.kinds.transcript import show_source
 from evalkit.reports import plan
 
 KINDS = ("mindcraft", "crafter", "steps")
@@ -61,7 +60,6 @@ READERS = {
     "evaluate_trace": crafter.evaluate_trace,
     "load_runs": benchmark.load_runs,
     "read_file": read_file,
-    "show_source": show_source,
 }
 FUNCTIONS = READERS | {
     "describe_source": describe_source,

@@ -150,12 +150,6 @@ def test_tasks_that_other_models_find_easier_are_not_taken_to_be_drawn_alike():
     assert not pairs.loc[("alder", "birch"), "decided"]
 
 
-def test_pairs_that_cannot_be_compared_are_told_in_one_sentence():
-    runs = [row for i in range(9) for row in reached(f"m{i}", [True], [f"t{i}"])]
-    pairs = compare.pairs(runs_of(runs))
-    assert compare.pairs_text(pairs).startswith("Not compared: 36 pairs of 9 models share no tasks")
-
-
 @pytest.mark.parametrize("points", [[1.5, 2.5, 3.0], [40.0, 39.0, -2.0]])
 def test_scores_are_said_in_their_unit_and_not_as_shares(points):
     runs = runs_of(reached("miner", points), "crafter")

@@ -64,7 +64,6 @@ SCRIPT = """
 import json, sys, time
 from evalkit.kinds import collect, detect, kind_named, kind_names, load
 from evalkit.kinds.follow import Following
-from evalkit.kinds.transcript import show_source
 quiz, folder = kind_named("quiz"), sys.argv[1]
 logs = load(quiz, folder, {})
 new = collect(quiz, folder, sys.argv[2]).new
@@ -73,7 +72,8 @@ following = Following(quiz, folder, {}, expected=1, clock=lambda: time.time() + 
 view = following.look()
 print(json.dumps({
     "names": kind_names(), "new": new, "same": all(map(lambda a, b: a.equals(b), logs, made)), "done": view.done,
-    "followed": following.logs.runs.equals(logs.runs), "view": view.text, "shown": show_source(folder + "/a/2.json"),
+    "followed": following.logs.runs.equals(logs.runs), "view": view.text,
+    "shown": logs.show(logs.runs["run_id"][1]).text(),
     "detected": {look.kind: n for look, n in detect(folder).items()}, "columns": list(logs.runs),
     "runs": logs.runs[["kind", "model_name", "task_id", "score", "is_successful", "correct"]].values.tolist(),
     "unique": logs.runs["run_id"].is_unique, "answers": len(logs.answers), "ledger": logs.ledger["status"].tolist(),
