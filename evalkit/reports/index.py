@@ -14,14 +14,13 @@ from jinja2 import Environment, FileSystemLoader
 
 from evalkit._version import __version__
 from evalkit.evidence import read_references, write_pages
-from evalkit.evidence.pages import embedded
+from evalkit.evidence.pages import embedded, policy_of
 from evalkit.evidence.site import MANIFEST, RUNS
 from evalkit.io.read import read_json
 from evalkit.io.sources import is_sample, shown_paths
 from evalkit.io.text import plain, short_paths
 from evalkit.io.write import from_spreadsheet
 from evalkit.reports.notebooks import LAST
-from evalkit.reports.parts import TEMPLATES, policy_of
 from evalkit.reports.records import mapped, places_of, read_records, write_file
 from evalkit.reports.report import Record
 
@@ -42,7 +41,7 @@ def write_index(output: Path) -> tuple[Path, Path]:
         output / "manifest.json",
         embedded("tables.js") + embedded("reports.js"),
     )
-    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True)
+    environment = Environment(loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True)
     environment.filters["link"] = quote
     content = {
         "evalkit": __version__,

@@ -5,6 +5,7 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -14,18 +15,19 @@ from bleach.sanitizer import Cleaner
 from jinja2 import pass_context
 from nbconvert.exporters.html import HTMLExporter
 from nbconvert.exporters.templateexporter import TemplateExporter
-from nbconvert.filters.ansi import ansi2html
+from nbconvert.filters.ansi import strip_ansi
 from nbconvert.filters.highlight import Highlight2HTML
 from nbconvert.filters.widgetsdatatypefilter import WidgetsDataTypeFilter
 from nbformat import NotebookNode
 from traitlets.config import Config
 
-from evalkit.display.show import HIDDEN
-from evalkit.evidence.pages import embedded
+from evalkit.display.show import HIDDEN, SAFE
+from evalkit.evidence.pages import embedded, policy_of
 from evalkit.io.text import plain
 from evalkit.reports.notebooks import title_of
-from evalkit.reports.parts import TEMPLATES, clean_svg, policy_of
 from evalkit.reports.report import Failure
+
+TEMPLATES = Path(__file__).parent / "templates"
 
 # Formats that need no script, the richest first
 _PRIORITY = ["image/svg+xml", "image/png", "image/jpeg", "text/html", "text/markdown", "text/latex", "text/plain"]
@@ -44,9 +46,11 @@ _ATTRIBUTES = {
     "details": ["open"],
     "ol": ["start"],
 }
+_OWN_ANCHORS = ("failed", "show-code", "show-contents", "evalkit-script", "all-runs", "all-pairs")
 _PROTOCOLS = ["http", "https", "mailto", "data"]
+_ID = re.compile(r'\sid="|url\(#|^<use [^<>]*href="#')  # what stands before an id in a tag of an SVG
+_CLEANER = Cleaner(tags=_TAGS, attributes=_ATTRIBUTES, protocols=_PROTOCOLS, css_sanitizer=CSSSanitizer())
 _STYLE = re.compile(r"<style[^<>]*>([^<]*)</style>")  # pandas puts one before a table
-_COLOUR = re.compile(r"(\x1b\[(?:\d|[39][0-7]|39)?(?:;(?:\d|[39][0-7]|39))*m)")  # colours of the page's own palette
 
 
 class PageExporter(HTMLExporter):
@@ -107,14 +111,7 @@ def render(
         "files": list(files),
         "failure": failure,
         "contents": [],
-        "anchors": {
-            "failed",
-            "show-code",
-            "show-contents",
-            "evalkit-script",
-            "all-runs",
-            "all-pairs",
-        },  # the page's own
+        "anchors": set(_OWN_ANCHORS),
         "numbers": itertools.count(1),  # of figures
     }
     shown = _shown(nb, whole=failure is not None)
@@ -122,7 +119,7 @@ def render(
     anchors = set(re.findall(r'<h[1-6] id="([^"]*)">', text))
 
     def linked(match: re.Match) -> str:
-        anchor = anchor_of(unquote(html.unescape(match[1])))
+        anchor = _anchor_of(unquote(html.unescape(match[1])))
         return f'<a class="evalkit-section" href="#{anchor}">{match[2]}</a>' if anchor in anchors else ""
 
     # links of findings to their sections; there is none to a section that was left out
@@ -156,14 +153,18 @@ def _shown(nb: NotebookNode, *, whole: bool) -> NotebookNode:
 
 
 def drawn(output: NotebookNode, page: dict) -> str:
-    """Return SVG drawn by evalkit.display as an element of the page, with ids of its own; empty for other SVG."""
-    if not output.get("metadata", {}).get("image/svg+xml", {}).get("evalkit_safe"):
+    """Return SVG drawn by evalkit.display as an element of the page, with ids of its own; empty for other SVG.
+
+    Its style sheet is left out, as the page has its own for the same classes.
+    """
+    if not output.get("metadata", {}).get("image/svg+xml", {}).get(SAFE):
         return ""
-    return clean_svg(output.data["image/svg+xml"], f"figure-{next(page['numbers'])}-")
+    number = next(page["numbers"])
+    svg = re.sub("<style>[^<]*</style>", "", output.data["image/svg+xml"])
+    return re.sub(r"<[^<>]*>", lambda tag: _ID.sub(rf"\g<0>figure-{number}-", tag[0]), svg).strip()
 
 
-def anchor_of(heading: str) -> str:
-    """Return the anchor of a heading."""
+def _anchor_of(heading: str) -> str:
     return re.sub(r"[^\w-]+", "-", heading.lower()).strip("-") or "section"
 
 
@@ -171,20 +172,16 @@ def _with_anchors(text: str, contents: list, anchors: set[str]) -> str:
     def anchored(match: re.Match) -> str:
         level, inner = int(match[1]), match[2]
         words = html.unescape(re.sub(r"<[^>]*>", "", inner))
-        base = anchor_of(words)
-        numbered = (f"{base}-{number}" for number in itertools.count(2))
-        anchor = next(anchor for anchor in itertools.chain([base], numbered) if anchor not in anchors)
+        anchor, number = _anchor_of(words), 1
+        while anchor in anchors:
+            number += 1
+            anchor = f"{_anchor_of(words)}-{number}"
         anchors.add(anchor)
         if level in (2, 3):
             contents.append((level, anchor, html.escape(words)))
         return f'<h{level} id="{anchor}">{inner}</h{level}>'
 
     return re.sub(r"<h([1-6])>(.*?)</h\1>", anchored, text, flags=re.DOTALL)
-
-
-@cache
-def _cleaner() -> Cleaner:
-    return Cleaner(tags=_TAGS, attributes=_ATTRIBUTES, protocols=_PROTOCOLS, css_sanitizer=CSSSanitizer())
 
 
 def clean(text: str) -> str:
@@ -194,12 +191,10 @@ def clean(text: str) -> str:
     """
     text = plain(text, keep_lines=True)
     styles = "".join(f"<style>{style}</style>" for style in _STYLE.findall(text))
-    return styles + _cleaner().clean(_STYLE.sub("", text))
+    return styles + _CLEANER.clean(_STYLE.sub("", text))
 
 
 def terminal(text: str) -> str:
-    """Convert printed text to HTML as a terminal shows it: basic colours only, with carriage returns applied."""
-    text = re.sub(r"\x1b\[[34]8;[0-9;]*m", "", text)
-    lines = (line.rsplit("\r", 1)[-1] for line in text.replace("\r\n", "\n").split("\n"))
-    pieces = _COLOUR.split("\n".join(lines))
-    return ansi2html("".join(piece if i % 2 else plain(piece, keep_lines=True) for i, piece in enumerate(pieces)))
+    """Convert printed text to HTML, without colours and with carriage returns applied."""
+    lines = (line.rsplit("\r", 1)[-1] for line in strip_ansi(text).replace("\r\n", "\n").split("\n"))
+    return html.escape(plain("\n".join(lines), keep_lines=True))
