@@ -9,7 +9,6 @@ import itertools
 import multiprocessing
 import os
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
@@ -99,12 +98,8 @@ def plan(
     """
     values, texts, faults = dict(values or {}), list(texts), Faults()
     chosen = _find_targets(list(targets), Places.of(notebooks, params), faults, once=bool(values or texts), kind=kind)
-
     read: dict[Path, Notebook] = {}
-    places: dict[str, Path] = {}
     for path in dict.fromkeys(target.notebook for target in chosen):
-        if places.setdefault(path.stem, path).resolve() != path.resolve():
-            faults.append(f"{path}: has the name of {places[path.stem]}; their reports would share a folder")
         with faults.of():
             read[path] = read_notebook(path)
     known = {name: p for notebook in read.values() for name, p in notebook.parameters.items()}
@@ -134,9 +129,8 @@ def plan(
         return reports
     if file_name([name]) != name:
         raise PlanError([f"--name {name}: can't be the name of a file; {file_name([name])} could"])
-    for notebook, n in Counter(report.notebook.name for report in reports).items():
-        if n > 1:
-            raise PlanError([f"--name {name}: names one report, and {n} of {notebook} would be made"])
+    if len(reports) > 1:
+        raise PlanError([f"--name {name}: names one report, and {len(reports)} would be made"])
     return [replace(report, name=name, is_named=True) for report in reports]
 
 
@@ -184,7 +178,6 @@ def _targets_of_source(source: str, places: Places, kind: str, only: Sequence[Pa
                 known.append(notebook)
     kinds = [kind] if kind else [log_kind.name for log_kind in kinds_of_source(source)]
     wanted = {path.resolve() for path in only}
-    is_folder = not is_url(source) and not has_magic(source) and os.path.isdir(resolve(source))
     chosen = []
     for name in kinds:
         specific = [notebook for notebook in known if notebook.kind == kind_named(name).name]
@@ -196,8 +189,9 @@ def _targets_of_source(source: str, places: Places, kind: str, only: Sequence[Pa
             values: dict[str, Any] = {parameter.name: [source] if parameter.type.startswith("list") else source}
             if notebook.kind == ANY_KIND and "kind" in notebook.parameters:
                 values["kind"] = name
-            for within, folder in notebook.settings.get("within", {}).items() if is_folder else ():
-                if within in notebook.parameters and _exists(place := f"{source.rstrip('/')}/{folder}"):
+            for within, folder in notebook.settings.get("within", {}).items():
+                place = f"{source.rstrip('/')}/{folder}"
+                if not is_url(source) and not has_magic(source) and _exists(place):
                     values[within] = place
             chosen.append(Target(notebook.path, None, source, values))
     if not chosen:
@@ -226,22 +220,20 @@ def _check(
     target: Target, notebook: Notebook, values: dict[str, Any], texts: list[tuple[str, str]], faults: Faults
 ) -> Draft:
     """Check the values of one target against its notebook's parameters."""
-    parameters, sweep_functions = notebook.parameters, notebook.settings.get("sweep", {})
+    parameters, functions = notebook.parameters, notebook.settings.get("sweep", {})
     given: dict[str, Any] = {}
     with faults.of():
         given = read_values(target.params_file) if target.params_file else {}
     faults += check_names(given, parameters)
     given |= target.values
     if target.source:  # every possible report of it
-        given |= dict.fromkeys(sweep_functions, ALL)
+        given |= dict.fromkeys(functions, ALL)
     given |= values
     given |= _typed(texts, parameters, faults)
 
     draft = Draft(target, notebook, {}, {})
-    for name in dict.fromkeys([*given, *parameters]):
-        if name not in parameters:
-            continue
-        parameter, value = parameters[name], given.get(name, parameters[name].default)
+    for name, parameter in parameters.items():
+        value = given.get(name, parameter.default)
         try:
             refuse_secrets(name, value)
         except SourceError as error:
@@ -252,23 +244,18 @@ def _check(
                 faults.append(f"{name} has no value, and the notebook no default for it")
             continue
         items = value if isinstance(value, list) else [value]
-        if name in sweep_functions and value == ALL:
-            draft.sweeps[name] = sweep_functions[name]
-        elif isinstance(value, list) and parameter.type in _SINGLE:
-            checked = []
-            for item in items:
-                with faults.of():
-                    checked.append(check_value(item, parameter))
-            draft.sweeps[name] = list(dict.fromkeys(checked))
-            if not value:
-                faults.append(f"{name} is an empty list")
-        else:
-            with faults.of():
+        with faults.of():
+            if value == ALL and name in functions:
+                draft.sweeps[name] = functions[name]
+            elif items == [] and parameter.type in _SINGLE:
+                raise ValueError(f"{name} is an empty list")
+            elif isinstance(value, list) and parameter.type in _SINGLE:
+                draft.sweeps[name] = list(dict.fromkeys(check_value(item, parameter) for item in items))
+            else:
                 draft.fixed[name] = check_value(value, parameter)
         for item in items:  # what must be a path, by its form, or as its default is a sample
             is_local = isinstance(item, str) and item and "://" not in item
-            is_path = is_local and item.startswith(("samples:", "./", "../", "~/"))
-            if is_path or (is_local and is_sample(parameter.default)):
+            if is_local and (is_sample(parameter.default) or item.startswith(("samples:", "./", "../", "~/"))):
                 with faults.of(f"{name}: "):
                     expand(item)
     return draft
@@ -276,27 +263,23 @@ def _check(
 
 def _typed(texts: list[tuple[str, str]], parameters: Mapping[str, Parameter], faults: Faults) -> dict[str, Any]:
     """Parse the texts typed for parameters; a repeated name adds to a list, or to a sweep."""
-    typed: dict[str, Any] = {}
+    typed: dict[str, list[Any]] = {}
     for name, text in texts:
-        if name not in parameters:
-            continue
-        try:
-            value = from_text(text, parameters[name])
-        except ValueError as error:
-            if is_secret_name(name):  # a value that is refused later, and repeated nowhere
-                typed[name] = text
-            else:
-                faults.append(str(error))
-            continue
-        if name not in typed:
-            typed[name] = value
-        elif isinstance(value, list):
-            typed[name] = [*typed[name], *value]
-        elif parameters[name].type in _SINGLE:
-            typed[name] = [*(typed[name] if isinstance(typed[name], list) else [typed[name]]), value]
-        else:
-            faults.append(f"{name} is given twice, and takes one value")
-    return typed
+        if name in parameters:
+            try:
+                typed.setdefault(name, []).append(from_text(text, parameters[name]))
+            except ValueError as error:
+                typed[name] = [text]
+                if not is_secret_name(name):  # a value that is refused later, and repeated nowhere
+                    faults.append(str(error))
+    return {name: _added(values) for name, values in typed.items()}
+
+
+def _added(values: list[Any]) -> Any:
+    """Return the only value; of several, one list of all, or of all their items."""
+    if len(values) == 1:
+        return values[0]
+    return [item for value in values for item in (value if isinstance(value, list) else [value])]
 
 
 def _expanded(drafts: Sequence[Draft]) -> list[Report]:
@@ -314,11 +297,12 @@ def _expanded(drafts: Sequence[Draft]) -> list[Report]:
         stem = [target.params_file.stem] if target.params_file else own
         try:
             items = [_items(draft, name, hook) if isinstance(hook, str) else hook for name, hook in sweeps.items()]
-            for chosen in itertools.product(*items):
-                parameters = _unmixed(notebook, fixed | dict(zip(sweeps, chosen, strict=True)))
-                reports.append(Report(notebook, file_name([*stem, *chosen]), parameters, str(target.params_file or "")))
         except SourceError as error:
             faults.setdefault(key, error)
+            continue
+        for chosen in itertools.product(*items):
+            parameters = _unmixed(notebook, fixed | dict(zip(sweeps, chosen, strict=True)))
+            reports.append(Report(notebook, file_name([*stem, *chosen]), parameters, str(target.params_file or "")))
     for (source, kind), fault in faults.items():
         del made[source, kind]
         if not source or not any(other == source for other, _ in made):
@@ -349,15 +333,11 @@ def _items(draft: Draft, name: str, hook: str) -> list:
             raise SourceError("there are none in the data")
     except Exception as error:
         cause = str(error) if isinstance(error, SourceError) else f"{type(error).__name__}: {error}"
-        if target.source and isinstance(error, SourceError):  # it names the source
-            raise SourceError(cause) from None
-        raise SourceError(f"{target.where}: {name}: {ALL}: {hook}: {cause}") from None
+        where = "" if target.source and isinstance(error, SourceError) else f"{target.where}: {name}: {ALL}: {hook}: "
+        raise SourceError(where + cause) from None
     if target.source and len(values) > MOST_OF_SWEEP:
-        one = f"evalkit report {target.source} {notebook.name} -p {name} {name.upper()}"
-        warnings.warn(
-            f"{len(values):,} reports of {notebook.name}: only the first {MOST_OF_SWEEP} are made; another: {one}",
-            stacklevel=2,
-        )
+        only = f"only the first {MOST_OF_SWEEP} are made; -p {name} {name.upper()} makes another"
+        warnings.warn(f"{len(values):,} reports of {notebook.name}: {only}", stacklevel=2)
         return values[:MOST_OF_SWEEP]
     return values
 
