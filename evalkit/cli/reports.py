@@ -41,11 +41,12 @@ from evalkit.reports.planning import plan
     help="Leave the notebook's code out of the pages.",
 )
 @click.option(
-    "--evidence",
-    type=click.Choice(["linked", "all", "none"]),
-    default="linked",
-    show_default=True,
-    help="Which runs get pages: those that tables link to (at most 200 per report), all, or none.",
+    "--no-evidence",
+    "evidence",
+    is_flag=True,
+    flag_value=False,
+    default=True,
+    help="Write no pages of runs.  [default: of those that reports link to, at most 200 each]",
 )
 @unmasked
 @click.option(

@@ -4,7 +4,7 @@ from evalkit._lazy import door
 
 _PLACES = {
     "links": "EVIDENCE VARIABLE Evidence show_pairs show_runs",
-    "references": "MODES PairRef RunList RunRef page_name read_references reference",
+    "references": "PairRef RunList RunRef page_name read_references reference",
     "site": "write_pages write_view",
 }
 

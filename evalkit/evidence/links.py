@@ -25,20 +25,16 @@ from evalkit.kinds import Finding, Logs
 from evalkit.kinds.runs import is_excluded
 
 EVIDENCE = "application/vnd.evalkit.evidence+json"  # the data of pages of runs; never part of a report's page
-VARIABLE = "EVALKIT_EVIDENCE"  # which runs of the current report get pages; empty outside of a report
+VARIABLE = "EVALKIT_EVIDENCE"  # set in a report whose runs get pages
 MOST_RUNS = 200  # that one report links to
 MOST_PAIRS = 100  # that one table links to
-MOST_PUBLISHED = 100_000  # pairs of runs in a file
 LIMITED = f"Rows without a link: a report links to at most {MOST_RUNS} runs, a table to {MOST_PAIRS} pairs."
-MOST_GROUPS = 400  # groups of a figure that link to runs; with more, none does
-MOST_POINTS = 60  # runs that the points of one figure link to
 RUNS, PAIRS = "all-runs", "all-pairs"  # the anchors of the tables of runs and of pairs
 _DECISION = "at=decision"  # the place of a run's page where it was decided
 _COLUMNS = ("task_id", "model_name", "task_type", "repetition", "status", "score", "is_successful")
-_RESULTS = _COLUMNS[3:]  # by which no group is linked, unless asked for
+_RESULTS = _COLUMNS[3:]  # by which no group is linked
 
 _linked: dict[str, None] = {}  # runs that this report links to so far; a report has a process of its own
-_listed: set[int] = set()  # logs of which all runs were passed on
 
 
 class Evidence:
@@ -72,37 +68,34 @@ class Evidence:
             found = []
             for example in finding.examples:
                 ids = [run_id for run_id in (example.run_id, example.other) if run_id]
-                if _mode() and _may_link(*ids):
+                if _links() and _may_link(*ids):
                     _pass_on(self._logs, ids, [(ids[0], ids[1])] if len(ids) > 1 else [], "")
                     found.append(RunLink(example.label, _address("--".join(ids), example.turn, _DECISION)))
             cited.append(finding._replace(examples=tuple(found)))
         return cited
 
-    def link(self, table: pd.DataFrame, *by: str, parts: str = "", **values: str) -> pd.DataFrame:
-        """Add the column href, the link of each row, to a table for a plot.
+    def link(self, table: pd.DataFrame, *, parts: str = "", **values: str) -> pd.DataFrame:
+        """Add the column href, the link of each row, to a table that is drawn or shown.
 
-        A table with run_id, and optionally turn, has a row per run or part of a run: each of the first 60 runs gets a
-        link to its page. Another has a row per group of runs `by` columns that the table of runs has too, by default
-        all of these: a group of one run links to its page, a larger one to its rows in the table of runs. `values` are
-        those of columns that all its rows share, such as ``task_type="cooking"``; `parts` is a column of the runs whose
-        values are further columns of `table`, each of which links to runs of its own.
+        A table with run_id, and optionally turn, has a row per run or part of a run, which links to the run's page if
+        the table of runs shows it. Another has a row per group of runs, by all columns that the table of runs has too:
+        a group of one run links to its page, a larger one to its rows in the table of runs. `values` are those of
+        columns that all its rows share, such as ``task_type="cooking"``; `parts` is a column of the runs whose values
+        are further columns of `table`, each of which links to runs of its own.
         """
-        check_columns(table, *by)
-        check_columns(self._columns, *by, *values, parts or None)
-        is_run = not by and "run_id" in table
+        check_columns(self._columns, *values, parts or None)
         named = table.rename(columns=self._called).assign(**values)
-        common = [name for name in self._columns if name in named and name not in _RESULTS]
-        if not (by := tuple(dict.fromkeys([*(by or common), *values]))) and not is_run:
+        by = tuple(name for name in self._columns if name in named and (name not in _RESULTS or name in values))
+        if not by and "run_id" not in table:
             raise ValueError("there is no column 'run_id', and none by which the table of runs is grouped")
-        if not _mode():
+        if not _links():
             return table
-        if is_run:
-            linked = [run_id for run_id in table["run_id"].dropna().unique()[:MOST_POINTS] if _may_link(run_id)]
+        if "run_id" in table:
+            shown = set(self._runs["run_id"].iloc[self._shown])
+            linked = [run_id for run_id in table["run_id"].dropna().unique() if run_id in shown and _may_link(run_id)]
             _pass_on(self._logs, linked, [], "")
             return _with_links(table, _run_links(table, linked, _DECISION, ""))
         keys = list(zip(*(cell_texts(named[name], name) for name in by), strict=True))
-        if len(set(keys)) > MOST_GROUPS:
-            return table
         hrefs: list[Any] = [self._group_link(by, key) for key in keys]
         if parts:
             names = [name for name in table if name in set(self._runs[parts])]
@@ -120,9 +113,7 @@ class Evidence:
         Those are the rows of `opposite`, as returned by `evalkit.compare.discordant` and shown by `evalkit.show_pairs`.
         """
         columns = ["model_a", "model_b"]
-        check_columns(table, *columns)
-        check_columns(opposite, *columns)
-        if not _mode():
+        if not _links():
             return table
         linked, hrefs = set(opposite[columns].itertuples(index=False, name=None)), []
         for a, b in table[columns].itertuples(index=False, name=None):
@@ -130,14 +121,6 @@ class Evidence:
             texts = cell_texts(pd.Series(pair, dtype="object"), "model_a")
             hrefs.append(_rows(PAIRS, columns, texts) if pair in linked else "")
         return _with_links(table, hrefs)
-
-    def where(self, **values: object) -> str:
-        """Return the link to the runs with these values, for `evalkit.headline`; without values, to all runs."""
-        check_columns(self._columns, *values)
-        if not _mode() or self._runs.empty:
-            return ""
-        texts = (cell_texts(pd.Series([value], dtype="object"), name)[0] for name, value in values.items())
-        return self._group_link(tuple(values), tuple(texts)) if values else f"#{RUNS}"
 
     def show(self, caption: str = "Runs") -> None:
         """Show the table of runs; of more than 200, a selection balanced over models and statuses."""
@@ -168,18 +151,14 @@ def show_runs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any
     With the column `turn` too, a row links to that turn. Neither is shown; options are those of `evalkit.show_table`.
     """
     check_columns(table, "run_id")
-    if name := options.pop("name", ""):
-        publish(**{name: table})
-    chosen, shown = _mode(), table.drop(columns="turn", errors="ignore")
-    if not chosen or table.empty:
+    _publish(table, options)
+    shown = table.drop(columns="turn", errors="ignore")
+    if not _links() or table.empty:
         show_table(shown, caption, **options)
         return
     ids = table["run_id"].dropna().unique()
     linked = [run_id for run_id in ids if _may_link(run_id)]
     key = _pass_on(logs, linked, [], caption)
-    if chosen == "all" and id(logs) not in _listed:
-        _listed.add(id(logs))
-        _pass_on(logs, list(logs.runs["run_id"]), [], f"all runs of {logs.source}")
     show_table(_with_links(shown, _run_links(table, linked, f"list={key}", None)), caption, **options)
     if len(linked) < len(ids):
         show_text(LIMITED)
@@ -191,10 +170,9 @@ def show_pairs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: An
     The columns `run_id_a` and `run_id_b`, as from `evalkit.compare.discordant`, are not shown.
     """
     check_columns(table, "run_id_a", "run_id_b")
-    if name := options.pop("name", ""):
-        publish(**{name: table.head(MOST_PUBLISHED)})
+    _publish(table, options)
     shown, options = table.drop(columns=["run_id_a", "run_id_b"]), {"anchor": PAIRS, **options}
-    if not _mode() or table.empty:
+    if not _links() or table.empty:
         show_table(shown, caption, **options)
         return
     rows = list(zip(table["run_id_a"], table["run_id_b"], strict=True))
@@ -206,10 +184,15 @@ def show_pairs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: An
         show_text(LIMITED)
 
 
-def _mode() -> str:
-    """Return which runs of the current report get pages; empty if none do, and outside of a report."""
-    chosen = os.environ.get(VARIABLE, "")
-    return chosen if chosen in ("linked", "all") else ""
+def _publish(table: pd.DataFrame, options: dict[str, Any]) -> None:
+    """Save a table, if it is given a name, with the ids of its runs and without links."""
+    if name := options.pop("name", ""):
+        publish(**{name: table})
+
+
+def _links() -> bool:
+    """Return whether this is a report whose runs get pages."""
+    return bool(os.environ.get(VARIABLE))
 
 
 def _may_link(*run_ids: str) -> bool:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from evalkit.io import absolute, is_url, plain
 from evalkit.kinds import Logs, cell_text
 
-MODES = ("linked", "all", "none")  # which runs get a page
 _FACTS = {
     "model_name": "model",
     "task_id": "task",

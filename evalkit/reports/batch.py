@@ -51,7 +51,7 @@ def run(
     timeout: float = TIMEOUT,
     force: bool = False,
     code: bool = True,
-    evidence: str = "linked",
+    evidence: bool = True,
     mask: bool = True,
     say: Callable[[str], None] = print,
 ) -> Summary:
@@ -72,8 +72,8 @@ def run(
         Whether to make reports that have not changed too.
     code : bool
         Whether pages include the notebook's code, folded.
-    evidence : {"linked", "all", "none"}
-        Which runs get a page beside the reports: those that a table links to, all of its source, or none.
+    evidence : bool
+        Whether the runs that reports link to, at most 200 of each, get pages beside them.
     mask : bool
         Whether to mask credentials of known forms on pages of runs.
     say : function
@@ -109,11 +109,10 @@ def run(
     # new reports first, then those that took longest, so that no long one is left to one core at the end
     due: list[tuple[float, Job]] = []
     fingerprint = cache(input_fingerprint)  # each source is listed once
-    pages = evidence if mask else f"{evidence}, not masked"
     with _signals_noted() as stopped:
         for planned in reports:
             report = _without_clash(planned, output)
-            stamp = stamp_of(report, code=code, evidence=pages, fingerprint=fingerprint)
+            stamp = stamp_of(report, [code, evidence, mask], fingerprint)
             record = read_record(output, report.key)
             why = why_make(record, stamp, output) or ("forced" if force else "")
             if why or record is None:
@@ -183,7 +182,7 @@ def _work(job: Job, sender: Connection, parent: int) -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (1, 2):
         os.dup2(nowhere, descriptor)
-    os.environ[VARIABLE] = job.evidence
+    os.environ[VARIABLE] = "1" if job.evidence else ""
     warnings_as_usual()  # warnings of a notebook belong to its outputs
     try:
         from evalkit.reports.build import build

@@ -94,10 +94,8 @@ def input_fingerprint(text: str) -> str:
     return _digest([(path, *(state_of(path) or MISSING)[:2]) for path in files]) if files else ""
 
 
-def stamp_of(
-    report: Report, *, code: bool, evidence: str, fingerprint: Callable[[str], str] = input_fingerprint
-) -> dict[str, Any]:
-    """Return the stamp of a report's inputs, as plain JSON; a cached `fingerprint` lists each source once."""
+def stamp_of(report: Report, options: list[bool], fingerprint: Callable[[str], str]) -> dict[str, Any]:
+    """Return the stamp of a report's inputs and of the options of its page, as plain JSON."""
     inputs = {}
     for name, value in report.all_parameters.items():
         texts = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str) and item]
@@ -109,7 +107,7 @@ def stamp_of(
         "input": inputs,
         "packages": package_versions(),
         "evalkit": code_version(),
-        "page options": [code, evidence],
+        "page options": options,
     }
 
 

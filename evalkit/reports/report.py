@@ -77,7 +77,7 @@ class Job(NamedTuple):
     why: str
     stamp: dict[str, Any]
     code: bool
-    evidence: str  # which runs get pages
+    evidence: bool  # whether runs get pages
     timeout: float  # seconds
 
     def record(self, **fields: Any) -> Record:

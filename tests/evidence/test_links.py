@@ -28,7 +28,7 @@ RUNS = {
 def shown(monkeypatch):
     """Be within a report; gives what is shown."""
     out = []
-    monkeypatch.setenv(links.VARIABLE, "linked")
+    monkeypatch.setenv(links.VARIABLE, "1")
     monkeypatch.setattr(links, "_linked", {})
     for module in ("evalkit.evidence.links", "evalkit.display.show"):
         monkeypatch.setattr(f"{module}.display", lambda data, **_: out.append(data))
@@ -51,7 +51,7 @@ def run_of(logs, model, n=0):
 
 def test_a_group_of_one_run_leads_to_its_page_and_another_to_its_rows_in_the_table(logs, shown):
     rates = analysis.success_by(logs.runs, ["model_name", "task_type"])
-    linked = Evidence(logs, logs.runs).link(rates, "model_name", "task_type")
+    linked = Evidence(logs, logs.runs).link(rates)
     hrefs = dict(zip(zip(linked["model_name"], linked["task_type"], strict=True), linked["href"], strict=True))
     assert hrefs["birch", "cooking"] == "#all-runs?model_name=birch&task_type=cooking"
     single = logs.runs.set_index(["model_name", "task_type"]).loc[("alder", "cooking"), "run_id"]
@@ -61,7 +61,7 @@ def test_a_group_of_one_run_leads_to_its_page_and_another_to_its_rows_in_the_tab
 
 def test_parts_of_a_bar_lead_to_their_own_runs_and_what_nobody_ran_leads_nowhere(logs, shown):
     counts = analysis.status_counts(logs.runs)
-    (alder, birch) = Evidence(logs, logs.runs).link(counts, "model_name", parts="status")["href"]
+    (alder, birch) = Evidence(logs, logs.runs).link(counts, parts="status")["href"]
     assert alder["SUCCESS"].startswith("../runs/m-")
     assert birch["SUCCESS"] == ""
     figure = plots.shares(counts.assign(href=[alder, birch]), "model_name", ["SUCCESS", "FAILED_SCORE_ZERO"])
@@ -91,7 +91,7 @@ def test_a_model_has_one_look_in_all_figures_of_its_logs(logs, shown):
 def test_lists_are_taken_apart(logs, shown):
     table = pd.DataFrame({"target_items": ["bread", "cake", "nothing"]})
     evidence = Evidence(logs, logs.runs, "target_items")
-    bread, cake, nothing = evidence.link(table, "target_items")["href"]
+    bread, cake, nothing = evidence.link(table)["href"]
     assert (bread, cake, nothing) == ("#all-runs?target_items=bread", "#all-runs?target_items=cake", "")
 
 
@@ -113,8 +113,7 @@ def test_findings_lead_to_runs_to_turns_and_to_two_runs_side_by_side(logs, shown
 def test_outside_of_a_report_nothing_leads_anywhere(logs, shown, monkeypatch):
     monkeypatch.delenv(links.VARIABLE)
     evidence = Evidence(logs, logs.runs)
-    assert "href" not in evidence.link(analysis.success_by(logs.runs), "model_name")
-    assert evidence.where(model_name="birch") == evidence.where() == ""
+    assert "href" not in evidence.link(analysis.success_by(logs.runs))
     show_findings(evidence.cite([Finding("alone", "", {}, (Example("one", run_of(logs, "alder")),))]))
     assert "<a" not in shown[-1]["text/html"]
     assert len(shown) == 1
@@ -124,7 +123,7 @@ def test_hostile_names_stay_texts_in_addresses(logs, shown):
     bad = f"{BAD}&model_name=birch#x javascript:y \\ ü"
     runs = pd.concat([logs.runs, logs.runs]).assign(model_name=bad)
     evidence = Evidence(logs, runs)
-    (href,) = evidence.link(pd.DataFrame({"model_name": [bad]}), "model_name")["href"]
+    (href,) = evidence.link(pd.DataFrame({"model_name": [bad]}))["href"]
     assert is_local_link(href)
     assert not set("<>\"' ") & set(href)
     assert list(parse_qs(href.partition("?")[2])) == ["model_name"]
@@ -135,7 +134,7 @@ def test_hostile_names_stay_texts_in_addresses(logs, shown):
     assert "<script" not in shown[-1]["text/html"]
 
 
-def test_of_many_runs_points_and_groups_some_lead_to_pages_evenly_over_models_and_endings(logs, shown, monkeypatch):
+def test_of_many_runs_points_and_groups_some_lead_to_pages_evenly_over_models_and_endings(logs, shown):
     many = pd.concat([logs.runs.iloc[[0]]] * 300 + [logs.runs.iloc[[2]]] * 3, ignore_index=True)
     many = many.assign(run_id=[f"m-{i}" for i in range(len(many))])
     Evidence(logs, many).show()
@@ -143,11 +142,8 @@ def test_of_many_runs_points_and_groups_some_lead_to_pages_evenly_over_models_an
     assert table["text/html"].count("<tr data-run") == links.MOST_RUNS
     assert table["text/html"].count(">birch<") == 3
     assert "200 of 303 runs, chosen evenly" in shown[-1]["text/plain"]
-    points = pd.DataFrame({"run_id": [f"m-{i}" for i in range(100)]})
-    monkeypatch.setattr(links, "_linked", {})
-    assert (Evidence(logs, logs.runs).link(points)["href"] != "").sum() == links.MOST_POINTS
-    groups = pd.DataFrame({"task_id": [str(i) for i in range(links.MOST_GROUPS + 1)]})
-    assert "href" not in Evidence(logs, logs.runs).link(groups, "task_id")
+    points = Evidence(logs, many).link(many[["run_id"]])
+    assert (points["href"] != "").sum() == links.MOST_RUNS
 
 
 def test_pairs_of_models_lead_to_the_tasks_they_decided_oppositely(logs, shown):
@@ -161,10 +157,7 @@ def test_pairs_of_models_lead_to_the_tasks_they_decided_oppositely(logs, shown):
     ("call", "message"),
     [
         (lambda logs: Evidence(logs, logs.runs, "dificulty"), "no column 'dificulty'; did you mean 'difficulty'"),
-        (lambda logs: Evidence(logs, logs.runs).link(pd.DataFrame({"x": [1]}), "task_id"), "no column 'task_id'"),
-        (lambda logs: Evidence(logs, logs.runs).link(pd.DataFrame({"depth": [1]}), "depth"), "no column 'depth'"),
         (lambda logs: Evidence(logs, logs.runs).link(pd.DataFrame({"x": [1]})), "no column 'run_id'"),
-        (lambda logs: Evidence(logs, logs.runs).where(model="alder"), "did you mean 'model_name'"),
         (lambda logs: links.show_pairs(logs, pd.DataFrame({"run_id": ["a"]})), "no column 'run_id_a'"),
         (lambda logs: links.show_runs(logs, pd.DataFrame({"task_id": ["a"]})), "no column 'run_id'"),
     ],
@@ -179,7 +172,6 @@ def test_of_no_runs_nothing_is_shown_and_nothing_leads_anywhere(logs, shown):
     evidence.show()
     assert shown == []
     table = pd.DataFrame({"model_name": ["alder"]})
-    assert evidence.link(table, "model_name")["href"].tolist() == [""]
-    assert evidence.link(table.head(0), "model_name").empty
+    assert evidence.link(table)["href"].tolist() == [""]
+    assert evidence.link(table.head(0)).empty
     assert evidence.link(logs.runs.head(0)).empty
-    assert evidence.where() == evidence.where(model_name="alder") == ""

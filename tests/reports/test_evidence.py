@@ -53,9 +53,9 @@ def test_tables_lead_to_runs_and_each_run_has_one_page(reports):
     assert "vnd.evalkit.evidence" not in (reports / "out/one/x.ipynb").read_text()
 
 
-@pytest.mark.parametrize(("evidence", "links", "runs"), [("none", 0, 0), ("linked", 4, 4), ("all", 4, 6)])
+@pytest.mark.parametrize(("evidence", "links", "runs"), [(False, 0, 0), (True, 4, 4)])
 def test_which_runs_get_pages_can_be_chosen_and_changed(reports, evidence, links, runs):
-    make(reports, "params/one/x.yaml", evidence="linked")
+    make(reports, "params/one/x.yaml", evidence=True)
     make(reports, "params/one/x.yaml", evidence=evidence)
     assert linked(reports, "one/x") == links
     assert len(pages(reports)) == runs
