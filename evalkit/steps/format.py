@@ -23,7 +23,7 @@ STATUSES = (*VERDICTS, NOT_RUN)  # of a planned step or an analysis, from best t
 NOT_JUDGED = ("skipped", "unknown")  # verdicts that no rate counts
 WENT_WRONG = ("failure", CRITICAL, SILENT)
 
-_YES, _NO = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
+_TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 class StepRecord(TypedDict):
@@ -126,8 +126,7 @@ def truncated(record: StepRecord) -> bool:
 
 def truth(value: Any) -> bool | None:
     """Convert a bool, its text, or 0 and 1 to a truth value; None for anything else."""
-    text = str(value).strip().lower()
-    return True if text in _YES else False if text in _NO else None
+    return _TRUTHS.get(str(value).strip().lower())
 
 
 def count(value: Any) -> int | None:

@@ -103,10 +103,8 @@ def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, option
     """Judge one executed step, given as a record of any shape; never raises for what a record holds.
 
     If the ``execution_history`` of a workflow's `state` ends with the record, repeated attempts are counted. Returns a
-    JSON-able dictionary: always step_index, function_name, success, result_type, timestamp (the record's, if it has
-    one, else now), evaluation_version, verdict, critical_failure, silent_failure (and silent_failure_reason),
-    truncated, attempt and checks. A failure adds failure_evaluation; a success adds the keys of its kind of result
-    and its function's evaluator. The keys are listed in the kit's documentation.
+    JSON-able dictionary, whose keys the kit's documentation lists. A failure adds failure_evaluation; a success adds
+    the keys of its kind of result and its function's evaluator.
     """
     state = state if isinstance(state, Mapping) else {}
     record = normalise_record(to_jsonable(execution), options)
@@ -155,9 +153,6 @@ def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options:
             "error_category": "system_error" if critical else "analysis_error",
             "suggested_action": "abort_workflow" if critical else "continue_with_caution",
         }
-    elif kind == "validation":
-        status = record["result"].get("status") if isinstance(record["result"], Mapping) else None
-        added["validation_evaluation"] = {"status": status, "result": record["result"]}
     elif kind in ("structured", "text"):
         has_failed = bool(reading.failure and (silent or record["error"]))
         added, made = _judge_structure(record, reading, has_failed)

@@ -78,10 +78,7 @@ def to_jsonable(value: Any, above: tuple[int, ...] = ()) -> Any:
 
 def _text(value: Any) -> str:
     """Convert a value to text without lone surrogates, which no UTF-8 file can hold."""
-    try:
-        text = str(value)
-    except Exception:  # a class with a faulty __str__
-        text = f"<{type(value).__name__}>"
+    text = str(value)
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -204,9 +201,8 @@ def is_record(value: Any) -> bool:
 def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
     """Normalise a record of any shape, whose values are JSON; never raises.
 
-    What the record does not say stays None, and anything but a mapping becomes an empty record. `success` is True or
-    False only if the record says so (also as text, ``"True"``). A stored text of exactly
-    ``options.text_limit`` characters counts as cut, unless its metadata give its length.
+    What the record does not say stays None, and anything but a mapping becomes an empty record. A stored text of
+    exactly ``options.text_limit`` characters counts as cut, unless its metadata give its length.
     """
     raw = raw if isinstance(raw, Mapping) else {}
     given, kind, shape = raw.get("step"), raw.get("result_type"), raw.get("shape")

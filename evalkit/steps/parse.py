@@ -35,14 +35,13 @@ _OTHER = Parsed("skipped", "not an execution history")
 MAGIC = b"SQLite format 3\0"
 _NUMPY, _DELTA = 6, 7  # codes of LangGraph's extension types; the others are (module, name, data, ...)
 SECONDS = 60  # for reading a database
-_TABLE = "checkpoints"
-_SCHEMA = f"SELECT sql FROM sqlite_master WHERE name = '{_TABLE}' AND type = 'table'"
-_COMPUTED = f"SELECT COUNT(*) FROM pragma_table_xinfo('{_TABLE}') WHERE hidden"
-_NEWEST = f"""
-    SELECT rowid, thread_id, checkpoint_ns, MAX(checkpoint_id) FROM {_TABLE}
+_SCHEMA = "SELECT sql FROM sqlite_master WHERE name = 'checkpoints' AND type = 'table'"
+_COMPUTED = "SELECT COUNT(*) FROM pragma_table_xinfo('checkpoints') WHERE hidden"
+_NEWEST = """
+    SELECT rowid, thread_id, checkpoint_ns, MAX(checkpoint_id) FROM checkpoints
     GROUP BY thread_id, checkpoint_ns ORDER BY MAX(checkpoint_id)
 """
-_ONE = f"SELECT type, checkpoint FROM {_TABLE} WHERE rowid = ?"
+_ONE = "SELECT type, checkpoint FROM checkpoints WHERE rowid = ?"
 
 
 def parse_file(path: str, data: bytes | OSError) -> Parsed:
@@ -91,8 +90,7 @@ def _decode_lines(data: bytes) -> tuple[list, list[str]]:
     if not values:
         raise BrokenFileError(broken[0] if broken else "JSONDecodeError: the file is empty")
     notes = [f"recovered: {', '.join(sorted(recovered))}"] * bool(recovered)
-    more = f" and {len(broken) - 1} more broken lines" if len(broken) > 1 else ""
-    return values, [*notes, f"{broken[0]}{more}"] if broken else notes
+    return values, [*notes, *broken[:1], *[f"{len(broken)} broken lines"] * (len(broken) > 1)]
 
 
 def _parse_checkpoints(path: str, data: bytes) -> Parsed:
@@ -154,7 +152,7 @@ def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, An
             connection.execute("PRAGMA cell_size_check = ON")
             [made_by] = connection.execute(_SCHEMA).fetchone() or [""]
             if not re.match(r"CREATE\s+TABLE\b", str(made_by), re.IGNORECASE):
-                raise BrokenFileError(f"no LangGraph checkpoints: no such table: {_TABLE}")
+                raise BrokenFileError("no LangGraph checkpoints: no such table: checkpoints")
             if connection.execute(_COMPUTED).fetchone() != (0,):
                 raise BrokenFileError("no LangGraph checkpoints: columns that are computed are not read")
             for row, thread, namespace, _ in connection.execute(_NEWEST).fetchall():

@@ -21,7 +21,7 @@ MOST_SHOWN, MOST_SEARCHED = 200, 2000  # characters of a message
 _NO_PLOT_MADE = "no plot was made"
 
 _ASKED_BY = ("analyses", "analysis", "methods", "method", "analysis_types", "analysis_type", "enrichment_types")
-_ERROR_TEXT = re.compile(r"^[^\w{\[(<]*(?:error|exception|traceback|failed)\b", re.IGNORECASE)
+_ERROR_TEXT = re.compile(r"^[^\w{\[(<]*(?:process cells failed|error|exception|traceback|failed)\b", re.IGNORECASE)
 # the beginning of an error dict whose text can't be read to its end
 _ERROR_DICT = re.compile(r"^\s*\{\s*(['\"])error\1\s*:\s*+(?!None|null|''|\"\")")
 _HTML = re.compile(r"<\s*(?:!doctype|!--|[a-z][a-z0-9]*[\s/>])", re.IGNORECASE)
@@ -30,8 +30,6 @@ _NO_PLOT = re.compile(
     r"|\bno\b.*\bfound\b"
 )
 _CELL_TYPES = re.compile(r"group_to_cell_type['\"]?\s*[=:]\s*(?=\{)")
-_NO_CELL_TYPES = re.compile(r"no new cell types", re.IGNORECASE)
-_FAILED_CELLS = re.compile(r"^\s*process cells failed", re.IGNORECASE)
 _DISCOVERED = re.compile(r"(?i)discovered new cell type(s?)\s*:[ \t]*((?:(?!discovered new cell types?\s*:).)*)")
 
 Severity = Literal["info", "warning", "error", "critical"]
@@ -271,9 +269,8 @@ def _read_annotation(record: StepRecord, reading: Reading, options: Options) -> 
             groups[str(group)] = str(cell_type)
 
     types, status = list(dict.fromkeys(groups.values())), DISCOVERED
-    if not types and (_FAILED_CELLS.match(text) or _ERROR_TEXT.match(text) or reading.error):
+    if not types and (_ERROR_TEXT.match(text) or reading.error):
         status, is_partial = "failed", False
-        reading.failure = f"cells were not processed: {str(result)[:MOST_SHOWN]}"
     elif not types:
         is_partial = cut and not is_empty
         for mark in _DISCOVERED.finditer(text):  # "Discovered new cell type: X", or "types: X, Y"
@@ -282,7 +279,7 @@ def _read_annotation(record: StepRecord, reading: Reading, options: Options) -> 
                 names.pop()  # the name at the cut
             types += filter(None, [one.strip(" \t\r.;'\"") for one in names])
         types = list(dict.fromkeys(types))
-        if _NO_CELL_TYPES.search(text) and not types:
+        if "no new cell types" in text.lower() and not types:
             status = NO_NEW_TYPES
         elif result in NOTHING:
             status = "no_result"

@@ -34,12 +34,6 @@ def answer_table(overview: pd.DataFrame) -> pd.DataFrame:
     return overview[kept].rename(columns=confirmed)
 
 
-def describe_headline(n_histories: int) -> str:
-    """Describe the denominator of the share of confirmed success."""
-    text = "steps that succeeded, without silent failures"
-    return text if n_histories == 1 else f"a history's {text}: the mean of {n_histories} histories"
-
-
 def numbered(table: pd.DataFrame, position: str = "record") -> pd.DataFrame:
     """Number records and steps from 1 for display: `record` and `step` replace positions from 0."""
     names = {name: shown for name, shown in (("position", position), ("step_index", "step")) if name in table}
@@ -57,10 +51,7 @@ def short_steps(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def findings(logs: Logs) -> list[Finding]:
-    """Describe how many steps succeeded, how many only reported it, what failed, and what the records lost.
-
-    Examples are the first step of each function.
-    """
+    """Describe how many steps succeeded, how many only reported it, what failed, and what the records lost."""
 
     def examples(some: pd.DataFrame) -> tuple[Example, ...]:
         first = with_runs(some.drop_duplicates("function_name").head(MOST_EXAMPLES), logs.runs)

@@ -24,10 +24,9 @@ def store_execution_result(
 ) -> dict[str, Any]:
     """Convert what a step returned to its stored form: result_type, result, result_summary, result_metadata.
 
-    A step with a ``skip_reason`` is stored as skipped. The result of a failure is not stored: the summary names what
-    was returned with it, and the error belongs in the record (`record_execution`). The result is JSON-able, as of
-    `to_jsonable`; a text longer than ``options.text_limit`` is cut, with ``{"truncated": [its length, kept]}``; of any
-    other text ``{"length": n}`` is noted. Numbers and empty results are stored as they are, None stays None.
+    A step with a ``skip_reason`` is stored as skipped. The result of a failure is not stored: its error belongs in the
+    record (`record_execution`). The result is JSON-able, as of `to_jsonable`; a text longer than ``options.text_limit``
+    is cut, with ``{"truncated": [its length, kept]}``. Numbers, empty results and None are stored as they are.
     """
     step = step if isinstance(step, Mapping) else {}
     result, function = to_jsonable(result), name(step.get("function_name"))
@@ -115,11 +114,9 @@ def save_history(history: Iterable[Mapping[str, Any]], path: str | os.PathLike) 
 def extract_key_findings_from_execution(history: Any, options: Options | None = None) -> dict[str, Any]:
     """Collect the findings of a history (or list of records, or a state that holds one), also from legacy text.
 
-    The result is JSON-able. ``successful_analyses`` maps ``enrichment_<cell type>``, ``dea_<cell type>``,
-    ``process_cells_<cell type>``, ``compare_cell_counts_<cell type>``, ``search_<query>``,
-    ``visualization_<function>_<cell type>`` and other functions by their name to what was found; ``failed_analyses``
-    holds failures and silent failures (``silent`` True) with their error, ``skipped_analyses`` the reasons. The second
-    run of one analysis has a key that ends in `` #2``. Counts that were cut off are None, terms are missing.
+    The result is JSON-able: ``successful_analyses`` (what was found, by analysis and cell type), ``failed_analyses``
+    (failures and silent failures, with their error) and ``skipped_analyses`` (the reasons). The second run of one
+    analysis has a key that ends in `` #2``. Counts that were cut off are None, terms are missing.
     """
     history = as_history(history, options)
     findings: dict[str, dict[str, Any]] = {"successful_analyses": {}, "failed_analyses": {}, "skipped_analyses": {}}

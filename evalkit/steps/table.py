@@ -23,9 +23,6 @@ _HISTORY = Column("history", "name", "label that tells the history apart from th
 _POSITION = Column("position", "int", "place of the record in its history, from 0")
 _FUNCTION = Column("function_name", "name", "function of the step")
 _CELL_TYPE = Column("cell_type", "name", "cell type the step is about")
-_STEP_INDEX = Column("step_index", "int?", "index of the step; if not recorded, counted: a retry keeps its step's")
-_LOOPS = Column("loops", "int", "runs of failures of one call")
-_CUT = Column("cut", "int", "stored results that are cut")
 
 RUNS = run_columns(
     _THREAD,
@@ -36,11 +33,12 @@ RUNS = run_columns(
     Column("confirmed", "int", "of these, steps that succeeded, without silent failures"),
     Column("silent_failures", "int", "steps that report success, while the result says otherwise"),
     Column("failures", "int", "steps that failed, critical failures among them"),
-    _LOOPS,
-    _CUT,
+    Column("loops", "int", "runs of failures of one call"),
+    Column("cut", "int", "stored results that are cut"),
     score="share of judged steps that are confirmed",
 )
 _SOURCE = Column("source", "str", "path of the history's file")
+_STEP_INDEX = Column("step_index", "int?", "index of the step; if not recorded, counted: a retry keeps its step's")
 IDS = (_HISTORY, _SOURCE, _THREAD, _POSITION, _STEP_INDEX, _FUNCTION)
 STEPS = (
     *IDS,

@@ -142,13 +142,13 @@ def end_of_route(records: Any) -> tuple[str, int]:
     """Return how the workflow's routers would have ended a stored history, and after how many records.
 
     That is ``complete``, ``abort``, or ``continue`` where the history ends before the plan does; "" without records.
-    After a record, the index is that of the next record if the history advanced, else one more after a success.
     Without a stored plan, the number of planned steps is that of the history.
     """
     history, route = as_history(records), ""
     indices = [record["step_index"] or 0 for record in history.records]
     planned = range(_step_count(history.plan) or max(indices, default=-1) + 1)
     for i, record in enumerate(history.records):
+        # the index is that of the next record if the history advanced, else one more after a success
         has_advanced = i + 1 < len(indices) and indices[i + 1] > indices[i]
         index = indices[i + 1] if has_advanced else indices[i] + (record["success"] is True)
         tries = _executions(map(history.records.__getitem__, range(i, -1, -1)), index)

@@ -9,7 +9,6 @@ from contextlib import closing
 import pandas as pd
 import pytest
 
-from evalkit.kinds import collect
 from evalkit.kinds.follow import Following
 from evalkit.steps import KIND, Options, evaluates, load
 from evalkit.steps.judge import EVALUATORS
@@ -95,12 +94,6 @@ def test_evaluators_are_asked_at_every_load(logs):
         assert load(logs).checks.set_index("name").loc["mine", "score"] == score
     del EVALUATORS["f"]
     assert "mine" not in set(load(logs).checks["name"])
-
-
-def test_a_dataset_keeps_results_whole_and_takes_options(logs, tmp_path):
-    assert collect(KIND, logs, tmp_path / "made").new == 2
-    assert_same(load(logs, Options(text_limit=9)), load(tmp_path / "made", Options(text_limit=9)))
-    assert json.loads(pd.read_parquet(tmp_path / "made" / "steps")["entry"][0])["result"] == CELLS
 
 
 def states(view):

@@ -167,15 +167,6 @@ def test_of_a_cut_text_the_complete_elements_are_kept(text, value):
     assert is_cut(found.value)
 
 
-def test_only_what_was_open_at_the_cut_is_marked():
-    value = read_literal("{'a': [1, 2], 'b': [3, 4").value
-    assert (
-        is_cut(value),
-        is_cut(value["a"]),
-        is_cut(value["b"]),
-    ) == (True, False, True)
-
-
 @pytest.mark.parametrize("text", ["[" * 5000, "-" * 100_000, "[" + "-" * 100_000 + "1]", "{'a': " * 500, "(" * 200])
 def test_deep_nesting_is_refused(text):
     assert read_literal(text).value is None or is_cut(read_literal(text).value)

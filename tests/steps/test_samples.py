@@ -85,7 +85,7 @@ def test_details_of_several_histories_and_checks_as_a_file(tmp_path):
     assert "severity" in pd.read_csv(tmp_path / "checks.csv")
 
 
-def test_a_history_is_shown_turn_by_turn(tmp_path):
+def test_a_history_is_shown_turn_by_turn():
     shown = CliRunner().invoke(main, ["show", "samples:steps/typed.json"]).output
     assert shown.splitlines()[1] == "21 records, 1 thread"
     turns = shown.split("\n» ")[1:]
@@ -95,10 +95,6 @@ def test_a_history_is_shown_turn_by_turn(tmp_path):
     assert "◀ failure, attempts: loop" in turns[15]
     assert "· structured: {}   ◀ silent failure: the step left no result, structure: none" in turns[7]
     assert "· skipped: Megakaryocyte was not discovered   ◀ skipped" in turns[18]
-    long = json.dumps([{"function_name": "f", "success": True, "result_summary": "x" * 50_000}])
-    (tmp_path / "h.json").write_text(long)
-    shown = CliRunner().invoke(main, ["show", str(tmp_path / "h.json"), "--last", "1"]).output
-    assert f"\n… 1 earlier turns\n· text: {'x' * 20_000}… (50000 characters)   ◀ success\n" in shown
 
 
 def test_threads_are_shown_one_after_the_other(tmp_path):

@@ -143,15 +143,6 @@ def test_a_state_may_declare_more_but_not_less(nodes):
         build_workflow(made)
 
 
-def test_an_own_evaluator_and_an_own_cap(nodes):
-    pytest.importorskip("langgraph", reason="needs the extra 'workflow'")
-    own = {"step_evaluator": lambda state: {"last_step_evaluation": {"critical_failure": True}}}
-    for outcome, more, cap, executed in ((FAILED, {}, 7, 7), (DONE, own, 3, 1)):
-        made, ran = nodes([outcome])
-        build_workflow({**made, **more}, options=Options(retry_cap=cap)).invoke({})
-        assert ran.count("executor") == executed
-
-
 def test_the_same_step_in_several_turns_is_not_stuck():
     history = []
     for turn in range(5):  # plans of one step, then one of two; each begins at 0
