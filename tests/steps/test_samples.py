@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from evalkit.cli import main
-from evalkit.steps import analysis, extract_key_findings_from_execution, figures, load, show
+from evalkit.steps import KIND, analysis, extract_key_findings_from_execution, figures, load, show
 from evalkit.steps.judge import EVALUATORS
 from tests.display.test_plots import points
 from tests.steps.test_checkpoints import database
@@ -97,9 +97,9 @@ def test_a_history_is_shown_turn_by_turn():
     assert "· skipped: Megakaryocyte was not discovered   ◀ skipped" in turns[18]
 
 
-def test_threads_are_shown_one_after_the_other(tmp_path):
+def test_threads_are_shown_one_after_the_other():
     state = json.dumps({"channel_values": {"execution_history": [{"step": {}, "success": True}]}})
-    (tmp_path / "c.sqlite").write_bytes(database([(thread, "", "1", "json", state) for thread in ("one", "two")]))
-    shown = CliRunner().invoke(main, ["show", str(tmp_path / "c.sqlite")]).output
+    data = database([(thread, "", "1", "json", state) for thread in ("one", "two")])
+    shown = KIND.transcript(["c.sqlite"], lambda path: data).text()
     assert shown.count("· thread: ") == 2
     assert shown.index("· thread: one") < shown.index("· thread: two")
