@@ -122,7 +122,8 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
         counted = bool(scored.table.loc[gone, "value"].notna().any())
         notes += note("not_measured", models=some, counted=counted) if some else Notes()
         notes += note("none_measured", models=none) if none else Notes()
-    notes += note("copied", pairs=copied(runs, kind_of(runs))) if scored.left_out else Notes()
+    copies = copied(runs, kind_of(runs)) if scored.left_out else []
+    notes += note("copied", pairs=copies) if copies else Notes()
     return Leaderboard(table, compared, like.headline, notes, scored)
 
 

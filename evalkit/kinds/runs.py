@@ -112,7 +112,9 @@ def is_excluded(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
 
 def copied(runs: pd.DataFrame, kind: LogKind) -> list[tuple[str, str, int]]:
     """Count the runs that count in no rate, as copies: by their model and the one whose logs they hold."""
-    names = runs[is_excluded(runs, kind)].reindex(columns=["model_name", "copied_model"]).astype("object")
+    if "copied_model" not in runs:  # repeated runs are of the same model
+        return []
+    names = runs.loc[is_excluded(runs, kind), ["model_name", "copied_model"]].astype("object")
     pairs = names.fillna(UNKNOWN).value_counts().reset_index(name="n")
     return list(pairs.itertuples(index=False, name=None))
 

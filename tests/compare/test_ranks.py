@@ -88,7 +88,8 @@ def test_runs_whose_flag_says_so_count_in_no_rate():
     runs["run_flags"] = pd.Series([["stale_copy"], ["other"]], index=runs.index)
     found = outcomes(runs)
     assert (len(found.table), found.left_out) == (1, 1)
-    assert compare.leaderboard(runs).notes == note("copied", pairs=[("a", "unknown", 1)])
+    assert not compare.leaderboard(runs).notes
+    assert compare.leaderboard(runs.assign(copied_model=["b", None])).notes == note("copied", pairs=[("a", "b", 1)])
 
 
 def test_a_model_of_copies_only_stands_in_the_table_with_its_reason():
