@@ -10,9 +10,9 @@ import pandas as pd
 
 from evalkit._words import left_out, note
 from evalkit.crafter.benchmark import pooled_score
-from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, UNKNOWN, WEIGHTS
+from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, TIERS, UNKNOWN, WEIGHTS
 from evalkit.crafter.scoring import DIGITS
-from evalkit.crafter.table import FLAGS, order_difficulties
+from evalkit.crafter.table import FLAGS
 from evalkit.display.words import budget_name
 from evalkit.io import short_paths
 from evalkit.io.text import message_pattern
@@ -21,46 +21,24 @@ from evalkit.stats import estimate_by, format_interval, mean_interval
 from evalkit.stats.intervals import Kind
 
 __all__ = [
-    "COMPARISON_WARNING",
-    "achievement_rates",
-    "best_and_worst",
-    "breakdown",
-    "budget_findings",
-    "budgets",
-    "estimates",
-    "flag_counts",
-    "interval_text",
-    "invalid_actions",
-    "mean_scores",
-    "number",
-    "official_scores",
-    "per_budget",
-    "progressions",
-    "unlock_curve",
-    "unlock_turns",
-    "with_aborted_at_zero",
-    "with_worlds",
-]
+    "achievement_rates", "best_and_worst", "breakdown", "budget_findings", "budgets", "estimates",
+    "flag_counts", "interval_text", "invalid_actions", "mean_scores", "number", "official_scores", "per_budget",
+    "progressions", "unlock_curve", "unlock_turns", "with_aborted_at_zero", "with_worlds",
+]  # fmt: skip
 
 _LONGEST = 300  # characters of a reason
 HOOKS = {f"{name}s": name.replace("_", " ").removesuffix(" achievement") for name in WEIGHTS}
-NO_SCORE = "no trace has a score"
-SCORES = {"no_values": NO_SCORE, "left_out": "left out: {count} aborted"}
+SCORES = {"no_values": "no trace has a score", "left_out": "left out: {count} aborted"}
 _UNLOCKS = {  # words of warnings about unlocked achievements
     "no_values": "no trace can tell what was unlocked",
     "left_out": "left out: {count} that can't tell what was unlocked",
 }
 _BY_TIER = pd.CategoricalDtype(list(TIER_OF), ordered=True)  # easy achievements first
 _NO_UNLOCKS = note("no_values").worded(_UNLOCKS)
-_ESTIMATE = ("estimate", "low", "high", "method", "warning")
-COMPARISON_WARNING = (
-    "These are short episodes of agents. The official score is defined for training runs of 1,000,000 steps, so the "
-    "published scores are no yardstick for them: with few and short episodes the score is low and moves with every "
-    "episode. Read the two side by side, not as a ranking."
-)
+_BOUNDS = ("estimate", "low", "high")
+_ESTIMATE = (*_BOUNDS, "method", "warning")
 
 By = str | Sequence[str]
-_BOUNDS = ("estimate", "low", "high")
 
 
 def budgets(episodes: pd.DataFrame) -> list[dict[Hashable, Any]]:
@@ -265,7 +243,9 @@ def _can_tell(achievements: pd.DataFrame) -> pd.Series:
 
 def with_worlds(rows: pd.DataFrame) -> pd.DataFrame:
     """Add the column `world`: the task if it is known, else the trace itself; order the difficulties."""
-    order = pd.CategoricalDtype(order_difficulties(rows["difficulty"]), ordered=True)
+    places = {**{name: place for place, name in enumerate(TIERS)}, UNKNOWN: len(TIERS) + 1}
+    levels = sorted(set(rows["difficulty"]), key=lambda name: (places.get(name, len(TIERS)), name))
+    order = pd.CategoricalDtype(levels, ordered=True)
     world = rows["cluster"].fillna(rows["task_id"]) if "cluster" in rows else rows["task_id"]
     return rows.assign(world=world.fillna(rows["source"]), difficulty=rows["difficulty"].astype(order))
 

@@ -29,16 +29,9 @@ from evalkit.io import Source as Files
 from evalkit.stats import Estimate, jackknife_interval, mean_interval
 
 __all__ = [
-    "BUDGET",
-    "CrafterScore",
-    "Runs",
-    "crafter_score",
-    "crafter_scores",
-    "load_runs",
-    "pooled_score",
-    "progression",
+    "BUDGET", "CrafterScore", "Runs", "crafter_score", "crafter_scores", "load_runs", "pooled_score", "progression",
     "reference_scores",
-]
+]  # fmt: skip
 
 BUDGET = 1_000_000
 POOLED = "pooled"  # seed of runs of a single episode

@@ -12,7 +12,7 @@ from evalkit.crafter.assemble import assemble
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.parse import parse_file
 from evalkit.crafter.scoring import COUNTINGS, Counting, check_rules
-from evalkit.crafter.table import LABELS, RECORDS, TABLES
+from evalkit.crafter.table import RECORDS, TABLES
 from evalkit.crafter.transcript import transcript
 from evalkit.io import Source, StorageOptions, decode_start
 from evalkit.kinds import Changes, Command, FileRules, LogKind, Logs, Option, RateRules
@@ -36,7 +36,6 @@ KIND = LogKind(
     title="Crafter session trace",
     records=RECORDS,
     tables=TABLES,
-    labels=LABELS,
     parse=parse_file,
     recognises=_recognise,
     assemble=assemble,

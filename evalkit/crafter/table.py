@@ -1,8 +1,6 @@
 """Columns of session traces, as data: the records of a file, and the frames built from records."""
 
-from collections.abc import Iterable
-
-from evalkit.crafter.format import TIERS, UNKNOWN, WEIGHTS
+from evalkit.crafter.format import TIERS, WEIGHTS
 from evalkit.io import Column
 from evalkit.kinds import run_columns
 
@@ -70,8 +68,7 @@ def _of(table: str, *names: str) -> list[Column]:
 
 _IDS = (Column("source", "str", "path of the trace"), *_of("episodes", "model_name", "task_id", "difficulty"))
 EPISODES = run_columns(
-    *_of("episodes", "difficulty"),
-    *_of("episodes", "session_id", "task_source", "max_turns"),
+    *_of("episodes", "session_id", "task_source", "difficulty", "max_turns"),
     Column(
         "score_without_suspects", "float", "the score if no suspect invalid action counts: an upper bound", "points"
     ),
@@ -96,7 +93,6 @@ EVENTS = (
     *(Column(f"{name}s", "int", "counts of the event's hooks", "count") for name in WEIGHTS),
     *_of("events", "suspect_invalid_actions", "achievements", "invalid", "reasons"),
 )
-_TURN = Column("turn", "int?", "turn (or step), from 0; an event that names none belongs to that of the next")
 ACHIEVEMENT_ROWS = (
     *_IDS,
     Column("achievement", "str", "one of the 22"),
@@ -105,15 +101,3 @@ ACHIEVEMENT_ROWS = (
     Column("turn", "int?", "turn of the first unlock, from 0"),
 )
 TABLES = {"episodes": EPISODES, "events": EVENTS, "achievements": ACHIEVEMENT_ROWS}
-
-
-def order_difficulties(found: Iterable[str]) -> list[str]:
-    """Return distinct difficulties in their natural order: easy, medium, hard, others by name, unknown."""
-    order = {name: place for place, name in enumerate(TIERS)} | {UNKNOWN: len(TIERS) + 1}
-    return sorted(set(found), key=lambda name: (order.get(name, len(TIERS)), name))
-
-
-# What columns of frames and of estimates are called in tables, where their names are no words
-LABELS = {
-    "mean_score": "mean score (points)",
-}

@@ -1,6 +1,7 @@
-"""`counting="hook"` beside the original trace_eval: what it said of the samples, and the script itself where it is."""
+"""`counting="hook"` beside the original trace_eval, where that is."""
 
 import importlib.util
+import os
 import tempfile
 from pathlib import Path
 
@@ -10,31 +11,13 @@ from hypothesis import strategies as st
 
 from evalkit.crafter import ACHIEVEMENTS, WEIGHTS, evaluate_event, evaluate_trace, load
 from evalkit.io import list_files
-from tests.crafter.traces import TRACES, environment, hook, needs_traces, trace, write
+from tests.crafter.test_parse import EVENTS
+from tests.crafter.traces import TRACES, environment, hook, trace, write
 
 SCRIPT = Path(__file__).resolve().parents[3] / "shared" / "originals" / "crafter" / "trace_eval_OLD.py"
 needs_script = pytest.mark.skipif(not SCRIPT.is_file(), reason="the original script is not here")
 
 KEYS = ("total_score", "counts", "trajectory", "num_events", "trace_file")
-
-# what the script printed for the samples: score, easy, medium, hard, invalid, events, trajectory
-RECORDED = {
-    "session_crafter_episode_1_random.json": (-2.2, 0, 0, 0, 44, 24, "------------"),
-    "session_crafter_episode_1_scripted-forager.json": (12.5, 3, 4, 0, 10, 60, "++-+-+-+++------"),
-    "session_crafter_episode_1_scripted-miner.json": (40.1, 4, 5, 5, 28, 98, "+-++++-+++---+-+-+--+--+----+"),
-    "session_crafter_episode_2_random.json": (-1.5, 1, 0, 0, 50, 24, "--------+----"),
-    "session_crafter_episode_2_scripted-forager.json": (12.35, 4, 4, 0, 33, 60, "+-+-++--+++----------"),
-    "session_crafter_episode_2_scripted-miner.json": (36.35, 5, 5, 4, 23, 100, "++-+-+++-+-+-+----++-+--+-----"),
-    "session_crafter_episode_3_random.json": (-1.0, 1, 0, 0, 40, 24, "----------+--"),
-    "session_crafter_episode_3_scripted-forager.json": (13.95, 5, 4, 0, 21, 60, "+-+++-+--++-+------"),
-    "session_crafter_episode_3_scripted-miner.json": (43.45, 4, 6, 5, 11, 100, "+-+++-+-++-+-++-+--+--+-+"),
-    "session_crafter_episode_4_random.json": (-1.35, 1, 0, 0, 47, 24, "------------+"),
-    "session_crafter_episode_4_scripted-forager.json": (17.8, 4, 4, 1, 24, 60, "-+-++--+---++-+-----"),
-    "session_crafter_episode_4_scripted-miner.json": (32.95, 4, 6, 3, 21, 100, "+-++++++-+-+--++--+-+----"),
-    "session_crafter_episode_5_random.json": (2.5, 2, 1, 0, 40, 24, "----+---+---+--"),
-    "session_crafter_episode_5_scripted-forager.json": (14.65, 5, 4, 0, 7, 60, "-+-+++--++++-"),
-    "session_crafter_episode_5_scripted-miner.json": (35.4, 5, 5, 4, 42, 100, "++++----+++-+-+------+-----+--+--+-+"),
-}
 
 
 @pytest.fixture(scope="session")
@@ -46,16 +29,6 @@ def script():
     return module
 
 
-@pytest.mark.parametrize("name", RECORDED)
-def test_samples_score_per_hook_as_recorded_from_the_original(name):
-    score, *counts, events, trajectory = RECORDED[name]
-    (path,) = [path for path in list_files("samples:crafter") if path.endswith(f"/{name}")]
-    result = evaluate_trace(path, counting="hook")
-    assert result["total_score"] == pytest.approx(score, abs=1e-9)
-    assert [result["counts"].get(key, 0) for key in WEIGHTS] == counts
-    assert (result["num_events"], result["trajectory"], result["flags"]) == (events, trajectory, [])
-
-
 def assert_as_original(script, path):
     """Compare exactly, to the last bit."""
     ours = evaluate_trace(path, counting="hook")
@@ -63,11 +36,15 @@ def assert_as_original(script, path):
 
 
 @needs_script
-@needs_traces
-def test_real_traces_score_per_hook_exactly_as_in_the_original(script):
-    for path in sorted(TRACES.glob("*.json")):
-        if path.stat().st_size:
+def test_real_traces_and_samples_score_per_hook_exactly_as_in_the_original(script):
+    for path in [*list_files("samples:crafter"), *map(str, sorted(TRACES.glob("*.json")))]:
+        if os.path.getsize(path):
             assert_as_original(script, path)
+
+
+def test_counting_changes_the_sum_of_the_samples():
+    sums = {way: load("samples:crafter", counting=way).episodes["score"].sum() for way in ("achievement", "hook")}
+    assert sums == pytest.approx({"achievement": 268.95, "hook": 255.95})
 
 
 @pytest.mark.parametrize(
@@ -110,28 +87,11 @@ def test_hooks_the_original_does_not_know_count_nothing_per_hook(event, score, t
     assert load(tmp_path, counting="hook").episodes["score"].tolist() == [0.0]
 
 
-KNOWN = st.sampled_from(list(WEIGHTS))
 OTHER = st.sampled_from(["new_achievement", "easy_achievements", "Invalid-Action", "inventory_increase", "", "a"])
 NAMES = st.lists(st.sampled_from([*ACHIEVEMENTS, "fly"]), max_size=3)
-DATA = st.none() | st.fixed_dictionaries({}, optional={"achievements": st.none() | NAMES | st.just(5)})
-ENTRIES = st.fixed_dictionaries(
-    {}, optional={"hook_name": KNOWN | KNOWN | KNOWN | OTHER | st.none() | st.just(7), "data": DATA}
-)
-STATE = st.dictionaries(st.sampled_from(ACHIEVEMENTS), st.booleans(), max_size=3)
-SHOWN = st.builds(lambda status: {"public_state": {"achievements_status": status}}, STATE)
-EVENTS = st.fixed_dictionaries(
-    {},
-    optional={
-        "event_metadata": st.lists(ENTRIES, max_size=25) | st.lists(ENTRIES, max_size=3) | st.none(),
-        "hooks_triggered": st.none() | st.lists(KNOWN | OTHER, max_size=2),
-        "actions": st.none() | st.lists(st.integers(0, 16), max_size=3) | st.just("odd"),
-        "reward": st.none() | st.floats(allow_nan=False),
-        "metadata": st.none() | st.fixed_dictionaries({"turn": st.integers() | st.just(1.5) | st.none()}),
-        "system_state_after": st.none() | SHOWN,
-    },
-)
+HOOKS = st.builds(hook, st.sampled_from(list(WEIGHTS)), NAMES)
 OF_SCRIPT = st.fixed_dictionaries(
-    {}, optional={"event_metadata": st.lists(st.builds(hook, KNOWN, NAMES), max_size=40), "reward": st.just(0.0)}
+    {"event_metadata": st.lists(HOOKS, max_size=40) | st.lists(st.builds(hook, OTHER, NAMES) | HOOKS, max_size=3)}
 )
 
 
