@@ -122,7 +122,7 @@ def _recorder(name: str, lines: list[str]) -> Callable[..., None]:
     def record(thing: Any = None, *args: Any, **options: Any) -> None:
         if name == "publish":
             for called, table in options.items():
-                record(table, called)
+                lines.extend(["", "## publish", *_published(table, called)])
             return
         if name in ("show_table", "show_runs", "show_pairs") and "name" in options:
             table = thing if name == "show_table" else args[0]
@@ -212,5 +212,4 @@ _RECORDERS: dict[str, Callable[..., Any]] = {
     "show_figure": _figure,
     **dict.fromkeys(("show_runs", "show_pairs"), lambda logs, table, caption="", **_: _table(table, caption)),
     "show_table": _table,
-    "publish": _published,
 }
