@@ -21,7 +21,7 @@ from evalkit.kinds import (
     outcomes,
     rates,
 )
-from evalkit.kinds.estimates import Missing, sums_by
+from evalkit.kinds.estimates import sums_by
 from evalkit.kinds.findings import doubts
 from evalkit.kinds.runs import NO_OUTCOME, copied
 from evalkit.kinds.runs import select as select_models
@@ -31,16 +31,13 @@ from evalkit.mindcraft.tasks import TaskDefinitions, type_named
 from evalkit.stats import detectable_gap, trend_by
 
 __all__ = [
-    "ambiguous_definitions", "blocked_findings", "construction_scores", "cooking", "cooking_by_item", "cooking_table",
+    "blocked_findings", "construction_scores", "cooking", "cooking_by_item", "cooking_table",
     "cooking_trend", "counted", "crafting_groups", "data_findings", "describe_runs", "describe_scale", "event_means",
     "failed_runs", "findings", "flag_counts", "focus", "headline", "overview", "planned_tasks", "progress", "published",
     "score_by", "select", "stale_copies", "status_counts", "success_by", "with_difficulty", "with_endings",
 ]  # fmt: skip
 OVERALL = "overall"
 ENDINGS = ("SUCCESS", SUCCEEDED_LATE, *(str(status) for status in CompletionStatus if status != "SUCCESS"))
-
-
-# the runs to look at
 
 
 def is_stale(runs: pd.DataFrame) -> pd.Series:
@@ -102,13 +99,8 @@ def with_difficulty(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.assign(difficulty=pd.Categorical(values, list(order), ordered=True))
 
 
-# rates
-
-
-def success_by(
-    runs: pd.DataFrame, by: str | Sequence[str] = "model_name", missing: Missing = "failure"
-) -> pd.DataFrame:
-    """Estimate the success rate (score = 1) of groups of runs.
+def success_by(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
+    """Estimate the success rate (score = 1) of groups of runs; one that was not measured counts as a failure.
 
     Parameters
     ----------
@@ -116,8 +108,6 @@ def success_by(
         As `runs_df` returns it.
     by : str or list of str
         Columns of the groups; an empty list for all runs together.
-    missing : {"failure", "exclude", "success"}
-        How a run that was not measured counts: one whose logs can't be read, or that has no score and no time-out.
 
     Returns
     -------
@@ -125,7 +115,7 @@ def success_by(
         As `evalkit.kinds.rates`, and success_rate, which is the estimate again under a common name. Stale copies are
         left out; `warning` says how many.
     """
-    out = rates(runs, by, "is_successful", kind_named("mindcraft"), missing=missing)
+    out = rates(runs, by, "is_successful", kind_named("mindcraft"))
     return out.assign(success_rate=out["estimate"])
 
 
@@ -179,9 +169,6 @@ def published(task_type: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["name", "mean"])
 
 
-# cooking
-
-
 def cooking_by_item(
     runs: pd.DataFrame, by: str | Sequence[str] = "model_name", items: Sequence[str] = ()
 ) -> pd.DataFrame:
@@ -224,10 +211,7 @@ def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
     return trends
 
 
-# crafting
-
-
-def crafting_groups(runs: pd.DataFrame, missing: Missing = "failure") -> pd.DataFrame:
+def crafting_groups(runs: pd.DataFrame) -> pd.DataFrame:
     """Estimate crafting success in the groups MineCollab reports, which overlap; groups without runs are left out.
 
     The base group holds tasks with a full plan, of depth 0, and with no item missing. "Base without plan" is what
@@ -253,11 +237,8 @@ def crafting_groups(runs: pd.DataFrame, missing: Missing = "failure") -> pd.Data
         "needs a crafting table": crafting["requires_crafting_table"],
     }
     members = {group: crafting[belongs.fillna(False).astype(bool)] for group, belongs in groups.items()}
-    tables = [success_by(some.assign(group=group), ["group", "model_name"], missing) for group, some in members.items()]
+    tables = [success_by(some.assign(group=group), ["group", "model_name"]) for group, some in members.items()]
     return pd.concat(tables, ignore_index=True)
-
-
-# construction
 
 
 def construction_scores(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
@@ -296,9 +277,6 @@ def describe_scale(runs: pd.DataFrame) -> str:
         f'the mean is {mean:.3g} %, and {builds}. Were they percentages (scale "percent"), the mean would be '
         f"{mean / 100:.3g} %, and no run a whole build."
     )
-
-
-# findings
 
 
 def findings(
@@ -343,9 +321,7 @@ def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How 
     fresh = counted(runs)
     failed = fresh[~fresh["overall_is_successful"]]
     counts = failed["overall_completion_status"].value_counts()
-    names = {code: status.label for code, status in STATUSES.items()}
-    names["SUCCESS"] = "a success status without a score of 1"
-    ways = {names[str(status)]: int(n) for status, n in counts.items()}
+    ways = {STATUSES[str(status)].label: int(n) for status, n in counts.items()}
     ended = [failed["overall_completion_status"].eq(status) for status in counts.index]
     examples = examples_of(failed, dict(zip(ways, ended, strict=True)))
     found = [Finding("endings", endings, {"endings": ways, "n": len(fresh), "noun": "run"}, examples)]
@@ -393,9 +369,6 @@ def describe_runs(runs: pd.DataFrame, source: str) -> str:
     return text
 
 
-# lists
-
-
 _LISTED = ["model_name", "task_id", "repetition", "overall_completion_status"]
 
 
@@ -432,12 +405,6 @@ def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> p
     means = groups[[column.name for column in COUNT_COLUMNS]].mean()
     means.insert(0, "n", groups.size())
     return means.reset_index()
-
-
-def ambiguous_definitions(definitions: TaskDefinitions) -> pd.DataFrame:
-    """List the task ids with differing definitions, and their files."""
-    rows = [(task_id, len(files), files) for task_id, files in definitions.ambiguous.items()]
-    return pd.DataFrame(rows, columns=["task_id", "definitions", "files"])
 
 
 def planned_tasks(definitions: TaskDefinitions, runs: pd.DataFrame) -> list[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,7 @@ def _runs_and_logs(
     folders = task_folders(sources, broken, others, records.listing, definitions, all_folders=all_folders)
     if own_id:
         folders = [one._replace(task_id=own_id) for one in folders if one.task_id == own_id or not one.flat]
-    folders.sort(key=lambda one: (one.folder, one.task_id))
+    folders.sort(key=attrgetter("folder", "task_id"))
 
     rows, places, agent_names = list[tuple](), list[int](), list[str]()
     known, tasks, metrics = dict[tuple, int](), list[dict[str, Any]](), list[Mapping[str, Any]]()
@@ -251,15 +252,13 @@ def _originals(logs: pd.DataFrame, runs: pd.DataFrame) -> pd.Series:
 
 def metrics_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Build a column ``metric_NAME`` of every metric: numbers, truth values, or text where they are neither."""
-    rows = [{cut_name(f"metric_{name}"): value for name, value in row.items()} for row in rows]
+    types, named = dict[str, set[type]](), list[dict[str, Any]]()
+    for row in rows:
+        named.append({cut_name(f"metric_{name}"): value for name, value in row.items()})
+        for name, value in named[-1].items():
+            types.setdefault(name, set()).add(type(value))
     columns = []
-    for name in dict.fromkeys(name for row in rows for name in row):
-        known = [value for row in rows if (value := row.get(name)) is not None]
-        if known and all(isinstance(value, bool) for value in known):
-            dtype = "bool?"
-        elif all(isinstance(v, (int, float)) and not isinstance(v, bool) and not abs(v) > 1e300 for v in known):
-            dtype = "float"
-        else:
-            dtype = "str"
+    for name, own in types.items():
+        dtype = "bool?" if own == {bool} else "float" if own <= {int, float} else "str"
         columns.append(Column(name, dtype, "metric of the definition"))
-    return frame(rows, columns)
+    return frame(named, columns)

@@ -2,17 +2,15 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
-from evalkit.io import Source, StorageOptions, decode_start
+from evalkit.io import Source, decode_start
 from evalkit.kinds import Command, FileRules, LogKind, Logs, Option, RateRules
 from evalkit.kinds import collect as collect_kind
-from evalkit.kinds import load as load_kind
-from evalkit.kinds.pipeline import Changes
-from evalkit.kinds.selection import Renames
+from evalkit.kinds.pipeline import Changes, load_source
 from evalkit.mindcraft import terminal
 from evalkit.mindcraft.assemble import assemble
 from evalkit.mindcraft.format import (
@@ -111,13 +109,7 @@ def load(
     layout: str | None = None,
     scale: Scale = "auto",
     original_mtimes: bool = False,
-    rename: Renames = (),
-    model: str = "",
-    where: Sequence[str] = (),
-    cluster: str = "",
-    recursive: bool = True,
-    jobs: int | None = None,
-    storage_options: StorageOptions = None,
+    **options: Any,
 ) -> Logs:
     """Read a folder of task runs; what is not listed here is as for `evalkit.load`.
 
@@ -130,7 +122,7 @@ def load(
         Task definition files; without any, facts are read from the ids as far as possible.
     layout : str, optional
         What the folders' names mean, where that is not detected: a pattern of the run folder's path, such as
-        ``{model_name}/{task_id}``. A dataset knows the one that it was collected with.
+        ``{model_name}/{task_id}``.
     scale : {"auto", "percent", "fraction"}
         The unit of logged construction scores; ``auto`` decides once for all loaded runs: percent as soon as one score
         exceeds 1, else fractions, as the flag ``scale_assumed`` and `analysis.describe_scale` show.
@@ -150,36 +142,20 @@ def load(
     Raises
     ------
     SourceError
-        If a path does not exist, none of its files can be used as an agent log, a file or folder of `tasks` holds no
+        If a path does not exist, none of its files can be used as an agent log, or a file or folder of `tasks` holds no
         definition.
     """
-    options = {
-        "tasks": tasks,
-        "layout": layout or "",
-        "scale": scale,
-        "original_mtimes": original_mtimes,
-        "rename": rename,
-        "model": model,
-        "where": where,
-        "cluster": cluster,
-    }
-    return load_kind(KIND, path, options, recursive=recursive, jobs=jobs, storage_options=storage_options)
+    options |= {"tasks": tasks, "layout": layout or "", "scale": scale, "original_mtimes": original_mtimes}
+    return load_source(path, KIND.name, **options)
 
 
-def collect(
-    source: Source,
-    output: str | os.PathLike,
-    *,
-    jobs: int | None = None,
-    storage_options: StorageOptions = None,
-    progress: Callable[[int, int], object] | None = None,
-) -> Changes:
-    """Collect task runs into a dataset, which `load` accepts in place of the folder, or update it.
+def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:
+    """Collect task runs into a dataset, or update it; parameters and result as of `evalkit.kinds.collect`.
 
     The contents of logs are stored; runs are assembled when the dataset is loaded, so definitions, scale and all other
-    options can be chosen then. Parameters and errors are those of `evalkit.kinds.collect`.
+    options can be chosen then.
     """
-    return collect_kind(KIND, source, output, jobs=jobs, storage_options=storage_options, progress=progress)
+    return collect_kind(KIND, source, output, **options)
 
 
 def runs_df(path: Source, tasks: Tasks = (), **options: Any) -> pd.DataFrame:
@@ -192,8 +168,8 @@ def agents_df(path: Source, tasks: Tasks = (), **options: Any) -> pd.DataFrame:
     return load(path, tasks, **options).agents
 
 
-def models(runs: Source, tasks: Tasks = (), rename: Renames = (), **options: Any) -> list[str]:
+def models(runs: Source, tasks: Tasks = (), **options: Any) -> list[str]:
     """List the models of a folder of task runs, the one with the most successes per run first."""
-    rows = load(runs, tasks, rename=rename, **options).runs
+    rows = load(runs, tasks, **options).runs
     rates = rows["overall_is_successful"].astype("float64").groupby(rows["model_name"]).mean()
     return rates.sort_index().sort_values(ascending=False, kind="stable").index.tolist()

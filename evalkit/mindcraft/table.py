@@ -4,20 +4,11 @@ from evalkit.io import Column
 from evalkit.kinds import run_columns
 from evalkit.mindcraft.format import EVENTS
 
-# flags by what they are called in tables, and what they mean: of a single log, which its run carries too, …
+# flags, each by what it is called in tables and what it means: of a single log, which its run carries too, …
 FLAGS_OF_LOGS = {
-    "conflicting": (
-        "final messages contradict each other",
-        "final messages contradict each other, in one log or between agents",
-    ),
-    "near_final": (
-        "final wording among other text",
-        "a final wording stands among other text in a system message, which decides nothing",
-    ),
-    "quoted_only": (
-        "final wording quoted only",
-        "a final wording stands in turns of agents or users only, which never counts",
-    ),
+    "conflicting": ("contradicting final messages", "final messages contradict each other, in a log or between agents"),
+    "near_final": ("final wording among other text", "in a system message, which decides nothing"),
+    "quoted_only": ("final wording quoted only", "a final wording in turns of agents or users never counts"),
     "recovered_byte_order_mark": ("byte order mark removed", "the file began with a byte order mark"),
     "recovered_latin_1": ("read as Latin-1", "the file was not UTF-8, and read as Latin-1"),
     "recovered_lone_surrogate": ("half a character replaced", "the file held half a character, replaced"),
@@ -26,33 +17,20 @@ FLAGS_OF_LOGS = {
     "restarted": ("agent restarted", "the agent's process was restarted during the run"),
     "score_implied": ("score implied by the wording", "an old success wording names no score and stands for 1"),
     "score_not_a_number": ("score is no number", "the score logged is NaN, undefined or no number"),
-    "stale_copy": (
-        "copy of another run's log",
-        "a copy of another run's log, by its content or its agent and start: the run counts in no rate",
-    ),
+    "stale_copy": ("copy of another run's log", "by its content, or its agent and start: the run counts in no rate"),
     "turns_skipped": ("turns without text", "some turns hold no text and were left out"),
 }
 # … and of a run
 FLAGS_OF_RUNS = {
-    "ambiguous_definition": (
-        "several definitions of the task",
-        "files define the task id differently and only the number of logs, or nothing, decided; "
-        "or the results name a file that was not loaded",
-    ),
+    "ambiguous_definition": ("several definitions", "files define the task differently; the logs' number may decide"),
     "facts_from_id": ("task read from its id", "no definition: what the task asks for was read from its id"),
     "extra_agent_logs": ("more logs than agents", "more agents logged than the definition names"),
-    "inferred_timeout": (
-        "time-out inferred from the duration",
-        "the duration reached the timeout; the log itself does not say so",
-    ),
+    "inferred_timeout": ("time-out inferred", "the duration reached the timeout; the log itself does not say so"),
     "layout_mismatch": ("path unlike the layout", "the path does not fit the layout that was stated"),
     "missing_agent_logs": ("fewer logs than agents", "fewer agents logged than the definition names"),
     "repetitions_merged": ("repetitions read as one run", "several repetitions were read as one run: best-of-n"),
     "score_out_of_range": ("score out of range", "the score does not fit the task's type"),
-    "scale_assumed": (
-        "scale of scores assumed",
-        "no construction score of all that was read exceeds 1: taken for fractions, could be percentages",
-    ),
+    "scale_assumed": ("scale of scores assumed", "no construction score exceeds 1: fractions, could be percentages"),
     "unreadable_logs": ("unreadable log", "at least one agent's log could not be read"),
 }
 FLAG_LABELS = {name: label for name, (label, _) in (FLAGS_OF_LOGS | FLAGS_OF_RUNS).items()}

@@ -15,6 +15,7 @@ from evalkit.io.text import MOST_MATCHED
 from evalkit.mindcraft.format import (
     ANYTHING,
     DEFAULT_TIMEOUT,
+    MAX_INT,
     TASK_KEYS,
     as_int,
     error_text,
@@ -283,7 +284,11 @@ def metrics_of(definition: Definition) -> dict[str, Any]:
     """Return the metrics of a definition: the numbers, truth values and texts under ``difficulty_metrics``."""
     metrics = definition.get("difficulty_metrics")
     items = metrics.items() if isinstance(metrics, dict) else ()
-    return {name: value for name, value in items if isinstance(value, (int, float, str))}
+    return {
+        name: value
+        for name, value in items
+        if isinstance(value, str) or (isinstance(value, (int, float)) and not abs(value) > MAX_INT)
+    }
 
 
 def tasks_of(runs: pd.DataFrame) -> pd.Series:

@@ -39,17 +39,9 @@ def rows(table, *columns) -> list[tuple]:
     return [tuple(None if v != v else round(v, 4) if isinstance(v, float) else v for v in row) for row in values]
 
 
-@pytest.mark.parametrize(
-    ("missing", "expected"),
-    [
-        ("failure", [("a", 8, 0.5, 1), ("b", 4, 0.0, 1)]),
-        ("exclude", [("a", 7, 0.5833, 1), ("b", 3, 0.0, 1)]),
-        ("success", [("a", 8, 0.6429, 1), ("b", 4, 0.25, 1)]),
-    ],
-)
-def test_a_run_that_was_not_measured_is_a_failure_or_left_out_or_a_success(runs, missing, expected):
-    table = analysis.success_by(runs, missing=missing)
-    assert rows(table, "model_name", "n", "estimate", "n_not_measured") == expected
+def test_a_run_that_was_not_measured_is_a_failure(runs):
+    table = analysis.success_by(runs)
+    assert rows(table, "model_name", "n", "estimate", "n_not_measured") == [("a", 8, 0.5, 1), ("b", 4, 0.0, 1)]
     assert ((table["low"] <= table["estimate"]) & (table["estimate"] <= table["high"])).all()
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evalkit.mindcraft import analysis, extract_task_outcomes, load_task_definitions, runs_df
+from evalkit.mindcraft import extract_task_outcomes, load_task_definitions, runs_df
 from evalkit.mindcraft.tasks import task_facts
 
 DATA = Path(__file__).parents[3] / "shared/data/mindcraft"
@@ -41,10 +41,9 @@ def test_all_real_task_files_load_together_and_name_ambiguous_ids(definitions):
     assert len(files) == 7
     assert [(entry.status, entry.reason) for entry in definitions.ledger.entries] == [("used", "task definitions")] * 7
     assert len(definitions) == 172
-    listed = analysis.ambiguous_definitions(definitions)
-    assert len(listed) == 6
-    assert listed["task_id"].str.startswith("multiagent_cooking_2_1_").all()
-    assert [sorted(map(os.path.basename, files)) for files in listed["files"]] == [
+    assert len(definitions.ambiguous) == 6
+    assert all(task_id.startswith("multiagent_cooking_2_1_") for task_id in definitions.ambiguous)
+    assert [sorted(map(os.path.basename, files)) for files in definitions.ambiguous.values()] == [
         ["2_agent_block_recipe.json", "3_agent.json"]
     ] * 6
 

@@ -21,7 +21,7 @@ def lines(tmp_path, content, **options) -> list[str]:
 def test_a_conversation_has_its_outcome_and_all_turns(tmp_path):
     out = lines(tmp_path, log(f"{SCORE}0.5", f"{SCORE}1"))
     assert out[0] == str(tmp_path / "Andy_0_0.json")
-    assert out[1] == "partial score, score 0.5, 4 turns, flags: final messages contradict each other"
+    assert out[1] == "partial score, score 0.5, 4 turns, flags: contradicting final messages"
     assert out[3:] == [
         "» assistant: On my way. !nearbyBlocks",
         "« user: Jill_1: (FROM OTHER BOT)hello",
