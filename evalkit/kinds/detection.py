@@ -73,38 +73,35 @@ def _types_of(files: Sequence[str]) -> dict[FileType, int]:
 
 def kind_of_source(source: Source) -> LogKind:
     """Return the kind that most files of a source look like, or that of a dataset; a warning names the others."""
-    (kind, read), *others = _kinds_in(source)
+    kind, *others = kinds_of_source(source)
     if others:
-        left = " and ".join(f"{files} (--kind {other.name})" for other, files in others)
-        some = f"; {MOST} of the files were looked at" * (len(list_source(source).files) > MOST)
-        warnings.warn(f"{_name_of(source)}: read as {kind.name} ({read}); left out: {left}{some}", stacklevel=3)
+        files = list_source(source).files
+        some = f"; {MOST} of the files were looked at" * (len(files) > MOST)
+        names = " or ".join(f"--kind {other.name}" for other in others)
+        looks = ", ".join(_texts_of(_types_of(files)))
+        warnings.warn(
+            f"{_name_of(source)}: read as {kind.name} ({looks}); the others are read by {names}{some}", stacklevel=3
+        )
     return kind
 
 
 def kinds_of_source(source: Source) -> list[LogKind]:
-    """Return the kinds that read a source, that of most files first: that of a dataset, else what files look like."""
-    return [kind for kind, _ in _kinds_in(source)]
+    """Return the kinds that read a source, that of most files first: that of a dataset, else what files look like.
 
-
-def _kinds_in(source: Source) -> list[tuple[LogKind, str]]:
-    """Return the kinds of a source, and how many files look like it; SourceError if none do.
-
-    Other files of a kind, such as definitions of tasks, count only where there are no logs of any kind.
+    Other files of a kind, such as definitions of tasks, count only where there are no logs of any kind. SourceError if
+    no file is of a kind.
     """
     named = source_names(source)
     if manifest := next(filter(None, map(read_manifest, named)), None):
-        return [(kind_named(manifest.about["kind"]), "")]
+        return [kind_named(manifest.about["kind"])]
     files = list_source(named).files
     if not files:
         raise SourceError(f"{_name_of(named)}: there is no file in it; name a folder of logs, or samples:mindcraft")
     types = _types_of(files)
     kinds = {name: kind_named(name) for name, _ in types if name}
-    logs = [one for one in types if one.kind and one.title.startswith(kinds[one.kind].title)]
-    texts: dict[str, list[str]] = {}  # of each kind
-    for one in logs or [one for one in types if one.kind]:
-        texts.setdefault(one.kind, []).append(counted_noun(types[one], one.title))
-    if texts:
-        return [(kinds[name], ", ".join(own)) for name, own in texts.items()]
+    logs = [one.kind for one in types if one.kind and one.title.startswith(kinds[one.kind].title)]
+    if found := dict.fromkeys(logs) or kinds:
+        return [kinds[name] for name in found]
     hint = f"if there are some, name their kind: --kind {' or '.join(kind_names())}"
     text = "; ".join(filter(None, [counted_noun(len(files), "file"), ", ".join(_texts_of(types))]))
     raise SourceError(f"{_name_of(named)}: no log of a kind that evalkit knows ({text}); {hint}")
@@ -127,35 +124,26 @@ def nothing_used(
     """Return the error for a source without usable files; `entries` are its ledger, `wanted` is the title of a log.
 
     It says how many files there are (those that don't match the pattern, if none does), what they look like by their
-    content, which command reads those, and the causes if all files are broken or there is only one.
+    content, which command reads those, and the first causes.
     """
-    named = _name_of(source)
     files = [entry.source for entry in entries]
     others = files or list_source(source, recursive=recursive).files
-    if not others:
-        hint = "name a folder of logs" if recursive else "folders below are read without --no-recursive"
-        return SourceError(f"{named}: no {wanted} in it: there is no file; {hint}")
-    types = {one: count for one, count in _types_of(others).items() if not one.title.startswith(wanted) or not files}
+    types = {one: count for one, count in _types_of(others).items() if one.title != wanted or not files}
+    text = f"no {wanted} could be read in it" if files else f"no file matches {pattern}"
     n = counted_noun(len(others), "file" if files else "other file")
-    if types:
-        n += f"; {f'of {MOST} that were looked at, ' * (len(others) > MOST)}{', '.join(_texts_of(types))}"
-    elif files:
-        n += ", broken or of no kind that evalkit knows"
-    commands = list(
-        dict.fromkeys(f"`evalkit {one.kind}`" for one in types if one.kind and not one.title.startswith(wanted))
-    )
-    hint = "`evalkit detect FOLDER` tells what a folder holds" if files else "--pattern GLOB takes others"
-    if commands:
-        hint = f"{' and '.join(commands)} read{'s' * (len(commands) == 1)} those"
-    if not files:
-        return SourceError(f"{named}: no file matches {pattern} ({n}); {hint}")
-    text = f"{named}: no {wanted} could be read in it ({n})"
-    is_told = len(entries) == 1 or all(entry.status == "failed" for entry in entries)
-    if commands or not is_told:
-        text += f"; {hint}"
-    if is_told:
-        text += f": {'; '.join(list(dict.fromkeys(entry.reason for entry in entries))[:MOST_CAUSES])}"
-    return SourceError(text)
+    if not others:
+        text = f"no {wanted} in it: there is no file" + "; folders below were not read" * (not recursive)
+    elif types:
+        text += f" ({n}; {', '.join(_texts_of(types))})"
+    else:
+        text += f" ({n}, broken or of no kind that evalkit knows)" if files else f" ({n})"
+    if commands := list(dict.fromkeys(f"`evalkit {one.kind}`" for one in types if one.kind and one.title != wanted)):
+        text += f"; {' and '.join(commands)} read{'s' * (len(commands) == 1)} those"
+    elif others and not files:
+        text += "; --pattern GLOB takes others"
+    if causes := list(dict.fromkeys(entry.reason for entry in entries))[:MOST_CAUSES]:
+        text += f": {'; '.join(causes)}"
+    return SourceError(f"{_name_of(source)}: {text}")
 
 
 def _name_of(source: Source) -> str:
@@ -166,6 +154,7 @@ def _texts_of(types: dict[FileType, int]) -> list[str]:
     """Say how many files look like what."""
     texts = []
     for (_, title), count in types.items():
-        article = f"{'an' if title[0] in 'aeio' else 'a'} " * (count == 1)
-        texts.append(f"{count} look{'s' * (count == 1)} like {article}{counted_noun(count, title).partition(' ')[2]}")
+        one = f"looks like {'an' if title[0] in 'aeio' else 'a'} {title}"
+        many = f"look like {title[:-1]}ies" if title.endswith("y") else f"look like {title}s"
+        texts.append(f"{count} {one if count == 1 else many}")
     return texts

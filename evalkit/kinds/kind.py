@@ -112,32 +112,17 @@ class FileRules:
 
 @dataclass(frozen=True, kw_only=True)
 class RateRules:
-    """How runs count in rates.
+    """How runs count in rates."""
 
-    Attributes
-    ----------
-    outcome_of : mapping of str to str
-        What a status says of a run whose `is_successful` is missing: a time-out or an exhausted budget is a failure of
-        the agent, a crashed server or an unreadable log is not measured, which is the default.
-    denominator : {"measured", "all"}
-        The runs that the leading rate counts: those measured, or all, where one not measured is no success.
-    conditions : sequence of str
-        Columns of the first table that, besides the task, make runs comparable, such as a budget of turns: runs are
-        compared within equal ones.
-    told : sequence of str
-        Columns that are said before models are ranked where these differ in them, such as the agent that ran them.
-    task_of : function of runs
-        Returns the identity of each run's task, so that repetitions are known.
-    excluding_flags : sequence of str
-        Flags of runs that count in no rate, such as those of a copy of another run.
-    """
-
+    # what a status says of a run whose `is_successful` is missing: a time-out is a failure of the agent, a crashed
+    # server or an unreadable log is not measured, which is the default
     outcome_of: Mapping[str, Outcome] = field(default_factory=dict)
+    # the runs that the leading rate counts: those measured, or all, where one not measured is no success
     denominator: Literal["measured", "all"] = "measured"
-    conditions: Sequence[str] = ()
-    told: Sequence[str] = ()
-    task_of: Callable[[pd.DataFrame], pd.Series] = lambda runs: runs["task_id"]
-    excluding_flags: Sequence[str] = ()
+    conditions: Sequence[str] = ()  # columns that, besides the task, make runs comparable, such as a budget of turns
+    told: Sequence[str] = ()  # columns that are said before models are ranked where these differ in them
+    task_of: Callable[[pd.DataFrame], pd.Series] = lambda runs: runs["task_id"]  # so that repetitions are known
+    excluding_flags: Sequence[str] = ()  # of runs that count in no rate, such as a copy of another run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,60 +142,32 @@ class Command:
 
 @dataclass(frozen=True, kw_only=True)
 class LogKind:
-    """One kind of logs: what its files hold, how they become frames, and how these are counted and shown.
+    """One kind of logs: what its files hold, how they become frames, and how these are counted and shown."""
 
-    Attributes
-    ----------
-    name : str
-        As in ``evalkit NAME``; letters and digits.
-    title : str
-        The name of one file, such as ``Crafter session trace``.
-    records : mapping of str to sequence of Column
-        The stored columns of a file, by table; `source` is added. The first table has a row for every log, so a source
-        in which no used file has one holds no log.
-    parse : function of (path, bytes or OSError)
-        Parses one file; never raises for its contents, and depends on nothing else.
-    recognises : function of bytes
-        Returns the name of a file of this kind, by its first bytes: `title`, which a format in brackets may
-        follow, or that of another of its files.
-    files : FileRules
-    tables : mapping of str to sequence of Column
-        The frames that `assemble` builds; the first has one row per run, with the columns of `RUN_COLUMNS`. By default
-        one for each table of records, to which the first adds the common columns.
-    lazy_tables : mapping of str to sequence of Column
-        The frames that are built on first access.
-    options : sequence of Option
-        Options of `assemble`.
-    prepare : function of options
-        Checks options, and loads the files they name, before any log is read.
-    assemble : function of (Records, options)
-        Builds the frames; by default rows of records become rows of the frame of the same name.
-    rates : RateRules
-    labels : mapping of str to str
-        What statuses, flags and columns are called in tables, where their names are no words.
-    transcript : function of (paths, read, part)
-        Builds the transcript of a run from its files; `read` returns the bytes of one. A `part` is given only if
-        `run_files` names one. A ValueError, KeyError, TypeError or IndexError counts as a broken file.
-    run_files : function of (Logs, run)
-        Returns the files of a run, which is a row of the first table; by default its `source`.
-    command : Command
-    """
-
-    name: str
-    title: str
+    name: str  # as in ``evalkit NAME``; letters and digits
+    title: str  # of one file, such as ``Crafter session trace``
+    # the stored columns of a file, by table; `source` is added. The first table has a row for every log
     records: Mapping[str, Sequence[Column]]
+    # of (path, bytes or OSError): parses one file; never raises for its contents, and depends on nothing else
     parse: Callable[[str, bytes | OSError], Parsed]
+    # of the first bytes of a file: its title, or that of another file of this kind; empty for any other file
     recognises: Callable[[bytes], str]
     files: FileRules = FileRules()
+    # the frames that `assemble` builds; the first has one row per run, with the columns of `RUN_COLUMNS`. By default
+    # one for each table of records, to which the first adds the common columns
     tables: Mapping[str, Sequence[Column]] = field(default_factory=dict)
-    lazy_tables: Mapping[str, Sequence[Column]] = field(default_factory=dict)
-    options: Sequence[Option] = ()
+    lazy_tables: Mapping[str, Sequence[Column]] = field(default_factory=dict)  # frames that are built on first access
+    options: Sequence[Option] = ()  # of `assemble`
+    # checks options, and loads the files they name, before any log is read
     prepare: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda options: options
+    # builds the frames; by default rows of records become rows of the frame of the same name
     assemble: Callable[[Records, Mapping[str, Any]], Assembled] | None = None
     rates: RateRules = RateRules()
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)  # what statuses, flags and columns are called in tables
+    # of (paths, read, part): builds the transcript of a run from its files; `read` returns the bytes of one. A `part`
+    # is given only if `run_files` names one. A ValueError, KeyError, TypeError or IndexError counts as a broken file
     transcript: Callable[..., Any] | None = None
-    run_files: Callable[..., RunFiles] = own_file
+    run_files: Callable[..., RunFiles] = own_file  # of (Logs, run): the files of a row of the first table
     command: Command = Command()
 
     def __post_init__(self) -> None:

@@ -84,6 +84,8 @@ class Logs:
     kind : LogKind
     sources : list of str
         The places that were loaded together, as given; `source` is their names as one text.
+    runs : DataFrame
+        The first frame, with one row per run.
     ledger : DataFrame
         One row per file that was seen: source, status, reason.
     storage_options : mapping, optional
@@ -99,31 +101,20 @@ class Logs:
         storage_options: StorageOptions = None,
     ) -> None:
         self.kind, self.sources, self.source, self.ledger = kind, list(sources), ", ".join(sources), ledger
-        self._frames, self._attributes = dict(assembled.frames), dict(assembled.attributes)
-        self._lazy, self.storage_options = dict(assembled.lazy), storage_options
-
-    @property
-    def runs(self) -> pd.DataFrame:
-        """The frame with one row per run."""
-        return self._frames[self.kind.runs]
+        self.storage_options, self.runs = storage_options, assembled.frames[kind.runs]
+        self._frames, self._lazy = dict(assembled.frames), dict(assembled.lazy)
+        vars(self).update(assembled.frames, **assembled.attributes)
 
     def __getattr__(self, name: str) -> Any:
-        for named in (self.__dict__.get("_frames", {}), self.__dict__.get("_attributes", {})):
-            if name in named:
-                return named[name]
-        if make := self.__dict__.get("_lazy", {}).get(name):
-            with storage(self.storage_options):
-                self._attributes[name] = make()
-            return self._attributes[name]
-        names = dir(self) if "_frames" in self.__dict__ else ()  # none while it is being copied
-        raise AttributeError(f"{name!r}: these logs have {', '.join(sorted(names))}")
+        make = vars(self).get("_lazy", {}).get(name)
+        if make is None:
+            raise AttributeError(f"{name!r}: these logs have {', '.join(dir(self))}")
+        with storage(self.storage_options):
+            vars(self)[name] = make()
+        return vars(self)[name]
 
     def __dir__(self) -> list[str]:
-        return list(
-            dict.fromkeys(
-                ["kind", "ledger", "runs", "show", "source", "sources", *self._frames, *self._attributes, *self._lazy]
-            )
-        )
+        return [name for name in sorted({"show", *vars(self), *vars(self).get("_lazy", ())}) if name[0] != "_"]
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
         """Return the frames in order, then the ledger: ``episodes, events, achievements, ledger = load(…)``."""
@@ -142,15 +133,10 @@ class Logs:
             lines.append((name, f"{counted_noun(len(table), 'row')}, {counted_noun(table.shape[1], 'column')}"))
         lines.append(("ledger", summarise(self.ledger["status"])))
         others = self.ledger[self.ledger["status"] != "used"].groupby(["status", "reason"])["source"]
-        reasons = others.agg(["first", "size"]).sort_values("size", ascending=False).itertuples()
-        unused = [(status, f"{counted_noun(n, 'file')}, as {path}: {why}") for (status, why), path, n in reasons]
-        lines += unused[:MOST_REASONS] + [("", "… and other reasons")] * (len(unused) > MOST_REASONS)
-        left = ' style="text-align:left"'  # Lab aligns cells right by default
-        rows = "".join(
-            f'<tr><th scope="row"{left}>{escape(plain(name))}</th><td{left}>{escape(plain(text))}</td></tr>'
-            for name, text in lines
-        )
-        return f"<table><caption{left}>{escape(self.kind.name)} logs</caption><tbody>{rows}</tbody></table>"
+        reasons = others.agg(["first", "size"]).nlargest(MOST_REASONS, "size").itertuples()
+        lines += [(status, f"{counted_noun(n, 'file')}, as {path}: {why}") for (status, why), path, n in reasons]
+        rows = "".join(f"<tr><th>{escape(plain(name))}</th><td>{escape(plain(text))}</td></tr>" for name, text in lines)
+        return f"<table><caption>{escape(self.kind.name)} logs</caption><tbody>{rows}</tbody></table>"
 
     def show(self, run_id: str = "", *, mask: bool = True) -> Transcript:
         """Return what a run did, turn by turn; the beginning of its id is enough, and of a single run it is not needed.

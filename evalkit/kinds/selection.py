@@ -18,17 +18,9 @@ STATED = "stated"  # the source of a name that the user gave
 Renames = Mapping[str, str] | Sequence[str]
 _CONDITION = re.compile(r"\s*(\w+)\s*(>=|<=|!=|=|<|>)\s*(.*?)\s*", re.DOTALL)
 _COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
-    "=": operator.eq, "!=": operator.eq, ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
+    "=": operator.eq, "!=": operator.ne, ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
 }  # fmt: skip
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-# What a column holds: whether that has an order, how the value of a condition is converted, what to say where it can't
-_HELD: Sequence[tuple[Callable[[Any], bool], bool, Callable[[str], Any], str]] = (
-    (pd.api.types.is_bool_dtype, False, lambda value: _TRUTH[value.lower()], "is true or false"),
-    (pd.api.types.is_numeric_dtype, True, float, "holds numbers"),
-    (pd.api.types.is_datetime64_any_dtype, True, partial(pd.to_datetime, utc=True),
-     "holds times, such as 2026-01-31T12:00"),
-)  # fmt: skip
-_TEXT = (False, str, "holds no numbers; write = or !=")
 
 
 def renames_of(rename: Renames, model: str = "") -> dict[str, str]:
@@ -122,19 +114,23 @@ def meets(runs: pd.DataFrame, where: str | Sequence[str]) -> pd.Series:
         column, sign, value = match.groups()
         if column not in runs:
             raise SourceError(f"where {text!r}: runs have no column {column!r}; {nearest(column, runs, cutoff=0.4)}")
-        values, is_ordered = runs[column], sign not in ("=", "!=")
-        if not (value or is_ordered):
-            found = values.isna()
-        elif pd.api.types.is_object_dtype(values) and not is_ordered:
-            found = values.map(lambda items, value=value: value in map(str, items)).astype(bool)
-        else:
-            has_order, convert, holds = next((row[1:] for row in _HELD if row[0](values)), _TEXT)
-            try:
-                if is_ordered and not has_order:
-                    raise ValueError
-                found = _COMPARED[sign](values, convert(value))
-            except (KeyError, ValueError):
-                raise SourceError(f"where {text!r}: {column} {holds}") from None
-        found = found.astype("boolean").fillna(False).astype(bool)
-        met &= ~found if sign == "!=" else found
+        values, wanted = runs[column], value
+        if not value:
+            met &= values.isna() if sign == "=" else values.notna()
+            continue
+        try:
+            if pd.api.types.is_bool_dtype(values):
+                values, wanted = values.astype("boolean"), _TRUTH[value.lower()]
+            elif pd.api.types.is_numeric_dtype(values):
+                wanted = float(value)
+            elif pd.api.types.is_datetime64_any_dtype(values):
+                wanted = pd.to_datetime(value, utc=True)
+            elif sign not in ("=", "!="):
+                raise ValueError
+            elif pd.api.types.is_object_dtype(values):
+                values = values.map(lambda items, value=value: value if value in map(str, items) else "")
+        except (KeyError, ValueError):
+            raise SourceError(f"where {text!r}: {column} can't be compared so: it holds {values.dtype}") from None
+        found = _COMPARED[sign](values, wanted).astype("boolean")
+        met &= found.mask(values.isna(), sign == "!=").fillna(sign == "!=").astype(bool)
     return met

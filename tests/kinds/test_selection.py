@@ -63,10 +63,10 @@ def test_conditions_select_runs(where, met):
     [
         ("turns", "write COLUMN=VALUE"),
         ("turn=4", "no column 'turn'; did you mean 'turns'"),
-        ("turns>=many", "turns holds numbers"),
-        ("done=perhaps", "done is true or false"),
-        ("task>a", "task holds no numbers"),
-        ("started>soon", "started holds times"),
+        ("turns>=many", "turns can't be compared so: it holds Int64"),
+        ("done=perhaps", "it holds boolean"),
+        ("task>a", "it holds str"),
+        ("started>soon", "it holds datetime64"),
     ],
 )
 def test_a_condition_that_can_t_be_met_says_what_to_write(where, words):
