@@ -32,16 +32,12 @@ def estimates(
     return plots.estimates(table, category, hue, xlabel=xlabel, percent=False, ax=ax)
 
 
-def against_references(
-    table: pd.DataFrame, references: pd.DataFrame, *, xlabel: str, small: bool = False, ax: Axes | None = None
-) -> Axes:
+def against_references(table: pd.DataFrame, references: pd.DataFrame, *, xlabel: str, ax: Axes | None = None) -> Axes:
     """Draw estimates per model (0 to 100) above published results, which are grey, with a line up through the models.
 
-    `references` as `benchmark.reference_scores` returns them; `small` spreads small values, with a scale that is
-    logarithmic above 1.
+    `references` as `benchmark.reference_scores` returns them.
     """
-    style: dict[str, Any] = {"references": references, "scale": "symlog" if small else "linear"}
-    ax = plots.estimates(table, "model_name", "model_name", percent=False, xlabel=xlabel, ax=ax, **style)
+    ax = plots.estimates(table, "model_name", percent=False, xlabel=xlabel, references=references, ax=ax)
     if len(table):
         ax.set_xlim(0, 100)
     return ax
@@ -52,8 +48,8 @@ def breakdown(table: pd.DataFrame) -> Axes:
     names = list(dict.fromkeys(table["model_name"]))
 
     def draw(panel: pd.DataFrame, ax: Axes) -> None:
-        style: dict[str, Any] = {"percent": False, "order": names, "hues": names, "xlabel": xlabel}
-        plots.estimates(panel, "model_name", "model_name", **style, ax=ax)
+        style: dict[str, Any] = {"percent": False, "order": names, "xlabel": xlabel}
+        plots.estimates(panel, "model_name", **style, ax=ax)
 
     xlabel, height = "mean count per episode", 0.9 + 0.3 * len(names)
     return plots.facets(table, "hook", draw, sharex=False, height=height, xlabel=xlabel)[0]

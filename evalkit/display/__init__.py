@@ -11,10 +11,7 @@ _PLACES = {
     ),
     "style": ("MARKERS PALETTE TONES Look keep_looks looks new_axes new_figure nothing_to_draw percent_axis"),
     "evalkit._words": "format_interval",
-    "words": (
-        "describe_curves describe_estimates describe_shares describe_strips describe_timeline "
-        "describe_value headline_text pair_text text_of"
-    ),
+    "words": "describe_curves describe_estimates headline_text pair_text text_of",
 }
 
 __getattr__, __dir__, __all__ = door(__name__, _PLACES, ["plots"])

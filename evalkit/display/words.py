@@ -94,41 +94,15 @@ def _sentence(texts: Sequence[str]) -> str:
     return "; ".join(texts) + "." if texts else "Nothing to show."
 
 
-def describe_shares(table: pd.DataFrame, category: str, parts: Mapping[str, Any] | Sequence[str]) -> str:
+def describe_shares(table: pd.DataFrame, category: str, parts: Mapping[str, Any]) -> str:
     """Describe counts: ``alder: 12 success, 3 timed out of 15; …``; parts that are 0 are left out."""
-    looks, texts = parts if isinstance(parts, Mapping) else {}, []
+    texts = []
     for row in table.to_dict("records"):
-        counts = {str(getattr(looks.get(part), "text", "") or part): number(row[part]) or 0 for part in parts}
+        counts = {look.text or part: number(row[part]) or 0 for part, look in parts.items()}
         total = sum(counts.values())
         if total:
             listed = ", ".join(f"{count:,.0f} {plain(part)}" for part, count in counts.items() if count)
             texts.append(f"{name_of(row[category])}: {listed} of {total:,.0f}")
-    return _sentence(texts)
-
-
-def describe_strips(
-    values: pd.DataFrame,
-    category: str,
-    value: str,
-    means: pd.DataFrame | None = None,
-    *,
-    percent: bool = False,
-    digits: int = 2,
-) -> str:
-    """Describe single values and their means: ``alder: mean 1.25 [0.80, 1.70] (n = 20), values from 0 to 4``."""
-    groups = values.dropna(subset=value).groupby(category, sort=False, dropna=False)[value]
-    own = {key_of(name): group for name, group in groups}
-    plain_means: list[dict[Hashable, Any]] = [
-        {category: name, "estimate": group.mean(), "n": len(group)} for name, group in own.items()
-    ]
-    texts = []
-    for row in plain_means if means is None else means.to_dict("records"):
-        text = describe_value(row, percent=percent, digits=digits)
-        if (group := own.get(key_of(row[category]))) is not None:
-            ends = group.min(), group.max()
-            written = (format_interval(end, None, None, percent=percent, digits=digits) for end in ends)
-            text = f"mean {text}, values from {' to '.join(written)}"
-        texts.append(f"{name_of(row[category])}: {text}")
     return _sentence(texts)
 
 

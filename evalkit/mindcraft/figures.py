@@ -45,7 +45,7 @@ def by_blocked(table: pd.DataFrame) -> Figure:
 
     def draw(shown: pd.DataFrame, ax: Axes) -> None:
         model = shown["model_name"].iloc[0]
-        plots.curves(known, "n_blocked_agents", "model_name", highlight=model, legend=False, ax=ax)
+        plots.curves(known, "n_blocked_agents", "model_name", highlight=model, ax=ax)
 
     xlabel = "agents without access to the recipe"
     panels = plots.facets(known, "model_name", draw, xlabel=xlabel, ylabel="success rate, 95 % interval")

@@ -53,9 +53,9 @@ def rates(table: pd.DataFrame, ax: Axes | None = None, pooled: pd.DataFrame | No
     rows = table[table["history"].isin(names)]
     if pooled is not None and len(names) > 1:
         rows, names = pd.concat([rows, pooled.assign(history=TOGETHER)]), [*names, TOGETHER]
-    rows, hues = rows.assign(success=rows["success"].map(WORDS)), list(WORDS.values())
+    rows = rows.assign(success=rows["success"].map(WORDS)).sort_values("success", kind="stable")
     xlabel = "share of steps that succeeded"
-    ax = plots.estimates(rows, "history", "success", xlabel=xlabel, order=names, hues=hues, ax=ax)
+    ax = plots.estimates(rows, "history", "success", xlabel=xlabel, order=names, ax=ax)
     if len(confirmed) > MOST_DRAWN:
         ax.set_title(f"the {MOST_DRAWN} lowest of {len(confirmed):,}")
     return ax

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from evalkit.display import plots
-from evalkit.display.style import EDGE, PALETTE, SHADE, Look
+from evalkit.display.style import EDGE, PALETTE, SHADE, Look, looks
 
 KINDS = {
     "+": Look(PALETTE[2], "^", text="gains points"),
@@ -49,13 +49,13 @@ def shapes(models: list[str], items: list[str]) -> dict[str, Callable[[], Axes]]
     differences = t.assign(estimate=t["estimate"] - 0.5, decided=t["estimate"] > 0.8)
     ended = t.assign(ended=np.resize(list(ENDINGS), len(t)))
     references = pd.DataFrame({"name": ["published"], "mean": [0.5], "spread": [0.1]})
-    first, parts = t.drop_duplicates("item"), [str(model) for model in models]
+    first, parts = t.drop_duplicates("item"), looks(models)
+    means = t.groupby("model_name", sort=False).agg(estimate=("estimate", "mean"), n=("n", "size")).reset_index()
     return {
         "estimates": lambda: plots.estimates(first, "item", references=references, highlight=items[0]),
         "estimates by hue": lambda: plots.estimates(t, "item", "model_name"),
-        "strips": lambda: plots.strips(t, "model_name", "estimate", percent=True),
+        "strips": lambda: plots.strips(t, "model_name", "estimate", means, percent=True),
         "shares": lambda: plots.shares(counts(t), "item", parts),
-        "counts": lambda: plots.shares(counts(t), "item", parts, share=False, xlabel="runs"),
         "heatmap": lambda: plots.heatmap(t, "item", "model_name"),
         "differences": lambda: plots.heatmap(differences, "item", "model_name", signed=True, frame="decided"),
         "endings": lambda: plots.heatmap(ended, "item", "model_name", value="ended", kinds=ENDINGS),

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import evalkit
-from evalkit.display import alt_of, new_axes, new_figure, plots, set_alt
+from evalkit.display import alt_of, looks, new_axes, new_figure, plots, set_alt
 from evalkit.display.drawing import DPI, MOST_MARKS, attach, draw
 from evalkit.display.show import FIGURE
 from evalkit.display.style import GROUND, INK, PALETTE, TONES
@@ -131,9 +131,9 @@ def test_points_bars_and_cells_have_tooltips_and_links():
     for ax in (
         plots.estimates(t, "item"),
         plots.heatmap(t, "item", "model_name"),
-        plots.strips(t, "item", "estimate", percent=True),
+        plots.strips(t, "item", "estimate", t, percent=True),
         plots.curves(t, "place", "model_name"),
-        plots.shares(counted, "item", ["x", "y"]),
+        plots.shares(counted, "item", looks(["x", "y"])),
     ):
         drawing = draw(ax.figure, "linked", pdf=True)
         root = ElementTree.fromstring(drawing.svg)

@@ -7,8 +7,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import RendererSVG
 from matplotlib.collections import LineCollection, PathCollection
@@ -16,8 +14,7 @@ from matplotlib.collections import LineCollection, PathCollection
 from evalkit._words import Notes, note
 from evalkit.display import alt_of, new_axes, plots
 from evalkit.display.drawing import draw
-from evalkit.display.plots.rows import swarm
-from evalkit.display.style import INK, Look
+from evalkit.display.style import INK, Look, looks
 from tests.display.gallery import KINDS, counts, names, shapes, table
 
 HOSTILE = ["$x_1$ \\frac{", "<b>b</b> & 'c'", "\x1b[31m\u202ered", "漢字🎉", "long " * 30, "_hidden", ""]
@@ -79,8 +76,8 @@ def test_any_text_can_be_a_name(name):
 
 GIVEN = {
     "estimates": lambda t, ax: plots.estimates(t, "item", "model_name", ax=ax),
-    "strips": lambda t, ax: plots.strips(t, "item", "estimate", ax=ax),
-    "shares": lambda t, ax: plots.shares(counts(t), "item", ["m 0", "m 1"][: t["model_name"].nunique()], ax=ax),
+    "strips": lambda t, ax: plots.strips(t, "item", "estimate", t.drop_duplicates("item"), ax=ax),
+    "shares": lambda t, ax: plots.shares(counts(t), "item", looks(t["model_name"]), ax=ax),
     "heatmap": lambda t, ax: plots.heatmap(t, "item", "model_name", ax=ax),
     "curves": lambda t, ax: plots.curves(t, "place", "model_name", ax=ax),
     "timeline": lambda t, ax: plots.timeline(t.assign(k="+"), "item", "place", "k", KINDS, ax=ax),
@@ -147,18 +144,10 @@ def test_what_is_highlighted_is_strong_and_the_others_are_pale():
     assert len(ax.lines) == 3
 
 
-@pytest.mark.parametrize(
-    ("percent", "scale", "values", "limits"),
-    [
-        (True, "linear", [0.2, 0.4], (-0.02, 1.02)),
-        (True, "linear", [-0.5, 1.5], (-0.5, 1.5)),
-        (False, "symlog", [0.5, 40], (0, 105)),
-        (False, "symlog", [3, 500], (0, 525)),
-    ],
-)
-def test_axes_hold_all_values(percent, scale, values, limits):
+@pytest.mark.parametrize(("values", "limits"), [([0.2, 0.4], (-0.02, 1.02)), ([-0.5, 1.5], (-0.5, 1.5))])
+def test_axes_hold_all_values(values, limits):
     t = pd.DataFrame({"item": ["a", "b"], "estimate": values, "low": NAN, "high": NAN, "n": 3})
-    assert plots.estimates(t, "item", percent=percent, scale=scale).get_xlim() == pytest.approx(limits)
+    assert plots.estimates(t, "item").get_xlim() == pytest.approx(limits)
 
 
 def test_published_results_stand_below_with_a_line_through_the_rows():
@@ -172,31 +161,18 @@ def test_published_results_stand_below_with_a_line_through_the_rows():
 def test_every_value_is_a_point_and_means_lie_below():
     values = pd.DataFrame({"model": ["a"] * 4 + ["b"] * 3, "score": [1.0, 1.0, 1.0, 2.0, 0.0, NAN, 4.0]})
     means = pd.DataFrame({"model": ["b", "a"], "estimate": [2.0, 1.25], "low": [0, 1], "high": [4, 1.5], "n": [2, 4]})
-    ax = plots.strips(values, "model", "score", means=means)
+    ax = plots.strips(values, "model", "score", means)
     assert sorted(points(ax)[:, 0]) == [0, 1, 1, 1, 1.25, 2, 2, 4]
     assert len({y for x, y in points(ax) if x == 1}) == 3
     assert np.allclose(intervals(ax), [(0, 4, 0.28), (1, 1.5, 1.28)])
-    plain = plots.strips(values, "model", "score")
-    assert (1.25, 0.28) in {tuple(point) for point in points(plain)}
-    assert intervals(plain) == []
 
 
-@given(st.lists(st.floats(-1e6, 1e6), max_size=60))
-def test_points_close_to_each_other_are_spread_within_their_row(values):
-    offsets = swarm(values)
-    assert len(offsets) == len(values)
-    assert np.all(np.abs(offsets) <= 0.5 + 1e-9)
-    assert not pd.DataFrame({"value": values, "offset": offsets}).duplicated().any()
-
-
-@pytest.mark.parametrize("share", [True, False])
-def test_bars_are_as_long_as_their_counts_and_hatched(share):
+def test_bars_are_as_long_as_their_counts_and_hatched():
     t = pd.DataFrame({"model": ["a", "none", "b"], "ok": [3, 0, 1], "bad": [1, 0, 3], "worse": [0, 0, 0]})
-    looks = {"ok": Look("#009e73", text="success"), "bad": Look("#d55e00", hatch="//"), "worse": Look("#000000")}
-    ax = plots.shares(t, "model", looks, share=share)
+    parts = {"ok": Look("#009e73", text="success"), "bad": Look("#d55e00", hatch="//"), "worse": Look("#000000")}
+    ax = plots.shares(t, "model", parts)
     bars = sorted((bar.get_y(), bar.get_x(), bar.get_width(), bar.get_hatch() or "") for bar in ax.patches)
-    whole = 1 if share else 4
-    assert [(x / whole, width / whole, hatch) for _, x, width, hatch in bars] == [
+    assert [(x, width, hatch) for _, x, width, hatch in bars] == [
         (0, 0.75, ""), (0.75, 0.25, "//"), (0, 0.25, ""), (0.25, 0.75, "//"),
     ]  # fmt: skip
     assert row_names(ax) == ["a", "b"]
@@ -268,20 +244,9 @@ def test_events_lie_in_their_lines_the_rare_before_the_frequent_and_unknown_kind
     assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == ["gains points", "loses points"]
 
 
-@pytest.mark.parametrize(("places", "width"), [(600, 1), (4000, 1), (10_000, 63)])
-def test_of_very_many_events_nearby_ones_share_a_mark(places, width):
-    t = pd.DataFrame({"run": "a", "x": range(places), "kind": np.resize(["+", "+", "-"], places)})
-    ax = plots.timeline(t, "run", "x", "kind", KINDS)
-    assert len(points(ax)) == -(-places // width)
-    assert np.diff(sorted(points(ax)[:, 0])).min() == width
-    assert (f"the most frequent kind of {width} places" in ax.get_xlabel().replace("\n", " ")) == (width > 1)
-
-
-def test_panels_stand_for_groups_and_their_cells_keep_their_places():
+def test_panels_stand_for_groups_and_their_rows_keep_their_places():
     t = table(["a", "b"], names("i", 2)).iloc[[0, 3]].assign(model_name=["a", None])
-    panels = plots.facets(
-        t, "model_name", lambda own, ax: plots.heatmap(own, "item", "place", rows=names("i", 2), columns=[0, 1], ax=ax)
-    )
+    panels = plots.facets(t, "model_name", lambda own, ax: plots.estimates(own, "item", order=names("i", 2), ax=ax))
     assert [panel.get_title("left") for panel in panels] == ["a", "unknown"]
-    assert [[text.get_position() for text in panel.texts] for panel in panels] == [[(0.5, 0.5)], [(1.5, 1.5)]]
+    assert [points(panel)[:, 1].tolist() for panel in panels] == [[0], [1]]
     assert plots.facets(EMPTY, "item", lambda own, ax: None).shape == (1,)

@@ -11,12 +11,11 @@ import pandas as pd
 import pytest
 
 from evalkit._words import TEXTS, Notes, format_interval, left_out, note
-from evalkit.display import text_of
+from evalkit.display import Look, text_of
 from evalkit.display.words import (
     describe_curves,
     describe_estimates,
     describe_shares,
-    describe_strips,
     describe_timeline,
     describe_value,
     name_of,
@@ -85,13 +84,7 @@ def test_alt_texts_say_what_the_pictures_show():
     ends = "Lowest: 0: 0 % (n = 5); highest: 59: 100 % (n = 5)."
     assert describe_estimates(many, "item") == f"60 groups, 60 of them with an estimate. {ends}"
     counts = pd.DataFrame({"model": ["a", "b"], "ok": [3, 0], "bad": [1, 0]})
-    assert describe_shares(counts, "model", ["ok", "bad"]) == "a: 3 ok, 1 bad of 4."
-    assert describe_shares(counts, "model", {"ok": KINDS["+"]}) == "a: 3 gains points of 3."
-    values = pd.DataFrame({"model": ["a", "a", "b", "b"], "score": [1.0, 2.0, 4.0, np.nan]})
-    means = pd.DataFrame({"model": ["a"], "estimate": [1.5], "low": [0.5], "high": [2.5], "n": [2]})
-    assert describe_strips(values, "model", "score", means) == (
-        "a: mean 1.50 [0.50, 2.50] (n = 2), values from 1.00 to 2.00."
-    )
+    assert describe_shares(counts, "model", {"ok": KINDS["+"], "bad": Look("")}) == "a: 3 gains points, 1 bad of 4."
     for places, said in ((6, 6), (7, 2), (40, 2)):  # of many places, the ends
         curve = pd.DataFrame({"model": "a", "turn": range(places), "estimate": np.linspace(0, 1, places), "n": 3})
         text = describe_curves(curve, "turn", "model")

@@ -120,7 +120,7 @@ def _numbers(line: str) -> list[float]:
 
 def _recorder(name: str, lines: list[str]) -> Callable[..., None]:
     def record(thing: Any = None, *args: Any, **options: Any) -> None:
-        if name == "publish":
+        if name == "publish" and thing is None:
             for called, table in options.items():
                 lines.extend(["", "## publish", *_published(table, called)])
             return

@@ -50,8 +50,6 @@ def heatmap(
     kinds: Mapping[Any, Look] | None = None,
     xlabel: str | None = None,
     rows: Keys = (),
-    columns: Keys = (),
-    legend: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw a table of shaded cells, with the value and n in each; a cell without data stays empty.
@@ -63,14 +61,14 @@ def heatmap(
     Values are shares from 0 to 1, written as percentages without the sign, if `percent`, else numbers with so many
     `digits`. `signed` ones are differences, in two colours that meet at 0. Where values are names, `kinds` maps them to
     looks, whose texts stand in cells and legend. `frame` is the column that says which cells are framed and bold.
-    `rows` and `columns` come first, even if the table lacks them: for panels that share an axis.
+    `rows` come first, even if the table lacks them.
     """
     groups = [group for group in table.to_dict("records") if not is_empty(group)]
     if not groups:
         return style.nothing_to_draw(ax=ax)
     cells = {(key_of(group[row]), key_of(group[column])): group for group in groups}
     down = elements.keys((group[row] for group in groups), rows)
-    across = elements.keys((group[column] for group in groups), columns)
+    across = elements.keys(group[column] for group in groups)
     across = down if set(down) == set(across) else across
     note = ""
     if not rows and len(down) > MOST_ROWS:
@@ -86,7 +84,7 @@ def heatmap(
     kinds = kinds or {}
     texts = {key: _text(cell, value, percent, signed, digits, kinds) for key, cell in cells.items()}
     names = style.labels(names_of(across), 20)
-    shown = {cell[value] for cell in cells.values()} if kinds and legend else set()
+    shown = {cell[value] for cell in cells.values()} if kinds else set()
     present = {kind: look for kind, look in kinds.items() if kind in shown}
     titles = [f"{look.text} {kind}" for kind, look in present.items()]
     entries = elements.legend_entries(titles, present.values(), "area")
@@ -177,19 +175,15 @@ def _text(
     return f"{rounded:{'+' if signed and rounded else ''}.{digits}f}{size}"  # 0 has no sign
 
 
-def mirrored(pairs: pd.DataFrame, first: str = "model_a", second: str = "model_b") -> pd.DataFrame:
+def mirrored(pairs: pd.DataFrame) -> pd.DataFrame:
     """Add the mirror image of every pair, so that a matrix of differences is full: a minus b, and b minus a.
 
     Models are sorted by their mean over the pairs (columns mean_a and mean_b), the highest first.
     """
-    swapped = pairs.rename(columns={first: second, second: first}).assign(estimate=-pairs["estimate"])
-    if {"low", "high"} <= set(pairs.columns):
-        swapped = swapped.assign(low=-pairs["high"], high=-pairs["low"])
-    both = pd.concat([pairs, swapped], ignore_index=True)
-    if not {"mean_a", "mean_b"} <= set(pairs.columns) or both.empty:
-        return both
-    sides = (first, "mean_a"), (second, "mean_b")
-    listed = pd.concat([pairs[[name, mean]].set_axis(["name", "mean"], axis=1) for name, mean in sides])
-    means = listed.groupby("name")["mean"].mean().sort_values(ascending=False, kind="stable")
-    ranks = {name: i for i, name in enumerate(means.index)}
-    return both.sort_values([first, second], key=lambda names: names.map(ranks), kind="stable", ignore_index=True)
+    swapped = pairs.rename(columns={"model_a": "model_b", "model_b": "model_a"})
+    swapped = swapped.assign(estimate=-pairs["estimate"], low=-pairs["high"], high=-pairs["low"])
+    both, names = pd.concat([pairs, swapped], ignore_index=True), [*pairs["model_a"], *pairs["model_b"]]
+    means = pd.Series([*pairs["mean_a"], *pairs["mean_b"]], dtype="float64").groupby(names).mean()
+    ranks = means.rank(ascending=False, method="first")
+    columns = ["model_a", "model_b"]
+    return both.sort_values(columns, key=lambda names: names.map(ranks), kind="stable", ignore_index=True)

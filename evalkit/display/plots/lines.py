@@ -25,8 +25,6 @@ from evalkit.display.words import (
 
 WIDTH, HEIGHT = 7.0, 3.4  # of a figure of curves, in inches
 FEW = 12  # positions with a marker and an interval each; more get a band and sparse markers
-MANY = 4000  # events that are drawn one by one; of more, those at nearby positions share a mark
-PLACES = 160  # of such marks side by side
 _ROOM = 380  # width of the axes for events, in points
 _DRAWN = {True: "steps-post", False: "default"}
 
@@ -42,8 +40,6 @@ def curves(
     ylabel: str = "success rate",
     percent: bool = True,
     steps: bool = False,
-    hues: Keys = (),
-    legend: bool = True,
     dodge: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
@@ -51,16 +47,16 @@ def curves(
 
     `table` has `x` (numbers), `hue`, estimate, low, high, n and, optionally, tip and href; rows without x or estimate
     are left out. The curve to `highlight` is drawn with its intervals and n, the others pale behind it. With `steps`
-    values hold until the next position. Curves of `hues` are assigned a look first: for panels that share it. Without
-    `dodge`, points stand exactly at their x, also where they hide each other.
+    values hold until the next position. Without `dodge`, points stand exactly at their x, also where they hide each
+    other.
     """
     drawn = table[table[x].notna() & table["estimate"].notna()].sort_values(x, kind="stable")
     if drawn.empty:
         return style.nothing_to_draw(ax=ax)
-    names = elements.keys(drawn[hue], hues)
+    names = elements.keys(drawn[hue])
     owns_figure, is_sparse, looks = ax is None, drawn[x].nunique() <= FEW, style.looks(names)
     rows = _places(drawn, x, hue, names, percent=percent, dodge=dodge and is_sparse and highlight is None)
-    shown = names if legend and highlight is None else []
+    shown = names if highlight is None else []
     sizes = {key_of(name): n for name, n in rows.groupby("series", dropna=False)["n"].max().items()}
     titles = [
         text if math.isnan(n := sizes.get(name, math.nan)) else f"{text} (n={n:.0f})"
@@ -145,8 +141,6 @@ def timeline(
 ) -> Axes:
     """Draw events from left to right, a line per row, the kind of each as colour and marker.
 
-    Of more than 4,000 events, those at nearby positions of a line share a mark: that of their most frequent kind.
-
     `table` has one row per event: `row` names its line, `x` its position (a number), `kind` its kind, which `kinds`
     maps to a look whose text stands in the legend; optionally tip and href. Events of other kinds are not drawn, but
     their line is. If marks overlap, those of the kinds named last are in front. With `path`, all events are connected
@@ -154,18 +148,13 @@ def timeline(
     """
     if table.empty:
         return style.nothing_to_draw("events", ax)
-    width, alt = 1, describe_timeline(table, row, kind, kinds)
-    if len(table) > MANY:
-        width = math.ceil((table[x].max() - table[x].min() + 1) / PLACES)
-        table = _binned(table, row, x, kind, width)
-        xlabel = f"{xlabel}; each mark: the most frequent kind of {width} places"
     names = elements.keys(table[row])
     events = table.assign(_y=[names.index(key_of(name)) for name in table[row]])
     present = {name: look for name, look in kinds.items() if events[kind].eq(name).any()}
     titles = [look.text or name for name, look in present.items()]
     entries = elements.legend_entries(titles, present.values(), "point")
     owns_figure, first, last, width_figure = ax is None, events[x].min(), events[x].max(), WIDTH + 1
-    side = min(max(_ROOM * width / (last - first + width), 3.0), 7.0)
+    side = min(max(_ROOM / (last - first + 1), 3.0), 7.0)
     height = 1.1 + 0.27 * max(len(names), 2) + elements.legend_height(entries, width_figure)
     ax = ax or style.new_axes(width_figure, height)
     ax.hlines(range(len(names)), first, last, color=style.PALE, lw=0.5, zorder=0)
@@ -191,23 +180,5 @@ def timeline(
     ax.set_xlabel(xlabel)
     ax.set_ylabel("")
     ax.grid(False)
+    alt = describe_timeline(table, row, kind, kinds)
     return elements.finish(ax, width_figure - 2.6, legend=entries, owns_figure=owns_figure, alt=alt)
-
-
-def _binned(events: pd.DataFrame, row: str, x: str, kind: str, width: int) -> pd.DataFrame:
-    """Merge the events of every `width` positions of a row into one at the first, of their most frequent kind.
-
-    Its tip counts them.
-    """
-    bins = events.assign(_bin=(events[x] - events[x].min()) // width)
-    counts = bins.groupby([row, "_bin", kind], sort=False, dropna=False).size().rename("count").reset_index()
-    totals = counts.groupby([row, "_bin"], sort=False, dropna=False)["count"].transform("sum")
-    most = counts.assign(total=totals).sort_values("count", ascending=False, kind="stable")
-    most = most.drop_duplicates([row, "_bin"]).sort_index()
-    first = most["_bin"] * width + events[x].min()
-    merged = zip(most[row], first, most["count"], most["total"], most[kind], strict=True)
-    tips = [
-        f"{name_of(name)}, from {name_of(start)}: {n} of {total} {name_of(what)}"
-        for name, start, n, total, what in merged
-    ]
-    return most.assign(**{x: first, "tip": tips})[[row, x, kind, "tip"]]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,6 @@ from evalkit.display.words import (
     about,
     describe_estimates,
     describe_shares,
-    describe_strips,
     describe_value,
     is_empty,
     key_of,
@@ -31,7 +30,7 @@ from evalkit.io.text import shorten
 
 WIDTH = 7.0  # of a figure, in inches
 ROOM = WIDTH - 2.4  # for the label below, beside the names of rows
-_TICKS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+LANES = 13  # of single values in a row
 
 
 @style.themed
@@ -43,11 +42,8 @@ def estimates(
     highlight: Hashable = None,
     xlabel: str = "success rate",
     percent: bool = True,
-    scale: Literal["linear", "symlog"] = "linear",
     references: pd.DataFrame | None = None,
     order: Keys = (),
-    hues: Keys = (),
-    legend: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw estimates with their intervals, a row per category, a colour and a marker per hue (or per row, if it is the
@@ -56,19 +52,19 @@ def estimates(
     `table` has estimate, low, high (NaN: no bar), n and the columns named; optionally reason or warning (why there is
     no estimate), n_not_measured, tip and href. Groups without any runs are not drawn; those with runs but without an
     estimate show the reason. The hue or category to `highlight` is emphasised, the others are pale. `percent`: whether
-    estimates are shares from 0 to 1; the `scale` "symlog" is linear from 0 to 1, logarithmic above. `references` are
-    published results for rows of their own: name, mean and, optionally, spread. `order` and `hues` come first, even if
-    the table lacks them: for panels that share an axis. By default axes are on a new figure of fitting size.
+    estimates are shares from 0 to 1. `references` are published results for rows of their own: name, mean and,
+    optionally, spread. The categories of `order` come first, even if the table lacks them: for panels that share an
+    axis. By default axes are on a new figure of fitting size.
     """
     hue = hue or (category if category == "model_name" else None)
-    marks, names, series = _place(table, category, hue, order, hues, percent, "no score")
+    marks, names, series = _place(table, category, hue, order, percent)
     published = [] if references is None else references.to_dict("records")
     if marks.empty:
         return style.nothing_to_draw(ax=ax)
     beside = 1 if hue == category else len(series)
     looks, words, owns_figure = style.looks(series), category.replace("_", " "), ax is None
-    shown = legend and hue not in (None, category)
-    entries = elements.legend_entries(names_of(series), looks.values(), "line") if shown else []
+    has_legend = hue not in (None, category)
+    entries = elements.legend_entries(names_of(series), looks.values(), "line") if has_legend else []
     if ax is None:
         of_row = 0.3 if beside == 1 else 0.165 * beside if beside <= 6 else 0.11 * beside
         height = 0.95 + max(of_row, 0.3) * len(names) + 0.3 * len(published)
@@ -88,7 +84,7 @@ def estimates(
         ax.errorbar(row["mean"], y, xerr=number(row.get("spread")), fmt="|", color=style.QUIET, ms=9, lw=1.6)
     if published:
         ax.axhspan(first - 0.5, first + len(published) - 0.45, color=style.SHADE, zorder=-1)
-    _scale(ax, marks[["x", "low", "high"]], percent, scale)
+    _scale(ax, marks[["x", "low", "high"]], percent)
     ax.set_xlabel(f"{xlabel} with 95 % interval" if marks["low"].notna().any() else xlabel)
     high = style.figure_of(ax).get_figheight() if owns_figure else 9
     keys = list(dict.fromkeys(filter(None, (category, hue))))
@@ -101,8 +97,8 @@ def strips(
     values: pd.DataFrame,
     category: str,
     value: str,
+    means: pd.DataFrame,
     *,
-    means: pd.DataFrame | None = None,
     highlight: Hashable = None,
     xlabel: str = "score",
     percent: bool = False,
@@ -111,13 +107,9 @@ def strips(
     """Draw every value as a small point, and per category the mean with its interval below them.
 
     `values` have the columns named and, optionally, tip and href, one row per value. `means` have `category`, estimate,
-    low, high and n, in the order of the rows; by default they are plain means, without intervals. The rest is as for
-    `estimates`.
+    low, high and n, in the order of the rows. The rest is as for `estimates`.
     """
     values = values.dropna(subset=value)
-    if means is None:
-        grouped = values.groupby(category, sort=False, dropna=False)[value]
-        means = grouped.agg(["mean", "size"]).reset_index().set_axis([category, "estimate", "n"], axis=1)
     marks, names, _ = _place(means, category, category, percent=percent)
     if marks.empty:
         return style.nothing_to_draw(ax=ax)
@@ -131,8 +123,8 @@ def strips(
             tip = row.get("tip") or f"{name_of(name)}: {format_interval(x, None, None, percent=percent)}"
             drawn.append((x, float(names.index(name)), name, tip, link_of(row)))
     points = pd.DataFrame(drawn, columns=["x", "y", "series", "tip", "href"]).astype({"series": "object"})
-    spread = points.groupby("y")["x"].transform(lambda own: swarm(own.to_numpy())) if drawn else 0.0
-    points["y"] += 0.55 * spread - 0.1
+    lane = 5 * points.groupby("y")["x"].rank(method="first") % LANES  # those next to each other lie in different ones
+    points["y"] += 0.55 * (lane / LANES - 0.5) - 0.1
 
     below = marks.assign(y=marks["y"] + 0.28)
     for pale in (True, False):
@@ -141,10 +133,10 @@ def strips(
         _draw_estimates(ax, mean, looks, pale=pale, small=False)
     _write_beside(ax, below, marks, percent, valued=owns_figure)
     _name_rows(ax, names, words)
-    _scale(ax, pd.concat([marks[["x", "low", "high"]], pd.DataFrame({"x": values[value]})]), percent, "linear")
+    _scale(ax, pd.concat([marks[["x", "low", "high"]], pd.DataFrame({"x": values[value]})]), percent)
     bounded = " with 95 % interval" if marks["low"].notna().any() else ""
     ax.set_xlabel(f"{xlabel}; small: single values, large: mean{bounded}")
-    alt = f"{about(xlabel, category)} {describe_strips(values, category, value, means, percent=percent)}"
+    alt = f"{about(xlabel, category)} {describe_estimates(means, category, percent=percent)}"
     return elements.finish(ax, ROOM, style.figure_of(ax).get_figheight() if owns_figure else 9, alt=alt)
 
 
@@ -152,35 +144,31 @@ def strips(
 def shares(
     table: pd.DataFrame,
     category: str,
-    parts: Mapping[str, Look] | Sequence[str],
+    parts: Mapping[str, Look],
     *,
-    share: bool = True,
-    xlabel: str = "share of runs; the numbers are counts",
     ax: Axes | None = None,
 ) -> Axes:
     """Draw counts as one stacked bar per row; parts differ in colour and hatch, and are labelled with their counts.
 
     `table` has one row per bar, with `category`, a column of counts per part and, optionally, href, of the bar or as a
-    mapping of its parts; bars without any counts are not drawn. `parts` are these columns, from left to right, or a
-    mapping to their looks, whose texts stand in the legend. With `share` all bars have the same length, else that of
-    their sum.
+    mapping of its parts; bars without any counts are not drawn. `parts` maps these columns, from left to right, to
+    their looks, whose texts stand in the legend.
     """
-    looks = parts if isinstance(parts, Mapping) else style.looks(parts)
-    counts = table[list(looks)].astype(float).fillna(0)
+    counts = table[list(parts)].astype(float).fillna(0)
     filled = counts.sum(axis=1).to_numpy() > 0
     if not filled.any():
         return style.nothing_to_draw(ax=ax)
     counts, rows = counts[filled], table[filled].to_dict("records")
     totals = counts.sum(axis=1).to_numpy()
-    present = {part: look for part, look in looks.items() if counts[part].any()}
+    present = {part: look for part, look in parts.items() if counts[part].any()}
     entries = elements.legend_entries([look.text or part for part, look in present.items()], present.values(), "area")
-    owns_figure, full_length = ax is None, 1.0 if share else totals.max()
+    owns_figure = ax is None
     ax = ax or style.new_axes(WIDTH, 1.0 + 0.42 * len(rows) + elements.legend_height(entries, WIDTH))
     box = {"facecolor": style.GROUND, "alpha": 0.85, "edgecolor": "none", "boxstyle": "round,pad=0.15"}
     left = np.zeros(len(rows))
     for part, look in present.items():
         numbers = counts[part].to_numpy()
-        widths, drawn = numbers / totals if share else numbers, np.flatnonzero(numbers).tolist()
+        widths, drawn = numbers / totals, np.flatnonzero(numbers).tolist()
         bars = ax.barh(
             drawn, widths[drawn], left=left[drawn], height=0.68,
             color=look.colour, hatch=look.hatch, edgecolor=style.GROUND, linewidth=0.8,
@@ -189,20 +177,16 @@ def shares(
             n, text, of = numbers[y], f"{numbers[y]:.0f}", f"{totals[y]:,.0f} ({numbers[y] / totals[y] * 100:.0f} %)"
             tip = f"{name_of(rows[y][category])}: {n:,.0f} {look.text or part} of {of}"
             attach(bar, [tip], [link_of(rows[y], part)])
-            if widths[y] >= (0.025 + 0.015 * len(text)) * full_length:
+            if widths[y] >= 0.025 + 0.015 * len(text):
                 ax.text(left[y] + widths[y] / 2, y, text, color=style.INK, ha="center", va="center", size=8.5, bbox=box)
         left = left + widths
     for y, total in enumerate(totals):
         ax.annotate(f"n={total:.0f}", (1.0, y), (4, 0), size=8, **BESIDE)
     _name_rows(ax, [name_of(row[category]) for row in rows], "")
     ax.grid(False)
-    ax.set_xlabel(xlabel)
-    if share:
-        style.percent_axis(ax)
-    else:
-        ax.locator_params(axis="x", integer=True)
-    ax.set_xlim(0, full_length)
-    alt = f"{about('counts', category)} {describe_shares(table, category, looks)}"
+    ax.set_xlabel("share of runs; the numbers are counts")
+    style.percent_axis(ax).set_xlim(0, 1)
+    alt = f"{about('counts', category)} {describe_shares(table, category, parts)}"
     return elements.finish(ax, ROOM, legend=entries, owns_figure=owns_figure, alt=alt)
 
 
@@ -211,24 +195,22 @@ def _place(
     category: str,
     hue: str | None = None,
     order: Keys = (),
-    hues: Keys = (),
     percent: bool = True,
-    missing: str = "no estimate",
 ) -> tuple[pd.DataFrame, list, list]:
     """Position estimates on rows, from top to bottom; return the marks, the keys of rows and those of series.
 
     The series of a row share 0.8 of its height; where `hue` is `category`, each row is a series of its own. None is the
-    key of missing values. A group with data but without an estimate gets its reason, else the text `missing`.
+    key of missing values. A group with data but without an estimate gets its reason.
     """
     groups = [row for row in table.to_dict("records") if not is_empty(row)]
     names = elements.keys((row[category] for row in groups), order)
-    series = elements.keys((row[hue] for row in groups), hues) if hue else [None]
+    series = names if hue == category else elements.keys(row[hue] for row in groups) if hue else [None]
     beside = 1 if hue == category else len(series)
     marks = []
     for row in groups:
         key, member = key_of(row[category]), key_of(row[hue]) if hue else None
         offset = 0 if beside == 1 else (series.index(member) - (beside - 1) / 2) * 0.8 / beside
-        reason = reason_of(row, missing) if number(row["estimate"]) is None else ""
+        reason = reason_of(row, "no score") if number(row["estimate"]) is None else ""
         title = ", ".join(name_of(row[column]) for column in dict.fromkeys(filter(None, (category, hue))))
         numbers = (number(row.get(name)) for name in ("estimate", "low", "high"))
         tip = row.get("tip") or f"{title}: {describe_value({**row, 'reason': reason}, percent=percent)}"
@@ -236,21 +218,6 @@ def _place(
     columns = ["key", "series", "y", "x", "low", "high", "n", "reason", "tip", "href"]
     types = {"key": "object", "series": "object"} | dict.fromkeys(("y", "x", "low", "high", "n"), "float64")
     return pd.DataFrame(marks, columns=columns).astype(types), names, series
-
-
-def swarm(values: Sequence[float] | np.ndarray, width: float = 0.02) -> np.ndarray:
-    """Return an offset across its row for each point, from -0.5 to 0.5, so that those close to each other stay apart.
-
-    Points are close if they fall into the same bin, of `width` as a share of their range; one that stands alone has 0.
-    """
-    at = np.asarray(values, dtype=float)
-    if not len(at):
-        return at
-    span = np.ptp(at)
-    bins = pd.Series(np.floor((at - at.min()) / span / width) if span > 0 else np.zeros(len(at)))
-    order = bins.groupby(bins).cumcount().to_numpy()
-    step = 1 / max(int(bins.value_counts().max()), 6)
-    return step * np.where(order % 2, (order + 1) // 2, -(order // 2))
 
 
 def _is_strong(names: pd.Series, highlight: Hashable) -> pd.Series:
@@ -286,17 +253,10 @@ def _name_rows(ax: Axes, names: Keys, words: str, published: Sequence[str] = ())
     ax.tick_params(axis="y", length=0)
 
 
-def _scale(ax: Axes, numbers: pd.DataFrame, percent: bool, scale: str) -> None:
+def _scale(ax: Axes, numbers: pd.DataFrame, percent: bool) -> None:
     lowest, highest = float(numbers.min().min()), float(numbers.max().max())
     if percent:
         style.percent_axis(ax)
         ax.set_xlim(np.nanmin([-0.02, lowest]), np.nanmax([1.02, highest]))
-    elif scale == "symlog":
-        end = max(np.nan_to_num(highest), 100)
-        shown = [tick for tick in _TICKS if tick <= end]
-        ax.set_xscale("symlog", linthresh=1, linscale=0.5)
-        ax.set_xticks(shown, [str(tick) for tick in shown])
-        ax.minorticks_off()
-        ax.set_xlim(min(0, np.nan_to_num(lowest)), end * 1.05)
     elif lowest < 0:
         ax.axvline(0, color=style.EDGE, lw=0.8, zorder=0)
