@@ -147,10 +147,10 @@ def _series(values: Any, dtype: str) -> pd.Series:
             items = [None if item is None else dict(item) for item in items]
         return pd.Series(np.fromiter(items, object, len(items)), dtype="object")
     pandas_dtype = _PANDAS[dtype]
-    if isinstance(values, pd.Series) and values.dtype == pandas_dtype and dtype not in _CUT:
-        return pd.Series(values.array, copy=False)
-    if isinstance(values, np.ndarray | pd.Series) and pandas_dtype != "str":
-        return pd.Series(values.array if isinstance(values, pd.Series) else values, dtype=pandas_dtype, copy=False)
+    if isinstance(values, np.ndarray | pd.Series) and (
+        pandas_dtype != "str" or (values.dtype == pandas_dtype and dtype not in _CUT)
+    ):
+        return pd.Series(getattr(values, "array", values), dtype=pandas_dtype, copy=False)
     if is_arrow:
         values = cut_texts(values, dtype)
     else:

@@ -93,7 +93,7 @@ def _redact_link(match: re.Match) -> str:
 
 def refuse_credentials(text: str) -> None:
     """Raise SourceError for a URL that holds credentials, which every table and page would show."""
-    if redacted(text) != text:
+    if "://" in text and redacted(text) != text:
         raise SourceError(f"{redacted(text)}: {CREDENTIALS_HINT}")
 
 

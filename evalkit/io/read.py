@@ -3,11 +3,12 @@
 import errno
 import json
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import Any, BinaryIO
 
-from evalkit.io.paths import LimitError, check_regular, check_size, is_url, redacted
+from evalkit.io.paths import LimitError, check_regular, is_url, most_bytes, redacted, too_large
 from evalkit.io.remote import read_remote
 
 Excerpt = Callable[[str, Callable[[], BinaryIO]], bytes | None]  # takes what is needed; None for the whole file
@@ -40,13 +41,14 @@ def read_files(
     Yields the path and its data, or the OSError met: a pipe or device in a folder is an error, without waiting for it,
     as is a file that is too large, if `limited`. With `excerpt`, its part of a file is the data.
     """
+    limit = most_bytes() if limited else sys.maxsize
     for remote, group in groupby(paths, is_url):
         if remote:
             yield from read_remote(group, most, limited=limited, excerpt=excerpt)
             continue
         for path in group:
             try:
-                yield path, _read_local(path, most, excerpt, limited=limited)
+                yield path, _read_local(path, most, excerpt, limit)
             except MemoryError:
                 yield path, LimitError(errno.ENOMEM, "the memory does not suffice for this file")
             except OSError as error:
@@ -54,7 +56,7 @@ def read_files(
                 yield path, OSError(errno.EILSEQ, "its name is not UTF-8") if is_escaped else error
 
 
-def _read_local(path: str, most: int | None, excerpt: Excerpt | None, *, limited: bool) -> bytes:
+def _read_local(path: str, most: int | None, excerpt: Excerpt | None, limit: int) -> bytes:
     descriptor = os.open(path, _FLAGS)
     try:
         status = os.fstat(descriptor)
@@ -65,14 +67,14 @@ def _read_local(path: str, most: int | None, excerpt: Excerpt | None, *, limited
             if (part := excerpt(path, lambda: os.fdopen(descriptor, "rb", closefd=False))) is not None:
                 return part
             os.lseek(descriptor, 0, os.SEEK_SET)
-        if limited:
-            check_size(status.st_size)
+        if status.st_size > limit:
+            raise too_large(status.st_size)
         data = os.read(descriptor, status.st_size + 1)
         if len(data) != status.st_size:  # it grows, or has no size, as in /proc
             with open(descriptor, "rb", closefd=False) as file:
                 data += file.read()
-            if limited:
-                check_size(len(data))
+            if len(data) > limit:
+                raise too_large(len(data))
         return data
     finally:
         os.close(descriptor)

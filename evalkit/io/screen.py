@@ -1,12 +1,11 @@
 """Live output of a command: a progress bar, or a text that is redrawn in place, or plain lines if it can't be."""
 
 import os
-import select
 import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from typing import NamedTuple, TextIO
 
 from rich.console import Console
@@ -29,7 +28,6 @@ def show_live(
     *,
     interval: float = 5.0,
     until_done: bool = False,
-    clock: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
     """Show the view that a function of the width returns, every `interval` seconds, until Ctrl-C.
@@ -47,7 +45,7 @@ def show_live(
         with live or nullcontext():
             while True:
                 view = look(shutil.get_terminal_size().columns if live else None)
-                head = f"updated {time.strftime('%H:%M:%S', time.localtime(clock()))}, {view.status}"
+                head = f"updated {time.strftime('%H:%M:%S', time.localtime())}, {view.status}"
                 if live:
                     shown = f"{head}\n\n{view.text}"
                     text = f"{head}; Ctrl-C ends\n\n{view.text}"
@@ -55,8 +53,6 @@ def show_live(
                 elif view.text != shown:
                     shown = view.text
                     out.write(f"{head}\n\n{shown}\n\n")
-                elif _reader_has_left(out):  # nothing can be written that would report it
-                    raise BrokenPipeError
                 out.flush()
                 if until_done and view.done:
                     break
@@ -71,14 +67,6 @@ def show_live(
 def screen_width() -> int | None:
     """Return the width of the terminal that is printed to; None for a file or a pipe."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-
-
-def _reader_has_left(out: TextIO) -> bool:
-    with suppress(AttributeError, OSError, ValueError):  # no poll on this system, or not a real file
-        poll = select.poll()
-        poll.register(out.fileno(), 0)
-        return any(event & select.POLLERR for _, event in poll.poll(0))
-    return False
 
 
 def so_far(done: float, expected: float | None) -> str:

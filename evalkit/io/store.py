@@ -169,11 +169,9 @@ class RecordStore:
     def known(self) -> Listing:
         """Return the files and folders as they were when they were read, with the states of all files."""
         files = self.tables["files"]
-        paths, tags, above = files["source"].to_pylist(), files["tag"].to_pylist(), files["context"].to_pylist()
-        times = [files[name].to_numpy().tolist() for name in ("size", "modified", "changed")]
-        states = dict(zip(paths, map(FileState, *times, tags), strict=True))
-        own = [path for path, is_above in zip(paths, above, strict=True) if not is_above]
-        return Listing("", own, self.about.get("folders", {}), states)
+        paths, *values = map(pa.ChunkedArray.to_pylist, files.select(["source", *FileState._fields]).columns)
+        own = files.filter(pc.invert(files["context"]))["source"].to_pylist()
+        return Listing("", own, self.about.get("folders", {}), dict(zip(paths, map(FileState, *values), strict=True)))
 
     def put(self, tables: Mapping[str, pa.Table]) -> None:
         """Replace all rows of the files in the table ``files`` of some tables by these, once arranged or committed."""

@@ -32,6 +32,7 @@ from evalkit.io.frames import (
 )
 from evalkit.io.parallel import in_chunks
 from evalkit.io.paths import (
+    FileState,
     LimitError,
     SourceError,
     StorageOptions,
@@ -248,33 +249,16 @@ def read_records(
             raise SourceError(f"{datasets[0]}: a dataset can't be loaded together with other sources")
         return _dataset_records(kind, datasets[0], pattern, recursive=recursive)
     pattern = pattern or kind.files.pattern
-    key = [kind.name, [absolute(name) for name in named], pattern, recursive, dict(storage_options())] if keep else []
+    key = [kind.name, list(map(absolute, named)), pattern, recursive, dict(storage_options())] if keep else []
     about = {"kind": kind.name, "code": code_version(kind.parse.__module__)}
-    return cached_records(
-        kind, key, lambda known: list_source(named, pattern, recursive=recursive, known=known), about, jobs
-    )
-
-
-def cached_records(
-    kind: LogKind,
-    key: Sequence[Any],
-    list_files: Callable[[Listing], Listing],
-    about: Mapping[str, Any],
-    jobs: int | None = None,
-) -> Records:
-    """Return the records of files from their store in the cache, brought up to date.
-
-    `key`, plain JSON, names the store; without one, nothing is kept. A store that is damaged, or whose rows were made
-    from something else than `about` says, such as other code, is made anew.
-    """
     with cached_store(key, kind.records) as store:
         try:
-            if not store.read() or any(store.about.get(name) != value for name, value in about.items()):
+            if not store.read() or store.about.get("code") != about["code"]:
                 store.clear()
-        except StoreError:
+        except StoreError:  # damaged
             store.clear()
         known = store.known()
-        listing = with_states(kind, list_files(known))
+        listing = with_states(kind, list_source(named, pattern, recursive=recursive, known=known))
         update(store, kind, listing, known=known, jobs=jobs, about=about)
     return records_of(store, kind, listing)
 
@@ -306,13 +290,11 @@ def no_records(kind: LogKind) -> Records:
 
 def with_states(kind: LogKind, listing: Listing) -> Listing:
     """Complete a listing with the states of its files, and of those above them that describe them."""
-    states = {path: listing.states.get(path) or state_of(path) or MISSING for path in listing.files}
-    if companions := kind.files.companions:
-        for path, state in states.items():
-            for other in filter(None, map(state_of, companions(path))):
-                modified, changed = max(state.modified, other.modified), max(state.changed, other.changed)
-                state = state._replace(modified=modified, changed=changed, tag=f"{state.tag} {other.tag}".strip())
-            states[path] = state
+    states, companions = dict[str, FileState](), kind.files.companions
+    for path in listing.files:
+        states[path] = state = listing.states.get(path) or state_of(path) or MISSING
+        for other in filter(None, map(state_of, companions(path))) if companions else ():
+            states[path] = FileState(state.size, *map(max, state[1:3], other[1:3]), f"{state.tag} {other.size}".strip())
     for path in kind.files.context(listing.files):  # in the order of the kind: of several names, the first counts
         if path not in states and (found := state_of(path)):
             states[path] = found
@@ -479,11 +461,11 @@ def _tables(records: Mapping[str, Sequence[Column]], read: Iterable[_Read]) -> d
 
 def records_of(store: RecordStore, kind: LogKind, listing: Listing) -> Records:
     """Return the records of a listing's files, and of those above them, from a store that holds them in order."""
-    files, tables = store.tables["files"], {name: store.tables[name] for name in kind.records}
+    tables = dict(store.tables)
+    files = tables.pop("files")
     if len(files) - (pc.sum(files["context"]).as_py() or 0) > len(listing.files):  # as of a part of a dataset
-        files = files.filter(
-            pc.or_(pc.is_in(files["source"], pa.array(listing.files, pa.large_string())), files["context"])
-        )
+        here = pa.array(listing.files, pa.large_string())
+        files = files.filter(pc.or_(pc.is_in(files["source"], here), files["context"]))
         for name, table in tables.items():
             tables[name] = table.filter(pc.is_in(table["source"], files["source"].combine_chunks()))
     return Records(tables, files, listing)
@@ -512,8 +494,8 @@ def assemble(
         entries = {entry.source: entry for entry in (*entries_of(records), *assembled.notes)}
         ledger = frame_of(dict(zip(Entry._fields, zip(*entries.values(), strict=True), strict=True)), LEDGER)
     else:
-        files = records.files.filter(pc.invert(records.files["context"]))
-        ledger = frame_of({name: files[name] for name in Entry._fields}, LEDGER)
+        own = records.files.filter(pc.invert(records.files["context"])).select(Entry._fields)
+        ledger = frame_of(dict(zip(Entry._fields, own.columns, strict=True)), LEDGER)
     return Logs(kind, sources, assembled, ledger, storage_options)
 
 
@@ -536,8 +518,8 @@ def as_recorded(kind: LogKind, records: Records) -> Assembled:
 
 def entries_of(records: Records) -> list[Entry]:
     """Return the ledger of records: the files of the source, as they were parsed."""
-    columns = (records.files[name].to_pylist() for name in (*Entry._fields, "context"))
-    return [Entry(*row[:-1]) for row in zip(*columns, strict=True) if not row[-1]]
+    files = records.files.filter(pc.invert(records.files["context"]))
+    return list(map(Entry, files["source"].to_pylist(), files["status"].to_pylist(), files["reason"].to_pylist()))
 
 
 def collect(

@@ -30,7 +30,7 @@ def shown(views, out, monkeypatch, *, until_done=False, lines=24):
         except StopIteration:
             raise KeyboardInterrupt from None
 
-    show_live(look, out, interval=2, until_done=until_done, clock=lambda: 0, sleep=slept.append)
+    show_live(look, out, interval=2, until_done=until_done, sleep=slept.append)
     return widths, slept, stood
 
 
