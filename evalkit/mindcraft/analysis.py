@@ -24,6 +24,7 @@ from evalkit.kinds import (
 from evalkit.kinds.estimates import sums_by
 from evalkit.kinds.findings import doubts
 from evalkit.kinds.runs import NO_OUTCOME, copied
+from evalkit.kinds.runs import describe_runs as describe_any
 from evalkit.kinds.runs import select as select_models
 from evalkit.mindcraft.format import OUTCOMES, STATUSES, SUCCEEDED_LATE, UNKNOWN, CompletionStatus
 from evalkit.mindcraft.table import COUNT_COLUMNS, FLAGS
@@ -357,16 +358,10 @@ def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFra
 
 def describe_runs(runs: pd.DataFrame, source: str) -> str:
     """Describe in a sentence or two what runs these are, and whether they are made-up samples."""
-    if runs.empty:
-        return "No runs of this kind."
-    models, tasks = runs["model_name"].unique(), runs["task_id"].nunique()
-    types = ", ".join(f"{n} {kind}" for kind, n in runs["task_type"].value_counts().items())
-    text = f"{len(runs)} runs of {', '.join(models)} on {tasks} tasks ({types})."
-    if without := int((~runs["has_definition"]).sum()):
-        text += f" No task definition was given for {without} of them: what can be is read from the ids."
-    if source.startswith("samples:"):
-        text += " These are made-up sample data: no model reached these scores."
-    return text
+    text = describe_any(runs, source)
+    text += " They are made up: no model reached these scores." * source.startswith("samples:")
+    without = int((~runs["has_definition"]).sum())
+    return text + f" No definition was given for {without} of the runs: what can be is read from ids." * bool(without)
 
 
 _LISTED = ["model_name", "task_id", "repetition", "overall_completion_status"]

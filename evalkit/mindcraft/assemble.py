@@ -14,7 +14,7 @@ from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.mindcraft.format import OUTCOMES, CompletionStatus
 from evalkit.mindcraft.layout import NO_LOGS, absolute_paths, name_models, split_repetitions, task_folders
 from evalkit.mindcraft.table import AGENTS, COUNT_COLUMNS, FLAGS, LOG_FLAGS, RECORDS, RUNS
-from evalkit.mindcraft.tasks import Facts, as_definitions, metrics_of, task_facts
+from evalkit.mindcraft.tasks import as_definitions, metrics_of, task_facts
 from evalkit.mindcraft.transcript import commands_frame, messages_frame
 
 LEFT_OVER = 300_000  # milliseconds: agents of one run do not start so far apart
@@ -29,7 +29,7 @@ _OF_RUNS = [
     Column("task", "int", "place among the tasks"),
     Column("path", "str", "absolute path of the folder"),
 ]
-_FACTS = {*Facts.__annotations__, "has_definition", "definition_file"} - {"agent_count"}  # runs share those of a task
+_FACTS = {*task_facts("", None), "has_definition", "definition_file"} - {"agent_count"}  # runs share those of a task
 _OF_TASKS = [*(column for column in RUNS if column.name in _FACTS), Column("ambiguous", "bool", "the definition")]
 _NOT_LOGGED = ("seed", "tokens_in", "tokens_out", "cost")  # common columns of runs
 _NOT_MEASURED = [status for status, outcome in OUTCOMES.items() if outcome == "not measured"]

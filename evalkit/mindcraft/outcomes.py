@@ -14,7 +14,7 @@ from evalkit.mindcraft.format import OUTCOMES, CompletionStatus, Scale
 from evalkit.mindcraft.kind import KIND
 from evalkit.mindcraft.parse import AgentOutcome, agent_outcome
 from evalkit.mindcraft.table import FLAGS, RUNS
-from evalkit.mindcraft.tasks import Facts, Tasks, metrics_of, task_facts
+from evalkit.mindcraft.tasks import Tasks, metrics_of, task_facts
 
 
 class TaskOutcome(TypedDict):
@@ -37,7 +37,7 @@ class TaskOutcome(TypedDict):
     repetition_rule: str
     has_definition: bool
     definition_file: str | None
-    facts: Facts  # what the task asks for
+    facts: dict[str, Any]  # what the task asks for; see `tasks.task_facts`
     flags: list[str]
     source: str
 
@@ -47,22 +47,9 @@ def extract_task_outcome(
 ) -> TaskOutcome:
     """Read the logs of one task folder as one outcome; `aggregate_results` reads many folders much faster.
 
-    With several repetitions in the folder this is best-of-n, flagged ``repetitions_merged``; see
-    `extract_task_outcomes`.
-
-    Parameters
-    ----------
-    folder_path : str or path
-        The folder of a task run; its name is the task id, unless the definition has one (``task_id``).
-    task_definition : dict or None
-        If None or empty, facts are read from the id as far as possible, and `has_definition` is False.
-    scale : {"auto", "percent", "fraction"}
-        The unit of logged construction scores; ``auto``: percent as soon as one of this folder exceeds 1.
-
-    Raises
-    ------
-    SourceError
-        Where the folder is not there.
+    The folder's name is the task id, unless the definition has one (``task_id``); without a definition, facts are read
+    from the id as far as possible. `scale` is as for `load`, over this folder. With several repetitions in the folder
+    this is best-of-n, flagged ``repetitions_merged``; see `extract_task_outcomes`. SourceError if there is no folder.
     """
     outcomes = extract_task_outcomes(folder_path, task_definition, scale)
     if len(outcomes) == 1:
@@ -130,20 +117,12 @@ def extract_task_outcomes(
 
 
 def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> pd.DataFrame:
-    """Build a frame of task outcomes: one row per run.
+    """Build a frame of task outcomes: one row per run, with the columns of `table.RUNS` and those of metrics.
 
-    Parameters
-    ----------
-    task_outcomes : iterable of TaskOutcome
-        Or of dictionaries with only task_id, model_name, agent_count, task_type, overall_raw_score,
-        overall_is_successful, overall_completion_status, total_agent_logs_found, agent_outcomes and
-        task_definition_metrics; other columns then hold missing values.
-
-    Returns
-    -------
-    DataFrame
-        The columns of `table.RUNS`, those that outcomes don't hold with missing values, and ``metric_NAME`` for every
-        metric of the definitions: numbers, truth values, or text where they are neither.
+    The dictionaries need to have only task_id, model_name, agent_count, task_type, overall_raw_score,
+    overall_is_successful, overall_completion_status, total_agent_logs_found, agent_outcomes and
+    task_definition_metrics; what they don't hold is missing. Metrics are columns ``metric_NAME``: numbers, truth
+    values, or text where they are neither.
     """
     outcomes = list(task_outcomes)
     runs = frame(map(_row, outcomes), RUNS)
@@ -182,24 +161,10 @@ def aggregate_results(
     jobs: int | None = None,
     storage_options: StorageOptions = None,
 ) -> pd.DataFrame:
-    """Read task-run folders (one task each) as one frame with model names.
+    """Read task-run folders (one task each) as one frame with model names, a row per run; options as for `load`.
 
-    Parameters
-    ----------
-    local_folders : iterable of paths or URLs
-    task_definitions, layout, scale, jobs, storage_options
-        As for `load`; `task_definitions` are its `tasks`.
-
-    Returns
-    -------
-    DataFrame
-        One row per run; a repetition is a run of its own, and so is a folder without any log, since it was named.
-        `load` counts an empty folder only if it is a task's: by its definition, or by its name beside other runs.
-
-    Raises
-    ------
-    SourceError
-        As `load`, and for a path that is no folder.
+    A repetition is a run of its own, and so is a folder without any log, since it was named; `load` counts an empty
+    folder only if it is a task's. SourceError as of `load`, and for a path that is no folder.
     """
     with storage(storage_options):
         folders = [resolve(folder) for folder in local_folders]

@@ -3,9 +3,7 @@
 import os
 import re
 from collections.abc import Iterable, Mapping
-from itertools import takewhile
-from operator import eq
-from typing import Any, TypedDict
+from typing import Any
 
 import pandas as pd
 
@@ -30,15 +28,8 @@ Definition = dict[str, Any]
 class TaskDefinitions(dict[str, Definition]):
     """All definitions that were loaded, by task id.
 
-    As a mapping, it holds the first definition loaded for each id. Each definition is a dictionary as on disk, with
-    ``task_id`` and ``definition_file`` added.
-
-    Attributes
-    ----------
-    ledger : Ledger
-        The files that were read.
-    variants : dict of str to list of dict
-        All differing definitions of each id.
+    As a mapping, it holds the first definition loaded for each id, `variants` all that differ. Each is a dictionary as
+    on disk, with ``task_id`` and ``definition_file`` added. `ledger` names the files that were read.
     """
 
     def __init__(self, definitions: Mapping[str, Definition] | None = None) -> None:
@@ -79,7 +70,7 @@ class TaskDefinitions(dict[str, Definition]):
         shared = []  # how many parts of their paths, from the file's name on, each and `task_path` have in common
         for files in [one["definition_file"] for one in variants] if task_path else ():
             wanted, *have = (path.replace("\\", "/").split("/")[::-1] for path in (task_path, *files.split(os.pathsep)))
-            shared.append(max(sum(takewhile(bool, map(eq, parts, wanted))) for parts in have))
+            shared.append(max(len(os.path.commonprefix([wanted, parts])) for parts in have))  # noqa: RUF071
         if len(variants) == 1:
             return variants[0], bool(variants[0]["definition_file"]) and shared == [0]
         if shared and max(shared) > 0 and shared.count(max(shared)) == 1:
@@ -89,17 +80,10 @@ class TaskDefinitions(dict[str, Definition]):
 
 
 def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
-    """Load task definitions; the ledger names files without any, and entries that are not definitions.
+    """Load task definitions from files, folders (read recursively), globs such as ``tasks/**/*.json``, or URLs.
 
-    Parameters
-    ----------
-    *paths : str or path
-        Files, folders (read recursively), globs such as ``tasks/**/*.json``, or URLs of these.
-
-    Raises
-    ------
-    SourceError
-        If a path does not exist, a glob matches nothing, or none of the files of a path holds a definition.
+    The ledger names files without any, and entries that are not definitions. SourceError if a path does not exist, a
+    glob matches nothing, or none of the files of a path holds a definition.
     """
     definitions = TaskDefinitions()
     used = dict[str, bool]()
@@ -171,27 +155,8 @@ _NAMED = {
 _ITEM = re.compile(r"_\d+_([a-z]+(?:_[a-z]+)*?)(?=_\d|_blocked_access|$)")
 
 
-class Facts(TypedDict):
-    """The facts about a task; None where they are unknown."""
-
-    task_type: str
-    agent_count: int | None
-    agents_asked_for: int | None  # the same; the frame of runs fills the other in
-    timeout: float
-    difficulty: str | None
-    n_blocked_agents: int | None  # without access to the recipe (cooking)
-    target_items: list[str]  # sorted
-    hells_kitchen: bool  # each agent holds the other's recipe: named in the id, or shown by a list of targets
-    plan_availability: str | None  # full, partial, none: by how many agents have the plan command blocked
-    depth: int | None
-    missing_items: list[str]
-    requires_crafting_table: bool | None
-    materials: int | None
-    rooms: int | None
-
-
-def task_facts(task_id: str, definition: Definition | None, type_of_path: str = "") -> Facts:
-    """Collect what a task asks for: from its definition, or without any from its id.
+def task_facts(task_id: str, definition: Definition | None, type_of_path: str = "") -> dict[str, Any]:
+    """Collect what a task asks for: from its definition, or without any from its id; None where unknown.
 
     `type_of_path` is the task type in the run's path, used if neither definition nor id names one. Materials and rooms
     of a construction are always read from the id, as the definition does not name them.
@@ -234,22 +199,22 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
         )
     blocked = blocked if is_cooking else None
     difficulty = task.get("difficulty") or metrics_of(task).get("difficulty_category")
-    return Facts(
-        task_type=task_type,
-        agent_count=agent_count,
-        agents_asked_for=agent_count,
-        timeout=positive_number(task.get("timeout")) or DEFAULT_TIMEOUT,
-        difficulty=difficulty if isinstance(difficulty, str) else None,
-        n_blocked_agents=None if blocked is None else len(blocked),
-        target_items=_items(target),
-        hells_kitchen=in_kitchen,
-        plan_availability=plan if is_crafting else None,
-        depth=depth,
-        missing_items=_items(task.get("missing_items")),
-        requires_crafting_table=table if isinstance(table, bool) else None,
-        materials=as_int(named["materials"]),
-        rooms=as_int(named["rooms"]),
-    )
+    return {
+        "task_type": task_type,
+        "agent_count": agent_count,
+        "agents_asked_for": agent_count,  # the same; the frame of runs fills the other in
+        "timeout": positive_number(task.get("timeout")) or DEFAULT_TIMEOUT,
+        "difficulty": difficulty if isinstance(difficulty, str) else None,
+        "n_blocked_agents": None if blocked is None else len(blocked),
+        "target_items": _items(target),
+        "hells_kitchen": in_kitchen,
+        "plan_availability": plan if is_crafting else None,
+        "depth": depth,
+        "missing_items": _items(task.get("missing_items")),
+        "requires_crafting_table": table if isinstance(table, bool) else None,
+        "materials": as_int(named["materials"]),
+        "rooms": as_int(named["rooms"]),
+    }
 
 
 def type_of(task_id: str, definition: Definition | None, type_of_path: str = "") -> str:
