@@ -73,8 +73,8 @@ def place(sample_files, tmp_path, monkeypatch):
     memory = fsspec.filesystem("memory")
     memory.put(str(tmp_path / "here/path/to/experiments"), "/bucket/prefix", recursive=True)
     with (
-        mock.patch("evalkit.cli.kinds.cluster", return_value=contextlib.nullcontext()),
-        mock.patch("evalkit.io.parallel.cluster", return_value=contextlib.nullcontext()),
+        mock.patch("dask.distributed.Client", return_value=contextlib.nullcontext()),
+        mock.patch("joblib.parallel_config", return_value=contextlib.nullcontext()),
         mock.patch("evalkit.cli.lab.subprocess.call", return_value=0),
         mock.patch("evalkit.cli.kinds.show_live", lambda look, *_, **__: look()),
     ):
