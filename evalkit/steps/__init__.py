@@ -11,7 +11,6 @@ _PLACES = {
     "kind": "KIND checks_df load steps_df",
     "normalise": "to_jsonable",
     "results": "check",
-    "show": "show_findings",
     "storage": (
         "create_result_summary extract_key_findings_from_execution record_execution save_history store_execution_result"
     ),

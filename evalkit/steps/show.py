@@ -1,18 +1,15 @@
 """What notebooks show of histories: findings, sentences, and tables from frames."""
 
-import json
 from collections.abc import Sequence
 
 import pandas as pd
 
 from evalkit._words import counted_noun
-from evalkit.display import show_details
 from evalkit.kinds import Example, Finding, Logs
 from evalkit.kinds.findings import MOST_EXAMPLES, files_of
 from evalkit.steps import analysis
 from evalkit.steps.format import CRITICAL, NOT_JUDGED, SILENT
 from evalkit.steps.judge import History
-from evalkit.steps.storage import extract_key_findings_from_execution
 
 SAMPLES = (
     "These samples were made for demonstration: a scripted plan, run on the 700 public blood cells that scanpy "
@@ -97,14 +94,3 @@ def open_checks(checks: pd.DataFrame) -> pd.DataFrame:
     """Return the checks that did not pass or could not be done."""
     selected = checks[checks["severity"].isin(("warning", "error", "critical")).to_numpy()]
     return numbered(selected[["position", "function_name", "name", "severity", "label", "score", "explanation"]])
-
-
-def show_findings(histories: Sequence[History], label: str) -> None:
-    """Show the key findings of the history of this label, folded by kind."""
-    for history in (history for history in histories if history.label == label):
-        texts = [
-            f"{kind.replace('_', ' ')}, {len(findings)}\n{json.dumps(findings, indent=2, ensure_ascii=False)}"
-            for kind, findings in extract_key_findings_from_execution(history).items()
-        ]
-        if texts:
-            show_details(f"{history.label}: key findings", "\n\n".join(texts))
