@@ -35,7 +35,7 @@ for _ in range(int(sys.argv[2])):
 _THEIRS = """
 from inspect_ai.analysis import samples_df
 for _ in range(int(sys.argv[2])):
-    start = clocks(); runs = samples_df(sys.argv[1], quiet=True); end = clocks()
+    start = clocks(); runs = samples_df(sys.argv[1], full=sys.argv[3] == "full", quiet=True); end = clocks()
     print(end[0] - start[0], end[1] - start[1], len(runs), sum(runs["total_tokens"]) - 50 * len(runs))
 """
 _SAMPLE = """
@@ -44,7 +44,7 @@ from evalkit.io import read_file
 from evalkit.trajectories.formats import inspect
 data = read_file(sys.argv[1], limited=False)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-messages = inspect.messages(data, "large_epoch_1")
+messages = inspect.messages(data, "large_epoch_1", lambda name: None)
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024, len(messages))
 """
 
@@ -132,12 +132,15 @@ def main(megabytes: int, largest: int, samples: int, rounds: int, inspect: str) 
         wall, busy = (statistics.median(line[place] for line in ours[1:]) for place in (0, 1))
         print(f"{number} logs, {number * samples} samples, {packed / 1e6:.0f} MB")
         print(f"evalkit {wall:.2f} s, of processors {busy:.2f} s")
-        if inspect:
-            theirs = run(inspect, _CLOCKS + _THEIRS, folder, rounds + 1)
+        # by default it reads header and summaries, too; in full, the samples as well
+        for what in ("summaries", "full") if inspect else ():
+            theirs = run(inspect, _CLOCKS + _THEIRS, folder, rounds + 1, what)
             if ours[0][2:] != theirs[0][2:]:
                 raise click.ClickException(f"numbers differ: {ours[0][2:]} and {theirs[0][2:]}")
             other, worked = (statistics.median(line[place] for line in theirs[1:]) for place in (0, 1))
-            print(f"inspect_ai's samples_df {other:.2f} s, of processors {worked:.2f} s: {worked / busy:.1f} times")
+            print(
+                f"inspect_ai's samples_df, {what}, {other:.2f} s, of processors {worked:.2f} s: {worked / busy:.1f} times"
+            )
         write_log(folder / "large.eval", [sample(rng, "large", largest * 1_000_000)])
         ((more, count),) = run(sys.executable, _SAMPLE, folder / "large.eval")
         print(f"a sample of {largest} MB: {more / 1.048576:.0f} MB of memory for its {count:.0f} messages")
