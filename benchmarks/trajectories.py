@@ -138,9 +138,7 @@ def main(megabytes: int, largest: int, samples: int, rounds: int, inspect: str) 
             if ours[0][2:] != theirs[0][2:]:
                 raise click.ClickException(f"numbers differ: {ours[0][2:]} and {theirs[0][2:]}")
             other, worked = (statistics.median(line[place] for line in theirs[1:]) for place in (0, 1))
-            print(
-                f"inspect_ai's samples_df, {what}, {other:.2f} s, of processors {worked:.2f} s: {worked / busy:.1f} times"
-            )
+            print(f"samples_df, {what}: {other:.2f} s, of processors {worked:.2f} s: {worked / busy:.1f} times")
         write_log(folder / "large.eval", [sample(rng, "large", largest * 1_000_000)])
         ((more, count),) = run(sys.executable, _SAMPLE, folder / "large.eval")
         print(f"a sample of {largest} MB: {more / 1.048576:.0f} MB of memory for its {count:.0f} messages")

@@ -231,7 +231,8 @@ def chat_messages(messages: Any) -> list[Message]:
         returned, error = part_of(extra, "returncode"), message.get("error") or message.get("tool_error")
         # mini-swe-agent answers commands that stand in a text as a user
         is_unnamed = returned is not None and role != "tool"
-        call_id = "" if is_unnamed else text_of(message.get("tool_call_id") or message.get("id"))
+        ids = message.get("tool_call_ids") or [message.get("tool_call_id") or message.get("id")]  # the first: SWE-agent
+        call_id = "" if is_unnamed else text_of(ids[0])
         if (role == "tool" or is_unnamed) and call_id in place:
             at, number = place[call_id]
             calls = list(out[at].calls)
@@ -286,7 +287,8 @@ def _reasoning(message: Mapping[str, Any]) -> str:
         for part in (parts if isinstance(parts, list) else ())
         if isinstance(part, dict) and part.get("type") in ("reasoning", "thinking")
     ]
-    return "\n".join(filter(None, [content_text(message.get("reasoning_content") or message.get("thought")), *texts]))
+    thought = content_text(message.get("reasoning_content") or message.get("thought"))
+    return "\n".join(filter(None, [thought if thought != content_text(parts) else "", *texts]))
 
 
 def error_text(error: Any) -> str:

@@ -335,6 +335,8 @@ def test_real_trajectories_are_all_used(name):
     logs = trajectories.load(SHARED / "trajectories" / name)
     assert set(logs.ledger["status"]) == {"used"}
     assert len(logs.turns)
+    assert logs.tool_calls["result"].notna().all() or name == "atif"
+    assert not (logs.turns["reasoning"].ne("") & logs.turns["reasoning"].eq(logs.turns["text"])).any()
 
 
 @real

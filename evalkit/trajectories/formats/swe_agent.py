@@ -49,7 +49,7 @@ def recognises(value: Any) -> str:
     if is_mini or text_of(value.get("trajectory_format")).startswith("mini-swe-agent"):
         return "mini-swe-agent trajectory"
     for key, wanted in (("trajectory", {"action", "observation"}), ("history", {"role", "agent"})):
-        if (items := objects(value, key)) and items[0].keys() >= wanted:
+        if any(item.keys() >= wanted for item in objects(value, key)):
             return "SWE-agent trajectory"
     if {"trajectory", "history", "info"} <= keys:  # it ended before its first step
         return "SWE-agent trajectory"

@@ -24,7 +24,7 @@ from evalkit.trajectories.format import (
     used,
 )
 
-_KEYS = {"task_id", "termination_reason", "reward_info"}
+_KEYS = {"task_id", "termination_reason"}  # of a simulation
 _CHECKS = ("db_check", "action_checks", "nl_assertions", "communicate_checks")
 
 
@@ -38,7 +38,7 @@ def recognises(value: Any) -> str:
 def parse(path: str, value: Any) -> Parsed:
     """Return the runs of results or of a simulation, and how many were planned."""
     simulations, shared, facts = [value], {}, []
-    if "info" in value:
+    if not value.keys() >= _KEYS:
         simulations, shared = objects(value, "simulations"), _shared(value["info"])
         facts = [("info", "", "", text_of(shared))]
         trials = count_of(value["info"].get("num_trials"))
@@ -52,7 +52,7 @@ def parse(path: str, value: Any) -> Parsed:
 
 def messages(value: Any, part: str, beside: Beside) -> list[Message]:
     """List the messages of a simulation."""
-    simulations = objects(value, "simulations") if "info" in value else [value]
+    simulations = [value] if value.keys() >= _KEYS else objects(value, "simulations")
     return next((chat_messages(_said(one)) for one in simulations if text_of(one.get("id")) == part), [])
 
 
