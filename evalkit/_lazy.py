@@ -6,17 +6,16 @@ from typing import Any
 
 
 def door(
-    package: str, places: Mapping[str, str], modules: Mapping[str, str] | Iterable[str] = ()
+    package: str, places: Mapping[str, str], modules: Iterable[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package.
 
     `places` names what each module of the package makes public, separated by spaces (``name=other`` for one that has
-    another name there), `modules` those that are public themselves, with their place if it differs from their name.
+    another name there), `modules` those that are public themselves.
     """
-    modules = modules if isinstance(modules, Mapping) else {name: name for name in modules}
     entries = [(place, *entry.partition("=")[::2]) for place, names in places.items() for entry in names.split()]
     public = {name: (place, other or name) for place, name, other in entries}
-    public |= {name: (place, "") for name, place in modules.items()}
+    public |= {name: (name, "") for name in modules}
 
     def find(name: str) -> Any:
         if name not in public:

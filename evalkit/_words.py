@@ -169,9 +169,6 @@ TEXTS: dict[str, str | Callable[..., str]] = {
         + ", ".join(f"{name.replace('_', ' ')} ({_few(values)})" for name, values in settings.items())
         + "; what looks like a difference of models may be one of these"
     ),
-    "conditions_same": lambda conditions: (
-        f"every model ran under the same mix of conditions ({_few(conditions)}); they are compared within equal ones"
-    ),
     "variants": (
         "the ids of the {tasks} tasks name variants of {few}: if they are variants of few, intervals and p values are "
         "far too sure; --cluster COLUMN (parameter cluster) names the column that says whose variants they are"

@@ -23,7 +23,6 @@ MODELS = "Models, the best first"
 RANKING, PAIRS = "Which model is best?", "Every pair on the tasks it shares"
 
 FIRST = ("conditions_differ", "settings_differ")  # notes to read before any estimate stands beside another
-MOST_NAMED = 4  # models that a headline names
 SENTENCE_NAME = 32  # characters of a name in it
 RAW, NONE = "raw", "none"
 _COLUMNS = (
@@ -103,11 +102,10 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     linked = compared.assign(n_tasks=compared["n_tasks"].clip(lower=compared["estimate"].notna().astype(int)))
     notes = variants(scored) + (Notes() if like.headline == RAW else like.reason) + pair_structure(linked).warning
     mixes = rows.groupby("model_name")["condition"].agg(frozenset)
-    several = set(rows["condition"])
-    if mixes.nunique() > 1 or (len(several) > 1 and "" not in several):
+    if mixes.nunique() > 1:
         named = kind_of(runs).rates.conditions
         differing = [name.replace("_", " ") for name in named if runs[name].nunique(dropna=False) > 1]
-        notes += note("conditions_differ" if mixes.nunique() > 1 else "conditions_same", conditions=differing)
+        notes += note("conditions_differ", conditions=differing)
     settings = {}
     for name in kind_of(runs).rates.told:
         values = runs.loc[rows.index, name].astype("str").where(runs.loc[rows.index, name].notna(), "")
@@ -202,10 +200,7 @@ def headline(board: Leaderboard) -> dict[str, Any]:
         best = {"code": "best", "model": first, "what": name, "basis": basis, "doubt": doubt}
         return best | {"undecided": int((~own["decided"]).sum())} | _fields(row, which[:-1], which)
     if len(own) and own["estimate"].isna().all():
-        has_some = board.is_adjusted and len(rated) <= MOST_NAMED
-        rates = dict(zip(rated["model_name"], rated["adjusted"], strict=True)) if has_some else {}
-        unit = {"is_share": board.outcomes.is_share, "unit": board.outcomes.unit}
-        return {"code": "apart", "models": rated["model_name"].tolist(), "basis": board.basis, "rates": rates, **unit}
+        return {"code": "apart", "models": rated["model_name"].tolist()}
     if rated[by].iloc[1] == rated[by].iloc[0]:  # the order of their names means nothing
         return {"code": "tie", "models": rated.loc[rated[by] == rated[by].iloc[0], "model_name"].tolist()}
     is_behind = others["behind_first"].astype(bool)
@@ -243,13 +238,8 @@ def ranked(board: Leaderboard, section: str = RANKING) -> Finding:
     }
     model = board.table["model_name"].iloc[0] if first else ""
     rows = board.outcomes.table
-    rows = rows[rows["model_name"].eq(first) & rows["value"].notna()]
-    ends, unit = {f"a run of {model}": rows["value"].notna()}, f" {board.outcomes.unit}".rstrip()
-    if rows["value"].nunique() > 1:
-        most, least = rows["value"].max(), rows["value"].min()
-        ends = {f"{model}, highest: {most:.3g}{unit}": rows["value"].eq(most)}
-        ends[f"{model}, lowest: {least:.3g}{unit}"] = rows["value"].eq(least)
-    return Finding("ranking", section, values, examples_of(rows, ends))
+    own = rows["model_name"].eq(first) & rows["value"].notna()
+    return Finding("ranking", section, values, examples_of(rows, {f"a run of {model}": own}))
 
 
 def answer_table(board: Leaderboard, runs: pd.DataFrame | None = None) -> pd.DataFrame:

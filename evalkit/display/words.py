@@ -341,12 +341,6 @@ def _nearest_pair(decided: int, pairs: int, row: Mapping[Hashable, Any] | None, 
     return f"{count}{'; ' * bool(count)}{'' if row['decided'] else 'open: '}{verdict.join(sides)} {tested}.{picked}"
 
 
-def _apart(models: Sequence[str], basis: str, rates: Mapping[str, float], is_share: bool, unit: str, **_: Any) -> str:
-    values = (_value({"estimate": rate, "low": None, "high": None}, is_share, unit) for rate in rates.values())
-    adjusted = ", ".join(f"{name} {value}" for name, value in zip(rates, values, strict=True))
-    return f"no best model: {_models(models)} share no tasks" + f"; {basis}: {adjusted}" * bool(rates)
-
-
 def _known(behind: Sequence[str], open: Sequence[str], few: bool, doubt: str = "", **_: Any) -> str:
     """Say which models the first one is ahead of, and which it is not separable from."""
     verdicts = {"ahead of": behind, "not separable from": open}
@@ -361,7 +355,7 @@ HEADLINES: dict[str, str | Callable[..., str]] = {
     "nothing": "no best model: no run was measured",
     "unnamed": "{what}; no run with one names its model",
     "one_model": "{what} of {model}",
-    "apart": _apart,
+    "apart": lambda models, **_: f"no best model: {_models(models)} share no tasks",
     "cycle": lambda models, **_: f"no best model: of {_models(models)} each is better than another one",
     "tie": lambda models, **_: f"no model leads: {_models(models)} tie for first",
     "leads": lambda model, **values: f"{model} leads; {_known(**values)}",

@@ -112,8 +112,8 @@ def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogK
     """Estimate what runs take, per group: duration, turns, tokens and cost, as far as logs tell them.
 
     Returns the columns of `by`, quantity, n (runs that tell it), n_clusters (tasks), estimate (mean per run; tasks
-    weigh equally), low, high, median, total, of_successes and of_failures (mean of those runs), per_success (the total
-    over the number of successes that tell it) and warning. Empty where logs tell nothing.
+    weigh equally), low, high, median, total, per_success (the total over the number of successes that tell it) and
+    warning. Empty where logs tell nothing.
     """
     kind = kind or kind_of(runs)
     runs = runs[~is_excluded(runs, kind)].reset_index(drop=True)
@@ -125,15 +125,10 @@ def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogK
     long["quantity"] = pd.Categorical(long["quantity"], categories=list(_TAKEN.values()), ordered=True)
     keys = [*_list(by), "quantity"]
     table = estimate_by(long, keys, "value", clusters="task", kind="mean").set_index(keys)
-    groups = long.groupby(keys, dropna=False, observed=True)["value"]
-    more = {"median": groups.median(), "total": groups.sum()}
-    for outcome in ("success", "failure"):
-        of_outcome = long[long["outcome"] == outcome].groupby(keys, dropna=False, observed=True)["value"]
-        more[f"of_{outcome}{'e' * (outcome == 'success')}s"] = of_outcome.mean()
-        more[outcome] = of_outcome.size()
-    out = table[["n", "n_clusters", "estimate", "low", "high"]].join(pd.DataFrame(more)).join(table["warning"])
-    out.insert(list(out).index("warning"), "per_success", out["total"] / out["success"])
-    return out.drop(columns=["success", "failure"]).reset_index()
+    groups = long.assign(succeeded=long["outcome"].eq("success")).groupby(keys, dropna=False, observed=True)
+    more = groups.agg(median=("value", "median"), total=("value", "sum"), succeeded=("succeeded", "sum"))
+    more["per_success"] = more["total"] / more.pop("succeeded").replace(0, float("nan"))
+    return table[["n", "n_clusters", "estimate", "low", "high"]].join(more).join(table["warning"]).reset_index()
 
 
 def sums_by(runs: pd.DataFrame, by: str | Sequence[str], counts: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
