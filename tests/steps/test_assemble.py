@@ -137,13 +137,6 @@ def test_files_of_all_kinds(name, text, steps, status, reason):
     assert len(parsed.rows.get("steps", [])) == (steps or 0)
 
 
-def test_rows_are_the_records_as_they_stand_in_the_file_and_the_plan():
-    state = {"execution_history": [A, {**C, "more": [1, None, {"x": -0.0}]}], "execution_plan": {"steps": [1]}}
-    rows = parse_file("h.json", json.dumps(state).encode()).rows
-    assert [(thread, json.loads(plan)) for thread, plan in rows["histories"]] == [("", {"steps": [1]})]
-    assert [json.loads(entry) for _, entry in rows["steps"]] == state["execution_history"]
-
-
 def test_what_is_nested_too_deep_to_be_read_again_is_kept_as_text():
     data = b'[{"step": {}, "success": true, "result": ' + b"[" * 800 + b"]" * 800 + b"}]"
     [(_, entry)] = parse_file("h.json", data).rows["steps"]

@@ -1,8 +1,6 @@
 import json
-from collections import deque
 from datetime import date
 from decimal import Decimal
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -76,12 +74,9 @@ def test_a_label_is_the_shortest_path_that_tells_histories_apart(histories, labe
     [
         (np.float64(0.5), 0.5),
         (np.int64(7), 7),
-        (np.bool_(True), True),
         (np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
         (np.datetime64("NaT"), None),
         (np.array(["2026-03-02", "NaT"], dtype="datetime64[D]"), ["2026-03-02", None]),
-        (deque([1, np.int64(2)]), [1, 2]),
-        ({"b": 1, "a": 2}.keys(), ["b", "a"]),
         (float("nan"), None),
         (float("inf"), None),
         (pd.NA, None),
@@ -89,11 +84,9 @@ def test_a_label_is_the_shortest_path_that_tells_histories_apart(histories, labe
         (date(2026, 3, 2), "2026-03-02"),
         ({3, 1, 2}, [1, 2, 3]),
         (Decimal("1.5"), 1.5),
-        (Path("a/b"), "a/b"),
         (b"caf\xc3\xa9", "café"),
         (2**70, 2**70),
         ("\ud800", "\ufffd"),
-        ({1: "x"}, {"1": "x"}),
         ({("a", 1): 2}, {"('a', 1)": 2}),
         (pd.DataFrame({"g": ["A", "B"], "p": [0.1, np.nan]}), [{"g": "A", "p": 0.1}, {"g": "B", "p": None}]),
         (pd.DataFrame({"p": [0.1]}, index=["GENE"]), [{"index": "GENE", "p": 0.1}]),
