@@ -9,9 +9,8 @@ import pytest
 from evalkit import crafter, steps
 from evalkit.crafter.benchmark import load_runs
 from evalkit.io.frames import MOST_NAME, cut_name
-from evalkit.kinds import kind_named
+from evalkit.kinds import RunFiles, kind_named, transcript_of
 from evalkit.kinds.follow import Following
-from evalkit.kinds.transcript import show_source
 from tests.attacks.doors import KINDS, run
 from tests.attacks.hostile import assert_plain, write_hostile
 from tests.crafter.traces import config, environment, hook, trace
@@ -67,7 +66,7 @@ def test_printing_functions_print_plain_text(here, capsys):
         for record in steps.load(path).histories[0].records:
             steps.print_step_evaluation(steps.evaluate_step(record))
     for path in sorted((here / "logs" / "mindcraft").rglob("*_0_0.json")):
-        print(show_source(str(path), "mindcraft"))
+        print(transcript_of(kind_named("mindcraft"), RunFiles([str(path)])).text())
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         load_runs(sorted(map(str, (here / "logs").rglob("*.json"))))

@@ -15,8 +15,8 @@ from fsspec.asyn import AsyncFileSystem
 from evalkit.io import SourceError, list_files, list_source, read_files, remote, storage
 from evalkit.io.remote import state_from
 from evalkit.io.store import MANIFEST, read_manifest
-from evalkit.kinds.transcript import show_source
-from evalkit.mindcraft import agents_df, aggregate_results, collect, extract_task_outcome, load
+from evalkit.kinds import RunFiles, transcript_of
+from evalkit.mindcraft import KIND, agents_df, aggregate_results, collect, extract_task_outcome, load
 
 SECRET = "not-to-be-shown"
 EXPERIMENT = "cooking/some-org/model-7b/suite/exp_1"  # as runs are uploaded: {task_type}/{model}/{suite}/{experiment}
@@ -87,7 +87,7 @@ def test_a_bucket_gives_the_frames_of_the_same_folder(server, folder):
     assert set(found.runs["model_name"]) == {"some-org/model-7b"}
     with storage(bucket):
         assert extract_task_outcome(one, None)["overall_raw_score"] == 1
-        assert "Task ended with score : 1" in show_source(f"{one}/Andy_0_0.json", "mindcraft")
+        assert "Task ended with score : 1" in transcript_of(KIND, RunFiles([f"{one}/Andy_0_0.json"])).text()
     assert len(aggregate_results([one, one], storage_options=bucket)) == 1
 
 

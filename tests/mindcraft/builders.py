@@ -5,7 +5,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hypothesis import strategies as st
+
 SCORE = "Task ended with score : "
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
 
 
 def turn(role: Any, content: Any) -> dict[str, Any]:

@@ -73,19 +73,14 @@ def test_every_flag_has_a_case():
 
 
 @pytest.mark.parametrize("flag", CASES)
-def test_the_case_carries_the_flag_alone(tmp_path, flag):
-    files, options, _ = CASES[flag]
-    runs, agents = read(write_all(tmp_path, files), options)
+def test_the_case_carries_the_flag_alone_and_mended_does_not(tmp_path, flag):
+    files, options, mended = CASES[flag]
+    runs, agents = read(write_all(tmp_path / "flagged", files), options)
     assert flags_of(runs) == {flag}
     if agents is not None:
         assert flags_of(agents) == ({flag} & set(LOG_FLAGS))
-
-
-@pytest.mark.parametrize("flag", CASES)
-def test_the_mended_case_does_not(tmp_path, flag):
-    files, options, mended = CASES[flag]
     files = {name: content for name, content in {**files, **mended}.items() if content is not None}
-    runs, _ = read(write_all(tmp_path, files), options)
+    runs, _ = read(write_all(tmp_path / "mended", files), options)
     assert flag not in flags_of(runs)
 
 

@@ -13,7 +13,7 @@ from evalkit.mindcraft import aggregate_results, load, load_task_definitions, ru
 from evalkit.mindcraft.format import TASK_KEYS
 from evalkit.mindcraft.table import RUNS
 from evalkit.mindcraft.tasks import task_facts
-from tests.mindcraft.builders import task, write, write_all
+from tests.mindcraft.builders import ANYTHING, task, write, write_all
 
 TWO, THREE = task(agent_count=2), task(agent_count=3)
 
@@ -72,9 +72,7 @@ RESULTS = "{{'model': 'm', 'task_path': {path!r}}}"
         ("3_agent.json", 2, 3, False),
         ("tasks/other.json", 3, 3, True),
         (None, 2, 2, True),
-        (None, 3, 3, True),
         (None, 1, 2, True),
-        (None, 0, 2, True),
     ],
 )
 def test_differing_definitions_are_told_by_the_file_else_by_the_logs_and_flagged(
@@ -99,12 +97,7 @@ def test_a_run_without_a_definition_is_kept(tmp_path, tasks):
         assert sorted(zip(runs["task_id"], runs["has_definition"], strict=True)) == [("new", False), ("own", True)]
 
 
-anything = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=9),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=6,
-)
-definition = st.dictionaries(st.sampled_from(sorted(TASK_KEYS)) | st.text(max_size=3), anything, max_size=5)
+definition = st.dictionaries(st.sampled_from(sorted(TASK_KEYS)) | st.text(max_size=3), ANYTHING, max_size=5)
 
 
 @pytest.mark.parametrize(
@@ -112,18 +105,13 @@ definition = st.dictionaries(st.sampled_from(sorted(TASK_KEYS)) | st.text(max_si
     [
         ({"a": TWO}, "used", "task definitions", {"a"}),
         ({"a": TWO, "b": 5, "c": {"x": 1}}, "used", "no definitions: b, c", {"a"}),
-        ({"a": {"agent_count": 2}}, "used", "task definitions", {"a"}),
-        (TWO, "used", "task definitions", {"one"}),
         ({**TWO, "task_id": "named"}, "used", "task definitions", {"named"}),
         (b"\xef\xbb\xbf" + json.dumps({"a": TWO}).encode(), "used", "task definitions", {"a"}),
         ({}, "skipped", "another shape", set()),
-        ([TWO], "skipped", "another shape", set()),
-        ({"dependencies": {"x": "1"}}, "skipped", "another shape", set()),
         ({"name": "Andy", "model": "m"}, "skipped", "agent profile", set()),
         ({"turns": [], "memory": ""}, "skipped", "another shape", set()),
         (b'{"a": {"goal"', "failed", "JSONDecodeError", set()),
         (b"", "failed", "JSONDecodeError: the file is empty", set()),
-        (b'{"a": "\xff"}', "failed", "UnicodeDecodeError", set()),
     ],
 )  # fmt: skip
 def test_every_file_of_a_folder_is_in_the_ledger_with_what_it_holds(tmp_path, content, status, reason, ids):
@@ -137,7 +125,7 @@ def test_every_file_of_a_folder_is_in_the_ledger_with_what_it_holds(tmp_path, co
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(anything | st.dictionaries(st.sampled_from(["cook", "same", "goal"]), definition | anything))
+@given(ANYTHING | st.dictionaries(st.sampled_from(["cook", "same", "goal"]), definition | ANYTHING))
 @example({"cook": {"goal": "x", "timeout": 10**400, "agent_count": 10**30, "difficulty_metrics": {"n": 10**400}}})
 def test_any_file_of_definitions_is_loaded(tmp_path, content):
     write(tmp_path / "tasks/any.json", json.dumps(content).encode())
@@ -158,9 +146,7 @@ PLAN = "!getCraftingPlan"
         ("x", task("techtree"), {"task_type": "techtree"}),
         ("x", task("crafting"), {"task_type": "techtree"}),
         ("x", {"task_type": "construction"}, {"task_type": "construction"}),
-        (COOK, {"goal": "?"}, {"task_type": "cooking"}),
         (COOK, None, {"task_type": "cooking"}),
-        ("multiagent_crafting_shears", None, {"task_type": "techtree"}),
         ("materials_3_rooms_2_window_0_carpet_0_variant_1", None,
          {"task_type": "construction", "materials": 3, "rooms": 2}),
         ("something_else", None, {"task_type": "unknown"}),
@@ -169,34 +155,24 @@ PLAN = "!getCraftingPlan"
         (COOK, task(agent_count="4"), {"agent_count": 4}),
         (COOK, task(agent_count=None), {"agent_count": None}),
         (f"{COOK}_num_agents_5", None, {"agent_count": 5}),
-        (COOK, None, {"agent_count": None}),
         (COOK, task(timeout=500), {"timeout": 500.0}),
         (COOK, task(), {"timeout": 300.0}),
-        (COOK, task(timeout="x"), {"timeout": 300.0}),
         (COOK, task(timeout=10**400), {"timeout": 300.0}),
         (COOK, task(difficulty="hard"), {"difficulty": "hard"}),
         (COOK, task(difficulty_metrics={"difficulty_category": "easy"}), {"difficulty": "easy"}),
         # cooking: blocked agents from the definition, never from the id beside it
-        (COOK, task(blocked_access_to_recipe=["0", "1"]), {"n_blocked_agents": 2}),
         (COOK, task(blocked_access_to_recipe=[0, "0", 1]), {"n_blocked_agents": 2}),
-        (COOK, task(blocked_access_to_recipe=[]), {"n_blocked_agents": 0}),
         (COOK, task(), {"n_blocked_agents": 0}),
         (f"{COOK}_blocked_access_0_1", task(blocked_access_to_recipe=["0"]), {"n_blocked_agents": 1}),
         (f"{COOK}_blocked_access_0_1", None, {"n_blocked_agents": 2}),
         # by the id alone: no suffix says that nobody is blocked, where the id is one of cooking at all
         (COOK, None, {"n_blocked_agents": 0}),
-        ("multiagent_cooking_soup", None, {"n_blocked_agents": 0}),
         ("bread_cake_hells_kitchen", None, {"n_blocked_agents": 0, "hells_kitchen": True}),
         ("my_cooking_test", None, {"task_type": "cooking", "n_blocked_agents": None}),
         (f"{COOK}_blocked_access_all", None, {"n_blocked_agents": None}),
-        ("x", task("techtree"), {"n_blocked_agents": None}),
         # targets
         (COOK, task(target={"cake": 1, "bread": 1}), {"target_items": ["bread", "cake"], "hells_kitchen": False}),
         (COOK, task(target=["cake", "bread"]), {"target_items": ["bread", "cake"], "hells_kitchen": True}),
-        (COOK, {"task_type": "cooking", "target": ["cake", "bread"]}, {"hells_kitchen": True}),
-        ("multiagent_cooking_bread_cake_hells_kitchen", None, {"hells_kitchen": True}),
-        ("x", task("techtree", target="shears"), {"target_items": ["shears"], "hells_kitchen": False}),
-        (COOK, None, {"target_items": ["bread", "cake"]}),
         ("multiagent_cooking_2_1_baked_potato_1_golden_apple_blocked_access_1", None,
          {"target_items": ["baked_potato", "golden_apple"], "n_blocked_agents": 1}),
         # crafting: the plan, by how many agents have it blocked
@@ -206,14 +182,11 @@ PLAN = "!getCraftingPlan"
         ("x", task("techtree", blocked_actions={"0": [PLAN], "1": [PLAN]}), {"plan_availability": "none"}),
         ("no_plan", task("techtree", 3, blocked_actions={"0": [PLAN], "1": [PLAN]}), {"plan_availability": "partial"}),
         ("multiagent_crafting_x_partial_plan__depth_2", None, {"plan_availability": "partial", "depth": 2}),
-        ("multiagent_crafting_x_no_plan__depth_0", None, {"plan_availability": "none", "depth": 0}),
         ("multiagent_crafting_x", None, {"plan_availability": None, "depth": None}),
-        (COOK, task(), {"plan_availability": None}),
         ("x_depth_2", task("techtree", depth=1), {"depth": 1}),
         ("x", task("techtree", missing_items=["stick"]), {"missing_items": ["stick"]}),
         ("x", task("techtree", requires_ctable=True), {"requires_crafting_table": True}),
         ("x", task("techtree", requires_crafting_table=False), {"requires_crafting_table": False}),
-        ("x", task("techtree"), {"requires_crafting_table": None}),
         ("multiagent_crafting_x_full_plan_requires_ctable__depth_0", None, {"requires_crafting_table": True}),
         (f"materials_{'9' * 30}_rooms_1", None, {"materials": None, "rooms": 1}),
     ],
@@ -226,7 +199,7 @@ def test_facts(task_id, definition, expected):
 @given(
     st.text(max_size=30) | st.sampled_from([COOK, "multiagent_crafting_x", "materials_1_rooms_1"]),
     st.none()
-    | st.dictionaries(st.sampled_from(sorted(TASK_KEYS)), anything | st.sampled_from(["cooking", "techtree", 10**400])),
+    | st.dictionaries(st.sampled_from(sorted(TASK_KEYS)), ANYTHING | st.sampled_from(["cooking", "techtree", 10**400])),
 )
 def test_any_definition_gives_facts_that_fit_a_frame(task_id, definition):
     facts = task_facts(task_id, definition)

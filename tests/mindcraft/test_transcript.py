@@ -7,15 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.io import SourceError
-from evalkit.kinds import transcript_of
-from evalkit.kinds.transcript import show_source
-from evalkit.mindcraft import load
+from evalkit.kinds import RunFiles, transcript_of
+from evalkit.mindcraft import KIND, load
 from evalkit.mindcraft.transcript import AgentTurns, merge
 from tests.mindcraft.builders import SCORE, log, turn, write, write_all
 
 
-def lines(tmp_path, content, **options) -> list[str]:
-    return show_source(str(write(tmp_path / "Andy_0_0.json", content)), "mindcraft", **options).splitlines()
+def shown(path) -> str:
+    return transcript_of(KIND, RunFiles([str(path)])).text()
+
+
+def lines(tmp_path, content) -> list[str]:
+    return shown(write(tmp_path / "Andy_0_0.json", content)).splitlines()
 
 
 def test_a_conversation_has_its_outcome_and_all_turns(tmp_path):
@@ -33,7 +36,7 @@ def test_a_conversation_has_its_outcome_and_all_turns(tmp_path):
 def test_nothing_steers_the_terminal(tmp_path):
     content = [turn("\x1b[31muser", "a\x1b]0;title\x07\x9b31m\u202e b"), turn("user", ["\x1b[2J"]), "\x1b[2J"]
     path = write(tmp_path / "A\x1b[2J\nndy_0_0.json", content)
-    text = show_source(str(path), "mindcraft")
+    text = shown(path)
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
     assert len(text.splitlines()) == 6
 
@@ -100,14 +103,6 @@ def test_the_final_message_that_decides_is_marked(tmp_path, finals, decides):
     loaded = load(write_all(tmp_path, logs))
     made = transcript_of(loaded.kind, loaded.kind.run_files(loaded, loaded.runs.iloc[0]))
     assert [made_turn.actor for made_turn in made.turns if "decision" in made_turn.events] == [decides]
-
-
-def test_a_log_of_several_that_is_broken_is_named_and_the_others_are_shown(tmp_path):
-    good = {"turns": [turn("assistant", "hello"), turn("system", f"{SCORE}1")]}
-    logs = load(write_all(tmp_path, {"e/t/Andy_0_0.json": good, "e/t/Jill_1_0.json": b'{"turns": ['}))
-    text = logs.show().text()
-    assert "Jill_1: log can't be read:" in text
-    assert "» Andy_0: hello" in text
 
 
 def test_a_run_whose_logs_are_all_broken_was_decided_by_that(tmp_path):
