@@ -46,7 +46,7 @@ def code_version(module: str = "") -> str:
 def _version_of_code(own: Path) -> str:
     digest = hashlib.blake2b(digest_size=8)
     for place in {_EVALKIT: 0, own: 0}:
-        for root, _, names in sorted(os.walk(place)) or [(place.parent, [], [place.name])]:  # a single file
+        for root, _, names in sorted(os.walk(place)) or [(str(place.parent), [], [place.name])]:  # a single file
             for name in sorted(names):
                 if name.endswith(_CODE):
                     digest.update(name.encode() + Path(root, name).read_bytes())

@@ -294,7 +294,8 @@ def with_states(kind: LogKind, listing: Listing) -> Listing:
     for path in listing.files:
         states[path] = state = listing.states.get(path) or state_of(path) or MISSING
         for other in filter(None, map(state_of, companions(path))) if companions else ():
-            states[path] = FileState(state.size, *map(max, state[1:3], other[1:3]), f"{state.tag} {other.size}".strip())
+            modified, changed = max(state.modified, other.modified), max(state.changed, other.changed)
+            states[path] = FileState(state.size, modified, changed, f"{state.tag} {other.size}".strip())
     for path in kind.files.context(listing.files):  # in the order of the kind: of several names, the first counts
         if path not in states and (found := state_of(path)):
             states[path] = found

@@ -4,10 +4,6 @@ import os
 import signal
 import time
 
-from tests.kinds import toy
-
-PARENT = os.getpid()  # of processes that are forked from here
-
 
 def size(path, data):
     return os.path.basename(path), len(data) if isinstance(data, bytes) else type(data).__name__
@@ -26,11 +22,3 @@ def die_elsewhere(path, data, home, victim, mark, then=size):
         open(mark, "x").close()
         os.kill(os.getpid(), signal.SIGKILL)
     return then(path, data)
-
-
-def parse_slowly(path, data):
-    """Parse a game of the toy kind; other processes than the first one say who they are."""
-    if os.getpid() != PARENT:
-        print("worker", os.getpid(), flush=True)
-    time.sleep(0.05)
-    return toy.parse(path, data)

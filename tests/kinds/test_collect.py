@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +14,6 @@ import pandas as pd
 import pytest
 
 from evalkit.io import Column, SourceError, parallel
-from evalkit.io import store as store_module
 from evalkit.io.store import MANIFEST, read_manifest
 from evalkit.io.write import exclusive
 from evalkit.kinds import collect, load, pipeline
@@ -113,45 +111,6 @@ def test_killed_at_any_moment_it_goes_on_from_there(games, made):
     assert parts_of(made) == listed_parts(made)
 
 
-WITH_WORKERS = """
-    import sys
-    from dataclasses import replace
-    from evalkit.io import parallel
-    from evalkit.kinds import collect, pipeline
-    from tests.io.probes import parse_slowly
-    from tests.kinds.toy import TOY
-    pipeline.COMMIT_EVERY, parallel.SERIAL_FILES, parallel.CHUNK = -1, 2, 2
-    kind = replace(TOY, parse=parse_slowly)
-    collect(kind, *sys.argv[1:], jobs=2, progress=lambda done, of: print(done, flush=True))
-"""
-
-
-def is_running(process: str) -> bool:
-    try:
-        return Path("/proc", process, "cmdline").read_bytes() != b""  # empty once it has ended and nobody took note
-    except OSError:
-        return False
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
-def test_workers_end_with_a_parent_that_is_killed(games, made):
-    command = [sys.executable, "-c", textwrap.dedent(WITH_WORKERS), str(games), str(made)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        next(line for line in process.stdout if not line.startswith("worker"))  # a chunk is written
-        worker = next(line for line in process.stdout if line.startswith("worker")).split()[1]
-        process.kill()
-        process.wait(60)
-        with exclusive(str(made)) as alone:  # the worker does not hold it, whether it has ended or not
-            assert alone
-        process.communicate(timeout=60)  # nobody holds the pipe any more
-    end = time.monotonic() + 60
-    while is_running(worker):
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    collect(TOY, games, made)
-    assert_same(games, made)
-
-
 def test_what_a_dataset_has_not_written_is_never_removed(games, made, tmp_path):
     collect(TOY, games, made)
     collect(TOY, games, tmp_path / "other")
@@ -169,27 +128,6 @@ def test_what_a_dataset_has_not_written_is_never_removed(games, made, tmp_path):
     collect(TOY, games, made)
     assert [path for path in kept if not path.exists()] == []
     assert not left.exists()
-    assert_same(games, made)
-
-
-def test_a_full_disk_keeps_the_former_state_and_is_left_as_it_was(games, made, monkeypatch):
-    collect(TOY, games, made)
-    before, former = parts_of(made), load(TOY, made, {}).runs
-    write(games / "new.json")
-    written = store_module.write_bytes
-
-    def fill(data, path, **how):
-        if "/moves/" in path:  # the last of the tables
-            raise SourceError(f"{path}: No space left on device")
-        written(data, path, **how)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(store_module, "write_bytes", fill)
-        with pytest.raises(SourceError, match="No space left"):
-            collect(TOY, games, made)
-    assert parts_of(made) == before
-    pd.testing.assert_frame_equal(load(TOY, made, {}).runs, former)
-    collect(TOY, games, made)
     assert_same(games, made)
 
 
