@@ -2,7 +2,6 @@
 
 import codecs
 import json
-import math
 import re
 from functools import lru_cache
 from itertools import islice
@@ -82,20 +81,12 @@ def _decode_leniently(
     data: bytes, decoder: Any, recovered: list[str], strict_error: Exception
 ) -> tuple[Any, list[str]]:
     """Decode what `json` accepts and msgspec rejects, as its clean equivalent."""
-    not_finite: list[str] = []
-
-    def finite(text: str) -> float | None:
-        number = float(text)
-        if math.isfinite(number):
-            return number
-        not_finite.append(text)
-        return None
-
+    constants: list[str] = []
     try:
         # decoded here, since json would also take UTF-16; append returns None, which becomes null
-        value = json.loads(data.decode("utf-8"), parse_constant=not_finite.append, parse_float=finite)
+        value = json.loads(data.decode("utf-8"), parse_constant=constants.append)
         text = json.dumps(value, ensure_ascii=False)
-        if not_finite:
+        if constants:
             recovered.append("nan_literal")
         try:
             clean = text.encode()

@@ -302,11 +302,6 @@ def shown_paths(sources: Iterable[str]) -> Callable[[str], str]:
 def read_storage_options(path: str | os.PathLike) -> StorageOptions:
     """Read options for fsspec from a JSON file, which can be readable by its owner only; errors don't repeat them."""
     try:
-        options = read_json(path)
-    except OSError as error:
-        raise SourceError(f"{path}: {error.strerror or error}") from None
-    except ValueError:
-        raise SourceError(f"{path}: not a JSON file") from None
-    if not isinstance(options, dict):
-        raise SourceError(f"{path}: holds no JSON object")
-    return options
+        return dict(read_json(path).items())
+    except (OSError, ValueError, AttributeError) as error:
+        raise SourceError(f"{path}: can't be read as a JSON object ({type(error).__name__})") from None
