@@ -110,8 +110,13 @@ class Message(NamedTuple):
 
 
 def run_row(**values: Any) -> tuple:
-    """Return a row of `RUNS`, with values as they stand in the log; what is not given, or is of no use, is missing."""
-    row = []
+    """Return a row of `RUNS`, with values as they stand in the log; what is not given, or is of no use, is missing.
+
+    Where no duration is told, it is the time until `ended`.
+    """
+    row, ended = [], values.pop("ended", None)
+    if number_of(values.get("duration")) is None:
+        values["duration"] = seconds_between(values.get("started"), ended)
     for name, of_type in _OF_COLUMN:
         value = values.pop(name, None)
         row.append(None if value is None else of_type(value))

@@ -27,7 +27,6 @@ from evalkit.trajectories.format import (
     part_of,
     run_row,
     score_rows,
-    seconds_between,
     text_of,
     total,
     used,
@@ -220,7 +219,7 @@ def _part(sample: Any) -> str:
 
 def _run(shared: Mapping[str, Any], eval_id: Any, sample: Any, is_running: bool) -> tuple:
     usages = [usage for usage in (sample.model_usage or {}).values() if isinstance(usage, dict)]
-    limit, seconds = text_of(part_of(sample.limit, "type") or sample.limit), number_of(sample.total_time)
+    limit = text_of(part_of(sample.limit, "type") or sample.limit)
     status = "error" if sample.error else f"limit_{limit}" if limit else "completed"
     return run_row(
         **shared,
@@ -231,7 +230,8 @@ def _run(shared: Mapping[str, Any], eval_id: Any, sample: Any, is_running: bool)
         exit_reason="error" if sample.error else f"{limit} limit" if limit else None,
         status="running" if is_running and sample.completed is False else status,
         started=sample.started_at,
-        duration=seconds_between(sample.started_at, sample.completed_at) if seconds is None else seconds,
+        ended=sample.completed_at,
+        duration=sample.total_time,
         turns=count_of(sample.turn_count) or sample.message_count,
         retries=sample.retries,
         error=error_text(sample.error),

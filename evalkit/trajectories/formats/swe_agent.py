@@ -21,19 +21,13 @@ from evalkit.trajectories.format import (
     objects,
     part_of,
     run_row,
-    seconds_between,
     text_of,
     total,
     used,
 )
 
-_VERDICTS = {  # lists of a report, and the status of the runs of these tasks; the first that names a task counts
-    "resolved_ids": "resolved",
-    "error_ids": "error",
-    "empty_patch_ids": "empty_patch",
-    "unresolved_ids": "unresolved",
-    "incomplete_ids": "incomplete",
-}
+# the status of the runs of tasks in lists of a report, such as `resolved_ids`; the first that names a task counts
+_VERDICTS = ("resolved", "error", "empty_patch", "unresolved", "incomplete")
 _LIMITS = ("step_limit", "cost_limit", "wall_time_limit_seconds")
 
 
@@ -85,7 +79,7 @@ def parse(path: str, value: Any) -> Parsed:
         exit_reason=reason,
         status=reason.replace(" ", "_"),
         started=next(iter(times), None),
-        duration=seconds_between(times[0], times[-1]) if times else None,
+        ended=times[-1] if times else None,
         turns=count_of(part_of(stats, "api_calls")) or sum(message.role == "assistant" for message in spoken),
         tokens_in=part_of(stats, "tokens_sent"),
         tokens_out=part_of(stats, "tokens_received"),
@@ -117,8 +111,8 @@ def _verdicts(report: dict[str, Any]) -> dict[str, str]:
     if "resolved_ids" not in report:
         return {task: "resolved" if part_of(item, "resolved") else "unresolved" for task, item in report.items()}
     verdicts: dict[str, str] = {}
-    for key, verdict in _VERDICTS.items():
-        for task in report.get(key) or ():
+    for verdict in _VERDICTS:
+        for task in report.get(f"{verdict}_ids") or ():
             verdicts.setdefault(text_of(task), verdict)
     return verdicts
 

@@ -18,7 +18,6 @@ from evalkit.trajectories.format import (
     part_of,
     run_row,
     score_rows,
-    seconds_between,
     text_of,
     total,
     used,
@@ -90,8 +89,7 @@ def _shared(info: dict[str, Any]) -> dict[str, Any]:
 
 
 def _run(shared: Mapping[str, Any], simulation: dict[str, Any]) -> tuple:
-    reason, duration = simulation.get("termination_reason"), number_of(simulation.get("duration"))
-    between = seconds_between(simulation.get("start_time"), simulation.get("end_time"))
+    reason = simulation.get("termination_reason")
     checks = {key: item for key in _CHECKS if (item := part_of(simulation.get("reward_info"), key))}
     return run_row(
         **shared,
@@ -104,7 +102,8 @@ def _run(shared: Mapping[str, Any], simulation: dict[str, Any]) -> tuple:
         exit_reason=reason,
         status=reason or "unknown",
         started=simulation.get("start_time"),
-        duration=between if duration is None else duration,
+        ended=simulation.get("end_time"),
+        duration=simulation.get("duration"),
         turns=sum(message.get("role") == "assistant" for message in _said(simulation)) or None,
         tokens_in=part_of(simulation, "agent_usage", "prompt_tokens"),
         tokens_out=part_of(simulation, "agent_usage", "completion_tokens"),
