@@ -225,7 +225,7 @@ MUTATIONS = (
     ),
     Mutation(
         "figures: curves through all groups as one", "evalkit/display/plots/lines.py",
-        'hue="code", style="code", palette=palette, dashes=dashes, **line', "**line",
+        'ax.plot(curve["x"], curve["y"], color=colour', 'ax.plot(rows["x"], rows["y"], color=colour',
     ),
 )  # fmt: skip
 

@@ -79,24 +79,11 @@ def show_table(
     if they are the same in all rows, else in its last column; `run_id` and `href`, a link within the site, apply to
     the row and are not shown as columns. Columns and values have the labels of their kind of log.
 
-    Parameters
-    ----------
-    table : DataFrame
-    caption : str
-    digits : int
-        Decimals of other floats.
-    percent : bool
-        Show estimates as percentages; False for scores that are not shares.
-    rows : int
-        Maximum number of rows; a line below says how many were left out.
-    estimate : str
-        What the column `estimate` holds; by default a success rate, or a mean where `percent` is False.
-    counted : str
-        What the column `n` counts: runs, episodes, steps.
-    anchor : str
-        The id for links to the table; ``#ANCHOR?COLUMN=VALUE`` shows the rows with this value.
-    name : str
-        Also `publish` the whole table under this name.
+    Estimates are shown as percentages if `percent`, other floats with so many `digits`. Of more than so many `rows` a
+    line below says how many were left out. `estimate` says what the column of that name holds, by default a success
+    rate, or a mean where `percent` is False; `counted` what `n` counts: runs, episodes, steps. `anchor` is the id for
+    links to the table; ``#ANCHOR?COLUMN=VALUE`` shows the rows with this value. With a `name` the whole table is also
+    published, as by `publish`.
     """
     if name:
         publish(**{name: table})
@@ -123,18 +110,10 @@ def show_answer(
 ) -> None:
     """Show what a report begins with: the finding that answers, its table with estimates drawn, and other findings.
 
-    Parameters
-    ----------
-    findings : sequence of Finding
-        The first one with a headline, else the first one, answers; the others follow as in `show_findings`.
-    table : DataFrame
-        With estimate, low and high, the most important row first.
-    caption : str
-        What a row of the table is.
-    headline, label
-        The estimate for the index of reports, and what it is; by default the headline of the finding that answers.
-    digits, percent, estimate, counted
-        As for `show_table`.
+    The first of the `findings` with a headline, else the first one, answers; the others follow as in `show_findings`.
+    The `table` has estimate, low and high, the most important row first; the `caption` says what a row is. `headline`
+    and `label` are the estimate for the index of reports, and what it is, by default those of the finding that answers.
+    The rest is as for `show_table`.
     """
     answer = next((one for one in findings if "headline" in one.values), findings[0])
     options: dict[str, Any] = {"digits": digits, "percent": percent, "counted": counted}

@@ -50,36 +50,21 @@ def compare_all(
     0.05. A pair is decided where the p value corrected for all pairs that share tasks (by max-T; for these
     tasks by Holm) is at most that. Few or skewed scores need a smaller one, and `warning` says so.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        One row per run.
-    model, task, value : str
-        Columns of the model, of the task and of the outcome (0/1, or a score). Rows with a missing one are left out,
-        and counted in `warning`.
-    target : {"new tasks", "these tasks"}
-        Whether the difference is that on new tasks like these (paired, over tasks) or on these very tasks run
-        again (t within tasks, which needs repetitions).
-    margin : float, optional
-        Models whose difference lies within ± margin are `equivalent`: two one-sided tests (Schuirmann 1987; for shares
-        the score test of Tango 1998) with Holm's correction, from 10 tasks on (scores: 12).
-    condition : str
-        Column of what makes runs comparable beside the task, such as a budget: models are compared within equal ones,
-        whose differences are averaged by task.
-    stratum : str
-        Column of the type of task. With it, models that share fewer than 5 tasks, and have as many of their own, are
-        compared unpaired for new tasks, by Welch's t within types and conditions, unless these, or what other models
-        reached, say that their tasks differ in kind; `warning` says so, and all pairs are then corrected by Holm.
-    rng : numpy.random.Generator, optional
-        For max-T.
+    `model`, `task` and `value` are the columns of the model, the task and the outcome (0/1, or a score) of the runs;
+    rows with a missing one are left out, and counted in `warning`. The `target` is the difference on new tasks like
+    these (paired, over tasks), or on these very tasks run again (t within tasks, which needs repetitions). Models whose
+    difference lies within ± `margin` are `equivalent`: two one-sided tests (Schuirmann 1987; for shares the score test
+    of Tango 1998) with Holm's correction, from 10 tasks on (scores: 12). `condition` is the column of what makes runs
+    comparable beside the task, such as a budget: models are compared within equal ones, whose differences are averaged
+    by task. With `stratum`, the column of the type of task, models that share fewer than 5 tasks, and have as many of
+    their own, are compared unpaired for new tasks, by Welch's t within types and conditions, unless these, or what
+    other models reached, say that their tasks differ in kind; `warning` says so, and all pairs are then corrected by
+    Holm. `rng` is for max-T.
 
-    Returns
-    -------
-    DataFrame
-        One row per pair, models in the order of their names: model_a, model_b, n_tasks (shared), n_runs (on them),
-        mean_a, mean_b (over these tasks), estimate (mean_a − mean_b), low, high, p_value, p_holm, p_adjusted, decided,
-        p_equivalent (corrected; NaN where the tasks are too few to tell), equivalent, method, target, correction,
-        tested (pairs that share tasks), margin, warning. `evalkit.display.pair_text` says it.
+    There is one row per pair, models in the order of their names: model_a, model_b, n_tasks (shared), n_runs (on them),
+    mean_a, mean_b (over these tasks), estimate (mean_a − mean_b), low, high, p_value, p_holm, p_adjusted, decided,
+    p_equivalent (corrected; NaN where the tasks are too few to tell), equivalent, method, target, correction, tested
+    (pairs that share tasks), margin, warning. `evalkit.display.pair_text` says it.
     """
     check_choice("target", target, get_args(Target))
     cells = cells_of(frame, model, task, value, condition, stratum if target == "new tasks" else "")

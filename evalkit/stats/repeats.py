@@ -149,12 +149,8 @@ def _share_of_subsets(n: Any, c: Any, k: int, of_failures: bool) -> np.ndarray |
     if ((passed < 0) | (passed > attempts) | (attempts % 1 > 0) | (passed % 1 > 0)).any():
         raise ValueError("attempts n and successes c are whole numbers with 0 <= c <= n")
     known = np.isfinite(attempts) & np.isfinite(passed) & (attempts >= k)
-    members, attempts = np.where(known, [attempts - passed if of_failures else passed, attempts], math.nan)
-    chosen, of = (_log_choose(np.maximum(count, k), k) for count in (members, attempts))
-    share = np.where(members < k, 0.0, np.exp(chosen - of))
+    members = attempts - passed if of_failures else passed
+    share = np.full(known.shape, math.nan)
+    share[known] = special.comb(members[known], k) / special.comb(attempts[known], k)
     share = 1 - share if of_failures else share
     return float(share[0]) if np.ndim(n) == np.ndim(c) == 0 else share
-
-
-def _log_choose(n: np.ndarray, k: int) -> np.ndarray:
-    return special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)

@@ -39,13 +39,6 @@ def link_of(row: Mapping[Hashable, Any], part: str = "") -> str:
     return href if isinstance(href, str) else ""
 
 
-def with_codes(points: pd.DataFrame, looks: Mapping[Hashable, Look]) -> tuple[pd.DataFrame, dict[str, Look]]:
-    """Add the column code, which names the series of each point for seaborn; also return the looks by code."""
-    codes = {name: str(i) for i, name in enumerate(looks)}
-    coded = points.assign(code=[codes[key_of(name)] for name in points["series"]])
-    return coded, {codes[name]: look for name, look in looks.items()}
-
-
 def draw_points(
     ax: Axes,
     points: pd.DataFrame,
@@ -61,13 +54,13 @@ def draw_points(
     """
     if points.empty:
         return
-    coded, by_code = with_codes(points, looks)
-    palette = {code: look.colour for code, look in by_code.items()}
-    markers = {code: look.marker for code, look in by_code.items()}
-    sizes = size * np.array([1.8 if by_code[code].marker == "*" else 1.0 for code in coded["code"]])
-    line = {"edgecolor": style.GROUND, "linewidth": edge, "alpha": alpha, "zorder": 3, "legend": False, "s": sizes}
+    codes = {name: str(i) for i, name in enumerate(looks)}  # of any names, for seaborn
+    coded = points.assign(code=[codes[key_of(name)] for name in points["series"]])
+    look = {"palette": {codes[name]: one.colour for name, one in looks.items()}}
+    look["markers"] = {codes[name]: one.marker for name, one in looks.items()}
+    line = {"edgecolor": style.GROUND, "linewidth": edge, "alpha": alpha, "zorder": 3, "legend": False, "s": size}
     labels = ax.get_xlabel(), ax.get_ylabel()
-    sns.scatterplot(coded, x="x", y="y", hue="code", style="code", palette=palette, markers=markers, ax=ax, **line)
+    sns.scatterplot(coded, x="x", y="y", hue="code", style="code", ax=ax, **look, **line)
     ax.set(xlabel=labels[0], ylabel=labels[1])
     attach(ax.collections[-1], coded["tip"], coded["href"])
 

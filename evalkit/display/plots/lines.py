@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 
 from evalkit.display import style
@@ -109,14 +108,11 @@ def _places(table: pd.DataFrame, x: str, hue: str, names: Keys, *, percent: bool
 
 
 def _draw_curves(ax: Axes, rows: pd.DataFrame, looks: Mapping[Hashable, Look], *, sparse: bool, steps: bool) -> None:
-    coded, by_code = elements.with_codes(rows, looks)
-    palette = {code: look.colour for code, look in by_code.items()}
-    dashes = {code: look.dashes or "" for code, look in by_code.items()}
-    line = {"estimator": None, "errorbar": None, "lw": 1.8, "drawstyle": _DRAWN[steps], "legend": False, "zorder": 3}
-    sns.lineplot(coded, x="x", y="y", hue="code", style="code", palette=palette, dashes=dashes, **line, ax=ax)
     marked = []
     for series, curve in rows.groupby("series", sort=False, dropna=False):
         bounded, colour = curve.dropna(subset=["low", "high"]), looks[key_of(series)].colour
+        line: dict[str, Any] = {"dashes": looks[key_of(series)].dashes or (None, None), "drawstyle": _DRAWN[steps]}
+        ax.plot(curve["x"], curve["y"], color=colour, lw=1.8, zorder=3, **line)
         if sparse:
             ax.vlines(bounded["x"], bounded["low"], bounded["high"], color=colour, lw=2, alpha=0.7, zorder=2)
         elif len(bounded):
