@@ -11,16 +11,7 @@ import pandas as pd
 
 from evalkit.display.words import DIRECTIONS
 from evalkit.io import SourceError
-from evalkit.kinds import (
-    Example,
-    Finding,
-    data_finding,
-    denominators,
-    examples_of,
-    kind_named,
-    outcomes,
-    rates,
-)
+from evalkit.kinds import Example, Finding, data_finding, denominators, examples_of, kind_named, outcomes, rates
 from evalkit.kinds.estimates import sums_by
 from evalkit.kinds.findings import doubts
 from evalkit.kinds.runs import NO_OUTCOME, copied

@@ -10,13 +10,7 @@ from evalkit.display import Look, describe_estimates, plots, set_alt
 from evalkit.mindcraft.analysis import counted, score_by
 from evalkit.mindcraft.format import STATUSES
 
-__all__ = [
-    "by_blocked",
-    "estimates",
-    "heatmap",
-    "scores",
-    "statuses",
-]
+__all__ = ["by_blocked", "estimates", "heatmap", "scores", "statuses"]
 
 STATUS_LOOKS = {code: Look(one.colour, hatch=one.hatch, text=one.label) for code, one in STATUSES.items()}
 

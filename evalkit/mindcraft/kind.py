@@ -13,15 +13,7 @@ from evalkit.kinds import collect as collect_kind
 from evalkit.kinds.pipeline import Changes, load_source
 from evalkit.mindcraft import terminal
 from evalkit.mindcraft.assemble import assemble
-from evalkit.mindcraft.format import (
-    LOG_TITLE,
-    OUTCOMES,
-    RESULTS,
-    SCALES,
-    STATUSES,
-    Scale,
-    is_agent_log,
-)
+from evalkit.mindcraft.format import LOG_TITLE, OUTCOMES, RESULTS, SCALES, STATUSES, Scale, is_agent_log
 from evalkit.mindcraft.layout import compile_layout, context_files
 from evalkit.mindcraft.parse import parse
 from evalkit.mindcraft.table import FLAG_LABELS, LABELS, LAZY_TABLES, RECORDS, TABLES

@@ -43,9 +43,7 @@ from evalkit.mindcraft.format import (
 )
 from evalkit.mindcraft.table import FLAG_LABELS, RECORDS
 
-NO_TURNS = "TypeError: no list of turns in it"
 ENDS = 2048  # bytes
-_BY_NAME = "another kind of file, by its name"
 _NO_EVENTS = dict.fromkeys(EVENTS, 0)
 _row = itemgetter(*(column.name for column in RECORDS["logs"]))
 
@@ -111,7 +109,7 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
             return Parsed("used", "names the model", {"other_files": [(*parse_results(data), None, "")]})
         if name in NOT_LOGS_BY_NAME:
             value, _ = decode_json(data, ANYTHING)
-            return _parse_other(value, other_kind(value) or _BY_NAME)
+            return _parse_other(value, other_kind(value) or "another kind of file, by its name")
         value, repaired = _decode_log(data)
         if not isinstance(value, AgentLog) and not is_agent_log(value):
             return _parse_other(value, other_kind(value))
@@ -171,7 +169,7 @@ def _salvage(value: Any) -> AgentLog:
     fields = value if isinstance(value, dict) else {"turns": value}
     turns = fields.get("turns")
     if not isinstance(turns, list) or (turns is value and not any(isinstance(turn, dict) for turn in turns)):
-        raise WrongShapeError(NO_TURNS)
+        raise WrongShapeError("TypeError: no list of turns in it")
     good = [Turn(turn.get("role"), turn.get("content")) if isinstance(turn, dict) else Turn() for turn in turns]
     return AgentLog(turns=good, taskStart=fields.get("taskStart"))
 

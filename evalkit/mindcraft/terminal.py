@@ -12,13 +12,7 @@ from evalkit.io import SourceError
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
 from evalkit.kinds.runs import NO_OUTCOME
-from evalkit.kinds.terminal import (
-    Part,
-    fit_table,
-    rate_rows,
-    title_of,
-    unmeasured_lines,
-)
+from evalkit.kinds.terminal import Part, fit_table, rate_rows, title_of, unmeasured_lines
 from evalkit.mindcraft.analysis import describe_scale, is_stale, overview
 from evalkit.mindcraft.format import STATUSES, SUCCEEDED_LATE, UNKNOWN
 
