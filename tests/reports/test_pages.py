@@ -135,7 +135,7 @@ CUT = """[...document.querySelectorAll('.evalkit-table')]
 @needs_browser
 @pytest.mark.parametrize(
     ("width", "height", "last"),
-    [(1280, 800, ".evalkit-findings"), (390, 844, ".evalkit-answer + .evalkit-table tbody tr")],
+    [(1280, 800, ".evalkit-findings"), (390, 844, ".evalkit-findings li")],
 )
 def test_the_answer_stands_on_the_first_screen(output, browser, width, height, last):
     for path in _pages(output, *(path.stem for path in (ROOT / "notebooks").glob("*.ipynb")))[1:]:
