@@ -1,7 +1,6 @@
 """Run a batch: every report in its own process, several at a time, isolated from the failures of others."""
 
 import contextlib
-import json
 import math
 import multiprocessing
 import os
@@ -110,10 +109,13 @@ def run(
     due: list[tuple[float, Job]] = []
     fingerprint = cache(input_fingerprint)  # each source is listed once
     with _signals_noted() as stopped:
-        for planned in reports:
-            report = _without_clash(planned, output)
+        for report in reports:
             stamp = stamp_of(report, [code, evidence, mask], fingerprint)
             record = read_record(output, report.key)
+            has_chosen_name = report.params_file or report.is_named
+            if record and not has_chosen_name and record["stamp"].get("parameters") != stamp["parameters"]:
+                report = report.marked()  # it replaces no report of other parameters
+                record = read_record(output, report.key)
             why = why_make(record, stamp, output) or ("forced" if force else "")
             if why or record is None:
                 job = Job(report, output, why, stamp, code, evidence, timeout)
@@ -228,11 +230,3 @@ def _signals_noted() -> Iterator[threading.Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _without_clash(report: Report, output: Path) -> Report:
-    """Add a hash to a report's name if the output folder has it for other parameters, unless the user chose it."""
-    existing = None if report.params_file or report.is_named else read_record(output, report.key)
-    given = json.loads(json.dumps(report.parameters, default=str))
-    is_other = existing and (existing["params_file"] or existing["parameters"] != given)
-    return report.marked() if is_other else report

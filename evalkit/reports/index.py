@@ -4,7 +4,6 @@ import csv
 import itertools
 import json
 import math
-from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -36,11 +35,8 @@ def write_index(output: Path) -> tuple[Path, Path]:
     """Write ``index.html`` and ``manifest.json`` from the records of an output folder."""
     records = read_records(output)
     now = datetime.now(UTC)
-    index, manifest, code = (
-        output / "index.html",
-        output / "manifest.json",
-        embedded("tables.js") + embedded("reports.js"),
-    )
+    index, manifest = output / "index.html", output / "manifest.json"
+    code = embedded("tables.js") + embedded("reports.js")
     environment = Environment(loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True)
     environment.filters["link"] = quote
     content = {
@@ -64,29 +60,20 @@ def write_index(output: Path) -> tuple[Path, Path]:
     return index, manifest
 
 
-def _names_of_sources(records: list[Record]) -> dict[tuple[str, ...], str]:
-    """Return a name of the sources of each record, with no more of a path than tells it from the others."""
-    texts = {tuple(record["sources"]): ", ".join(record["sources"]) for record in records}
-    names = {sources: shown_paths(sources)(text) for sources, text in texts.items()}
-    shared, ends = Counter(names.values()), short_paths(texts.values())
-    return {sources: ends[texts[sources]] if shared[name] > 1 else name for sources, name in names.items()}
-
-
 def _groups(records: list[Record]) -> list[dict[str, Any]]:
     """Group reports by their sources, those about samples last, and by their questions."""
-    by_source: dict[tuple[str, ...], list[Record]] = {}
+    by_source: dict[str, list[Record]] = {}
     for record in records:
         is_about_samples = any(map(is_sample, record["sources"]))
-        by_source.setdefault((SAMPLES,) if is_about_samples else tuple(record["sources"]), []).append(record)
-    names, groups = _names_of_sources(records), []
-    for sources, group in sorted(by_source.items(), key=lambda item: (item[0] == (SAMPLES,), item[0])):
-        name = names.get(sources, SAMPLES)
-        title = name.rstrip("/").rpartition("/")[2] or name or OTHERS
+        by_source.setdefault(SAMPLES if is_about_samples else ", ".join(record["sources"]), []).append(record)
+    groups, ends = [], short_paths(by_source.keys() - {SAMPLES})  # no more of a path than tells it from the others
+    for sources, group in sorted(by_source.items(), key=lambda item: (item[0] == SAMPLES, item[0])):
+        name = ends.get(sources, sources).rstrip("/")
+        title = name.rpartition("/")[2]
         rows = sorted(group, key=lambda row: (*_question(row), row["title"], row["name"]))
         asked = itertools.groupby([_row(record, group) for record in rows], key=_question)
         questions = [(question, list(answers)) for (_, question), answers in asked]
-        source = "" if title in (name, SAMPLES, OTHERS) else name
-        groups.append({"title": title, "source": source, "questions": questions})
+        groups.append({"title": title or OTHERS, "source": name if name != title else "", "questions": questions})
     return groups
 
 

@@ -48,7 +48,7 @@ class Faults(list[str]):
 
 
 def read_parameters(source: str) -> dict[str, Parameter]:
-    """Read the parameters of a cell: annotated assignments, and plain ones, with the type of their default."""
+    """Read the parameters of a cell, its annotated assignments."""
 
     def literal(node: ast.expr) -> Any:
         try:
@@ -62,9 +62,6 @@ def read_parameters(source: str) -> dict[str, Parameter]:
             name, annotation = node.target.id, node.annotation
             kind = str(annotation.value) if isinstance(annotation, ast.Constant) else ast.unparse(annotation)
             parameters[name] = Parameter(name, kind, REQUIRED if node.value is None else literal(node.value))
-        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            name, default = node.targets[0].id, literal(node.value)
-            parameters[name] = Parameter(name, "" if default is None else type(default).__name__, default)
     return parameters
 
 
@@ -144,9 +141,7 @@ def from_text(text: str, parameter: Parameter) -> Any:
             return msgspec.convert(yaml.load(text, Loader=_Loader), parameter.takes)
         return msgspec.convert(text, parameter.takes, strict=False)
     except (msgspec.ValidationError, yaml.YAMLError):
-        is_sweep = text.startswith("[") and holds_many is not list
-        again = f"; for a report of each, say -p {parameter.name} again" if is_sweep else ""
-        raise ValueError(f"{parameter.name} must be {parameter.type}, not {shorten(repr(text), 200)}{again}") from None
+        raise ValueError(f"{parameter.name} must be {parameter.type}, not {shorten(repr(text), 200)}") from None
 
 
 def texts_of(value: Any) -> list[str]:

@@ -61,13 +61,11 @@ def files_beside(record: Record | None) -> set[str]:
 
 
 def delete_files(folder: Path, names: Iterable[str]) -> None:
-    """Delete files of a notebook's reports, and the folders that hold no others; names that lead elsewhere are left."""
-    paths = [folder / name for name in names if (folder / name).resolve().is_relative_to(folder.resolve())]
-    for path in paths:
+    """Delete files of a notebook's reports, and their folders once these are empty."""
+    for path in (folder / name for name in names):
         path.unlink(missing_ok=True)
-    for emptied in sorted({path.parent for path in paths}, reverse=True):  # those within others first
         with contextlib.suppress(OSError):  # it holds other files
-            emptied.rmdir()
+            path.parent.rmdir()
 
 
 def write_file(path: Path, content: str | bytes) -> None:

@@ -20,7 +20,6 @@ _SECRET_HINT = (
     "a value of this name would stand on the page, in its file's name, the index and the manifest; set an environment "
     "variable, and read that in the notebook"
 )
-_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 
 Record = dict[str, Any]  # of a report that was made or failed, as `Job.record` makes it
 
@@ -123,7 +122,7 @@ def refuse_secrets(name: str, value: Any) -> None:
 
 
 def file_name(values: Iterable[Any]) -> str:
-    """Return a file name for values, without suffix, that is safe on every system; ``defaults`` if all are empty.
+    """Return a file name for values, without suffix, ``defaults`` if all are empty.
 
     Other characters become ``_``, as in ``meta-llama_Llama-3-8B``; of a path only the last part is used. So different
     values may have the same name. A value without any valid character gets a hash of six hexadecimal digits.
@@ -133,7 +132,7 @@ def file_name(values: Iterable[Any]) -> str:
         is_path = text.startswith(("/", "./", "../", "~/"))
         shown = unicodedata.normalize("NFC", text.rstrip("/").rsplit("/", 1)[-1] if is_path else text)
         safe = re.sub(r"[^\w.+-]+", "_", shown).strip("._-")
-        parts.append(safe if safe and not _RESERVED.fullmatch(safe) else f"{safe}-{short_hash(text)}".lstrip("-"))
+        parts.append(safe or short_hash(text))
     name = "-".join(parts)
     if len(name.encode()) > _LONGEST:
         name = f"{name.encode()[: _LONGEST - 7].decode(errors='ignore')}-{short_hash(name)}"

@@ -13,8 +13,8 @@ from evalkit.evidence import links
 from evalkit.io.text import is_local_link
 from evalkit.kinds import Example, Finding
 from evalkit.mindcraft import analysis, load
-from tests.evidence.logs import BAD
 from tests.mindcraft.builders import write_all
+from tests.reports.pages import HOSTILE
 
 RUNS = {
     "alder/multiagent_cooking_1_bread_1_cake/Andy_0_0.json": 1,
@@ -120,7 +120,7 @@ def test_outside_of_a_report_nothing_leads_anywhere(logs, shown, monkeypatch):
 
 
 def test_hostile_names_stay_texts_in_addresses(logs, shown):
-    bad = f"{BAD}&model_name=birch#x javascript:y \\ ü"
+    bad = f"{''.join(HOSTILE)}&model_name=birch#x javascript:y \\ ü"
     runs = pd.concat([logs.runs, logs.runs]).assign(model_name=bad)
     evidence = Evidence(logs, runs)
     (href,) = evidence.link(pd.DataFrame({"model_name": [bad]}))["href"]

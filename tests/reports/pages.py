@@ -1,5 +1,19 @@
 """What tests ask of a page, by looking at it in a browser."""
 
+# Texts that would act if they became markup
+HOSTILE = [
+    "<script>window.ran = 1</script>",
+    "<img src=x onerror='window.ran = 1'>",
+    '"><svg onload=window.ran=1>',
+    "</pre></details></td></style></title><script>window.ran = 1</script>",
+    "[link](javascript:window.ran=1)",
+    "{{ 7 * 7 }}{% raw %}",
+    "<iframe srcdoc='<script>parent.ran = 1</script>'></iframe>",
+    "<meta http-equiv=refresh content='0;url=https://example.org'>",
+    "\x1b[31m<b>red</b>\x1b]8;;https://example.org\x07",
+    "\u202egnp.exe\u2066",
+]
+
 # Elements that stand out of the page to the right, but for those within a box that scrolls or hides them
 RUNS_OFF = """() => {
   const width = document.documentElement.clientWidth;

@@ -17,22 +17,10 @@ from evalkit.reports import plan, run
 from evalkit.reports.batch import SIZE_BUDGET
 from evalkit.reports.records import read_records
 from tests.browser import needs_browser, open_browser
-from tests.reports.pages import ACTIVE, RUNS_OFF, Visit
+from tests.reports.pages import ACTIVE, HOSTILE, RUNS_OFF, Visit
 
 ROOT = Path(__file__).parents[2]
 
-HOSTILE = [
-    "<script>window.ran = 1</script>",
-    "<img src=x onerror='window.ran = 1'>",
-    '"><svg onload=window.ran=1>',
-    "</pre></details></td></style></title><script>window.ran = 1</script>",
-    "[link](javascript:window.ran=1)",
-    "{{ 7 * 7 }}{% raw %}",
-    "<iframe srcdoc='<script>parent.ran = 1</script>'></iframe>",
-    "<meta http-equiv=refresh content='0;url=https://example.org'>",
-    "\x1b[31m<b>red</b>\x1b]8;;https://example.org\x07",
-    "\u202egnp.exe\u2066",
-]
 SHOW_HOSTILE = f"""
 import pandas as pd
 

@@ -22,7 +22,6 @@ CELL = """
 runs: str = "samples:mindcraft"  # folder, or URL (s3://…)
 tasks: list[str] = ["a", "b"]
 weights: "dict[str, float]" = {"a": 1.0}
-plain = "x"
 must: str
 """
 
@@ -33,7 +32,6 @@ def test_the_parameters_cell_is_the_schema():
         "runs": ("str", "samples:mindcraft"),
         "tasks": ("list[str]", ["a", "b"]),
         "weights": ("dict[str, float]", {"a": 1.0}),
-        "plain": ("str", "x"),
         "must": ("str", REQUIRED),
     }
     assert check_names(["run"], found) == ["unknown parameter run; did you mean 'runs'?"]
