@@ -12,7 +12,7 @@ from evalkit.display.style import PALETTE, keep_looks
 from evalkit.evidence import links
 from evalkit.io.text import is_local_link
 from evalkit.kinds import Example, Finding
-from evalkit.mindcraft import analysis, load
+from evalkit.mindcraft import analysis, figures, load
 from tests.mindcraft.builders import write_all
 from tests.reports.pages import HOSTILE
 
@@ -64,7 +64,7 @@ def test_parts_of_a_bar_lead_to_their_own_runs_and_what_nobody_ran_leads_nowhere
     (alder, birch) = Evidence(logs, logs.runs).link(counts, parts="status")["href"]
     assert alder["SUCCESS"].startswith("../runs/m-")
     assert birch["SUCCESS"] == ""
-    figure = plots.shares(counts.assign(href=[alder, birch]), "model_name", ["SUCCESS", "FAILED_SCORE_ZERO"])
+    figure = figures.statuses(counts.assign(href=[alder, birch]))
     show_figure(figure)
     assert shown[-1]["image/svg+xml"].count("<a href") == 3
 
