@@ -23,6 +23,7 @@ from evalkit.crafter.terminal import TraceScore, parts, results_of, trace_text
 from evalkit.io import (
     Ledger,
     Source,
+    SourceError,
     StorageOptions,
     frame,
     plain,
@@ -31,7 +32,8 @@ from evalkit.io import (
     storage,
 )
 from evalkit.io.frames import cut_texts
-from evalkit.io.store import SOURCE
+from evalkit.io.sources import source_names
+from evalkit.io.store import SOURCE, read_manifest
 from evalkit.io.text import cut_line
 from evalkit.kinds import Parsed, parse_source
 from evalkit.kinds.terminal import file_lines, on_screen
@@ -117,6 +119,8 @@ def evaluate_all_traces(
     """
     weights, ledger = check_rules(weights, counting), Ledger()
     with storage(storage_options):
+        if any(map(read_manifest, source_names(trace_dir))):
+            raise SourceError(f"{trace_dir} is a dataset of what traces say, which `load` reads")
         files = parse_source(KIND, trace_dir, pattern=pattern, recursive=recursive, jobs=jobs)
     for path, parsed in files:
         ledger.add(path, parsed.status, cut_line(parsed.reason))
