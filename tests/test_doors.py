@@ -298,10 +298,8 @@ def test_differences_of_models_and_which_one_leads(kind, runs, page):
         assert page.headline["label"].startswith(headline_text(best.values["headline"]))
     if kind.title == "mindcraft":
         against = compare.against(runs, messy.TWO).to_dict("records")
-        shown = rows_of(
-            kind.said("", "--baseline", messy.TWO, compared=True), "model", "difference, percentage points [95 %]"
-        )
-        heads = ("tasks", "difference, percentage points [95 %]", "p, corrected")
+        shown = rows_of(kind.said("", "--baseline", messy.TWO, compared=True), "model", "difference, points [95 %]")
+        heads = ("tasks", "difference, points [95 %]", "p, corrected")
         check(
             {name: [row[head] for head in heads] for name, row in shown.items()},
             {r["model"]: [r["n_tasks"], *(100 * r[end] for end in RATE), r["p_adjusted"]] for r in against},

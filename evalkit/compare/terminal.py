@@ -75,19 +75,18 @@ def describe_comparison(
 
 def _pair(row: Mapping[Any, Any], data: Outcomes) -> dict[str, str]:
     """Format the difference of two models, and what it shows."""
-    scale, unit = (100, "points") if data.is_share else (1, data.unit)
-    points = [row[end] * scale for end in ("estimate", "low", "high")]
     verdict = "better" if row["estimate"] > 0 else "worse"
     verdict = verdict if row["decided"] else "equivalent" if row["equivalent"] is True else "not decided"
+    names = {"model": row["model_a"], "against": row["model_b"], "tasks": str(row["n_tasks"])}
+    return {**names, **_difference(row, data), "": verdict}
+
+
+def _difference(row: Mapping[Any, Any], data: Outcomes) -> dict[str, str]:
+    scale, unit, digits = (100, "points", 0) if data.is_share else (1, data.unit, 2)
+    ends = (row[end] * scale for end in ("estimate", "low", "high"))
     return {
-        "model": row["model_a"],
-        "against": row["model_b"],
-        "tasks": str(row["n_tasks"]),
-        f"difference, {unit}".rstrip(", ") + INTERVAL: format_interval(
-            *points, percent=False, digits=0 if data.is_share else 2
-        ),
+        f"difference, {unit}".rstrip(", ") + INTERVAL: format_interval(*ends, percent=False, digits=digits),
         "p, corrected": "–" if pd.isna(row["p_adjusted"]) else f"{row['p_adjusted']:.2g}",
-        "": verdict,
     }
 
 
@@ -112,13 +111,10 @@ def describe_baseline(
     share, unit = data.is_share, "percentage points" if data.is_share else data.unit
     names, rows = distinct_names(table["model"], NAME_WIDTH), []
     for row in table.to_dict("records"):
-        means = (format_interval(row[name], None, None, percent=share) for name in ("mean", "mean_baseline"))
-        points = (row[name] * (100 if share else 1) for name in ("estimate", "low", "high"))
-        difference = format_interval(*points, percent=False, digits=0 if share else 2)
-        cells = names[row["model"]], str(row["n_tasks"]), *means, difference
-        p_value = "–" if pd.isna(row["p_adjusted"]) else f"{row['p_adjusted']:.2g}"
-        heads = "model", "tasks", "model's", "baseline's", f"difference{', ' * bool(unit)}{unit}{INTERVAL}"
-        rows.append(dict(zip(heads, cells, strict=True)) | {"p, corrected": p_value, "verdict": row["verdict"]})
+        cells = {"model": names[row["model"]], "tasks": str(row["n_tasks"])}
+        for head, name in (("model's", "mean"), ("baseline's", "mean_baseline")):
+            cells[head] = format_interval(row[name], None, None, percent=share)
+        rows.append({**cells, **_difference(row, data), "verdict": row["verdict"]})
     least = LEAST if margin is None and share else margin
     loss = f"a loss of less than {(least or 0) * (100 if share else 1):g} {unit}".rstrip() + " is no regression"
     if least is None:

@@ -22,7 +22,7 @@ def folder(tmp_path_factory):
     ("arguments", "code", "said"),
     [
         ([], 0, ["old and same tie for first, each with a success rate of 67 %", "1 – 2", "better", "not decided"]),
-        (["--baseline", "old"], 1, ["regression", "not decided", "difference, percentage points [95 %]"]),
+        (["--baseline", "old"], 1, ["regression", "not decided", "difference, points [95 %]"]),
         (["--baseline", "worse"], 0, ["better", "a loss of less than 5 percentage points is no regression"]),
         (["--baseline", "old", "--margin", "0.9"], 0, ["a loss of less than 90 percentage points"]),
         (["--baseline", "nobody"], 2, ["no runs of the baseline 'nobody'"]),
