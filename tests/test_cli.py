@@ -70,9 +70,7 @@ def test_success_rates_by_model_with_intervals_statuses_and_the_ledger(runs, tas
             "{tmp}/trace.json: no Mindcraft agent log could be read in it (1 file; 1 looks like a Crafter session "
             "trace); `evalkit crafter` reads those",
         ),
-        (["{tmp}/steps.json"], "{tmp}/steps.json: no Mindcraft agent log could be read in it (1 file, broken or"),
         (["{tmp}/runs", "--by", "model"], "no column 'model'; did you mean 'model_name'?"),
-        (["{tmp}/runs", "--by", "zzz"], "no column 'zzz'"),
         (["{tmp}/runs", "--layout", "{{model}}"], "layout '{{model}}': use each of"),
         (["{tmp}/runs", "--output", "{tmp}/out.xlsx"], "{tmp}/out.xlsx: the output's name must end in"),
         (["{tmp}/runs", "--output", "{tmp}/no/out.csv"], "{tmp}/no/out.csv: no folder"),
@@ -83,7 +81,6 @@ def test_what_can_not_be_done_is_one_line_and_exit_code_2(runs, tmp_path, argume
     (tmp_path / "empty").mkdir()
     (tmp_path / "file.txt").touch()
     write(tmp_path / "trace.json", {"event_history": []})
-    write(tmp_path / "steps.json", [{"step": 1}])
     code, out, err = run("mindcraft", *(word.format(tmp=tmp_path) for word in arguments))
     assert (code, out) == (2, "")
     assert err.startswith(f"evalkit: {message.format(tmp=tmp_path)}")

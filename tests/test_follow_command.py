@@ -118,9 +118,6 @@ def test_in_a_pipe_a_table_comes_only_when_it_has_changed(tmp_path, command):
         (["mindcraft", ".", "--follow", "--interval", "0.1"], "--interval 0.1: at least 0.5 seconds"),
         (["mindcraft", ".", "--follow", "--tasks", "gone.json"], "gone.json: no such file"),
         (["mindcraft", ".", "--idle", "5"], "--idle does nothing without --follow"),
-        (["mindcraft", ".", "--interval", "5"], "--interval does nothing without --follow"),
-        (["crafter", ".", "--until-done"], "--until-done does nothing without --follow"),
-        (["crafter", ".", "--follow", "--verbose"], "--verbose does nothing with --follow"),
     ],
 )
 def test_what_goes_together_is_told_at_once(arguments, message):
