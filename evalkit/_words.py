@@ -39,14 +39,6 @@ def format_interval(
     return text if low is None or high is None else f"{text} [{low * scale:{form}}, {high * scale:{form}}]"
 
 
-def result_text(result: Any) -> str:
-    """Write a named result with its interval in one line, its other fields by their names."""
-    values = result._asdict()
-    interval = format_interval(*(values.pop(name) for name in ("estimate", "low", "high")), percent=False, digits=3)
-    values = {name: f"{one:.3g}" if isinstance(one, float) else str(one) for name, one in values.items()}
-    return "; ".join([interval, *(f"{name} {text}" for name, text in values.items() if text not in ("", "nan"))])
-
-
 def counted_noun(n: int, noun: str) -> str:
     """Format a count with its noun: ``1 run``, ``1,200 runs``, ``2 files (skipped)``."""
     noun, bracket, more = noun.partition(" (")

@@ -106,12 +106,12 @@ def describe_shares(table: pd.DataFrame, category: str, parts: Mapping[str, Any]
     return _sentence(texts)
 
 
-def describe_curves(table: pd.DataFrame, x: str, hue: str, *, percent: bool = True, digits: int = 2) -> str:
+def describe_curves(table: pd.DataFrame, x: str, hue: str, *, percent: bool = True) -> str:
     """Describe curves: the value at each x, or, for more than 6, at the first and the last."""
     where, texts = x.replace("_", " "), []
     for name, rows in table.dropna(subset=[x, "estimate"]).sort_values(x).groupby(hue, sort=False, dropna=False):
         shown = (rows if len(rows) <= 6 else rows.iloc[[0, -1]]).to_dict("records")
-        values = (describe_value(row, percent=percent, digits=digits) for row in shown)
+        values = (describe_value(row, percent=percent) for row in shown)
         points = (f"{text} at {where} {name_of(row[x])}" for text, row in zip(values, shown, strict=True))
         texts.append(f"{name_of(name)}: {', '.join(points)}")
     return _sentence(texts)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from evalkit._names import check_columns
-from evalkit._words import Notes, note, result_text
+from evalkit._words import Notes, note
 from evalkit.stats import formulas
 from evalkit.stats.formulas import CONFIDENCE
 from evalkit.stats.inputs import by_cluster, check_choice, clean, numbers, typed
@@ -40,9 +40,6 @@ class Estimate(NamedTuple):
     method: str
     target: str = NEW_VALUES  # what is estimated: "new tasks" like these, "these tasks" run again, or "new values"
     warning: Notes = Notes()  # what is doubtful about the interval, false where nothing is; ``str(warning)`` says it
-
-    def __str__(self) -> str:
-        return result_text(self)
 
 
 def proportion_interval(successes: int, n: int) -> Estimate:

@@ -227,8 +227,6 @@ def max_t(
 class Structure(NamedTuple):
     """The structure of a table of pairs: what forbids to put all models in one order."""
 
-    groups: tuple[tuple[str, ...], ...]  # models that share tasks, directly or through others
-    unshared: tuple[tuple[str, str], ...]  # pairs of one group that share no task
     cycles: tuple[tuple[str, ...], ...]  # models each of which is better than another of them
     warning: Notes  # why there is no order of all models; false where there is one
 
@@ -254,7 +252,7 @@ def pair_structure(pairs: pd.DataFrame) -> Structure:
     notes = sum((note("cycle", models=members) for members in cycles), Notes())
     notes += note("sets", sets=groups) if len(groups) > 1 else Notes()
     notes += note("unshared", pairs=unshared) if unshared else Notes()
-    return Structure(groups, unshared, cycles, notes)
+    return Structure(cycles, notes)
 
 
 def components(start: np.ndarray, end: np.ndarray, count: int, directed: bool = False) -> np.ndarray:

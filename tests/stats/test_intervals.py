@@ -243,10 +243,3 @@ def test_each_group_has_the_interval_of_its_rows():
         part = RUNS[same & (RUNS["blocked"] == blocked)]
         expected = rate_interval(part["success"], part["task_id"])
         assert tuple(row[name] for name in expected._fields) == pytest.approx(tuple(expected), nan_ok=True)
-
-
-def test_an_estimate_says_its_interval_in_print():
-    estimate = rate_interval([1] * 3)
-    assert str(estimate).startswith("1.000 [0.439, 1.000]; n 3; n_clusters 3; method wilson")
-    assert str(estimate).endswith("warning fewer than 15 values: a rough interval")
-    assert str(rate_interval([])).startswith("–; n 0;")
