@@ -77,7 +77,8 @@ _CUT: dict[str, tuple[int, Callable[[str], str]]] = {"name": (MOST_NAME, cut_nam
 
 def arrow_schema(columns: Sequence[Column]) -> pa.Schema:
     """Return the Arrow schema of columns."""
-    return pa.schema([(column.name, _ARROW[column.dtype]) for column in columns])
+    names, dtypes, *_ = zip(*columns, strict=True)
+    return pa.schema(list(zip(names, map(_ARROW.get, dtypes), strict=True)))
 
 
 def arrow_table(rows: Sequence[tuple], columns: Sequence[Column]) -> pa.Table:
@@ -88,8 +89,8 @@ def arrow_table(rows: Sequence[tuple], columns: Sequence[Column]) -> pa.Table:
     schema = arrow_schema(columns)
     if not rows:
         return schema.empty_table()
-    values = zip(zip(*rows, strict=True), columns, strict=True)
-    return pa.Table.from_arrays([_array(own, column.dtype) for own, column in values], schema=schema)
+    _, dtypes, *_ = zip(*columns, strict=True)
+    return pa.Table.from_arrays(list(map(_array, zip(*rows, strict=True), dtypes)), schema=schema)
 
 
 def _array(values: Sequence, dtype: str, *, from_pandas: bool = False) -> pa.Array:
@@ -126,8 +127,10 @@ def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> pd.Da
     Keys without a column are left out; a missing key is a missing value. Lone surrogates, which no text column can
     hold, are escaped as ``\udcff``.
     """
-    rows = list(rows)
-    return frame_of({column.name: map(methodcaller("get", column.name), rows) for column in columns}, columns)
+    rows, values = list(rows), {}
+    for column in columns:
+        values[column.name] = map(methodcaller("get", column.name), rows)
+    return frame_of(values, columns)
 
 
 def frame_of(values: Mapping[str, Iterable], columns: Sequence[Column]) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatch
-from functools import cache
+from functools import cache, partial
 from glob import has_magic
 from pathlib import Path
 from typing import NamedTuple
@@ -161,7 +161,7 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True, k
                 own_files, own_folders = _walk(path, recursive)
             roots.append(base or (path if own_folders else os.path.dirname(path)))
             is_any = pattern == "*" or not own_folders
-            listed += own_files if is_any else [file for file in own_files if fits(file, pattern)]
+            listed += own_files if is_any else filter(partial(fits, pattern=pattern), own_files)
             folders |= sorted(own_folders.items())
         try:
             "".join(listed).encode()
