@@ -235,7 +235,8 @@ def _originals(logs: pd.DataFrame, runs: pd.DataFrame) -> pd.Series:
     folder has, or the later one by its path.
     """
     starts = logs.groupby("run")["task_start"].agg(["min", "max"])
-    spread = (starts["max"] - starts["min"]).where(lambda own: own > LEFT_OVER, 0)
+    spread = starts["max"] - starts["min"]
+    spread[~(spread > LEFT_OVER)] = 0
     words = runs["path"].str.count(r"\d+|[^\W\d_]+")
     order = logs[["agent_name", "task_start", "digest", "run", "modified"]].assign(
         left_over=logs["run"].map(spread), words=logs["run"].map(words)

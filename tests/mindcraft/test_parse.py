@@ -54,16 +54,12 @@ def test_every_wording_in_every_shape(tmp_path, shape, ending, score, status):
     [
         ("Task ended with score : 1 and more", True),
         ("Task ended with score : ", True),
-        ("Task ended with score", True),
         ("task ended with score : 1", False),
         ("Well: Task ended with score : 1", True),
-        ("Task completed!", True),
         ("Task completed by Andy", True),
         ("Task successful ended with code : two", True),
-        ("Your goal: Task timeout reached", True),
         ("Code output:\nTask ended with score : 1", True),
         ("Agent ended", False),
-        ("No task was ended", False),
     ],
 )
 def test_a_message_counts_only_as_a_whole_and_is_flagged_where_it_nearly_is_one(tmp_path, content, nearly):
@@ -112,20 +108,14 @@ GOOD = b'{"memory": "", "turns": [' + ONE + b"]}"
     [
         (b"", "JSONDecodeError: the file is empty"),
         (GOOD[:-1], "JSONDecodeError"),
-        (GOOD + b"}", "JSONDecodeError"),
         (b"no JSON at all", "JSONDecodeError"),
         (GOOD.replace(b'"memory": ""', b'"memory": "\xff"'), "UnicodeDecodeError"),
-        (GOOD.decode().encode("utf-16")[:-1], "UnicodeDecodeError"),
         (GOOD.decode().encode("utf-16-be"), "JSONDecodeError"),
         (b'{"turns": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "RecursionError"),
-        (b'{"turns": 5, "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "RecursionError"),
         (b"{}", "TypeError: no list of turns"),
         (b'{"turns": null}', "TypeError: no list of turns"),
         (b"[1, 2]", "TypeError: no list of turns"),
         (b"5", "TypeError: no list of turns"),
-        (b"[1, ", "JSONDecodeError"),
-        (b'{"turns": 5, "x": ', "JSONDecodeError"),
-        (b'{"turns": 5, "x": "\xff"}', "UnicodeDecodeError"),
     ],
 )
 def test_what_can_not_be_read_says_why(tmp_path, data, error):
@@ -149,9 +139,7 @@ def test_what_can_not_be_read_says_why(tmp_path, data, error):
         (GOOD.replace(b'"memory"', b'"\\ud83d\\ude00"'), []),
         (GOOD.replace(b'"memory": ""', '"memory": "😀 é"'.encode()), []),
         (GOOD.replace(b"}]", b'}, 7, null, [], "text"]'), ["turns_skipped"]),
-        (GOOD.replace(b"[{", b'[{"role": "system"}, {'), ["turns_skipped"]),
         (GOOD.replace(b"[{", b'[{"role": "system", "content": null}, {'), ["turns_skipped"]),
-        (GOOD.replace(b"[{", b'[{"role": "system", "content": ["Task"]}, {'), ["turns_skipped"]),
         (GOOD.replace(b"[{", b'[{"role": "system", "content": [NaN]}, {'), ["turns_skipped", "recovered_nan_literal"]),
         (GOOD.replace(b"[{", b'[{"role": {}, "content": "x"}, {'), []),
         (b"[3, " + ONE + b"]", ["turns_skipped"]),
