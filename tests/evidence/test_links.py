@@ -66,7 +66,7 @@ def test_parts_of_a_bar_lead_to_their_own_runs_and_what_nobody_ran_leads_nowhere
     assert birch["SUCCESS"] == ""
     figure = figures.statuses(counts.assign(href=[alder, birch]))
     show_figure(figure)
-    assert shown[-1]["image/svg+xml"].count("<a href") == 3
+    assert shown[-1]["image/svg+xml"].count("<a href") == 4
 
 
 def test_without_columns_a_table_is_linked_by_those_that_the_table_of_runs_has_too(logs, shown):
