@@ -64,10 +64,7 @@ PARAMETERS = 'api_key: str = ""\nport: int = 1\nheaders: dict = {}\npassword: in
 NOTEBOOK = new_notebook(cells=[new_code_cell(PARAMETERS, metadata={"tags": ["parameters"]})])
 GIVEN = [
     ("-p", "api_key", "SEKRET"),
-    ("-y", "api_key: SEKRET"),
-    ("-y", "headers: {Authorization: SEKRET}"),
     ("-p", "password", "SEKRET"),
-    ("-y", "password: 54321"),
 ]
 
 
