@@ -94,8 +94,8 @@ def doubts(scored: Outcomes, planned: Iterable[str] = (), models: Iterable[str] 
     found = [Finding("variants", SECTION, {"notes": few})] if few else []
     if len(cells):
         gap = cells["planned"] - cells["n"]
-        counts = cells.assign(missing=gap.clip(lower=0), surplus=(-gap).clip(lower=0), short=gap > 0, long=gap < 0)
-        by_model = counts.groupby("model_name")[["missing", "short", "surplus", "long"]].sum().reset_index()
+        counts = cells.assign(missing=gap.clip(lower=0), surplus=(-gap).clip(lower=0))
+        by_model = counts.groupby("model_name")[["missing", "surplus"]].sum().reset_index()
         by_model = by_model.sort_values(["missing", "surplus"], ascending=False, kind="stable")
         surplus = scored.table.merge(cells[gap < 0], on=["model_name", "task", "condition"])
         runs = examples_of(surplus, {"a surplus run": surplus["run_id"].notna()})
