@@ -122,7 +122,7 @@ def repeats_test(values: Iterable[Any], tasks: Iterable[Any], order: Iterable[An
     return RepeatsTest(p_value, p_value <= FLAGGED_AT, int(mixed.sum()), method)
 
 
-def pass_at_k(n: Iterable[Any] | int, c: Iterable[Any] | int, k: int) -> np.ndarray | float:
+def pass_at_k(n: Any, c: Any, k: int) -> np.ndarray | float:
     """Estimate the probability that at least one of k attempts succeeds, without bias (Chen et al. 2021, equation 1).
 
     1 − C(n − c, k) / C(n, k): the share of the subsets of k attempts that hold a success. For the mean over tasks with
@@ -130,27 +130,21 @@ def pass_at_k(n: Iterable[Any] | int, c: Iterable[Any] | int, k: int) -> np.ndar
 
     There is one value per task, of n attempts of which c succeeded; NaN for fewer than k attempts.
     """
-    return _share_of_subsets(n, c, k, of_failures=True)
+    attempts, passed = numbers(np.atleast_1d(n)), numbers(np.atleast_1d(c))
+    share = 1 - np.asarray(pass_hat_k(attempts, attempts - passed, k))  # that hold not only failures
+    return float(share[0]) if np.ndim(n) == np.ndim(c) == 0 else share
 
 
-def pass_hat_k(n: Iterable[Any] | int, c: Iterable[Any] | int, k: int) -> np.ndarray | float:
+def pass_hat_k(n: Any, c: Any, k: int) -> np.ndarray | float:
     """Estimate the probability that all of k attempts succeed, pass^k, without bias (Yao et al. 2024).
 
     C(c, k) / C(n, k): the share of the subsets of k attempts that hold successes only; as `pass_at_k`.
     """
-    return _share_of_subsets(n, c, k, of_failures=False)
-
-
-def _share_of_subsets(n: Any, c: Any, k: int, of_failures: bool) -> np.ndarray | float:
-    """Return which share of the subsets of k attempts holds successes only, or a success (not failures only)."""
     attempts, passed = np.broadcast_arrays(numbers(np.atleast_1d(n)), numbers(np.atleast_1d(c)))
     if k < 1 or int(k) != k:
         raise ValueError(f"k is a whole number from 1, not {k}")
     if ((passed < 0) | (passed > attempts) | (attempts % 1 > 0) | (passed % 1 > 0)).any():
         raise ValueError("attempts n and successes c are whole numbers with 0 <= c <= n")
-    known = np.isfinite(attempts) & np.isfinite(passed) & (attempts >= k)
-    members = attempts - passed if of_failures else passed
-    share = np.full(known.shape, math.nan)
-    share[known] = special.comb(members[known], k) / special.comb(attempts[known], k)
-    share = 1 - share if of_failures else share
+    known, share = np.isfinite(attempts) & np.isfinite(passed) & (attempts >= k), np.full(attempts.shape, math.nan)
+    share[known] = special.comb(passed[known], k) / special.comb(attempts[known], k)
     return float(share[0]) if np.ndim(n) == np.ndim(c) == 0 else share
