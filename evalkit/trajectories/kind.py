@@ -7,8 +7,9 @@ from typing import Any
 import pandas as pd
 
 from evalkit import kinds
-from evalkit.io import Source, StorageOptions
+from evalkit.io import Source
 from evalkit.kinds import Changes, Command, FileRules, LogKind, Logs, Option, RateRules
+from evalkit.kinds.pipeline import load_source
 from evalkit.trajectories import terminal
 from evalkit.trajectories.assemble import assemble
 from evalkit.trajectories.format import RECORDS, TITLE
@@ -68,13 +69,9 @@ def load(
     columns: Sequence[str] = (),
     score: str = "",
     outcomes: str | os.PathLike = "",
-    pattern: str = "",
-    recursive: bool = True,
-    jobs: int | None = None,
-    storage_options: StorageOptions = None,
     **options: Any,
 ) -> Logs:
-    """Read trajectories of any format that is known, and tables of runs.
+    """Read trajectories of any format that is known, and tables of runs; what is not listed is as for `evalkit.load`.
 
     Parameters
     ----------
@@ -84,17 +81,14 @@ def load(
         Which of several scores or rewards counts; by default ``reward``, else the first.
     outcomes : path
         A CSV file of ``run_id``, ``outcome`` (success, failure or not measured) and ``reason``, which overrules logs.
-    path, pattern, recursive, jobs, storage_options, **options
-        As for `evalkit.load`, which says what is raised, too.
 
     Returns
     -------
     Logs
         The frames ``runs``, ``scores``, ``plans`` and ``ledger``; ``turns`` and ``tool_calls``, read when first used.
     """
-    given = {"columns": tuple(columns), "score": score, "outcomes": os.fspath(outcomes), **options}
-    reading: dict[str, Any] = {"pattern": pattern, "recursive": recursive, "jobs": jobs}
-    return kinds.load(KIND, path, given, **reading, storage_options=storage_options)
+    options |= {"columns": tuple(columns), "score": score, "outcomes": os.fspath(outcomes)}
+    return load_source(path, KIND.name, **options)
 
 
 def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:

@@ -103,6 +103,8 @@ def test_options_are_those_of_the_kind(tmp_path):
     assert evalkit.load("samples:crafter", counting="hook").episodes["score"].sum() < 268
     with pytest.raises(SourceError, match="mindcraft logs have no option 'counting'; there are 'tasks'"):
         evalkit.load("samples:mindcraft/runs", counting="hook")
+    with pytest.raises(SourceError, match="trajectories logs have no option 'scores'; did you mean 'score'"):
+        evalkit.trajectories.load("samples:trajectories", scores="reward")
     with pytest.raises(SourceError, match="there is no file in it"):
         evalkit.load(tmp_path)
 
