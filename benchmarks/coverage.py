@@ -1,6 +1,6 @@
 """Measure how often every printed claim of evalkit errs, over many kinds of data; write the table of docs/coverage.md.
 
-    python -m benchmarks.coverage                          # about five minutes, to the terminal
+    python -m benchmarks.coverage                          # about ten minutes, to the terminal
     python -m benchmarks.coverage --output docs/coverage.md
     python -m benchmarks.coverage --samples 100 --only "decided pair"
 

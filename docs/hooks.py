@@ -19,8 +19,9 @@ import click
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 PACKAGES = ("", "compare", "mindcraft", "mindcraft.analysis", "mindcraft.figures", "crafter", "crafter.analysis")
-PACKAGES += ("crafter.benchmark", "crafter.figures", "steps", "stats", "kinds", "io", "evidence", "display", "reports")
-SAMPLES = ("mindcraft", "crafter", "steps")
+PACKAGES += ("crafter.benchmark", "crafter.figures", "steps", "trajectories", "trajectories.analysis", "stats", "kinds")
+PACKAGES += ("io", "evidence", "display", "reports")
+SAMPLES = ("mindcraft", "crafter", "steps", "trajectories")
 NEIGHBOURS = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
 KINDS_OF_VALUES = {"str": "text", "int": "whole number", "float": "number", "bool": "truth value"}
 
