@@ -220,11 +220,11 @@ MUTATIONS = (
         "mean = means.mean()\n    result", "mean = known.mean()\n    result",
     ),
     Mutation(
-        "figures: the estimate as the upper bound", "evalkit/display/plots/rows.py",
+        "figures: the estimate as the upper bound", "evalkit/display/plots.py",
         'bounded["low"], bounded["high"], alpha', 'bounded["low"], bounded["x"], alpha',
     ),
     Mutation(
-        "figures: curves through all groups as one", "evalkit/display/plots/lines.py",
+        "figures: curves through all groups as one", "evalkit/display/plots.py",
         'ax.plot(curve["x"], curve["y"], color=colour', 'ax.plot(rows["x"], rows["y"], color=colour',
     ),
 )  # fmt: skip

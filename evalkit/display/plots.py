@@ -1,0 +1,727 @@
+"""Plots, one function per type: each takes a frame and axes, and returns axes.
+
+Every interval drawn is a pair of columns of the frame, low and high; nothing is estimated here.
+"""
+
+import math
+import textwrap
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Rectangle
+from matplotlib.transforms import ScaledTranslation
+
+from evalkit._words import format_interval, number
+from evalkit.display import style
+from evalkit.display.drawing import attach, set_alt
+from evalkit.display.style import Look
+from evalkit.display.words import (
+    about,
+    describe_curves,
+    describe_estimates,
+    describe_shares,
+    describe_timeline,
+    describe_value,
+    is_empty,
+    key_of,
+    name_of,
+    names_of,
+    reason_of,
+    size_of,
+)
+from evalkit.io.text import shorten
+
+__all__ = ["curves", "estimates", "facets", "heatmap", "mirrored", "shares", "strips", "timeline"]
+
+Keys = Sequence[Hashable]
+
+WIDTH = 7.0  # of a figure, in inches
+ROOM = WIDTH - 2.4  # for the label below, beside the names of rows
+LANES = 13  # of single values in a row
+MOST_ROWS = 40  # of a heatmap
+HEIGHT = 3.4  # of a figure of curves, in inches
+FEW = 12  # positions of curves with a marker and an interval each; more get a band and sparse markers
+COLUMNS, PANEL = 4, 2.4  # panels side by side, and the width of each, in inches
+
+_BESIDE: dict[str, Any] = {  # how words right of the axes are written
+    "xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center", "color": style.QUIET
+}  # fmt: skip
+_DARK = "#1a1a1a"  # text on lighter cells of kinds: not a tone, as the cells keep their colour on dark pages
+_FULL, _LEAST, _MOST = "#0b62a4", "#6a3d9a", "#b35806"  # colours of 100 %, and of the ends of differences
+_ON_DARK = 0.7  # the share of such a colour in a cell from which its text is white
+_FOLLOWING = (style.GROUND, style.GRID, style.PALE, style.SHADE)  # cells that change their tone there
+_EVENTS = 380  # width of the axes for events, in points
+_DRAWN = {True: "steps-post", False: "default"}  # curves, with steps or without
+
+
+@style.themed
+def estimates(
+    table: pd.DataFrame,
+    category: str,
+    hue: str | None = None,
+    *,
+    highlight: Hashable = None,
+    xlabel: str = "success rate",
+    percent: bool = True,
+    references: pd.DataFrame | None = None,
+    order: Keys = (),
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw estimates with their intervals, a row per category, a colour and a marker per hue (or per row, if it is the
+    category).
+
+    `table` has estimate, low, high (NaN: no bar), n and the columns named; optionally reason or warning (why there is
+    no estimate), n_not_measured, tip and href. Groups without any runs are not drawn; those with runs but without an
+    estimate show the reason. The hue or category to `highlight` is emphasised, the others are pale. `percent`: whether
+    estimates are shares from 0 to 1. `references` are published results for rows of their own: name, mean and,
+    optionally, spread. The categories of `order` come first, even if the table lacks them: for panels that share an
+    axis. By default axes are on a new figure of fitting size.
+    """
+    hue = hue or (category if category == "model_name" else None)
+    marks, names, series = _place(table, category, hue, order, percent)
+    published = [] if references is None else references.to_dict("records")
+    if marks.empty:
+        return style.nothing_to_draw(ax=ax)
+    beside = 1 if hue == category else len(series)
+    looks, words, owns_figure = style.looks(series), category.replace("_", " "), ax is None
+    has_legend = hue not in (None, category)
+    entries = legend_entries(names_of(series), looks.values(), "line") if has_legend else []
+    if ax is None:
+        of_row = 0.3 if beside == 1 else 0.165 * beside if beside <= 6 else 0.11 * beside
+        height = 0.95 + max(of_row, 0.3) * len(names) + 0.3 * len(published)
+        height = max(height, 0.65 + 0.09 * len(words))  # of the vertical label
+        ax = style.new_axes(WIDTH, height + legend_height(entries, WIDTH))
+    strong = _is_strong(marks["key"], highlight) | _is_strong(marks["series"], highlight)
+    for some, pale in ((marks[~strong], True), (marks[strong], False)):
+        _draw_estimates(ax, some, looks, pale=pale, small=beside > 6)
+    _write_beside(ax, marks, marks if beside <= 6 else marks[:0], percent, valued=beside <= 2 and owns_figure)
+    if beside > 1:
+        between = np.arange(1, len(names)) - 0.5
+        ax.hlines(between, 0, 1, color=style.GRID, lw=0.8, zorder=0, transform=ax.get_yaxis_transform())
+    _name_rows(ax, names, words, [row["name"] for row in published])
+    first = len(names)
+    for y, row in enumerate(published, start=first):  # in grey below the rows, each with a line through them
+        ax.plot([row["mean"]] * 2, [-0.55, y], color=style.QUIET, lw=0.7, ls=(0, (4, 3)), alpha=0.6, zorder=0)
+        ax.errorbar(row["mean"], y, xerr=number(row.get("spread")), fmt="|", color=style.QUIET, ms=9, lw=1.6)
+    if published:
+        ax.axhspan(first - 0.5, first + len(published) - 0.45, color=style.SHADE, zorder=-1)
+    _scale(ax, marks[["x", "low", "high"]], percent)
+    ax.set_xlabel(f"{xlabel} with 95 % interval" if marks["low"].notna().any() else xlabel)
+    high = style.figure_of(ax).get_figheight() if owns_figure else 9
+    keys = list(dict.fromkeys(filter(None, (category, hue))))
+    alt = f"{about(xlabel, *keys)} {describe_estimates(table, *keys, percent=percent)}"
+    return finish(ax, ROOM, high, entries, owns_figure=owns_figure, alt=alt)
+
+
+@style.themed
+def strips(
+    values: pd.DataFrame,
+    category: str,
+    value: str,
+    means: pd.DataFrame,
+    *,
+    highlight: Hashable = None,
+    xlabel: str = "score",
+    percent: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw every value as a small point, and per category the mean with its interval below them.
+
+    `values` have the columns named and, optionally, tip and href, one row per value. `means` have `category`, estimate,
+    low, high and n, in the order of the rows. The rest is as for `estimates`.
+    """
+    values = values.dropna(subset=value)
+    marks, names, _ = _place(means, category, category, percent=percent)
+    if marks.empty:
+        return style.nothing_to_draw(ax=ax)
+    words, owns_figure, looks = category.replace("_", " "), ax is None, style.looks(names)
+    ax = ax or style.new_axes(WIDTH, max(1.1 + 0.6 * len(names), 0.65 + 0.09 * len(words)))
+
+    drawn = []
+    for row in values.to_dict("records"):
+        name, x = key_of(row[category]), float(row[value])
+        if name in looks:
+            tip = row.get("tip") or f"{name_of(name)}: {format_interval(x, None, None, percent=percent)}"
+            drawn.append((x, float(names.index(name)), name, tip, link_of(row)))
+    points = pd.DataFrame(drawn, columns=["x", "y", "series", "tip", "href"]).astype({"series": "object"})
+    lane = 5 * points.groupby("y")["x"].rank(method="first") % LANES  # those next to each other lie in different ones
+    points["y"] += 0.55 * (lane / LANES - 0.5) - 0.1
+
+    below = marks.assign(y=marks["y"] + 0.28)
+    for pale in (True, False):
+        single, mean = (some[_is_strong(some["series"], highlight) != pale] for some in (points, below))
+        draw_points(ax, single, looks, size=18, alpha=0.3 if pale else 0.6, edge=0)
+        _draw_estimates(ax, mean, looks, pale=pale, small=False)
+    _write_beside(ax, below, marks, percent, valued=owns_figure)
+    _name_rows(ax, names, words)
+    _scale(ax, pd.concat([marks[["x", "low", "high"]], pd.DataFrame({"x": values[value]})]), percent)
+    bounded = " with 95 % interval" if marks["low"].notna().any() else ""
+    ax.set_xlabel(f"{xlabel}; small: single values, large: mean{bounded}")
+    alt = f"{about(xlabel, category)} {describe_estimates(means, category, percent=percent)}"
+    return finish(ax, ROOM, style.figure_of(ax).get_figheight() if owns_figure else 9, alt=alt)
+
+
+@style.themed
+def shares(
+    table: pd.DataFrame,
+    category: str,
+    parts: Mapping[str, Look],
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw counts as one stacked bar per row; parts differ in colour and hatch, and are labelled with their counts.
+
+    `table` has one row per bar, with `category`, a column of counts per part and, optionally, href, of the bar or as a
+    mapping of its parts; bars without any counts are not drawn. `parts` maps these columns, from left to right, to
+    their looks, whose texts stand in the legend.
+    """
+    counts = table[list(parts)].astype(float).fillna(0)
+    filled = counts.sum(axis=1).to_numpy() > 0
+    if not filled.any():
+        return style.nothing_to_draw(ax=ax)
+    counts, rows = counts[filled], table[filled].to_dict("records")
+    totals = counts.sum(axis=1).to_numpy()
+    present = {part: look for part, look in parts.items() if counts[part].any()}
+    entries = legend_entries([look.text or part for part, look in present.items()], present.values(), "area")
+    owns_figure = ax is None
+    ax = ax or style.new_axes(WIDTH, 1.0 + 0.42 * len(rows) + legend_height(entries, WIDTH))
+    box = {"facecolor": style.GROUND, "alpha": 0.85, "edgecolor": "none", "boxstyle": "round,pad=0.15"}
+    left = np.zeros(len(rows))
+    for part, look in present.items():
+        numbers = counts[part].to_numpy()
+        widths, drawn = numbers / totals, np.flatnonzero(numbers).tolist()
+        bars = ax.barh(
+            drawn, widths[drawn], left=left[drawn], height=0.68,
+            color=look.colour, hatch=look.hatch, edgecolor=style.GROUND, linewidth=0.8,
+        )  # fmt: skip
+        for bar, y in zip(bars, drawn, strict=True):
+            n, text, of = numbers[y], f"{numbers[y]:.0f}", f"{totals[y]:,.0f} ({numbers[y] / totals[y] * 100:.0f} %)"
+            tip = f"{name_of(rows[y][category])}: {n:,.0f} {look.text or part} of {of}"
+            attach(bar, [tip], [link_of(rows[y], part)])
+            if widths[y] >= 0.025 + 0.015 * len(text):
+                ax.text(left[y] + widths[y] / 2, y, text, color=style.INK, ha="center", va="center", size=8.5, bbox=box)
+        left = left + widths
+    for y, total in enumerate(totals):
+        ax.annotate(f"n={total:.0f}", (1.0, y), (4, 0), size=8, **_BESIDE)
+    _name_rows(ax, [name_of(row[category]) for row in rows], "")
+    ax.grid(False)
+    ax.set_xlabel("share of runs; the numbers are counts")
+    style.percent_axis(ax).set_xlim(0, 1)
+    alt = f"{about('counts', category)} {describe_shares(table, category, parts)}"
+    return finish(ax, ROOM, legend=entries, owns_figure=owns_figure, alt=alt)
+
+
+def _place(
+    table: pd.DataFrame,
+    category: str,
+    hue: str | None = None,
+    order: Keys = (),
+    percent: bool = True,
+) -> tuple[pd.DataFrame, list, list]:
+    """Position estimates on rows, from top to bottom; return the marks, the keys of rows and those of series.
+
+    The series of a row share 0.8 of its height; where `hue` is `category`, each row is a series of its own. None is the
+    key of missing values. A group with data but without an estimate gets its reason.
+    """
+    groups = [row for row in table.to_dict("records") if not is_empty(row)]
+    names = keys((row[category] for row in groups), order)
+    series = names if hue == category else keys(row[hue] for row in groups) if hue else [None]
+    beside = 1 if hue == category else len(series)
+    marks = []
+    for row in groups:
+        key, member = key_of(row[category]), key_of(row[hue]) if hue else None
+        offset = 0 if beside == 1 else (series.index(member) - (beside - 1) / 2) * 0.8 / beside
+        reason = reason_of(row, "no score") if number(row["estimate"]) is None else ""
+        title = ", ".join(name_of(row[column]) for column in dict.fromkeys(filter(None, (category, hue))))
+        numbers = (number(row.get(name)) for name in ("estimate", "low", "high"))
+        tip = row.get("tip") or f"{title}: {describe_value({**row, 'reason': reason}, percent=percent)}"
+        marks.append((key, member, names.index(key) + offset, *numbers, size_of(row), reason, tip, link_of(row)))
+    columns = ["key", "series", "y", "x", "low", "high", "n", "reason", "tip", "href"]
+    types = {"key": "object", "series": "object"} | dict.fromkeys(("y", "x", "low", "high", "n"), "float64")
+    return pd.DataFrame(marks, columns=columns).astype(types), names, series
+
+
+def _is_strong(names: pd.Series, highlight: Hashable) -> pd.Series:
+    return names.eq(key_of(highlight)) | (highlight is None)
+
+
+def _draw_estimates(ax: Axes, marks: pd.DataFrame, looks: Mapping[Hashable, Look], *, pale: bool, small: bool) -> None:
+    alpha = 0.45 if pale else 1.0
+    for series, group in marks.groupby("series", sort=False, dropna=False):
+        bounded = group.dropna(subset=["x", "low", "high"])
+        if len(bounded):
+            line: dict[str, Any] = {"color": looks[key_of(series)].colour, "lw": 1.6 if pale or small else 2.4}
+            ax.hlines(bounded["y"], bounded["low"], bounded["high"], alpha=alpha, zorder=2, **line)
+    draw_points(ax, marks[marks["x"].notna()], looks, size=30 if pale else 40 if small else 56, alpha=alpha)
+
+
+def _write_beside(ax: Axes, marks: pd.DataFrame, sized: pd.DataFrame, percent: bool, *, valued: bool) -> None:
+    """Write the reason in the place of a missing estimate; beside `sized` marks n, and the estimate if `valued`."""
+    for mark in marks[marks["x"].isna()].itertuples():
+        ax.annotate(shorten(str(mark.reason), 60), (0.0, mark.y), (6, 0), style="italic", size=8, **_BESIDE)
+    for y, x, low, high, n in sized[["y", "x", "low", "high", "n"]].to_numpy(dtype=float).tolist():
+        value = [format_interval(x, low, high, percent=percent)] * (valued and not math.isnan(x))
+        text = ", ".join([*value, *[f"n={n:.0f}"] * (not math.isnan(n))])
+        ax.annotate(text, (1.0, y), (4, 0), size=8, **_BESIDE)
+
+
+def _name_rows(ax: Axes, names: Keys, words: str, published: Sequence[str] = ()) -> None:
+    texts = [*style.labels(names_of(names), 30), *style.labels(published, 30)]
+    ax.set_yticks(range(len(texts)), texts)
+    ax.set_ylim(len(texts) - 0.45, -0.55)
+    ax.set_ylabel(words)
+    ax.grid(False, axis="y")
+    ax.tick_params(axis="y", length=0)
+
+
+def _scale(ax: Axes, numbers: pd.DataFrame, percent: bool) -> None:
+    lowest, highest = float(numbers.min().min()), float(numbers.max().max())
+    if percent:
+        style.percent_axis(ax)
+        ax.set_xlim(np.nanmin([-0.02, lowest]), np.nanmax([1.02, highest]))
+    elif lowest < 0:
+        ax.axvline(0, color=style.EDGE, lw=0.8, zorder=0)
+
+
+@style.themed
+def heatmap(
+    table: pd.DataFrame,
+    row: str,
+    column: str,
+    *,
+    value: str = "estimate",
+    percent: bool = True,
+    signed: bool = False,
+    digits: int = 2,
+    frame: str | None = None,
+    kinds: Mapping[Any, Look] | None = None,
+    xlabel: str | None = None,
+    rows: Keys = (),
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a table of shaded cells, with the value and n in each; a cell without data stays empty.
+
+    `table` has one row per cell: the columns named and, optionally, n, tip and href, in the order of rows and columns;
+    if both have the same names, they have the same order. A cell with data but without a value holds a dash. Of more
+    than 40 rows, those whose values differ most are drawn, and the label below says so.
+
+    Values are shares from 0 to 1, written as percentages without the sign, if `percent`, else numbers with so many
+    `digits`. `signed` ones are differences, in two colours that meet at 0. Where values are names, `kinds` maps them to
+    looks, whose texts stand in cells and legend. `frame` is the column that says which cells are framed and bold.
+    `rows` come first, even if the table lacks them.
+    """
+    groups = [group for group in table.to_dict("records") if not is_empty(group)]
+    if not groups:
+        return style.nothing_to_draw(ax=ax)
+    cells = {(key_of(group[row]), key_of(group[column])): group for group in groups}
+    down = keys((group[row] for group in groups), rows)
+    across = keys(group[column] for group in groups)
+    across = down if set(down) == set(across) else across
+    note = ""
+    if not rows and len(down) > MOST_ROWS:
+        values = pd.to_numeric(pd.Series([cell[value] for cell in cells.values()]), errors="coerce")
+        places = {key: i for i, key in enumerate(down)}
+        by_row = values.groupby([places[key] for key, _ in cells])
+        spread = (by_row.max() - by_row.min()).fillna(-1.0).to_numpy()
+        widest = {down[i] for i in np.argsort(-spread, kind="stable")[:MOST_ROWS]}
+        which = "those whose values differ most" if (spread > 0).any() else "the first"
+        note = f"{MOST_ROWS} of {len(down):,} rows: {which}"
+        down, cells = [key for key in down if key in widest], {k: cell for k, cell in cells.items() if k[0] in widest}
+
+    kinds = kinds or {}
+    texts = {key: _text(cell, value, percent, signed, digits, kinds) for key, cell in cells.items()}
+    names = style.labels(names_of(across), 20)
+    shown = {cell[value] for cell in cells.values()} if kinds else set()
+    present = {kind: look for kind, look in kinds.items() if kind in shown}
+    titles = [f"{look.text} {kind}" for kind, look in present.items()]
+    entries = legend_entries(titles, present.values(), "area")
+    owns_figure = ax is None
+    if ax is None:
+        longest = max(map(len, texts.values()))
+        width = max(2.6 + max(0.62, 0.16 + 0.075 * longest) * max(len(across), 2), 4.0)
+        turned = 0.55 * 0.085 * max(map(len, names))
+        height = 0.9 + 0.3 * max(len(down), 2) + turned + legend_height(entries, width)
+        ax = style.new_axes(width, height)
+
+    if kinds:
+        places = {kind: i for i, kind in enumerate(kinds)}
+        shades = {key: places.get(cell[value], math.nan) for key, cell in cells.items()}
+        ends: dict[str, Any] = {"vmin": -0.5, "vmax": len(kinds) - 0.5}
+        ends["cmap"] = mpl.colors.ListedColormap([look.colour for look in kinds.values()])
+    else:
+        shades = {key: np.nan if number(cell[value]) is None else float(cell[value]) for key, cell in cells.items()}
+        known = [shade for shade in shades.values() if not math.isnan(shade)]
+        if signed:
+            most = 1.1 * (1.0 if percent else max(map(abs, known), default=1.0))
+            ends = {"vmin": -most, "vmax": most, "cmap": _shading(_LEAST, _MOST)}
+        else:
+            lowest, highest = (0.0, 1.0) if percent or not known else (min(0.0, *known), max(0.0, *known) or 1.0)
+            ends = {"vmin": lowest, "vmax": highest, "cmap": _shading(_FULL)}
+    matrix = np.array([[shades.get((r, c), math.nan) for c in across] for r in down])
+    written = np.array([[texts.get((r, c), "") for c in across] for r in down], dtype=object)
+    look = {"cbar": False, "xticklabels": False, "yticklabels": False, "linewidths": 1, "linecolor": style.GROUND}
+    sns.heatmap(matrix, annot=written, fmt="", annot_kws={"size": 8}, ax=ax, **look, **ends)
+    ax.grid(False)
+    for text in ax.texts:
+        x, y = (int(place) for place in text.get_position())
+        cell = cells.get((down[y], across[x]), {})
+        if frame and cell.get(frame):
+            text.set_fontweight("bold")
+        if not kinds:
+            share = ends["cmap"]((matrix[y, x] - ends["vmin"]) / (ends["vmax"] - ends["vmin"]))[3]
+            text.set_color("white" if share > _ON_DARK else style.INK)
+        if kind := kinds.get(cell.get(value)):  # in ink on tones that follow the page
+            on_dark = "white" if sns.utils.relative_luminance(kind.colour) <= 0.17 else _DARK
+            text.set(size=9.5, weight="bold", color=style.INK if kind.colour in _FOLLOWING else on_dark)
+    for (r, c), cell in cells.items():
+        x, y = across.index(c), down.index(r)
+        if math.isnan(shades[r, c]):  # no value, or an unknown kind: seaborn leaves the cell empty
+            ax.text(x + 0.5, y + 0.5, texts[r, c], ha="center", va="center", size=8, color=style.QUIET)
+        # a transparent shape covers each, for its tooltip and link, with a frame if asked for
+        framed, own = bool(frame and cell[frame]), cell[value]
+        line: dict[str, Any] = {"edgecolor": style.INK, "linewidth": 1.8} if framed else {"linewidth": 0}
+        shape = Rectangle((x + 0.03, y + 0.03), 0.94, 0.94, facecolor=(1, 1, 1, 0), zorder=3 + framed, **line)
+        said = own if isinstance(own, str) else describe_value(cell, percent=percent, digits=digits, value=value)
+        tip = cell.get("tip") or f"{name_of(cell[row])}, {name_of(cell[column])}: {said}"
+        attach(ax.add_patch(shape), [tip], [link_of(cell)])
+
+    slanted: dict[str, Any] = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
+    ax.set_xticks(np.arange(len(across)) + 0.5, names, **slanted if max(map(len, names)) > 6 else {})
+    ax.set_yticks(np.arange(len(down)) + 0.5, style.labels(names_of(down)), rotation=0)
+    ax.tick_params(length=0)
+    plain = column.replace("_", " ") + ("; cells: percent (n)" if percent and not kinds and not signed else "")
+    ax.set_xlabel("; ".join(filter(None, [plain if xlabel is None else xlabel, note])))
+    ax.set_ylabel("")
+    room = style.figure_of(ax).get_figwidth() - 2.2 if owns_figure else 9
+    said = describe_timeline(table, row, value, {kind: look._replace(text="") for kind, look in kinds.items()})
+    if not kinds:
+        said = describe_estimates(table, row, column, percent=percent, digits=digits, value=value)
+    alt = f"{about('values' if value == 'estimate' else value, row, column)} {said}"
+    return finish(ax, room, legend=entries, owns_figure=owns_figure, alt=alt)
+
+
+def _shading(*colours: str) -> mpl.colors.Colormap:
+    """Return shades that are clear at 0, so that the page shows through, and full at one end, or two of colours."""
+    first, last = colours[0], colours[-1]
+    shades = [(0.0, f"{first}ff"), (0.5, f"{first}00"), (0.5, f"{last}00"), (1.0, f"{last}ff")]
+    return mpl.colors.LinearSegmentedColormap.from_list("", shades if len(colours) > 1 else [f"{last}00", f"{last}ff"])
+
+
+def _text(
+    cell: Mapping[Hashable, Any], value: str, percent: bool, signed: bool, digits: int, kinds: Mapping[Any, Look]
+) -> str:
+    """Write a cell's value with its n."""
+    if kinds:
+        return kinds[cell[value]].text if cell[value] in kinds else "?"
+    shown, n = number(cell[value]), size_of(cell)
+    size = "" if n is None or signed else f" ({n:.0f})"
+    if shown is None:
+        return f"–{size}"
+    digits = 0 if percent else digits
+    rounded = round(shown * 100 if percent else shown, digits) + 0.0
+    return f"{rounded:{'+' if signed and rounded else ''}.{digits}f}{size}"  # 0 has no sign
+
+
+def mirrored(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Add the mirror image of every pair, so that a matrix of differences is full: a minus b, and b minus a.
+
+    Models are sorted by their mean over the pairs (columns mean_a and mean_b), the highest first.
+    """
+    swapped = pairs.rename(columns={"model_a": "model_b", "model_b": "model_a"})
+    swapped = swapped.assign(estimate=-pairs["estimate"], low=-pairs["high"], high=-pairs["low"])
+    both, names = pd.concat([pairs, swapped], ignore_index=True), [*pairs["model_a"], *pairs["model_b"]]
+    means = pd.Series([*pairs["mean_a"], *pairs["mean_b"]], dtype="float64").groupby(names).mean()
+    ranks = means.rank(ascending=False, method="first")
+    columns = ["model_a", "model_b"]
+    return both.sort_values(columns, key=lambda names: names.map(ranks), kind="stable", ignore_index=True)
+
+
+@style.themed
+def curves(
+    table: pd.DataFrame,
+    x: str,
+    hue: str,
+    *,
+    highlight: Hashable = None,
+    xlabel: str = "",
+    ylabel: str = "success rate",
+    percent: bool = True,
+    steps: bool = False,
+    dodge: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw curves with their intervals: as bars at up to 12 positions, as bands at more.
+
+    `table` has `x` (numbers), `hue`, estimate, low, high, n and, optionally, tip and href; rows without x or estimate
+    are left out. The curve to `highlight` is drawn with its intervals and n, the others pale behind it. With `steps`
+    values hold until the next position. Without `dodge`, points stand exactly at their x, also where they hide each
+    other.
+    """
+    drawn = table[table[x].notna() & table["estimate"].notna()].sort_values(x, kind="stable")
+    if drawn.empty:
+        return style.nothing_to_draw(ax=ax)
+    names = keys(drawn[hue])
+    owns_figure, is_sparse, looks = ax is None, drawn[x].nunique() <= FEW, style.looks(names)
+    rows = _places(drawn, x, hue, names, percent=percent, dodge=dodge and is_sparse and highlight is None)
+    shown = names if highlight is None else []
+    sizes = {key_of(name): n for name, n in rows.groupby("series", dropna=False)["n"].max().items()}
+    titles = [
+        text if math.isnan(n := sizes.get(name, math.nan)) else f"{text} (n={n:.0f})"
+        for text, name in zip(style.labels(names_of(shown)), shown, strict=True)
+    ]
+    entries = legend_entries(titles, [looks[name] for name in shown], "line", 40)
+    ax = ax or style.new_axes(WIDTH, HEIGHT + legend_height(entries, WIDTH))
+    strong = rows[rows["series"].eq(key_of(highlight)) | (highlight is None)]
+    for _, other in rows.drop(strong.index).groupby("series", sort=False, dropna=False):
+        ax.plot(other["x"], other["y"], color=style.PALE, lw=1, zorder=1, drawstyle=_DRAWN[steps])
+    if len(strong):
+        _draw_curves(ax, strong, looks, sparse=is_sparse, steps=steps)
+    if highlight is not None and is_sparse:
+        above: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "ha": "center"}
+        for place, n in strong[["x", "n"]].dropna(subset="n").itertuples(index=False):
+            ax.annotate(f"n={n:.0f}", (place, 1.0), (0, 2), size=7.5, color=style.QUIET, **above)
+    if is_sparse:
+        ax.set_xticks(sorted(drawn[x].astype(float).unique()))
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.margins(x=0.12)
+    else:
+        ax.locator_params(axis="x", integer=bool((drawn[x] % 1 == 0).all()))
+    ax.set_xlabel(xlabel or x.replace("_", " "))
+    ax.set_ylabel(f"{ylabel}, 95 % interval" if rows["low"].notna().any() else ylabel)
+    if percent:
+        style.percent_axis(ax, "y").set_ylim(-0.05, 1.05)
+    else:
+        ax.set_ylim(bottom=min(0, rows[["y", "low"]].min().min()))
+    said = table if highlight is None else table[table[hue].map(key_of).eq(key_of(highlight))]
+    alt = f"{about(ylabel, x)} {describe_curves(said, x, hue, percent=percent)}"
+    return finish(ax, WIDTH - 1.0, HEIGHT - 0.4, entries, owns_figure=owns_figure, alt=alt)
+
+
+def _places(table: pd.DataFrame, x: str, hue: str, names: Keys, *, percent: bool, dodge: bool) -> pd.DataFrame:
+    """Position the points of curves; with `dodge`, those at the same x lie side by side, so that none is hidden."""
+    places = table[x].astype(float)
+    gaps = np.diff(np.sort(places.unique()))
+    apart = 0.3 * (float(gaps.min()) if len(gaps) else 1.0) / len(names) if dodge else 0.0
+    series = [key_of(name) for name in table[hue]]
+    records = table.to_dict("records")
+    tips = [
+        row.get("tip") or f"{name_of(row[hue])}, {name_of(row[x])}: {describe_value(row, percent=percent)}"
+        for row in records
+    ]
+    shift = [(names.index(name) - (len(names) - 1) / 2) * apart for name in series]
+    bounds = {name: table[name].astype(float) if name in table else np.nan for name in ("low", "high", "n")}
+    marks = {"x": places + shift, "y": table["estimate"].astype(float), **bounds, "tip": tips}
+    frame = pd.DataFrame({**marks, "href": list(map(link_of, records))}, index=table.index)
+    return frame.assign(series=pd.Series(series, index=table.index, dtype="object")).reset_index(drop=True)
+
+
+def _draw_curves(ax: Axes, rows: pd.DataFrame, looks: Mapping[Hashable, Look], *, sparse: bool, steps: bool) -> None:
+    marked = []
+    for series, curve in rows.groupby("series", sort=False, dropna=False):
+        bounded, colour = curve.dropna(subset=["low", "high"]), looks[key_of(series)].colour
+        line: dict[str, Any] = {"dashes": looks[key_of(series)].dashes or (None, None), "drawstyle": _DRAWN[steps]}
+        ax.plot(curve["x"], curve["y"], color=colour, lw=1.8, zorder=3, **line)
+        if sparse:
+            ax.vlines(bounded["x"], bounded["low"], bounded["high"], color=colour, lw=2, alpha=0.7, zorder=2)
+        elif len(bounded):
+            band: dict[str, Any] = {"color": colour, "alpha": 0.15, "linewidth": 0, "step": "post" if steps else None}
+            ax.fill_between(bounded["x"], bounded["low"], bounded["high"], **band)
+        spaced = np.unique(np.linspace(0, len(curve) - 1, 7).round().astype(int))[1:]
+        marked.append(curve if sparse or len(curve) < 2 else curve.iloc[spaced])
+    draw_points(ax, pd.concat(marked), looks, size=48)
+
+
+@style.themed
+def timeline(
+    table: pd.DataFrame,
+    row: str,
+    x: str,
+    kind: str,
+    kinds: Mapping[Any, Look],
+    *,
+    xlabel: str = "in the order of events",
+    path: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw events from left to right, a line per row, the kind of each as colour and marker.
+
+    `table` has one row per event: `row` names its line, `x` its position (a number), `kind` its kind, which `kinds`
+    maps to a look whose text stands in the legend; optionally tip and href. Events of other kinds are not drawn, but
+    their line is. If marks overlap, those of the kinds named last are in front. With `path`, all events are connected
+    in their order, across the lines.
+    """
+    if table.empty:
+        return style.nothing_to_draw("events", ax)
+    names = keys(table[row])
+    events = table.assign(_y=[names.index(key_of(name)) for name in table[row]])
+    present = {name: look for name, look in kinds.items() if events[kind].eq(name).any()}
+    titles = [look.text or name for name, look in present.items()]
+    entries = legend_entries(titles, present.values(), "point")
+    owns_figure, first, last, width_figure = ax is None, events[x].min(), events[x].max(), WIDTH + 1
+    side = min(max(_EVENTS / (last - first + 1), 3.0), 7.0)
+    height = 1.1 + 0.27 * max(len(names), 2) + legend_height(entries, width_figure)
+    ax = ax or style.new_axes(width_figure, height)
+    ax.hlines(range(len(names)), first, last, color=style.PALE, lw=0.5, zorder=0)
+    if path:
+        ax.plot(events[x], events["_y"], color=style.PALE, lw=1, zorder=1)
+
+    ranks = {name: i for i, name in enumerate(present)}  # events of the kinds named last lie in front
+    shown = events[events[kind].isin(list(present))]
+    shown = shown.sort_values(kind, key=lambda names: names.map(ranks), kind="stable")
+    tips, links = [], []
+    for event in shown.to_dict("records"):
+        place = f"{name_of(event[row])}, {x.replace('_', ' ')} {name_of(event[x])}"
+        tips.append(event.get("tip") or f"{place}: {kinds[event[kind]].text or event[kind]}")
+        links.append(link_of(event))
+    points = pd.DataFrame({"x": shown[x].astype(float), "y": shown["_y"].astype(float), "series": shown[kind]})
+    points = points.assign(tip=tips, href=links)
+    draw_points(ax, points, present, size=side**2, edge=0.6 if side > 4 else 0)
+
+    ax.set_yticks(range(len(names)), style.labels(names_of(names), 36))
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.margins(x=0.02)
+    ax.locator_params(axis="x", integer=True)
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel("")
+    ax.grid(False)
+    alt = describe_timeline(table, row, kind, kinds)
+    return finish(ax, width_figure - 2.6, legend=entries, owns_figure=owns_figure, alt=alt)
+
+
+@style.themed
+def facets(
+    table: pd.DataFrame,
+    by: str,
+    draw: Callable[[pd.DataFrame, Axes], Any],
+    *,
+    height: float = 2.1,
+    sharex: bool = True,
+    xlabel: str = "",
+    ylabel: str = "",
+) -> np.ndarray:
+    """Draw a panel for every group of a table, in its order; returns the axes of each.
+
+    `draw` is a function of (table, axes) that draws the rows of one panel: any plot of this package, with
+    ``legend=False``. Four stand side by side, each of a `height` in inches; with a label for all of them, panels have
+    none of their own.
+    """
+    names = keys(table[by])
+    if not names:
+        return np.array([style.nothing_to_draw()])
+    across = min(COLUMNS, len(names))
+    down = math.ceil(len(names) / across)
+    shape = {"nrows": down, "ncols": across, "squeeze": False, "sharex": sharex, "sharey": True}
+    size = max(PANEL * across + 1.2, 6.0), 0.6 + height * down
+    panels = style.new_axes(*size, **shape).ravel()
+    for panel in panels[len(names) :]:
+        panel.remove()
+    groups = [key_of(name) for name in table[by]]
+    titles = style.labels(names_of(names), int(PANEL * 9))
+    for i, (panel, name, title) in enumerate(zip(panels, names, titles, strict=False)):
+        draw(table[[group == name for group in groups]], panel)
+        panel.set_title(title, size=10, pad=14)
+        panel.set_xlabel("" if xlabel else panel.get_xlabel())
+        panel.set_ylabel("" if ylabel or i % across else panel.get_ylabel())
+        if i + across >= len(names):  # nothing stands below
+            panel.tick_params(axis="x", labelbottom=True)
+    figure = panels[0].figure
+    figure.supxlabel(broken(xlabel, size[0] - 1.0), size=10.5, color=style.INK)
+    figure.supylabel(broken(ylabel, size[1] - 0.4), size=10.5, color=style.INK)
+    return panels[: len(names)]
+
+
+def keys(values: Iterable, order: Keys = ()) -> list:
+    """List the groups of a column: those of `order` first, then the others in order of appearance."""
+    return list(dict.fromkeys([*map(key_of, order), *map(key_of, values)]))
+
+
+def link_of(row: Mapping[Hashable, Any], part: str = "") -> str:
+    """Return the link of a row, or of one of its parts if each has its own; empty if there is none."""
+    href = row.get("href")
+    href = href.get(part) if isinstance(href, Mapping) else href
+    return href if isinstance(href, str) else ""
+
+
+def draw_points(
+    ax: Axes,
+    points: pd.DataFrame,
+    looks: Mapping[Hashable, Look],
+    *,
+    size: float,
+    alpha: float = 1.0,
+    edge: float = 0.6,
+) -> None:
+    """Draw points (x, y, series, tip, href) in the colours and markers of their series, with tooltips and links.
+
+    `size` is the area of a point in square points, `edge` the width of the line around it.
+    """
+    if points.empty:
+        return
+    codes = {name: str(i) for i, name in enumerate(looks)}  # of any names, for seaborn
+    coded = points.assign(code=[codes[key_of(name)] for name in points["series"]])
+    look = {"palette": {codes[name]: one.colour for name, one in looks.items()}}
+    look["markers"] = {codes[name]: one.marker for name, one in looks.items()}
+    line = {"edgecolor": style.GROUND, "linewidth": edge, "alpha": alpha, "zorder": 3, "legend": False, "s": size}
+    labels = ax.get_xlabel(), ax.get_ylabel()
+    sns.scatterplot(coded, x="x", y="y", hue="code", style="code", ax=ax, **look, **line)
+    ax.set(xlabel=labels[0], ylabel=labels[1])
+    attach(ax.collections[-1], coded["tip"], coded["href"])
+
+
+def legend_entries(
+    names: Sequence[object], looks: Iterable[Look], shape: Literal["line", "point", "area"], width: int = 32
+) -> list[Artist]:
+    """Create the entries of a legend: of points on lines, of points, or of areas."""
+    entries: list[Artist] = []
+    for text, look in zip(style.labels(names, width), looks, strict=True):
+        label = f" {text}" if text.startswith("_") else text  # matplotlib leaves out those with an underscore
+        if shape == "area":
+            entries.append(Patch(facecolor=look.colour, hatch=look.hatch, edgecolor=style.GROUND, label=label))
+        else:
+            line: dict[str, Any] = {"ls": "", "ms": 7} if shape == "point" else {"dashes": look.dashes or (None, None)}
+            entries.append(Line2D([], [], color=look.colour, marker=look.marker, label=label, **line))
+    return entries
+
+
+def legend_height(entries: Sequence[Artist], width: float) -> float:
+    """Return the height of a legend below a figure of this width, in inches."""
+    return 0.1 + 0.21 * -(-len(entries) // _legend_columns(entries, width)) if entries else 0.0
+
+
+def _legend_columns(entries: Sequence[Artist], width: float) -> int:
+    """Return how many entries of a legend fit side by side into a width in inches."""
+    longest = max(len(str(entry.get_label())) for entry in entries)
+    return max(1, min(len(entries), int(width / (0.55 + 0.078 * longest))))
+
+
+def finish(
+    ax: Axes, width: float, height: float = 9.0, legend: Sequence[Artist] = (), *, owns_figure: bool = True, alt: str
+) -> Axes:
+    """Wrap the labels of axes to a width and a height in inches, and put the legend below; return the axes.
+
+    `alt` says in words what they show.
+    It stands at the edge of the figure if the plot `owns_figure`, else below the axes.
+    """
+    set_alt(ax, alt)
+    ax.set_xlabel(broken(ax.get_xlabel(), width))
+    ax.set_ylabel(broken(ax.get_ylabel(), height))
+    across = style.figure_of(ax).get_figwidth()
+    if legend and owns_figure:
+        ax.figure.legend(handles=legend, loc="outside lower center", ncols=_legend_columns(legend, across))
+    elif legend:
+        below = ax.transAxes + ScaledTranslation(0, -0.55, ax.figure.dpi_scale_trans)
+        place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": below}
+        ax.legend(handles=legend, ncols=_legend_columns(legend, 0.8 * across), **place)
+    return ax
+
+
+def broken(text: str, room: float) -> str:
+    """Wrap a label to a width in inches; a number stays with its unit."""
+    return "\n".join(textwrap.wrap(text.replace(" %", "\xa0%"), max(int(room / 0.09), 10))).replace("\xa0%", " %")
