@@ -33,8 +33,8 @@ from benchmarks.simulate import (
     score_coverage,
     sizes_of,
 )
-from evalkit.stats import formulas, plan, trend_test
-from evalkit.stats.formulas import LEVEL
+from evalkit.stats import intervals, plan, trend_test
+from evalkit.stats.intervals import LEVEL
 from evalkit.stats.paired import compare_units, tango
 from evalkit.stats.pairs import max_t
 
@@ -64,7 +64,7 @@ def equal_pairs(tasks: int, samples: int, rng: Rng) -> Iterator[tuple[str, np.nd
     yield "log-normal against steady scores", np.exp(rng.normal(size=shape)), np.full(shape, np.exp(0.5))
 
 
-def intervals(samples: int, rng: Rng) -> Cells:
+def of_clusters(samples: int, rng: Rng) -> Cells:
     """An interval from 12 tasks on misses the truth, unwarned; averaged over rates .05 to .95."""
     for tasks in (12, 20, 50, 100):
         for pattern in ("1", "4", "20, 1, ..., 1"):
@@ -77,7 +77,7 @@ def intervals(samples: int, rng: Rng) -> Cells:
             yield f"{name} scores of {tasks} tasks", float(np.mean(missed))
         for name, (draw, mean) in VALUES.items():
             values = draw(rng, (10 * samples, tasks))
-            missed = ~holds(formulas.corrected_t(values), mean) & ~formulas.skewed(values)
+            missed = ~holds(intervals.corrected_t(values), mean) & ~intervals.skewed(values)
             yield f"{name} values of {tasks} tasks", float(missed.mean())
 
 
@@ -256,7 +256,7 @@ def _power(n: int, runs: int) -> float:
 
 # the error that is promised at most, the cells, and how many of the samples asked for each of them gets
 CLAIMS: dict[str, tuple[float, Callable[[int, Rng], Cells], float]] = {
-    "interval": (0.05, intervals, 1),
+    "interval": (0.05, of_clusters, 1),
     "interval of a single rate": (0.05, single_rates, 5),
     "decided pair": (0.05, decided_pairs, 1),
     "all pairs of 2 to 12 models": (0.05, families, 1),

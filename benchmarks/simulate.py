@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from scipy import special, stats
 
-from evalkit.stats import formulas, proportion_interval
+from evalkit.stats import intervals, proportion_interval
 from evalkit.stats.intervals import FEW_CLUSTERS, FEW_SCORES
 
 RATES = np.arange(1, 20) / 20
@@ -92,9 +92,9 @@ def cluster_coverage(sizes: np.ndarray, correlation: float, rate: float, samples
     """Return coverage of the rate of clusters, its unwarned misses, and coverage of plain Wilson."""
     successes = draw_clusters(sizes, rate, correlation, (samples,), rng)
     means = successes / sizes
-    held = holds(formulas.bounded(means, sizes, True), rate)
-    silent = ~formulas.unmixed(means) & (len(sizes) >= FEW_CLUSTERS)
-    plain = holds(formulas.wilson(successes.sum(1) / sizes.sum(), sizes.sum()), rate)
+    held = holds(intervals.bounded(means, sizes, True), rate)
+    silent = ~intervals.unmixed(means) & (len(sizes) >= FEW_CLUSTERS)
+    plain = holds(intervals.wilson(successes.sum(1) / sizes.sum(), sizes.sum()), rate)
     return np.array([held.mean(), (~held & silent).mean(), plain.mean()])
 
 
@@ -106,9 +106,9 @@ def score_coverage(name: str, mean: float, count: int, runs: int, samples: int, 
         if runs == 1
         else rng.beta(3 * tasks[..., None], 3 - 3 * tasks[..., None], (samples, count, runs)).mean(-1)
     )
-    held = holds(formulas.bounded(values, np.full(count, runs), False), mean)
-    silent = ~formulas.skewed(values) & (count >= FEW_SCORES)
-    mid, half = values.mean(1), formulas.quantile(freedom=count - 1) * np.sqrt(formulas.variance_of_mean(values))
+    held = holds(intervals.bounded(values, np.full(count, runs), False), mean)
+    silent = ~intervals.skewed(values) & (count >= FEW_SCORES)
+    mid, half = values.mean(1), intervals.quantile(freedom=count - 1) * np.sqrt(intervals.variance_of_mean(values))
     return np.array([held.mean(), (~held & silent).mean(), holds((mid - half, mid + half), mean).mean()])
 
 

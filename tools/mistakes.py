@@ -212,7 +212,7 @@ MUTATIONS = (
         'if row["rank_high"] == 1:', "if len(rated) > 1:",
     ),
     Mutation(
-        "intervals of 90 %", "evalkit/stats/formulas.py",
+        "intervals of 90 %", "evalkit/stats/intervals.py",
         "CONFIDENCE = 0.95", "CONFIDENCE = 0.9",
     ),
     Mutation(

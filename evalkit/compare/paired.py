@@ -14,7 +14,7 @@ from evalkit.stats import compare_all, compare_to_baseline, cost_front
 from evalkit.stats import plan as plan_pairs
 from evalkit.stats import reliability as reliability_of
 from evalkit.stats.intervals import Target
-from evalkit.stats.ranks import MOST_PAIRED
+from evalkit.stats.pairs import MOST_PAIRED
 
 MOST_PAIRS = 45  # shown on a page: those of 10 models
 MOST_SHOWN = 30  # models whose pairs are made where there are too many for all

@@ -17,7 +17,7 @@ from evalkit.kinds.findings import alike, doubts, files_of, variants
 from evalkit.kinds.runs import UNKNOWN, copied, kind_of
 from evalkit.stats import Estimate, like_with_like, pair_structure, rank_models
 from evalkit.stats.paired import FEW_SHARED, UNPAIRED
-from evalkit.stats.ranks import MOST_PAIRED
+from evalkit.stats.pairs import MOST_PAIRED
 
 MODELS = "Models, the best first"
 RANKING, PAIRS = "Which model is best?", "Every pair on the tasks it shares"

@@ -9,8 +9,7 @@ from evalkit._lazy import door
 _PLACES = {
     "intervals": "Estimate proportion_interval rate_interval mean_interval jackknife_interval estimate_by",
     "evalkit._words": "format_interval",
-    "pairs": "compare_all compare_to_baseline Structure pair_structure",
-    "ranks": "rank_models cost_front",
+    "pairs": "compare_all compare_to_baseline Structure pair_structure rank_models cost_front",
     "comparable": "LikeWithLike like_with_like",
     "trend": "Trend trend_test trend_by",
     "repeats": "pass_at_k pass_hat_k reliability RepeatsTest repeats_test",

@@ -8,7 +8,7 @@ import pandas as pd
 from scipy import special
 
 from evalkit._words import Notes, note
-from evalkit.stats import formulas
+from evalkit.stats import intervals
 from evalkit.stats.inputs import Cells, cells_of
 from evalkit.stats.intervals import Kind, estimate_by
 from evalkit.stats.pairs import components
@@ -93,17 +93,17 @@ def standardise(cells: Cells, strata: np.ndarray, kind: Kind) -> np.ndarray:
         bounds: tuple = (math.nan, math.nan)
         if kind != "mean":
             ends = [
-                formulas.bounded(group.means, group.sizes, kind == "proportion")
+                intervals.bounded(group.means, group.sizes, kind == "proportion")
                 if len(group.means) > 1
-                else formulas.wilson(group.means[0], 1)
+                else intervals.wilson(group.means[0], 1)
                 for group in groups
             ]
             below, above = np.sqrt(weights**2 @ (np.array(ends) - means[:, None]) ** 2)
             bounds = estimate - below, estimate + above
         elif counts.min() > 1:
-            terms = weights**2 * [formulas.variance_of_mean(group.means) for group in groups]
+            terms = weights**2 * [intervals.variance_of_mean(group.means) for group in groups]
             if terms.sum() > 0:
-                bounds = formulas.by_t(estimate, terms.sum(), terms.sum() ** 2 / (terms**2 / (counts - 1)).sum())
+                bounds = intervals.by_t(estimate, terms.sum(), terms.sum() ** 2 / (terms**2 / (counts - 1)).sum())
         found[column] = estimate, *bounds
     return found
 
@@ -138,11 +138,11 @@ def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     variance = (len(left) - 1) / len(left) * ((without - np.mean(without, axis=0)) ** 2).sum(axis=0)
     if cells.shares:
         runs, rates = np.maximum(sizes.sum(axis=0), 1), np.clip(estimates, 0, 1)
-        variance = variance * (formulas.quantile(freedom=groups.max()) / formulas.quantile()) ** 2
+        variance = variance * (intervals.quantile(freedom=groups.max()) / intervals.quantile()) ** 2
         variance = np.maximum(variance, rates * (1 - rates) / runs)  # what is expected of tasks not run has no noise
-        return estimates, *formulas.effective_wilson(rates, variance, 1, np.maximum(there.sum(axis=0), 1))
+        return estimates, *intervals.effective_wilson(rates, variance, 1, np.maximum(there.sum(axis=0), 1))
     variance = np.where(variance > (1e-9 * estimates) ** 2, variance, math.nan)
-    return estimates, *formulas.by_t(estimates, variance, groups.max())
+    return estimates, *intervals.by_t(estimates, variance, groups.max())
 
 
 def _linked(there: np.ndarray) -> bool:

@@ -7,10 +7,9 @@ import numpy as np
 from scipy import special
 
 from evalkit._words import Notes, note
-from evalkit.stats import formulas
-from evalkit.stats.formulas import LEVEL
+from evalkit.stats import intervals
 from evalkit.stats.inputs import Cells, Clusters
-from evalkit.stats.intervals import FEW, FEW_CLUSTERS, of_repetitions
+from evalkit.stats.intervals import FEW, FEW_CLUSTERS, LEVEL, of_repetitions
 
 # what an error of at most 6.5 % takes where 5 % are promised (docs/coverage.md)
 FEW_SHARES, FEW_SCORES = 5, 12  # tasks, below which they can't show how skewed the differences are
@@ -58,13 +57,13 @@ def compare_units(a: np.ndarray, b: np.ndarray, margin: float = math.nan) -> Com
     differences, both, count = a - b, np.concatenate([a, b]), len(a)
     mean, shares = float(differences.mean()), bool(((both >= 0) & (both <= 1)).all())
     centre, cautious = _agresti_min(differences)
-    quantile, error = formulas.quantile(freedom=count - 1), math.sqrt(formulas.variance_of_mean(differences))
+    quantile, error = intervals.quantile(freedom=count - 1), math.sqrt(intervals.variance_of_mean(differences))
     p_cautious = 2 * float(special.stdtr(count - 1, -abs(centre) / cautious)) if shares else 0.0
     wide = centre - quantile * cautious, centre + quantile * cautious
     if ((both == 0) | (both == 1)).all():
         wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
         p_value = min(1.0, 2 * float(special.bdtr(min(wins, losses), wins + losses, 0.5)))
-        half = formulas.quantile() * cautious
+        half = intervals.quantile() * cautious
         doubt = FEW if count < FEW_CLUSTERS else Notes()
         compared = Compared(centre - half, centre + half, p_value, MCNEMAR, doubt, LEVEL)
     elif error <= 1e-9 * np.abs(differences).max() and not shares:
@@ -75,10 +74,10 @@ def compare_units(a: np.ndarray, b: np.ndarray, margin: float = math.nan) -> Com
         compared = Compared(*wide, p_value, PAIRED_T, note("cautious", what="differences"), LEVEL)
     else:
         p_value = min(1.0, 2 * min(_tail(differences), _tail(-differences)))
-        skew = float(formulas.skewness(differences))
+        skew = float(intervals.skewness(differences))
         slant = skew / math.sqrt(count)
-        low = mean - max(quantile, float(formulas.hall(quantile, slant))) * error
-        high = mean + max(quantile, -float(formulas.hall(-quantile, slant))) * error
+        low = mean - max(quantile, float(intervals.hall(quantile, slant))) * error
+        high = mean + max(quantile, -float(intervals.hall(-quantile, slant))) * error
         rarest = np.min(np.sum([a > 0, a < 1, b > 0, b < 1], axis=1))  # units with a share above 0, or below 1
         few, skewed = count < (FEW_SHARES if shares else FEW_SCORES), SKEWED * skew**2 > count
         doubt, claim_at = Notes(), LEVEL
@@ -100,10 +99,10 @@ def compare_units(a: np.ndarray, b: np.ndarray, margin: float = math.nan) -> Com
 
 def _tail(differences: np.ndarray, null: float = 0.0) -> float:
     """Return the one-sided p value of a mean above `null`: the larger one of t and of Hall's transformation of t."""
-    count, error = len(differences), math.sqrt(formulas.variance_of_mean(differences))
+    count, error = len(differences), math.sqrt(intervals.variance_of_mean(differences))
     if error == 0:
         return math.nan
-    t, slant = (differences.mean() - null) / error, float(formulas.skewness(differences)) / math.sqrt(count)
+    t, slant = (differences.mean() - null) / error, float(intervals.skewness(differences)) / math.sqrt(count)
     hall = t + slant * t**2 / 3 + slant**2 * t**3 / 27 + slant / 6
     return float(special.stdtr(count - 1, -min(t, hall)))
 
@@ -150,7 +149,7 @@ def compare_runs(a: Clusters, b: Clusters, shares: bool, margin: float = math.na
     if not ((a.sizes > 1).any() and (b.sizes > 1).any()):
         return None
     pseudo = PSEUDO_PAIR if shares else 0.0
-    (first, freedom_a), (second, freedom_b) = (formulas.within_tasks(x.variances, x.sizes, pseudo) for x in (a, b))
+    (first, freedom_a), (second, freedom_b) = (intervals.within_tasks(x.variances, x.sizes, pseudo) for x in (a, b))
     freedom = min(freedom_a, freedom_b)
     if freedom < 1:
         return None
@@ -159,7 +158,7 @@ def compare_runs(a: Clusters, b: Clusters, shares: bool, margin: float = math.na
     difference, error = float((a.means - b.means).mean()), math.sqrt(first + second)
     if error == 0:
         return Compared(math.nan, math.nan, math.nan, WITHIN_TASKS, note("all_equal"))
-    low, high = (float(bound) for bound in formulas.by_t(difference, error**2, freedom))
+    low, high = (float(bound) for bound in intervals.by_t(difference, error**2, freedom))
     low, high = (max(low, -1.0), min(high, 1.0)) if shares else (low, high)
     beyond = special.stdtr(freedom, -(np.array([abs(difference), difference + margin, margin - difference]) / error))
     doubt = of_repetitions(a.sizes) + of_repetitions(b.sizes)
@@ -208,7 +207,7 @@ def unpaired(cells: Cells, a: int, b: int) -> tuple[float, float, float, Compare
         return None
     freedom = variance**2 / sum(v**2 / f for v, f in zip(variances, freedoms, strict=True))
     estimate, gap = means[0] - means[1], centres[0] - centres[1]
-    low, high = map(float, formulas.by_t(gap, variance, freedom))
+    low, high = map(float, intervals.by_t(gap, variance, freedom))
     low, high = (max(low, -1.0), min(high, 1.0)) if cells.shares else (low, high)
     p_value = 2 * float(special.stdtr(freedom, -abs(gap) / np.sqrt(variance)))
     alike = note("unpaired", a=tasks[0], b=tasks[1])
@@ -228,6 +227,6 @@ def _differ(cells: Cells, a: int, b: int, has: np.ndarray) -> bool:
     ease = [np.nanmean(side, axis=1) for side in sides]
     if min(map(len, ease)) < FEWEST_OF_STRATUM:
         return False
-    variance = sum(formulas.variance_of_mean(side) for side in ease)
+    variance = sum(intervals.variance_of_mean(side) for side in ease)
     gap = abs(ease[0].mean() - ease[1].mean())
-    return bool(gap > 1e-9 and gap >= formulas.quantile(1 - APART_AT, min(map(len, ease)) - 1) * np.sqrt(variance))
+    return bool(gap > 1e-9 and gap >= intervals.quantile(1 - APART_AT, min(map(len, ease)) - 1) * np.sqrt(variance))

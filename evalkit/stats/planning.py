@@ -10,9 +10,9 @@ import pandas as pd
 from scipy import special
 
 from evalkit._words import Notes, note
-from evalkit.stats import formulas
-from evalkit.stats.formulas import CONFIDENCE, LEVEL
+from evalkit.stats import intervals
 from evalkit.stats.inputs import Cells, cells_of, typed
+from evalkit.stats.intervals import CONFIDENCE, LEVEL
 
 POWER = 0.8
 PLANNED = 0.6  # confidence of the interval whose upper end one variance of five exceeds
@@ -113,9 +113,10 @@ def _limits(contributions: np.ndarray, mean: float) -> tuple[float, float, float
     """Return the upper limit at 80 % of a mean of contributions to a variance, and its interval, by logarithms."""
     if mean <= 0:
         return 0.0, 0.0, math.nan
-    error = math.sqrt(formulas.variance_of_mean(contributions)) / mean
+    error = math.sqrt(intervals.variance_of_mean(contributions)) / mean
     planned, factor = (
-        math.exp(min(formulas.quantile(level, len(contributions) - 1) * error, 20.0)) for level in (PLANNED, CONFIDENCE)
+        math.exp(min(intervals.quantile(level, len(contributions) - 1) * error, 20.0))
+        for level in (PLANNED, CONFIDENCE)
     )
     return mean * planned, mean / factor, mean * factor
 
@@ -164,7 +165,7 @@ def detectable_gap(n: int) -> float:
     """
     if n < 1:
         return math.nan
-    gap = float(formulas.quantile() + special.ndtri(POWER)) * math.sqrt(0.5 / n)
+    gap = float(intervals.quantile() + special.ndtri(POWER)) * math.sqrt(0.5 / n)
     return gap if gap <= 1 else math.nan
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from evalkit._names import check_columns
 from evalkit._words import Notes, left_out, note
-from evalkit.stats import formulas
+from evalkit.stats import intervals
 from evalkit.stats.inputs import labels, numbers
 from evalkit.stats.paired import agreeing, compare_units
 from evalkit.stats.pairs import holm
@@ -97,8 +97,8 @@ def trend_test(
     p_value, least = _permutation(rows, n_permutations, np.random.default_rng(0 if rng is None else rng))
     odds, low, high, separated = _odds_ratio(rows, freedom)
     low, high = agreeing(low, high, odds, p_value, null=1.0)
-    few = note("never_small", least=least) if least > formulas.LEVEL else Notes()
-    doubt, claim_at = Notes(), formulas.LEVEL
+    few = note("never_small", least=least) if least > intervals.LEVEL else Notes()
+    doubt, claim_at = Notes(), intervals.LEVEL
     if not rows.are_spanning:  # whole clusters are permuted, which may differ by level
         levels = np.unique(rows.scores, return_inverse=True)[1]
         sizes = np.bincount(levels)
@@ -146,7 +146,7 @@ def trend_by(
         trends.append((name, *found))
     table = pd.DataFrame(trends, columns=[by, *Trend._fields])
     table.insert(list(table).index("p_value") + 1, "p_holm", holm(table["p_value"]))
-    lost = (table["p_holm"] > formulas.LEVEL) & (table["direction"] != "")
+    lost = (table["p_holm"] > intervals.LEVEL) & (table["direction"] != "")
     return table.assign(direction=table["direction"].mask(lost, "no"))
 
 
@@ -213,7 +213,7 @@ def _odds_ratio(rows: Rows, freedom: int) -> tuple[float, float, float, Notes]:
     totals = np.bincount(rows.codes, influence * (rows.rates - rates))
     between = totals @ totals * len(totals) / freedom
     error = math.sqrt(max(between, (influence**2) @ (rates * (1 - rates) / rows.n)))
-    slope, half = fit.params[1], formulas.quantile(formulas.CONFIDENCE, freedom) * error
+    slope, half = fit.params[1], intervals.quantile(intervals.CONFIDENCE, freedom) * error
     with np.errstate(over="ignore"):
         return float(np.exp(slope)), float(np.exp(slope - half)), float(np.exp(slope + half)), Notes()
 
@@ -240,7 +240,7 @@ def _steps(rows: Rows) -> pd.DataFrame:
         first, second = (side.mean() for side in rates)
         if min(map(len, rates)) > 1:
             (low_1, high_1), (low_2, high_2) = (
-                formulas.bounded(own, rows.n[side], True) for own, side in zip(rates, sides, strict=True)
+                intervals.bounded(own, rows.n[side], True) for own, side in zip(rates, sides, strict=True)
             )
             below, above = math.hypot(second - low_2, high_1 - first), math.hypot(high_2 - second, first - low_1)
         steps.append((second - first, second - first - below, second - first + above))

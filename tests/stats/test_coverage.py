@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import coverage
 from benchmarks.simulate import CORRELATIONS, RATES, VALUES, cluster_coverage, exact_coverage, score_coverage, sizes_of
-from evalkit.stats import formulas, mean_interval, rate_interval
+from evalkit.stats import intervals, mean_interval, rate_interval
 
 
 def tolerance(share, samples):
@@ -55,7 +55,7 @@ def test_means_of_skewed_and_zero_heavy_scores_cover_what_they_promise(name, run
 @pytest.mark.parametrize("name", ["normal", "exponential", "counts, half of them 0", "log-normal, skewness 1.75"])
 def test_means_without_bounds_cover_what_they_promise(name):
     draw, mean = VALUES[name]
-    low, high = formulas.corrected_t(draw(np.random.default_rng(4), (4_000, 20)))
+    low, high = intervals.corrected_t(draw(np.random.default_rng(4), (4_000, 20)))
     assert 0.935 - tolerance(0.05, 4_000) <= ((low <= mean) & (mean <= high)).mean() <= 0.965
 
 
@@ -73,18 +73,18 @@ def test_the_study_runs_the_formulas_of_the_public_functions():
     sizes = np.array([1, 2, 3, 6, 4])
     successes = rng.binomial(sizes, 0.6, (30, 5))
     codes, means = np.repeat(np.arange(5), sizes), successes / sizes
-    low, high = formulas.bounded(means, sizes, True)
+    low, high = intervals.bounded(means, sizes, True)
     for i, row in enumerate(successes):
         values = np.concatenate([[1] * s + [0] * (n - s) for s, n in zip(row, sizes, strict=True)])
         found = rate_interval(values, codes)
         assert (found.low, found.high) == pytest.approx((low[i], high[i]))
-        assert bool(found.warning) == bool(formulas.unmixed(means[i]))
+        assert bool(found.warning) == bool(intervals.unmixed(means[i]))
     scores = rng.exponential(size=(30, 7))
-    low, high = formulas.corrected_t(scores)
+    low, high = intervals.corrected_t(scores)
     for i, row in enumerate(scores):
         found = mean_interval(row)
         assert (found.low, found.high) == pytest.approx((low[i], high[i]))
-        assert bool(found.warning) == bool(formulas.skewed(row))
+        assert bool(found.warning) == bool(intervals.skewed(row))
 
 
 @pytest.mark.parametrize("claim", ["decided pair", "best", "trend"])
