@@ -8,7 +8,7 @@ from evalkit._lazy import door
 _PLACES = {
     "evalkit._version": "__version__",
     "evalkit.evidence": "Evidence show_pairs show_runs",
-    "evalkit.kinds.pipeline": "load=load_source",
+    "evalkit.kinds.pipeline": "load",
     "evalkit.io": "own_sources",
     "evalkit.display": (
         "headline provenance publish show_answer show_details show_figure show_findings show_table show_text"

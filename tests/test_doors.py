@@ -55,7 +55,7 @@ class Kind(NamedTuple):
         return {"tasks": [str(tasks)]} if tasks.exists() else {}
 
     def load(self, source: str = "", **given: Any) -> Logs:
-        return load(kind_named(self.title), source or self.logs, {**self.options, **given})
+        return load(source or self.logs, self.title, **{**self.options, **given})
 
     def answers(self, table: pd.DataFrame) -> Answers:
         return of_table(table.rename(columns=lambda column: column.removeprefix(self.prefix)), self.name)

@@ -172,7 +172,7 @@ def check_folder(target: str, folder: str) -> str:
     kind = KINDS[target]
     try:
         with suppress(SourceError):
-            logs = load(kind, folder, {}, jobs=1)
+            logs = load(folder, kind, jobs=1)
             for name in dir(logs):
                 getattr(logs, name)
             kind.command.describe(logs, {view.name: view.default for view in kind.command.views})

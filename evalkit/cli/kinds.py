@@ -79,7 +79,7 @@ def kind_command(kind: LogKind) -> click.Command:
             refuse("with --list", output=output, all=everything, **unfollowed)
         if output:
             check_output(output)
-        logs = pipeline.load(kind, list(sources), options, **reading)
+        logs = pipeline.load(list(sources), kind, **reading, **options)
         if which:
             print_paged(list_runs(logs, which) + "\n")
             return

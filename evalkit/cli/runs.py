@@ -20,7 +20,7 @@ from evalkit.compare.terminal import describe_baseline, describe_comparison
 from evalkit.evidence import write_view
 from evalkit.io.text import plain
 from evalkit.kinds.detection import describe_source, kinds_of_source
-from evalkit.kinds.pipeline import load_source
+from evalkit.kinds.pipeline import load
 from evalkit.kinds.terminal import choose, list_runs
 
 
@@ -44,7 +44,7 @@ def show(
     """Print a run turn by turn: SOURCE is one log, or a folder, dataset or URL, whose runs it lists without --run."""
     if run and not kind:  # an id begins with the first letter of its kind
         kind = next((known.name for known in kinds_of_source(source) if run.startswith(f"{known.name[0]}-")), None)
-    logs = load_source(source, kind or "", **given)
+    logs = load(source, kind or "", **given)
     if which or (not run and len(logs.runs) > 1):
         print_paged(list_runs(logs, which or "all") + "\n")
         return
@@ -63,7 +63,7 @@ def view(
 ) -> None:
     """Write a page for each run of SOURCE and a page that lists them; print the path of the list."""
 
-    logs = load_source(list(sources), kind or "", **given)
+    logs = load(list(sources), kind or "", **given)
     page = write_view(logs, choose(logs.runs, which), Path(output), "" if which == "all" else which, mask=mask)
     print(plain(page))
 
@@ -102,7 +102,7 @@ def compare(
     """
     if not baseline:
         refuse("without --baseline", strict=strict)
-    runs = load_source(list(sources), kind or "", **given).runs
+    runs = load(list(sources), kind or "", **given).runs
     if not baseline:
         print(describe_comparison(runs, value or "", margin, everything=everything))
         return

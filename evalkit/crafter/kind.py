@@ -41,6 +41,7 @@ KIND = LogKind(
     assemble=assemble,
     files=FileRules(pattern=PATTERN),
     rates=RateRules(outcome_of={"aborted": "not measured"}, conditions=("max_turns",)),
+    settings=("weights",),
     options=(Option("counting", COUNTINGS, "achievement", _COUNTING_HELP),),
     transcript=transcript,
     command=Command(
@@ -84,7 +85,7 @@ def load(
     options = {"weights": check_rules(weights, counting), "counting": counting, "rename": rename, "model": model}
     options |= {"where": where, "cluster": cluster}
     reading = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
-    return kinds.load(KIND, path, options, **reading)
+    return kinds.load(path, KIND, **reading, **options)
 
 
 def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:

@@ -81,16 +81,16 @@ def arrow_schema(columns: Sequence[Column]) -> pa.Schema:
     return pa.schema(list(zip(names, map(_ARROW.get, dtypes), strict=True)))
 
 
-def arrow_table(rows: Sequence[tuple], columns: Sequence[Column]) -> pa.Table:
-    r"""Build an Arrow table from rows whose values are in the order of the columns; names and lines are cut.
+def arrow_table(values: Sequence[Sequence], columns: Sequence[Column]) -> pa.Table:
+    r"""Build an Arrow table from the values of each column, of which there may be none; names and lines are cut.
 
     Lone surrogates are escaped as ``\udcff``.
     """
     schema = arrow_schema(columns)
-    if not rows:
+    if not (values and values[0]):
         return schema.empty_table()
     _, dtypes, *_ = zip(*columns, strict=True)
-    return pa.Table.from_arrays(list(map(_array, zip(*rows, strict=True), dtypes)), schema=schema)
+    return pa.Table.from_arrays(list(map(_array, values, dtypes)), schema=schema)
 
 
 def _array(values: Sequence, dtype: str, *, from_pandas: bool = False) -> pa.Array:

@@ -158,6 +158,7 @@ class LogKind:
     tables: Mapping[str, Sequence[Column]] = field(default_factory=dict)
     lazy_tables: Mapping[str, Sequence[Column]] = field(default_factory=dict)  # frames that are built on first access
     options: Sequence[Option] = ()  # of `assemble`
+    settings: Sequence[str] = ()  # further ones, which only programs can give
     # checks options, and loads the files they name, before any log is read
     prepare: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda options: options
     # builds the frames; by default rows of records become rows of the frame of the same name

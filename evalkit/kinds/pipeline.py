@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from html import escape
+from itertools import chain
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -71,7 +72,6 @@ COMMIT_EVERY = 5.0  # seconds
 MOST_MODELS, MOST_REASONS = 10, 5  # models, and reasons why files are unused, in the summary of logs
 _MISFITS = (AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)  # of values and their columns
 _Read = tuple[str, bool, Parsed]  # a file, whether it could be read, and what it says
-_Chunk = tuple[list[_Read], dict[str, pa.Table]]  # files without their rows, and the tables of these
 Progress = Callable[[int, int], object] | None  # of files read, files to read
 
 
@@ -156,9 +156,9 @@ class Logs:
             return transcript_of(self.kind, self.kind.run_files(self, run), mask=mask)
 
 
-def load_source(
+def load(
     source: Source,
-    kind: str = "",
+    kind: str | LogKind = "",
     *,
     pattern: str = "",
     recursive: bool = True,
@@ -166,14 +166,14 @@ def load_source(
     storage_options: StorageOptions = None,
     **options: Any,
 ) -> Logs:
-    """Read the logs of a source of any kind: ``evalkit.load("path/to/logs")``.
+    """Read the logs of a source of any kind: ``evalkit.load("path/to/logs")``; unchanged files come from the store.
 
     Parameters
     ----------
     source : str, path, or several of them
         Folders, files, globs such as ``runs/exp_*``, ``samples:NAME``, URLs that fsspec knows, archives, or a dataset
         of `collect`.
-    kind : str
+    kind : str or LogKind
         Such as ``mindcraft``; by default that of most files by their content, with a warning that names the others.
     pattern : str
         Glob for the names of files in folders; by default that of the kind.
@@ -197,35 +197,25 @@ def load_source(
     SourceError
         If a source is missing or holds no logs, and for options that the kind does not have.
     """
-    chosen = kind_named(kind) if kind else kind_of_source(source)
-    known = [option.name for option in (*chosen.options, *COMMON)]
-    if unknown := [name for name in options if name not in known]:
-        raise SourceError(f"{chosen.name} logs have no option {unknown[0]!r}; {nearest(unknown[0], known)}")
-    reading: dict[str, Any] = {"pattern": pattern, "recursive": recursive, "jobs": jobs}
-    return load(chosen, source, options, **reading, storage_options=storage_options)
-
-
-def load(
-    kind: LogKind,
-    source: Source,
-    options: Mapping[str, Any],
-    *,
-    pattern: str = "",
-    recursive: bool = True,
-    jobs: int | None = None,
-    storage_options: StorageOptions = None,
-) -> Logs:
-    """Load the logs of a source of one kind; see `evalkit.load`. Unchanged files are taken from the store."""
+    if isinstance(kind, str):
+        kind = kind_named(kind) if kind else kind_of_source(source)
+    known = list[str]()
+    for option in (*kind.options, *COMMON):
+        known.append(option.name)
+    for name in options:
+        if name not in known and name not in kind.settings:
+            raise SourceError(f"{kind.name} logs have no option {name!r}; {nearest(name, known)}")
     named = source_names(source)
     with storage(storage_options):
-        options = kind.prepare(options)
+        prepared = kind.prepare(options)
         records = read_records(kind, source, pattern=pattern, recursive=recursive, jobs=jobs)
         used = pc.filter(records.files["source"], pc.equal(records.files["status"], "used"))
         first = next(iter(records.tables.values()))  # other files only describe logs
         if not pc.any(pc.is_in(first["source"], used.combine_chunks())).as_py():
-            entries = entries_of(records)
+            files = records.files.filter(pc.invert(records.files["context"]))
+            entries = list(map(Entry, *map(pa.ChunkedArray.to_pylist, files.select(Entry._fields).columns)))
             raise nothing_used(named, entries, kind.title, pattern or kind.files.pattern, recursive=recursive)
-    return assemble(kind, records, options, named, storage_options)
+    return assemble(kind, records, prepared, named, storage_options)
 
 
 def read_records(
@@ -328,7 +318,7 @@ def update(
     jobs: int | None = None,
     progress: Progress = None,
     about: Mapping[str, object] | None = None,
-    changed_recently: Callable[[str], bool] = lambda path: False,
+    changed_recently: Callable[[str], bool] | None = None,
 ) -> Changes:
     """Read new and changed files of a listing with states into a store, and drop the rows of those that have vanished.
 
@@ -340,18 +330,30 @@ def update(
     known, about, being_written = known or store.known(), about or {}, set[str]()
     above = listing.states.keys() - set(listing.files)
     moved = above ^ (known.states.keys() - set(known.files))  # from the source to above it, or back
-    to_read = [path for path, state in listing.states.items() if known.states.get(path) != state or path in moved]
     vanished = known.states.keys() - listing.states.keys()
+    to_read, to_parse, size = list[str](), list[str](), 0
+    skipped: list[_Read] = []
+    for path, state in listing.states.items():
+        if known.states.get(path) == state and path not in moved:
+            continue
+        to_read.append(path)
+        if (reason := kind.files.accepts(path)) and not os.path.isdir(path):
+            skipped.append((path, True, Parsed("skipped", reason)))
+        else:
+            to_parse.append(path)
+            size += state.size
     if vanished:  # but for the files of a folder that can't be listed now
         unlisted = tuple(f"{path}/" for path in to_read if os.path.isdir(path))
         vanished = {path for path in vanished if not path.startswith(unlisted)}
 
     settled_before = time.time_ns() - int(SETTLED * 1e9)
     done, commit_at = 0, time.monotonic() + COMMIT_EVERY
-    for read, tables in _parse(kind, to_read, listing, jobs):
+    work = partial(_parse_chunk, kind.parse, kind.files.excerpt, kind.records, storage_options())
+    for read, tables in chain([(skipped, {})] if skipped else [], in_chunks(work, to_parse, size, jobs)):
         rows, kept = list[tuple](), list[str]()  # of files; those whose former contents are kept
         for path, was_read, parsed in read:
-            state, is_unfinished = listing.states[path], parsed.status == "failed" and changed_recently(path)
+            state = listing.states[path]
+            is_unfinished = bool(changed_recently and parsed.status == "failed" and changed_recently(path))
             if is_unfinished:
                 being_written.add(path)
                 if path in known.states:
@@ -364,7 +366,7 @@ def update(
         if kept:
             names = pa.array(kept, pa.large_string())
             tables = {name: table.filter(pc.invert(pc.is_in(table["source"], names))) for name, table in tables.items()}
-        store.put({"files": arrow_table(rows, FILES), **tables})
+        store.put({"files": arrow_table(list(zip(*rows, strict=True)), FILES), **tables})
         done += len(read)
         if done < len(to_read) and (now := time.monotonic()) > commit_at:
             store.commit(complete=False, **about)
@@ -390,43 +392,23 @@ def parse_source(
     jobs: int | None = None,
 ) -> list[tuple[str, Parsed]]:
     """Return each file of a source as it was parsed: for few logs, this costs less than to build and keep tables."""
-    listing = list_source(source_names(source), pattern or kind.files.pattern, recursive=recursive)
-    chunks = _parse(kind, listing.files, with_states(kind, listing), jobs, as_tables=False)
-    parsed = {path: one for read, _ in chunks for path, _, one in read}
-    return [(path, parsed[path]) for path in listing.files]
-
-
-def _parse(
-    kind: LogKind, paths: Iterable[str], listing: Listing, jobs: int | None, *, as_tables: bool = True
-) -> Iterator[_Chunk]:
-    """Read and parse files of a listing, chunk by chunk; first come those that need not be read."""
-    wanted, skipped, size = list[str](), list[_Read](), 0
-    for path in paths:
-        if (reason := kind.files.accepts(path)) and not os.path.isdir(path):
-            skipped.append((path, True, Parsed("skipped", reason)))
-        else:
-            wanted.append(path)
-            size += listing.states[path].size
-    if skipped:
-        yield skipped, {}
-    work = partial(
-        _parse_chunk,
-        parse=kind.parse,
-        excerpt=kind.files.excerpt,
-        records=kind.records if as_tables else None,
-        options=storage_options(),
-    )
-    yield from in_chunks(work, wanted, size, jobs)
+    listing = with_states(kind, list_source(source, pattern or kind.files.pattern, recursive=recursive))
+    size = sum(listing.states[path].size for path in listing.files)
+    work = partial(_parse_chunk, kind.parse, kind.files.excerpt, None, storage_options())
+    return [(path, parsed) for read, _ in in_chunks(work, listing.files, size, jobs) for path, _, parsed in read]
 
 
 def _parse_chunk(
-    paths: Sequence[str],
     parse: Callable[[str, bytes | OSError], Parsed],
     excerpt: Excerpt | None,
     records: Mapping[str, Sequence[Column]] | None,
     options: StorageOptions,
-) -> _Chunk:
-    """Read and parse some files, in whatever process; one with values that no column can hold has failed."""
+    paths: Sequence[str],
+) -> tuple[list[_Read], dict[str, pa.Table]]:
+    """Read and parse files, in whatever process; one with values that no column of `records` can hold has failed.
+
+    Returns the files, without their rows if there are `records`, and the tables of these.
+    """
     read = list[_Read]()
     with storage(options), paused_gc():
         for path, data in read_files(paths, excerpt=excerpt):
@@ -449,15 +431,21 @@ def _parse_chunk(
             except _MISFITS as error:
                 read[place] = path, was_read, Parsed("failed", f"a value does not fit its column: {error}")
         tables = _tables(records, read)
-    return [(path, was_read, parsed._replace(rows={})) for path, was_read, parsed in read], tables
+    for place, (path, was_read, parsed) in enumerate(read):
+        read[place] = path, was_read, parsed._replace(rows={})
+    return read, tables
 
 
 def _tables(records: Mapping[str, Sequence[Column]], read: Iterable[_Read]) -> dict[str, pa.Table]:
-    rows: dict[str, list[tuple]] = {name: [] for name in records}
-    for path, _, parsed in read:
-        for table, added in parsed.rows.items():
-            rows[table] += [(path, *row) for row in added]
-    return {name: arrow_table(values, (SOURCE, *records[name])) for name, values in rows.items()}
+    tables = {}
+    for name, columns in records.items():
+        sources, rows = list[str](), list[tuple]()
+        for path, _, parsed in read:
+            added = parsed.rows.get(name, ())
+            sources += [path] * len(added)
+            rows += added
+        tables[name] = arrow_table([sources, *zip(*rows, strict=True)], (SOURCE, *columns))
+    return tables
 
 
 def records_of(store: RecordStore, kind: LogKind, listing: Listing) -> Records:
@@ -480,9 +468,10 @@ def assemble(
     storage_options: StorageOptions = None,
 ) -> Logs:
     """Build the frames of records, and the ledger."""
-    options = {**{option.name: option.default for option in kind.options}, **options}
-    rename, model = options.pop("rename", ()), options.pop("model", "")
-    where, cluster = options.pop("where", ()), options.pop("cluster", "")
+    options = dict(options)
+    for option in (*kind.options, *COMMON):
+        options.setdefault(option.name, option.default)
+    rename, model, where, cluster = map(options.pop, ("rename", "model", "where", "cluster"))
     assembled = kind.assemble(records, options) if kind.assemble else as_recorded(kind, records)
     if rename or model:
         assembled = rename_models(assembled, renames_of(rename, model))
@@ -491,12 +480,11 @@ def assemble(
     assembled = assembled._replace(frames={**assembled.frames, kind.runs: runs})
     if where or cluster:
         assembled = select_runs(assembled, kind, where, cluster)
+    own = records.files.filter(pc.invert(records.files["context"])).select(Entry._fields)
+    ledger = frame_of(dict(zip(Entry._fields, own.columns, strict=True)), LEDGER)
     if assembled.notes:  # they replace the entries of their files
-        entries = {entry.source: entry for entry in (*entries_of(records), *assembled.notes)}
-        ledger = frame_of(dict(zip(Entry._fields, zip(*entries.values(), strict=True), strict=True)), LEDGER)
-    else:
-        own = records.files.filter(pc.invert(records.files["context"])).select(Entry._fields)
-        ledger = frame_of(dict(zip(Entry._fields, own.columns, strict=True)), LEDGER)
+        notes = frame_of(dict(zip(Entry._fields, zip(*assembled.notes, strict=True), strict=True)), LEDGER)
+        ledger = pd.concat([ledger, notes]).groupby("source", as_index=False, sort=False).last()
     return Logs(kind, sources, assembled, ledger, storage_options)
 
 
@@ -515,12 +503,6 @@ def as_recorded(kind: LogKind, records: Records) -> Assembled:
             values |= {column: [None] * n for column in {common.name for common in RUN_COLUMNS} - values.keys()}
         frames[name] = frame_of({column.name: values[column.name] for column in columns}, columns)
     return Assembled(frames)
-
-
-def entries_of(records: Records) -> list[Entry]:
-    """Return the ledger of records: the files of the source, as they were parsed."""
-    files = records.files.filter(pc.invert(records.files["context"]))
-    return list(map(Entry, files["source"].to_pylist(), files["status"].to_pylist(), files["reason"].to_pylist()))
 
 
 def collect(

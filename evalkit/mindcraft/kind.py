@@ -10,7 +10,8 @@ import pandas as pd
 from evalkit.io import Source, decode_start
 from evalkit.kinds import Command, FileRules, LogKind, Logs, Option, RateRules
 from evalkit.kinds import collect as collect_kind
-from evalkit.kinds.pipeline import Changes, load_source
+from evalkit.kinds.pipeline import Changes
+from evalkit.kinds.pipeline import load as load_logs
 from evalkit.mindcraft import terminal
 from evalkit.mindcraft.assemble import assemble
 from evalkit.mindcraft.format import LOG_TITLE, OUTCOMES, RESULTS, SCALES, STATUSES, Scale, is_agent_log
@@ -138,7 +139,7 @@ def load(
         definition.
     """
     options |= {"tasks": tasks, "layout": layout or "", "scale": scale, "original_mtimes": original_mtimes}
-    return load_source(path, KIND.name, **options)
+    return load_logs(path, KIND, **options)
 
 
 def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:

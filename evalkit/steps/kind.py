@@ -33,6 +33,7 @@ KIND = LogKind(
     files=FileRules(companions=companions),
     assemble=assemble,
     rates=RateRules(outcome_of={"unfinished": "not measured"}),
+    settings=("options",),
     transcript=transcript,
     run_files=lambda logs, run: RunFiles([run["source"]], run["thread"] or ""),
     command=Command(
@@ -77,7 +78,7 @@ def load(
     """
     given = {"options": options, "rename": rename, "model": model, "where": where, "cluster": cluster}
     reading: Any = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
-    return kinds.load(KIND, source, given, **reading)
+    return kinds.load(source, KIND, **reading, **given)
 
 
 def steps_df(source: Any, options: Options = DEFAULTS) -> pd.DataFrame:

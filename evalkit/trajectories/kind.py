@@ -9,7 +9,7 @@ import pandas as pd
 from evalkit import kinds
 from evalkit.io import Source
 from evalkit.kinds import Changes, Command, FileRules, LogKind, Logs, Option, RateRules
-from evalkit.kinds.pipeline import load_source
+from evalkit.kinds.pipeline import load as load_logs
 from evalkit.trajectories import terminal
 from evalkit.trajectories.assemble import assemble
 from evalkit.trajectories.format import RECORDS, TITLE
@@ -88,7 +88,7 @@ def load(
         The frames ``runs``, ``scores``, ``plans`` and ``ledger``; ``turns`` and ``tool_calls``, read when first used.
     """
     options |= {"columns": tuple(columns), "score": score, "outcomes": os.fspath(outcomes)}
-    return load_source(path, KIND.name, **options)
+    return load_logs(path, KIND, **options)
 
 
 def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:

@@ -254,7 +254,7 @@ def test_anything_like_a_trace_goes_through_every_step(content):
     assert parsed.status == "used"
     events = content["event_history"] if isinstance(content.get("event_history"), list) else []
     tables = {
-        name: arrow_table([("x", *row) for row in parsed.rows[name]], (SOURCE, *columns))
+        name: arrow_table([["x"] * len(parsed.rows[name]), *zip(*parsed.rows[name], strict=True)], (SOURCE, *columns))
         for name, columns in KIND.records.items()
     }
     frames = assemble(Records(tables, None, None), {}).frames

@@ -49,7 +49,7 @@ ROWS = [
 
 
 def test_what_is_kept_comes_back_as_it_was():
-    table = arrow_table(ROWS, KEPT)
+    table = arrow_table(list(zip(*ROWS, strict=True)), KEPT)
     kept = frame_of({name: table[name] for name in table.column_names}, KEPT)
     made = frame([dict(zip(table.column_names, row, strict=True)) for row in ROWS], KEPT[:6])
     pd.testing.assert_frame_equal(kept.iloc[:, :6], made)
@@ -61,7 +61,7 @@ def test_what_is_kept_comes_back_as_it_was():
 
 
 def test_no_rows_have_the_same_types():
-    none, some = arrow_table([], KEPT), arrow_table(ROWS, KEPT)
+    none, some = arrow_table([], KEPT), arrow_table(list(zip(*ROWS, strict=True)), KEPT)
     assert (len(none), none.schema) == (0, some.schema)
     frames = [frame_of({name: table[name] for name in table.column_names}, KEPT) for table in (none, some)]
     assert frames[0].dtypes.tolist() == frames[1].dtypes.tolist()

@@ -102,8 +102,9 @@ def kill_at_the_second_file(monkeypatch, mark):
     """Have the first process but this one that comes to the second file killed."""
 
     def chunks(work, paths, size, jobs):
-        killing = partial(die_elsewhere, home=os.getpid(), victim=paths[1], mark=str(mark), then=work.keywords["parse"])
-        return parallel.in_chunks(partial(work, parse=killing), paths, size, jobs)
+        parse, *others = work.args
+        killing = partial(die_elsewhere, home=os.getpid(), victim=paths[1], mark=str(mark), then=parse)
+        return parallel.in_chunks(partial(work.func, killing, *others), paths, size, jobs)
 
     monkeypatch.setattr(pipeline, "in_chunks", chunks)
 

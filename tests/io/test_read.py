@@ -101,14 +101,14 @@ def test_it_stands_in_the_ledger_until_the_limit_is_higher(tmp_path, monkeypatch
     write(tmp_path / "logs" / "a.json")
     write(tmp_path / "logs" / "b.json", task="x" * 2000)
     monkeypatch.setenv(MOST_BYTES, "1e3")
-    ledger = load(TOY, tmp_path / "logs", {}).ledger
+    ledger = load(tmp_path / "logs", TOY).ledger
     assert ledger["status"].tolist() == ["used", "failed"]
     assert "more than the limit of 1000; EVALKIT_MAX_BYTES=" in ledger["reason"][1]
     monkeypatch.setenv(MOST_BYTES, "1 GB")
     with pytest.raises(SourceError, match="EVALKIT_MAX_BYTES=1 GB: write a number"):
-        load(TOY, tmp_path / "logs", {})
+        load(tmp_path / "logs", TOY)
     monkeypatch.delenv(MOST_BYTES)
-    assert load(TOY, tmp_path / "logs", {}).ledger["status"].tolist() == ["used", "used"]
+    assert load(tmp_path / "logs", TOY).ledger["status"].tolist() == ["used", "used"]
 
 
 def test_a_member_that_is_too_large_is_not_unpacked(tmp_path, monkeypatch):
@@ -135,7 +135,7 @@ def test_one_file_that_takes_too_much_fails_alone(tmp_path, error):
 
     for name in "abc":
         write(tmp_path / f"{name}.json")
-    ledger = load(replace(TOY, parse=greedy), tmp_path, {}).ledger
+    ledger = load(tmp_path, replace(TOY, parse=greedy)).ledger
     assert ledger["status"].tolist() == ["used", "failed", "used"]
     assert ledger["reason"][1] == f"this file takes more memory or stack than there is ({error.__name__})"
 

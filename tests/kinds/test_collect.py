@@ -42,7 +42,7 @@ def made(tmp_path):
 
 def assert_same(folder, made, kind=TOY, **reading):
     """Compare the frames of the folder with those of the dataset."""
-    for expected, got in zip(load(kind, folder, {}, **reading), load(kind, made, {}, **reading), strict=True):
+    for expected, got in zip(load(folder, kind, **reading), load(made, kind, **reading), strict=True):
         pd.testing.assert_frame_equal(expected, got)
 
 
@@ -60,7 +60,7 @@ def test_a_dataset_gives_what_its_folder_gives(games, made):
     for reading in ({}, {"pattern": "*[1-3].json"}, {"recursive": False}):
         assert_same(games, made, **reading)
     with pytest.raises(SourceError, match=r"made: no file matches \*\.JSON"):
-        load(TOY, made, {}, pattern="*.JSON")
+        load(made, TOY, pattern="*.JSON")
 
 
 def test_nothing_is_read_or_written_where_nothing_changed(games, made, monkeypatch):
@@ -152,7 +152,7 @@ MANIFESTS = {
 def test_a_manifest_that_no_dataset_has_is_refused(games, made, name):
     collect(TOY, games, made)
     (made / MANIFEST).write_text(MANIFESTS[name]((made / MANIFEST).read_text()))
-    for use in (lambda: load(TOY, made, {}), lambda: collect(TOY, games, made)):
+    for use in (lambda: load(made, TOY), lambda: collect(TOY, games, made)):
         with pytest.raises(SourceError, match=r"not the manifest of a dataset|holds tables that"):
             use()
 
@@ -167,7 +167,7 @@ def test_an_unfinished_dataset_warns(games, made, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         collect(TOY, games, made, progress=stop)
     with pytest.warns(UserWarning, match="was stopped"):
-        assert len(load(TOY, made, {}).ledger) == 4  # the one that is not read comes first
+        assert len(load(made, TOY).ledger) == 4  # the one that is not read comes first
     assert collect(TOY, games, made).unchanged == 4
     assert_same(games, made)
 
@@ -177,7 +177,7 @@ def test_a_dataset_of_another_version_warns_and_is_read_anew_when_collected(game
         patch.setattr(pipeline, "code_version", lambda *_: "0.0.1+abc")
         collect(TOY, games, made)
     with pytest.warns(UserWarning, match="collected by another version of evalkit; collect again"):
-        assert len(load(TOY, made, {}).runs) == 10
+        assert len(load(made, TOY).runs) == 10
     assert collect(TOY, games, made).new == 12
     assert_same(games, made)
 
@@ -198,14 +198,14 @@ REFUSED = {
     "was collected from toy logs in .*; keep to that": lambda games, out: collect(TOY, games / "a", out),
     r", pattern \*, recursive True; keep to that": lambda games, out: collect(TOY, games, out, pattern="*.txt"),
     "was collected from toy logs": lambda games, out: collect(OTHER, games, out),
-    "made: a dataset of toy logs, not of other": lambda games, out: load(OTHER, out, {}),
+    "made: a dataset of toy logs, not of other": lambda games, out: load(out, OTHER),
     "is there any more": lambda games, out: (shutil.rmtree(games), games.mkdir(), collect(TOY, games, out)),
     "no path was given": lambda games, out: collect(TOY, [], out),
     "is a dataset itself": lambda games, out: collect(TOY, [games, out], games.parent / "new"),
-    "can't be loaded together with other sources": lambda games, out: load(TOY, [games, out], {}),
+    "can't be loaded together with other sources": lambda games, out: load([games, out], TOY),
     "another process is collecting": lambda games, out: _while_another_collects(games, out),
     "remove the dataset and collect it again": lambda games, out: (
-        [path.write_bytes(b"PAR1") for path in (out / "games").iterdir()] and load(TOY, out, {})
+        [path.write_bytes(b"PAR1") for path in (out / "games").iterdir()] and load(out, TOY)
     ),
 }
 
@@ -232,10 +232,10 @@ def test_a_dataset_of_another_format_or_with_tables_of_another_shape_is_refused(
     collect(TOY, games, made)
     grown = replace(TOY, records={**TOY.records, "games": (*TOY.records["games"], Column("new", "str", ""))})
     with pytest.raises(SourceError, match="remove the dataset and collect it again"):
-        load(grown, made, {})
+        load(made, grown)
     (made / MANIFEST).write_text(json.dumps({"format": 99}))
     with pytest.raises(SourceError, match=r"of another format \(99\); collect it again into a new folder"):
-        load(TOY, made, {})
+        load(made, TOY)
 
 
 @pytest.mark.parametrize("first", ["a", "a/0.json"])
@@ -259,7 +259,7 @@ def test_a_folder_that_can_not_be_listed_keeps_its_files(games, made, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(os, "scandir", refuse)
         assert collect(TOY, games, made).vanished == 0
-        ledger = load(TOY, made, {}).ledger
+        ledger = load(made, TOY).ledger
         (reason,) = ledger["reason"][ledger["source"] == str(games / "b")]
         assert reason.startswith("the folder can't be listed: ")
     collect(TOY, games, made)

@@ -95,7 +95,7 @@ def test_it_names_what_is_there_and_what_reads_it(tmp_path, files, pattern, mess
     for name, content in files.items():
         (tmp_path / name).write_text(content)
     with pytest.raises(SourceError) as raised:
-        load(TOY, tmp_path, {}, pattern=pattern)
+        load(tmp_path, TOY, pattern=pattern)
     assert message in str(raised.value)
 
 

@@ -65,9 +65,9 @@ import json, sys, time
 from evalkit.kinds import collect, detect, kind_named, kind_names, load
 from evalkit.kinds.follow import Following
 quiz, folder = kind_named("quiz"), sys.argv[1]
-logs = load(quiz, folder, {})
+logs = load(folder, quiz)
 new = collect(quiz, folder, sys.argv[2]).new
-made = load(quiz, sys.argv[2], {})
+made = load(sys.argv[2], quiz)
 following = Following(quiz, folder, {}, expected=1, clock=lambda: time.time() + 60)
 view = following.look()
 print(json.dumps({

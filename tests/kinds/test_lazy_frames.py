@@ -6,7 +6,7 @@ import pytest
 
 from evalkit.io.paths import SourceError, storage_options
 from evalkit.kinds import Assembled, Transcript, Turn, load
-from evalkit.kinds.pipeline import as_recorded, load_source
+from evalkit.kinds.pipeline import as_recorded
 from tests.kinds.toy import TOY, write
 
 
@@ -29,7 +29,7 @@ def logs(tmp_path, made):
 
     write(tmp_path / "a.json", ["e4", "d4"])
     write(tmp_path / "b.json", ["c4"])
-    return load(replace(TOY, assemble=assemble), tmp_path, {}, storage_options={"anon": True})
+    return load(tmp_path, replace(TOY, assemble=assemble), storage_options={"anon": True})
 
 
 def test_a_lazy_frame_is_made_once_and_with_the_storage_options_of_load(logs, made):
@@ -59,7 +59,7 @@ def test_in_a_notebook_logs_are_a_short_summary_with_escaped_texts(tmp_path):
     write(folder / "a.json", ["e4", "d4"])
     write(folder / "b.json", model="<b>elm")
     (folder / "c.json").write_text("{}")
-    page = load(TOY, folder, {})._repr_html_()
+    page = load(folder, TOY)._repr_html_()
     for text in ("&lt;b&gt;logs", "unknown (1 run), &lt;b&gt;elm (1 run)", "3 files: 2 used, 1 skipped, 0 failed"):
         assert text in page
     assert f"1 file, as {folder}/c.json: not a game".replace("<b>", "&lt;b&gt;") in page
@@ -78,7 +78,7 @@ def test_in_a_notebook_a_run_is_its_turns_with_long_ones_folded_and_escaped_text
 
 
 def test_a_run_is_shown_by_the_beginning_of_its_id():
-    logs = load_source("samples:mindcraft/runs")
+    logs = load("samples:mindcraft/runs")
     run_id = logs.runs["run_id"].iloc[0]
     assert logs.show(run_id[:9]).text() == logs.show(run_id).text() != ""
     for name, why in {"x": "no run 'x'", "m-": f"{len(logs.runs)} runs begin with 'm-'", "": "which of"}.items():

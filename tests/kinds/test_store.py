@@ -53,25 +53,25 @@ def change_folder_times(folder: Path) -> None:
 def test_only_new_and_changed_files_are_parsed(tmp_path, cache, parsed):
     for name in "abc":
         write(tmp_path / "in" / f"{name}.json", task=name)
-    assert sources(load(TOY, tmp_path / "in", {})) == ["a.json", "b.json", "c.json"]
+    assert sources(load(tmp_path / "in", TOY)) == ["a.json", "b.json", "c.json"]
     del parsed[:]
-    assert sources(load(TOY, tmp_path / "in", {})) == ["a.json", "b.json", "c.json"]
+    assert sources(load(tmp_path / "in", TOY)) == ["a.json", "b.json", "c.json"]
     assert parsed == []
     write(tmp_path / "in" / "d.json", task="d")
     write(tmp_path / "in" / "b.json", task="new", age=5)
-    found = load(TOY, tmp_path / "in", {})
+    found = load(tmp_path / "in", TOY)
     assert sorted(parsed) == ["b.json", "d.json"]
     assert found.runs["task_id"].tolist() == ["a", "new", "c", "d"]
     (tmp_path / "in" / "a.json").unlink()
     del parsed[:]
-    assert sources(load(TOY, tmp_path / "in", {})) == ["b.json", "c.json", "d.json"]
+    assert sources(load(tmp_path / "in", TOY)) == ["b.json", "c.json", "d.json"]
     assert parsed == []
 
 
 def test_a_file_that_was_just_written_is_read_again(tmp_path, cache, parsed):
     os.utime(write(tmp_path / "in" / "a.json"))
-    load(TOY, tmp_path / "in", {})
-    load(TOY, tmp_path / "in", {})
+    load(tmp_path / "in", TOY)
+    load(tmp_path / "in", TOY)
     assert parsed == ["a.json", "a.json"]
 
 
@@ -82,7 +82,7 @@ def test_the_ledger_names_every_file(tmp_path, cache):
     (tmp_path / "in" / "d.json").write_text("{}")
     (tmp_path / "in" / "e.json").symlink_to("nowhere")
     for _ in range(2):
-        ledger = load(TOY, tmp_path / "in", {}).ledger
+        ledger = load(tmp_path / "in", TOY).ledger
         assert ledger["status"].tolist() == ["used", "failed", "skipped", "skipped", "failed"]
         assert ledger["reason"][2] == "no JSON file by its name"
         assert ledger["reason"][4] == "FileNotFoundError: No such file or directory"
@@ -95,7 +95,7 @@ def test_a_file_whose_values_fit_no_column_fails_alone(tmp_path, row):
 
     for name in "abc":
         write(tmp_path / f"{name}.json", task=name)
-    found = load(replace(TOY, parse=parse), tmp_path, {})
+    found = load(tmp_path, replace(TOY, parse=parse))
     assert found.runs["task_id"].tolist() == ["a", "c"]
     assert found.ledger["status"].tolist() == ["used", "failed", "used"]
     assert found.ledger["reason"][1].startswith("a value does not fit its column: ")
@@ -107,7 +107,7 @@ def test_files_whose_names_are_not_utf8_stand_in_the_ledger_and_the_others_are_r
         with open(os.path.join(os.fsencode(tmp_path / "in"), name), "w") as file:
             json.dump({"moves": []}, file)
     for _ in range(2):
-        ledger = load(TOY, tmp_path / "in", {}).ledger
+        ledger = load(tmp_path / "in", TOY).ledger
         assert [os.path.basename(path) for path in ledger["source"]] == ["a.json", r"a\udcfe.json", r"a\udcff.json"]
         assert ledger["reason"].tolist() == ["", *["OSError: its name is not UTF-8"] * 2]
 
@@ -116,7 +116,7 @@ def test_without_a_cache_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.setenv("EVALKIT_CACHE", "off")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     write(tmp_path / "in" / "a.json")
-    load(TOY, tmp_path / "in", {})
+    load(tmp_path / "in", TOY)
     assert not (tmp_path / "xdg").exists()
 
 
@@ -160,9 +160,9 @@ def test_whatever_changed_the_frames_are_those_of_a_first_reading(tmp_path_facto
                 path.rename(path.with_name("renamed.json"))
             change_folder_times(folder)
             patch.setenv("EVALKIT_CACHE", str(root / "cache"))
-            got = load(TOY, folder, {})
+            got = load(folder, TOY)
             patch.setenv("EVALKIT_CACHE", "off")
-            for a, b in zip(load(TOY, folder, {}), got, strict=True):
+            for a, b in zip(load(folder, TOY), got, strict=True):
                 pd.testing.assert_frame_equal(a, b)
 
 
@@ -216,31 +216,31 @@ def games(tmp_path):
 def test_a_cache_that_can_not_be_written_is_done_without(games, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path / "file"))
-    assert len(load(TOY, games, {}).runs) == 2
+    assert len(load(games, TOY).runs) == 2
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        lambda games: load(replace(TOY, name="other"), games, {}),
-        lambda games: load(TOY, games, {}, pattern="*.json"),
-        lambda games: load(TOY, games, {}, recursive=False),
-        lambda games: load(TOY, [games], {}, storage_options={"anon": True}),
+        lambda games: load(games, replace(TOY, name="other")),
+        lambda games: load(games, TOY, pattern="*.json"),
+        lambda games: load(games, TOY, recursive=False),
+        lambda games: load([games], TOY, storage_options={"anon": True}),
     ],
 )
 def test_other_kinds_patterns_and_storage_options_have_stores_of_their_own(games, cache, parsed, other):
-    load(TOY, games, {})
+    load(games, TOY)
     other(games)
-    load(TOY, games, {})
+    load(games, TOY)
     assert parsed == ["a.json", "b.json"] * 2
     assert len(list(cache.iterdir())) == 2
 
 
 def test_other_code_reads_all_files_anew(games, cache, parsed, monkeypatch):
-    load(TOY, games, {})
+    load(games, TOY)
     monkeypatch.setattr(pipeline, "code_version", lambda *_: "0+1")
-    load(TOY, games, {})
-    load(TOY, games, {})
+    load(games, TOY)
+    load(games, TOY)
     assert parsed == ["a.json", "b.json"] * 2
 
 
@@ -249,28 +249,28 @@ def test_relative_paths_mean_other_files_in_another_folder(games, cache, tmp_pat
     tasks = []
     for folder in (tmp_path, tmp_path / "more"):
         monkeypatch.chdir(folder)
-        tasks.append(load(TOY, "games", {}).runs["task_id"].tolist())
+        tasks.append(load("games", TOY).runs["task_id"].tolist())
     assert tasks == [["a", "b"], ["c"]]
 
 
 def test_it_keeps_to_the_order_of_the_sources(games, cache):
     for names in ("ab", "ba", "ab"):
-        assert load(TOY, [games / f"{name}.json" for name in names], {}).runs["task_id"].tolist() == list(names)
+        assert load([games / f"{name}.json" for name in names], TOY).runs["task_id"].tolist() == list(names)
 
 
 def test_a_file_whose_time_or_rights_have_changed_is_read_again(games, cache, parsed):
-    load(TOY, games, {})
+    load(games, TOY)
     (games / "a.json").chmod(0o600)
-    load(TOY, games, {})
+    load(games, TOY)
     write(games / "b.json", task="b", age=9)
-    load(TOY, games, {})
+    load(games, TOY)
     assert parsed == ["a.json", "b.json", "a.json", "b.json"]
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(number=st.integers(0, 99), place=st.floats(0, 1, exclude_max=True), mask=st.integers(0, 255))
 def test_whatever_damage_a_store_has_it_is_made_again(games, cache, number, place, mask):
-    expected = load(TOY, games, {})
+    expected = load(games, TOY)
     files = sorted(path for path in cache.rglob("*") if path.is_file() and path.name != LOCK)
     path = files[number % len(files)]
     content = bytearray(path.read_bytes())
@@ -281,15 +281,15 @@ def test_whatever_damage_a_store_has_it_is_made_again(games, cache, number, plac
         del content[at:]
     path.write_bytes(content)
     for _ in range(2):
-        for one, other in zip(expected, load(TOY, games, {}), strict=True):
+        for one, other in zip(expected, load(games, TOY), strict=True):
             pd.testing.assert_frame_equal(one, other)
 
 
 def test_a_store_whose_manifest_names_a_table_that_there_is_not_is_made_again(games, cache):
-    load(TOY, games, {})
+    load(games, TOY)
     (manifest,) = cache.rglob(store_module.MANIFEST)
     manifest.write_text(manifest.read_text().replace('"games"', '"gamess"'))
-    assert len(load(TOY, games, {}).runs) == 2
+    assert len(load(games, TOY).runs) == 2
     assert "gamess" not in manifest.read_text()
 
 
@@ -301,23 +301,23 @@ def test_a_file_behind_a_url_that_could_not_be_read_is_tried_again(cache, monkey
         fail = TimeoutError(110, "slow")
         patch.setattr(pipeline, "read_files", lambda paths, **_: ((path, fail) for path in paths))
         with pytest.raises(SourceError, match="TimeoutError: slow"):
-            load(TOY, "memory://cached", {})
-    assert len(load(TOY, "memory://cached", {}).runs) == 2
+            load("memory://cached", TOY)
+    assert len(load("memory://cached", TOY).runs) == 2
 
 
 def test_stores_that_were_not_used_for_a_month_are_removed_and_nothing_else(cache, tmp_path):
     stores = []
     for name in "ab":
         write(tmp_path / name / "x.json", task=name)
-        load(TOY, tmp_path / name, {})
+        load(tmp_path / name, TOY)
         stores += [path for path in cache.iterdir() if path not in stores]
     (cache / "film.mkv").touch()
     now = (stores[0] / LOCK).stat().st_mtime
     for path, days in ((stores[0] / LOCK, 31), (stores[1] / LOCK, 29), (cache / "film.mkv", 99)):
         os.utime(path, (now - days * 86_400,) * 2)
-    load(TOY, tmp_path / "b", {})
+    load(tmp_path / "b", TOY)
     assert (stores[1] / LOCK).stat().st_mtime >= now  # each use counts
     write(tmp_path / "c" / "x.json", task="c")
-    load(TOY, tmp_path / "c", {})
+    load(tmp_path / "c", TOY)
     assert [store.exists() for store in stores] == [False, True]
     assert (cache / "film.mkv").exists()
