@@ -81,7 +81,7 @@ def detect(source: str) -> None:
 @with_reading_options
 @click.option("--value", type=click.Choice(["is_successful", "score"]), help="What to compare.  [default: success]")
 @click.option("--baseline", metavar="MODEL", help="Compare every model with this one; exit code 1 on a regression.")
-@click.option("--margin", type=POSITIVE, metavar="NUMBER", help="The largest loss that is no regression; see below.")
+@click.option("--margin", type=POSITIVE, metavar="NUMBER", help="The largest loss that is no regression; see above.")
 @click.option("--strict", is_flag=True, help="With --baseline: exit code 1 also if nothing is decided.")
 @click.option("--all", "everything", is_flag=True, help="Print everything: all models, pairs and notes.")
 def compare(

@@ -55,7 +55,8 @@ KIND = LogKind(
 
     SOURCE is a folder, a file, a quoted glob, a URL or a dataset of `collect`.
 
-    Runs that something else than the agent ended count in no rate of those measured; both rates stand side by side.
+    Runs that something other than the agent ended were not measured: rates are shown without them, and with them as
+    failures and as successes.
     """,
         describe=terminal.describe,
         progress=terminal.progress,
