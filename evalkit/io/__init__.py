@@ -3,13 +3,14 @@
 from evalkit._lazy import door
 
 _PLACES = {
-    "decode": "BrokenFileError WrongShapeError beginning decode_json decode_start without_mark",
     "frames": "Column Entry Ledger Status cut_name frame frame_of paused_gc summarise",
     "paths": "FileState SourceError StorageOptions absolute is_url redacted refuse_credentials storage",
     "sources": "shown_paths Listing Source list_files list_source own_sources resolve state_of",
     "write": "check_output check_path for_spreadsheets write_bytes write_frame write_text",
     "text": "distinct_names masked message_pattern plain short_paths shorten warnings_as_lines",
-    "read": "read_file read_files read_json",
+    "read": (
+        "BrokenFileError WrongShapeError beginning decode_json decode_start read_file read_files read_json without_mark"
+    ),
 }
 
 __getattr__, __dir__, __all__ = door(__name__, _PLACES)

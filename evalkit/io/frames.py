@@ -139,7 +139,10 @@ def frame_of(values: Mapping[str, Iterable], columns: Sequence[Column]) -> pd.Da
     It is faster than `frame`. Iterables are consumed one column after the other, so that they need the memory of one
     column only.
     """
-    return pd.DataFrame({column.name: _series(values[column.name], column.dtype) for column in columns}, copy=False)
+    made = {}
+    for column in columns:
+        made[column.name] = _series(values[column.name], column.dtype)
+    return pd.DataFrame(made, copy=False)
 
 
 def _series(values: Any, dtype: str) -> pd.Series:

@@ -41,8 +41,9 @@ def in_chunks(work: Callable[[list[str]], R], paths: list[str], size: int, jobs:
     is_many = len(paths) >= SERIAL_FILES or size >= SERIAL_BYTES
     workers, can_fork = _workers(jobs, any(map(is_url, paths))) if is_many else (1, False)
     length = max(1, min(CHUNK, len(paths) // (TASKS * workers) if workers > 1 else CHUNK))
-    chunks = [paths[at : at + length] for at in range(0, len(paths), length)]
-    done = 0
+    chunks, done = list[list[str]](), 0
+    for at in range(0, len(paths), length):
+        chunks.append(paths[at : at + length])
     if workers > 1:
         try:
             for result in (_in_forks if can_fork else _by_joblib)(work, chunks, workers):

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from evalkit._words import counted_noun
-from evalkit.io.decode import beginning
 from evalkit.io.frames import Entry
 from evalkit.io.paths import SourceError
-from evalkit.io.read import read_files
+from evalkit.io.read import beginning, read_files
 from evalkit.io.sources import Source, list_source, source_names
 from evalkit.io.store import read_manifest
 from evalkit.kinds.kind import LogKind

@@ -160,7 +160,7 @@ class LogKind:
     options: Sequence[Option] = ()  # of `assemble`
     settings: Sequence[str] = ()  # further ones, which only programs can give
     # checks options, and loads the files they name, before any log is read
-    prepare: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda options: options
+    prepare: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
     # builds the frames; by default rows of records become rows of the frame of the same name
     assemble: Callable[[Records, Mapping[str, Any]], Assembled] | None = None
     rates: RateRules = RateRules()

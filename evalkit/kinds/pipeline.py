@@ -57,9 +57,8 @@ from evalkit.io.sources import (
     source_names,
     state_of,
 )
-from evalkit.io.store import FILES, SOURCE, RecordStore, StoreError, cached_store, read_manifest
+from evalkit.io.store import FILES, SOURCE, RecordStore, StoreError, cached_store, code_version, read_manifest
 from evalkit.io.text import plain
-from evalkit.io.versions import code_version
 from evalkit.io.write import check_path, exclusive
 from evalkit.kinds.detection import kind_of_source, nothing_used
 from evalkit.kinds.kind import RUN_COLUMNS, Assembled, LogKind, Parsed, Records, run_ids

@@ -7,7 +7,7 @@ import pytest
 
 from evalkit import display, mindcraft
 from evalkit.display import inputs
-from evalkit.io.versions import code_version
+from evalkit.io.store import code_version
 from tests.special_files import link_to_device, pipe
 
 

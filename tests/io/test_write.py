@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from evalkit.cli import main
 from evalkit.io import SourceError, for_spreadsheets
-from evalkit.io.versions import code_version
+from evalkit.io.store import code_version
 from evalkit.io.write import check_output, exclusive, from_spreadsheet, write_frame
 
 FORMULA = '=HYPERLINK("http://x")'

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evalkit._words import counted_noun
-from evalkit.io.decode import decode_start, without_mark
+from evalkit.io.read import decode_start, without_mark
 from evalkit.kinds import Parsed
 from evalkit.kinds.columns import is_table_of_runs
 from evalkit.trajectories.format import Beside, Message, chat_messages, run_row, text_of, used
