@@ -15,8 +15,12 @@ MOST_DRAWN = 30  # models in a matrix of pairs
 
 def ranking(board: Leaderboard, ax: Axes | None = None) -> Axes:
     """Draw each model's estimate with its interval, and the adjusted one beside the raw if they differ."""
-    values, hue = board.outcomes, "which" if board.is_adjusted else None
-    return plots.estimates(_long(board), "model_name", hue, percent=values.is_share, xlabel=values.title, ax=ax)
+    values, table, hue = board.outcomes, board.table, None
+    if board.is_adjusted:
+        hue, columns = "which", {"estimate": "adjusted", "low": "adjusted_low", "high": "adjusted_high"}
+        adjusted = table.assign(**{name: table[source] for name, source in columns.items()}, which=board.basis)
+        table = pd.concat([table.assign(which=RAW), adjusted], ignore_index=True)
+    return plots.estimates(table, "model_name", hue, percent=values.is_share, xlabel=values.title, ax=ax)
 
 
 def differences(pairs: pd.DataFrame, *, percent: bool = True, ax: Axes | None = None) -> Axes:
@@ -30,17 +34,6 @@ def differences(pairs: pd.DataFrame, *, percent: bool = True, ax: Axes | None = 
     sentences = " ".join(pairs["sentence"]) if len(pairs) <= MOST_DRAWN else ""
     set_alt(ax, f"Paired differences. {int(pairs['decided'].sum())} of {len(pairs)} pairs are decided. {sentences}")
     return ax
-
-
-def _long(board: Leaderboard) -> pd.DataFrame:
-    """Return one row per model, or two if adjusted estimates are drawn beside raw ones."""
-    table = board.table
-    if not board.is_adjusted:
-        return table
-    columns = {"estimate": "adjusted", "low": "adjusted_low", "high": "adjusted_high"}
-    adjusted = table.assign(**{name: table[source] for name, source in columns.items()}, which=board.basis)
-    both = pd.concat([table.assign(which=RAW), adjusted], ignore_index=True)
-    return both.assign(which=pd.Categorical(both["which"], [RAW, board.basis], ordered=True))
 
 
 def __dir__() -> list[str]:

@@ -469,7 +469,20 @@ def curves(
         return style.nothing_to_draw(ax=ax)
     names = keys(drawn[hue])
     owns_figure, is_sparse, looks = ax is None, drawn[x].nunique() <= FEW, style.looks(names)
-    rows = _places(drawn, x, hue, names, percent=percent, dodge=dodge and is_sparse and highlight is None)
+    # with `dodge`, points at the same x lie side by side, so that none is hidden
+    gaps, apart = np.diff(np.unique(drawn[x].astype(float))), 0.0
+    if dodge and is_sparse and highlight is None:
+        apart = 0.3 * min(gaps, default=1.0) / len(names)
+    marks = []
+    for row in drawn.to_dict("records"):
+        name = key_of(row[hue])
+        place = float(row[x]) + (names.index(name) - (len(names) - 1) / 2) * apart
+        tip = row.get("tip") or f"{name_of(name)}, {name_of(row[x])}: {describe_value(row, percent=percent)}"
+        numbers = (number(row.get(column)) for column in ("estimate", "low", "high", "n"))
+        marks.append((place, *numbers, name, tip, link_of(row)))
+    columns = ["x", "y", "low", "high", "n", "series", "tip", "href"]
+    types = dict.fromkeys(columns[:5], "float64") | {"series": "object"}
+    rows = pd.DataFrame(marks, columns=columns).astype(types)
     shown = names if highlight is None else []
     sizes = {key_of(name): n for name, n in rows.groupby("series", dropna=False)["n"].max().items()}
     titles = [
@@ -483,7 +496,7 @@ def curves(
         ax.plot(other["x"], other["y"], color=style.PALE, lw=1, zorder=1, drawstyle=_DRAWN[steps])
     if len(strong):
         _draw_curves(ax, strong, looks, sparse=is_sparse, steps=steps)
-    if highlight is not None and is_sparse:
+    if highlight is not None and len(strong) <= FEW / 2:  # more of them have no room in a panel
         above: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "ha": "center"}
         for place, n in strong[["x", "n"]].dropna(subset="n").itertuples(index=False):
             ax.annotate(f"n={n:.0f}", (place, 1.0), (0, 2), size=7.5, color=style.QUIET, **above)
@@ -502,24 +515,6 @@ def curves(
     said = table if highlight is None else table[table[hue].map(key_of).eq(key_of(highlight))]
     alt = f"{about(ylabel, x)} {describe_curves(said, x, hue, percent=percent)}"
     return finish(ax, WIDTH - 1.0, HEIGHT - 0.4, entries, owns_figure=owns_figure, alt=alt)
-
-
-def _places(table: pd.DataFrame, x: str, hue: str, names: Keys, *, percent: bool, dodge: bool) -> pd.DataFrame:
-    """Position the points of curves; with `dodge`, those at the same x lie side by side, so that none is hidden."""
-    places = table[x].astype(float)
-    gaps = np.diff(np.sort(places.unique()))
-    apart = 0.3 * (float(gaps.min()) if len(gaps) else 1.0) / len(names) if dodge else 0.0
-    series = [key_of(name) for name in table[hue]]
-    records = table.to_dict("records")
-    tips = [
-        row.get("tip") or f"{name_of(row[hue])}, {name_of(row[x])}: {describe_value(row, percent=percent)}"
-        for row in records
-    ]
-    shift = [(names.index(name) - (len(names) - 1) / 2) * apart for name in series]
-    bounds = {name: table[name].astype(float) if name in table else np.nan for name in ("low", "high", "n")}
-    marks = {"x": places + shift, "y": table["estimate"].astype(float), **bounds, "tip": tips}
-    frame = pd.DataFrame({**marks, "href": list(map(link_of, records))}, index=table.index)
-    return frame.assign(series=pd.Series(series, index=table.index, dtype="object")).reset_index(drop=True)
 
 
 def _draw_curves(ax: Axes, rows: pd.DataFrame, looks: Mapping[Hashable, Look], *, sparse: bool, steps: bool) -> None:

@@ -72,16 +72,20 @@ def describe_estimates(
     `table` has the column of `value` and, optionally, low, high, n and reason. Of more than 40 groups only the extremes
     are described.
     """
-    rows = [row for row in table.to_dict("records") if not is_empty(row)]
-    names = [", ".join(name_of(row[key]) for key in keys) for row in rows]
-    values = (describe_value(row, percent=percent, digits=digits, value=value) for row in rows)
-    texts = [f"{name}: {text}" for name, text in zip(names, values, strict=True)]
-    if len(rows) <= MOST:
+    texts, known = [], []
+    for row in table.to_dict("records"):
+        if is_empty(row):
+            continue
+        if (estimate := number(row[value])) is not None:
+            known.append((estimate, len(texts)))
+        name = ", ".join([name_of(row[key]) for key in keys])
+        texts.append(f"{name}: {describe_value(row, percent=percent, digits=digits, value=value)}")
+    if len(texts) <= MOST:
         return _sentence(texts)
-    known = sorted((float(row[value]), i) for i, row in enumerate(rows) if number(row[value]) is not None)
-    ends = [f"Lowest: {texts[known[0][1]]}", f"highest: {texts[known[-1][1]]}"] if known else []
-    counts = f"{len(rows)} groups, {len(known)} of them with an estimate."
-    return f"{counts} {'; '.join(ends)}." if ends else counts
+    counts = f"{len(texts)} groups, {len(known)} of them with an estimate."
+    if not known:
+        return counts
+    return f"{counts} Lowest: {texts[min(known)[1]]}; highest: {texts[max(known)[1]]}."
 
 
 def about(what: str, *by: str) -> str:
@@ -111,8 +115,7 @@ def describe_curves(table: pd.DataFrame, x: str, hue: str, *, percent: bool = Tr
     where, texts = x.replace("_", " "), []
     for name, rows in table.dropna(subset=[x, "estimate"]).sort_values(x).groupby(hue, sort=False, dropna=False):
         shown = (rows if len(rows) <= 6 else rows.iloc[[0, -1]]).to_dict("records")
-        values = (describe_value(row, percent=percent) for row in shown)
-        points = (f"{text} at {where} {name_of(row[x])}" for text, row in zip(values, shown, strict=True))
+        points = (f"{describe_value(row, percent=percent)} at {where} {name_of(row[x])}" for row in shown)
         texts.append(f"{name_of(name)}: {', '.join(points)}")
     return _sentence(texts)
 
