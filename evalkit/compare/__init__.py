@@ -3,8 +3,10 @@
 from evalkit._lazy import door
 
 _PLACES = {
-    "ranks": "Leaderboard answer_table leaderboard headline rank_table standings findings",
-    "paired": "pairs notable pairs_text against discordant examples reliability plan cost",
+    "ranks": (
+        "Leaderboard answer_table leaderboard headline rank_table standings findings "
+        "pairs notable pairs_text against discordant examples reliability plan cost"
+    ),
     "evalkit.kinds.estimates": "denominators usage",
     "evalkit.kinds.runs": "describe_runs select",
 }

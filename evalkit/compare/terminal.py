@@ -6,8 +6,17 @@ from typing import Any
 import pandas as pd
 
 from evalkit._words import Notes, format_interval
-from evalkit.compare.paired import LEAST, against, pairs_text
-from evalkit.compare.ranks import FIRST, Leaderboard, leaderboard, ranked, ranks_text, with_short_names
+from evalkit.compare.ranks import (
+    FIRST,
+    LEAST,
+    Leaderboard,
+    against,
+    leaderboard,
+    pairs_text,
+    ranked,
+    ranks_text,
+    with_short_names,
+)
 from evalkit.display.words import sentence, text_of, undecided_text
 from evalkit.io import distinct_names, plain
 from evalkit.kinds import Finding, Outcomes, outcomes

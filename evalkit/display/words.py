@@ -72,7 +72,7 @@ def describe_estimates(
     `table` has the column of `value` and, optionally, low, high, n and reason. Of more than 40 groups only the extremes
     are described.
     """
-    texts, known = [], []
+    texts, known = list[str](), list[tuple[float, int]]()
     for row in table.to_dict("records"):
         if is_empty(row):
             continue

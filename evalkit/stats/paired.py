@@ -56,7 +56,9 @@ def compare_units(a: np.ndarray, b: np.ndarray, margin: float = math.nan) -> Com
     """
     differences, both, count = a - b, np.concatenate([a, b]), len(a)
     mean, shares = float(differences.mean()), bool(((both >= 0) & (both <= 1)).all())
-    centre, cautious = _agresti_min(differences)
+    padded = count + 2  # half a pair is added to each kind of pairs
+    centre = float(differences.sum()) / padded
+    cautious = math.sqrt(((float((differences**2).sum()) + 1) / padded - centre**2) / padded)
     quantile, error = intervals.quantile(freedom=count - 1), math.sqrt(intervals.variance_of_mean(differences))
     p_cautious = 2 * float(special.stdtr(count - 1, -abs(centre) / cautious)) if shares else 0.0
     wide = centre - quantile * cautious, centre + quantile * cautious
@@ -105,16 +107,6 @@ def _tail(differences: np.ndarray, null: float = 0.0) -> float:
     t, slant = (differences.mean() - null) / error, float(intervals.skewness(differences)) / math.sqrt(count)
     hall = t + slant * t**2 / 3 + slant**2 * t**3 / 27 + slant / 6
     return float(special.stdtr(count - 1, -min(t, hall)))
-
-
-def _agresti_min(differences: np.ndarray) -> tuple[float, float]:
-    """Return the mean of differences of pairs after half a pair is added to each kind of them, and its error.
-
-    Agresti and Min (2005), for differences −1, 0 or 1.
-    """
-    n = len(differences) + 2
-    mean = float(differences.sum()) / n
-    return mean, math.sqrt(((float((differences**2).sum()) + 1) / n - mean**2) / n)
 
 
 def tango(differences: np.ndarray, null: float) -> np.ndarray:
