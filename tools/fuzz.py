@@ -32,8 +32,8 @@ from evalkit.evidence.pages import pair_page, run_page
 from evalkit.evidence.references import PairRef, RunRef
 from evalkit.io import BrokenFileError, SourceError, list_files, read_files
 from evalkit.kinds import LogKind, load
-from evalkit.mindcraft.format import parse_results
 from evalkit.mindcraft.kind import KIND as MINDCRAFT
+from evalkit.mindcraft.parse import parse_results
 from evalkit.mindcraft.tasks import load_task_definitions
 from evalkit.steps.assemble import histories_of
 from evalkit.steps.format import DEFAULTS

@@ -4,7 +4,7 @@ from evalkit._lazy import door
 
 _PLACES = {
     "parse": "AgentOutcome analyze_agent_log",
-    "format": "CompletionStatus",
+    "table": "CompletionStatus",
     "kind": "KIND agents_df collect load models runs_df",
     "tasks": "TaskDefinitions load_task_definitions",
     "outcomes": (

@@ -17,8 +17,8 @@ from evalkit.kinds.findings import doubts
 from evalkit.kinds.runs import NO_OUTCOME, copied
 from evalkit.kinds.runs import describe_runs as describe_any
 from evalkit.kinds.runs import select as select_models
-from evalkit.mindcraft.format import OUTCOMES, STATUSES, SUCCEEDED_LATE, UNKNOWN, CompletionStatus
-from evalkit.mindcraft.table import COUNT_COLUMNS, FLAGS
+from evalkit.mindcraft.parse import UNKNOWN
+from evalkit.mindcraft.table import COUNT_COLUMNS, FLAGS, OUTCOMES, STATUSES, SUCCEEDED_LATE, CompletionStatus
 from evalkit.mindcraft.tasks import TaskDefinitions, type_named
 from evalkit.stats import detectable_gap, trend_by
 

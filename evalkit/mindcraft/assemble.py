@@ -11,10 +11,9 @@ import pyarrow as pa
 
 from evalkit.io import Column, absolute, cut_name, frame, frame_of, paused_gc
 from evalkit.kinds import Assembled, Records, run_ids
-from evalkit.mindcraft.format import OUTCOMES, CompletionStatus
-from evalkit.mindcraft.layout import NO_LOGS, absolute_paths, name_models, split_repetitions, task_folders
-from evalkit.mindcraft.table import AGENTS, COUNT_COLUMNS, FLAGS, LOG_FLAGS, RECORDS, RUNS
-from evalkit.mindcraft.tasks import as_definitions, metrics_of, task_facts
+from evalkit.mindcraft.layout import absolute_path, name_models, split_repetitions, task_folders
+from evalkit.mindcraft.table import AGENTS, COUNT_COLUMNS, FLAGS, LOG_FLAGS, OUTCOMES, RECORDS, RUNS, CompletionStatus
+from evalkit.mindcraft.tasks import TaskDefinitions, metrics_of, task_facts
 from evalkit.mindcraft.transcript import commands_frame, messages_frame
 
 LEFT_OVER = 300_000  # milliseconds: agents of one run do not start so far apart
@@ -42,12 +41,12 @@ _FLAGS, _LOG_FLAGS = ([f"flag_{name}" for name in names] for names in (FLAGS, LO
 def assemble(
     records: Records, options: Mapping[str, Any], *, all_folders: bool = False, task_id: str = ""
 ) -> Assembled:
-    """Assemble the logs of runs; options as for `load`.
+    """Assemble the logs of runs; options as for `load`, where `tasks` are the loaded definitions.
 
     With `all_folders`, every folder without logs is a run. With a `task_id`, the runs are those of this task in one
     folder, whatever it is called.
     """
-    definitions, listing = as_definitions(options.get("tasks") or ()), records.listing
+    definitions, listing = options["tasks"], records.listing
     others = records.tables["other_files"].to_pylist()
     runs, logs, metrics = _runs_and_logs(records, others, definitions, options.get("layout"), task_id, all_folders)
     if options.get("original_mtimes"):
@@ -59,7 +58,7 @@ def assemble(
 
     # the ledger names files of definitions too; within the source, only those used replace the entries of their files
     notes, entries = [], definitions.ledger.entries
-    listed = dict(zip(absolute_paths(listing.files), listing.files, strict=True)) if entries else {}
+    listed = dict(zip(map(absolute_path, listing.files), listing.files, strict=True)) if entries else {}
     for entry in entries:
         within = listed.get(absolute(entry.source))
         if entry.status == "used" or within is None:
@@ -72,7 +71,7 @@ def assemble(
 def _runs_and_logs(
     records: Records,
     others: Sequence[Mapping[str, Any]],
-    definitions: Any,
+    definitions: TaskDefinitions,
     layout: str | None,
     own_id: str,
     all_folders: bool,
@@ -80,35 +79,36 @@ def _runs_and_logs(
     """Return a row for each run, with all that is known but its outcome; for each log, in order; for each task."""
     sources = records.tables["logs"]["source"].to_pylist()
     broken = set(np.flatnonzero(~records.tables["logs"]["agent_log_processed"].to_numpy()).tolist())
-    folders = task_folders(sources, broken, others, records.listing, definitions, all_folders=all_folders)
-    if own_id:
-        folders = [one._replace(task_id=own_id) for one in folders if one.task_id == own_id or not one.flat]
+    listing = records.listing
+    folders = task_folders(sources, broken, others, listing, definitions, all_folders=all_folders, own_id=own_id)
     folders.sort(key=attrgetter("folder", "task_id"))
 
     rows, places, agent_names = list[tuple](), list[int](), list[str]()
     known, tasks, metrics = dict[tuple, int](), list[dict[str, Any]](), list[Mapping[str, Any]]()
-    for folder, named in zip(folders, name_models(folders, records.listing.root, layout, others), strict=True):
-        task_id, paths, n_logs = named.fields.get("task_id", folder.task_id), [sources[i] for i in folder.logs], None
+    for folder, named in zip(folders, name_models(folders, listing.root, layout, others), strict=True):
+        task_id, names, n_logs = named.fields.get("task_id", folder.task_id), list[str](), None
+        for path in map(sources.__getitem__, folder.logs):
+            names.append(path[path.rfind("/") + 1 :].removeprefix(folder.prefix))
         if len(definitions.variants.get(task_id, ())) > 1:  # the number of logs of a run may tell which is meant
-            n_logs = max((len(run.logs) for run in split_repetitions(paths, None, folder.prefix)), default=0)
+            n_logs = max(len(run.logs) for run in split_repetitions(tuple(names), None))
         key = (task_id, named.results.task_path, n_logs, named.fields.get("task_type", ""))
         if key not in known:  # many models ran a task, many times
             definition, ambiguous = definitions.resolve(*key[:3])
-            own = {"has_definition": definition is not None, "ambiguous": ambiguous}
+            own: dict[str, Any] = {"has_definition": definition is not None, "ambiguous": ambiguous}
             own["definition_file"] = (definition or {}).get("definition_file")
             known[key] = len(tasks)
             tasks.append({**task_facts(task_id, definition, key[3]), **own})
             metrics.append(metrics_of(definition or {}))
-        names = (named.model_name, named.model_source, named.experiment_folder, named.experiment)
-        of_named = (*names, named.fields.get("suite"), named.results.total, named.fits_layout)
-        for run in split_repetitions(paths, tasks[known[key]]["agent_count"], folder.prefix) or NO_LOGS:
+        model = (named.model_name, named.model_source, named.experiment_folder, named.experiment)
+        of_named = (*model, named.fields.get("suite"), named.results.total, named.fits_layout)
+        for run in split_repetitions(tuple(names), tasks[known[key]]["agent_count"]):
             own_row = (folder.folder, task_id, folder.flat, run.number, run.rule, len(run.logs))
             rows.append((*own_row, *of_named, len(set(run.agents)), known[key], folder.path))
             agent_names += run.agents
-            places += [folder.logs[i] for i in run.logs]
+            places += map(folder.logs.__getitem__, run.logs)
 
     columns = list(zip(*rows, strict=True)) or [()] * len(_OF_RUNS)
-    values = {column.name: own for column, own in zip(_OF_RUNS, columns, strict=True)}
+    values = dict(zip(map(attrgetter("name"), _OF_RUNS), columns, strict=True))
     runs = frame_of(values, _OF_RUNS)
     ids = run_ids("mindcraft", values["path"], values["task_id"], values["repetition"])
     runs["run_id"] = pd.Series(ids, dtype="str")
@@ -223,7 +223,7 @@ def _outcomes(runs: pd.DataFrame, logs: pd.DataFrame, scale: str) -> tuple[pd.Da
     table = runs.join(frame_of(values, [column for column in RUNS if column.name in values]))
     shared = runs[["run_id", "model_name", "task_id", "repetition", "experiment"]].take(logs["run"].to_numpy())
     agents = logs.astype(dict.fromkeys(_COUNTS, "Int64")).join(shared.reset_index(drop=True))
-    return table[[*(column.name for column in RUNS), "task"]], agents[[column.name for column in AGENTS]]
+    return table[[*map(attrgetter("name"), RUNS), "task"]], agents[list(map(attrgetter("name"), AGENTS))]
 
 
 def _originals(logs: pd.DataFrame, runs: pd.DataFrame) -> pd.Series:
@@ -255,8 +255,10 @@ def metrics_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Build a column ``metric_NAME`` of every metric: numbers, truth values, or text where they are neither."""
     types, named = dict[str, set[type]](), list[dict[str, Any]]()
     for row in rows:
-        named.append({cut_name(f"metric_{name}"): value for name, value in row.items()})
-        for name, value in named[-1].items():
+        named.append({})
+        for metric, value in row.items():
+            name = cut_name(f"metric_{metric}")
+            named[-1][name] = value
             types.setdefault(name, set()).add(type(value))
     columns = []
     for name, own in types.items():

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from evalkit.display import Look, describe_estimates, plots, set_alt
 from evalkit.mindcraft.analysis import counted, score_by
-from evalkit.mindcraft.format import STATUSES
+from evalkit.mindcraft.table import STATUSES
 
 __all__ = ["by_blocked", "estimates", "heatmap", "scores", "statuses"]
 

@@ -14,11 +14,10 @@ from evalkit.kinds.pipeline import Changes
 from evalkit.kinds.pipeline import load as load_logs
 from evalkit.mindcraft import terminal
 from evalkit.mindcraft.assemble import assemble
-from evalkit.mindcraft.format import LOG_TITLE, OUTCOMES, RESULTS, SCALES, STATUSES, Scale, is_agent_log
 from evalkit.mindcraft.layout import compile_layout, context_files
-from evalkit.mindcraft.parse import parse
-from evalkit.mindcraft.table import FLAG_LABELS, LABELS, LAZY_TABLES, RECORDS, TABLES
-from evalkit.mindcraft.tasks import Tasks, as_definitions, tasks_of
+from evalkit.mindcraft.parse import LOG_TITLE, RESULTS, is_agent_log, parse
+from evalkit.mindcraft.table import FLAG_LABELS, LABELS, LAZY_TABLES, OUTCOMES, RECORDS, SCALES, STATUSES, TABLES, Scale
+from evalkit.mindcraft.tasks import TaskDefinitions, Tasks, load_task_definitions, tasks_of
 from evalkit.mindcraft.transcript import run_files, transcript
 
 _DEFINITION = (re.compile(rb'"goal"\s*:'), re.compile(rb'"agent_count"\s*:'))  # each of them
@@ -40,7 +39,13 @@ def _prepare(options: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(f"scale {scale!r}: one of {', '.join(SCALES)}")
     if options.get("layout"):
         compile_layout(options["layout"])
-    return {**options, "tasks": as_definitions(options.get("tasks") or ())}
+    tasks = options.get("tasks") or ()
+    if isinstance(tasks, Mapping):
+        definitions = tasks if isinstance(tasks, TaskDefinitions) else TaskDefinitions(tasks)
+    else:
+        paths = [tasks] if isinstance(tasks, (str, os.PathLike)) else tasks
+        definitions = load_task_definitions(*filter(os.fspath, paths))
+    return {**options, "tasks": definitions}
 
 
 KIND = LogKind(

@@ -5,12 +5,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import product
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from evalkit.io import Listing, SourceError, absolute, is_url
 from evalkit.io.text import MOST_MATCHED
-from evalkit.mindcraft.format import NO_RESULTS, NOT_LOGS_BY_NAME, RESULTS, UNKNOWN, Results, split_stem, stem_of
+from evalkit.mindcraft.parse import NO_RESULTS, NOT_LOGS_BY_NAME, RESULTS, UNKNOWN, Results, split_stem, stem_of
 from evalkit.mindcraft.tasks import TaskDefinitions, type_named, type_of
 
 # a flat log's name where its task is not among the definitions: task, agent with its server number, repetition
@@ -42,6 +43,7 @@ def task_folders(
     definitions: TaskDefinitions,
     *,
     all_folders: bool,
+    own_id: str = "",
 ) -> list[TaskFolder]:
     """Find the folders of task runs, including those without any log: of runs that broke before one was written.
 
@@ -49,15 +51,21 @@ def task_folders(
     known task's, or if it holds nothing but what a run leaves beside its logs, has a task's name and lies beside other
     runs; with `all_folders` every folder counts. One of broken logs only is no task's if other runs lie in it or below,
     or if its name is no task's, and no other run lies as deep, or files of another kind lie in it or beside it.
+
+    With an `own_id`, the one folder that was listed is this task's, whatever it is called, but for the flat logs of
+    other tasks in it.
     """
-    folders = group_by_task(logs, definitions)
+    folders = group_by_task(logs, definitions, own_id)
+    if own_id:
+        own = [run._replace(task_id=own_id) for run in folders if run.task_id == own_id or not run.flat]
+        return own or [TaskFolder(listing.root, absolute(listing.root), own_id, False)]
     above = set[str]()
     for parent in {run.path if run.flat else _parent(run.path) for run in folders}:
         while parent not in above:
             above.add(parent)
             parent = _parent(parent)
     if broken and not all_folders:
-        foreign = {_parent(path) for path in absolute_paths([row["source"] for row in others if row["other"]])}
+        foreign = {_parent(absolute_path(row["source"])) for row in others if row["other"]}
         foreign |= set(map(_parent, foreign))
         unread = [not run.flat and broken.issuperset(run.logs) for run in folders]
         depths = {run.path.count("/") for run, is_unread in zip(folders, unread, strict=True) if not is_unread}
@@ -71,10 +79,10 @@ def task_folders(
         folders = kept
     beside_runs = {_parent(run.path) for run in folders if not run.flat}
     known = above.union(run.path for run in folders)
-    paths = absolute_paths(listing.folders)
+    paths = list(map(absolute_path, listing.folders))
     without = [pair for pair in zip(listing.folders, paths, strict=True) if pair[1] not in known]
     filled = {_parent(file) for file in listing.files if not file.endswith(_LEFT_BY_RUNS)} if without else ()
-    filled = {*absolute_paths(filled), *map(_parent, paths)}
+    filled = {*map(absolute_path, filled), *map(_parent, paths)}
     for folder, path in without:
         name = os.path.basename(path)
         is_bare = path not in filled and _parent(path) in beside_runs and type_of(name, None) != UNKNOWN
@@ -83,21 +91,22 @@ def task_folders(
     return folders
 
 
-def group_by_task(logs: Sequence[str], definitions: TaskDefinitions) -> list[TaskFolder]:
+def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str) -> list[TaskFolder]:
     """Group logs by task and folder.
 
-    A folder named like a known task is nested, whatever its files are called. Else a file whose name begins with a
-    known task id (the longest one counts) is flat; so is a file named ``task_agent_0_1.json`` in a folder that is
-    named like an experiment. What remains is nested: the folder's name is the task id.
+    A folder named like a known task, or like `own_id`, is nested, whatever its files are called. Else a file whose name
+    begins with a known task id (the longest one counts) is flat; so is a file named ``task_agent_0_1.json`` in a folder
+    that is named like an experiment. What remains is nested: the folder's name is the task id.
     """
     members: dict[str, list[int]] = defaultdict(list)
     for place, path in enumerate(logs):
         members[_parent(path)].append(place)
     folders = []
-    for (folder, places), path in zip(members.items(), absolute_paths(members), strict=True):
+    for folder, places in members.items():
+        path = absolute_path(folder)
         name = os.path.basename(path)
         is_experiment = is_experiment_name(name)
-        if name in definitions or not (definitions or is_experiment):
+        if name == own_id or name in definitions or not (definitions or is_experiment):
             folders.append(TaskFolder(folder, path, name, False, places))
             continue
         tasks: dict[str, list[int]] = defaultdict(list)
@@ -122,16 +131,16 @@ def _parent(path: str) -> str:
     return path[:end] if end > 0 else os.path.dirname(path)
 
 
-def absolute_paths(paths: Iterable[str]) -> list[str]:
-    """Return absolute paths, quickly for those that already are."""
-    return [path if path[:1] == "/" and "/." not in path and "//" not in path else absolute(path) for path in paths]
+def absolute_path(path: str) -> str:
+    """Return an absolute path, quickly for one that already is."""
+    return path if path[:1] == "/" and "/." not in path and "//" not in path else absolute(path)
 
 
 def context_files(files: Sequence[str]) -> list[str]:
     """Return the files above the listed folder that can name the model, such as the results file of one task folder."""
-    listed = set(absolute_paths(set(map(_parent, files))))
+    listed = set(map(absolute_path, set(map(_parent, files))))
     above = sorted(set(map(_parent, listed)) - listed)
-    return [os.path.join(folder, name) for folder in above for name in _NAMING_MODELS]
+    return list(map("/".join, product(above, _NAMING_MODELS)))
 
 
 class Repetition(NamedTuple):
@@ -143,11 +152,11 @@ class Repetition(NamedTuple):
     agents: tuple[str, ...]
 
 
-NO_LOGS = (Repetition(0, "none", (), ()),)  # a task folder without any log is still a run
+@lru_cache(maxsize=4096)  # every run's folder has the same few names
+def split_repetitions(names: tuple[str, ...], agent_count: int | None) -> tuple[Repetition, ...]:
+    """Distinguish repetitions of a task from agents by the names of the files of a folder, but for a task's prefix.
 
-
-def split_repetitions(paths: Sequence[str], agent_count: int | None, prefix: str = "") -> tuple[Repetition, ...]:
-    """Distinguish repetitions of a task from agents by the names of the files of a folder; none without logs.
+    A task folder without any log is still a run.
 
     The rules are ``number_is_agent`` (one name without a server number, several agents (or the count unknown and
     several files), and no more files than agents, as in ``andy_0.json``, ``andy_1.json``; always where the name is the
@@ -155,11 +164,8 @@ def split_repetitions(paths: Sequence[str], agent_count: int | None, prefix: str
     without server numbers, whatever the number of agents, as in ``andy_0.json``, ``jill_1.json``), else ``single`` (one
     log), and ``last_number_is_repetition`` (the rest, as in ``Andy_0_1.json``).
     """
-    return _split(tuple([path[path.rfind("/") + 1 :].removeprefix(prefix) for path in paths]), agent_count)
-
-
-@lru_cache(maxsize=4096)  # every run's folder has the same few names
-def _split(names: tuple[str, ...], agent_count: int | None) -> tuple[Repetition, ...]:
+    if not names:
+        return (Repetition(0, "none", (), ()),)
     stems = list(map(stem_of, names))
     parsed = list(map(split_stem, stems))
     agent_names, numbers = {name for name, _ in parsed}, {number for _, number in parsed}

@@ -10,10 +10,9 @@ import pandas as pd
 from evalkit.io import SourceError, StorageOptions, absolute, frame, is_url, resolve, storage
 from evalkit.kinds import no_records, read_records, run_ids
 from evalkit.mindcraft.assemble import assemble, metrics_frame
-from evalkit.mindcraft.format import OUTCOMES, CompletionStatus, Scale
 from evalkit.mindcraft.kind import KIND
 from evalkit.mindcraft.parse import AgentOutcome, agent_outcome
-from evalkit.mindcraft.table import FLAGS, RUNS
+from evalkit.mindcraft.table import FLAGS, OUTCOMES, RUNS, CompletionStatus, Scale
 from evalkit.mindcraft.tasks import Tasks, metrics_of, task_facts
 
 

@@ -1,51 +1,98 @@
-"""Parse one file, an agent's log or another file of an experiment, into records; bad input never raises."""
+"""The format on disk, of agents' logs of all versions and of the files beside them, and how one file is parsed.
 
+Each file becomes a record; bad input never raises.
+"""
+
+import ast
 import math
 import os
+import re
+import sys
 import zlib
 from collections import Counter
-from collections.abc import Mapping
-from operator import itemgetter
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, TypedDict, cast
+
+import msgspec
 
 from evalkit.io import BrokenFileError, WrongShapeError, decode_json, decode_start, read_file, refuse_credentials
 from evalkit.kinds import HEAD, Parsed
-from evalkit.mindcraft.format import (
-    ANYTHING,
-    COMMAND,
-    EVENT,
-    EVENT_PARTS,
-    EVENTS,
-    FINAL,
-    FINAL_STARTS,
-    LATEST_START,
-    LOG,
-    LOG_KEYS,
-    NEARLY_FINAL,
-    NO_RESULTS,
-    NOT_LOGS_BY_NAME,
-    NUMBER,
-    OTHER,
-    RESULTS,
-    AgentLog,
-    CompletionStatus,
-    Turn,
-    error_text,
-    holds_any,
-    is_agent_log,
-    model_of,
-    other_kind,
-    parse_results,
-    positive_number,
-    results_of,
-    split_stem,
-    stem_of,
-)
-from evalkit.mindcraft.table import FLAG_LABELS, RECORDS
+from evalkit.mindcraft.table import EVENTS, FLAG_LABELS, RECORDS, CompletionStatus
 
+LOG_TITLE = "Mindcraft agent log"
+UNKNOWN = "unknown"  # the name of an unknown model
+DEFAULT_TIMEOUT = 300.0  # seconds, where a definition names none
+LATEST_START = 2.0**33 * 1000  # epoch milliseconds, in the year 2242
 ENDS = 2048  # bytes
 _NO_EVENTS = dict.fromkeys(EVENTS, 0)
 _row = itemgetter(*(column.name for column in RECORDS["logs"]))
+
+
+class Turn(msgspec.Struct, gc=False):
+    """One message; both fields may hold anything in a damaged log."""
+
+    role: Any = None
+    content: Any = None
+
+
+class AgentLog(msgspec.Struct, gc=False):
+    """A copy of an agent's memory, of any version; `turns` is a window of its last messages."""
+
+    turns: list[Turn]
+    taskStart: Any = None  # epoch milliseconds
+
+
+LOG = msgspec.json.Decoder(AgentLog | list[Turn])
+ANYTHING = msgspec.json.Decoder()
+
+
+_CODE = r"(?: ended with code : (?:[0-9]+|undefined))?"
+WORDINGS = {  # final messages, as whole texts
+    "scored": r"Task ended (?:with score : |in score ?: )(?P<score>\S+)",
+    "succeeded": rf"Task completed(?:, exiting)?|Task successful{_CODE}",
+    "timed_out": rf"Task unsuccessful: Timeout reached|Task timeout reached{_CODE}",
+    "ended": rf"(?:Task unsuccessful: )?Agent ended (?:goal|conversation){_CODE}|No other agents found{_CODE}",
+}
+FINAL = re.compile("|".join(f"(?P<{name}>{text})" for name, text in WORDINGS.items()))
+FINAL_STARTS = ("Task ", "Agent ended ", "No other agents found")
+NEARLY_FINAL = re.compile(rf"{FINAL.pattern}|Task ended (?:with|in) score")  # within a longer text
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScript writes them
+
+EVENT = re.compile("|".join(f"^(?P<{name}>{text})" for name, text in EVENTS.items()), re.MULTILINE)
+# text of those without an exclamation mark, from its rarest character on
+EVENT_PARTS = ("Agent process restarted.", "/bots are present in the world.", "xecution timed out after", "You died at")
+COMMAND = re.compile(r"!(?<![\w!]!)[A-Za-z]")  # not within a word
+
+# the keys that distinguish the other JSON files of an experiment from agent logs
+TASK_KEYS = frozenset((
+    "goal", "type", "task_type", "agent_count", "timeout", "conversation", "initial_inventory", "target",
+    "number_of_target", "blueprint", "difficulty", "difficulty_metrics", "blocked_actions", "blocked_access_to_recipe",
+    "depth", "max_depth", "missing_items", "requires_ctable", "requires_crafting_table", "human_count", "usernames",
+))  # fmt: skip
+MEMORY_KEYS = frozenset((
+    "memory", "memory_bank", "self_prompt", "self_prompting_state", "last_sender", "modes", "npc", "taskStart",
+))  # fmt: skip
+LOG_KEYS = MEMORY_KEYS | {"name", "turns"}
+TURN_KEYS = frozenset(("role", "content", "imagePath"))
+ROLES = frozenset(("system", "assistant", "user"))
+OTHER = "no list of turns in it"  # what any other JSON file is called
+RESULTS = "results.txt"  # beside the task folders of an experiment; no JSON
+MAX_RESULTS = 100_000  # bytes: a results file is a few lines; a bigger one is something else
+MAX_INT = 2**53  # above it, floats skip whole numbers
+NOT_LOGS_BY_NAME = frozenset(("last_profile.json", "profile.json", "hells_kitchen_progress.json", "results.json"))
+
+
+class Results(NamedTuple):
+    """The used contents of an experiment's ``results.txt`` or ``results.json``."""
+
+    model_name: str | None = None
+    task_path: str | None = None
+    total: int | None = None
+
+
+NO_RESULTS = Results()
 
 
 class AgentOutcome(TypedDict):
@@ -107,13 +154,19 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
             raise BrokenFileError(error_text(data))
         if name == RESULTS:
             return Parsed("used", "names the model", {"other_files": [(*parse_results(data), None, "")]})
+        repaired = list[str]()
         if name in NOT_LOGS_BY_NAME:
             value, _ = decode_json(data, ANYTHING)
-            return _parse_other(value, other_kind(value) or "another kind of file, by its name")
-        value, repaired = _decode_log(data)
-        if not isinstance(value, AgentLog) and not is_agent_log(value):
-            return _parse_other(value, other_kind(value))
-        record = _read_turns(value, repaired, data)
+        else:
+            value, repaired = _decode_log(data)
+            if isinstance(value, AgentLog) or is_agent_log(value):
+                notes = ", ".join(map(FLAG_LABELS.__getitem__, repaired))
+                return Parsed("used", notes, {"logs": [_row(_read_turns(value, repaired, data))]})
+        what = other_kind(value) or ("another kind of file, by its name" if name in NOT_LOGS_BY_NAME else "")
+        results = results_of(value) if what == "results" else NO_RESULTS
+        row = (*results, model_of(value) if what == "agent profile" else None, "" if what else OTHER)
+        rows = {"other_files": [row]} if any(row) else {}
+        return Parsed("skipped", f"not an agent log: {what or OTHER}", rows)
     except BrokenFileError as error:
         if name == RESULTS or name in NOT_LOGS_BY_NAME:
             return Parsed("failed", str(error), {})
@@ -122,8 +175,69 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
             other = (*NO_RESULTS, None, OTHER)
             return Parsed("failed", f"{error} (by its beginning, no agent log)", {"other_files": [other]})
         return Parsed("failed", str(error), {"logs": [_row(broken_log(str(error)))]})
-    notes = ", ".join(FLAG_LABELS[flag] for flag in record["flags"] if flag.startswith("recovered"))
-    return Parsed("used", notes, {"logs": [_row(record)]})
+
+
+def parse_results(data: bytes) -> Results:
+    """Parse ``results.txt``, the repr of a Python dictionary (literals and ``nan``); BrokenFileError if it is none."""
+    if len(data) > MAX_RESULTS:
+        raise BrokenFileError(f"ValueError: {len(data)} bytes are too many for a results file")
+    try:
+        value = ast.literal_eval(re.sub(r"(?<=: )-?(?:nan|inf)\b", "None", data.decode("utf-8-sig")).strip())
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError) as error:
+        raise BrokenFileError(f"{type(error).__name__}: no Python dictionary in it") from error
+    if not isinstance(value, dict):
+        raise BrokenFileError("TypeError: no dictionary in it")
+    return results_of(value)
+
+
+def results_of(value: Mapping[str, Any]) -> Results:
+    """Return the used fields of a decoded results file."""
+    path = value.get("task_path")
+    return Results(model_of(value), path if isinstance(path, str) else None, as_int(value.get("total")))
+
+
+def model_of(value: Mapping[str, Any]) -> str | None:
+    """Read the model's name from `model` of a profile or of results: a string or ``{api, model, ...}``."""
+    model = value.get("model")
+    if isinstance(model, dict):
+        model = model.get("model")
+    return model.strip() or None if isinstance(model, str) else None
+
+
+def is_agent_log(value: Any) -> bool:
+    """Return whether decoded JSON is an agent's log, perhaps a damaged one, by its structure.
+
+    It is an object with `turns`, and these have roles or stand beside other parts of an agent's memory; or a list of
+    nothing but turns, as messages of other chats have more keys; or an empty list.
+    """
+    if isinstance(value, dict):
+        turns = value.get("turns", ())
+        if isinstance(turns, list) and any(isinstance(turn, dict) and "role" in turn for turn in turns):
+            return True
+        return turns == [] or ("turns" in value and bool(MEMORY_KEYS & value.keys()))
+    turns = [turn for turn in value if isinstance(turn, dict)] if isinstance(value, list) else []
+    roles = {turn["role"] for turn in turns if isinstance(turn.get("role"), str)}
+    return value == [] or (bool(roles & ROLES) and all(turn.keys() <= TURN_KEYS for turn in turns))
+
+
+def other_kind(value: Any) -> str | None:
+    """Name what a decoded JSON file of an experiment is that holds no turns; None for any other file."""
+    if not isinstance(value, dict):
+        return None
+    if {"total", "successful"} & value.keys() and {"model", "exp_name", "task_path"} & value.keys():
+        return "results"
+    if "model" in value:
+        return "agent profile"
+    if is_task_definition(value) or any(map(is_task_definition, value.values())):
+        return "task definitions"
+    if "taskId" in value or any(str(key).endswith("Complete") or "hells_kitchen" in str(key) for key in value):
+        return "Hell's Kitchen progress"
+    return None
+
+
+def is_task_definition(value: Any) -> bool:
+    """Return whether a JSON object is a single definition: it has a goal and one more key of a definition."""
+    return isinstance(value, dict) and "goal" in value and len(TASK_KEYS & value.keys()) >= 2
 
 
 def read_log(data: bytes) -> dict[str, Any]:
@@ -141,27 +255,20 @@ def broken_log(error: str) -> dict[str, Any]:
     return {**record, "completion_status": status, "agent_log_processed": False, "parsing_errors": [error]}
 
 
-def _parse_other(value: Any, what: str | None) -> Parsed:
-    """Return what a decoded file other than a log says: about the model, or what it is instead."""
-    other = "" if what else OTHER
-    results = results_of(value) if what == "results" else NO_RESULTS
-    model = model_of(value) if what == "agent profile" else None
-    row = (*results, model, other)
-    return Parsed("skipped", f"not an agent log: {what or other}", {"other_files": [row]} if any(row) else {})
-
-
 def _decode_log(data: bytes) -> tuple[Any, list[str]]:
-    """Decode a log, or any other JSON value, and name what had to be repaired."""
+    """Decode a log, or any other JSON value, and flag what had to be repaired."""
     try:
         value, repaired = decode_json(data, LOG)
     except WrongShapeError:
-        return decode_json(data, ANYTHING)
-    is_list = isinstance(value, list)
-    if is_list or (value.turns and not any(turn.role for turn in value.turns)):  # other objects with lists match, too
-        anything, _ = decode_json(data, ANYTHING)
-        if not is_agent_log(anything):
-            return anything, repaired
-    return (AgentLog(turns=value) if is_list else value), repaired
+        value, repaired = decode_json(data, ANYTHING)
+    else:
+        log = AgentLog(turns=value) if isinstance(value, list) else value
+        # other objects with lists match, too
+        if log is not value or (log.turns and not any(map(attrgetter("role"), log.turns))):
+            value, _ = decode_json(data, ANYTHING)
+            log = log if is_agent_log(value) else value
+        value = log
+    return value, list(map("recovered_{}".format, repaired))
 
 
 def _salvage(value: Any) -> AgentLog:
@@ -185,36 +292,39 @@ def _read_turns(value: Any, repaired: list[str], data: bytes) -> dict[str, Any]:
     messages = len(system) + len(agent) + len(others)
     joined = "\n".join(system)  # no event spans lines, and no final wording holds a line break
     may_hold_event = holds_any(joined, EVENT_PARTS) or ("!" in joined and ("Bot " in joined or "Command !" in joined))
-    events = Counter(match.lastgroup or "" for match in EVENT.finditer(joined)) if may_hold_event else {}
+    events = Counter(map(attrgetter("lastgroup"), EVENT.finditer(joined))) if may_hold_event else {}
 
-    finals, rest, near, quoted = list[Final](), list[str](), False, False
+    # the first message with a score gives it; a time-out decides the status before a score before any other message
+    finals, timeouts, scored, scores = list[Final](), list[Final](), list[Final](), set[float | None]()
+    near, quoted, rest = False, False, list[str]()
     if holds_any(joined, FINAL_STARTS):
         for text in system:
-            if final := read_final(text):
-                finals.append(final)
-            else:
+            final = read_final(text)
+            if final is None:
                 rest.append(text)
-        near = any(map(NEARLY_FINAL.search, rest)) if holds_any("\n".join(rest), FINAL_STARTS) else False
+                continue
+            finals.append(final)
+            if final.timed_out:
+                timeouts.append(final)
+            elif final.score is not None or final.flag:
+                scored.append(final)
+                scores.add(final.score)
+        near = holds_any("\n".join(rest), FINAL_STARTS) and any(map(NEARLY_FINAL.search, rest))
     if not finals:
         spoken = "\n".join([*agent, *others])
         quoted = holds_any(spoken, FINAL_STARTS) and FINAL.search(spoken) is not None
-
-    # the first message with a score gives it; a time-out decides the status before a score before any other message
-    timeouts = [final for final in finals if final.timed_out]
-    scored = [final for final in finals if final.score is not None or final.flag]
     score = scored[0].score if scored else None
     deciding = next(iter(timeouts or scored or finals), None)
-    differing = len({final.score for final in scored}) > 1
     start = positive_number(log.taskStart, LATEST_START)
     marks = {
-        "conflicting": differing or (timeouts and any(final.score for final in scored)),
+        "conflicting": len(scores) > 1 or (timeouts and any(scores)),
         "near_final": near,
         "quoted_only": quoted,
         "restarted": "restarts" in events,
         "turns_skipped": messages < len(log.turns),
     }
     flags = [scored[0].flag] if scored and scored[0].flag else []
-    flags += [flag for flag, holds in marks.items() if holds] + [f"recovered_{what}" for what in repaired]
+    flags += [flag for flag, holds in marks.items() if holds] + repaired
     if timeouts:
         status = CompletionStatus.TIMED_OUT
     elif score is None:
@@ -265,3 +375,57 @@ def read_final(content: str) -> Final | None:
         return Final(text, match.lastgroup == "timed_out", *((1.0, "score_implied") if succeeded else (None, "")))
     score = float(match["score"]) if NUMBER.fullmatch(match["score"]) else math.nan
     return Final(text, False, score) if math.isfinite(score) else Final(text, False, None, "score_not_a_number")
+
+
+def holds_any(text: str, phrases: Iterable[str]) -> bool:
+    """Return whether a text holds any of the phrases, each of which begins with a character that is rare in texts.
+
+    A single character is found thirty times as fast as a phrase, so its occurrences are checked one by one.
+    """
+    last = len(text) - 1
+    for phrase in phrases:
+        first, second = phrase[0], phrase[1]
+        at = text.find(first, 0, last)
+        while at >= 0:
+            if text[at + 1] == second and text.startswith(phrase, at):
+                return True
+            at = text.find(first, at + 1, last)
+    return False
+
+
+def stem_of(source: str) -> str:
+    """Return a log's file name without its extension."""
+    name = source[source.rfind("/") + 1 :]
+    return name[:-5] if name[-5:].lower() == ".json" else name
+
+
+@lru_cache(maxsize=4096)  # every run's folder has the same few
+def split_stem(stem: str) -> tuple[str, int | None]:
+    """Split a log's file name without its extension: ``Andy_0_1`` into ``Andy_0`` and 1, ``andy`` has no number."""
+    name, _, number = stem.rpartition("_")
+    if name and number.isascii() and number.isdigit() and len(number) < 10:
+        return name, int(number)
+    return stem, None
+
+
+def positive_number(value: Any, highest: float = sys.float_info.max) -> float | None:
+    """Convert a number, or a string of one, to a float above 0 and up to the highest; else None."""
+    try:
+        number = float(value) if not isinstance(value, bool) else 0.0
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if 0 < number <= highest else None
+
+
+def as_int(value: Any) -> int | None:
+    """Convert a whole number, or a string of one, to int; None if it is too large to be exact in a frame."""
+    try:
+        is_whole = not isinstance(value, bool) and abs(float(value)) < MAX_INT and float(value) == int(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return int(value) if is_whole else None
+
+
+def error_text(error: Exception) -> str:
+    """Format an exception as ``ErrorName: cause``, without the path, which is shown beside it."""
+    return f"{type(error).__name__}: {getattr(error, 'strerror', None) or error}"

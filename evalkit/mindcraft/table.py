@@ -1,9 +1,57 @@
-"""Tables of task runs: the name, type and unit of every column."""
+"""Tables of task runs: how runs end, what is doubtful about them, and the name, type and unit of every column."""
+
+from enum import StrEnum
+from typing import Literal, NamedTuple
 
 from evalkit.io import Column
 from evalkit.kinds import run_columns
-from evalkit.mindcraft.format import EVENTS
 
+Scale = Literal["auto", "percent", "fraction"]
+SCALES: tuple[Scale, ...] = ("auto", "percent", "fraction")  # what construction scores are logged in
+
+
+class CompletionStatus(StrEnum):
+    """How a log or a run ended."""
+
+    SUCCESS = "SUCCESS"
+    FAILED_SCORE_ZERO = "FAILED_SCORE_ZERO"
+    FAILED_PARTIAL_SCORE = "FAILED_PARTIAL_SCORE"
+    TIMED_OUT = "TIMED_OUT"
+    NO_SCORE_LOGGED = "NO_SCORE_LOGGED"
+    LOG_FILE_ERROR = "LOG_FILE_ERROR"
+
+
+class Status(NamedTuple):
+    """What a status is called, in a table's head too, what it says of a run, and its colour and hatch in figures."""
+
+    label: str
+    short: str
+    outcome: Literal["success", "failure", "not measured"]  # of a run that does not say whether it succeeded
+    colour: str
+    hatch: str
+
+
+SUCCEEDED_LATE = "TIMED_OUT_SUCCEEDED"  # no status of its own: a time-out with a score of 1
+STATUSES = {  # from best to worst; the last two are defects of the logs, not of the model
+    str(CompletionStatus.SUCCESS): Status("success", "success", "success", "#009E73", ""),
+    SUCCEEDED_LATE: Status("timed out, succeeded", "timed out, succeeded", "success", "#7FB800", "xx"),
+    str(CompletionStatus.FAILED_PARTIAL_SCORE): Status("partial score", "partial", "failure", "#56B4E9", ".."),
+    str(CompletionStatus.FAILED_SCORE_ZERO): Status("score of zero", "zero", "failure", "#D55E00", "//"),
+    str(CompletionStatus.TIMED_OUT): Status("timed out", "timed out", "failure", "#E69F00", "xx"),
+    str(CompletionStatus.NO_SCORE_LOGGED): Status("no score logged", "no score", "not measured", "#B8BDC6", "--"),
+    str(CompletionStatus.LOG_FILE_ERROR): Status("unreadable log", "broken", "not measured", "#595959", "++"),
+}
+OUTCOMES = {code: status.outcome for code, status in STATUSES.items()}
+
+# lines of a system turn that report trouble, and the event that each counts as
+EVENTS = {
+    "restarts": r"Agent process restarted\.",
+    "disconnects": r"Bot (?:disconnected|kicked)!",
+    "missing_players": r"Not all required players/bots are present in the world\.",
+    "code_timeouts": r"Code execution timed out after",
+    "deaths": r"You died at position",
+    "unknown_commands": r"Command !\S+ does not exist\.",
+}
 # flags, each by what it is called in tables and what it means: of a single log, which its run carries too, …
 FLAGS_OF_LOGS = {
     "conflicting": ("contradicting final messages", "final messages contradict each other, in a log or between agents"),

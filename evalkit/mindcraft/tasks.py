@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterable, Mapping
+from itertools import filterfalse
 from typing import Any
 
 import pandas as pd
@@ -10,7 +11,7 @@ import pandas as pd
 from evalkit._words import counted_noun
 from evalkit.io import BrokenFileError, Ledger, SourceError, Status, cut_name, decode_json, list_files, read_files
 from evalkit.io.text import MOST_MATCHED
-from evalkit.mindcraft.format import (
+from evalkit.mindcraft.parse import (
     ANYTHING,
     DEFAULT_TIMEOUT,
     MAX_INT,
@@ -68,15 +69,18 @@ class TaskDefinitions(dict[str, Definition]):
         if not variants:
             return None, False
         shared = []  # how many parts of their paths, from the file's name on, each and `task_path` have in common
-        for files in [one["definition_file"] for one in variants] if task_path else ():
-            wanted, *have = (path.replace("\\", "/").split("/")[::-1] for path in (task_path, *files.split(os.pathsep)))
-            shared.append(max(len(os.path.commonprefix([wanted, parts])) for parts in have))  # noqa: RUF071
+        for one in variants if task_path else ():
+            shared.append(0)
+            wanted = str(task_path).replace("\\", "/").split("/")[::-1]
+            for file in one["definition_file"].replace("\\", "/").split(os.pathsep):
+                parts = file.split("/")[::-1]
+                shared[-1] = max(shared[-1], len(os.path.commonprefix([wanted, parts])))  # noqa: RUF071
         if len(variants) == 1:
             return variants[0], bool(variants[0]["definition_file"]) and shared == [0]
         if shared and max(shared) > 0 and shared.count(max(shared)) == 1:
             return variants[shared.index(max(shared))], False
-        fitting = [one for one in variants if logs is not None and agent_count_of(one) == logs]
-        return fitting[0] if fitting else variants[0], True
+        counts = list(map(agent_count_of, variants))
+        return variants[counts.index(logs) if logs and logs in counts else 0], True
 
 
 def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
@@ -87,9 +91,10 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
     """
     definitions = TaskDefinitions()
     used = dict[str, bool]()
-    for path in [os.fspath(path) for path in paths]:
+    for named in paths:
+        path = os.fspath(named)
         files = list_files(path, "*.json")
-        for file, data in read_files([file for file in files if file not in used]):
+        for file, data in read_files(filterfalse(used.__contains__, files)):
             try:
                 status, reason = _add_file(definitions, file, data)
             except (BrokenFileError, RecursionError) as error:
@@ -124,17 +129,6 @@ def _add_file(definitions: TaskDefinitions, file: str, data: bytes | OSError) ->
 
 
 Tasks = str | os.PathLike | Iterable[str | os.PathLike] | Mapping[str, Definition] | TaskDefinitions
-
-
-def as_definitions(tasks: Tasks) -> TaskDefinitions:
-    """Return task definitions as they are, or load the named files."""
-    if isinstance(tasks, TaskDefinitions):
-        return tasks
-    if isinstance(tasks, Mapping):
-        return TaskDefinitions(tasks)
-    paths = [tasks] if isinstance(tasks, (str, os.PathLike)) else tasks
-    return load_task_definitions(*filter(os.fspath, paths))
-
 
 PLAN_COMMAND = "!getCraftingPlan"
 # what ids say; the first of these words in an id tells the type, as definitions name it
@@ -247,13 +241,11 @@ def _items(target: Any) -> list[str]:
 
 def metrics_of(definition: Definition) -> dict[str, Any]:
     """Return the metrics of a definition: the numbers, truth values and texts under ``difficulty_metrics``."""
-    metrics = definition.get("difficulty_metrics")
-    items = metrics.items() if isinstance(metrics, dict) else ()
-    return {
-        name: value
-        for name, value in items
-        if isinstance(value, str) or (isinstance(value, (int, float)) and not abs(value) > MAX_INT)
-    }
+    stated, metrics = definition.get("difficulty_metrics"), dict[str, Any]()
+    for name, value in stated.items() if isinstance(stated, dict) else ():
+        if isinstance(value, str) or (isinstance(value, (int, float)) and not abs(value) > MAX_INT):
+            metrics[name] = value
+    return metrics
 
 
 def tasks_of(runs: pd.DataFrame) -> pd.Series:

@@ -14,7 +14,8 @@ from evalkit.kinds import Logs, Snapshot
 from evalkit.kinds.runs import NO_OUTCOME
 from evalkit.kinds.terminal import Part, fit_table, rate_rows, title_of, unmeasured_lines
 from evalkit.mindcraft.analysis import describe_scale, is_stale, overview
-from evalkit.mindcraft.format import STATUSES, SUCCEEDED_LATE, UNKNOWN
+from evalkit.mindcraft.parse import UNKNOWN
+from evalkit.mindcraft.table import STATUSES, SUCCEEDED_LATE
 
 _SPARE = ("success", "zero", "partial", "no score", "timed out", "broken", "running")  # the first goes first
 

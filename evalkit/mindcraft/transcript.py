@@ -10,9 +10,18 @@ import pandas as pd
 
 from evalkit.io import BrokenFileError, SourceError, decode_json, frame_of, read_files
 from evalkit.kinds import Logs, RunFiles, Transcript, Turn
-from evalkit.mindcraft.format import ANYTHING, EVENT, NEARLY_FINAL, STATUSES, split_stem, stem_of
-from evalkit.mindcraft.parse import AgentOutcome, agent_outcome, read_final, read_log
-from evalkit.mindcraft.table import FLAG_LABELS, LAZY_TABLES
+from evalkit.mindcraft.parse import (
+    ANYTHING,
+    EVENT,
+    NEARLY_FINAL,
+    AgentOutcome,
+    agent_outcome,
+    read_final,
+    read_log,
+    split_stem,
+    stem_of,
+)
+from evalkit.mindcraft.table import FLAG_LABELS, LAZY_TABLES, STATUSES
 
 _COMMAND = re.compile(r"(?<![\w!])(![A-Za-z]\w*)(?:\(([^()\n]*)\))?")
 _HEARD = re.compile(r"(?P<name>[^\s:]+): \(FROM OTHER BOT\)(?P<text>.*)", re.DOTALL)

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from evalkit import mindcraft
-from evalkit.mindcraft import analysis
-from evalkit.mindcraft.format import CompletionStatus
+from evalkit.mindcraft import CompletionStatus, analysis
 from evalkit.mindcraft.table import AGENTS, FLAGS, LOG_FLAGS, RUNS
 
 PATH = Path(__file__).parents[2] / "docs/mindcraft.md"

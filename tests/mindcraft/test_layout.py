@@ -31,13 +31,13 @@ REPETITION, NUMBER, NAME, SINGLE = "last_number_is_repetition", "number_is_agent
         ("andy_0 jill_0 andy_1 jill_1", 2, REPETITION, {0: ["andy", "jill"], 1: ["andy", "jill"]}),
         ("andy jill", 2, REPETITION, {0: ["andy", "jill"]}),
         ("andy", None, SINGLE, {0: ["andy"]}),
-        ("", 2, None, {}),
+        ("", 2, "none", {0: []}),
     ],
 )
 def test_repetitions_are_told_from_agents(files, agent_count, rule, expected):
-    repetitions = split_repetitions([f"/logs/{name}.json" for name in files.split()], agent_count)
+    repetitions = split_repetitions(tuple(f"{name}.json" for name in files.split()), agent_count)
     assert {repetition.number: list(repetition.agents) for repetition in repetitions} == expected
-    assert {repetition.rule for repetition in repetitions} == ({rule} if rule else set())
+    assert {repetition.rule for repetition in repetitions} == {rule}
     assert sorted(log for repetition in repetitions for log in repetition.logs) == list(range(len(files.split())))
 
 

@@ -8,8 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalkit.mindcraft import analyze_agent_log
-from evalkit.mindcraft.format import COMMAND, EVENT, EVENTS, FINAL
-from evalkit.mindcraft.parse import AgentOutcome, agent_outcome, read_log
+from evalkit.mindcraft.parse import COMMAND, EVENT, EVENTS, FINAL, AgentOutcome, agent_outcome, read_log
 from tests.mindcraft.builders import ANYTHING, SCORE, SHAPES, log, said, turn, write
 
 # score and status: the wordings that mean them

@@ -4,8 +4,7 @@ import filecmp
 import os
 
 from evalkit.io import list_files, resolve
-from evalkit.mindcraft import load
-from evalkit.mindcraft.format import CompletionStatus
+from evalkit.mindcraft import CompletionStatus, load
 from tools.samples import mindcraft as samples
 
 

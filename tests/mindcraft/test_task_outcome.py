@@ -111,6 +111,14 @@ def test_id_and_agents_come_from_the_definition_else_from_the_folder(
     assert outcome["source"] == str(path)
 
 
+@pytest.mark.parametrize(("definition", "logs"), [(None, 2), (task() | {"task_id": "another"}, 0)])
+def test_a_folder_of_flat_logs_is_the_task_that_is_asked_for(tmp_path, definition, logs):
+    names = ("multiagent_cooking_1_Andy_0_0.json", "multiagent_cooking_1_Jill_1_0.json")
+    path = write_all(tmp_path / "exp_2025-02-10_16-43-47", dict.fromkeys(names, 1))
+    outcome = extract_task_outcome(path, definition)
+    assert (outcome["total_agent_logs_found"], outcome["overall_is_successful"]) == (logs, bool(logs))
+
+
 @pytest.mark.parametrize("name", ["gone", "file"])
 def test_what_is_no_folder_is_named(tmp_path, name):
     (tmp_path / "file").touch()

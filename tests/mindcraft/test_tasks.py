@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from evalkit.io import SourceError
 from evalkit.io.frames import frame
 from evalkit.mindcraft import aggregate_results, load, load_task_definitions, runs_df
-from evalkit.mindcraft.format import TASK_KEYS
+from evalkit.mindcraft.parse import TASK_KEYS
 from evalkit.mindcraft.table import RUNS
 from evalkit.mindcraft.tasks import task_facts
 from tests.mindcraft.builders import ANYTHING, task, write, write_all
