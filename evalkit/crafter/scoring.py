@@ -1,4 +1,7 @@
-"""Scores: integer counts of hooks times weights, symbols of trajectories, and bands."""
+"""Scores, and the frames that show them: counts of hooks times weights, symbols of trajectories, and bands.
+
+The user's options are applied here, to records of what the hooks of traces say.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,9 +9,12 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
-from evalkit.crafter.format import WEIGHTS
-from evalkit.crafter.table import FLAGS
+from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, WEIGHTS
+from evalkit.crafter.table import ACHIEVEMENT_ROWS, EPISODES, EVENTS, FLAGS
+from evalkit.io import absolute, frame_of, paused_gc
+from evalkit.kinds import Assembled, Records, run_ids
 
 Counting = Literal["achievement", "hook"]
 COUNTINGS: tuple[Counting, ...] = ("achievement", "hook")
@@ -19,6 +25,9 @@ Columns = Mapping[str, Sequence[Any]]
 BANDS = {"Excellent": 2.0, "Good": 1.0, "Limited": 0.0, "Poor": float("-inf")}  # lowest scores; the first that fits
 NO_SCORED_EVENTS = "(no scored events)"
 DIGITS = 10  # decimals of a sum: 3 × 0.1 − 0.3 is 0, and −0.0 is 0
+PLACE = {name: place for place, name in enumerate(ACHIEVEMENTS)}
+_UNKNOWN = ("task_type", "repetition", "is_successful", "success_rate")  # common columns of runs
+_NO_TURN = np.iinfo(np.int64).min
 
 
 class EventScore(NamedTuple):
@@ -118,3 +127,59 @@ def band(score: float) -> str | None:
         if round(score, DIGITS) > low or (round(score, DIGITS) == low and name != "Excellent"):
             return name
     return None  # of no score
+
+
+@paused_gc()
+def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
+    """Build the frames of episodes, events and achievements."""
+    counting = options.get("counting", "achievement")
+    weights = check_rules(options.get("weights") or WEIGHTS, counting)
+    episodes, events = records.tables["episodes"], records.tables["events"]
+    told = {name: episodes[name].to_pylist() for name in ("events", "session_id", "flags")}
+    hooks = {name: events[name].to_pylist() for name in ("hooks", "suspect_invalid_actions")}
+    scored = score_traces(told, hooks, weights, counting)
+    n, of = len(episodes), np.repeat(np.arange(len(episodes)), told["events"])  # the episode of each event
+
+    # per episode and achievement, whether a hook names it, and the turn of the first one that does
+    unlocked = np.zeros((n, len(ACHIEVEMENTS)), bool)
+    turns = np.full(unlocked.shape, _NO_TURN)
+    columns = of.tolist(), events["achievements"].to_pylist(), events["turn"].to_pylist()
+    for episode, names, turn in zip(*columns, strict=True):
+        for name in names.split(" ") if names else ():
+            place = PLACE.get(name)
+            if place is not None and not unlocked[episode, place]:
+                unlocked[episode, place] = True
+                turns[episode, place] = _NO_TURN if turn is None else turn
+    can_tell, each = episodes["can_tell"].to_numpy(), np.repeat(np.arange(n), len(ACHIEVEMENTS))
+    achievements = {
+        **{name: episodes[name].take(each) for name in ("source", "model_name", "task_id", "difficulty")},
+        "achievement": list(ACHIEVEMENTS) * n,
+        "tier": [*map(TIER_OF.get, ACHIEVEMENTS)] * n,
+        "unlocked": pa.array(unlocked.ravel(), mask=~unlocked.ravel() & ~can_tell[each]),
+        "turn": pa.array(turns.ravel(), mask=turns.ravel() == _NO_TURN),
+    }
+    score, suspects = np.array([scored.episodes[name] for name in ("score", "suspect_invalid_actions")], dtype=float)
+    shown, found = can_tell & (np.array(told["events"], dtype=int) > 0), unlocked.sum(axis=1)
+    rows = {
+        **dict(zip(episodes.column_names, episodes.columns, strict=True)),
+        **scored.episodes,
+        **dict.fromkeys(_UNKNOWN, [None] * n),
+        "run_id": run_ids("crafter", map(absolute, episodes["source"].to_pylist())),
+        "kind": ["crafter"] * n,
+        "score_without_suspects": np.round(score - suspects * weights["invalid_action"], DIGITS),
+        "band": list(map(band, score.tolist())),
+        "unlocked": pa.array(found, mask=~shown),
+        "progression": np.where(shown, found, np.nan) / len(ACHIEVEMENTS),
+        **{f"flag_{flag}": [flag in raised for raised in scored.episodes["run_flags"]] for flag in FLAGS},
+    }
+    of_events = {
+        **dict(zip(events.column_names, events.columns, strict=True)),
+        **scored.events,
+        **{name: episodes[name].take(of) for name in ("model_name", "task_id", "difficulty")},
+    }
+    frames = {
+        "episodes": frame_of(rows, EPISODES),
+        "events": frame_of(of_events, EVENTS),
+        "achievements": frame_of(achievements, ACHIEVEMENT_ROWS),
+    }
+    return Assembled(frames, attributes={"rules": {"weights": weights, "counting": counting}})
