@@ -97,6 +97,8 @@ def test_every_code_block_of_a_page_runs(path, place):
     with contextlib.ExitStack() as patches:
         for door in doors:
             patches.enter_context(mock.patch(door, _planned))
+        # what is in memory is also in a forked process, whatever threads other tests have left
+        patches.enter_context(mock.patch("evalkit.reports.planning.start_method", return_value="fork"))
         patches.enter_context(mock.patch.dict(EVALUATORS))  # a page registers one of its own
         for block in blocks(path):
             where = f"{path.name}:{block.line}"

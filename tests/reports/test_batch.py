@@ -283,6 +283,7 @@ def test_a_full_disk_fails_one_report_in_a_sentence_and_the_batch_goes_on(projec
         return replace(source, target)
 
     monkeypatch.setattr(os, "replace", move)
+    monkeypatch.setattr("evalkit.reports.batch.start_method", lambda: "fork")  # whatever threads other tests have left
     summary = batch(["large", "small"])
     assert (summary.made, summary.failed) == (["small/defaults"], ["large/defaults"])
     (line,) = [line for line in batch.lines if "FAILED" in line]
