@@ -142,6 +142,7 @@ def test_what_is_highlighted_is_strong_and_the_others_are_pale():
     assert np.allclose(points(ax), own[["place", "estimate"]])
     assert texts(ax) == [f"n={n}" for n in own["n"]]
     assert len(ax.lines) == 3
+    assert not texts(plots.curves(table(names("m", 3), names("i", 7)), "place", "model_name", highlight="m 1"))
 
 
 @pytest.mark.parametrize(("values", "limits"), [([0.2, 0.4], (-0.02, 1.02)), ([-0.5, 1.5], (-0.5, 1.5))])
