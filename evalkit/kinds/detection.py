@@ -127,16 +127,17 @@ def nothing_used(
     """
     files = [entry.source for entry in entries]
     others = files or list_source(source, recursive=recursive).files
-    types = {one: count for one, count in _types_of(others).items() if one.title != wanted or not files}
+    types = _types_of(others)
+    foreign = {one: count for one, count in types.items() if not one.title.startswith(wanted)}
     text = f"no {wanted} could be read in it" if files else f"no file matches {pattern}"
     n = counted_noun(len(others), "file" if files else "other file")
     if not others:
         text = f"no {wanted} in it: there is no file" + "; folders below were not read" * (not recursive)
-    elif types:
-        text += f" ({n}; {', '.join(_texts_of(types))})"
+    elif shown := foreign if files else types:
+        text += f" ({n}; {', '.join(_texts_of(shown))})"
     else:
         text += f" ({n}, broken or of no kind that evalkit knows)" if files else f" ({n})"
-    if commands := list(dict.fromkeys(f"`evalkit {one.kind}`" for one in types if one.kind and one.title != wanted)):
+    if commands := list(dict.fromkeys(f"`evalkit {one.kind}`" for one in foreign if one.kind)):
         text += f"; {' and '.join(commands)} read{'s' * (len(commands) == 1)} those"
     elif others and not files:
         text += "; --pattern GLOB takes others"
@@ -153,7 +154,7 @@ def _texts_of(types: dict[FileType, int]) -> list[str]:
     """Say how many files look like what."""
     texts = []
     for (_, title), count in types.items():
-        one = f"looks like {'an' if title[0] in 'aeio' else 'a'} {title}"
-        many = f"look like {title[:-1]}ies" if title.endswith("y") else f"look like {title}s"
-        texts.append(f"{count} {one if count == 1 else many}")
+        _, _, noun = counted_noun(count, title).partition(" ")
+        looks = "look like" if count > 1 else f"looks like {'an' if title[0] in 'aeio' else 'a'}"
+        texts.append(f"{count} {looks} {noun}")
     return texts

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import evalkit
 from evalkit.io import SourceError, decode_start
 from evalkit.kinds import load
-from evalkit.kinds.detection import HEAD, kind_of_source, recognise
+from evalkit.kinds.detection import HEAD, describe_source, kind_of_source, recognise
 from tests.kinds.toy import TOY
 
 MESSAGE = {"role": "assistant", "content": "hello"}
@@ -124,3 +124,12 @@ def test_logs_can_be_sent_to_another_process(kind):
     assert sorted(dir(copy)) == sorted(dir(logs))
     for name in [logs.kind.runs, *logs.kind.lazy_tables]:
         pd.testing.assert_frame_equal(getattr(copy, name), getattr(logs, name))
+
+
+def test_formats_stand_behind_the_noun_and_a_broken_log_names_no_command_again(tmp_path):
+    assert "  70 look like agent trajectories (Harbor trial result): evalkit traj" in describe_source(
+        "samples:trajectories"
+    )
+    (tmp_path / "runs.csv").write_text("model,task,score\n")
+    with pytest.raises(SourceError, match="kind that evalkit knows\\): a table without rows"):
+        evalkit.load(tmp_path)
