@@ -379,17 +379,20 @@ def discordant(runs: pd.DataFrame | Outcomes, model_a: str = "", model_b: str = 
     table = scored.table.dropna(subset="value")
     table = table[table["model_name"].isin(named)] if len(named) == 2 else table
     table = table.sort_values(["model_name", "task", "repetition"], kind="stable", ignore_index=True)
-    table = table.assign(place=table.groupby(["model_name", "task"]).cumcount())
-    own = ["model_name", "value", "run_id"]
-    pairs = table.merge(table[["task", "place", *own]], on=["task", "place"], suffixes=("_a", "_b"))
+    place = table.groupby(["model_name", "task"]).cumcount()
     sides = {name: n for n, name in enumerate([model_a, *sorted(set(table["model_name"]) - named), model_b])}
-    is_ordered = pairs["model_name_a"].map(sides) < pairs["model_name_b"].map(sides)
-    gaps = (pairs["value_a"] - pairs["value_b"]).abs()
+    numbers = pd.DataFrame({"side": table["model_name"].map(sides), "value": table["value"].astype(float)})
+    numbers = numbers.assign(unit=table.groupby([table["task"], place]).ngroup(), row=table.index)
+    both = numbers.merge(numbers, on="unit", suffixes=("_a", "_b"))  # of numbers, as many models have many pairs
+    gaps = (both["value_a"] - both["value_b"]).abs()
+    is_kept = (both["side_a"] < both["side_b"]) & (gaps > 0)
     if len(named) == 1:
-        is_ordered &= pairs[["model_name_a", "model_name_b"]].eq(*named).any(axis=1)
-    gaps = gaps[is_ordered & (gaps > 0)]
-    pairs = pairs.loc[gaps.index[gaps > gaps.max() / 2]]
-    pairs = pairs.rename(columns={"model_name_a": "model_a", "model_name_b": "model_b"})
+        is_kept &= both[["side_a", "side_b"]].eq(sides[next(iter(named))]).any(axis=1)
+    both = both[is_kept & (gaps > gaps[is_kept].max() / 2)]
+    own = table[["model_name", "value", "run_id"]].rename(columns={"model_name": "model"})
+    pairs = table[["task", "repetition"]].take(both["row_a"]).reset_index(drop=True)
+    for side in "ab":
+        pairs = pairs.join(own.take(both[f"row_{side}"]).reset_index(drop=True).add_suffix(f"_{side}"))
     return pairs.sort_values(["model_a", "model_b"], kind="stable", ignore_index=True)[_DISCORDANT]
 
 

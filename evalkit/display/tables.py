@@ -102,11 +102,11 @@ def table_html(
         kinds.append(_NUMBER if is_number and not (bars and column == "estimate") else TEXT)
     heads = zip(shown, titles, kinds, strict=True)
     head = "".join(f'<th scope="col"{k} data-column="{escape(name)}">{escape(title)}</th>' for name, title, k in heads)
-    body, at = "", list(shown).index(f"estimate{_INTERVAL}") if bars else 0
+    body, at = "", [*shown, f"estimate{_INTERVAL}"].index(f"estimate{_INTERVAL}")
     of_rows = table.head(rows).reindex(columns=list(_OF_ROWS)).itertuples(index=False, name=None)
     for texts, (run_id, href) in zip(shown.itertuples(index=False, name=None), of_rows, strict=True):
         cells = [f"<td{kind}>{_folded(text)}</td>" for text, kind in zip(texts, kinds, strict=True)]
-        if bars:
+        if bars and at < len(cells):  # not left out, as that of models without a run that counts
             cells[at] = f'<td class="estimate"{TEXT}>{next(drawn)} <nobr>{escape(texts[at])}</nobr></td>'
         if is_local_link(href) and cells:
             cells[0] = f'<td{kinds[0]}><a href="{escape(href)}">{escape(texts[0])}</a></td>'

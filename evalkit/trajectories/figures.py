@@ -42,6 +42,6 @@ def cost(front: pd.DataFrame, unit: str, *, percent: bool = True, ax: Axes | Non
 def reliability(table: pd.DataFrame, measure: str, ax: Axes | None = None) -> Axes:
     """Draw ``pass@`` or ``pass^`` against the number of attempts k, per model, over the planned trials."""
     rows = table[table["measure"].str.startswith(measure) & table["trials"].eq("planned")]
-    best = rows[rows["k"] == 1].nlargest(MOST_MODELS, "estimate")["model_name"]
+    best = rows[rows["k"] == 1].sort_values("estimate", ascending=False)["model_name"].head(MOST_MODELS)
     style: dict[str, Any] = {"xlabel": "attempts, k", "ylabel": f"{measure}k, share of tasks"}
     return plots.curves(rows[rows["model_name"].isin(best)], "k", "model_name", **style, ax=ax)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from evalkit import display
 from evalkit.display.show import FIGURE, FINDINGS, HEADLINE, HIDDEN, TABLE
+from evalkit.display.tables import table_html
 from evalkit.kinds import Finding
 from evalkit.stats import proportion_interval
 
@@ -149,3 +150,9 @@ def test_no_text_becomes_markup(shown, tags, text):
         assert set(tags(data["text/html"]).tags) <= allowed
         data["text/html"].encode("utf-8")
     shown.clear()
+
+
+def test_an_answer_stands_where_no_model_has_an_estimate():
+    table = pd.DataFrame({"model_name": ["a"], "n": [1], "estimate": [NAN], "low": [NAN], "high": [NAN]})
+    form = {"digits": 2, "percent": True, "rows": 9, "estimate": "", "counted": "runs"}
+    assert "a" in table_html(table, "", bars=True, **form)[1]
