@@ -359,7 +359,8 @@ def pairs_text(pairs: pd.DataFrame) -> str:
     if len(pairs) <= MOST_PAIRS:
         return "\n".join(map(plain, pairs["sentence"])) or "There is one model."
     decided = pairs[pairs["decided"]].nsmallest(MOST_PAIRS, "p_adjusted")
-    head = f"{int(pairs['decided'].sum())} of {len(pairs):,} pairs are decided."
+    count = len({*pairs["model_a"], *pairs["model_b"]})  # of many, only the first were compared
+    head = f"{int(pairs['decided'].sum())} of {len(pairs):,} pairs of {count} models are decided."
     return "\n".join([head, *map(plain, decided["sentence"])])
 
 

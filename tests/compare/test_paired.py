@@ -44,7 +44,7 @@ def test_of_many_pairs_a_page_shows_those_that_say_most():
     pairs = compare.pairs(runs)
     assert (len(pairs), len(compare.notable(pairs))) == (105, 45)
     assert compare.notable(pairs)["p_adjusted"].is_monotonic_increasing
-    assert compare.pairs_text(pairs).startswith(f"{int(pairs['decided'].sum())} of 105 pairs are decided.")
+    assert compare.pairs_text(pairs).startswith(f"{int(pairs['decided'].sum())} of 105 pairs of 15 models are decided.")
     assert len(compare.figures.differences(pairs).get_yticklabels()) == 15
 
 
