@@ -154,7 +154,8 @@ def _texts_of(types: dict[FileType, int]) -> list[str]:
     """Say how many files look like what."""
     texts = []
     for (_, title), count in types.items():
-        _, _, noun = counted_noun(count, title).partition(" ")
+        noun, *bracket = title.partition(" (")
+        what = counted_noun(count, noun).partition(" ")[2] + "".join(bracket)
         looks = "look like" if count > 1 else f"looks like {'an' if title[0] in 'aeio' else 'a'}"
-        texts.append(f"{count} {looks} {noun}")
+        texts.append(f"{count} {looks} {what}")
     return texts
