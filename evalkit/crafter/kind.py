@@ -1,7 +1,7 @@
 """Crafter traces as a kind of log, and shortcuts to their frames."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -13,9 +13,8 @@ from evalkit.crafter.parse import parse_file
 from evalkit.crafter.scoring import COUNTINGS, Counting, assemble, check_rules
 from evalkit.crafter.table import RECORDS, TABLES
 from evalkit.crafter.transcript import transcript
-from evalkit.io import Source, StorageOptions, decode_start
+from evalkit.io import Source, decode_start
 from evalkit.kinds import Changes, Command, FileRules, LogKind, Logs, Option, RateRules
-from evalkit.kinds.selection import Renames
 
 PATTERN = "*.json"
 _COUNTING_HELP = "Count every achievement that a hook names, or every hook once as the original trace_eval does."
@@ -68,23 +67,14 @@ def load(
     pattern: str = PATTERN,
     weights: Mapping[str, float] = WEIGHTS,
     counting: Counting = "achievement",
-    *,
-    rename: Renames = (),
-    model: str = "",
-    where: Sequence[str] = (),
-    cluster: str = "",
-    recursive: bool = True,
-    jobs: int | None = None,
-    storage_options: StorageOptions = None,
+    **options: Any,
 ) -> Logs:
     """Read session traces into `Logs` with the frames episodes, events and achievements.
 
     `weights` and `counting` are those of `evaluate_event`, the other parameters those of `evalkit.load`.
     """
-    options = {"weights": check_rules(weights, counting), "counting": counting, "rename": rename, "model": model}
-    options |= {"where": where, "cluster": cluster}
-    reading = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
-    return kinds.load(path, KIND, **reading, **options)
+    options |= {"weights": check_rules(weights, counting), "counting": counting}
+    return kinds.load(path, KIND, pattern=pattern, **options)
 
 
 def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:

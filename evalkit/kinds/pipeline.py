@@ -198,9 +198,7 @@ def load(
     """
     if isinstance(kind, str):
         kind = kind_named(kind) if kind else kind_of_source(source)
-    known = list[str]()
-    for option in (*kind.options, *COMMON):
-        known.append(option.name)
+    known = [option.name for option in (*kind.options, *COMMON)]
     for name in options:
         if name not in known and name not in kind.settings:
             raise SourceError(f"{kind.name} logs have no option {name!r}; {nearest(name, known)}")

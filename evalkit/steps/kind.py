@@ -1,15 +1,14 @@
 """Execution histories as a kind of log, and shortcuts to their frames."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
 from evalkit import kinds
-from evalkit.io import Source, StorageOptions, decode_start
+from evalkit.io import Source, decode_start
 from evalkit.kinds import Command, FileRules, LogKind, Logs, Option, RateRules, RunFiles
-from evalkit.kinds.selection import Renames
 from evalkit.steps.assemble import assemble, frames_of
 from evalkit.steps.format import DEFAULTS, Options
 from evalkit.steps.judge import as_history
@@ -57,28 +56,14 @@ KIND = LogKind(
 )
 
 
-def load(
-    source: Source,
-    options: Options = DEFAULTS,
-    *,
-    rename: Renames = (),
-    model: str = "",
-    where: Sequence[str] = (),
-    cluster: str = "",
-    pattern: str = "*",
-    recursive: bool = True,
-    jobs: int | None = None,
-    storage_options: StorageOptions = None,
-) -> Logs:
+def load(source: Source, options: Options = DEFAULTS, **others: Any) -> Logs:
     """Read and judge histories: JSON, JSONL, LangGraph's SQLite checkpoints, or ``samples:steps``.
 
     By `options` steps are read and judged on each load, with the evaluators registered at that time; the other
     parameters are those of `evalkit.load`. Returns the frames runs (one row per history), steps, checks (one row per
     step and check) and ledger, with the columns in `table`, and histories, a list of `History`.
     """
-    given = {"options": options, "rename": rename, "model": model, "where": where, "cluster": cluster}
-    reading: Any = {"pattern": pattern, "recursive": recursive, "jobs": jobs, "storage_options": storage_options}
-    return kinds.load(source, KIND, **reading, **given)
+    return kinds.load(source, KIND, options=options, **others)
 
 
 def steps_df(source: Any, options: Options = DEFAULTS) -> pd.DataFrame:
