@@ -34,7 +34,3 @@ def differences(pairs: pd.DataFrame, *, percent: bool = True, ax: Axes | None = 
     sentences = " ".join(pairs["sentence"]) if len(pairs) <= MOST_DRAWN else ""
     set_alt(ax, f"Paired differences. {int(pairs['decided'].sum())} of {len(pairs)} pairs are decided. {sentences}")
     return ax
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

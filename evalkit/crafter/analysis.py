@@ -276,7 +276,3 @@ def _groups(rows: pd.DataFrame, by: By) -> "pd.api.typing.DataFrameGroupBy":
     """Group rows as `estimate_by` does, so that values computed per group are in the same order."""
     keys: Any = by if len(by) else lambda _: 0
     return rows.groupby(keys, sort=True, dropna=False, observed=True)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

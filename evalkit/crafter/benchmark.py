@@ -281,7 +281,3 @@ def _official(runs: list[Run], budget: float) -> CrafterScore:
     bounds = interval.low, interval.high, method, interval.warning if several else ONE_SEED
     std = float(scores.std()) if several else math.nan
     return CrafterScore(float(scores.mean()), std, tuple(scores.tolist()), len(used), sum(map(len, used)), *bounds)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -103,7 +103,3 @@ def trajectories(episodes: pd.DataFrame, rows: int = 40, ax: Axes | None = None)
     events = pd.DataFrame({"episode": names, "symbol": symbols, "href": hrefs}).explode("symbol", ignore_index=True)
     events["event"] = events.groupby("episode", sort=False).cumcount() + 1
     return plots.timeline(events, "episode", "event", "symbol", SYMBOLS, xlabel="events with a scored hook", ax=ax)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

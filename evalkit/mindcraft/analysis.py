@@ -416,7 +416,3 @@ def progress(runs: pd.DataFrame) -> pd.DataFrame:
         mean_duration=("duration", "mean"),
     )
     return table.reset_index().drop(columns="experiment_folder")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

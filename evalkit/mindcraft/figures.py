@@ -46,7 +46,3 @@ def by_blocked(table: pd.DataFrame) -> Figure:
     text = describe_estimates(known, "model_name", "n_blocked_agents")
     set_alt(panels[0].figure, f"Success rate by number of blocked agents. {text}")
     return panels[0].figure
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -21,7 +21,7 @@ from evalkit.trajectories.transcript import messages_of
 
 __all__ = [
     "counted", "endings", "exits", "findings", "flag_counts", "missing", "over_planned", "reliability", "tool_use",
-    "trials", "unused_files", "with_endings",
+    "trials", "with_endings",
 ]  # fmt: skip
 _FIRST = ("conditions", "ranking", "nearest_pair", "alone")  # findings of comparisons that stand first
 MOST_READ = 200  # runs whose calls of tools are read
@@ -180,12 +180,3 @@ def flag_counts(runs: pd.DataFrame) -> pd.DataFrame:
     """Count the runs with each flag, with its meaning; flags that no run has are left out."""
     rows = [(name.replace("_", " "), n, text) for name, text in FLAGS.items() if (n := int(runs[f"flag_{name}"].sum()))]
     return pd.DataFrame(rows, columns=["flag", "runs", "meaning"])
-
-
-def unused_files(ledger: pd.DataFrame) -> pd.DataFrame:
-    """List the files that were not used, with the reasons, and what was told of those that were."""
-    return ledger[ledger["status"].ne("used") | ledger["reason"].ne("")].reset_index(drop=True)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
