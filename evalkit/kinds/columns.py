@@ -35,6 +35,7 @@ NAMES: dict[str, list[tuple[str, ...]]] = {
     "cost": [("cost", "cost_usd", "total_cost", "price", "usd")],
     "error": [("error", "exception", "error_message")],
 }
+_ROLES = {name: role for role, levels in NAMES.items() for name in levels[0]}  # as people call them
 _NUMBERS = {"score", "is_successful", "repetition", "duration", "turns", "tokens_in", "tokens_out", "cost"}
 _TRUTH = dict.fromkeys(("true", "yes", "pass", "passed", "correct", "resolved", "success"), 1.0)
 _TRUTH |= dict.fromkeys(("false", "no", "fail", "failed", "incorrect", "unresolved", "failure"), 0.0)
@@ -52,6 +53,7 @@ def meanings(columns: Sequence[str], given: Mapping[str, str]) -> dict[str, str]
     SourceError for a given column that is not there, several that could be meant, and a table without tasks or scores.
     """
     there = ", ".join(columns)
+    given = {_ROLES.get(role, role): name for role, name in given.items()}
     for role, name in given.items():
         if role not in NAMES:
             raise SourceError(f"{role!r} is no column of runs; there are {', '.join(NAMES)}")

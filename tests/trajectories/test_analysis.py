@@ -151,6 +151,14 @@ def test_commands_say_what_a_table_lacks(tmp_path, words, said):
     assert CliRunner().invoke(main, ["compare", str(path), "--column", "score=reward"]).exit_code == 0
 
 
+def test_a_table_of_other_columns_says_what_it_has_until_it_is_told_what_they_mean(tmp_path):
+    path = make.write(tmp_path / "ours.csv", "Who did it,Riddle,How well\na,t,1\nb,t,0\n")
+    result = CliRunner().invoke(main, ["compare", str(path)])
+    assert "no column for the task_id; there are Who did it, Riddle, How well" in result.stderr
+    runs = trajectories.load(path, columns=["model=Who did it", "task=Riddle", "score=How well"]).runs
+    assert runs[["model_name", "task_id", "score"]].to_numpy().tolist() == [["a", "t", 1.0], ["b", "t", 0.0]]
+
+
 def test_what_a_log_says_of_keys_and_environments_reaches_no_page(tmp_path):
     secret, name = "not-of-a-known-form-42", "HOME_OF_KEYS"
     env = {"env": {name: secret}}

@@ -28,7 +28,10 @@ def is_named_table(path: str, data: bytes) -> bool:
 
 
 def recognises(head: bytes) -> str:
-    """Return ``table of runs`` for the first bytes of one; empty for any other file, or an error of `csv` or Arrow."""
+    """Return ``table of runs`` for the first bytes of one, and what else is a table; empty for any other file.
+
+    Options may say what columns mean, so a table of other columns is of this kind, too. `csv` or Arrow may raise.
+    """
     start = decode_start(head)
     if head.startswith(b"PAR1"):
         if not head.endswith(b"PAR1"):
@@ -37,10 +40,14 @@ def recognises(head: bytes) -> str:
     elif isinstance(start, list):
         columns = list(start[0]) if start and isinstance(start[0], dict) else []
     else:
-        line = without_mark(head)[0].split(b"\n", 1)[0].decode("utf-8", "replace").strip()
+        line, _, rest = without_mark(head)[0].decode("utf-8", "replace").partition("\n")
+        line, second = line.strip(), rest.partition("\n")[0].strip()
         if start is not None and not line.endswith("}"):
             return ""  # a document, not lines
         columns = list(start) if isinstance(start, dict) else _fields(line)
+        is_table = start is None and all(columns) and 2 < len(set(columns)) == len(columns) == len(_fields(second))
+        if is_table and not is_table_of_runs(columns):
+            return "table (of other columns)"
     return "table of runs" if is_table_of_runs(columns) else ""
 
 
