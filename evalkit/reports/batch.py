@@ -125,10 +125,10 @@ def run(
         due.sort(key=lambda one: one[0], reverse=True)
         for record in _make([job for _, job in due], jobs, stopped):
             done(record, record["status"])
-        if not stopped.is_set() and (keys["made"] or keys["failed"] or is_missing(output)):
+        if not stopped and (keys["made"] or keys["failed"] or is_missing(output)):
             write_evidence(output, mask=mask)
         index, manifest = write_index(output)
-    return Summary(**keys, stopped=stopped.is_set(), index=index, manifest=manifest)
+    return Summary(**keys, stopped=bool(stopped), index=index, manifest=manifest)
 
 
 def line_of(record: Record, status: str) -> str:
@@ -144,13 +144,13 @@ def line_of(record: Record, status: str) -> str:
     return "  ".join(filter(None, [f"{status:9} {plain(record['key'])}", plain(text, 200), note]))
 
 
-def _make(due: list[Job], jobs: int, stopped: threading.Event) -> Iterator[Record]:
+def _make(due: list[Job], jobs: int, stopped: list[int]) -> Iterator[Record]:
     """Make reports, several at a time, until all are made or the batch is stopped; yield the record of each."""
     context: Any = multiprocessing.get_context(start_method())
     if due and start_method() == "fork":
         preload()
     waiting, running = deque(due), dict[Connection, tuple[Job, Any]]()
-    while (waiting or running) and not stopped.is_set():
+    while (waiting or running) and not stopped:
         while waiting and len(running) < jobs:
             job = waiting.popleft()
             receiver, sender = context.Pipe(duplex=False)
@@ -215,16 +215,17 @@ def _end_family(pid: int) -> None:
 
 
 @contextlib.contextmanager
-def _signals_noted() -> Iterator[threading.Event]:
-    """Set an event at SIGINT or SIGTERM within a ``with`` block, so that nothing is left half-done.
+def _signals_noted() -> Iterator[list[int]]:
+    """List signals, SIGINT or SIGTERM, within a ``with`` block, so that nothing is left half-done.
 
     Signals belong to the main thread; in others, nothing is changed.
     """
-    stopped = threading.Event()
+    stopped: list[int] = []  # an event has a lock, at which a second signal would wait for the handler of the first
     if threading.current_thread() is not threading.main_thread():
         yield stopped
         return
-    before = {number: signal.signal(number, lambda *_: stopped.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda n, _: stopped.append(n)) for number in numbers}
     try:
         yield stopped
     finally:

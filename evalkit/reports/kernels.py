@@ -10,7 +10,6 @@ import multiprocessing
 import os
 import pkgutil
 import sys
-import threading
 from importlib import import_module
 from typing import Any
 
@@ -37,7 +36,7 @@ _NEEDED_LATER = (
 
 def start_method() -> str:
     """Return the start method of processes: fork if that is safe, else spawn."""
-    return "fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn"
+    return "fork" if sys.platform == "linux" else "spawn"
 
 
 def preload() -> None:
