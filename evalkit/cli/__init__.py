@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from evalkit._version import __version__
+from evalkit._version import __version__, code_version
 from evalkit.io.paths import SourceError, refuse_credentials
 from evalkit.io.text import plain, warnings_as_lines
 from evalkit.kinds.registry import BUILT_IN, kind_named, kind_names
@@ -93,8 +93,6 @@ class Commands(click.Group):
 
 def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
     if wanted:
-        from evalkit.io.store import code_version  # loads pandas
-
         print(f"evalkit {__version__} (code {code_version().partition('+')[2]})")
         ctx.exit()
 

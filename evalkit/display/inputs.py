@@ -9,11 +9,12 @@ from typing import Any
 
 import pandas as pd
 
+from evalkit._version import code_version, package_versions
 from evalkit._words import counted_noun
 from evalkit.display.show import show_table
 from evalkit.io.paths import SourceError, absolute, common_folder, is_secret_name, is_url, redacted
 from evalkit.io.sources import list_source
-from evalkit.io.store import code_version, dataset_files, package_versions
+from evalkit.io.store import dataset_files
 
 
 def fingerprint(sources: Iterable[str]) -> tuple[int, str]:

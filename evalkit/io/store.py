@@ -16,16 +16,11 @@ import contextlib
 import hashlib
 import json
 import os
-import platform
 import re
 import shutil
-import sys
 import time
-import uuid
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,7 +29,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from evalkit._version import __version__
 from evalkit.io.frames import Column, arrow_schema
 from evalkit.io.paths import FileState, SourceError, is_url, protocol_of
 from evalkit.io.read import read_file
@@ -58,9 +52,6 @@ FILES = (
 )
 _REMEDY = "remove the dataset and collect it again"
 _FILE_NAME = re.compile(r"[0-9]{6,12}\.parquet")
-PACKAGES = ("pandas", "numpy", "scipy", "statsmodels", "matplotlib", "seaborn", "msgspec", "papermill", "nbconvert")
-_CODE = (".py", ".j2", ".css", ".js")
-_EVALKIT = Path(__file__).parents[1]
 
 
 class StoreError(SourceError):
@@ -275,40 +266,3 @@ def cached_store(key: Sequence[Any], columns: Mapping[str, Sequence[Column]]) ->
                     os.utime(path / LOCK)
                     store = RecordStore(str(path), columns, is_cache=True)
         yield store
-
-
-@cache
-def package_versions() -> dict[str, str]:
-    """Return the versions of evalkit, Python and the packages that decide what a report shows."""
-    versions = {"evalkit": __version__, "Python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            versions[name] = "not installed"
-    return versions
-
-
-def code_version(module: str = "") -> str:
-    """Return evalkit's version and a hash of its code, changes in a checkout included, and of a module's package.
-
-    Changes of code typed in, as into a notebook, can't be detected: each call returns another hash.
-    """
-    if not module:
-        return _version_of_code(_EVALKIT)
-    file = Path(getattr(sys.modules[module], "__file__", None) or "")
-    if not file.is_file():
-        return f"{__version__}+{uuid.uuid4().hex[:16]}"
-    own = file.parent if (file.parent / "__init__.py").exists() else file
-    return _version_of_code(_EVALKIT if _EVALKIT in file.parents else own)
-
-
-@cache
-def _version_of_code(own: Path) -> str:
-    digest = hashlib.blake2b(digest_size=8)
-    for place in {_EVALKIT: 0, own: 0}:
-        for root, _, names in sorted(os.walk(place)) or [(str(place.parent), [], [place.name])]:  # a single file
-            for name in sorted(names):
-                if name.endswith(_CODE):
-                    digest.update(name.encode() + Path(root, name).read_bytes())
-    return f"{__version__}+{digest.hexdigest()}"

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evalkit._names import nearest
+from evalkit._version import code_version
 from evalkit._words import counted_noun, first_of
 from evalkit.io.frames import (
     LEDGER,
@@ -57,7 +58,7 @@ from evalkit.io.sources import (
     source_names,
     state_of,
 )
-from evalkit.io.store import FILES, SOURCE, RecordStore, StoreError, cached_store, code_version, read_manifest
+from evalkit.io.store import FILES, SOURCE, RecordStore, StoreError, cached_store, read_manifest
 from evalkit.io.text import plain
 from evalkit.io.write import check_path, exclusive
 from evalkit.kinds.detection import kind_of_source, nothing_used

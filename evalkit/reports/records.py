@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from evalkit._version import code_version, package_versions
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_json
 from evalkit.io.sources import MISSING, list_files, state_of
-from evalkit.io.store import code_version, package_versions
 from evalkit.io.write import write_bytes
 from evalkit.reports.parameters import texts_of
 from evalkit.reports.report import Record, Report

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from evalkit import display, mindcraft
+from evalkit._version import code_version
 from evalkit.display import inputs
-from evalkit.io.store import code_version
 from tests.special_files import link_to_device, pipe
 
 

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from evalkit._version import code_version
 from evalkit.cli import main
 from evalkit.io import SourceError, for_spreadsheets
-from evalkit.io.store import code_version
 from evalkit.io.write import check_output, exclusive, from_spreadsheet, write_frame
 
 FORMULA = '=HYPERLINK("http://x")'
