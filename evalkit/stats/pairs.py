@@ -213,8 +213,9 @@ def max_t(
     tested = np.flatnonzero(~np.isnan(seen))
     order = tested[np.argsort(seen[tested], kind="stable")]
     scaled = (values[:, order] / np.where(norms > 0, norms, 1)[order]).astype(np.float32)
-    exact = p_values is None and 2.0 ** (len(values) - 1) <= n_draws
-    draws = int(2.0 ** (len(values) - 1)) if exact else n_draws  # flips of all signs are mirror images
+    flips = 2 ** max(len(values) - 1, 0)  # those of all signs are mirror images
+    exact = p_values is None and flips <= n_draws
+    draws = flips if exact else n_draws
     exceeding = np.zeros(len(order))
     for start in range(0, draws, CHUNK):
         numbered = np.arange(start, min(start + CHUNK, draws))

@@ -182,6 +182,11 @@ def test_all_flips_of_few_tasks_are_counted_out():
     assert max_t(gaps)[order] == pytest.approx(np.maximum.accumulate(steps))
 
 
+def test_thousands_of_tasks_are_compared_by_draws():
+    found = compare(runs({"a": 0.55, "b": 0.45, "c": 0.54}, tasks=4_000))
+    assert found["decided"].tolist() == [True, False, True]
+
+
 def test_it_corrects_by_less_than_holm_where_tests_share_data():
     gaps = differences(40, 8, seed=2, gap=0.6)
     alone = [compare_units(column, np.zeros(40)).p_value for column in gaps.T]
