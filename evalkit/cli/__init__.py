@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from evalkit._version import __version__, code_version
-from evalkit.io.paths import SourceError, refuse_credentials
+from evalkit.io.paths import SourceError, check_path
 from evalkit.io.text import plain, warnings_as_lines
 from evalkit.kinds.registry import BUILT_IN, kind_named, kind_names
 
@@ -59,7 +59,7 @@ class Commands(click.Group):
         """Parse arguments, and refuse credentials: tables, pages and messages repeat most arguments."""
         try:
             for argument in args:
-                refuse_credentials(argument)
+                check_path(argument)
         except SourceError as error:
             click.echo(f"evalkit: {plain(error)}", err=True)
             ctx.exit(2)

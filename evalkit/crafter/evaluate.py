@@ -25,10 +25,10 @@ from evalkit.io import (
     Source,
     SourceError,
     StorageOptions,
+    check_path,
     frame,
     plain,
     read_file,
-    refuse_credentials,
     storage,
 )
 from evalkit.io.frames import cut_texts
@@ -87,7 +87,7 @@ def evaluate_trace(
         `error`.
     """
     weights, place = check_rules(weights, counting), os.fspath(path)
-    refuse_credentials(place)
+    check_path(place)
     try:
         data: bytes | OSError = read_file(path)
     except OSError as error:

@@ -4,9 +4,9 @@ from evalkit._lazy import door
 
 _PLACES = {
     "frames": "Column Entry Ledger Status cut_name frame frame_of paused_gc summarise",
-    "paths": "FileState SourceError StorageOptions absolute is_url redacted refuse_credentials storage",
+    "paths": "FileState SourceError StorageOptions absolute check_path is_url redacted storage",
     "sources": "shown_paths Listing Source list_files list_source own_sources resolve state_of",
-    "write": "check_output check_path for_spreadsheets write_bytes write_frame write_text",
+    "write": "check_output for_spreadsheets write_bytes write_frame write_text",
     "text": "distinct_names masked message_pattern plain short_paths shorten warnings_as_lines",
     "read": (
         "BrokenFileError WrongShapeError beginning decode_json decode_start read_file read_files read_json without_mark"

@@ -75,21 +75,15 @@ def cut_name(name: str) -> str:
 _CUT: dict[str, tuple[int, Callable[[str], str]]] = {"name": (MOST_NAME, cut_name), "line": (MOST_LINE, cut_line)}
 
 
-def arrow_schema(columns: Sequence[Column]) -> pa.Schema:
-    """Return the Arrow schema of columns."""
-    names, dtypes, *_ = zip(*columns, strict=True)
-    return pa.schema(list(zip(names, map(_ARROW.get, dtypes), strict=True)))
-
-
 def arrow_table(values: Sequence[Sequence], columns: Sequence[Column]) -> pa.Table:
     r"""Build an Arrow table from the values of each column, of which there may be none; names and lines are cut.
 
     Lone surrogates are escaped as ``\udcff``.
     """
-    schema = arrow_schema(columns)
+    names, dtypes, *_ = zip(*columns, strict=True)
+    schema = pa.schema(list(zip(names, map(_ARROW.get, dtypes), strict=True)))
     if not (values and values[0]):
         return schema.empty_table()
-    _, dtypes, *_ = zip(*columns, strict=True)
     return pa.Table.from_arrays(list(map(_array, values, dtypes)), schema=schema)
 
 
@@ -127,10 +121,8 @@ def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> pd.Da
     Keys without a column are left out; a missing key is a missing value. Lone surrogates, which no text column can
     hold, are escaped as ``\udcff``.
     """
-    rows, values = list(rows), {}
-    for column in columns:
-        values[column.name] = map(methodcaller("get", column.name), rows)
-    return frame_of(values, columns)
+    rows = list(rows)
+    return frame_of({column.name: map(methodcaller("get", column.name), rows) for column in columns}, columns)
 
 
 def frame_of(values: Mapping[str, Iterable], columns: Sequence[Column]) -> pd.DataFrame:
@@ -139,9 +131,7 @@ def frame_of(values: Mapping[str, Iterable], columns: Sequence[Column]) -> pd.Da
     It is faster than `frame`. Iterables are consumed one column after the other, so that they need the memory of one
     column only.
     """
-    made = {}
-    for column in columns:
-        made[column.name] = _series(values[column.name], column.dtype)
+    made = {column.name: _series(values[column.name], column.dtype) for column in columns}
     return pd.DataFrame(made, copy=False)
 
 

@@ -91,10 +91,12 @@ def _redact_link(match: re.Match) -> str:
     return f"{protocol}://{rest}"
 
 
-def refuse_credentials(text: str) -> None:
-    """Raise SourceError for a URL that holds credentials, which every table and page would show."""
-    if "://" in text and redacted(text) != text:
-        raise SourceError(f"{redacted(text)}: {CREDENTIALS_HINT}")
+def check_path(path: str) -> None:
+    """Raise SourceError for a URL that holds credentials, which every table and page would show, and for a NUL."""
+    if redacted(path) != path:
+        raise SourceError(f"{redacted(path)}: {CREDENTIALS_HINT}")
+    if "\0" in path:
+        raise SourceError(f"{path}: a path can't hold a NUL character")
 
 
 def is_secret_name(name: str) -> bool:

@@ -1,25 +1,40 @@
-"""Read files: the bytes of each once, within the limit, and the JSON in them.
+"""Read files: the bytes of each once, within the limit, in this process or several, and the JSON in them.
 
-JSON is decoded strictly and fast first, then leniently for what real writers emit.
+JSON is decoded strictly and fast first, then leniently for what real writers emit. Decoders hold the interpreter's
+lock, so threads don't help, and processes pay only from some thousand files on. They are forked where that is safe,
+since starting new ones takes longer than reading most folders. Within ``joblib.parallel_config``, its backend does the
+work, such as Dask's on a cluster.
 """
 
 import codecs
+import ctypes
 import errno
 import json
+import multiprocessing
 import os
 import re
+import signal
 import sys
+import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache
 from itertools import groupby, islice
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
+import joblib
 import msgspec
+from joblib.parallel import BACKENDS, DEFAULT_BACKEND, get_active_backend
 
 from evalkit.io.paths import LimitError, check_regular, is_url, most_bytes, redacted, too_large
 from evalkit.io.remote import read_remote
 
+R = TypeVar("R")
 Excerpt = Callable[[str, Callable[[], BinaryIO]], bytes | None]  # takes what is needed; None for the whole file
+SERIAL_FILES, SERIAL_BYTES = 2_000, 100_000_000  # from here on several processes are faster
+CHUNK = 256  # files of one task, at most
+TASKS = 16  # tasks per process, at least, so that none is idle for long at the end
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # does not wait for a pipe
 _MARKS = {  # encoding, and what recovering it is called
     codecs.BOM_UTF8: ("utf-8-sig", "byte_order_mark"),
@@ -95,6 +110,66 @@ def _read_local(path: str, most: int | None, excerpt: Excerpt | None, limit: int
         return data
     finally:
         os.close(descriptor)
+
+
+def in_chunks(work: Callable[[list[str]], R], paths: list[str], size: int, jobs: int | None = None) -> Iterator[R]:
+    """Yield what `work` returns of the files, chunk by chunk, in the order of the paths.
+
+    `work` gets some of the paths, and raises nothing. For several processes it must be a function of a module (or a
+    partial of one), and what it returns picklable.
+
+    `jobs` is the number of processes, -1 for as many as there are cores. None: as in ``joblib.parallel_config`` around
+    this, else as many as there are cores, if they can be forked safely. Few files, of few bytes together (`size`), are
+    read in this process, and so are, with a warning, those of processes that break down.
+    """
+    is_many = len(paths) >= SERIAL_FILES or size >= SERIAL_BYTES
+    workers, can_fork = _workers(jobs, any(map(is_url, paths))) if is_many else (1, False)
+    length = max(1, min(CHUNK, len(paths) // (TASKS * workers) if workers > 1 else CHUNK))
+    chunks, done = [paths[at : at + length] for at in range(0, len(paths), length)], 0
+    if workers > 1:
+        try:
+            for result in (_in_forks if can_fork else _by_joblib)(work, chunks, workers):
+                done += 1
+                yield result
+        except Exception as error:  # of the processes, since work raises nothing; if it does, it will do so here, too
+            warnings.warn(f"other processes failed ({type(error).__name__}); reading on in this one", stacklevel=2)
+    for chunk in chunks[done:]:
+        yield work(chunk)
+
+
+def _workers(jobs: int | None, is_remote: bool) -> tuple[int, bool]:
+    """Return how many processes are to read, and whether they are to be forked from this one."""
+    backend, configured = get_active_backend()
+    if not isinstance(backend, BACKENDS[DEFAULT_BACKEND]):  # the user's choice
+        return backend.effective_n_jobs(jobs or configured or backend.default_n_jobs), False
+    is_main = threading.current_thread() is threading.main_thread()
+    can_fork = sys.platform == "linux" and is_main and not is_remote and not multiprocessing.current_process().daemon
+    if not (can_fork or jobs or configured):  # a backend that starts slowly was not asked for
+        return 1, False
+    return joblib.effective_n_jobs(jobs or configured or -1), can_fork
+
+
+def _in_forks(work: Callable[[list[str]], R], chunks: list[list[str]], workers: int) -> Iterator[R]:
+    fork = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(workers, fork, _begin_worker, (os.getpid(),)) as pool:
+        yield from pool.map(work, chunks)
+
+
+def _begin_worker(parent: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted, too, and ends this one
+    end_with_parent(parent)
+
+
+def end_with_parent(parent: int) -> None:
+    """Let Linux end this process when that of the id `parent` is killed; if it is gone by now, end at once."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        if os.getppid() != parent:
+            os._exit(1)
+
+
+def _by_joblib(work: Callable[[list[str]], R], chunks: list[list[str]], workers: int) -> Iterator[R]:
+    yield from joblib.Parallel(n_jobs=workers)(joblib.delayed(work)(chunk) for chunk in chunks)
 
 
 class BrokenFileError(ValueError):

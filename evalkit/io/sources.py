@@ -18,10 +18,10 @@ from evalkit.io.paths import (
     SourceError,
     StorageOptions,
     absolute,
+    check_path,
     common_folder,
     is_url,
     protocol_of,
-    refuse_credentials,
 )
 from evalkit.io.read import read_json
 from evalkit.io.remote import glob_remote, list_remote, state_remote
@@ -57,7 +57,7 @@ def source_names(source: Source) -> list[str]:
 def anchored(name: str | os.PathLike) -> str:
     """Make a name independent of the working directory."""
     text = os.path.expanduser(os.fspath(name)).removeprefix("file://")
-    refuse_credentials(text)  # before it becomes an absolute path, which hides them
+    check_path(text)  # before it becomes an absolute path, which hides them
     return absolute(text) if text and not text.startswith(_SAMPLES) else text
 
 
@@ -77,7 +77,7 @@ def resolve(source: str | os.PathLike) -> str:
             raise SourceError(f"{text}: no such samples; there are {', '.join(_SAMPLES + name for name in folders)}")
         return str(path)
 
-    refuse_credentials(text)
+    check_path(text)
     name, inner = text.removeprefix("file://"), ""
     protocol = protocol_of(name)
     if protocol in _ARCHIVES and INSIDE not in text:  # zip://runs.zip, or zip://inner::runs.zip as fsspec has it
@@ -106,7 +106,7 @@ def expand(text: str) -> tuple[str, list[str]]:
     """Return the files and folders that a name or glob stands for; before them the folder that a glob searches."""
     if not has_magic(text) or (not is_url(text) and os.path.lexists(text)):
         return "", [resolve(text)]
-    refuse_credentials(text)
+    check_path(text)
     try:
         if is_url(text):
             pattern = resolve(text)

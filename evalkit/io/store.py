@@ -29,10 +29,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from evalkit.io.frames import Column, arrow_schema
+from evalkit.io.frames import Column, arrow_table
 from evalkit.io.paths import FileState, SourceError, is_url, protocol_of
 from evalkit.io.read import read_file
-from evalkit.io.sources import Listing, list_files, resolve
+from evalkit.io.sources import Listing, list_source, resolve
 from evalkit.io.write import LOCK, exclusive, remove_files, write_bytes
 
 MANIFEST = "evalkit-records.json"
@@ -118,10 +118,7 @@ class RecordStore:
     """
 
     def __init__(self, path: str, columns: Mapping[str, Sequence[Column]], *, is_cache: bool = False) -> None:
-        self.path, self.is_cache = path, is_cache
-        self._schemas = {"files": arrow_schema(FILES)}
-        for name, own in columns.items():
-            self._schemas[name] = arrow_schema((SOURCE, *own))
+        self.path, self.is_cache, self._columns = path, is_cache, columns
         self._written: dict[str, tuple[int, int]] = {}  # as in the manifest
         self.clear()
 
@@ -130,9 +127,9 @@ class RecordStore:
         self.about: dict[str, Any] = {}
         self._dropped: list[pa.Array] = []  # sources of rows that are not arranged yet, and new rows
         self._added: dict[str, list[pa.Table]] = {}
-        self.tables = dict[str, pa.Table]()
-        for name, schema in self._schemas.items():
-            self.tables[name] = schema.empty_table()
+        self.tables = {"files": arrow_table((), FILES)}
+        for name, own in self._columns.items():
+            self.tables[name] = arrow_table((), (SOURCE, *own))
         self._changed = set(self._written)  # the tables that have to be written
 
     def read(self) -> bool:
@@ -158,13 +155,13 @@ class RecordStore:
 
     def _read_table(self, name: str, number: int, checksum: int) -> pa.Table:
         path = _file_of(self.path, name, number)
-        if name not in self._schemas:
+        if name not in self.tables:
             raise StoreError(f"{self.path}: holds tables that these logs do not have; {_REMEDY}")
         try:
             data = read_file(path, limited=False)  # its size grows with the number of logs
             if zlib.crc32(data) != checksum:  # before decoding any of it
                 raise StoreError(f"{path}: damaged ({len(data)} bytes, of another checksum); {_REMEDY}")
-            schema = self._schemas[name]
+            schema = self.tables[name].schema
             return pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False).select(schema.names).cast(schema)
         except (OSError, KeyError, pa.ArrowException) as error:
             raise StoreError(f"{path}: can't be read ({type(error).__name__}: {error}); {_REMEDY}") from error
@@ -213,9 +210,8 @@ class RecordStore:
         self.about = about
         if not self.path:
             return
-        number, tables, new = 1, dict(self._written), list[str]()
-        for before, _ in tables.values():
-            number = max(number, before + 1)
+        tables, new = dict(self._written), list[str]()
+        number = 1 + max((number for number, _ in tables.values()), default=0)
         try:
             for name in self._changed:
                 tables.pop(name, None)
@@ -236,10 +232,10 @@ class RecordStore:
             raise
         self._written = tables
         self._changed.clear()
-        for name in self._schemas:
+        for name in self.tables:
             valid = f"{tables.get(name, (0, 0))[0]:06d}.parquet"
             with contextlib.suppress(SourceError):
-                for path in list_files(f"{self.path}/{name}", recursive=False):
+                for path in list_source(f"{self.path}/{name}", recursive=False).files:
                     file = os.path.basename(path)
                     if file != valid and _FILE_NAME.fullmatch(file):
                         remove_files([path])

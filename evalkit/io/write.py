@@ -10,7 +10,7 @@ import pandas as pd
 from filelock import FileLock, Timeout
 
 from evalkit._words import Notes
-from evalkit.io.paths import SourceError, is_url, refuse_credentials
+from evalkit.io.paths import SourceError, check_path, is_url
 from evalkit.io.remote import remove_remote, write_remote
 
 LOCK = ".evalkit.lock"  # the file locked while a process writes into a folder
@@ -54,13 +54,6 @@ def _as_text(value: Any) -> Any:
     except ValueError:
         return f"'{value}"
     return value
-
-
-def check_path(path: str) -> None:
-    """Raise SourceError for a path with a NUL character, and for a URL that holds credentials."""
-    refuse_credentials(path)
-    if "\0" in path:
-        raise SourceError(f"{path}: a path can't hold a NUL character")
 
 
 def check_output(path: str) -> None:

@@ -4,10 +4,10 @@ from evalkit._lazy import door
 
 _PLACES = {
     "transcript": "EVENTS Image read_log transcript_of Transcript Turn",
-    "kind": "RUN_COLUMNS Assembled Command FileRules LogKind Parsed RateRules Records RunFiles run_columns run_ids",
+    "kind": "RUN_COLUMNS Assembled Command FileRules LogKind Parsed RateRules Records RunFiles run_columns",
     "registry": "Option kind_named kind_names",
     "terminal": "cell_text choose list_runs",
-    "pipeline": "Changes Logs assemble collect load no_records parse_source read_records",
+    "pipeline": "Changes Logs assemble collect load no_records parse_source read_records run_ids",
     "detection": "recognise HEAD detect nothing_used",
     "findings": "Example Finding alike data_finding doubts examples_of",
     "follow": "Snapshot",

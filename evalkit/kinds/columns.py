@@ -8,7 +8,7 @@ import pandas as pd
 
 from evalkit.io.frames import frame_of
 from evalkit.io.paths import SourceError
-from evalkit.kinds.kind import run_ids
+from evalkit.kinds.pipeline import run_ids
 from evalkit.kinds.registry import kind_named
 from evalkit.kinds.runs import UNKNOWN
 

@@ -3,7 +3,6 @@
 Everything else (loading, collecting, following, showing, comparing, reports, commands) is written once for all kinds.
 """
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -42,18 +41,6 @@ RUN_COLUMNS = (
 )
 
 Outcome = Literal["success", "failure", "not measured", "running"]  # what became of a run
-
-
-def run_ids(kind: str, *keys: Iterable[object]) -> list[str]:
-    """Return stable ids of runs, as in ``m-3f9a51c07e21``, made of what identifies each: its path, its repetition, …
-
-    They begin with the first letter of the kind.
-    """
-    ids = []
-    for key in zip(*keys, strict=True):
-        identity = "\0".join(map(str, key)).encode(errors="surrogatepass")
-        ids.append(f"{kind[0]}-{hashlib.blake2b(identity, digest_size=6).hexdigest()}")
-    return ids
 
 
 def run_columns(*own: Column, score: str = "") -> tuple[Column, ...]:
@@ -104,8 +91,8 @@ class FileRules:
     """Which files of a source are read."""
 
     pattern: str = "*"  # glob for their names
-    accepts: Callable[[str], str] = lambda path: ""  # why a file need not be read, by its name; empty if it must be
-    context: Callable[[Sequence[str]], Iterable[str]] = lambda paths: ()  # files above the source that describe it
+    accepts: Callable[[str], str] | None = None  # why a file need not be read, by its name; empty if it must be
+    context: Callable[[Sequence[str]], Iterable[str]] | None = None  # files above the source that describe it
     companions: Callable[[str], Sequence[str]] | None = None  # files whose change is one of this, as a database's log
     excerpt: Excerpt | None = None  # takes what `parse` needs of a large file, in bytes that parse like the whole
 
@@ -156,6 +143,7 @@ class LogKind:
     # the frames that `assemble` builds; the first has one row per run, with the columns of `RUN_COLUMNS`. By default
     # one for each table of records, to which the first adds the common columns
     tables: Mapping[str, Sequence[Column]] = field(default_factory=dict)
+    runs: str = field(init=False)  # the name of the first of them
     lazy_tables: Mapping[str, Sequence[Column]] = field(default_factory=dict)  # frames that are built on first access
     options: Sequence[Option] = ()  # of `assemble`
     settings: Sequence[str] = ()  # further ones, which only programs can give
@@ -181,12 +169,8 @@ class LogKind:
             tables = {runs: run_columns(*own, score=unit)}
             tables |= {name: (_SOURCE, *columns) for name, columns in others}
             object.__setattr__(self, "tables", tables)
+        object.__setattr__(self, "runs", next(iter(self.tables)))
 
     def __reduce__(self) -> tuple:
         """Pickle the kind by its name: its functions may be lambdas."""
         return kind_named, (self.name,)
-
-    @property
-    def runs(self) -> str:
-        """The name of the first table, which has one row per run."""
-        return next(iter(self.tables))

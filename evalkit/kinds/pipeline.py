@@ -7,6 +7,7 @@
 stands for its source from then on; `evalkit.kinds.follow` goes it again and again, with a store in memory.
 """
 
+import hashlib
 import os
 import time
 import warnings
@@ -32,19 +33,19 @@ from evalkit.io.frames import (
     paused_gc,
     summarise,
 )
-from evalkit.io.parallel import in_chunks
 from evalkit.io.paths import (
     FileState,
     LimitError,
     SourceError,
     StorageOptions,
     absolute,
+    check_path,
     is_url,
     protocol_of,
     storage,
     storage_options,
 )
-from evalkit.io.read import Excerpt, read_files
+from evalkit.io.read import Excerpt, in_chunks, read_files
 from evalkit.io.sources import (
     MISSING,
     SETTLED,
@@ -60,9 +61,9 @@ from evalkit.io.sources import (
 )
 from evalkit.io.store import FILES, SOURCE, RecordStore, StoreError, cached_store, read_manifest
 from evalkit.io.text import plain
-from evalkit.io.write import check_path, exclusive
+from evalkit.io.write import exclusive
 from evalkit.kinds.detection import kind_of_source, nothing_used
-from evalkit.kinds.kind import RUN_COLUMNS, Assembled, LogKind, Parsed, Records, run_ids
+from evalkit.kinds.kind import RUN_COLUMNS, Assembled, LogKind, Parsed, Records
 from evalkit.kinds.registry import COMMON, kind_named
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.kinds.selection import rename_models, renames_of, select_runs
@@ -278,13 +279,14 @@ def no_records(kind: LogKind) -> Records:
 
 def with_states(kind: LogKind, listing: Listing) -> Listing:
     """Complete a listing with the states of its files, and of those above them that describe them."""
-    states, companions = dict[str, FileState](), kind.files.companions
+    states, companions, context = dict[str, FileState](), kind.files.companions, kind.files.context
     for path in listing.files:
         states[path] = state = listing.states.get(path) or state_of(path) or MISSING
         for other in filter(None, map(state_of, companions(path))) if companions else ():
             modified, changed = max(state.modified, other.modified), max(state.changed, other.changed)
             states[path] = FileState(state.size, modified, changed, f"{state.tag} {other.size}".strip())
-    for path in kind.files.context(listing.files):  # in the order of the kind: of several names, the first counts
+    above = context(listing.files) if context else ()
+    for path in above:  # in the order of the kind: of several names, the first counts
         if path not in states and (found := state_of(path)):
             states[path] = found
     return listing._replace(states=states)
@@ -325,7 +327,7 @@ def update(
     `progress` is called after some files each. A file that can't be parsed and `changed_recently` counts as being
     written: its former contents are kept, and it is read again the next time.
     """
-    known, about, being_written = known or store.known(), about or {}, set[str]()
+    known, about, being_written, accepts = known or store.known(), about or {}, set[str](), kind.files.accepts
     above = listing.states.keys() - set(listing.files)
     moved = above ^ (known.states.keys() - set(known.files))  # from the source to above it, or back
     vanished = known.states.keys() - listing.states.keys()
@@ -335,7 +337,7 @@ def update(
         if known.states.get(path) == state and path not in moved:
             continue
         to_read.append(path)
-        if (reason := kind.files.accepts(path)) and not os.path.isdir(path):
+        if accepts and (reason := accepts(path)) and not os.path.isdir(path):
             skipped.append((path, True, Parsed("skipped", reason)))
         else:
             to_parse.append(path)
@@ -501,6 +503,18 @@ def as_recorded(kind: LogKind, records: Records) -> Assembled:
             values |= {column: [None] * n for column in {common.name for common in RUN_COLUMNS} - values.keys()}
         frames[name] = frame_of({column.name: values[column.name] for column in columns}, columns)
     return Assembled(frames)
+
+
+def run_ids(kind: str, *keys: Iterable[object]) -> list[str]:
+    """Return stable ids of runs, as in ``m-3f9a51c07e21``, made of what identifies each: its path, its repetition, …
+
+    They begin with the first letter of the kind.
+    """
+    ids = []
+    for key in zip(*keys, strict=True):
+        identity = "\0".join(map(str, key)).encode(errors="surrogatepass")
+        ids.append(f"{kind[0]}-{hashlib.blake2b(identity, digest_size=6).hexdigest()}")
+    return ids
 
 
 def collect(

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypedDict, cast
 
 import msgspec
 
-from evalkit.io import BrokenFileError, WrongShapeError, decode_json, decode_start, read_file, refuse_credentials
+from evalkit.io import BrokenFileError, WrongShapeError, check_path, decode_json, decode_start, read_file
 from evalkit.kinds import HEAD, Parsed
 from evalkit.mindcraft.table import EVENTS, FLAG_LABELS, RECORDS, CompletionStatus
 
@@ -125,7 +125,7 @@ def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
     first message with a score gives `raw_score`; a time-out message anywhere overrides the status.
     """
     source = os.fspath(file_path)
-    refuse_credentials(source)
+    check_path(source)
     try:
         return agent_outcome(source, read_log(read_file(source)))
     except (OSError, ValueError) as error:  # a path with a NUL byte is a ValueError

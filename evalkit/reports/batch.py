@@ -16,10 +16,9 @@ from typing import Any, NamedTuple
 import psutil
 
 from evalkit.evidence import VARIABLE
-from evalkit.io.parallel import end_with_parent
-from evalkit.io.paths import SourceError, redacted
+from evalkit.io.paths import SourceError, check_path, redacted
+from evalkit.io.read import end_with_parent
 from evalkit.io.text import plain, warnings_as_usual
-from evalkit.io.write import check_path
 from evalkit.reports.index import is_missing, write_evidence, write_index
 from evalkit.reports.kernels import preload, start_method
 from evalkit.reports.records import input_fingerprint, read_record, stamp_of, why_make, write_record

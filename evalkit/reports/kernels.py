@@ -19,7 +19,7 @@ from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
 import evalkit
 from evalkit.io.frames import paused_gc
-from evalkit.io.parallel import end_with_parent
+from evalkit.io.read import end_with_parent
 
 THIS = "python3"  # the kernel that is this Python's
 _NEEDED_LATER = (

@@ -18,8 +18,8 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
-from evalkit.io.parallel import end_with_parent
 from evalkit.io.paths import SourceError, is_secret_name, is_url, redacted
+from evalkit.io.read import end_with_parent
 from evalkit.io.sources import expand, is_sample, own_sources, resolve
 from evalkit.io.text import cut_line, warnings_as_lines
 from evalkit.kinds.detection import kinds_of_source

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalkit.io.paths import SourceError, is_secret_name, refuse_credentials
+from evalkit.io.paths import SourceError, check_path, is_secret_name
 from evalkit.io.sources import is_sample, shown_paths, source_names
 from evalkit.io.store import collected_from
 from evalkit.reports.notebooks import Notebook
@@ -116,7 +116,7 @@ def refuse_secrets(name: str, value: Any) -> None:
     if is_secret_name(name) and value and value is not True and value is not REQUIRED:
         raise SourceError(f"{name}: {_SECRET_HINT}")
     for text in texts_of(value):
-        refuse_credentials(text)
+        check_path(text)
     for key, item in value.items() if isinstance(value, dict) else ():
         refuse_secrets(key, item)
 

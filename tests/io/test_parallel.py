@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from evalkit import crafter, mindcraft
 from evalkit.cli import main
-from evalkit.io import parallel, read_files
+from evalkit.io import read, read_files
 from evalkit.io.paths import storage_options
 from evalkit.kinds import pipeline
 from tests.io.probes import die_elsewhere, size, which_process
@@ -36,7 +36,7 @@ def results(paths, parse):
 
 def parse_files(paths, parse, jobs=None):
     """Parse files in several processes, one result for each."""
-    return chain.from_iterable(parallel.in_chunks(partial(results, parse=parse), paths, 10**9, jobs))
+    return chain.from_iterable(read.in_chunks(partial(results, parse=parse), paths, 10**9, jobs))
 
 
 EXPECTED = [(f"{i:03}.json", i) for i in range(50)] + [("gone.json", "FileNotFoundError")]
@@ -51,7 +51,7 @@ def test_results_come_in_the_order_of_the_paths(paths, jobs):
 @CORES
 def test_few_files_are_read_in_this_process_and_many_in_others(paths):
     here = os.getpid()
-    few = parallel.in_chunks(partial(results, parse=which_process), paths, 10, 2)
+    few = read.in_chunks(partial(results, parse=which_process), paths, 10, 2)
     assert set(chain.from_iterable(few)) == {here}
     assert len(set(parse_files(paths, which_process, 2))) == 2
     assert len(set(parse_files(paths, which_process))) > 1
@@ -88,7 +88,7 @@ def assert_same_frames(some, others):
 def lower_limit(monkeypatch):
     """Let a few files be many enough for several processes, whatever their kind says."""
 
-    monkeypatch.setattr(parallel, "SERIAL_FILES", 2)
+    monkeypatch.setattr(read, "SERIAL_FILES", 2)
 
 
 @pytest.fixture(params=KINDS)
@@ -104,7 +104,7 @@ def kill_at_the_second_file(monkeypatch, mark):
     def chunks(work, paths, size, jobs):
         parse, *others = work.args
         killing = partial(die_elsewhere, home=os.getpid(), victim=paths[1], mark=str(mark), then=parse)
-        return parallel.in_chunks(partial(work.func, killing, *others), paths, size, jobs)
+        return read.in_chunks(partial(work.func, killing, *others), paths, size, jobs)
 
     monkeypatch.setattr(pipeline, "in_chunks", chunks)
 

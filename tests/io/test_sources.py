@@ -65,7 +65,7 @@ def test_links_are_followed_once_and_broken_ones_listed(tmp_path, tree, link, ta
         ("nothing/here", "nothing/here: no such file or folder"),
         ("", "path is empty"),
         ("~no_such_user_here/x", "~no_such_user_here"),
-        ("a\0b", "no such"),
+        ("a\0b", "NUL character"),
         ("x" * 5000, "too long"),
         ("samples:nothing", "samples:mindcraft"),
         ("samples:", "samples:mindcraft"),

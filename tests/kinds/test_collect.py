@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from evalkit.io import Column, SourceError, parallel
+from evalkit.io import Column, SourceError, read
 from evalkit.io.store import MANIFEST, read_manifest
 from evalkit.io.write import exclusive
 from evalkit.kinds import collect, load, pipeline
@@ -92,10 +92,10 @@ def test_after_edits_the_dataset_follows(games, made):
 
 STOPPED = """
     import sys
-    from evalkit.io import parallel
+    from evalkit.io import read
     from evalkit.kinds import collect, pipeline
     from tests.kinds.toy import TOY
-    pipeline.COMMIT_EVERY, parallel.CHUNK = -1, 2
+    pipeline.COMMIT_EVERY, read.CHUNK = -1, 2
     collect(TOY, *sys.argv[1:], progress=lambda done, of: print(done, flush=True))
 """
 
@@ -163,7 +163,7 @@ def test_an_unfinished_dataset_warns(games, made, monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(pipeline, "COMMIT_EVERY", -1)
-    monkeypatch.setattr(parallel, "CHUNK", 3)
+    monkeypatch.setattr(read, "CHUNK", 3)
     with pytest.raises(KeyboardInterrupt):
         collect(TOY, games, made, progress=stop)
     with pytest.warns(UserWarning, match="was stopped"):
