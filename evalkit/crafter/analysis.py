@@ -16,7 +16,7 @@ from evalkit.crafter.table import FLAGS
 from evalkit.display.words import budget_name
 from evalkit.io import short_paths
 from evalkit.io.text import message_pattern
-from evalkit.kinds import Finding, data_finding, examples_of
+from evalkit.kinds import Finding, data_finding, examples_of, flag_counts
 from evalkit.stats import estimate_by, format_interval, mean_interval
 from evalkit.stats.intervals import Kind
 
@@ -137,12 +137,6 @@ def best_and_worst(episodes: pd.DataFrame, n: int = 3) -> pd.DataFrame:
     chosen = pd.concat([ranked.head(n), ranked.iloc[n:].tail(n)])
     names = ["model_name", "difficulty", "score", "band", *HOOKS, "unlocked", "turns", "trajectory", "source", "run_id"]
     return chosen[names].assign(source=chosen["source"].map(short_paths(episodes["source"]))).reset_index(drop=True)
-
-
-def flag_counts(episodes: pd.DataFrame) -> pd.DataFrame:
-    """Count the episodes with each flag; flags that no episode has are left out."""
-    rows = [(name.replace("_", " "), int(episodes[f"flag_{name}"].sum()), text) for name, text in FLAGS.items()]
-    return pd.DataFrame([row for row in rows if row[1]], columns=["flag", "episodes", "meaning"])
 
 
 def findings(episodes: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:

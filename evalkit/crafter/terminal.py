@@ -12,6 +12,7 @@ from evalkit.crafter import analysis
 from evalkit.crafter.analysis import interval_text, number
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.scoring import NO_SCORED_EVENTS
+from evalkit.crafter.table import FLAGS
 from evalkit.display.words import budgets_text
 from evalkit.io import distinct_names, plain, short_paths
 from evalkit.io.screen import so_far
@@ -132,7 +133,8 @@ def _total_lines(episodes: pd.DataFrame, *, everything: bool) -> list[str]:
     mean = f"All traces: mean score{' over all budgets' * bool(budgets)} {interval_text(row)} ({n})"
     lines.append(f"{mean}; {doubts}" if doubts else mean)
     lines += [f"Aborted: {text}" for text in _aborted(episodes)]
-    if flags := [f"{row.flag} {row.episodes}" for row in analysis.flag_counts(episodes).itertuples()]:
+    counts = {name.replace("_", " "): int(episodes[f"flag_{name}"].sum()) for name in FLAGS}
+    if flags := [f"{name} {n}" for name, n in counts.items() if n]:
         lines.append(f"Flags: {', '.join(flags)}")
     if everything and row["n"]:
         spread = (number(row[name]) for name in ("minimum", "maximum", "median", "std"))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from evalkit._words import Note, Notes, note
-from evalkit.kinds.runs import UNKNOWN, Outcomes
+from evalkit.kinds.runs import UNKNOWN, Outcomes, kind_of
 
 MOST_EXAMPLES = 3  # runs that a finding links to
 SECTION = "Data quality"
@@ -66,6 +66,20 @@ def data_finding(
     if "model_name" in runs:
         values["names"] = alike(runs["model_name"].dropna())
     return Finding("data", section, values, examples)
+
+
+def flag_counts(runs: pd.DataFrame) -> pd.DataFrame:
+    """Count the runs with each flag, with its meaning; flags that no run has are left out.
+
+    A flag that the kind has a label for keeps its name, so that tables show the label.
+    """
+    kind, rows = kind_of(runs), []
+    for column in kind.tables[kind.runs]:
+        if column.name.startswith("flag_") and runs[column.name].any():
+            name = column.name.removeprefix("flag_")
+            shown = name if name in kind.labels else name.replace("_", " ")
+            rows.append((shown, int(runs[column.name].sum()), column.meaning))
+    return pd.DataFrame(rows, columns=["flag", kind.runs, "meaning"])
 
 
 def files_of(ledger: pd.DataFrame) -> dict[str, int]:

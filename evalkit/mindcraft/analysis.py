@@ -13,7 +13,7 @@ from evalkit.display.words import DIRECTIONS
 from evalkit.io import SourceError
 from evalkit.kinds import Example, Finding, data_finding, denominators, examples_of, kind_named, outcomes, rates
 from evalkit.kinds.estimates import sums_by
-from evalkit.kinds.findings import doubts
+from evalkit.kinds.findings import doubts, flag_counts
 from evalkit.kinds.runs import NO_OUTCOME, copied
 from evalkit.kinds.runs import describe_runs as describe_any
 from evalkit.kinds.runs import select as select_models
@@ -374,12 +374,6 @@ def failed_runs(runs: pd.DataFrame) -> pd.DataFrame:
 def stale_copies(runs: pd.DataFrame) -> pd.DataFrame:
     """List the runs that hold a copy of another run's log and so count in no rate."""
     return runs.loc[is_stale(runs), [*_LISTED, "source", "run_id"]].reset_index(drop=True)
-
-
-def flag_counts(runs: pd.DataFrame) -> pd.DataFrame:
-    """Count the runs with each flag, with its meaning; flags that no run has are left out."""
-    rows = [(name, n, meaning) for name, meaning in FLAGS.items() if (n := int(runs[f"flag_{name}"].sum()))]
-    return pd.DataFrame(rows, columns=["flag", "runs", "meaning"])
 
 
 def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from evalkit._words import counted_noun
 from evalkit.io import short_paths
-from evalkit.kinds import Finding, Logs, data_finding, examples_of, kind_named, outcomes
+from evalkit.kinds import Finding, Logs, data_finding, examples_of, flag_counts, kind_named, outcomes
 from evalkit.kinds.runs import is_excluded, outcome_of
 from evalkit.stats import estimate_by
 from evalkit.stats import reliability as reliability_of
@@ -174,9 +174,3 @@ def findings(ranked: Sequence[Finding], runs: pd.DataFrame, plans: pd.DataFrame,
     values = {"endings": ways, "n": len(rows), "noun": "run"}
     found.append(Finding("endings", "How runs ended", values, examples))
     return [*found, *(one for one in ranked if one.code not in _FIRST), data_finding(runs, FLAGS, ledger, "run")]
-
-
-def flag_counts(runs: pd.DataFrame) -> pd.DataFrame:
-    """Count the runs with each flag, with its meaning; flags that no run has are left out."""
-    rows = [(name.replace("_", " "), n, text) for name, text in FLAGS.items() if (n := int(runs[f"flag_{name}"].sum()))]
-    return pd.DataFrame(rows, columns=["flag", "runs", "meaning"])
