@@ -1,11 +1,12 @@
-"""Benchmark reports of very many runs, from a dataset: seconds, the largest page, and peak memory.
+"""Benchmark reports of very many runs, from a dataset: seconds, processor time, the largest page, and peak memory.
 
     python -m benchmarks.load                                # 100,000 runs, 20,000 episodes, 50,000 steps
     python -m benchmarks.load --share 0.01 --share 0.1 --share 1 --only mindcraft
     python -m benchmarks.load --keep /tmp/data               # generates the data once
 
 Per kind: made-up small logs are collected into a dataset, from which all notebooks of the kind make a report. The
-store is empty before each batch. Memory is the highest resident set of any process of the batch.
+store is empty before each batch. Processor time is that of all processes, so that other work on the machine counts
+little. Memory is the highest resident set of any process of the batch.
 """
 
 import json
@@ -28,9 +29,10 @@ MODELS = 10
 RUN = """
 import resource, subprocess, sys
 done = subprocess.run([sys.executable, "-m", "evalkit", *sys.argv[1:]], capture_output=True, text=True)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 sys.exit(done.stdout + done.stderr if done.returncode else 0)
-"""  # a separate process, as the peak covers all children that a process has waited for
+"""  # a separate process, as these cover all children that a process has waited for
 TASKS = (
     "multiagent_cooking_{}_bread",
     "multiagent_crafting_{}_chest_full_plan__depth_0",
@@ -125,23 +127,24 @@ def make(kind: str, n: int, folder: Path) -> Path:
     return folder / "dataset"
 
 
-def evalkit(*arguments: str) -> float:
-    """Run a command; return the most memory that a process of it took, in MB."""
+def evalkit(*arguments: str) -> tuple[float, float]:
+    """Run a command; return the seconds of its processes, and the most memory that one of them took, in MB."""
     done = subprocess.run([sys.executable, "-c", RUN, *arguments], capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stderr)
-    return float(done.stdout)
+    used, peak = map(float, done.stdout.split())
+    return used, peak
 
 
-def report(kind: str, dataset: Path, work: Path) -> tuple[float, float, float]:
-    """Make the reports of a dataset; return seconds, the size of the largest page, and the peak memory, in MB."""
+def report(kind: str, dataset: Path, work: Path) -> tuple[float, float, float, float]:
+    """Make the reports of a dataset; return seconds, processor time, the size of the largest page, and peak memory."""
     load, output = LOADS[kind], work / "reports"
     os.environ["EVALKIT_CACHE"] = str(work / "store")
     chosen = ["-p", "model", "model-003"] if kind == "mindcraft" else []
     start = time.perf_counter()
-    peak = evalkit("report", *load.notebooks, "-p", load.source, str(dataset), *chosen, "--output", str(output))
+    used, peak = evalkit("report", *load.notebooks, "-p", load.source, str(dataset), *chosen, "--output", str(output))
     seconds = time.perf_counter() - start
-    return seconds, max(page.stat().st_size for page in output.rglob("*.html")) / 1e6, peak
+    return seconds, used, max(page.stat().st_size for page in output.rglob("*.html")) / 1e6, peak
 
 
 @click.command()
@@ -152,18 +155,18 @@ def report(kind: str, dataset: Path, work: Path) -> tuple[float, float, float]:
 @click.option("--keep", type=click.Path(path_type=Path), help="Folder for keeping and reusing logs.")
 def main(kinds: tuple[str, ...], shares: tuple[float, ...], keep: Path | None) -> None:
     """Make reports of each kind and size, and print time and memory."""
-    print(f"{'logs':24} {'seconds':>8} {'ms each':>8} {'× first':>8} {'page MB':>8} {'peak MB':>8}")
+    print(f"{'logs':24} {'seconds':>8} {'CPU s':>8} {'CPU ms each':>12} {'× first':>8} {'page MB':>8} {'peak MB':>8}")
     with tempfile.TemporaryDirectory() as made:
         for kind in kinds:
             first = None
             for i, share in enumerate(shares):
                 n = int(LOADS[kind].most * share)
                 dataset = make(kind, n, (keep or Path(made)) / f"{kind}-{n}")
-                seconds, page, peak = report(kind, dataset, Path(made) / f"{kind}-{i}-work")
-                first = first or seconds / n
-                what = f"{n:,} {LOADS[kind].unit}"
-                each = seconds / n
-                print(f"{what:24} {seconds:8.1f} {1000 * each:8.3f} {each / first:8.2f} {page:8.2f} {peak:8.0f}")
+                seconds, used, page, peak = report(kind, dataset, Path(made) / f"{kind}-{i}-work")
+                each, what = used / n, f"{n:,} {LOADS[kind].unit}"
+                first = first or each
+                times = f"{seconds:8.1f} {used:8.1f} {1000 * each:12.3f} {each / first:8.2f}"
+                print(f"{what:24} {times} {page:8.2f} {peak:8.0f}", flush=True)
 
 
 if __name__ == "__main__":

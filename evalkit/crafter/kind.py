@@ -17,6 +17,7 @@ from evalkit.io import Source, decode_start
 from evalkit.kinds import Changes, Command, FileRules, LogKind, Logs, Option, RateRules
 
 PATTERN = "*.json"
+BENCHMARK = "Crafter benchmark file"
 _COUNTING_HELP = "Count every achievement that a hook names, or every hook once as the original trace_eval does."
 _TRACE_KEYS = {"event_history", "session_time_steps", "session_metadata"}
 
@@ -26,7 +27,7 @@ def _recognise(head: bytes) -> str:
     if "event_history" in keys or ("session_id" in keys and keys & _TRACE_KEYS):
         return KIND.title
     is_benchmark = b'"achievement_collect_wood"' in head or (b'"episode_return"' in head and b'"progression"' in head)
-    return "Crafter benchmark file" if is_benchmark else ""
+    return BENCHMARK if is_benchmark else ""
 
 
 KIND = LogKind(
@@ -36,6 +37,7 @@ KIND = LogKind(
     tables=TABLES,
     parse=parse_file,
     recognises=_recognise,
+    others={BENCHMARK: "evalkit.crafter.benchmark.crafter_scores"},
     assemble=assemble,
     files=FileRules(pattern=PATTERN),
     rates=RateRules(outcome_of={"aborted": "not measured"}, conditions=("max_turns",)),

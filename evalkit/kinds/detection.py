@@ -22,10 +22,11 @@ _BROAD = ("mindcraft",)  # kinds that are tried last: others also hold the mark 
 
 
 class FileType(NamedTuple):
-    """The detected type of a file: the kind that reads it (empty if none does), and its title."""
+    """The detected type of a file: the kind that reads it (empty if none does), its title, and how it is read."""
 
     kind: str
     title: str
+    reader: str = ""  # a command, or a function of Python
 
 
 def kinds_to_ask() -> list[LogKind]:
@@ -44,7 +45,7 @@ def recognise(head: bytes, kinds: Iterable[LogKind] | None = None) -> FileType |
     head = beginning(head)
     for kind in kinds_to_ask() if kinds is None else kinds:
         if title := kind.recognises(head):
-            return FileType(kind.name, title)
+            return FileType(kind.name, title, kind.others.get(title, f"evalkit {kind.name}"))
     return None
 
 
@@ -97,7 +98,7 @@ def kinds_of_source(source: Source) -> list[LogKind]:
     if not files:
         raise SourceError(f"{_name_of(named)}: there is no file in it; name a folder of logs, or samples:mindcraft")
     types = _types_of(files)
-    kinds = {name: kind_named(name) for name, _ in types if name}
+    kinds = {one.kind: kind_named(one.kind) for one in types if one.kind}
     logs = [one.kind for one in types if one.kind and one.title.startswith(kinds[one.kind].title)]
     if found := dict.fromkeys(logs) or kinds:
         return [kinds[name] for name in found]
@@ -111,8 +112,8 @@ def describe_source(source: Source) -> str:
     files = list_source(source).files
     types = _types_of(files)
     of = f", of which {MOST} were looked at" * (len(files) > MOST)
-    commands = [f": evalkit {one.kind}" if one.kind else " (no command reads those)" for one in types]
-    lines = [f"  {text}{command}" for text, command in zip(_texts_of(types), commands, strict=True)]
+    readers = [f": {one.reader}" if one.reader else " (no command reads those)" for one in types]
+    lines = [f"  {text}{reader}" for text, reader in zip(_texts_of(types), readers, strict=True)]
     head = f"{_name_of(source)}: {counted_noun(len(files), 'file')}{of}"
     return "\n".join([head, *(lines or ["  none of a kind that evalkit knows"])])
 
@@ -137,8 +138,8 @@ def nothing_used(
         text += f" ({n}; {', '.join(_texts_of(shown))})"
     else:
         text += f" ({n}, broken or of no kind that evalkit knows)" if files else f" ({n})"
-    if commands := list(dict.fromkeys(f"`evalkit {one.kind}`" for one in foreign if one.kind)):
-        text += f"; {' and '.join(commands)} read{'s' * (len(commands) == 1)} those"
+    if readers := list(dict.fromkeys(f"`{one.reader}`" for one in foreign if one.reader)):
+        text += f"; {' and '.join(readers)} read{'s' * (len(readers) == 1)} those"
     elif others and not files:
         text += "; --pattern GLOB takes others"
     if causes := list(dict.fromkeys(entry.reason for entry in entries))[:MOST_CAUSES]:
@@ -153,7 +154,7 @@ def _name_of(source: Source) -> str:
 def _texts_of(types: dict[FileType, int]) -> list[str]:
     """Say how many files look like what."""
     texts = []
-    for (_, title), count in types.items():
+    for (_, title, _), count in types.items():
         noun, *bracket = title.partition(" (")
         what = counted_noun(count, noun).partition(" ")[2] + "".join(bracket)
         looks = "look like" if count > 1 else f"looks like {'an' if title[0] in 'aeio' else 'a'}"

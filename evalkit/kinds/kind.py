@@ -139,6 +139,7 @@ class LogKind:
     parse: Callable[[str, bytes | OSError], Parsed]
     # of the first bytes of a file: its title, or that of another file of this kind; empty for any other file
     recognises: Callable[[bytes], str]
+    others: Mapping[str, str] = field(default_factory=dict)  # what reads files that are no logs, by their title
     files: FileRules = FileRules()
     # the frames that `assemble` builds; the first has one row per run, with the columns of `RUN_COLUMNS`. By default
     # one for each table of records, to which the first adds the common columns

@@ -20,13 +20,14 @@ from evalkit.mindcraft.table import FLAG_LABELS, LABELS, LAZY_TABLES, OUTCOMES, 
 from evalkit.mindcraft.tasks import TaskDefinitions, Tasks, load_task_definitions, tasks_of
 from evalkit.mindcraft.transcript import run_files, transcript
 
+_DEFINITIONS = "Mindcraft task definition file"
 _DEFINITION = (re.compile(rb'"goal"\s*:'), re.compile(rb'"agent_count"\s*:'))  # each of them
 
 
 def _recognise(head: bytes) -> str:
     if (value := decode_start(head)) and is_agent_log(value):
         return LOG_TITLE
-    return "Mindcraft task definition file" if all(key.search(head) for key in _DEFINITION) else ""
+    return _DEFINITIONS if all(key.search(head) for key in _DEFINITION) else ""
 
 
 def _accepts(path: str) -> str:
@@ -56,6 +57,7 @@ KIND = LogKind(
     lazy_tables=LAZY_TABLES,
     parse=parse,
     recognises=_recognise,
+    others={_DEFINITIONS: "evalkit mindcraft RUNS --tasks"},
     files=FileRules(accepts=_accepts, context=context_files),
     prepare=_prepare,
     assemble=assemble,

@@ -88,6 +88,11 @@ LOG = json.dumps({"memory": "", "turns": [{"role": "user", "content": ""}]})
             "no toy game could be read in it (1 file; 1 looks like a Crafter session trace); `evalkit crafter` reads "
             "those: not a game",
         ),
+        (
+            {"a.json": '{"episode_return": 1.0, "progression": 0.1}'},
+            "",
+            "(1 file; 1 looks like a Crafter benchmark file); `evalkit.crafter.benchmark.crafter_scores` reads those",
+        ),
         ({"a.json": "{"}, "", "(1 file, broken or of no kind that evalkit knows): JSONDecodeError"),
     ],
 )
