@@ -1,6 +1,8 @@
 """Benchmark reading of Mindcraft runs against the plain way, alternating in one run.
 
-``python -m benchmarks.mindcraft [FOLDER]`` generates 5 models × 400 tasks × 2 or 3 agents if no folder is given.
+    python -m benchmarks.mindcraft                  # generates 5 models × 400 tasks × 2 or 3 agents
+    python -m benchmarks.mindcraft --runs FOLDER
+
 The plain way is glob, json.load, a list of dicts, DataFrame: one row per log, the score by a substring, nothing else.
 The store of parsed tables is off: every round reads and parses.
 """
@@ -9,13 +11,13 @@ import glob
 import json
 import os
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import click
 import pandas as pd
 
 from benchmarks.make_mindcraft import make_runs
@@ -23,7 +25,6 @@ from evalkit.io import list_files, read_files
 from evalkit.mindcraft import runs_df
 
 os.environ["EVALKIT_CACHE"] = "off"
-ROUNDS = 5
 NEEDLE = b"Task ended with score"
 
 
@@ -46,7 +47,7 @@ def bound(folder: str) -> int:
     return sum(data.count(NEEDLE) for _, data in read_files(list_files(folder, "*.json")))
 
 
-def measure(ways: dict[str, Callable[[str], object]], folder: str, rounds: int = ROUNDS) -> dict[str, list[float]]:
+def measure(ways: dict[str, Callable[[str], object]], folder: str, rounds: int) -> dict[str, list[float]]:
     """Time the ways in turn, after a warm-up round; return seconds per round."""
     times: dict[str, list[float]] = {name: [] for name in ways}
     for counted in [False] + [True] * rounds:
@@ -58,11 +59,16 @@ def measure(ways: dict[str, Callable[[str], object]], folder: str, rounds: int =
     return times
 
 
-def main() -> None:
-    """Measure, and print medians, MB/s and ratios."""
+@click.command()
+@click.option(
+    "--runs", type=click.Path(exists=True, file_okay=False), help="A folder of runs, in place of made-up ones."
+)
+@click.option("--rounds", default=5, show_default=True)
+def main(runs: str | None, rounds: int) -> None:
+    """Measure the reading of Mindcraft runs, and print medians, MB/s and ratios."""
     with tempfile.TemporaryDirectory() as made:
-        folder = sys.argv[1] if len(sys.argv) > 1 else made
-        if len(sys.argv) == 1:
+        folder = runs or made
+        if not runs:
             make_runs(Path(made))
         files = list_files(folder, "*.json")
         megabytes = sum(Path(file).stat().st_size for file in files) / 1e6
@@ -72,9 +78,9 @@ def main() -> None:
             "evalkit, as it is called": runs_df,
             f"bound (search for {NEEDLE.decode()!r})": bound,
         }
-        times = measure(ways, folder)
+        times = measure(ways, folder, rounds)
         base = times["plain"]
-        print(f"{len(files)} logs, {megabytes:.0f} MB, median of {ROUNDS} rounds, warm cache")
+        print(f"{len(files)} logs, {megabytes:.0f} MB, median of {rounds} rounds, warm cache")
         for name, seconds in times.items():
             ratio = statistics.median(b / s for b, s in zip(base, seconds, strict=True))
             median = statistics.median(seconds)
