@@ -258,8 +258,8 @@ def number(value: float) -> str:
 
 
 def interval_text(row: Mapping[Any, Any]) -> str:
-    """Format an estimate in points, with its interval if there is one."""
-    return "none" if pd.isna(row["estimate"]) else format_interval(*map(row.get, _BOUNDS), percent=False)
+    """Format an estimate in points, with its interval if there is one, and a missing one as ``–``."""
+    return format_interval(*map(row.get, _BOUNDS), percent=False)
 
 
 def _columns(by: By) -> list[str]:

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -235,8 +236,11 @@ def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dic
     where, model = "session_metadata", _first([m.model_name or m.model for m in config])
     if model is None:
         where, model = "event_history", _first(_models(events))
-    if model is None:
-        where, model = "session_id", _model_in_id(trace.session_id)
+    session_id = trace.session_id or ""
+    if model is None and len(session_id) <= MOST_MATCHED and (start := _EPISODE.search(session_id)):
+        where, model = "session_id", session_id[start.end() :]  # gpt-4.1_1753815116234099_97a85950-3090-43bd-…
+        while tail := _ID_TAIL.search(model):
+            model = model[: tail.start()]
     tasks = [m.task_instance.metadata for m in config if m.task_instance and m.task_instance.metadata]
     difficulty = _first([m.difficulty for m in (*config, *tasks)])
     if difficulty is None:
@@ -259,8 +263,14 @@ def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dic
 
     # a session begins when it was created, else at the first time in it, and ends at the last one
     stamps = [trace.created_at, *[entry.timestamp for entry in (*entries[:1], *entries[-1:])]]
-    stamps += [event.time for event in (*events[:1], *events[-1:])]
-    times = [time for time in map(_milliseconds, stamps) if time is not None]
+    times = list[int]()
+    for stamp in (*stamps, *[event.time for event in (*events[:1], *events[-1:])]):
+        if isinstance(stamp, str):
+            with suppress(ValueError):
+                time = datetime.fromisoformat(stamp)
+                times.append((time - (_EPOCH if time.tzinfo is None else _EPOCH_UTC)) // _MILLISECOND)
+        elif type(stamp) in (int, float) and 0 < stamp < _LATEST:
+            times.append(round(stamp * 1000))
     started, ended = times[0] if times else None, max(times[1:], default=None)
     return {
         "session_id": trace.session_id,
@@ -275,17 +285,6 @@ def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dic
         "started": started,
         "duration": None if started is None or ended is None or ended < started else (ended - started) / 1000,
     }
-
-
-def _milliseconds(time: Any) -> int | None:
-    """Parse a time, as text (without a zone, in UTC) or in epoch seconds; None for anything else."""
-    if not isinstance(time, str):
-        return round(time * 1000) if type(time) in (int, float) and 0 < time < _LATEST else None
-    try:
-        parsed = datetime.fromisoformat(time)
-    except ValueError:
-        return None
-    return (parsed - (_EPOCH if parsed.tzinfo is None else _EPOCH_UTC)) // _MILLISECOND
 
 
 def tokens_of(events: Iterable[Event]) -> tuple[int | None, int | None]:
@@ -312,16 +311,6 @@ def _models(events: list[Event]) -> Iterator[str | None]:
                 yield call.model
         if (state := peek(event.system_state_before, State)) is not None:
             yield state.request_model
-
-
-def _model_in_id(session_id: str | None) -> str | None:
-    """Find the model in an id such as ``episode_0_gpt-4.1-nano_1753815116234099_<uuid>``."""
-    if not session_id or len(session_id) > MOST_MATCHED or not (start := _EPISODE.search(session_id)):
-        return None
-    rest = session_id[start.end() :]
-    while tail := _ID_TAIL.search(rest):
-        rest = rest[: tail.start()]
-    return rest or None
 
 
 def _first(values: Iterable[Any]) -> Any:

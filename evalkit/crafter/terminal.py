@@ -36,7 +36,10 @@ def results_of(episodes: Mapping[Any, Any], rules: Mapping[str, Any]) -> list[Tr
     hooks = {f"{name}s": name for name in WEIGHTS}
     names = ("source", "score", "trajectory", "events", "run_flags", "suspect_invalid_actions", *ABOUT, *hooks)
     results = []
-    for values in zip(*(_listed(episodes[name]) for name in names), strict=True):
+    columns = [episodes[name] for name in names]
+    if isinstance(episodes, pd.DataFrame):  # with None for what is missing, as lists have
+        columns = [pa.array(column, from_pandas=True).to_pylist() for column in columns]
+    for values in zip(*columns, strict=True):
         row = dict(zip(names, values, strict=True))
         result = {
             "total_score": row["score"] or 0.0,  # as of an aborted trace
@@ -51,11 +54,6 @@ def results_of(episodes: Mapping[Any, Any], rules: Mapping[str, Any]) -> list[Tr
         }
         results.append({**result, **rules})
     return sorted(results, key=lambda result: result["total_score"], reverse=True)
-
-
-def _listed(column: Any) -> list:
-    """Return the values of a column; missing ones are None."""
-    return pa.array(column, from_pandas=True).to_pylist() if isinstance(column, pd.Series) else column
 
 
 def trace_text(result: Mapping[str, Any]) -> str:
@@ -87,8 +85,16 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     by: list[Group] = ["model_name"]
     by += ["difficulty"] if views.get("by_difficulty") else []
     verbose = results_of(episodes, rules) if views.get("verbose") else ()
-    reasons = _reason_lines(analysis.invalid_actions(logs.events, []), everything=everything)
-    return [*parts(episodes, by, verbose, everything=everything), Part("invalid actions", reasons)]
+    reasons = analysis.invalid_actions(logs.events, [])  # the most frequent first
+    why = [
+        {
+            "invalid action": plain(row["action"]),
+            "times": f"{row['invalid']:,}",
+            "reason": f"{plain(row['reason'], _FILE)} ({counted_noun(row['episodes'], 'trace')})",
+        }
+        for row in reasons.head(len(reasons) if everything else TOP_REASONS).to_dict("records")
+    ]
+    return [*parts(episodes, by, verbose, everything=everything), Part("invalid actions", rows=why)]
 
 
 def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
@@ -111,35 +117,34 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
 def parts(
     episodes: pd.DataFrame, by: Sequence[Group] = (), verbose: Sequence[TraceScore] = (), *, everything: bool = False
 ) -> list[Part]:
-    """Format every trace of `verbose`, the groups, all traces together, and the ranking of traces."""
+    """Format every trace of `verbose`, the groups, all traces together, and the ranking of traces.
+
+    Of all traces together: their mean, what was left out and what is doubtful; with `everything`, also their spread.
+    """
     traces = [line for one in verbose for line in (trace_text(one), "")]
     titles = {"model_name": "models", "difficulty": "difficulties"}
     groups = [Part(titles[group], rows=group_rows(episodes, group), always=True, spare=_SPARE) for group in by]
-    return [
-        Part("every trace", traces, always=True),
-        *groups,
-        Part("all traces together", _total_lines(episodes, everything=everything)),
-        Part("traces", rows=_ranking(episodes), most=MOST_TRACES, left=0, spare=("trajectory",)),
-    ]
 
-
-def _total_lines(episodes: pd.DataFrame, *, everything: bool) -> list[str]:
-    """Format the mean of all traces and what was left out; with `everything`, also its spread."""
     (row,) = analysis.mean_scores(episodes, []).to_dict("records")
     n = f"n = {row['n']}" + f" traces of {row['n_clusters']} tasks" * (row["n_clusters"] != row["n"])
     doubts = row["warning"].without("left_out")
     budgets = budgets_text(analysis.budgets(episodes))
-    lines = [f"Budgets differ: {budgets}; models stand apart by budget"] if budgets else []
+    together = [f"Budgets differ: {budgets}; models stand apart by budget"] if budgets else []
     mean = f"All traces: mean score{' over all budgets' * bool(budgets)} {interval_text(row)} ({n})"
-    lines.append(f"{mean}; {doubts}" if doubts else mean)
-    lines += [f"Aborted: {text}" for text in _aborted(episodes)]
+    together.append(f"{mean}; {doubts}" if doubts else mean)
+    together += [f"Aborted: {text}" for text in _aborted(episodes)]
     counts = {name.replace("_", " "): int(episodes[f"flag_{name}"].sum()) for name in FLAGS}
     if flags := [f"{name} {n}" for name, n in counts.items() if n]:
-        lines.append(f"Flags: {', '.join(flags)}")
+        together.append(f"Flags: {', '.join(flags)}")
     if everything and row["n"]:
         spread = (number(row[name]) for name in ("minimum", "maximum", "median", "std"))
-        lines.append("Range: {} to {}; median {}; standard deviation {}".format(*spread))
-    return lines
+        together.append("Range: {} to {}; median {}; standard deviation {}".format(*spread))
+    return [
+        Part("every trace", traces, always=True),
+        *groups,
+        Part("all traces together", together),
+        Part("traces", rows=_ranking(episodes), most=MOST_TRACES, left=0, spare=("trajectory",)),
+    ]
 
 
 def _aborted(episodes: pd.DataFrame) -> list[str]:
@@ -173,7 +178,7 @@ def group_rows(episodes: pd.DataFrame, by: Group, seen: Callable[[int], str] | N
         cells |= dict(zip(_HOOKS.values(), map(number, counts.loc[row[by]]), strict=True))
         rows.append(cells)
         if other := zero.get(row[by]):
-            again = {by.removesuffix("_name"): f"  with {other['aborted']} aborted at 0", "n": str(other["n"])}
+            again = {by.removesuffix("_name"): f"with {other['aborted']} aborted at 0", "n": str(other["n"])}
             rows.append(dict.fromkeys(cells, "") | again | {f"mean score{INTERVAL}": interval_text(other)})
     return rows
 
@@ -198,16 +203,3 @@ def _ranking(episodes: pd.DataFrame) -> list[dict[str, str]]:
             }
         )
     return rows
-
-
-def _reason_lines(reasons: pd.DataFrame, *, everything: bool) -> list[str]:
-    """Format why actions were invalid, the most frequent reason first; nothing if none was."""
-    rows = [
-        {
-            "invalid action": plain(row["action"]),
-            "times": f"{row['invalid']:,}",
-            "reason": f"{plain(row['reason'], _FILE)} ({counted_noun(row['episodes'], 'trace')})",
-        }
-        for row in reasons.head(len(reasons) if everything else TOP_REASONS).to_dict("records")
-    ]
-    return table_lines(rows) if rows else []
