@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import repeat
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -73,14 +74,20 @@ SCORES = (
     Column("value", "float", "the score; missing if it is no number"),
     Column("text", "line", "the score as it stands"),
 )
-FACTS = (  # what files say of runs, their own or those of other files
-    Column("fact", "str", "planned, retried: trials; model, outcome: of a task's run; info: of all, as JSON"),
+PLANS = (
+    Column("model_name", "name", "the model; missing for all models together"),
+    Column("dataset", "name", "what the task belongs to"),
+    Column("task_id", "name", "the task; empty for all tasks together"),
+    Column("planned", "int?", "trials that were to be run", "count"),
+    Column("retried", "int?", "trials that were run again after an error", "count"),
+)
+FACTS = (  # what files say of the runs of other files
+    Column("fact", "str", "model, outcome: of a task's run; info: of all runs, as JSON"),
     Column("task_id", "name", "the task that it is said of; empty for all"),
     Column("model_name", "name", "the model that it is said of; empty for all"),
     Column("value", "str", "what is said"),
 )
-RECORDS = {"runs": RUNS, "scores": SCORES, "facts": FACTS}
-
+RECORDS = {"runs": RUNS, "scores": SCORES, "plans": PLANS, "facts": FACTS}
 
 Beside = Callable[[str], Any]  # decodes a file that a trajectory names, in its own folder; None without one
 
@@ -109,27 +116,36 @@ class Message(NamedTuple):
     cost: float | None = None
 
 
-def run_row(**values: Any) -> tuple:
-    """Return a row of `RUNS`, with values as they stand in the log; what is not given, or is of no use, is missing.
+def run_rows(columns: Mapping[str, Iterable[Any]], shared: Mapping[str, Any] = MappingProxyType({})) -> list[tuple]:
+    """Return rows of `RUNS`: columns with a value for each run as it stands in the log, and values that all runs share.
 
-    Where no duration is told, it is the time until `ended`.
+    What is not given, or is of no use, is missing.
     """
-    row, ended = [], values.pop("ended", None)
+    if unknown := (columns.keys() | shared.keys()) - _OF_COLUMN.keys():
+        raise TypeError(f"no columns of runs: {sorted(unknown)}")
+    values = [
+        map(of_type, columns[name]) if name in columns else repeat(of_type(shared.get(name)))
+        for name, of_type in _OF_COLUMN.items()
+    ]
+    return list(zip(*values, strict=False))
+
+
+def run_row(*, ended: Any = None, **values: Any) -> tuple:
+    """Return one row of `RUNS`, as `run_rows`; where no duration is told, it is the time until `ended`."""
     if number_of(values.get("duration")) is None:
         values["duration"] = seconds_between(values.get("started"), ended)
-    for name, of_type in _OF_COLUMN:
-        value = values.pop(name, None)
-        row.append(None if value is None else of_type(value))
-    if values:
-        raise TypeError(f"no columns of runs: {sorted(values)}")
-    return (row[0] or "", *row[1:-1], row[-1] or "completed")
+    return run_rows({name: [value] for name, value in values.items()})[0]
 
 
 def used(
-    runs: Sequence[tuple] = (), scores: Sequence[tuple] = (), facts: Sequence[tuple] = (), reason: str = ""
+    runs: Sequence[tuple] = (),
+    scores: Sequence[tuple] = (),
+    plans: Sequence[tuple] = (),
+    facts: Sequence[tuple] = (),
+    reason: str = "",
 ) -> Parsed:
     """Return the contents of a log, or of a file that describes logs."""
-    return Parsed("used", reason, {"runs": runs, "scores": scores, "facts": facts})
+    return Parsed("used", reason, {"runs": runs, "scores": scores, "plans": plans, "facts": facts})
 
 
 def part_of(value: Any, *keys: str) -> Any:
@@ -161,6 +177,8 @@ def number_of(value: Any) -> float | None:
 
 def count_of(value: Any) -> int | None:
     """Return a whole number from 0; None for anything else."""
+    if value is None:
+        return None
     number = number_of(value)
     return int(number) if number is not None and 0 <= number < 2**53 else None
 
@@ -183,6 +201,8 @@ def score_rows(part: str, scores: Any, grades: Mapping[str, float] = MappingProx
 
 def time_of(value: Any) -> datetime | None:
     """Return a time, of ISO text or of seconds since 1970; a time without a zone is UTC."""
+    if value is None:
+        return None
     try:
         time = datetime.fromisoformat(value) if isinstance(value, str) else datetime.fromtimestamp(float(value), UTC)
     except (TypeError, ValueError, OverflowError, OSError):
@@ -197,13 +217,21 @@ def seconds_between(start: Any, end: Any) -> float | None:
     return seconds if seconds is not None and seconds >= 0 else None
 
 
+def _text_or_none(value: Any) -> str | None:
+    return text_of(value) or None
+
+
 _OF_TYPE: dict[str, Callable[[Any], Any]] = {  # how a value of a log becomes one of a column
-    **dict.fromkeys(("str", "name", "line"), lambda value: text_of(value) or None),
+    **dict.fromkeys(("str", "name", "line"), _text_or_none),
     "int?": count_of,
     "float": number_of,
     "time": time_of,
 }
-_OF_COLUMN = [(column.name, _OF_TYPE[column.dtype]) for column in RUNS]
+_OF_COLUMN = {
+    **{column.name: _OF_TYPE[column.dtype] for column in RUNS},
+    "part": text_of,
+    "status": lambda value: text_of(value) or "completed",
+}
 
 
 def content_text(content: Any) -> str:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from evalkit.io import Column
 from evalkit.kinds import run_columns
 from evalkit.kinds.runs import AS_LOGGED
-from evalkit.trajectories.format import RUNS, SCORES
+from evalkit.trajectories.format import PLANS, RUNS, SCORES
 
 RUN_ID = Column("run_id", "str", "the run; see the table of runs")
 FLAGS = {
@@ -45,14 +45,7 @@ TABLES = {
         score=AS_LOGGED,
     ),
     "scores": (RUN_ID, *SCORES[1:]),
-    "plans": (
-        Column("source", "str", "the file that says it"),
-        Column("model_name", "name", "the model; missing for all models together"),
-        Column("dataset", "name", "what the task belongs to"),
-        Column("task_id", "name", "the task; empty for all tasks together"),
-        Column("planned", "int?", "trials that were to be run", "count"),
-        Column("retried", "int?", "trials that were run again after an error", "count"),
-    ),
+    "plans": (Column("source", "str", "the file that says it"), *PLANS),
 }
 LAZY_TABLES = {
     "turns": (

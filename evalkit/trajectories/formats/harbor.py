@@ -46,10 +46,10 @@ def parse(path: str, value: Any) -> Parsed:
             (text_of(part_of(trial, "task", "name")), text_of(part_of(trial, "agent", "model_name")))
             for trial in objects(value, "trials")
         )
-        return used(facts=[("planned", task, model, str(n)) for (task, model), n in planned.items()])
+        return used(plans=[(model or None, None, task, n, None) for (task, model), n in planned.items()])
     if "trial_name" not in value:
-        counts = {"planned": value.get("n_total_trials"), "retried": part_of(value, "stats", "n_retries")}
-        return used(facts=[(name, "", "", str(n)) for name, given in counts.items() if (n := count_of(given))])
+        counts = count_of(value.get("n_total_trials")), count_of(part_of(value, "stats", "n_retries"))
+        return used(plans=[(None, None, "", *counts)] * any(counts))
     parts = [value, *_steps(value)]
     errors = _errors(value)
     # what was not the agent's fault decides: the reward of such a trial is no measurement

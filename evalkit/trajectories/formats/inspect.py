@@ -7,7 +7,7 @@ import io
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import GenericAlias
 from typing import Any, BinaryIO
 
@@ -22,11 +22,11 @@ from evalkit.trajectories.format import (
     chat_messages,
     count_of,
     error_text,
-    number_of,
     objects,
     part_of,
-    run_row,
+    run_rows,
     score_rows,
+    seconds_between,
     text_of,
     total,
     used,
@@ -40,9 +40,9 @@ _MEMBER = struct.Struct("<4s5H3L2H")  # what stands before each: with its method
 _LIMITS = ("message_limit", "max_messages", "token_limit", "time_limit", "working_limit", "cost_limit", "turn_limit")
 
 
-def _reads(name: str, fields: str, **more: Any) -> Any:
+def _reads(name: str, fields: str, **typed: Any) -> Any:
     """Return a type with what is read of an object; everything else, such as arguments of models, is passed over."""
-    own = [(field, of_type, None) for field, of_type in more.items()]
+    own = [(field, of_type | None, None) for field, of_type in typed.items()]
     return msgspec.defstruct(name, [*own, *((field, Any, None) for field in fields.split())], omit_defaults=True)
 
 
@@ -50,19 +50,37 @@ _EVALUATION = _reads(
     "Evaluation",
     "task model task_id task_args task_version eval_id created model_generate_config dataset config solver",
 )
+_USAGE = _reads(
+    "Usage",
+    "",
+    **dict.fromkeys(
+        (
+            "input_tokens",
+            "output_tokens",
+            "total_tokens",
+            "input_tokens_cache_read",
+            "input_tokens_cache_write",
+            "total_cost",
+        ),
+        float,
+    ),
+)
+_SCORE = _reads("Score", "value")
 _SAMPLE = _reads(  # of a sample, or of its summary; events, the greatest part, are passed over
     "Sample",
-    "id epoch uuid scores score model_usage metadata error limit started_at completed_at total_time completed"
-    " message_count turn_count retries",
+    "id uuid metadata error limit started_at completed_at completed message_count turn_count retries",
+    epoch=int,
+    total_time=float,
+    scores=dict[str, _SCORE],
+    score=_SCORE,
+    model_usage=dict[str, _USAGE],
 )
-_SPOKEN = _reads("Spoken", "id epoch messages attachments transcript error")
+_SPOKEN = _reads("Spoken", "id messages attachments transcript error", epoch=int)
 _SAMPLES, _ALL_SPOKEN = (GenericAlias(list, (one,)) for one in (_SAMPLE, _SPOKEN))
-_LOG = msgspec.json.Decoder(
-    _reads("Log", "status results reductions plan lost", eval=_EVALUATION, samples=_SAMPLES | None)
-)
+_LOG = msgspec.json.Decoder(_reads("Log", "status results reductions plan lost", eval=_EVALUATION, samples=_SAMPLES))
 _SUMMARIES, _SUMMARY, _MESSAGES = (msgspec.json.Decoder(one) for one in (_SAMPLES, _SAMPLE, _SPOKEN))
 _ANYTHING = msgspec.json.Decoder()
-_TRANSCRIPTS = msgspec.json.Decoder(_reads("Transcripts", "", samples=_ALL_SPOKEN | None))
+_TRANSCRIPTS = msgspec.json.Decoder(_reads("Transcripts", "", samples=_ALL_SPOKEN))
 
 
 def recognises(value: Any) -> str:
@@ -125,23 +143,66 @@ def parse(path: str, data: bytes) -> Parsed:
         "limits": ", ".join(f"{name} {value}" for name, value in limits.items()),
         "temperature": part_of(evaluation.model_generate_config or part_of(log.plan, "config"), "temperature"),
     }
-    headline = part_of(log.results, "headline", "scorer")
-    scores = []
+    scores, headline = [], part_of(log.results, "headline", "scorer")
     for sample in samples:
         by_scorer = sample.scores or ({"score": sample.score} if sample.score else {})
         names = sorted(by_scorer, key=lambda name: name != headline)  # that of the headline first
-        values = {name: part_of(by_scorer, name, "value") for name in names}
-        scores += score_rows(_part(sample), values, GRADES)
+        scores += score_rows(_part(sample), {name: by_scorer[name].value for name in names}, GRADES)
     epochs, ids = count_of(config.get("epochs")) or 1, part_of(evaluation.dataset, "sample_ids")
-    facts = [("planned", text_of(one), "", str(epochs)) for one in (ids if isinstance(ids, list) else ())]
+    model, dataset = text_of(evaluation.model) or None, shared["dataset"]
+    plans = [(model, dataset, text_of(one), epochs, None) for one in (ids if isinstance(ids, list) else ())]
     planned = count_of(part_of(log.results, "total_samples"))
-    if not facts and not planned and (size := count_of(part_of(evaluation.dataset, "samples"))):
+    if not planned and (size := count_of(part_of(evaluation.dataset, "samples"))):
         planned = min(size, count_of(config.get("limit")) or size) * epochs
-    facts = facts or [("planned", "", "", str(planned))] * bool(planned)
-    is_running = log.status == "started"
-    runs = [_run(shared, evaluation.eval_id, sample, is_running) for sample in samples]
+    plans = plans or [(None, None, "", planned, None)] * bool(planned)
+    runs = run_rows(_columns(samples, evaluation.eval_id, log.status == "started"), shared)
     said = [log.lost, "" if log.samples else "it holds no samples" + ": scores are those over all epochs" * bool(runs)]
-    return used(runs, scores, facts, ", ".join(filter(None, said)))
+    return used(runs, scores, plans, reason=", ".join(filter(None, said)))
+
+
+def _columns(samples: Sequence[Any], eval_id: Any, is_running: bool) -> dict[str, list[Any]]:
+    """Return the columns of the runs of samples."""
+    limits = [text_of(part_of(one.limit, "type") or one.limit) for one in samples]
+    ended = ["error" if one.error else limit and f"limit_{limit}" for one, limit in zip(samples, limits, strict=True)]
+    usages = [(one.model_usage or {}).values() for one in samples]
+    return {
+        "part": [_part(one) for one in samples],
+        "log_id": [one.uuid or f"{eval_id} {_part(one)}" for one in samples],
+        "task_id": [one.id for one in samples],
+        "repetition": [max(0, (one.epoch or 1) - 1) for one in samples],
+        "exit_reason": [
+            status and f"{limit} limit" if status != "error" else status
+            for status, limit in zip(ended, limits, strict=True)
+        ],
+        "status": [
+            "running" if is_running and one.completed is False else status
+            for one, status in zip(samples, ended, strict=True)
+        ],
+        "started": [one.started_at for one in samples],
+        "duration": [
+            seconds_between(one.started_at, one.completed_at) if one.total_time is None else one.total_time
+            for one in samples
+        ],
+        "turns": [one.turn_count or one.message_count for one in samples],
+        "retries": [one.retries for one in samples],
+        "error": [error_text(one.error) for one in samples],
+        "extra": [one.metadata or None for one in samples],
+        "tokens_in": [total([_tokens_read(usage) for usage in used]) for used in usages],
+        "tokens_cache": [total([usage.input_tokens_cache_read for usage in used]) for used in usages],
+        "tokens_out": [total([usage.output_tokens for usage in used]) for used in usages],
+        "cost": [total([usage.total_cost for usage in used]) for used in usages],
+    }
+
+
+def _tokens_read(usage: Any) -> float | None:
+    """Return what a model read; some providers count the tokens of a cache within the input, others beside it."""
+    given, cached = (
+        usage.input_tokens or 0,
+        (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0),
+    )
+    if not cached or not usage.total_tokens:
+        return given + cached
+    return min(given + cached, max(given, usage.total_tokens - (usage.output_tokens or 0)))
 
 
 def _reduced(log: Any) -> list[Any]:
@@ -150,7 +211,7 @@ def _reduced(log: Any) -> list[Any]:
     for reduction in log.reductions or part_of(log.results, "sample_reductions") or ():
         for one in objects(reduction, "samples"):
             sample = samples.setdefault(text_of(one.get("sample_id")), _SAMPLE(id=one.get("sample_id"), scores={}))
-            sample.scores.setdefault(text_of(reduction.get("scorer")), {"value": one.get("value")})
+            sample.scores.setdefault(text_of(reduction.get("scorer")), _SCORE(value=one.get("value")))
     return list(samples.values())
 
 
@@ -215,40 +276,6 @@ def _decoded(data: bytes, decoder: msgspec.json.Decoder) -> Any:
 
 def _part(sample: Any) -> str:
     return f"{text_of(sample.id)}_epoch_{1 if sample.epoch is None else sample.epoch}"
-
-
-def _run(shared: Mapping[str, Any], eval_id: Any, sample: Any, is_running: bool) -> tuple:
-    usages = [usage for usage in (sample.model_usage or {}).values() if isinstance(usage, dict)]
-    limit = text_of(part_of(sample.limit, "type") or sample.limit)
-    status = "error" if sample.error else f"limit_{limit}" if limit else "completed"
-    return run_row(
-        **shared,
-        part=_part(sample),
-        log_id=sample.uuid or f"{eval_id} {_part(sample)}",
-        task_id=sample.id,
-        repetition=max(0, (count_of(sample.epoch) or 1) - 1),
-        exit_reason="error" if sample.error else f"{limit} limit" if limit else None,
-        status="running" if is_running and sample.completed is False else status,
-        started=sample.started_at,
-        ended=sample.completed_at,
-        duration=sample.total_time,
-        turns=count_of(sample.turn_count) or sample.message_count,
-        retries=sample.retries,
-        error=error_text(sample.error),
-        extra=sample.metadata or None,
-        tokens_in=total(map(_tokens_read, usages)),
-        tokens_cache=total(usage.get("input_tokens_cache_read") for usage in usages),
-        tokens_out=total(usage.get("output_tokens") for usage in usages),
-        cost=total(usage.get("total_cost") for usage in usages),
-    )
-
-
-def _tokens_read(usage: Mapping[str, Any]) -> float | None:
-    """Return what a model read; some providers count the tokens of a cache within the input, others beside it."""
-    given = total([usage.get("input_tokens")]) or 0
-    beside = total([given, usage.get("input_tokens_cache_read"), usage.get("input_tokens_cache_write")])
-    whole = number_of(usage.get("total_tokens"))
-    return min(beside or 0, max(given, whole - (number_of(usage.get("output_tokens")) or 0))) if whole else beside
 
 
 def _attached(value: Any, attachments: Mapping[str, Any]) -> Any:

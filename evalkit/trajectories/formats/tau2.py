@@ -36,17 +36,18 @@ def recognises(value: Any) -> str:
 
 def parse(path: str, value: Any) -> Parsed:
     """Return the runs of results or of a simulation, and how many were planned."""
-    simulations, shared, facts = [value], {}, []
+    simulations, shared, plans, facts = [value], {}, [], []
     if not value.keys() >= _KEYS:
         simulations, shared = objects(value, "simulations"), _shared(value["info"])
         facts = [("info", "", "", text_of(shared))]
         trials = count_of(value["info"].get("num_trials"))
         tasks = {text_of(task.get("id")) for task in objects(value, "tasks")}
         tasks |= {text_of(one.get("task_id")) for one in (*simulations, *objects(value, "simulation_index"))}
-        facts += [("planned", task, "", str(trials)) for task in sorted(tasks) if trials]
+        model, dataset = (text_of(shared[name]) or None for name in ("model_name", "dataset"))
+        plans = [(model, dataset, task, trials, None) for task in sorted(tasks) if trials]
     scores = [row for one in simulations for row in score_rows(text_of(one.get("id")), _rewards(one))]
     reason = "" if simulations else "simulations stand in files of their own"
-    return used([_run(shared, one) for one in simulations], scores, facts, reason)
+    return used([_run(shared, one) for one in simulations], scores, plans, facts, reason)
 
 
 def messages(value: Any, part: str, beside: Beside) -> list[Message]:
