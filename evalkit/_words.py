@@ -41,8 +41,12 @@ def format_interval(
 
 def counted_noun(n: int, noun: str) -> str:
     """Format a count with its noun: ``1 run``, ``1,200 runs``, ``2 histories``."""
-    plural = f"{noun[:-1]}ies" if noun.endswith(("ry", "py")) else f"{noun}s"
-    return f"{n:,} {noun if n == 1 else plural}"
+    return f"{n:,} {noun if n == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """Return the plural of a noun."""
+    return f"{noun[:-1]}ies" if noun.endswith(("ry", "py")) else f"{noun}s"
 
 
 def first_of(texts: Sequence[str], most: int, rest: str, between: str = ", ") -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 
 from evalkit.crafter.format import WEIGHTS, Event, fit
 from evalkit.crafter.kind import KIND, PATTERN
@@ -21,9 +22,9 @@ from evalkit.crafter.scoring import (
 from evalkit.crafter.table import EPISODES, FLAGS, RECORDS
 from evalkit.crafter.terminal import TraceScore, parts, results_of, trace_text
 from evalkit.io import (
+    Entry,
     Ledger,
     Source,
-    SourceError,
     StorageOptions,
     check_path,
     frame,
@@ -31,11 +32,8 @@ from evalkit.io import (
     read_file,
     storage,
 )
-from evalkit.io.frames import cut_texts
-from evalkit.io.sources import source_names
-from evalkit.io.store import SOURCE, read_manifest
-from evalkit.io.text import cut_line
-from evalkit.kinds import Parsed, parse_source
+from evalkit.kinds import read_records
+from evalkit.kinds.pipeline import tables_of
 from evalkit.kinds.terminal import file_lines, on_screen
 
 
@@ -94,7 +92,7 @@ def evaluate_trace(
         data = error
     parsed = parse_file(place, data)
     if parsed.status == "used":
-        return _results([(place, parsed)], weights, counting)[0]
+        return _results(tables_of(RECORDS, [(place, True, parsed)]), weights, counting)[0]
     broken: TraceScore = {"total_score": None, "counts": {}, "trajectory": NO_SCORED_EVENTS, "num_events": 0}
     return {**broken, "trace_file": os.path.basename(place), "source": place, "flags": [], "error": parsed.reason}
 
@@ -117,26 +115,19 @@ def evaluate_all_traces(
         A list in descending order of total_score; unreadable files, and files that are not traces, are only in its
         `ledger`. Empty if no file is a trace: `load` and the command raise then.
     """
-    weights, ledger = check_rules(weights, counting), Ledger()
+    weights = check_rules(weights, counting)
     with storage(storage_options):
-        if any(map(read_manifest, source_names(trace_dir))):
-            raise SourceError(f"{trace_dir} is a dataset of what traces say, which `load` reads")
-        files = parse_source(KIND, trace_dir, pattern=pattern, recursive=recursive, jobs=jobs)
-    for path, parsed in files:
-        ledger.add(path, parsed.status, cut_line(parsed.reason))
-    return TraceScores(_results(files, weights, counting), ledger)
+        records = read_records(KIND, trace_dir, pattern=pattern, recursive=recursive, jobs=jobs, keep=False)
+    ledger = Ledger(Entry(**row) for row in records.files.select(Entry._fields).to_pylist())
+    return TraceScores(_results(records.tables, weights, counting), ledger)
 
 
-def _results(files: Iterable[tuple[str, Parsed]], weights: Mapping[str, float], counting: Counting) -> list[TraceScore]:
-    """Score parsed files, by the columns of their records as `assemble` does; frames cost more than few traces."""
-    used = [(path, parsed.rows) for path, parsed in files if parsed.status == "used"]
-    records: dict[str, dict[str, Any]] = {}
-    for table, named in RECORDS.items():
-        rows = [(path, *row) for path, tables in used for row in tables[table]]
-        values = zip((SOURCE, *named), zip(*rows, strict=True) if rows else [()] * (len(named) + 1), strict=True)
-        records[table] = {column.name: cut_texts(many, column.dtype) for column, many in values}
-    scored = score_traces(records["episodes"], records["events"], weights, counting)
-    return results_of({**records["episodes"], **scored.episodes}, {"weights": weights, "counting": counting})
+def _results(tables: Mapping[str, pa.Table], weights: Mapping[str, float], counting: Counting) -> list[TraceScore]:
+    """Score the records of traces as `assemble` does; frames cost more than few traces."""
+    episodes = tables["episodes"].to_pydict()
+    events = tables["events"].select(["hooks", "suspect_invalid_actions"]).to_pydict()
+    scored = score_traces(episodes, events, weights, counting)
+    return results_of({**episodes, **scored.episodes}, {"weights": weights, "counting": counting})
 
 
 def print_trace_evaluation(result: TraceScore) -> None:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from evalkit._words import counted_noun
+from evalkit._words import counted_noun, plural
 from evalkit.io.frames import Entry
 from evalkit.io.paths import SourceError
 from evalkit.io.read import beginning, read_files
@@ -22,10 +22,11 @@ _BROAD = ("mindcraft",)  # kinds that are tried last: others also hold the mark 
 
 
 class FileType(NamedTuple):
-    """The detected type of a file: the kind that reads it (empty if none does), its title, and how it is read."""
+    """The detected type of a file: the kind that reads it (empty if none does), its title, its format, and its reader."""
 
     kind: str
     title: str
+    format: str = ""
     reader: str = ""  # a command, or a function of Python
 
 
@@ -44,8 +45,9 @@ def recognise(head: bytes, kinds: Iterable[LogKind] | None = None) -> FileType |
     """Return the type of a log by its first bytes, of the first of the kinds that knows it; None for other files."""
     head = beginning(head)
     for kind in kinds_to_ask() if kinds is None else kinds:
-        if title := kind.recognises(head):
-            return FileType(kind.name, title, kind.others.get(title, f"evalkit {kind.name}"))
+        if found := kind.recognises(head):
+            title, form = (found, "") if isinstance(found, str) else found
+            return FileType(kind.name, title, form, kind.others.get(title, f"evalkit {kind.name}"))
     return None
 
 
@@ -99,7 +101,7 @@ def kinds_of_source(source: Source) -> list[LogKind]:
         raise SourceError(f"{_name_of(named)}: there is no file in it; name a folder of logs, or samples:mindcraft")
     types = _types_of(files)
     kinds = {one.kind: kind_named(one.kind) for one in types if one.kind}
-    logs = [one.kind for one in types if one.kind and one.title.startswith(kinds[one.kind].title)]
+    logs = [one.kind for one in types if one.kind and one.title == kinds[one.kind].title]
     if found := dict.fromkeys(logs) or kinds:
         return [kinds[name] for name in found]
     hint = f"if there are some, name their kind: --kind {' or '.join(kind_names())}"
@@ -129,7 +131,7 @@ def nothing_used(
     files = [entry.source for entry in entries]
     others = files or list_source(source, recursive=recursive).files
     types = _types_of(others)
-    foreign = {one: count for one, count in types.items() if not one.title.startswith(wanted)}
+    foreign = {one: count for one, count in types.items() if one.title != wanted}
     text = f"no {wanted} could be read in it" if files else f"no file matches {pattern}"
     n = counted_noun(len(others), "file" if files else "other file")
     if not others:
@@ -154,9 +156,8 @@ def _name_of(source: Source) -> str:
 def _texts_of(types: dict[FileType, int]) -> list[str]:
     """Say how many files look like what."""
     texts = []
-    for (_, title, _), count in types.items():
-        noun, *bracket = title.partition(" (")
-        what = counted_noun(count, noun).partition(" ")[2] + "".join(bracket)
-        looks = "look like" if count > 1 else f"looks like {'an' if title[0] in 'aeio' else 'a'}"
-        texts.append(f"{count} {looks} {what}")
+    for (_, title, form, _), count in types.items():
+        one = f"{'an' if title[0] in 'aeio' else 'a'} {title}"
+        looks = f"look like {plural(title)}" if count > 1 else f"looks like {one}"
+        texts.append(f"{count} {looks}" + f" ({form})" * bool(form))
     return texts

@@ -117,7 +117,7 @@ class Following:
         for path in self._since.keys() - listing.states.keys() - listing.folders.keys():
             del self._since[path]
         if any(self.changes[:3]) or listing.folders.keys() != self._listing.folders.keys():
-            records = records_of(self._store, self._kind, listing)
+            records = records_of(self._store, listing)
             begun = len(next(iter(records.tables.values()))) > 0  # including logs that are being written
             self.logs = assemble(self._kind, records, self._options, [listing.root], self._storage) if begun else None
         self._listing, self._notes = listing, waiting

@@ -137,8 +137,9 @@ class LogKind:
     records: Mapping[str, Sequence[Column]]
     # of (path, bytes or OSError): parses one file; never raises for its contents, and depends on nothing else
     parse: Callable[[str, bytes | OSError], Parsed]
-    # of the first bytes of a file: its title, or that of another file of this kind; empty for any other file
-    recognises: Callable[[bytes], str]
+    # of the first bytes of a file: its title, or that of another file of this kind, alone or with the name of its
+    # format; empty for any other file
+    recognises: Callable[[bytes], str | tuple[str, str]]
     others: Mapping[str, str] = field(default_factory=dict)  # what reads files that are no logs, by their title
     files: FileRules = FileRules()
     # the frames that `assemble` builds; the first has one row per run, with the columns of `RUN_COLUMNS`. By default

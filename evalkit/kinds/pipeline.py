@@ -72,7 +72,7 @@ from evalkit.kinds.transcript import Transcript, transcript_of
 COMMIT_EVERY = 5.0  # seconds
 MOST_MODELS, MOST_REASONS = 10, 5  # models, and reasons why files are unused, in the summary of logs
 _MISFITS = (AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)  # of values and their columns
-_Read = tuple[str, bool, Parsed]  # a file, whether it could be read, and what it says
+Read = tuple[str, bool, Parsed]  # a file, whether it could be read, and what it says
 Progress = Callable[[int, int], object] | None  # of files read, files to read
 
 
@@ -212,7 +212,7 @@ def load(
         first = next(iter(records.tables.values()))  # other files only describe logs
         if not pc.any(pc.is_in(first["source"], used.combine_chunks())).as_py():
             files = records.files.filter(pc.invert(records.files["context"]))
-            entries = list(map(Entry, *map(pa.ChunkedArray.to_pylist, files.select(Entry._fields).columns)))
+            entries = [Entry(**row) for row in files.select(Entry._fields).to_pylist()]
             raise nothing_used(named, entries, kind.title, pattern or kind.files.pattern, recursive=recursive)
     return assemble(kind, records, prepared, named, storage_options)
 
@@ -249,7 +249,7 @@ def read_records(
         known = store.known()
         listing = with_states(kind, list_source(named, pattern, recursive=recursive, known=known))
         update(store, kind, listing, known=known, jobs=jobs, about=about)
-    return records_of(store, kind, listing)
+    return records_of(store, listing)
 
 
 def _dataset_records(kind: LogKind, name: str, pattern: str, *, recursive: bool) -> Records:
@@ -269,12 +269,12 @@ def _dataset_records(kind: LogKind, name: str, pattern: str, *, recursive: bool)
     files = [path for path in known.files if not pattern or fits(path, pattern)]
     if not recursive:
         files = [path for path in files if os.path.dirname(path) == root]
-    return records_of(store, kind, known._replace(root=root, files=files))
+    return records_of(store, known._replace(root=root, files=files))
 
 
 def no_records(kind: LogKind) -> Records:
     """Return empty records."""
-    return records_of(RecordStore("", kind.records), kind, Listing("", [], {}, {}))
+    return records_of(RecordStore("", kind.records), Listing("", [], {}, {}))
 
 
 def with_states(kind: LogKind, listing: Listing) -> Listing:
@@ -332,7 +332,7 @@ def update(
     moved = above ^ (known.states.keys() - set(known.files))  # from the source to above it, or back
     vanished = known.states.keys() - listing.states.keys()
     to_read, to_parse, size = list[str](), list[str](), 0
-    skipped: list[_Read] = []
+    skipped: list[Read] = []
     for path, state in listing.states.items():
         if known.states.get(path) == state and path not in moved:
             continue
@@ -383,33 +383,18 @@ def update(
     return Changes(*counts, frozenset(being_written))
 
 
-def parse_source(
-    kind: LogKind,
-    source: Source,
-    *,
-    pattern: str = "",
-    recursive: bool = True,
-    jobs: int | None = None,
-) -> list[tuple[str, Parsed]]:
-    """Return each file of a source as it was parsed: for few logs, this costs less than to build and keep tables."""
-    listing = with_states(kind, list_source(source, pattern or kind.files.pattern, recursive=recursive))
-    size = sum(listing.states[path].size for path in listing.files)
-    work = partial(_parse_chunk, kind.parse, kind.files.excerpt, None, storage_options())
-    return [(path, parsed) for read, _ in in_chunks(work, listing.files, size, jobs) for path, _, parsed in read]
-
-
 def _parse_chunk(
     parse: Callable[[str, bytes | OSError], Parsed],
     excerpt: Excerpt | None,
-    records: Mapping[str, Sequence[Column]] | None,
+    records: Mapping[str, Sequence[Column]],
     options: StorageOptions,
     paths: Sequence[str],
-) -> tuple[list[_Read], dict[str, pa.Table]]:
+) -> tuple[list[Read], dict[str, pa.Table]]:
     """Read and parse files, in whatever process; one with values that no column of `records` can hold has failed.
 
-    Returns the files, without their rows if there are `records`, and the tables of these.
+    Returns the files, without their rows, and the tables of these.
     """
-    read = list[_Read]()
+    read = list[Read]()
     with storage(options), paused_gc():
         for path, data in read_files(paths, excerpt=excerpt):
             try:
@@ -420,23 +405,20 @@ def _parse_chunk(
             if isinstance(data, IsADirectoryError):
                 parsed = Parsed("failed", f"the folder can't be listed: {type(data).__name__}: {data.strerror}")
             read.append((path, not isinstance(data, OSError), parsed))
-    if records is None:
-        return read, {}
     try:
-        tables = _tables(records, read)
+        tables = tables_of(records, read)
     except _MISFITS:
         for place, (path, was_read, _) in enumerate(read):
             try:
-                _tables(records, [read[place]])
+                tables_of(records, [read[place]])
             except _MISFITS as error:
                 read[place] = path, was_read, Parsed("failed", f"a value does not fit its column: {error}")
-        tables = _tables(records, read)
-    for place, (path, was_read, parsed) in enumerate(read):
-        read[place] = path, was_read, parsed._replace(rows={})
-    return read, tables
+        tables = tables_of(records, read)
+    return [(path, was_read, parsed._replace(rows={})) for path, was_read, parsed in read], tables
 
 
-def _tables(records: Mapping[str, Sequence[Column]], read: Iterable[_Read]) -> dict[str, pa.Table]:
+def tables_of(records: Mapping[str, Sequence[Column]], read: Iterable[Read]) -> dict[str, pa.Table]:
+    """Return the tables of records that files hold."""
     tables = {}
     for name, columns in records.items():
         sources, rows = list[str](), list[tuple]()
@@ -448,7 +430,7 @@ def _tables(records: Mapping[str, Sequence[Column]], read: Iterable[_Read]) -> d
     return tables
 
 
-def records_of(store: RecordStore, kind: LogKind, listing: Listing) -> Records:
+def records_of(store: RecordStore, listing: Listing) -> Records:
     """Return the records of a listing's files, and of those above them, from a store that holds them in order."""
     tables = dict(store.tables)
     files = tables.pop("files")

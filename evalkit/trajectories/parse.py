@@ -22,14 +22,14 @@ def accepts(path: str) -> str:
     return "" if path.lower().endswith(SUFFIXES) else "no log by its name"
 
 
-def recognises(head: bytes) -> str:
-    """Return the name of a log or of another file of these formats, by its first bytes; empty for other files."""
+def recognises(head: bytes) -> str | tuple[str, str]:
+    """Return the title of a log with its format, or that of another file, by the first bytes; empty for other files."""
     try:
         start, title = decode_start(head), "inspect_ai log" if is_inspect(head) else ""
         title = title or next(filter(None, (one.recognises(start) for one in FORMATS)), "") or table.recognises(head)
     except Exception:
         return ""
-    return f"{TITLE} ({title})" if title.endswith(_LOGS) else title
+    return (TITLE, title) if title.endswith(_LOGS) else title
 
 
 def is_inspect(data: bytes) -> bool:
