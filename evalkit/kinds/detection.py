@@ -22,7 +22,7 @@ _BROAD = ("mindcraft",)  # kinds that are tried last: others also hold the mark 
 
 
 class FileType(NamedTuple):
-    """The detected type of a file: the kind that reads it (empty if none does), its title, its format, and its reader."""
+    """The detected type of a file: its kind, its title, its format if told, and what reads it."""
 
     kind: str
     title: str
@@ -100,8 +100,8 @@ def kinds_of_source(source: Source) -> list[LogKind]:
     if not files:
         raise SourceError(f"{_name_of(named)}: there is no file in it; name a folder of logs, or samples:mindcraft")
     types = _types_of(files)
-    kinds = {one.kind: kind_named(one.kind) for one in types if one.kind}
-    logs = [one.kind for one in types if one.kind and one.title == kinds[one.kind].title]
+    kinds = {one.kind: kind_named(one.kind) for one in types}
+    logs = [one.kind for one in types if one.title == kinds[one.kind].title]
     if found := dict.fromkeys(logs) or kinds:
         return [kinds[name] for name in found]
     hint = f"if there are some, name their kind: --kind {' or '.join(kind_names())}"
@@ -114,8 +114,7 @@ def describe_source(source: Source) -> str:
     files = list_source(source).files
     types = _types_of(files)
     of = f", of which {MOST} were looked at" * (len(files) > MOST)
-    readers = [f": {one.reader}" if one.reader else " (no command reads those)" for one in types]
-    lines = [f"  {text}{reader}" for text, reader in zip(_texts_of(types), readers, strict=True)]
+    lines = [f"  {text}: {one.reader}" for text, one in zip(_texts_of(types), types, strict=True)]
     head = f"{_name_of(source)}: {counted_noun(len(files), 'file')}{of}"
     return "\n".join([head, *(lines or ["  none of a kind that evalkit knows"])])
 
@@ -140,7 +139,7 @@ def nothing_used(
         text += f" ({n}; {', '.join(_texts_of(shown))})"
     else:
         text += f" ({n}, broken or of no kind that evalkit knows)" if files else f" ({n})"
-    if readers := list(dict.fromkeys(f"`{one.reader}`" for one in foreign if one.reader)):
+    if readers := list(dict.fromkeys(f"`{one.reader}`" for one in foreign)):
         text += f"; {' and '.join(readers)} read{'s' * (len(readers) == 1)} those"
     elif others and not files:
         text += "; --pattern GLOB takes others"
