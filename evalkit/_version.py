@@ -6,7 +6,7 @@ import platform
 import sys
 import uuid
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 
 __version__ = "0.1.0"
@@ -19,13 +19,7 @@ _EVALKIT = Path(__file__).parent
 @cache
 def package_versions() -> dict[str, str]:
     """Return the versions of evalkit, Python and the packages that decide what a report shows."""
-    versions = {"evalkit": __version__, "Python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            versions[name] = "not installed"
-    return versions
+    return {"evalkit": __version__, "Python": platform.python_version()} | {name: version(name) for name in PACKAGES}
 
 
 def code_version(module: str = "") -> str:

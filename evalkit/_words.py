@@ -117,18 +117,16 @@ def left_out(count: int, noun: str) -> Notes:
     return note("left_out", count=count, noun=noun) if count else Notes()
 
 
-def _alike(names: Sequence[str]) -> str:
-    shortest = min(names, key=lambda name: (len(name), name.swapcase()))
-    renames = " ".join(f"--rename {shlex.quote(f'{name}={shortest}')}" for name in names if name != shortest)
-    return f"{' and '.join(names)} may be one model: {renames} (parameter rename) reads them as one"
-
-
 def _few(conditions: Sequence[str]) -> str:
     return "; ".join(condition or "not told" for condition in conditions[:4]) + " …" * (len(conditions) > 4)
 
 
 TEXTS: dict[str, str | Callable[..., str]] = {
-    "alike": _alike,
+    "alike": lambda names, one: (
+        f"{' and '.join(names)} may be one model: "
+        + " ".join(f"--rename {shlex.quote(f'{name}={one}')}" for name in names if name != one)
+        + " (parameter rename) reads them as one"
+    ),
     "no_values": "no values",
     "one_value": "a single value has no interval",
     "one_cluster": "a single cluster has no interval",

@@ -91,19 +91,10 @@ class Commands(click.Group):
             ctx.exit(0)
 
 
-def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        print(f"evalkit {__version__} (code {code_version().partition('+')[2]})")
-        ctx.exit()
-
-
 @click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
-    help="Show the version and a hash of the code.",
-)  # fmt: skip
+@click.option("--version", is_flag=True, help="Show the version and a hash of the code.")
 @click.pass_context
-def main(ctx: click.Context) -> None:
+def main(ctx: click.Context, version: bool) -> None:
     """Turn raw logs of LLM agents into tables, pictures and HTML reports.
 
     \b
@@ -113,5 +104,8 @@ def main(ctx: click.Context) -> None:
 
     No logs at hand? Use samples:mindcraft, samples:crafter, samples:steps or samples:trajectories.
     """
+    if version:
+        print(f"evalkit {__version__} (code {code_version().partition('+')[2]})")
+        ctx.exit()
     if ctx.invoked_subcommand is None:
         print(ctx.get_help())

@@ -1,8 +1,6 @@
 """The commands for logs of one kind, created from its entry in the registry: ``evalkit KIND``, ``collect KIND``."""
 
-import functools
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -46,24 +44,23 @@ _FOLLOWING = (
 )
 
 
-def _reading(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Pass the options of `_READING` to a function as keywords of `load`."""
-
-    @functools.wraps(function)
-    def read(pattern: str, no_recursive: bool, jobs: int, storage_options: str, **more: Any) -> Any:
-        options = read_storage_options(storage_options) if storage_options else None
-        reading = {"pattern": pattern, "recursive": not no_recursive, "jobs": jobs, "storage_options": options}
-        return function(reading=reading, **more)
-
-    return read
+def _reading(values: dict[str, Any]) -> dict[str, Any]:
+    """Pop the options of `_READING` from the values of all, as keywords of `load`."""
+    reading = split(values, _READING)
+    file, recursive = reading.pop("storage_options"), not reading.pop("no_recursive")
+    return {**reading, "recursive": recursive, "storage_options": read_storage_options(file) if file else None}
 
 
 def kind_command(kind: LogKind) -> click.Command:
     """Create the command that reads logs of a kind."""
 
-    @_reading
-    def run(sources: tuple[str, ...], reading: dict[str, Any], output: str | None, **values: Any) -> None:
-        following, which, everything = split(values, _FOLLOWING), values.pop("list"), values.pop("all")
+    def run(sources: tuple[str, ...], output: str | None, **values: Any) -> None:
+        reading, following, which, everything = (
+            _reading(values),
+            split(values, _FOLLOWING),
+            values.pop("list"),
+            values.pop("all"),
+        )
         options, views = split(values, (*kind.options, *COMMON)), split(values, kind.command.views)
         unfollowed = {o.name: views[o.name] for o in kind.command.views if not o.followed}
         if following.pop("follow"):
@@ -97,13 +94,12 @@ def kind_command(kind: LogKind) -> click.Command:
 
 
 def _collect_command(kind: LogKind) -> click.Command:
-    @_reading
-    def run(sources: tuple[str, ...], output: str, reading: dict[str, Any]) -> None:
+    def run(sources: tuple[str, ...], output: str, **values: Any) -> None:
         if output.lower().startswith("memory://"):
             raise click.UsageError(f"{output}: is gone when the command ends; name a folder or a persistent URL")
         try:
             with progress_bar() as progress:
-                done = pipeline.collect(kind, list(sources), output, **reading, progress=progress)
+                done = pipeline.collect(kind, list(sources), output, **_reading(values), progress=progress)
         except KeyboardInterrupt:
             message = "stopped; what was written so far is kept, and the same command goes on from there"
             raise KeyboardInterrupt(message) from None

@@ -16,10 +16,14 @@ LISTS = get_args(Which)
 COUNT, POSITIVE = click.IntRange(1), click.FloatRange(0, min_open=True)
 
 of_kind = click.option("--kind", metavar="NAME", help="The kind of logs.  [default: detected from their content]")
-unmasked = click.option(
-    "--no-mask", "mask", is_flag=True, flag_value=False, default=True,
-    help="Show API keys and tokens that logs hold; by default they are masked.",
-)  # fmt: skip
+
+
+def negative_flag(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add ``--no-NAME`` to a command, which gets False for it, and else True."""
+    return click.option(f"--no-{name}", name, is_flag=True, flag_value=False, default=True, help=text)
+
+
+unmasked = negative_flag("mask", "Show API keys and tokens that logs hold; by default they are masked.")
 
 
 def click_option(option: Option) -> click.Option:
@@ -35,17 +39,13 @@ def click_option(option: Option) -> click.Option:
     return click.Option(names, type=kind, help=option.help, multiple=option.many, metavar=metavar, **shown)
 
 
-def reading_options() -> dict[str, Option]:
-    """Return the options of loading logs of any kind by name: of all kinds, and those that every kind has."""
+def with_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of loading logs of any kind to a command; it gets those that were given."""
     options: dict[str, Option] = {}
     for name in kind_names():
         with suppress(SourceError):  # of another package
             options = {option.name: option for option in kind_named(name).options} | options
-    return options | {option.name: option for option in COMMON}
-
-
-def with_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of loading logs of any kind to a command; it gets those that were given."""
+    options |= {option.name: option for option in COMMON}
 
     @functools.wraps(command)
     def run(**values: Any) -> Any:
@@ -53,7 +53,6 @@ def with_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         given = {name: value for name, value in own.items() if value != options[name].default}
         return command(**values, given=given)
 
-    options = reading_options()
     params = [*getattr(command, "__click_params__", ()), *map(click_option, reversed(options.values()))]
     run.__click_params__ = params  # type: ignore[attr-defined]
     return run

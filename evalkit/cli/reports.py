@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from evalkit.cli.options import COUNT, POSITIVE, of_kind, unmasked, with_reading_options
+from evalkit.cli.options import COUNT, POSITIVE, negative_flag, of_kind, unmasked, with_reading_options
 from evalkit.io.text import plain
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.reports.batch import run
@@ -32,22 +32,8 @@ from evalkit.reports.planning import plan
     "--timeout", type=POSITIVE, default=600, show_default=True, metavar="SECONDS", help="Time limit of one report."
 )
 @click.option("--force", is_flag=True, help="Also make reports that have not changed.")
-@click.option(
-    "--no-code",
-    "code",
-    is_flag=True,
-    flag_value=False,
-    default=True,
-    help="Leave the notebook's code out of the pages.",
-)
-@click.option(
-    "--no-evidence",
-    "evidence",
-    is_flag=True,
-    flag_value=False,
-    default=True,
-    help="Write no pages of runs.  [default: of those that reports link to, at most 200 each]",
-)
+@negative_flag("code", "Leave the notebook's code out of the pages.")
+@negative_flag("evidence", "Write no pages of runs.  [default: of those that reports link to, at most 200 each]")
 @unmasked
 @click.option(
     "--name", default="", metavar="NAME", help="Name of the report, if it is only one.  [default: its values]"

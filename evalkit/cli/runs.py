@@ -6,16 +6,7 @@ from typing import Any
 
 import click
 
-from evalkit.cli.options import (
-    COUNT,
-    LISTS,
-    POSITIVE,
-    of_kind,
-    print_paged,
-    refuse,
-    unmasked,
-    with_reading_options,
-)
+from evalkit.cli.options import COUNT, LISTS, POSITIVE, of_kind, print_paged, refuse, unmasked, with_reading_options
 from evalkit.compare.terminal import describe_baseline, describe_comparison
 from evalkit.evidence import write_view
 from evalkit.io.text import plain
@@ -33,13 +24,7 @@ from evalkit.kinds.terminal import choose, list_runs
 @click.option("--last", type=COUNT, metavar="N", help="Only the last N turns.")
 @unmasked
 def show(
-    source: str,
-    run: str | None,
-    which: Any,
-    kind: str | None,
-    last: int | None,
-    mask: bool,
-    given: dict[str, Any],
+    source: str, run: str | None, which: Any, kind: str | None, last: int | None, mask: bool, given: dict[str, Any]
 ) -> None:
     """Print a run turn by turn: SOURCE is one log, or a folder, dataset or URL, whose runs it lists without --run."""
     if run and not kind:  # an id begins with the first letter of its kind
@@ -62,7 +47,6 @@ def view(
     sources: tuple[str, ...], output: str, which: Any, kind: str | None, mask: bool, given: dict[str, Any]
 ) -> None:
     """Write a page for each run of SOURCE and a page that lists them; print the path of the list."""
-
     logs = load(list(sources), kind or "", **given)
     page = write_view(logs, choose(logs.runs, which), Path(output), "" if which == "all" else which, mask=mask)
     print(plain(page))
@@ -85,14 +69,7 @@ def detect(source: str) -> None:
 @click.option("--strict", is_flag=True, help="With --baseline: exit code 1 also if nothing is decided.")
 @click.option("--all", "everything", is_flag=True, help="Print everything: all models, pairs and notes.")
 def compare(
-    sources: tuple[str, ...],
-    kind: str | None,
-    value: str | None,
-    baseline: str | None,
-    margin: float | None,
-    strict: bool,
-    everything: bool,
-    given: dict[str, Any],
+    sources: tuple[str, ...], kind: str | None, baseline: str | None, strict: bool, given: dict[str, Any], **how: Any
 ) -> None:
     """Compare the models of SOURCE on the tasks that they share.
 
@@ -104,8 +81,8 @@ def compare(
         refuse("without --baseline", strict=strict)
     runs = load(list(sources), kind or "", **given).runs
     if not baseline:
-        print(describe_comparison(runs, value or "", margin, everything=everything))
+        print(describe_comparison(runs, **how))
         return
-    text, passed = describe_baseline(runs, baseline, value or "", margin=margin, strict=strict, everything=everything)
+    text, passed = describe_baseline(runs, baseline, strict=strict, **how)
     print(text)
     sys.exit(0 if passed else 1)

@@ -48,17 +48,16 @@ def _lines(notes: Notes) -> list[str]:
 
 
 def describe_comparison(
-    runs: pd.DataFrame, value: str = "", margin: float | None = None, *, everything: bool = False
+    runs: pd.DataFrame, *, value: str | None = None, margin: float | None = None, everything: bool = False
 ) -> str:
     """Format which model is best, the models with their ranks and rates, and the pairs of the first ones.
 
     What does not fit on a screen is left out, or with `everything` printed, too.
     """
-    board = with_short_names(leaderboard(runs, value, margin=margin), NAME_WIDTH)
-    table, share, rows, ranking = board.table, board.outcomes.is_share, [], ranked(board)
+    board = with_short_names(leaderboard(runs, value or "", margin=margin), NAME_WIDTH)
+    table, share, rows, pairs, ranking = board.table, board.outcomes.is_share, [], [], ranked(board)
     for row, rank in zip(table.to_dict("records"), ranks_text(table), strict=True):
-        cells = {"model": row["model_name"], "rank": rank or "–", "runs": str(row["n"])}
-        cells["tasks"] = str(row["n_tasks"])
+        cells = {"model": row["model_name"], "rank": rank or "–", "runs": str(row["n"]), "tasks": str(row["n_tasks"])}
         ends = row["estimate"], row["low"], row["high"]
         cells[f"{board.outcomes.title}{INTERVAL}"] = format_interval(*ends, percent=share)
         cells |= {board.basis: format_interval(row["adjusted"], None, None, percent=share)} if board.is_adjusted else {}
@@ -67,7 +66,11 @@ def describe_comparison(
     copies = [plain(f"{name}: {why}.") for name, why in reasons if why and "only_copies" in why]
     notes = _lines(board.notes.without(*FIRST, "variants")) + copies + _lines(alike(runs["model_name"].dropna()))
     notes += filter(None, [undecided_text(ranking.values["headline"].get("undecided", 0)).strip()])
-    pairs = [_pair(row, board.outcomes) for row in board.pairs.to_dict("records")]
+    for row in board.pairs.to_dict("records"):
+        verdict = "better" if row["estimate"] > 0 else "worse"
+        verdict = verdict if row["decided"] else "equivalent" if row["equivalent"] is True else "not decided"
+        sides = {"model": row["model_a"], "against": row["model_b"], "tasks": str(row["n_tasks"])}
+        pairs.append({**sides, **_difference(row, board.outcomes), "": verdict})
     parts = [
         Part("the answer", _answer_lines(board, ranking), always=True),
         Part("models", rows=rows, always=True),
@@ -76,21 +79,14 @@ def describe_comparison(
         Part("pairs in words", pairs_text(board.pairs).split("\n") if everything and pairs else []),
         Part(
             "rates without the runs that were not measured",
-            unmeasured_lines(runs, ["model_name"], kind_of(runs), value),
+            unmeasured_lines(runs, ["model_name"], kind_of(runs), value or ""),
         ),
     ]
     return on_screen(parts, everything=everything)
 
 
-def _pair(row: Mapping[Any, Any], data: Outcomes) -> dict[str, str]:
-    """Format the difference of two models, and what it shows."""
-    verdict = "better" if row["estimate"] > 0 else "worse"
-    verdict = verdict if row["decided"] else "equivalent" if row["equivalent"] is True else "not decided"
-    names = {"model": row["model_a"], "against": row["model_b"], "tasks": str(row["n_tasks"])}
-    return {**names, **_difference(row, data), "": verdict}
-
-
 def _difference(row: Mapping[Any, Any], data: Outcomes) -> dict[str, str]:
+    """Format the difference of two models, with its unit."""
     scale, unit, digits = (100, "points", 0) if data.is_share else (1, data.unit, 2)
     ends = (row[end] * scale for end in ("estimate", "low", "high"))
     return {
@@ -102,8 +98,8 @@ def _difference(row: Mapping[Any, Any], data: Outcomes) -> dict[str, str]:
 def describe_baseline(
     runs: pd.DataFrame,
     baseline: str,
-    value: str = "",
     *,
+    value: str | None = None,
     margin: float | None = None,
     strict: bool = False,
     everything: bool = False,
@@ -112,11 +108,11 @@ def describe_baseline(
 
     It may not if a model is a regression or, with `strict`, is not shown to be no worse.
     """
-    table = against(runs, baseline, value, margin=margin)
+    table = against(runs, baseline, value or "", margin=margin)
     if table.empty:
         return f"{plain(baseline)} is the only model: there is nothing to compare with it.", not strict
     table = table.sort_values("verdict", key=lambda verdicts: verdicts.map(VERDICTS.index), kind="stable")
-    data = outcomes(runs, value)
+    data = outcomes(runs, value or "")
     share, unit = data.is_share, "percentage points" if data.is_share else data.unit
     names, rows = distinct_names(table["model"], NAME_WIDTH), []
     for row in table.to_dict("records"):

@@ -103,9 +103,9 @@ def denominators(
             other = rates(runs, by, value, kind, missing=missing, cluster=cluster)
             out = out.join(other[["estimate", "low", "high"]].add_prefix(f"{name}_"))
     out = out.join(first["warning"])
-    return (
-        out if len(_list(by)) != 1 else out.sort_values("estimate", ascending=False, kind="stable", ignore_index=True)
-    )
+    if len(_list(by)) == 1:
+        out = out.sort_values("estimate", ascending=False, kind="stable", ignore_index=True)
+    return out
 
 
 def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogKind | None = None) -> pd.DataFrame:

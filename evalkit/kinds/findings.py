@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from evalkit._words import Note, Notes, note
+from evalkit._words import Notes, note
 from evalkit.kinds.runs import UNKNOWN, Outcomes, kind_of
 
 MOST_EXAMPLES = 3  # runs that a finding links to
@@ -93,7 +93,11 @@ def alike(names: Iterable[str]) -> Notes:
     groups: dict[str, list[str]] = {}
     for name in sorted(set(names)):
         groups.setdefault(name.casefold().rpartition("/")[2].strip(), []).append(name)
-    return Notes(tuple(Note("alike", {"names": group}) for group in groups.values() if len(group) > 1))
+    notes = Notes()
+    for same in groups.values():
+        if len(same) > 1:
+            notes += note("alike", names=same, one=min(same, key=lambda name: (len(name), name.swapcase())))
+    return notes
 
 
 def doubts(scored: Outcomes, planned: Iterable[str] = (), models: Iterable[str] = ()) -> list[Finding]:
