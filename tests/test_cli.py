@@ -1,6 +1,5 @@
 """The command line: tables, exit codes, messages of one line, nothing that steers a terminal."""
 
-import re
 import subprocess
 import sys
 
@@ -9,7 +8,7 @@ from click.testing import CliRunner
 
 from evalkit import __version__
 from evalkit.cli import main
-from tests.mindcraft.builders import SCORE, log, task, write, write_all
+from tests.mindcraft.builders import SCORE, log, write, write_all
 
 
 def run(*arguments) -> tuple[int, str, str]:
@@ -20,38 +19,6 @@ def run(*arguments) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
-@pytest.fixture
-def runs(tmp_path):
-    files = {
-        "x/good/cook/agent_0.json": 1, "x/good/cook/agent_1.json": None, "x/good/build/agent_0.json": 40,
-        "x/bad/cook/agent_0.json": 0, "x/bad/cook/agent_1.json": b"{", "x/readme.md": "notes",
-    }  # fmt: skip
-    return write_all(tmp_path / "runs", files)
-
-
-@pytest.fixture
-def tasks(tmp_path):
-    write(tmp_path / "tasks/cooking.json", {"cook": task(difficulty="easy", difficulty_metrics={"steps": 4})})
-    return write(tmp_path / "tasks/more/building.json", {"build": task("construction", 1)}).parents[1]
-
-
-def table(text: str) -> list[list[str]]:
-    """The rows of the first printed table, header first."""
-    block = next(block for block in text.split("\n\n") if "\n---" in block)
-    return [re.split(r"\s{2,}", line.strip()) for line in block.splitlines() if not line.startswith("---")]
-
-
-def test_success_rates_by_model_with_intervals_statuses_and_the_ledger(runs, tasks):
-    code, out, err = run("mindcraft", runs, "--tasks", tasks)
-    assert (code, err) == (0, "")
-    head, *rows = table(out)
-    assert head[:3] == ["model", "runs", "success rate [95 %]"]
-    assert [[*row[:2], row[2][:4].strip()] for row in rows] == [["good", "2", "50 %"], ["bad", "1", "0 %"]]
-    assert rows[0][3:] == ["1", "1", "0", "0", "0", "0"]
-    assert "3 runs; 8 files: 6 used, 1 skipped, 1 failed" in out
-    assert re.search(r"failed: .*x/bad/cook/agent_1\.json: JSONDecodeError", out)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -60,10 +27,7 @@ def test_success_rates_by_model_with_intervals_statuses_and_the_ledger(runs, tas
         (["{tmp}/file.txt"], "{tmp}/file.txt: no Mindcraft agent log could be read in it (1 file, broken or"),
         (["{tmp}/runs", "--tasks", "{tmp}/gone.json"], "{tmp}/gone.json: no such file"),
         (["{tmp}/runs", "--tasks", "{tmp}/*.yaml"], "{tmp}/*.yaml: no file matches"),
-        (
-            ["{tmp}/runs", "--tasks", "{tmp}/runs/x/good"],
-            "{tmp}/runs/x/good: no task definition in its 3 JSON files, as {tmp}/runs/x/good/",
-        ),
+        (["{tmp}/runs", "--tasks", "{tmp}/runs/m"], "{tmp}/runs/m: no task definition in its 1 JSON file, as {tmp}/"),
         (["{tmp}/runs", "--tasks", "{tmp}/trace.json"], "{tmp}/trace.json: no task definition in its 1 JSON file"),
         (
             ["{tmp}/trace.json"],
@@ -77,10 +41,10 @@ def test_success_rates_by_model_with_intervals_statuses_and_the_ledger(runs, tas
         (["samples:nothing"], "samples:nothing: no such samples"),
     ],
 )
-def test_what_can_not_be_done_is_one_line_and_exit_code_2(runs, tmp_path, arguments, message):
+def test_what_can_not_be_done_is_one_line_and_exit_code_2(tmp_path, arguments, message):
     (tmp_path / "empty").mkdir()
-    (tmp_path / "file.txt").touch()
-    write(tmp_path / "trace.json", {"event_history": []})
+    files = {"file.txt": b"", "trace.json": {"event_history": []}, "runs/m/cook/Andy_0_0.json": 1}
+    write_all(tmp_path, files)
     code, out, err = run("mindcraft", *(word.format(tmp=tmp_path) for word in arguments))
     assert (code, out) == (2, "")
     assert err.startswith(f"evalkit: {message.format(tmp=tmp_path)}")
@@ -94,15 +58,6 @@ def test_wrong_usage_is_exit_code_2(arguments):
     code, _, err = run(*arguments)
     assert code == 2
     assert "Usage: " in err
-
-
-def test_show_prints_a_conversation(tmp_path):
-    path = write(tmp_path / "Andy_0_0.json", log(f"{SCORE}1"))
-    code, out, _ = run("show", path)
-    assert code == 0
-    assert "success, score 1, 3 turns" in out
-    assert f"· system: {SCORE}1   ◀ final message" in out
-    assert "earlier turns" in run("show", path, "--last", 1)[1]
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,11 @@
-"""What is imported is declared in pyproject.toml, what is declared is imported, and the other lists agree with it."""
+"""What is imported is declared in pyproject.toml, what is declared is imported, and other lists agree with it."""
 
 import ast
 import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from datetime import date
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -14,8 +15,11 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from evalkit import __version__
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+FOLDERS = ("evalkit", "tests", "benchmarks", "examples", "tools")
 OWN = {"evalkit", "tests", "benchmarks", "tools", "examples", "conftest"}
 PROVIDED_BY = {"scanpy": "scanpy", "gseapy": "gseapy"}  # modules of packages that tests do not install
 
@@ -80,13 +84,13 @@ def modules_of(folder: str) -> dict[str, list[str]]:
     return found
 
 
+all_distributions = cache(packages_distributions)
+
+
 def distributions(module: str) -> set[str]:
     """The packages that bring a module."""
-    known = {canonicalize_name(name) for name in _all_distributions().get(module, [])}
+    known = {canonicalize_name(name) for name in all_distributions().get(module, [])}
     return known or {PROVIDED_BY.get(module, canonicalize_name(module))}
-
-
-_all_distributions = cache(packages_distributions)
 
 
 def undeclared(folder: str, declared: set[str]) -> Iterator[str]:
@@ -96,34 +100,24 @@ def undeclared(folder: str, declared: set[str]) -> Iterator[str]:
             yield f"{module}: imported by {', '.join(files[:3])}, declared nowhere"
 
 
-def test_what_the_package_imports_is_declared():
-    assert list(undeclared("evalkit", CORE)) == []
-
-
-@pytest.mark.parametrize("folder", ["tests", "benchmarks", "examples", "tools"])
-def test_what_other_code_imports_is_declared_for_tests(folder):
-    assert list(undeclared(folder, CORE.union(*EXTRAS.values()))) == []
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_what_is_imported_is_declared(folder):
+    declared = CORE if folder == "evalkit" else CORE.union(*EXTRAS.values())
+    assert list(undeclared(folder, declared)) == []
 
 
 def test_what_is_declared_is_imported():
-    by_package = set().union(*map(distributions, modules_of("evalkit")))
-    assert sorted(CORE - by_package) == []
-    everywhere = by_package.union(
-        *(distributions(m) for folder in ("tests", "benchmarks", "tools") for m in modules_of(folder))
-    )
-    assert sorted(set().union(*EXTRAS.values()) - everywhere - WITHOUT_IMPORT.keys()) == []
+    imports = {folder: set().union(*map(distributions, modules_of(folder))) for folder in FOLDERS}
+    assert sorted(CORE - imports["evalkit"]) == []
+    assert sorted(set().union(*EXTRAS.values()) - set().union(*imports.values()) - WITHOUT_IMPORT.keys()) == []
 
 
 def test_the_constraints_pin_all_that_is_declared_within_its_bounds():
     lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
-    pinned = {
-        canonicalize_name(name): version for line in lines if "==" in line for name, version in [line.split("==")]
-    }
-    texts = [
-        *PROJECT["dependencies"],
-        *(t for e, ts in PROJECT["optional-dependencies"].items() if e != "samples" for t in ts),
-    ]
-    for requirement in map(Requirement, texts):
+    pairs = (line.split("==") for line in lines if "==" in line)
+    pinned = {canonicalize_name(name): version for name, version in pairs}
+    extras = [text for extra, texts in PROJECT["optional-dependencies"].items() if extra != "samples" for text in texts]
+    for requirement in map(Requirement, PROJECT["dependencies"] + extras):
         name = canonicalize_name(requirement.name)
         if name != "evalkit":
             assert name in pinned, name
@@ -132,25 +126,33 @@ def test_the_constraints_pin_all_that_is_declared_within_its_bounds():
 
 def conda_environment() -> str:
     """The text of environment.yml, with what tests need."""
-    chosen = re.search(
-        r"\[(.*)\]", next(text for text in PROJECT["optional-dependencies"]["test"] if "evalkit[" in text)
-    )
-    texts = PROJECT["dependencies"] + [
-        text for extra in [*chosen[1].split(","), "test"] for text in PROJECT["optional-dependencies"][extra]
-    ]
-    requirements = sorted((r for r in map(Requirement, texts) if r.name != "evalkit"), key=lambda r: r.name)
-    conda = [
-        f"{CONDA_NAMES.get(r.name, r.name)}{r.specifier}" for r in requirements if r.name not in NOT_ON_CONDA_FORGE
-    ]
-    pip = [str(requirement) for requirement in requirements if requirement.name in NOT_ON_CONDA_FORGE]
-    lines = [f"python{PROJECT['requires-python']}", "pip", *conda, "pip:"]
-    return HEAD + "".join(f"  - {line}\n" for line in lines) + "".join(f"      - {p}\n" for p in [*pip, "--editable ."])
+    texts = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["test"]
+    for extra in next(r.extras for r in map(Requirement, texts) if r.name == "evalkit"):
+        texts = texts + PROJECT["optional-dependencies"][extra]
+    conda, pip = ["pip"], ["--editable ."]
+    for needed in sorted(map(Requirement, texts), key=lambda needed: needed.name):
+        if needed.name in NOT_ON_CONDA_FORGE:
+            pip.insert(-1, str(needed))
+        elif needed.name != "evalkit":
+            conda.append(f"{CONDA_NAMES.get(needed.name, needed.name)}{needed.specifier}")
+    lines = [f"  - {name}" for name in [f"python{PROJECT['requires-python']}", *conda, "pip:"]]
+    return HEAD + "\n".join([*lines, *(f"      - {name}" for name in pip), ""])
 
 
 def test_the_conda_environment_is_that_of_the_project():
     text = (ROOT / "environment.yml").read_text("utf-8")
     assert text == conda_environment()
     assert {"jupyterlab>=4.2", "papermill>=2.6", "nbval>=0.11"} < set(yaml.safe_load(text)["dependencies"][:-1])
+
+
+def test_one_version_stands_everywhere():
+    assert re.fullmatch(r"\d+\.\d+\.\d+((a|b|rc)\d+)?", __version__)
+    assert PROJECT["dynamic"] == ["version"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert citation["version"] == __version__
+    assert isinstance(citation["date-released"], date)
+    assert {"cff-version", "message", "title", "authors", "license"} <= citation.keys()
+    assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 
 if __name__ == "__main__":
