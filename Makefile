@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 report: .venv/reports-ready  ## every report of params/ on the samples, as HTML in reports/
 	$(BIN)/evalkit report
 
-test: lint docs  ## everything CI runs: style, layers, types, the site, unit tests, notebooks, pages in a browser
+test: lint  ## everything CI runs: style, layers, types, unit tests, the site, notebooks, pages in a browser
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: .venv/test-ready

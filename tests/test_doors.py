@@ -215,7 +215,7 @@ def page(kind, dataset, tmp_path_factory) -> Page:
     notebook = str(ROOT / "notebooks" / f"{kind.notebook}.ipynb")
     values = {kind.source: dataset, **{name: value for name, [value] in kind.options.items()}, **kind.more}
     output = tmp_path_factory.mktemp("page")
-    summary = run(plan([notebook], values=values), output=output, jobs=1, say=lambda line: None)
+    summary = run(plan([notebook], values=values), output=output, jobs=1, evidence=False, say=lambda line: None)
     assert summary.failed == []
     files = {path.stem: path for path in output.rglob("*.csv") if path.read_text().strip()}
     [made] = json.loads(summary.manifest.read_text())["reports"]

@@ -7,6 +7,7 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import html5lib
 import pytest
@@ -17,12 +18,13 @@ from tests.docs.blocks import ROOT
 pytest.importorskip("mkdocs")
 pytest.importorskip("mkdocstrings")
 LOADED = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "video": "src"}
+HOOKS = runpy.run_path(str(ROOT / "docs/hooks.py"))
 RELATIONS = {"stylesheet", "preload", "preconnect", "icon", "modulepreload", "dns-prefetch"}
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
-    """The site without its gallery, which `make docs` makes of the reports of the samples."""
+    """The site without the pages of its gallery, which are the sample reports."""
     folder = tmp_path_factory.mktemp("site")
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "EVALKIT_GALLERY": "off", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(folder)]
@@ -34,13 +36,10 @@ def site(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def elements(site) -> dict[str, list]:
     """All elements of every page, by its path."""
-    return {
-        path.relative_to(site).as_posix(): list(
-            html5lib.parse(path.read_text("utf-8"), namespaceHTMLElements=False).iter()
-        )
-        for path in site.rglob("*.html")
-        if path.name != "404.html"  # is served from any address, so that its links are those of a server
+    parsed = {
+        path: html5lib.parse(path.read_text("utf-8"), namespaceHTMLElements=False) for path in site.rglob("*.html")
     }
+    return {path.relative_to(site).as_posix(): list(page.iter()) for path, page in parsed.items()}
 
 
 @pytest.mark.slow
@@ -57,12 +56,22 @@ def test_pages_load_nothing_from_elsewhere(site, elements):
 
 @pytest.mark.slow
 def test_the_reference_names_every_public_function_and_every_column(site):
-    packages = runpy.run_path(str(ROOT / "docs/hooks.py"))["PACKAGES"]
     api = (site / "reference/api.html").read_text("utf-8")
-    for package in packages:
+    for package in HOOKS["PACKAGES"]:
         module = importlib.import_module(f"evalkit.{package}".rstrip("."))
         for name in module.__all__:
             assert re.search(rf"\b{name}\b", api), (package, name)
     columns = (site / "reference/columns.html").read_text("utf-8")
     for column in (*RUN_COLUMNS, *(c for rows in kind_named("crafter").tables.values() for c in rows)):
         assert f"<code>{column.name}</code>" in columns
+
+
+def test_the_gallery_leads_to_the_reports_and_runs_that_are_made_for_it(monkeypatch, tmp_path):
+    report, view = Mock(**{"return_value.failed": []}), Mock()
+    monkeypatch.setattr("evalkit.reports.run", report)
+    monkeypatch.setattr("evalkit.evidence.write_view", view)
+    HOOKS["on_post_build"]({"site_dir": tmp_path})
+    made = {report.call_args.kwargs["output"] / f"{one.key}.html" for one in report.call_args.args[0]}
+    made |= {call.args[2] / "index.html" for call in view.call_args_list}
+    links = re.findall('href="(gallery-[^"]+)"', HOOKS["gallery"]())
+    assert {tmp_path / link for link in links} == made | {tmp_path / "gallery-reports/index.html"}
