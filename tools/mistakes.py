@@ -187,7 +187,7 @@ MUTATIONS = (
         "steps: failures of one history", STEPS, "analysis.failure_kinds(logs.steps)", "analysis.failure_kinds(own)",
     ),
     Mutation(
-        "steps: skipped steps in rates", "evalkit/steps/format.py",
+        "steps: skipped steps in rates", "evalkit/steps/record.py",
         'NOT_JUDGED = ("skipped", "unknown")', 'NOT_JUDGED = ("unknown",)',
     ),
     Mutation(

@@ -3,19 +3,17 @@
 from evalkit._lazy import door
 
 _PLACES = {
-    "format": "Options StepRecord",
-    "judge": (
-        "History evaluate_history evaluate_step evaluates find_loops format_step_evaluation plan_adherence "
-        "print_step_evaluation"
-    ),
+    "judge": "History end_of_route evaluate_history evaluate_step evaluates find_loops plan_adherence",
     "kind": "KIND checks_df load steps_df",
-    "normalise": "to_jsonable",
+    "record": "Options StepRecord",
     "results": "check",
     "storage": (
         "create_result_summary extract_key_findings_from_execution record_execution save_history store_execution_result"
     ),
+    "values": "to_jsonable",
     "workflow": (
-        "WorkflowState build_workflow end_of_route route_from_executor route_from_step_evaluator step_evaluator_node"
+        "WorkflowState build_workflow format_step_evaluation print_step_evaluation route_from_executor "
+        "route_from_step_evaluator step_evaluator_node"
     ),
 }
 _MODULES = ("analysis", "figures", "show")

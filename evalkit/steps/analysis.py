@@ -10,7 +10,8 @@ from evalkit.io import SourceError, frame
 from evalkit.io.text import message_pattern
 from evalkit.stats import Estimate, estimate_by, proportion_interval
 from evalkit.steps import table
-from evalkit.steps.format import (
+from evalkit.steps.judge import History, plan_adherence
+from evalkit.steps.record import (
     NOT_JUDGED,
     NOT_RUN,
     PSEUDO_STEPS,
@@ -20,7 +21,6 @@ from evalkit.steps.format import (
     WENT_WRONG,
     cell_types_of,
 )
-from evalkit.steps.judge import History, plan_adherence
 
 MOST_PAIRS = 100_000  # of cell types and analyses of one history
 REPORTED, CONFIRMED = "reported", "confirmed"  # by the record; and not contradicted by the result

@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 
 from evalkit.display import Look, nothing_to_draw, plots, set_alt
 from evalkit.steps.analysis import CONFIRMED, REPORTED
-from evalkit.steps.format import STATUSES, VERDICTS, WENT_WRONG
+from evalkit.steps.record import STATUSES, VERDICTS, WENT_WRONG
 
 # never colour alone: a marker for points, a sign for cells
 LOOKS = {

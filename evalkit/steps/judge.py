@@ -1,18 +1,21 @@
-"""Judge one step and a whole history (checks only, nothing is ever changed): verdicts, loops, plan."""
+"""Judge one step and a whole history (checks only, nothing is ever changed): verdicts, loops, plan, where it leads."""
 
 import json
 import logging
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import repeat, takewhile
 from typing import Any, NamedTuple
 
-from evalkit.io import plain
+import msgspec
+
+from evalkit.io import plain, short_paths
+from evalkit.io.text import UniqueNames
 from evalkit.steps import results
-from evalkit.steps.format import (
+from evalkit.steps.record import (
     CRITICAL,
     DEFAULTS,
     HISTORY_KEY,
@@ -21,15 +24,16 @@ from evalkit.steps.format import (
     SILENT,
     Options,
     StepRecord,
-    count,
-    name,
-    truncated,
+    normalise_history,
+    normalise_record,
+    repeats_failure,
+    same_call,
 )
-from evalkit.steps.normalise import normalise_history, normalise_record, repeats_failure, to_jsonable
 from evalkit.steps.results import Check, Reading, Severity, check, read_result
+from evalkit.steps.values import as_count, as_text, to_jsonable
 
 EVALUATION_VERSION = "v1_checking_only"
-RULE = "=" * 60
+_DECODER = msgspec.json.Decoder()
 _log = logging.getLogger(__name__)
 _OUTCOMES: dict[str, tuple[int | None, Severity]] = {  # score and severity
     "success": (1, "info"),
@@ -87,11 +91,30 @@ class History:
 
 
 def as_history(records: Any, options: Options | None = None) -> History:
-    """Return a history as it is, or with other options if given; normalise anything else into one."""
+    """Return a history as it is, or with other options if given; normalise a list of records, or a state with one."""
     if isinstance(records, History):
         return records if options is None or options is records.options else replace(records, options=options)
-    options = options or DEFAULTS
-    return History("", "", normalise_history(records, options), options=options)
+    options, records = options or DEFAULTS, records.get(HISTORY_KEY) if isinstance(records, Mapping) else records
+    return History("", "", normalise_history(to_jsonable(records), options), options=options)
+
+
+def histories_of(histories: Iterable[tuple], steps: Iterable[tuple], options: Options = DEFAULTS) -> list[History]:
+    """Build histories from rows (source, thread, plan) and (source, thread, entry) of `table.RECORDS`.
+
+    The label of one is the shortest end of its path that no other file has, and the thread: ``run_07/h.json``,
+    ``c.sqlite · thread-1``.
+    """
+    plans, entries = dict[tuple[str, str], Any](), defaultdict[tuple[str, str], list[Any]](list)
+    for source, thread, plan in histories:
+        plans[source, thread] = None if plan is None else _DECODER.decode(plan)
+    for source, thread, entry in steps:
+        entries[source, thread].append(_DECODER.decode(entry))
+    paths, unique, found = short_paths([source for source, _ in plans]), UniqueNames("{} #{}"), list[History]()
+    for (source, thread), plan in plans.items():
+        label = unique(f"{paths[source]} · {thread}" if thread else paths[source])
+        records = normalise_history(entries[source, thread], options)
+        found.append(History(source, thread, records, plan, label, options))
+    return found
 
 
 def evaluate_history(records: Any, options: Options | None = None) -> list[dict]:
@@ -113,7 +136,7 @@ def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, option
         before = (normalise_record(to_jsonable(raw), options) for raw in reversed(history[:-1]))
         attempt += sum(1 for _ in takewhile(lambda one: repeats_failure(one, record), before))
     if record["step_index"] is None:
-        record["step_index"] = count(state.get("current_step_index"))
+        record["step_index"] = as_count(state.get("current_step_index"))
     return evaluate_record(record, read_result(record, options), attempt, options)
 
 
@@ -194,7 +217,7 @@ def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options:
         "critical_failure": critical,
         "silent_failure": silent is not None,
         "silent_failure_reason": silent,
-        "truncated": truncated(record),
+        "truncated": reading.is_cut,
         "attempt": attempt,
         "checks": [*first, *checks],
     }
@@ -208,7 +231,7 @@ def _judge_structure(record: StepRecord, reading: Reading, has_failed: bool) -> 
     returned no data but an error, a status or nothing; ``partial``, there are `parsing_issues`; ``complete``.
     """
     function, result, is_text = record["step"]["function_name"], record["result"], record["result_type"] == "text"
-    analysis, is_cut = results.ANALYSES.get(function or ""), truncated(record)
+    analysis, is_cut = results.ANALYSES.get(function or ""), reading.is_cut
     quality, issues = reading.quality, list[str]()
     if is_cut:
         issues = ["truncation_likely"]
@@ -229,57 +252,6 @@ def _judge_structure(record: StepRecord, reading: Reading, has_failed: bool) -> 
     return {"data_quality": quality, "data_completeness": completeness, "parsing_issues": issues}, made
 
 
-def format_step_evaluation(evaluation: Mapping[str, Any]) -> str:
-    """Format the report of a step, as of `evaluate_step`; steps count from 1, texts lose their control characters."""
-
-    def shown(value: Any, missing: str = "unknown") -> str:
-        return missing if value is None or value == "" else plain(value)
-
-    success, index = evaluation.get("success"), evaluation.get("step_index")
-    lines = [
-        RULE,
-        f"📊 STEP EVALUATION REPORT - Step {index + 1 if isinstance(index, int) else '?'}",
-        RULE,
-        f"Function: {shown(evaluation.get('function_name'), 'none')}",
-        f"Success: {'✅ (True)' if success is True else '❌ (False)' if success is False else '❔ (unknown)'}",
-        f"Result Type: {shown(evaluation.get('result_type'))}",
-        f"Timestamp: {shown(evaluation.get('timestamp'))}",
-        "",
-    ]
-    if skipped := evaluation.get("skipped_evaluation"):
-        lines += ["⏭️ SKIPPED:", f"   Reason: {shown(skipped.get('skip_reason'))}"]
-    elif success is not True:
-        category = (evaluation.get("failure_evaluation") or {}).get("error_category")
-        critical = "🚨 YES" if evaluation.get("critical_failure") else "⚠️ No"
-        lines += ["❌ FAILURE ANALYSIS:", f"   Error Type: {shown(category)}", f"   Critical: {critical}"]
-    else:
-        lines.append("✅ SUCCESS ANALYSIS:")
-        if evaluation.get("silent_failure"):
-            lines.append(f"   🔇 Silent failure: {plain(evaluation.get('silent_failure_reason'), 200)}")
-        if enrichment := evaluation.get("enrichment_evaluation"):
-            lines.append("   🧬 ENRICHMENT RESULTS:")
-            for method, n in enrichment["pathway_counts"].items():
-                mark = "✅" if n else "⭕" if n == 0 else "❔"
-                lines.append(f"      {mark} {plain(method.upper())}: {shown(n)} pathways")
-            lines.append(f"   📊 Total Significant: {shown(enrichment['total_significant_pathways'])} pathways")
-            lines.append(f"   🎯 Data Quality: {enrichment['data_quality']}")
-            lines += ["   🔝 Sample Pathways:"] * bool(enrichment["top_pathways"])
-            for method, terms in enrichment["top_pathways"].items():
-                lines.append(f"      {plain(method.upper())}: {', '.join(map(plain, terms[:2]))}")
-        if cells := evaluation.get("process_cells_evaluation"):
-            types, n = cells["discovered_cell_types"], cells["cell_type_count"]
-            if n is None:  # the list was cut
-                n = f"at least {len(types)}" if types else "unknown number of"
-            lines += ["   🧬 PROCESS CELLS RESULTS:", f"      Discovered: {n} new cell types"]
-            lines += [f"         - {plain(name)}" for name in types[:3]]
-    return "\n".join([*lines, RULE])
-
-
-def print_step_evaluation(evaluation: Mapping[str, Any]) -> None:
-    """Print the report of a step; see `format_step_evaluation`."""
-    print(format_step_evaluation(evaluation))
-
-
 class Loop(NamedTuple):
     """Consecutive failures of one call: position of the first, their number, and the function."""
 
@@ -297,6 +269,12 @@ class PlannedStep(NamedTuple):
     attempts: int
 
 
+def planned_steps(plan: Any) -> Sequence[Any]:
+    """Return the steps of a plan: a list, or a mapping that holds one under ``steps``."""
+    steps = plan.get("steps") if isinstance(plan, Mapping) else plan
+    return steps if isinstance(steps, (list, tuple)) else []
+
+
 def plan_adherence(records: Any, plan: Any = None, options: Options | None = None) -> list[PlannedStep]:
     """Return the outcome of every planned step; the share that ended in success is the adherence.
 
@@ -305,8 +283,7 @@ def plan_adherence(records: Any, plan: Any = None, options: Options | None = Non
     ``steps``; by default that of the history.
     """
     history = as_history(records, options)
-    plan = history.plan if plan is None else plan
-    steps = plan.get("steps") if isinstance(plan, Mapping) else plan
+    steps = planned_steps(history.plan if plan is None else plan)
     planned, taken = list[PlannedStep](), set[int]()
     latest = dict[tuple, list[int]]()  # records of the latest call with its retries, by function and parameters
     calls = defaultdict[tuple, deque[list[int]]](deque)  # all calls, also by function alone
@@ -318,8 +295,8 @@ def plan_adherence(records: Any, plan: Any = None, options: Options | None = Non
             latest[key] = [i]
             calls[key].append(latest[key])
             calls[key[:1]].append(latest[key])
-    for step in steps if isinstance(steps, list) else []:
-        function = name(step.get("function_name")) if isinstance(step, Mapping) else None
+    for step in steps:
+        function = as_text(step.get("function_name")) if isinstance(step, Mapping) else None
         if function is None or function in PSEUDO_STEPS:
             continue
         parameters = step.get("parameters")
@@ -344,3 +321,53 @@ def find_loops(records: Any, options: Options | None = None) -> list[Loop]:
                 loops.pop()  # the same run, one shorter
             loops.append(Loop(i - attempt + 1, attempt, evaluation["function_name"]))
     return loops
+
+
+def executions(backwards: Iterable[StepRecord], index: int) -> int:
+    """Count how often the step of the newest record was executed with the same outcome; 1 once `index` is beyond it.
+
+    The records come from the newest to the oldest.
+    """
+    backwards = iter(backwards)
+    newest, n = next(backwards), 1
+    step, has_failed = newest["step_index"], newest["success"] is False
+    if not has_failed and (step is None or index > step):
+        return 1
+    for record in backwards:
+        if record["step_index"] != step or record["success"] != newest["success"]:
+            break
+        if not (has_failed and step is not None) and not same_call(record, newest):
+            break  # a failed step counts whatever it tried
+        n += 1
+    return n
+
+
+def route_after(evaluation: Mapping[str, Any], index: int, n_steps: int) -> str:
+    """Return where the evaluator leads: ``abort`` after a critical failure or if stuck, ``complete``, ``continue``."""
+    if evaluation.get("critical_failure"):
+        return "abort"
+    if index >= n_steps:
+        return "complete"
+    return "abort" if evaluation.get("retry_cap_reached") else "continue"
+
+
+def end_of_route(records: Any) -> tuple[str, int]:
+    """Return how the workflow's routers would have ended a stored history, and after how many records.
+
+    That is ``complete``, ``abort``, or ``continue`` where the history ends before the plan does; "" without records.
+    Without a stored plan, the number of planned steps is that of the history.
+    """
+    history, route = as_history(records), ""
+    indices = [record["step_index"] or 0 for record in history.records]
+    n_steps = len(planned_steps(history.plan)) or max(indices, default=-1) + 1
+    for i, record in enumerate(history.records):
+        # the index is that of the next record if the history advanced, else one more after a success
+        has_advanced = i + 1 < len(indices) and indices[i + 1] > indices[i]
+        index = indices[i + 1] if has_advanced else indices[i] + (record["success"] is True)
+        tries = executions(map(history.records.__getitem__, range(i, -1, -1)), index)
+        judged = history.evaluations[i] | {"retry_cap_reached": tries >= history.options.retry_cap}
+        # beyond the plan, the executor leads to the end without this step being judged
+        route = "complete" if index > n_steps else route_after(judged, index, n_steps)
+        if route != "continue":
+            return route, i + 1
+    return route, len(history.records)

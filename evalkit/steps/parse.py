@@ -24,8 +24,8 @@ from evalkit.io.frames import cut_name
 from evalkit.io.paths import check_regular, check_size, most_bytes
 from evalkit.io.text import UniqueNames
 from evalkit.kinds import Parsed
-from evalkit.steps.format import HISTORY_KEY, PLAN_KEY
-from evalkit.steps.normalise import is_deep, is_record, to_jsonable
+from evalkit.steps.record import HISTORY_KEY, PLAN_KEY, is_record
+from evalkit.steps.values import is_deep, to_jsonable
 
 LINES = (".jsonl", ".ndjson")
 SUFFIXES = (".json", *LINES, ".sqlite", ".sqlite3", ".db")
@@ -50,20 +50,33 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
     Besides the bytes, only a database's write-ahead log is read, which holds what was written to it last.
     """
     suffix = Path(path).suffix.lower()
+    values, broken, recovered = list[Any](), list[str](), dict[str, None]()
     try:
         if isinstance(data, OSError):
             raise data
         if data.startswith(MAGIC):
             return _parse_checkpoints(path, data)
-        if suffix in LINES:
-            value, notes = _decode_lines(data)
-        else:
-            value, recovered = decode_json(data, _DECODER)
-            notes = [f"recovered: {', '.join(recovered)}"] * bool(recovered)
+        content, mark = without_mark(data)
+        recovered |= dict.fromkeys(mark)
     except OSError as error:
         return Parsed("failed", f"{type(error).__name__}: {error.strerror or error}")
     except BrokenFileError as error:
         return Parsed("failed", str(error)) if suffix in SUFFIXES else _OTHER
+    for i, text in enumerate(content.splitlines() if suffix in LINES else [content], start=1):
+        try:
+            if text.strip():
+                value, found = decode_json(text, _DECODER)
+                values.append(value)
+                recovered |= dict.fromkeys(found)
+        except BrokenFileError as error:
+            broken.append(f"line {i}: {error}" if suffix in LINES else str(error))
+    if not values:
+        reason = broken[0] if broken else "JSONDecodeError: the file is empty"
+        return Parsed("failed", reason) if suffix in SUFFIXES else _OTHER
+    notes = [f"recovered: {', '.join(recovered)}"] * bool(recovered)
+    notes += [*broken[:1], *[f"{len(broken)} broken lines"] * (len(broken) > 1)]
+
+    value = values if suffix in LINES else values[0]
     value = to_jsonable(value) if is_deep(value) else value  # too deep to be handled safely
     state = _state_in(value)
     entries = state[HISTORY_KEY] if state else [value] if is_record(value) else value
@@ -74,23 +87,6 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
         notes.append(f"{len(entries) - len(records)} of {len(entries)} entries are no records of steps")
     notes += ["no steps"] * (not entries)
     return Parsed("used", "; ".join(notes), _rows([("", records, state.get(PLAN_KEY) if state else None)]))
-
-
-def _decode_lines(data: bytes) -> tuple[list, list[str]]:
-    data, mark = without_mark(data)
-    values, broken, recovered = list[Any](), list[str](), set(mark)
-    for i, line in enumerate(data.splitlines(), 1):
-        try:
-            if line.strip():
-                value, notes = decode_json(line, _DECODER)
-                values.append(value)
-                recovered.update(notes)
-        except BrokenFileError as error:
-            broken.append(f"line {i}: {error}")
-    if not values:
-        raise BrokenFileError(broken[0] if broken else "JSONDecodeError: the file is empty")
-    notes = [f"recovered: {', '.join(sorted(recovered))}"] * bool(recovered)
-    return values, [*notes, *broken[:1], *[f"{len(broken)} broken lines"] * (len(broken) > 1)]
 
 
 def _parse_checkpoints(path: str, data: bytes) -> Parsed:

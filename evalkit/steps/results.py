@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypedDict
 
 from evalkit.io.text import UniqueNames
-from evalkit.steps.format import Options, StepRecord, count, number, truncated
-from evalkit.steps.normalise import CUT, read_literal
+from evalkit.steps.record import Options, StepRecord
+from evalkit.steps.values import CUT, as_count, as_number, read_literal
 
 METHODS = ("go", "kegg", "reactome", "gsea")
 DISCOVERED, LEAF_NODE, NO_NEW_TYPES, UNKNOWN = "discovered", "leaf_node", "no_new_cell_types", "unknown"
@@ -57,6 +57,7 @@ class Reading:
 
     value: Any  # the result as a structure, if it is one or its text can be parsed as one
     whole: Mapping[str, Any]  # the same if it is a mapping, else empty
+    is_cut: bool  # the stored result is only the beginning of the original
     quality: str  # whether the result was stored as a structure
     error: str | None = None  # returned in its place
     status: str | None = None  # of an analysis that returned nothing else
@@ -82,8 +83,9 @@ def read_result(record: StepRecord, options: Options) -> Reading:
     function, result = record["step"]["function_name"], record["result"]
     value = read_literal(result).value if isinstance(result, str) else result
     value = result if value is None else value
-    quality = LEGACY if record["result_type"] == "text" or truncated(record) else STRUCTURED
-    reading = Reading(value, value if isinstance(value, Mapping) else {}, quality)
+    is_cut = bool(record["result_metadata"].get("truncated"))
+    quality = LEGACY if record["result_type"] == "text" or is_cut else STRUCTURED
+    reading = Reading(value, value if isinstance(value, Mapping) else {}, is_cut, quality)
     inner = reading.whole.get("search_results")
     error = reading.whole.get("error") or (inner.get("error") if isinstance(inner, Mapping) else None)
     reading.error = str(error) if error else None
@@ -121,7 +123,7 @@ def _read_enrichment(record: StepRecord, reading: Reading, options: Options) -> 
     The methods rest on different p-values: their total is for orientation only.
     """
     parameters, issues, status = record["step"]["parameters"], reading.issues, reading.status
-    asked = " ".join(str(parameters.get(key, "")) for key in _ASKED_BY).lower()
+    asked = str([parameters.get(key) for key in _ASKED_BY]).lower()
     requested = [word for word in dict.fromkeys(re.findall(r"\w+", asked)) if word in METHODS]
     entries = {str(key).lower(): entry for key, entry in reading.whole.items()}
     issues += [f"{name}: requested, not in the result" for name in requested if name not in entries]
@@ -132,7 +134,7 @@ def _read_enrichment(record: StepRecord, reading: Reading, options: Options) -> 
         if not isinstance(entry, Mapping) or (name not in METHODS and "total_significant" not in entry):
             continue
         terms, p_values = [str(term) for term in _list(entry.get("top_terms"))], _list(entry.get("top_pvalues"))
-        read, n, total = list(map(number, p_values)), len(terms), count(entry.get("total_significant"))
+        read, n, total = list(map(as_number, p_values)), len(terms), as_count(entry.get("total_significant"))
         is_complete = isinstance(entry.get("top_terms"), list) and not isinstance(entry["top_terms"], CUT)
         reading.found[name] = {"top_terms": terms, "p_values": read, "total_significant": total}
         totals[name] = total
@@ -151,7 +153,7 @@ def _read_enrichment(record: StepRecord, reading: Reading, options: Options) -> 
         }
         issues += [f"{name}: {issue}" for issue, applies in wrong.items() if applies]
 
-    is_partial = isinstance(reading.value, CUT) if isinstance(reading.value, Mapping) else truncated(record)
+    is_partial = isinstance(reading.value, CUT) if isinstance(reading.value, Mapping) else reading.is_cut
     absent = [name for name in requested or METHODS if name not in totals and (requested or name in entries)]
     is_known = totals and not is_partial and not absent and None not in totals.values()
     total = sum(filter(None, totals.values())) if is_known else None
@@ -194,7 +196,7 @@ def _read_expression(record: StepRecord, reading: Reading, options: Options) -> 
     for condition, entry in conditions.items():
         genes: Any = entry.get("significant_genes")
         is_whole = isinstance(genes, list) and not isinstance(genes, CUT)
-        counts[condition] = len(genes) if is_whole else count(genes)
+        counts[condition] = len(genes) if is_whole else as_count(genes)
         empty += [condition] * (counts[condition] == 0)
         reading.found[condition] = {"significant_genes": counts[condition], "top_genes": list(map(str, _list(genes)))}
         if "category" in entry and not isinstance(genes, list):
@@ -217,7 +219,7 @@ def _read_counts(record: StepRecord, reading: Reading, options: Options) -> None
     categories, n = _by_category(reading, "count_results", "count")
     cells, empty = reading.found, list[str]()
     for category, entry in categories.items():
-        cells[category] = count(entry.get("cell_count"))
+        cells[category] = as_count(entry.get("cell_count"))
         empty += [category] * (cells[category] == 0)
         if "category" in entry and cells[category] is None:
             reading.issues.append(f"{category[:40]}: no number of cells")
@@ -252,7 +254,7 @@ def _by_category(reading: Reading, key: str, noun: str) -> tuple[dict[str, Mappi
 
 def _read_annotation(record: StepRecord, reading: Reading, options: Options) -> None:
     """Read the discovered cell types, in order of appearance, and how the discovery ended."""
-    result, cut = record["result"], truncated(record)
+    result, cut = record["result"], reading.is_cut
     text = reading.whole.get("message") if reading.whole else result
     text = text if isinstance(text, str) else ""
     groups, is_partial = reading.whole.get("group_to_cell_type"), False
@@ -332,7 +334,7 @@ def _read_search(record: StepRecord, reading: Reading, options: Options) -> None
         names = [item[key] for key in keys if isinstance(item.get(key), str)]
         found.append(names[0] if names else str(item))
     if not reading.error:
-        total = count(inner.get("total_matches", whole.get("total_matches")))
+        total = as_count(inner.get("total_matches", whole.get("total_matches")))
         if total is None and isinstance(listed, list) and not isinstance(listed, CUT) and not isinstance(inner, CUT):
             total = len(listed)
     given = inner.get("message") or whole.get("message") or reading.error
@@ -382,7 +384,7 @@ def _read_plot(record: StepRecord, reading: Reading, options: Options) -> None:
         lengths, reasons = [page[1] for page in pages], [page[2] for page in pages]
         length = None if n is None or None in lengths else sum(size or 0 for size in lengths)
         reading.failure = _NO_PLOT_MADE if n == 0 else reasons[0] if n and all(reasons) else None
-    elif kind == "html" and truncated(record):
+    elif kind == "html" and reading.is_cut:
         length = None
     is_made = None if kind == "unknown" else status in ("generated", "stored_in_file")
     path = str(reading.whole.get("path") or "") if kind == "file_ref" else ""

@@ -8,8 +8,8 @@ from evalkit._words import counted_noun
 from evalkit.kinds import Example, Finding, Logs
 from evalkit.kinds.findings import MOST_EXAMPLES, files_of
 from evalkit.steps import analysis
-from evalkit.steps.format import CRITICAL, NOT_JUDGED, SILENT
 from evalkit.steps.judge import History
+from evalkit.steps.record import CRITICAL, NOT_JUDGED, SILENT
 
 SAMPLES = (
     "These samples were made for demonstration: a scripted plan, run on the 700 public blood cells that scanpy "

@@ -11,10 +11,10 @@ from typing import Any
 
 from evalkit.io import write_text
 from evalkit.io.text import UniqueNames
-from evalkit.steps.format import DEFAULTS, PSEUDO_STEPS, Options, cell_type_of, count, name, truth
 from evalkit.steps.judge import as_history, outcome
-from evalkit.steps.normalise import normalise_history, normalise_record, to_jsonable
+from evalkit.steps.record import DEFAULTS, PSEUDO_STEPS, Options, cell_types_of, normalise_history, normalise_record
 from evalkit.steps.results import ANALYSES, Reading, read_result
+from evalkit.steps.values import as_bool, as_count, as_text, to_jsonable
 
 MOST_LISTED = 5  # terms, p-values, genes and results of each list
 
@@ -29,11 +29,11 @@ def store_execution_result(
     is cut, with ``{"truncated": [its length, kept]}``. Numbers, empty results and None are stored as they are.
     """
     step = step if isinstance(step, Mapping) else {}
-    result, function = to_jsonable(result), name(step.get("function_name"))
+    result, function = to_jsonable(result), as_text(step.get("function_name"))
     kind, metadata = "text", dict[str, Any]()
-    if reason := name(step.get("skip_reason")):
+    if reason := as_text(step.get("skip_reason")):
         kind, summary, metadata = "skipped", f"Skipped: {reason}", {"skip_reason": reason}
-    elif truth(success) is not True:
+    elif as_bool(success) is not True:
         summary, result = "Failed" if result in (None, "") else f"Failed: {result}", None
     else:
         reading = _read_success(step, result, options)
@@ -78,7 +78,7 @@ def record_execution(
     of records so far. An exception is stored as text, with its class name as ``error_type``.
     """
     history = list(state.get("execution_history") or [])
-    index = count(state.get("current_step_index"))
+    index = as_count(state.get("current_step_index"))
     stored = store_execution_result(step, result, success, options)
     text = None if error is None else str(error) or type(error).__name__
     if stored["result_summary"] == "Failed" and text:
@@ -86,7 +86,7 @@ def record_execution(
     record = {
         "step_index": len(history) if index is None else index,
         "step": step if isinstance(step, Mapping) else {},
-        "success": truth(success) is True,
+        "success": as_bool(success) is True,
         **stored,
         "error": text,
         "error_type": type(error).__name__ if isinstance(error, BaseException) else None,
@@ -101,7 +101,7 @@ def save_history(history: Iterable[Mapping[str, Any]], path: str | os.PathLike) 
     A reader sees the old file or the new one, never half of it. Records of other shapes become shape B. Raises
     SourceError if the file can't be written.
     """
-    records = normalise_history(list(history))
+    records = normalise_history(to_jsonable(list(history)))
     stored = ({key: value for key, value in record.items() if key != "shape"} for record in records)
     lines = [json.dumps(record, ensure_ascii=False, allow_nan=False) for record in stored]
     if os.fspath(path).endswith((".jsonl", ".ndjson")):
@@ -122,7 +122,7 @@ def extract_key_findings_from_execution(history: Any, options: Options | None = 
     findings: dict[str, dict[str, Any]] = {"successful_analyses": {}, "failed_analyses": {}, "skipped_analyses": {}}
     unique = {kind: UniqueNames("{} #{}") for kind in findings}
     for record, reading in zip(history.records, history.readings, strict=True):
-        step, function, cell_type = record["step"], record["step"]["function_name"], cell_type_of(record)
+        step, function, cell_type = record["step"], record["step"]["function_name"], ", ".join(cell_types_of(record))
         if function is None or function in PSEUDO_STEPS:
             continue
         is_plot = history.options.is_plot(function)

@@ -10,10 +10,9 @@ from evalkit.kinds import Logs, Snapshot
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.kinds.terminal import INTERVAL, Part, fit_table, unmeasured_lines
 from evalkit.steps import analysis
-from evalkit.steps.format import CRITICAL, SILENT, VERDICTS
-from evalkit.steps.judge import History, find_loops
-from evalkit.steps.normalise import to_jsonable
-from evalkit.steps.workflow import end_of_route
+from evalkit.steps.judge import History, end_of_route, find_loops
+from evalkit.steps.record import CRITICAL, SILENT, VERDICTS
+from evalkit.steps.values import to_jsonable
 
 MOST_STEPS = 12  # of one history, on one screen
 IDLE = 60.0  # seconds after which a history that has not changed counts as finished

@@ -7,10 +7,10 @@ from typing import Any
 from evalkit._words import counted_noun
 from evalkit.io import SourceError
 from evalkit.kinds import Transcript, Turn
-from evalkit.steps.assemble import histories_of
-from evalkit.steps.format import WENT_WRONG, StepRecord, name
+from evalkit.steps.judge import end_of_route, histories_of
 from evalkit.steps.parse import parse_file
-from evalkit.steps.workflow import end_of_route
+from evalkit.steps.record import WENT_WRONG, StepRecord
+from evalkit.steps.values import as_text
 
 _MOST_SHOWN = 20_000  # characters of a result
 
@@ -45,7 +45,7 @@ def _turns(place: int, record: StepRecord, evaluation: Mapping[str, Any], *, dec
     step, result, silent = record["step"], record["result"], evaluation["silent_failure_reason"]
     parameters = json.dumps(step["parameters"], ensure_ascii=False)
     call = f"{record['step']['function_name'] or 'no function'} {parameters}"
-    described = f"{call}\n{description}" if (description := name(step.get("description"))) else call
+    described = f"{call}\n{description}" if (description := as_text(step.get("description"))) else call
     text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
     text = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}… ({len(text)} characters)"
     error, reason = record["error"], step.get("skip_reason")

@@ -1,4 +1,4 @@
-"""The agent's workflow: its state, the evaluator's node, the two routers, and the graph on LangGraph.
+"""The agent's workflow: its state, the evaluator's node and report, the two routers, and the graph on LangGraph.
 
 Only `build_workflow` needs LangGraph (extra `workflow`); nodes and routers are plain functions.
 """
@@ -7,15 +7,17 @@ import hashlib
 import json
 import logging
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import pairwise
 from typing import Annotated, Any, TypedDict, get_type_hints
 
-from evalkit.steps.format import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options, StepRecord, count
-from evalkit.steps.judge import as_history, evaluate_step, format_step_evaluation
-from evalkit.steps.normalise import normalise_record, same_call, to_jsonable
+from evalkit.io import plain
+from evalkit.steps.judge import evaluate_step, executions, planned_steps, route_after
+from evalkit.steps.record import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options, normalise_record
+from evalkit.steps.values import as_count, to_jsonable
 
+RULE = "=" * 60
 NODES = ("input_processor", "planner", "executor", "final_evaluator", "response_generator", "plot_integration")
 _log = logging.getLogger(__name__)
 
@@ -57,45 +59,73 @@ def step_evaluator_node(state: Mapping[str, Any], options: Options = DEFAULTS) -
 
     evaluation = evaluate_step(history[-1], state, options)
     backwards = (normalise_record(to_jsonable(raw), options) for raw in reversed(history))
-    tries = _executions(backwards, count(state.get("current_step_index")) or 0)
+    tries = executions(backwards, as_count(state.get("current_step_index")) or 0)
     evaluation |= {"record_id": record_id, "attempts_at_step": tries, "retry_cap_reached": tries >= options.retry_cap}
     _log.info("%s", format_step_evaluation(evaluation))
     return {"last_step_evaluation": evaluation, "step_evaluation_history": [evaluation]}
 
 
-def _executions(backwards: Iterable[StepRecord], index: int) -> int:
-    """Count how often the step of the newest record was executed with the same outcome; 1 once `index` is beyond it.
+def format_step_evaluation(evaluation: Mapping[str, Any]) -> str:
+    """Format the report of a step, as of `evaluate_step`; steps count from 1, texts lose their control characters."""
 
-    The records come from the newest to the oldest.
-    """
-    backwards = iter(backwards)
-    newest, n = next(backwards), 1
-    step, has_failed = newest["step_index"], newest["success"] is False
-    if not has_failed and (step is None or index > step):
-        return 1
-    for record in backwards:
-        if record["step_index"] != step or record["success"] != newest["success"]:
-            break
-        if not (has_failed and step is not None) and not same_call(record, newest):
-            break  # a failed step counts whatever it tried
-        n += 1
-    return n
+    def shown(value: Any, missing: str = "unknown") -> str:
+        return missing if value is None or value == "" else plain(value)
+
+    success, index = evaluation.get("success"), evaluation.get("step_index")
+    lines = [
+        RULE,
+        f"📊 STEP EVALUATION REPORT - Step {index + 1 if isinstance(index, int) else '?'}",
+        RULE,
+        f"Function: {shown(evaluation.get('function_name'), 'none')}",
+        f"Success: {'✅ (True)' if success is True else '❌ (False)' if success is False else '❔ (unknown)'}",
+        f"Result Type: {shown(evaluation.get('result_type'))}",
+        f"Timestamp: {shown(evaluation.get('timestamp'))}",
+        "",
+    ]
+    if skipped := evaluation.get("skipped_evaluation"):
+        lines += ["⏭️ SKIPPED:", f"   Reason: {shown(skipped.get('skip_reason'))}"]
+    elif success is not True:
+        category = (evaluation.get("failure_evaluation") or {}).get("error_category")
+        critical = "🚨 YES" if evaluation.get("critical_failure") else "⚠️ No"
+        lines += ["❌ FAILURE ANALYSIS:", f"   Error Type: {shown(category)}", f"   Critical: {critical}"]
+    else:
+        lines.append("✅ SUCCESS ANALYSIS:")
+        if evaluation.get("silent_failure"):
+            lines.append(f"   🔇 Silent failure: {plain(evaluation.get('silent_failure_reason'), 200)}")
+        if enrichment := evaluation.get("enrichment_evaluation"):
+            lines.append("   🧬 ENRICHMENT RESULTS:")
+            for method, n in enrichment["pathway_counts"].items():
+                mark = "✅" if n else "⭕" if n == 0 else "❔"
+                lines.append(f"      {mark} {plain(method.upper())}: {shown(n)} pathways")
+            lines.append(f"   📊 Total Significant: {shown(enrichment['total_significant_pathways'])} pathways")
+            lines.append(f"   🎯 Data Quality: {enrichment['data_quality']}")
+            lines += ["   🔝 Sample Pathways:"] * bool(enrichment["top_pathways"])
+            for method, terms in enrichment["top_pathways"].items():
+                lines.append(f"      {plain(method.upper())}: {', '.join(map(plain, terms[:2]))}")
+        if cells := evaluation.get("process_cells_evaluation"):
+            types, n = cells["discovered_cell_types"], cells["cell_type_count"]
+            if n is None:  # the list was cut
+                n = f"at least {len(types)}" if types else "unknown number of"
+            lines += ["   🧬 PROCESS CELLS RESULTS:", f"      Discovered: {n} new cell types"]
+            lines += [f"         - {plain(name)}" for name in types[:3]]
+    return "\n".join([*lines, RULE])
+
+
+def print_step_evaluation(evaluation: Mapping[str, Any]) -> None:
+    """Print the report of a step; see `format_step_evaluation`."""
+    print(format_step_evaluation(evaluation))
 
 
 def route_from_executor(state: Mapping[str, Any]) -> str:
     """Return ``step_evaluate`` while there is a history and the index is within the plan, else ``complete``."""
-    index = count(state.get("current_step_index")) or 0
-    return "step_evaluate" if state.get(HISTORY_KEY) and index <= _step_count(state.get(PLAN_KEY)) else "complete"
+    index, n_steps = as_count(state.get("current_step_index")) or 0, len(planned_steps(state.get(PLAN_KEY)))
+    return "step_evaluate" if state.get(HISTORY_KEY) and index <= n_steps else "complete"
 
 
 def route_from_step_evaluator(state: Mapping[str, Any]) -> str:
     """Return ``abort`` after a critical failure or if stuck, ``complete`` at the plan's end, else ``continue``."""
-    last = state.get("last_step_evaluation") or {}
-    if last.get("critical_failure"):
-        return "abort"
-    if (count(state.get("current_step_index")) or 0) >= _step_count(state.get(PLAN_KEY)):
-        return "complete"
-    return "abort" if last.get("retry_cap_reached") else "continue"
+    index, n_steps = as_count(state.get("current_step_index")) or 0, len(planned_steps(state.get(PLAN_KEY)))
+    return route_after(state.get("last_step_evaluation") or {}, index, n_steps)
 
 
 def build_workflow(
@@ -136,32 +166,3 @@ def build_workflow(
     graph.add_conditional_edges("step_evaluator", route_from_step_evaluator, onward)
     # the retry cap ends every loop; LangGraph's own limit must not stop a long plan
     return graph.compile(checkpointer=checkpointer).with_config(recursion_limit=100_000)
-
-
-def end_of_route(records: Any) -> tuple[str, int]:
-    """Return how the workflow's routers would have ended a stored history, and after how many records.
-
-    That is ``complete``, ``abort``, or ``continue`` where the history ends before the plan does; "" without records.
-    Without a stored plan, the number of planned steps is that of the history.
-    """
-    history, route = as_history(records), ""
-    indices = [record["step_index"] or 0 for record in history.records]
-    planned = range(_step_count(history.plan) or max(indices, default=-1) + 1)
-    for i, record in enumerate(history.records):
-        # the index is that of the next record if the history advanced, else one more after a success
-        has_advanced = i + 1 < len(indices) and indices[i + 1] > indices[i]
-        index = indices[i + 1] if has_advanced else indices[i] + (record["success"] is True)
-        tries = _executions(map(history.records.__getitem__, range(i, -1, -1)), index)
-        last = {**history.evaluations[i], "retry_cap_reached": tries >= history.options.retry_cap}
-        state = {HISTORY_KEY: [record], PLAN_KEY: planned, "current_step_index": index, "last_step_evaluation": last}
-        route = route_from_executor(state)
-        route = route_from_step_evaluator(state) if route == "step_evaluate" else route
-        if route != "continue":
-            return route, i + 1
-    return route, len(history.records)
-
-
-def _step_count(plan: Any) -> int:
-    """Count the steps of a plan: a list, or a mapping that holds one under ``steps``."""
-    steps = plan.get("steps") if isinstance(plan, Mapping) else plan
-    return len(steps) if isinstance(steps, (list, tuple, range)) else 0

@@ -8,7 +8,7 @@ from evalkit.io import SourceError
 from evalkit.stats import mean_interval
 from evalkit.steps import History, analysis, checks_df, load, steps_df
 from evalkit.steps.analysis import adherence, confirmed_success, coverage, failure_kinds, focus, success_rates
-from evalkit.steps.normalise import normalise_history
+from evalkit.steps.record import normalise_history
 from evalkit.steps.show import findings, short_steps, with_runs
 from tests.steps.records import JSON, RECORD
 

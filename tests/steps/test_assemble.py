@@ -5,7 +5,7 @@ import pytest
 
 from evalkit.kinds import RUN_COLUMNS
 from evalkit.steps import checks_df, load, steps_df
-from evalkit.steps.assemble import frames_of
+from evalkit.steps.kind import frames_of
 from evalkit.steps.parse import parse_file
 from evalkit.steps.table import FLAGS, TABLES
 from tests.steps.cases import A, B, C

@@ -15,7 +15,7 @@ from evalkit.steps import (
     plan_adherence,
 )
 from evalkit.steps.judge import EVALUATORS
-from evalkit.steps.normalise import normalise_history
+from evalkit.steps.record import normalise_history
 from tests.steps.cases import CELLS, ENRICHMENT
 from tests.steps.records import JSON, RECORD
 

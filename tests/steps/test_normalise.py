@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.steps import to_jsonable
-from evalkit.steps.assemble import histories_of
-from evalkit.steps.normalise import CutDict, CutList, normalise_history, normalise_record, read_literal
+from evalkit.steps.judge import histories_of
+from evalkit.steps.record import normalise_history, normalise_record
+from evalkit.steps.values import CutDict, CutList, read_literal
 from tests.steps.cases import CELLS, A, B, C
 from tests.steps.records import JSON
 

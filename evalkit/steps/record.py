@@ -1,15 +1,15 @@
-"""The record of a step, readers of its plain values, and the options of storage and evaluation.
+"""The record of a step, whatever its shape, and the options of storage and evaluation.
 
 Three shapes are read: A (nested, untyped), B (nested, typed; what this package writes) and C (flat, on disk).
 All become one `StepRecord`, which is shape B with two more keys.
 """
 
-import math
-import numbers
 import re
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, get_args
+
+from evalkit.steps.values import as_bool, as_count, as_text
 
 Shape = Literal["A", "B", "C"]
 ResultType = Literal["structured", "visualization", "text", "skipped", "validation"]
@@ -23,7 +23,7 @@ STATUSES = (*VERDICTS, NOT_RUN)  # of a planned step or an analysis, from best t
 NOT_JUDGED = ("skipped", "unknown")  # verdicts that no rate counts
 WENT_WRONG = ("failure", CRITICAL, SILENT)
 
-_TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_RECORD_KEYS = frozenset({"step", "function_name", "success", "result", "result_summary", "error"})
 
 
 class StepRecord(TypedDict):
@@ -103,6 +103,86 @@ class Options:
 DEFAULTS = Options()
 
 
+def is_record(value: Any) -> bool:
+    """Return whether a value looks like the record of a step, in any shape."""
+    return isinstance(value, Mapping) and len(_RECORD_KEYS & value.keys()) >= 2
+
+
+def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
+    """Normalise a record of any shape, whose values are JSON; never raises.
+
+    What the record does not say stays None, and anything but a mapping becomes an empty record. A stored text of
+    exactly ``options.text_limit`` characters counts as cut, unless its metadata give its length.
+    """
+    raw = raw if isinstance(raw, Mapping) else {}
+    given, kind, shape = raw.get("step"), raw.get("result_type"), raw.get("shape")
+    step: Any = dict(given) if isinstance(given, Mapping) else {}
+    function = given if isinstance(given, str) else step.get("function_name", raw.get("function_name"))
+    step["function_name"] = as_text(function)
+    parameters = step.get("parameters", raw.get("parameters"))
+    step["parameters"] = dict(parameters) if isinstance(parameters, Mapping) else {}
+
+    if shape not in ("A", "B", "C") or "step" not in raw:
+        shape = "C" if "step" not in raw and "result" not in raw else "A" if kind is None else "B"
+    flat = shape == "C" and "step" not in raw  # if present, the record was normalised before
+    # on disk (shape C) the summary is the cut result itself
+    result = raw.get("result_summary") if flat else raw.get("result")
+    success = as_bool(raw.get("success"))
+    if kind not in RESULT_TYPES:
+        is_plot, is_structure = options.is_plot(step["function_name"]), isinstance(result, (Mapping, list))
+        kind = "visualization" if is_plot else "structured" if is_structure else "text"
+        kind = "skipped" if as_text(step.get("skip_reason")) else "text" if success is False else kind
+    metadata = dict(raw["result_metadata"]) if isinstance(raw.get("result_metadata"), Mapping) else {}
+    # in memory (A, B) plots and structures are stored as they are; on disk (C) everything is cut
+    may_be_cut = (kind == "text" or shape == "C") and not {"truncated", "length"} & set(metadata)
+    if may_be_cut and isinstance(result, str) and len(result) == options.text_limit:
+        metadata["truncated"] = [None, options.text_limit]
+    error = raw.get("error")
+    return StepRecord(
+        step_index=as_count(raw.get("step_index")),
+        step=step,
+        success=success,
+        result=result,
+        result_type=kind,
+        result_summary="" if flat else str(raw.get("result_summary") or ""),
+        result_metadata=metadata,
+        error=None if error is None or error is False or error in ("", {}, []) else str(error),
+        error_type=as_text(raw.get("error_type")),
+        timestamp=as_text(raw.get("timestamp")),
+        shape=shape,
+    )
+
+
+def normalise_history(records: Any, options: Options = DEFAULTS) -> list[StepRecord]:
+    """Normalise a whole history, whose values are JSON, and count the steps if the records do not.
+
+    If no record of a run of records has an index (shape C), a record that repeats the function and parameters of
+    a failed one is another attempt at the same step; every other record is the next step. Entries other than mappings
+    become empty records, and anything but a list an empty history.
+    """
+    history = list[StepRecord]()
+    for raw in records if isinstance(records, list) else []:
+        record = normalise_record(raw, options)
+        if record["step_index"] is None:
+            before = history[-1] if history else None
+            is_next = before is not None and not repeats_failure(before, record)
+            record["step_index"] = (before["step_index"] or 0 if before else 0) + is_next
+        history.append(record)
+    return history
+
+
+def same_call(a: StepRecord, b: StepRecord) -> bool:
+    """Return whether two records are the same function with the same parameters."""
+    return (
+        a["step"]["function_name"] == b["step"]["function_name"] and a["step"]["parameters"] == b["step"]["parameters"]
+    )
+
+
+def repeats_failure(before: StepRecord, record: StepRecord) -> bool:
+    """Return whether a record is another attempt at the call that failed in the one before."""
+    return before["success"] is False and same_call(before, record)
+
+
 def cell_types_of(record: StepRecord) -> list[str]:
     """Return the cell types of a step: `target_cell_type`, else those its parameters name."""
     step = record["step"]
@@ -112,41 +192,3 @@ def cell_types_of(record: StepRecord) -> list[str]:
         if names := [one for one in values if isinstance(one, str) and one.strip()]:
             return names
     return []
-
-
-def cell_type_of(record: StepRecord) -> str | None:
-    """Return the cell types of a step as a text; None if it names none."""
-    return ", ".join(cell_types_of(record)) or None
-
-
-def truncated(record: StepRecord) -> bool:
-    """Return whether the stored result is only the beginning of the original."""
-    return bool(record["result_metadata"].get("truncated"))
-
-
-def truth(value: Any) -> bool | None:
-    """Convert a bool, its text, or 0 and 1 to a truth value; None for anything else."""
-    return _TRUTHS.get(str(value).strip().lower())
-
-
-def count(value: Any) -> int | None:
-    """Convert a whole number of at least 0, or its text, to int; None for anything else."""
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
-        return int(value) if 0 <= int(value) < 2**53 else None
-    read = number(value)
-    return int(read) if read is not None and read.is_integer() and 0 <= read < 2**53 else None
-
-
-def number(value: Any) -> float | None:
-    """Convert a finite number, or text as ``default=str`` writes it, to float; None for anything else."""
-    if isinstance(value, (numbers.Real, str)) and not isinstance(value, bool):
-        with suppress(ValueError, OverflowError):
-            return read if math.isfinite(read := float(value)) else None
-    return None
-
-
-def name(value: Any) -> str | None:
-    """Return a text that is not empty; a number becomes its text."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        value = str(value)
-    return value if isinstance(value, str) and value.strip() else None

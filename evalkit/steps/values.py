@@ -1,0 +1,223 @@
+"""Plain values: anything becomes JSON, and a text the number, the truth or the structure that it shows."""
+
+import ast
+import contextlib
+import json
+import math
+import numbers
+import re
+import warnings
+from collections.abc import Collection, Mapping
+from datetime import date, time
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+MAX_DEPTH = 100  # of structures; deeper ones are kept as text
+MAX_LENGTH = 200_000  # characters; a longer text is not parsed as a structure
+MAX_BRACKETS = 80  # brackets within brackets in such a text
+
+_TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_CLOSING = {"{": "}", "[": "]", "(": ")"}
+_BEGIN = re.compile(r"\s*(?=[\[{(])")
+_TOKEN = re.compile(  # `call` is the beginning of np.float64(0.5), `cut` the remainder of a string that was cut
+    r"""(?P<string>b?(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"))|(?P<cut>b?['"].*)"""
+    r"""|(?P<call>(?:(?:np|numpy)\.(?:float|int|uint|str|bool|array)\d*_?|array)\()"""
+    r"""|(?P<sign>[{}\[\](),:])|(?P<word>[^'"{}\[\](),:\s]+)""",
+    re.DOTALL,
+)
+# the words of Python and JSON that are no numbers
+_WORDS: dict[str, Any] = dict.fromkeys(("None", "null", "nan", "NaN", "NaT", "inf", "-inf", "Infinity", "-Infinity"))
+_WORDS |= {"True": True, "true": True, "np.True_": True, "False": False, "false": False, "np.False_": False}
+
+
+def to_jsonable(value: Any, above: tuple[int, ...] = ()) -> Any:
+    """Convert any value to one that ``json.dumps(..., allow_nan=False)`` accepts, and that shares nothing with it.
+
+    NumPy scalars become int, float or bool, arrays, sets (sorted) and other collections lists, DataFrames lists of
+    records (an index with labels becomes a column), Series lists or, if their index has labels, objects; dates are ISO
+    texts. NaN, NaT and infinities, which JSON lacks, become null. Any other value, and what is nested deeper than
+    `MAX_DEPTH`, becomes its text. `above` are the ids of the structures around the value.
+    """
+    if isinstance(value, str):
+        return _text(value)
+    if value is None or isinstance(value, (bool, np.bool_)):
+        return value if value is None else bool(value)
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, (numbers.Real, Decimal)):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value).decode("utf-8", "replace")
+    if len(above) >= MAX_DEPTH or id(value) in above:  # a structure that contains itself ends here
+        return _text(value)
+
+    above = (*above, id(value))
+    if isinstance(value, (pd.DataFrame, pd.Series)):
+        index = value.index
+        counts_rows = index.name is None and index.nlevels == 1 and index.dtype.kind in "iu"
+        if isinstance(value, pd.DataFrame):
+            value = (value if counts_rows else value.reset_index(allow_duplicates=True)).to_dict("records")
+        elif not counts_rows:
+            value = value.to_dict()
+    if isinstance(value, Mapping):
+        return {_text(key): to_jsonable(item, above) for key, item in value.items()}
+    if isinstance(value, Collection):
+        items = sorted(value, key=str) if isinstance(value, (set, frozenset)) else value
+        return [to_jsonable(item, above) for item in items]
+    if pd.isna(value) is True:
+        return None
+    return value.isoformat() if isinstance(value, (date, time)) else _text(value)
+
+
+def _text(value: Any) -> str:
+    """Convert a value to text without lone surrogates, which no UTF-8 file can hold."""
+    text = str(value)
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def is_deep(value: Any) -> bool:
+    """Return whether lists and dicts are nested deeper than what `to_jsonable` keeps as structures."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        structures = [one for one in level if isinstance(one, (dict, list))]
+        level = [inner for one in structures for inner in (one.values() if isinstance(one, dict) else one)]
+        if not level:
+            return False
+    return True
+
+
+def as_bool(value: Any) -> bool | None:
+    """Convert a bool, its text, or 0 and 1 to a truth value; None for anything else."""
+    return _TRUTHS.get(str(value).strip().lower())
+
+
+def as_count(value: Any) -> int | None:
+    """Convert a whole number of at least 0, or its text, to int; None for anything else."""
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        return int(value) if 0 <= int(value) < 2**53 else None
+    read = as_number(value)
+    return int(read) if read is not None and read.is_integer() and 0 <= read < 2**53 else None
+
+
+def as_number(value: Any) -> float | None:
+    """Convert a finite number, or text as ``default=str`` writes it, to float; None for anything else."""
+    if isinstance(value, (numbers.Real, str)) and not isinstance(value, bool):
+        with contextlib.suppress(ValueError, OverflowError):
+            return read if math.isfinite(read := float(value)) else None
+    return None
+
+
+def as_text(value: Any) -> str | None:
+    """Return a text that is not empty; a number becomes its text."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = str(value)
+    return value if isinstance(value, str) and value.strip() else None
+
+
+class CutList(list):
+    """The first items of a list whose text was cut."""
+
+
+class CutDict(dict):
+    """The first pairs of a dict whose text was cut."""
+
+
+CUT: tuple[type, ...] = (CutList, CutDict)  # of a list or dict: it is only the beginning of the original
+
+
+class Literal(NamedTuple):
+    """The literal in a text: the value (None if nothing could be parsed), and whether the text was cut inside it."""
+
+    value: Any
+    cut: bool
+
+
+class _Bracket(NamedTuple):
+    """A bracket that is open, and what was read in it so far."""
+
+    opening: str
+    keys: list  # those of a dict
+    items: list  # of a dict the values, and a key before its colon
+
+
+def read_literal(text: str, start: int = 0) -> Literal:
+    """Parse the list, tuple or dict that begins at `start` (after white space): a Python repr or JSON, complete or cut.
+
+    Of a cut one the complete elements are kept; lists and dicts that were still open at the cut become `CutList` and
+    `CutDict`. The element at the cut is dropped: half a number is not a number. Text after the closing bracket is
+    ignored. Without a bracket at `start`, or for other text, the value is None.
+    """
+    begin, end, unreadable = _BEGIN.match(text, start), len(text.rstrip()), Literal(None, False)
+    if begin is None or len(text) > MAX_LENGTH:
+        return unreadable
+    brackets, wants_value, value = list[_Bracket](), True, None
+    try:
+        for match in _TOKEN.finditer(text, begin.end()):
+            kind, token = match.lastgroup, match[0]
+            if kind == "cut" or (kind == "word" and match.end() == end):
+                break
+            is_opening, is_closing = kind == "call" or token in _CLOSING, token in _CLOSING.values()
+            if wants_value != (is_opening or kind != "sign") and not is_closing:
+                return unreadable
+            if is_opening:
+                brackets.append(_Bracket(token, [], []))
+                if len(brackets) > MAX_BRACKETS:
+                    return unreadable
+                continue
+
+            opening, keys, items = brackets[-1]
+            if kind == "string":
+                has_escapes = "\\" in token or token[0] == "b"
+                items.append(_without_escapes(token) if has_escapes else token[1:-1])
+            elif token == "...":  # in the place of items that were left out
+                brackets[-1] = _Bracket(opening, keys, CutList(items))
+            elif kind == "word":
+                is_whole = token.lstrip("+-").isdigit()
+                items.append(_WORDS[token] if token in _WORDS else int(token) if is_whole else float(token))
+            elif token == ":":
+                if opening != "{" or len(items) != len(keys) + 1:
+                    return unreadable
+                key = items.pop()
+                keys.append(tuple(key) if isinstance(key, list) else key)
+            elif is_closing:
+                is_call = opening not in _CLOSING  # np.float64(0.5) is 0.5
+                if token != _CLOSING[opening[-1]] or (is_call and len(items) != 1):
+                    return unreadable
+                if is_call or (opening == "(" and len(items) == 1 and not wants_value):
+                    value = items[0]
+                elif opening == "{":
+                    value = dict(zip(keys, items, strict=True)) if keys or not items else sorted(items, key=str)
+                else:
+                    value = items
+                brackets.pop()
+                if not brackets:
+                    return Literal(value, False)
+                brackets[-1].items.append(value)
+            wants_value = token in (",", ":")
+
+        value = None
+        for opening, keys, items in reversed(brackets):  # the innermost was cut first
+            if value is not None and (value or opening not in ("[", "(")):
+                items.append(value)
+            if opening == "{":
+                value = CutDict(zip(keys, items, strict=False))
+            elif opening in _CLOSING:
+                value = CutList(items)
+            else:
+                value = items[0] if items else None
+    except (ValueError, SyntaxError, TypeError):  # no literal; a dict or a list as a key
+        return unreadable
+    return Literal(value, True)
+
+
+def _without_escapes(token: str) -> str:
+    """Return the text of a string of Python or JSON; bytes become what Python shows of them."""
+    if token[0] == '"':  # JSON writes some characters as two escapes, which Python keeps separate
+        with contextlib.suppress(ValueError):
+            return json.loads(token)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about escapes unknown to Python, as in '\d'
+        return str(ast.literal_eval(token))
