@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import compress
 from typing import Any
 
 import msgspec
@@ -42,7 +43,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     stated = _overruled(runs, str(options["outcomes"])) if options.get("outcomes") else pd.Series(False, runs.index)
     flags |= {"overruled": stated, "no_outcome": runs["score"].isna() & runs["status"].isin(ENDED)}
     raised = zip(*(flag.to_list() for flag in flags.values()), strict=True)
-    runs["run_flags"] = [[name for name, is_raised in zip(flags, row, strict=True) if is_raised] for row in raised]
+    runs["run_flags"] = [list(compress(flags, row)) for row in raised]
     plans, runs["plan"] = _plans(runs, _numbers(records.tables["plans"]))
     runs = runs.assign(kind="trajectories", model_source="log", task_type=runs["dataset"])
     runs = runs.assign(**{f"flag_{name}": flag for name, flag in flags.items()})
@@ -108,7 +109,10 @@ def _with_tables(
 
 def _joined(runs: pd.DataFrame) -> pd.DataFrame:
     """Join trajectories to the trials that they belong to, and to those that they go on from."""
+    runs["trajectories"] = [[] for _ in runs.index]
     of_file = runs[runs["format"].isin(["atif", "harbor"])]  # one run each
+    if of_file.empty:
+        return runs
     follows: dict[str, str] = {}  # the file that a trajectory goes on in: the one that it goes on from
     rows = {row["source"]: row for row in of_file[["source", "format", "continues", *_JOINED]].to_dict("records")}
     joined: dict[str, list[str]] = {}  # trials, and the files of their trajectories
@@ -146,7 +150,9 @@ def _joined(runs: pd.DataFrame) -> pd.DataFrame:
         runs.loc[of_file.index, column] = pd.Series(
             [row[column] for row in rows.values()], of_file.index, runs.dtypes[column]
         )
-    runs["trajectories"] = [sorted(joined.get(source, ())) for source in runs["source"].to_numpy()]
+    runs.loc[of_file.index, "trajectories"] = pd.Series(
+        [sorted(joined.get(source, ())) for source in rows], of_file.index
+    )
     return runs[~runs["source"].isin(gone)]
 
 
@@ -276,18 +282,19 @@ def _plans(runs: pd.DataFrame, said: pd.DataFrame) -> tuple[pd.DataFrame, list[s
             folder = os.path.dirname(folder)
         of_source[source] = source if source in whole else above.get(folder)
     of_run = [of_source[source] for source in runs["source"].to_numpy()]
+    keys = ["source", "model_name", "dataset", "task_id"]
+    planned = runs[keys[1:]].assign(source=of_run).dropna(subset="source")
     said["source"] = said["source"].map(plan_of)
-    planned = runs[["model_name", "dataset", "task_id"]].assign(source=of_run).dropna(subset="source")
-    if len(unknown := said.index[is_task & said["dataset"].isna()]):  # of a lock, which calls a task by its folder
+    if (is_lock := is_task & said["dataset"].isna()).any():  # it calls a task by its folder
         tasks = dict[tuple[str, str], tuple[str, str]]()
         for _, dataset, task, source in planned.itertuples(index=False):
             for name in (task, str(task).rpartition("/")[2]):
                 tasks.setdefault((source, name), (dataset, task))
-        for at in unknown:
-            own = said.at[at, "source"], said.at[at, "task_id"]
-            said.loc[at, ["dataset", "task_id"]] = tasks.get(own, (None, own[1]))
+        for at, source, task in said.loc[is_lock, ["source", "task_id"]].itertuples(name=None):
+            said.loc[at, ["dataset", "task_id"]] = tasks.get((source, task), (None, task))
     firsts = planned.drop_duplicates("source").set_index("source")
     for name in ("model_name", "dataset"):  # that of all its runs, if the plan does not say which
         said[name] = said[name].fillna(said["source"].map(firsts[name]).where(is_task))
-    keys = ["source", "model_name", "dataset", "task_id"]
-    return said.groupby(keys, dropna=False, sort=False).sum(min_count=1).reset_index(), of_run
+    if is_lock.any():  # two of its names may be one task
+        said = said.groupby(keys, dropna=False, sort=False).sum(min_count=1).reset_index()
+    return said, of_run

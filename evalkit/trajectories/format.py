@@ -1,16 +1,14 @@
-"""What all formats of trajectories share: outcomes as data, messages, and the values that stand in JSON."""
+"""What all formats of trajectories share: outcomes as data, and the records that their readers fill."""
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import repeat
 from types import MappingProxyType
-from typing import Any, NamedTuple
-
-import msgspec
+from typing import Any
 
 from evalkit.io import Column
 from evalkit.kinds import Parsed
+from evalkit.trajectories.chat import content_text
+from evalkit.trajectories.values import count_of, number_of, seconds_between, text_of, time_of
 
 TITLE = "agent trajectory"
 
@@ -89,32 +87,6 @@ FACTS = (  # what files say of the runs of other files
 )
 RECORDS = {"runs": RUNS, "scores": SCORES, "plans": PLANS, "facts": FACTS}
 
-Beside = Callable[[str], Any]  # decodes a file that a trajectory names, in its own folder; None without one
-
-
-class Call(NamedTuple):
-    """A call of a tool: its arguments as text, its result, and whether that is an error."""
-
-    name: str
-    arguments: str
-    call_id: str = ""
-    result: str | None = None
-    is_error: bool = False
-
-
-class Message(NamedTuple):
-    """A message of a trajectory: of the system, the user, the assistant, or a tool whose call is unknown."""
-
-    role: str
-    text: str
-    actor: str = ""
-    reasoning: str = ""
-    calls: tuple[Call, ...] = ()
-    when: str = ""
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    cost: float | None = None
-
 
 def run_rows(columns: Mapping[str, Iterable[Any]], shared: Mapping[str, Any] = MappingProxyType({})) -> list[tuple]:
     """Return rows of `RUNS`: columns with a value for each run as it stands in the log, and values that all runs share.
@@ -148,47 +120,6 @@ def used(
     return Parsed("used", reason, {"runs": runs, "scores": scores, "plans": plans, "facts": facts})
 
 
-def part_of(value: Any, *keys: str) -> Any:
-    """Return what stands at a path of keys in JSON; None where the path ends early."""
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
-def objects(value: Any, key: str) -> list[dict[str, Any]]:
-    """Return the objects of the list that stands at a key; none if there is no list."""
-    items = value.get(key) if isinstance(value, dict) else None
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
-
-
-def text_of(value: Any) -> str:
-    """Return text as it is, nothing for a missing value, and anything else as JSON."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    return msgspec.json.encode(value).decode()
-
-
-def number_of(value: Any) -> float | None:
-    """Return a finite number, of a truth value too; None for anything else."""
-    if isinstance(value, (bool, int, float)) and math.isfinite(number := float(value)):
-        return number
-    return None
-
-
-def count_of(value: Any) -> int | None:
-    """Return a whole number from 0; None for anything else."""
-    if value is None:
-        return None
-    number = number_of(value)
-    return int(number) if number is not None and 0 <= number < 2**53 else None
-
-
-def total(values: Iterable[Any]) -> float | None:
-    """Return the sum of the values that are numbers; None if none is."""
-    known = [number for value in values if (number := number_of(value)) is not None]
-    return sum(known) if known else None
-
-
 def score_rows(part: str, scores: Any, grades: Mapping[str, float] = MappingProxyType({})) -> list[tuple]:
     """Return the rows of `SCORES` of a run's scores by key; a key with several values has a row for each."""
     rows = []
@@ -199,30 +130,8 @@ def score_rows(part: str, scores: Any, grades: Mapping[str, float] = MappingProx
     return rows
 
 
-def time_of(value: Any) -> datetime | None:
-    """Return a time, of ISO text or of seconds since 1970; a time without a zone is UTC."""
-    if value is None:
-        return None
-    try:
-        time = datetime.fromisoformat(value) if isinstance(value, str) else datetime.fromtimestamp(float(value), UTC)
-    except (TypeError, ValueError, OverflowError, OSError):
-        return None
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time
-
-
-def seconds_between(start: Any, end: Any) -> float | None:
-    """Return the seconds from one time to another; None if one is missing or the second is the earlier."""
-    begun, ended = time_of(start), time_of(end)
-    seconds = (ended - begun).total_seconds() if begun and ended else None
-    return seconds if seconds is not None and seconds >= 0 else None
-
-
-def _text_or_none(value: Any) -> str | None:
-    return text_of(value) or None
-
-
 _OF_TYPE: dict[str, Callable[[Any], Any]] = {  # how a value of a log becomes one of a column
-    **dict.fromkeys(("str", "name", "line"), _text_or_none),
+    **dict.fromkeys(("str", "name", "line"), lambda value: None if value is None else text_of(value) or None),
     "int?": count_of,
     "float": number_of,
     "time": time_of,
@@ -232,98 +141,3 @@ _OF_COLUMN = {
     "part": text_of,
     "status": lambda value: text_of(value) or "completed",
 }
-
-
-def content_text(content: Any) -> str:
-    """Return the text of a message's content: text, or parts; other parts are named, such as ``[image: dog.png]``."""
-    if not isinstance(content, list):
-        return text_of(content)
-    return "\n".join(filter(None, map(_part_text, content)))
-
-
-def _part_text(part: Any) -> str:
-    if not isinstance(part, dict):
-        return text_of(part)
-    if isinstance(part.get("text"), str):
-        return part["text"]
-    kind = text_of(part.get("type")) or "part"
-    if kind in ("reasoning", "thinking"):
-        return ""
-    source = part_of(part, "source", "path") or part_of(part, "image_url", "url") or part.get(kind)
-    name = source if isinstance(source, str) and not source.startswith("data:") else ""
-    return f"[{kind}: {name}]" if name else f"[{kind}]"
-
-
-def chat_messages(messages: Any) -> list[Message]:
-    """Read messages in the form of chat interfaces: calls of tools, and the tools' answers joined to them."""
-    out: list[Message] = []
-    place: dict[str, tuple[int, int]] = {}  # of a call, by its id: its message, and which of its calls
-    for given in objects({"messages": messages}, "messages"):
-        message, extra = _as_chat(given), given.get("extra")
-        role, text = text_of(message.get("role")) or "user", content_text(message.get("content"))
-        returned, error = part_of(extra, "returncode"), message.get("error") or message.get("tool_error")
-        # mini-swe-agent answers commands that stand in a text as a user
-        is_unnamed = returned is not None and role != "tool"
-        ids = message.get("tool_call_ids") or [message.get("tool_call_id") or message.get("id")]  # the first: SWE-agent
-        call_id = "" if is_unnamed else text_of(ids[0])
-        if (role == "tool" or is_unnamed) and call_id in place:
-            at, number = place[call_id]
-            calls = list(out[at].calls)
-            is_error = bool(error) or returned not in (None, 0)
-            calls[number] = calls[number]._replace(result=text or error_text(error), is_error=is_error)
-            out[at] = out[at]._replace(calls=tuple(calls))
-            continue
-        calls = [_chat_call(call) for call in objects(message, "tool_calls")]
-        calls = calls or [Call("shell", text_of(action.get("command"))) for action in objects(extra, "actions")]
-        place |= {call.call_id: (len(out), number) for number, call in enumerate(calls)}
-        usage = message.get("usage") or part_of(extra, "response", "usage")
-        when = message.get("timestamp") or part_of(extra, "timestamp")
-        out.append(
-            Message(
-                role,
-                text,
-                text_of(message.get("name")),
-                _reasoning(message),
-                tuple(calls),
-                when if isinstance(when, str) else time.isoformat() if (time := time_of(when)) else "",
-                count_of(part_of(usage, "prompt_tokens")),
-                count_of(part_of(usage, "completion_tokens")),
-                number_of(message.get("cost") or part_of(extra, "cost")),
-            )
-        )
-    return out
-
-
-def _as_chat(message: dict[str, Any]) -> dict[str, Any]:
-    """Return a message or an answer of the newer interface of responses in the form of a chat's."""
-    if message.get("type") == "function_call_output":
-        return {"role": "tool", "tool_call_id": message.get("call_id"), "content": message.get("output")}
-    if message.get("object") != "response":
-        return message
-    items = objects(message, "output")
-    said = [part for item in items if item.get("type") == "message" for part in objects(item, "content")]
-    calls = [{**item, "id": item.get("call_id")} for item in items if item.get("type") == "function_call"]
-    return {"role": "assistant", "content": said, "tool_calls": calls, "usage": message.get("usage")}
-
-
-def _chat_call(call: Mapping[str, Any]) -> Call:
-    function = call.get("function")
-    named = function if isinstance(function, dict) else call
-    name = named.get("name") or (function if isinstance(function, str) else "")
-    return Call(text_of(name), text_of(named.get("arguments")), text_of(call.get("id")))
-
-
-def _reasoning(message: Mapping[str, Any]) -> str:
-    parts = message.get("content")
-    texts = [
-        text_of(part.get("reasoning") or part.get("thinking") or part.get("summary"))
-        for part in (parts if isinstance(parts, list) else ())
-        if isinstance(part, dict) and part.get("type") in ("reasoning", "thinking")
-    ]
-    thought = content_text(message.get("reasoning_content") or message.get("thought"))
-    return "\n".join(filter(None, [thought if thought != content_text(parts) else "", *texts]))
-
-
-def error_text(error: Any) -> str:
-    """Return what an error says: its message, or all of it."""
-    return text_of(part_of(error, "message") or error)

@@ -14,7 +14,7 @@ FORMATS = (harbor, atif, tau2, swe_agent)  # of JSON documents that are decoded 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".parquet")
 _LOGS = ("trial result", "trajectory", "simulation", "tau2-bench results", "log", "table of runs")  # others describe
 _ANYTHING = msgspec.json.Decoder()
-_HEAD, _SHORT = 65_536, 4_096  # bytes that tell the format; those that tell logs of inspect_ai
+_HEAD = 65_536  # bytes that tell the format
 
 
 def accepts(path: str) -> str:
@@ -34,7 +34,9 @@ def recognises(head: bytes) -> str | tuple[str, str]:
 
 def is_inspect(data: bytes) -> bool:
     """Return whether a file is a log of inspect_ai, an archive or a document, of which only parts are decoded."""
-    return inspect.is_archive(data) or bool(inspect.recognises(decode_start(data[:_SHORT])))
+    if data.startswith(inspect.EXCERPT) or inspect.is_archive(data):
+        return True
+    return bool(inspect.recognises(decode_start(data[:_HEAD])))
 
 
 def excerpt(path: str, opened: Callable[[], BinaryIO]) -> bytes | None:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from evalkit.io import SourceError, StorageOptions, frame_of, storage
 from evalkit.kinds import RunFiles, Transcript, Turn, read_log
-from evalkit.trajectories.format import Message
+from evalkit.trajectories.chat import Message
 from evalkit.trajectories.parse import opened, parse
 from evalkit.trajectories.table import LAZY_TABLES
 

@@ -7,20 +7,9 @@ import posixpath
 from typing import Any
 
 from evalkit.kinds import Parsed
-from evalkit.trajectories.format import (
-    Beside,
-    Call,
-    Message,
-    content_text,
-    count_of,
-    number_of,
-    objects,
-    part_of,
-    run_row,
-    text_of,
-    total,
-    used,
-)
+from evalkit.trajectories.chat import Beside, Call, Message, content_text
+from evalkit.trajectories.format import run_row, used
+from evalkit.trajectories.values import count_of, number_of, objects, part_of, text_of, total
 
 _USAGE = {  # of a step, and of all in `final_metrics`
     "tokens_in": ("prompt_tokens", "total_prompt_tokens"),

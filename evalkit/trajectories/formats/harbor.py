@@ -7,19 +7,9 @@ from collections import Counter
 from typing import Any
 
 from evalkit.kinds import Parsed
-from evalkit.trajectories.format import (
-    AGENT_FAILED,
-    Beside,
-    Message,
-    count_of,
-    objects,
-    part_of,
-    run_row,
-    score_rows,
-    text_of,
-    total,
-    used,
-)
+from evalkit.trajectories.chat import Beside, Message
+from evalkit.trajectories.format import AGENT_FAILED, run_row, score_rows, used
+from evalkit.trajectories.values import count_of, objects, part_of, text_of, total
 
 _USAGE = {
     "tokens_in": "n_input_tokens",

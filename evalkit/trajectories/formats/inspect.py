@@ -16,21 +16,9 @@ import pyarrow as pa
 
 from evalkit.io import decode_json
 from evalkit.kinds import Parsed
-from evalkit.trajectories.format import (
-    Beside,
-    Message,
-    chat_messages,
-    count_of,
-    error_text,
-    objects,
-    part_of,
-    run_rows,
-    score_rows,
-    seconds_between,
-    text_of,
-    total,
-    used,
-)
+from evalkit.trajectories.chat import Beside, Message, chat_messages
+from evalkit.trajectories.format import run_rows, score_rows, used
+from evalkit.trajectories.values import count_of, error_text, objects, part_of, seconds_between, text_of, total
 
 # correct, incorrect, partly, no answer; the rest as inspect_ai's own `value_to_float`
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
@@ -46,25 +34,8 @@ def _reads(name: str, fields: str, **typed: Any) -> Any:
     return msgspec.defstruct(name, [*own, *((field, Any, None) for field in fields.split())], omit_defaults=True)
 
 
-_EVALUATION = _reads(
-    "Evaluation",
-    "task model task_id task_args task_version eval_id created model_generate_config dataset config solver",
-)
-_USAGE = _reads(
-    "Usage",
-    "",
-    **dict.fromkeys(
-        (
-            "input_tokens",
-            "output_tokens",
-            "total_tokens",
-            "input_tokens_cache_read",
-            "input_tokens_cache_write",
-            "total_cost",
-        ),
-        float,
-    ),
-)
+_TOKENS = "input_tokens input_tokens_cache_read input_tokens_cache_write output_tokens total_tokens total_cost"
+_USAGE = _reads("Usage", "", **dict.fromkeys(_TOKENS.split(), float))
 _SCORE = _reads("Score", "value")
 _SAMPLE = _reads(  # of a sample, or of its summary; events, the greatest part, are passed over
     "Sample",
@@ -77,10 +48,17 @@ _SAMPLE = _reads(  # of a sample, or of its summary; events, the greatest part, 
 )
 _SPOKEN = _reads("Spoken", "id messages attachments transcript error", epoch=int)
 _SAMPLES, _ALL_SPOKEN = (GenericAlias(list, (one,)) for one in (_SAMPLE, _SPOKEN))
-_LOG = msgspec.json.Decoder(_reads("Log", "status results reductions plan lost", eval=_EVALUATION, samples=_SAMPLES))
+_EVALUATION = _reads(
+    "Evaluation",
+    "task model task_id task_args task_version eval_id created model_generate_config dataset config solver",
+)
+_LOG = msgspec.json.Decoder(
+    _reads("Log", "status results reductions plan lost", excerpt_of=str, eval=_EVALUATION, samples=_SAMPLES)
+)
 _SUMMARIES, _SUMMARY, _MESSAGES = (msgspec.json.Decoder(one) for one in (_SAMPLES, _SAMPLE, _SPOKEN))
 _ANYTHING = msgspec.json.Decoder()
 _TRANSCRIPTS = msgspec.json.Decoder(_reads("Transcripts", "", samples=_ALL_SPOKEN))
+EXCERPT = b'{"excerpt_of":"inspect_ai"'  # what excerpts begin with
 
 
 def recognises(value: Any) -> str:
@@ -122,7 +100,7 @@ def excerpt(file: BinaryIO) -> bytes:
         if name.startswith("samples/") and name[8:-5] not in samples and (one := read(name, _SUMMARY)) is not None:
             samples[_part(one)] = one
     log.reductions = log.reductions or (None if samples else read("reductions.json", _ANYTHING))
-    log.samples, log.lost = list(samples.values()), ", ".join(lost[:4])
+    log.samples, log.lost, log.excerpt_of = list(samples.values()), ", ".join(lost[:4]), "inspect_ai"
     return msgspec.json.encode(log)
 
 
@@ -143,11 +121,11 @@ def parse(path: str, data: bytes) -> Parsed:
         "limits": ", ".join(f"{name} {value}" for name, value in limits.items()),
         "temperature": part_of(evaluation.model_generate_config or part_of(log.plan, "config"), "temperature"),
     }
-    scores, headline = [], part_of(log.results, "headline", "scorer")
-    for sample in samples:
+    parts, scores, headline = list(map(_part, samples)), [], part_of(log.results, "headline", "scorer")
+    for part, sample in zip(parts, samples, strict=True):
         by_scorer = sample.scores or ({"score": sample.score} if sample.score else {})
         names = sorted(by_scorer, key=lambda name: name != headline)  # that of the headline first
-        scores += score_rows(_part(sample), {name: by_scorer[name].value for name in names}, GRADES)
+        scores += score_rows(part, {name: by_scorer[name].value for name in names}, GRADES)
     epochs, ids = count_of(config.get("epochs")) or 1, part_of(evaluation.dataset, "sample_ids")
     model, dataset = text_of(evaluation.model) or None, shared["dataset"]
     plans = [(model, dataset, text_of(one), epochs, None) for one in (ids if isinstance(ids, list) else ())]
@@ -155,29 +133,17 @@ def parse(path: str, data: bytes) -> Parsed:
     if not planned and (size := count_of(part_of(evaluation.dataset, "samples"))):
         planned = min(size, count_of(config.get("limit")) or size) * epochs
     plans = plans or [(None, None, "", planned, None)] * bool(planned)
-    runs = run_rows(_columns(samples, evaluation.eval_id, log.status == "started"), shared)
-    said = [log.lost, "" if log.samples else "it holds no samples" + ": scores are those over all epochs" * bool(runs)]
-    return used(runs, scores, plans, reason=", ".join(filter(None, said)))
-
-
-def _columns(samples: Sequence[Any], eval_id: Any, is_running: bool) -> dict[str, list[Any]]:
-    """Return the columns of the runs of samples."""
-    limits = [text_of(part_of(one.limit, "type") or one.limit) for one in samples]
-    ended = ["error" if one.error else limit and f"limit_{limit}" for one, limit in zip(samples, limits, strict=True)]
-    usages = [(one.model_usage or {}).values() for one in samples]
-    return {
-        "part": [_part(one) for one in samples],
-        "log_id": [one.uuid or f"{eval_id} {_part(one)}" for one in samples],
+    limited = [text_of(part_of(one.limit, "type") or one.limit) for one in samples]
+    usages = [_usage(one) for one in samples] or [()] * 4
+    columns = {
+        "part": parts,
+        "log_id": [one.uuid or f"{evaluation.eval_id} {_part(one)}" for one in samples],
         "task_id": [one.id for one in samples],
-        "repetition": [max(0, (one.epoch or 1) - 1) for one in samples],
+        "repetition": [(one.epoch or 1) - 1 for one in samples],
         "exit_reason": [
-            status and f"{limit} limit" if status != "error" else status
-            for status, limit in zip(ended, limits, strict=True)
+            "error" if one.error else limit and f"{limit} limit" for one, limit in zip(samples, limited, strict=True)
         ],
-        "status": [
-            "running" if is_running and one.completed is False else status
-            for one, status in zip(samples, ended, strict=True)
-        ],
+        "status": [_status(one, limit, log.status) for one, limit in zip(samples, limited, strict=True)],
         "started": [one.started_at for one in samples],
         "duration": [
             seconds_between(one.started_at, one.completed_at) if one.total_time is None else one.total_time
@@ -187,22 +153,35 @@ def _columns(samples: Sequence[Any], eval_id: Any, is_running: bool) -> dict[str
         "retries": [one.retries for one in samples],
         "error": [error_text(one.error) for one in samples],
         "extra": [one.metadata or None for one in samples],
-        "tokens_in": [total([_tokens_read(usage) for usage in used]) for used in usages],
-        "tokens_cache": [total([usage.input_tokens_cache_read for usage in used]) for used in usages],
-        "tokens_out": [total([usage.output_tokens for usage in used]) for used in usages],
-        "cost": [total([usage.total_cost for usage in used]) for used in usages],
+        **dict(zip(("tokens_in", "tokens_cache", "tokens_out", "cost"), zip(*usages, strict=True), strict=True)),
     }
+    runs = run_rows(columns, shared)
+    said = [log.lost, "" if log.samples else "it holds no samples" + ": scores are those over all epochs" * bool(runs)]
+    return used(runs, scores, plans, reason=", ".join(filter(None, said)))
 
 
-def _tokens_read(usage: Any) -> float | None:
+def _status(sample: Any, limit: str, of_log: Any) -> str:
+    if of_log == "started" and sample.completed is False:
+        return "running"
+    return "error" if sample.error else f"limit_{limit}" if limit else "completed"
+
+
+def _usage(sample: Any) -> Sequence[float | None]:
+    """Return what the models of a sample read, of that from a cache, and wrote, and what that cost."""
+    rows = [
+        (_tokens_read(one), one.input_tokens_cache_read, one.output_tokens, one.total_cost)
+        for one in (sample.model_usage or {}).values()
+    ]
+    return rows[0] if len(rows) == 1 else tuple(map(total, zip(*rows, strict=True))) or (None,) * 4
+
+
+def _tokens_read(usage: Any) -> float:
     """Return what a model read; some providers count the tokens of a cache within the input, others beside it."""
-    given, cached = (
-        usage.input_tokens or 0,
-        (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0),
-    )
-    if not cached or not usage.total_tokens:
-        return given + cached
-    return min(given + cached, max(given, usage.total_tokens - (usage.output_tokens or 0)))
+    given = usage.input_tokens or 0
+    beside = given + (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
+    if given == beside or not usage.total_tokens:
+        return beside
+    return min(beside, max(given, usage.total_tokens - (usage.output_tokens or 0)))
 
 
 def _reduced(log: Any) -> list[Any]:

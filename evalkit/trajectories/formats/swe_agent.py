@@ -10,21 +10,9 @@ from typing import Any
 import msgspec
 
 from evalkit.kinds import Parsed
-from evalkit.trajectories.format import (
-    Beside,
-    Call,
-    Message,
-    chat_messages,
-    content_text,
-    count_of,
-    number_of,
-    objects,
-    part_of,
-    run_row,
-    text_of,
-    total,
-    used,
-)
+from evalkit.trajectories.chat import Beside, Call, Message, chat_messages, content_text
+from evalkit.trajectories.format import run_row, used
+from evalkit.trajectories.values import count_of, number_of, objects, part_of, text_of, total
 
 # the status of the runs of tasks in lists of a report, such as `resolved_ids`; the first that names a task counts
 _VERDICTS = ("resolved", "error", "empty_patch", "unresolved", "incomplete")

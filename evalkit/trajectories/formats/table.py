@@ -16,7 +16,9 @@ from evalkit._words import counted_noun
 from evalkit.io.read import decode_start, without_mark
 from evalkit.kinds import Parsed
 from evalkit.kinds.columns import is_table_of_runs
-from evalkit.trajectories.format import Beside, Message, chat_messages, run_row, text_of, used
+from evalkit.trajectories.chat import Beside, Message, chat_messages
+from evalkit.trajectories.format import run_row, used
+from evalkit.trajectories.values import text_of
 
 MESSAGES = ("messages", "conversation", "trajectory")  # columns that hold what was said
 _ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson")

@@ -1,0 +1,122 @@
+"""Messages of trajectories of any format, and those in the form of chat interfaces."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from evalkit.trajectories.values import count_of, error_text, number_of, objects, part_of, text_of, time_of
+
+Beside = Callable[[str], Any]  # decodes a file that a trajectory names, in its own folder; None without one
+
+
+class Call(NamedTuple):
+    """A call of a tool: its arguments as text, its result, and whether that is an error."""
+
+    name: str
+    arguments: str
+    call_id: str = ""
+    result: str | None = None
+    is_error: bool = False
+
+
+class Message(NamedTuple):
+    """A message of a trajectory: of the system, the user, the assistant, or a tool whose call is unknown."""
+
+    role: str
+    text: str
+    actor: str = ""
+    reasoning: str = ""
+    calls: tuple[Call, ...] = ()
+    when: str = ""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost: float | None = None
+
+
+def content_text(content: Any) -> str:
+    """Return the text of a message's content: text, or parts; other parts are named, such as ``[image: dog.png]``."""
+    if not isinstance(content, list):
+        return text_of(content)
+    return "\n".join(filter(None, map(_part_text, content)))
+
+
+def _part_text(part: Any) -> str:
+    if not isinstance(part, dict):
+        return text_of(part)
+    if isinstance(part.get("text"), str):
+        return part["text"]
+    kind = text_of(part.get("type")) or "part"
+    if kind in ("reasoning", "thinking"):
+        return ""
+    source = part_of(part, "source", "path") or part_of(part, "image_url", "url") or part.get(kind)
+    name = source if isinstance(source, str) and not source.startswith("data:") else ""
+    return f"[{kind}: {name}]" if name else f"[{kind}]"
+
+
+def chat_messages(messages: Any) -> list[Message]:
+    """Read messages in the form of chat interfaces: calls of tools, and the tools' answers joined to them."""
+    out: list[Message] = []
+    place: dict[str, tuple[int, int]] = {}  # of a call, by its id: its message, and which of its calls
+    for given in objects({"messages": messages}, "messages"):
+        message, extra = _as_chat(given), given.get("extra")
+        role, text = text_of(message.get("role")) or "user", content_text(message.get("content"))
+        returned, error = part_of(extra, "returncode"), message.get("error") or message.get("tool_error")
+        # mini-swe-agent answers commands that stand in a text as a user
+        is_unnamed = returned is not None and role != "tool"
+        ids = message.get("tool_call_ids") or [message.get("tool_call_id") or message.get("id")]  # the first: SWE-agent
+        call_id = "" if is_unnamed else text_of(ids[0])
+        if (role == "tool" or is_unnamed) and call_id in place:
+            at, number = place[call_id]
+            calls = list(out[at].calls)
+            is_error = bool(error) or returned not in (None, 0)
+            calls[number] = calls[number]._replace(result=text or error_text(error), is_error=is_error)
+            out[at] = out[at]._replace(calls=tuple(calls))
+            continue
+        calls = [_chat_call(call) for call in objects(message, "tool_calls")]
+        calls = calls or [Call("shell", text_of(action.get("command"))) for action in objects(extra, "actions")]
+        place |= {call.call_id: (len(out), number) for number, call in enumerate(calls)}
+        usage = message.get("usage") or part_of(extra, "response", "usage")
+        when = message.get("timestamp") or part_of(extra, "timestamp")
+        out.append(
+            Message(
+                role,
+                text,
+                text_of(message.get("name")),
+                _reasoning(message),
+                tuple(calls),
+                when if isinstance(when, str) else time.isoformat() if (time := time_of(when)) else "",
+                count_of(part_of(usage, "prompt_tokens")),
+                count_of(part_of(usage, "completion_tokens")),
+                number_of(message.get("cost") or part_of(extra, "cost")),
+            )
+        )
+    return out
+
+
+def _as_chat(message: dict[str, Any]) -> dict[str, Any]:
+    """Return a message or an answer of the newer interface of responses in the form of a chat's."""
+    if message.get("type") == "function_call_output":
+        return {"role": "tool", "tool_call_id": message.get("call_id"), "content": message.get("output")}
+    if message.get("object") != "response":
+        return message
+    items = objects(message, "output")
+    said = [part for item in items if item.get("type") == "message" for part in objects(item, "content")]
+    calls = [{**item, "id": item.get("call_id")} for item in items if item.get("type") == "function_call"]
+    return {"role": "assistant", "content": said, "tool_calls": calls, "usage": message.get("usage")}
+
+
+def _chat_call(call: Mapping[str, Any]) -> Call:
+    function = call.get("function")
+    named = function if isinstance(function, dict) else call
+    name = named.get("name") or (function if isinstance(function, str) else "")
+    return Call(text_of(name), text_of(named.get("arguments")), text_of(call.get("id")))
+
+
+def _reasoning(message: Mapping[str, Any]) -> str:
+    parts = message.get("content")
+    texts = [
+        text_of(part.get("reasoning") or part.get("thinking") or part.get("summary"))
+        for part in (parts if isinstance(parts, list) else ())
+        if isinstance(part, dict) and part.get("type") in ("reasoning", "thinking")
+    ]
+    thought = content_text(message.get("reasoning_content") or message.get("thought"))
+    return "\n".join(filter(None, [thought if thought != content_text(parts) else "", *texts]))

@@ -1,0 +1,67 @@
+"""Values that stand in JSON, whatever stands there: parts, texts, numbers and times."""
+
+import math
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+
+def part_of(value: Any, *keys: str) -> Any:
+    """Return what stands at a path of keys in JSON; None where the path ends early."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def objects(value: Any, key: str) -> list[dict[str, Any]]:
+    """Return the objects of the list that stands at a key; none if there is no list."""
+    items = value.get(key) if isinstance(value, dict) else None
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def text_of(value: Any) -> str:
+    """Return text as it is, nothing for a missing value, and anything else as JSON."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return msgspec.json.encode(value).decode()
+
+
+def number_of(value: Any) -> float | None:
+    """Return a finite number, of a truth value too; None for anything else."""
+    return float(value) if isinstance(value, (bool, int, float)) and math.isfinite(value) else None
+
+
+def count_of(value: Any) -> int | None:
+    """Return a whole number from 0; None for anything else."""
+    return int(value) if isinstance(value, (bool, int, float)) and 0 <= value < 2**53 else None
+
+
+def total(values: Iterable[Any]) -> float | None:
+    """Return the sum of the values that are numbers; None if none is."""
+    known = [number for value in values if (number := number_of(value)) is not None]
+    return sum(known) if known else None
+
+
+def error_text(error: Any) -> str:
+    """Return what an error says: its message, or all of it."""
+    return text_of(part_of(error, "message") or error)
+
+
+def time_of(value: Any) -> datetime | None:
+    """Return a time, of ISO text or of seconds since 1970; a time without a zone is UTC."""
+    if value is None:
+        return None
+    try:
+        time = datetime.fromisoformat(value) if isinstance(value, str) else datetime.fromtimestamp(float(value), UTC)
+    except (TypeError, ValueError, OverflowError, OSError):
+        return None
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time
+
+
+def seconds_between(start: Any, end: Any) -> float | None:
+    """Return the seconds from one time to another; None if one is missing or the second is the earlier."""
+    begun, ended = time_of(start), time_of(end)
+    seconds = (ended - begun).total_seconds() if begun and ended else None
+    return seconds if seconds is not None and seconds >= 0 else None
