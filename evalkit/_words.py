@@ -49,6 +49,12 @@ def plural(noun: str) -> str:
     return f"{noun[:-1]}ies" if noun.endswith(("ry", "py")) else f"{noun}s"
 
 
+def sentence(text: object) -> str:
+    """Return a text with a capital at its beginning and a full stop at its end."""
+    words = str(text)
+    return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('.') else '.'}"
+
+
 def first_of(texts: Sequence[str], most: int, rest: str, between: str = ", ") -> str:
     """Join the first texts; `rest` is the template for the number of the others."""
     return between.join(texts[:most]) + (rest.format(len(texts) - most) if len(texts) > most else "")

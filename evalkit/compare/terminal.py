@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import Notes, format_interval
+from evalkit._words import Notes, format_interval, sentence
 from evalkit.compare.ranks import (
     FIRST,
     LEAST,
@@ -17,7 +17,7 @@ from evalkit.compare.ranks import (
     ranks_text,
     with_short_names,
 )
-from evalkit.display.words import sentence, text_of, undecided_text
+from evalkit.display.words import text_of, undecided_text
 from evalkit.io import distinct_names, plain
 from evalkit.kinds import Finding, Outcomes, outcomes
 from evalkit.kinds.findings import alike, variants

@@ -3,15 +3,18 @@
 from evalkit._lazy import door
 
 _PLACES = {
-    "drawing": "alt_of attach set_alt",
+    "drawing": (
+        "MARKERS PALETTE TONES Look alt_of attach keep_looks looks new_axes new_figure nothing_to_draw percent_axis "
+        "set_alt"
+    ),
     "inputs": "provenance",
     "show": (
         "FIGURE FINDINGS HEADLINE TABLE headline publish show_answer show_details show_figure show_findings "
         "show_table show_text"
     ),
-    "style": ("MARKERS PALETTE TONES Look keep_looks looks new_axes new_figure nothing_to_draw percent_axis"),
     "evalkit._words": "format_interval",
-    "words": "describe_curves describe_estimates headline_text pair_text text_of",
+    "plots": "describe_curves describe_estimates",
+    "words": "headline_text pair_text text_of",
 }
 
 __getattr__, __dir__, __all__ = door(__name__, _PLACES, ["plots"])

@@ -1,4 +1,4 @@
-"""Plots, one function per type: each takes a frame and axes, and returns axes.
+"""Plots, one function per type: each takes a frame and axes, and returns axes, with what they show in words.
 
 Every interval drawn is a pair of columns of the frame, low and high; nothing is estimated here.
 """
@@ -15,53 +15,59 @@ import seaborn as sns
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.markers import MarkerStyle
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.transforms import ScaledTranslation
 
-from evalkit._words import format_interval, number
-from evalkit.display import style
-from evalkit.display.drawing import attach, set_alt
-from evalkit.display.style import Look
-from evalkit.display.words import (
-    about,
-    describe_curves,
-    describe_estimates,
-    describe_shares,
-    describe_timeline,
-    describe_value,
-    is_empty,
-    key_of,
-    name_of,
-    names_of,
-    reason_of,
-    size_of,
+from evalkit._words import Notes, format_interval, number, sentence
+from evalkit.display.drawing import (
+    EDGE,
+    GRID,
+    GROUND,
+    INK,
+    PALE,
+    QUIET,
+    SHADE,
+    Look,
+    attach,
+    figure_of,
+    looks,
+    new_axes,
+    nothing_to_draw,
+    percent_axis,
+    set_alt,
+    themed,
 )
+from evalkit.io import distinct_names, plain
 from evalkit.io.text import shorten
 
 __all__ = ["curves", "estimates", "facets", "heatmap", "mirrored", "shares", "strips", "timeline"]
 
 Keys = Sequence[Hashable]
+Row = Mapping[Hashable, Any]
 
 WIDTH = 7.0  # of a figure, in inches
 ROOM = WIDTH - 2.4  # for the label below, beside the names of rows
 LANES = 13  # of single values in a row
 MOST_ROWS = 40  # of a heatmap
+MOST_SAID = 40  # groups that an alt text lists one by one
 HEIGHT = 3.4  # of a figure of curves, in inches
 FEW = 12  # positions of curves with a marker and an interval each; more get a band and sparse markers
 COLUMNS, PANEL = 4, 2.4  # panels side by side, and the width of each, in inches
 
 _BESIDE: dict[str, Any] = {  # how words right of the axes are written
-    "xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center", "color": style.QUIET
+    "xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center", "color": QUIET
 }  # fmt: skip
 _DARK = "#1a1a1a"  # text on lighter cells of kinds: not a tone, as the cells keep their colour on dark pages
 _FULL, _LEAST, _MOST = "#0b62a4", "#6a3d9a", "#b35806"  # colours of 100 %, and of the ends of differences
 _ON_DARK = 0.7  # the share of such a colour in a cell from which its text is white
-_FOLLOWING = (style.GROUND, style.GRID, style.PALE, style.SHADE)  # cells that change their tone there
+_FOLLOWING = (GROUND, GRID, PALE, SHADE)  # cells that change their tone there
 _EVENTS = 380  # width of the axes for events, in points
 _DRAWN = {True: "steps-post", False: "default"}  # curves, with steps or without
+_POINT = ["x", "y", "colour", "marker", "tip", "href"]
 
 
-@style.themed
+@themed
 def estimates(
     table: pd.DataFrame,
     category: str,
@@ -85,42 +91,35 @@ def estimates(
     axis. By default axes are on a new figure of fitting size.
     """
     hue = hue or (category if category == "model_name" else None)
-    marks, names, series = _place(table, category, hue, order, percent)
-    published = [] if references is None else references.to_dict("records")
+    marks, names, look_of = _place(table, category, hue, highlight, percent, order)
     if marks.empty:
-        return style.nothing_to_draw(ax=ax)
-    beside = 1 if hue == category else len(series)
-    looks, words, owns_figure = style.looks(series), category.replace("_", " "), ax is None
-    has_legend = hue not in (None, category)
-    entries = legend_entries(names_of(series), looks.values(), "line") if has_legend else []
+        return nothing_to_draw(ax=ax)
+    published = pd.DataFrame(columns=["name", "mean"]) if references is None else references
+    beside = 1 if hue == category else len(look_of)
+    owns_figure, first, words = ax is None, len(names), category.replace("_", " ")
+    entries = [] if hue in (None, category) else legend_entries(labels(look_of), look_of.values(), "line")
     if ax is None:
         of_row = 0.3 if beside == 1 else 0.165 * beside if beside <= 6 else 0.11 * beside
         height = 0.95 + max(of_row, 0.3) * len(names) + 0.3 * len(published)
         height = max(height, 0.65 + 0.09 * len(words))  # of the vertical label
-        ax = style.new_axes(WIDTH, height + legend_height(entries, WIDTH))
-    strong = _is_strong(marks["key"], highlight) | _is_strong(marks["series"], highlight)
-    for some, pale in ((marks[~strong], True), (marks[strong], False)):
-        _draw_estimates(ax, some, looks, pale=pale, small=beside > 6)
-    _write_beside(ax, marks, marks if beside <= 6 else marks[:0], percent, valued=beside <= 2 and owns_figure)
+        ax = new_axes(WIDTH, height + legend_height(entries, WIDTH))
+    _draw_estimates(ax, marks, percent, small=beside > 6, has_n=beside <= 6, has_value=beside <= 2 and owns_figure)
     if beside > 1:
-        between = np.arange(1, len(names)) - 0.5
-        ax.hlines(between, 0, 1, color=style.GRID, lw=0.8, zorder=0, transform=ax.get_yaxis_transform())
-    _name_rows(ax, names, words, [row["name"] for row in published])
-    first = len(names)
-    for y, row in enumerate(published, start=first):  # in grey below the rows, each with a line through them
-        ax.plot([row["mean"]] * 2, [-0.55, y], color=style.QUIET, lw=0.7, ls=(0, (4, 3)), alpha=0.6, zorder=0)
-        ax.errorbar(row["mean"], y, xerr=number(row.get("spread")), fmt="|", color=style.QUIET, ms=9, lw=1.6)
-    if published:
-        ax.axhspan(first - 0.5, first + len(published) - 0.45, color=style.SHADE, zorder=-1)
-    _scale(ax, marks[["x", "low", "high"]], percent)
+        between = np.arange(1, first) - 0.5
+        ax.hlines(between, 0, 1, color=GRID, lw=0.8, zorder=0, transform=ax.get_yaxis_transform())
+    _name_rows(ax, [*labels(names, 30), *labels(published["name"], 30)], words)
+    for y, row in enumerate(published.to_dict("records"), start=first):  # in grey below, with a line through the rows
+        ax.plot([row["mean"]] * 2, [-0.55, y], color=QUIET, lw=0.7, ls=(0, (4, 3)), alpha=0.6, zorder=0)
+        ax.errorbar(row["mean"], y, xerr=number(row.get("spread")), fmt="|", color=QUIET, ms=9, lw=1.6)
+    if len(published):
+        ax.axhspan(first - 0.5, first + len(published) - 0.45, color=SHADE, zorder=-1)
     ax.set_xlabel(f"{xlabel} with 95 % interval" if marks["low"].notna().any() else xlabel)
-    high = style.figure_of(ax).get_figheight() if owns_figure else 9
-    keys = list(dict.fromkeys(filter(None, (category, hue))))
-    alt = f"{about(xlabel, *keys)} {describe_estimates(table, *keys, percent=percent)}"
-    return finish(ax, ROOM, high, entries, owns_figure=owns_figure, alt=alt)
+    by = list(dict.fromkeys(filter(None, (category, hue))))
+    alt = f"{about(xlabel, *by)} {describe_estimates(table, *by, percent=percent)}"
+    return finish(ax, ROOM, legend=entries, owns_figure=owns_figure, alt=alt)
 
 
-@style.themed
+@themed
 def strips(
     values: pd.DataFrame,
     category: str,
@@ -138,37 +137,32 @@ def strips(
     low, high and n, in the order of the rows. The rest is as for `estimates`.
     """
     values = values.dropna(subset=value)
-    marks, names, _ = _place(means, category, category, percent=percent)
+    marks, names, look_of = _place(means, category, category, highlight, percent)
     if marks.empty:
-        return style.nothing_to_draw(ax=ax)
-    words, owns_figure, looks = category.replace("_", " "), ax is None, style.looks(names)
-    ax = ax or style.new_axes(WIDTH, max(1.1 + 0.6 * len(names), 0.65 + 0.09 * len(words)))
-
+        return nothing_to_draw(ax=ax)
+    words, owns_figure = category.replace("_", " "), ax is None
+    ax = ax or new_axes(WIDTH, max(1.1 + 0.6 * len(names), 0.65 + 0.09 * len(words)))
     drawn = []
     for row in values.to_dict("records"):
         name, x = key_of(row[category]), float(row[value])
-        if name in looks:
+        if name in look_of:
             tip = row.get("tip") or f"{name_of(name)}: {format_interval(x, None, None, percent=percent)}"
-            drawn.append((x, float(names.index(name)), name, tip, link_of(row)))
-    points = pd.DataFrame(drawn, columns=["x", "y", "series", "tip", "href"]).astype({"series": "object"})
+            is_pale = highlight is not None and name != key_of(highlight)
+            drawn.append((x, float(names.index(name)), *look_of[name][:2], tip, link_of(row), is_pale))
+    points = pd.DataFrame(drawn, columns=[*_POINT, "is_pale"])
     lane = 5 * points.groupby("y")["x"].rank(method="first") % LANES  # those next to each other lie in different ones
     points["y"] += 0.55 * (lane / LANES - 0.5) - 0.1
-
-    below = marks.assign(y=marks["y"] + 0.28)
-    for pale in (True, False):
-        single, mean = (some[_is_strong(some["series"], highlight) != pale] for some in (points, below))
-        draw_points(ax, single, looks, size=18, alpha=0.3 if pale else 0.6, edge=0)
-        _draw_estimates(ax, mean, looks, pale=pale, small=False)
-    _write_beside(ax, below, marks, percent, valued=owns_figure)
-    _name_rows(ax, names, words)
-    _scale(ax, pd.concat([marks[["x", "low", "high"]], pd.DataFrame({"x": values[value]})]), percent)
+    for is_pale, group in points.groupby("is_pale", sort=False):
+        draw_points(ax, group, size=18, alpha=0.3 if is_pale else 0.6, edge=0)
+    _draw_estimates(ax, marks, percent, below=0.28, has_value=owns_figure, others=values[value])
+    _name_rows(ax, labels(names, 30), words)
     bounded = " with 95 % interval" if marks["low"].notna().any() else ""
     ax.set_xlabel(f"{xlabel}; small: single values, large: mean{bounded}")
     alt = f"{about(xlabel, category)} {describe_estimates(means, category, percent=percent)}"
-    return finish(ax, ROOM, style.figure_of(ax).get_figheight() if owns_figure else 9, alt=alt)
+    return finish(ax, ROOM, owns_figure=owns_figure, alt=alt)
 
 
-@style.themed
+@themed
 def shares(
     table: pd.DataFrame,
     category: str,
@@ -185,112 +179,106 @@ def shares(
     counts = table[list(parts)].astype(float).fillna(0)
     filled = counts.sum(axis=1).to_numpy() > 0
     if not filled.any():
-        return style.nothing_to_draw(ax=ax)
+        return nothing_to_draw(ax=ax)
     counts, rows = counts[filled], table[filled].to_dict("records")
     totals = counts.sum(axis=1).to_numpy()
     present = {part: look for part, look in parts.items() if counts[part].any()}
     entries = legend_entries([look.text or part for part, look in present.items()], present.values(), "area")
     owns_figure = ax is None
-    ax = ax or style.new_axes(WIDTH, 1.0 + 0.42 * len(rows) + legend_height(entries, WIDTH))
-    box = {"facecolor": style.GROUND, "alpha": 0.85, "edgecolor": "none", "boxstyle": "round,pad=0.15"}
+    ax = ax or new_axes(WIDTH, 1.0 + 0.42 * len(rows) + legend_height(entries, WIDTH))
+    box = {"facecolor": GROUND, "alpha": 0.85, "edgecolor": "none", "boxstyle": "round,pad=0.15"}
     left = np.zeros(len(rows))
     for part, look in present.items():
         numbers = counts[part].to_numpy()
         widths, drawn = numbers / totals, np.flatnonzero(numbers).tolist()
         bars = ax.barh(
             drawn, widths[drawn], left=left[drawn], height=0.68,
-            color=look.colour, hatch=look.hatch, edgecolor=style.GROUND, linewidth=0.8,
+            color=look.colour, hatch=look.hatch, edgecolor=GROUND, linewidth=0.8,
         )  # fmt: skip
         for bar, y in zip(bars, drawn, strict=True):
             n, text, of = numbers[y], f"{numbers[y]:.0f}", f"{totals[y]:,.0f} ({numbers[y] / totals[y] * 100:.0f} %)"
             tip = f"{name_of(rows[y][category])}: {n:,.0f} {look.text or part} of {of}"
             attach(bar, [tip], [link_of(rows[y], part)])
             if widths[y] >= 0.025 + 0.015 * len(text):
-                ax.text(left[y] + widths[y] / 2, y, text, color=style.INK, ha="center", va="center", size=8.5, bbox=box)
+                ax.text(left[y] + widths[y] / 2, y, text, color=INK, ha="center", va="center", size=8.5, bbox=box)
         left = left + widths
     for y, total in enumerate(totals):
         ax.annotate(f"n={total:.0f}", (1.0, y), (4, 0), size=8, **_BESIDE)
-    _name_rows(ax, [name_of(row[category]) for row in rows], "")
+    _name_rows(ax, labels((row[category] for row in rows), 30), "")
     ax.grid(False)
     ax.set_xlabel("share of runs; the numbers are counts")
-    style.percent_axis(ax).set_xlim(0, 1)
+    percent_axis(ax).set_xlim(0, 1)
     alt = f"{about('counts', category)} {describe_shares(table, category, parts)}"
     return finish(ax, ROOM, legend=entries, owns_figure=owns_figure, alt=alt)
 
 
 def _place(
-    table: pd.DataFrame,
-    category: str,
-    hue: str | None = None,
-    order: Keys = (),
-    percent: bool = True,
-) -> tuple[pd.DataFrame, list, list]:
-    """Position estimates on rows, from top to bottom; return the marks, the keys of rows and those of series.
+    table: pd.DataFrame, category: str, hue: str | None, highlight: Hashable, percent: bool, order: Keys = ()
+) -> tuple[pd.DataFrame, list, dict[Any, Look]]:
+    """Position estimates on rows, from top to bottom; return the marks, the keys of rows, and the look of each series.
 
     The series of a row share 0.8 of its height; where `hue` is `category`, each row is a series of its own. None is the
     key of missing values. A group with data but without an estimate gets its reason.
     """
-    groups = [row for row in table.to_dict("records") if not is_empty(row)]
-    names = keys((row[category] for row in groups), order)
+    groups, by = with_data(table), list(dict.fromkeys(filter(None, (category, hue))))
+    names = keys([*order, *(row[category] for row in groups)])
     series = names if hue == category else keys(row[hue] for row in groups) if hue else [None]
-    beside = 1 if hue == category else len(series)
-    marks = []
+    look_of, beside, marks = looks(series), 1 if hue == category else len(series), []
     for row in groups:
         key, member = key_of(row[category]), key_of(row[hue]) if hue else None
         offset = 0 if beside == 1 else (series.index(member) - (beside - 1) / 2) * 0.8 / beside
-        reason = reason_of(row, "no score") if number(row["estimate"]) is None else ""
-        title = ", ".join(name_of(row[column]) for column in dict.fromkeys(filter(None, (category, hue))))
-        numbers = (number(row.get(name)) for name in ("estimate", "low", "high"))
-        tip = row.get("tip") or f"{title}: {describe_value({**row, 'reason': reason}, percent=percent)}"
-        marks.append((key, member, names.index(key) + offset, *numbers, size_of(row), reason, tip, link_of(row)))
-    columns = ["key", "series", "y", "x", "low", "high", "n", "reason", "tip", "href"]
-    types = {"key": "object", "series": "object"} | dict.fromkeys(("y", "x", "low", "high", "n"), "float64")
-    return pd.DataFrame(marks, columns=columns).astype(types), names, series
+        tip = row.get("tip") or describe_value(row, *by, percent=percent)
+        point = number(row["estimate"]), names.index(key) + offset, *look_of[member][:2], tip, link_of(row)
+        is_pale = highlight is not None and key_of(highlight) not in (key, member)
+        reason = "" if point[0] is not None else reason_of(row)
+        marks.append((*point, number(row.get("low")), number(row.get("high")), size_of(row), reason, is_pale))
+    table = pd.DataFrame(marks, columns=[*_POINT, "low", "high", "n", "reason", "is_pale"])
+    return table.astype(dict.fromkeys(("x", "y", "low", "high", "n"), "float64")), names, look_of
 
 
-def _is_strong(names: pd.Series, highlight: Hashable) -> pd.Series:
-    return names.eq(key_of(highlight)) | (highlight is None)
+def _draw_estimates(
+    ax: Axes,
+    marks: pd.DataFrame,
+    percent: bool,
+    *,
+    below: float = 0.0,
+    small: bool = False,
+    has_n: bool = True,
+    has_value: bool = True,
+    others: Iterable[float] = (),
+) -> None:
+    """Draw marks as points with their intervals, so far `below` their rows, on an axis that also holds the `others`.
+
+    The reason stands in the place of a missing estimate; beside the rows stand n and the estimate, as far as asked for.
+    """
+    for is_pale, group in marks.assign(y=marks["y"] + below).groupby("is_pale"):
+        alpha, bounded = 0.45 if is_pale else 1.0, group.dropna(subset=["x", "low", "high"])
+        look = {"colors": bounded["colour"].tolist(), "lw": 1.6 if is_pale or small else 2.4, "alpha": alpha}
+        ax.hlines(bounded["y"], bounded["low"], bounded["high"], zorder=2, **look)
+        draw_points(ax, group[group["x"].notna()], size=30 if is_pale else 40 if small else 56, alpha=alpha)
+    for x, y, low, high, n, reason in marks[["x", "y", "low", "high", "n", "reason"]].itertuples(index=False):
+        if math.isnan(x):
+            ax.annotate(shorten(str(reason), 60), (0.0, y + below), (6, 0), style="italic", size=8, **_BESIDE)
+        if has_n:
+            value = [format_interval(x, low, high, percent=percent)] * (has_value and not math.isnan(x))
+            text = ", ".join([*value, *[f"n={n:.0f}"] * (not math.isnan(n))])
+            ax.annotate(text, (1.0, y), (4, 0), size=8, **_BESIDE)
+    extent = [*marks[["x", "low", "high"]].to_numpy().ravel(), *others]
+    if percent:
+        percent_axis(ax).set_xlim(np.nanmin([-0.02, *extent]), np.nanmax([1.02, *extent]))
+    elif np.nanmin([0.0, *extent]) < 0:
+        ax.axvline(0, color=EDGE, lw=0.8, zorder=0)
 
 
-def _draw_estimates(ax: Axes, marks: pd.DataFrame, looks: Mapping[Hashable, Look], *, pale: bool, small: bool) -> None:
-    alpha = 0.45 if pale else 1.0
-    for series, group in marks.groupby("series", sort=False, dropna=False):
-        bounded = group.dropna(subset=["x", "low", "high"])
-        if len(bounded):
-            line: dict[str, Any] = {"color": looks[key_of(series)].colour, "lw": 1.6 if pale or small else 2.4}
-            ax.hlines(bounded["y"], bounded["low"], bounded["high"], alpha=alpha, zorder=2, **line)
-    draw_points(ax, marks[marks["x"].notna()], looks, size=30 if pale else 40 if small else 56, alpha=alpha)
-
-
-def _write_beside(ax: Axes, marks: pd.DataFrame, sized: pd.DataFrame, percent: bool, *, valued: bool) -> None:
-    """Write the reason in the place of a missing estimate; beside `sized` marks n, and the estimate if `valued`."""
-    for mark in marks[marks["x"].isna()].itertuples():
-        ax.annotate(shorten(str(mark.reason), 60), (0.0, mark.y), (6, 0), style="italic", size=8, **_BESIDE)
-    for y, x, low, high, n in sized[["y", "x", "low", "high", "n"]].to_numpy(dtype=float).tolist():
-        value = [format_interval(x, low, high, percent=percent)] * (valued and not math.isnan(x))
-        text = ", ".join([*value, *[f"n={n:.0f}"] * (not math.isnan(n))])
-        ax.annotate(text, (1.0, y), (4, 0), size=8, **_BESIDE)
-
-
-def _name_rows(ax: Axes, names: Keys, words: str, published: Sequence[str] = ()) -> None:
-    texts = [*style.labels(names_of(names), 30), *style.labels(published, 30)]
-    ax.set_yticks(range(len(texts)), texts)
-    ax.set_ylim(len(texts) - 0.45, -0.55)
+def _name_rows(ax: Axes, names: Sequence[str], words: str) -> None:
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.45, -0.55)
     ax.set_ylabel(words)
     ax.grid(False, axis="y")
     ax.tick_params(axis="y", length=0)
 
 
-def _scale(ax: Axes, numbers: pd.DataFrame, percent: bool) -> None:
-    lowest, highest = float(numbers.min().min()), float(numbers.max().max())
-    if percent:
-        style.percent_axis(ax)
-        ax.set_xlim(np.nanmin([-0.02, lowest]), np.nanmax([1.02, highest]))
-    elif lowest < 0:
-        ax.axvline(0, color=style.EDGE, lw=0.8, zorder=0)
-
-
-@style.themed
+@themed
 def heatmap(
     table: pd.DataFrame,
     row: str,
@@ -317,11 +305,10 @@ def heatmap(
     looks, whose texts stand in cells and legend. `frame` is the column that says which cells are framed and bold.
     `rows` come first, even if the table lacks them.
     """
-    groups = [group for group in table.to_dict("records") if not is_empty(group)]
-    if not groups:
-        return style.nothing_to_draw(ax=ax)
+    if not (groups := with_data(table)):
+        return nothing_to_draw(ax=ax)
     cells = {(key_of(group[row]), key_of(group[column])): group for group in groups}
-    down = keys((group[row] for group in groups), rows)
+    down = keys([*rows, *(group[row] for group in groups)])
     across = keys(group[column] for group in groups)
     across = down if set(down) == set(across) else across
     note = ""
@@ -337,7 +324,7 @@ def heatmap(
 
     kinds = kinds or {}
     texts = {key: _text(cell, value, percent, signed, digits, kinds) for key, cell in cells.items()}
-    names = style.labels(names_of(across), 20)
+    names = labels(across, 20)
     shown = {cell[value] for cell in cells.values()} if kinds else set()
     present = {kind: look for kind, look in kinds.items() if kind in shown}
     titles = [f"{look.text} {kind}" for kind, look in present.items()]
@@ -348,7 +335,7 @@ def heatmap(
         width = max(2.6 + max(0.62, 0.16 + 0.075 * longest) * max(len(across), 2), 4.0)
         turned = 0.55 * 0.085 * max(map(len, names))
         height = 0.9 + 0.3 * max(len(down), 2) + turned + legend_height(entries, width)
-        ax = style.new_axes(width, height)
+        ax = new_axes(width, height)
 
     if kinds:
         places = {kind: i for i, kind in enumerate(kinds)}
@@ -366,7 +353,7 @@ def heatmap(
             ends = {"vmin": lowest, "vmax": highest, "cmap": _shading(_FULL)}
     matrix = np.array([[shades.get((r, c), math.nan) for c in across] for r in down])
     written = np.array([[texts.get((r, c), "") for c in across] for r in down], dtype=object)
-    look = {"cbar": False, "xticklabels": False, "yticklabels": False, "linewidths": 1, "linecolor": style.GROUND}
+    look = {"cbar": False, "xticklabels": False, "yticklabels": False, "linewidths": 1, "linecolor": GROUND}
     sns.heatmap(matrix, annot=written, fmt="", annot_kws={"size": 8}, ax=ax, **look, **ends)
     ax.grid(False)
     for text in ax.texts:
@@ -376,30 +363,33 @@ def heatmap(
             text.set_fontweight("bold")
         if not kinds:
             share = ends["cmap"]((matrix[y, x] - ends["vmin"]) / (ends["vmax"] - ends["vmin"]))[3]
-            text.set_color("white" if share > _ON_DARK else style.INK)
+            text.set_color("white" if share > _ON_DARK else INK)
         if kind := kinds.get(cell.get(value)):  # in ink on tones that follow the page
             on_dark = "white" if sns.utils.relative_luminance(kind.colour) <= 0.17 else _DARK
-            text.set(size=9.5, weight="bold", color=style.INK if kind.colour in _FOLLOWING else on_dark)
+            text.set(size=9.5, weight="bold", color=INK if kind.colour in _FOLLOWING else on_dark)
     for (r, c), cell in cells.items():
         x, y = across.index(c), down.index(r)
         if math.isnan(shades[r, c]):  # no value, or an unknown kind: seaborn leaves the cell empty
-            ax.text(x + 0.5, y + 0.5, texts[r, c], ha="center", va="center", size=8, color=style.QUIET)
+            ax.text(x + 0.5, y + 0.5, texts[r, c], ha="center", va="center", size=8, color=QUIET)
         # a transparent shape covers each, for its tooltip and link, with a frame if asked for
         framed, own = bool(frame and cell[frame]), cell[value]
-        line: dict[str, Any] = {"edgecolor": style.INK, "linewidth": 1.8} if framed else {"linewidth": 0}
+        line: dict[str, Any] = {"edgecolor": INK, "linewidth": 1.8} if framed else {"linewidth": 0}
         shape = Rectangle((x + 0.03, y + 0.03), 0.94, 0.94, facecolor=(1, 1, 1, 0), zorder=3 + framed, **line)
-        said = own if isinstance(own, str) else describe_value(cell, percent=percent, digits=digits, value=value)
-        tip = cell.get("tip") or f"{name_of(cell[row])}, {name_of(cell[column])}: {said}"
+        if isinstance(own, str):
+            said = f"{name_of(cell[row])}, {name_of(cell[column])}: {own}"
+        else:
+            said = describe_value(cell, row, column, percent=percent, digits=digits, value=value)
+        tip = cell.get("tip") or said
         attach(ax.add_patch(shape), [tip], [link_of(cell)])
 
     slanted: dict[str, Any] = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
     ax.set_xticks(np.arange(len(across)) + 0.5, names, **slanted if max(map(len, names)) > 6 else {})
-    ax.set_yticks(np.arange(len(down)) + 0.5, style.labels(names_of(down)), rotation=0)
+    ax.set_yticks(np.arange(len(down)) + 0.5, labels(down), rotation=0)
     ax.tick_params(length=0)
     plain = column.replace("_", " ") + ("; cells: percent (n)" if percent and not kinds and not signed else "")
     ax.set_xlabel("; ".join(filter(None, [plain if xlabel is None else xlabel, note])))
     ax.set_ylabel("")
-    room = style.figure_of(ax).get_figwidth() - 2.2 if owns_figure else 9
+    room = figure_of(ax).get_figwidth() - 2.2 if owns_figure else 9
     said = describe_timeline(table, row, value, {kind: look._replace(text="") for kind, look in kinds.items()})
     if not kinds:
         said = describe_estimates(table, row, column, percent=percent, digits=digits, value=value)
@@ -443,7 +433,7 @@ def mirrored(pairs: pd.DataFrame) -> pd.DataFrame:
     return both.sort_values(columns, key=lambda names: names.map(ranks), kind="stable", ignore_index=True)
 
 
-@style.themed
+@themed
 def curves(
     table: pd.DataFrame,
     x: str,
@@ -466,9 +456,9 @@ def curves(
     """
     drawn = table[table[x].notna() & table["estimate"].notna()].sort_values(x, kind="stable")
     if drawn.empty:
-        return style.nothing_to_draw(ax=ax)
+        return nothing_to_draw(ax=ax)
     names = keys(drawn[hue])
-    owns_figure, is_sparse, looks = ax is None, drawn[x].nunique() <= FEW, style.looks(names)
+    owns_figure, is_sparse, look_of = ax is None, drawn[x].nunique() <= FEW, looks(names)
     # with `dodge`, points at the same x lie side by side, so that none is hidden
     gaps, apart = np.diff(np.unique(drawn[x].astype(float))), 0.0
     if dodge and is_sparse and highlight is None:
@@ -477,29 +467,28 @@ def curves(
     for row in drawn.to_dict("records"):
         name = key_of(row[hue])
         place = float(row[x]) + (names.index(name) - (len(names) - 1) / 2) * apart
-        tip = row.get("tip") or f"{name_of(name)}, {name_of(row[x])}: {describe_value(row, percent=percent)}"
-        numbers = (number(row.get(column)) for column in ("estimate", "low", "high", "n"))
-        marks.append((place, *numbers, name, tip, link_of(row)))
-    columns = ["x", "y", "low", "high", "n", "series", "tip", "href"]
-    types = dict.fromkeys(columns[:5], "float64") | {"series": "object"}
-    rows = pd.DataFrame(marks, columns=columns).astype(types)
+        tip = row.get("tip") or describe_value(row, hue, x, percent=percent)
+        point = place, number(row["estimate"]), *look_of[name][:2], tip, link_of(row)
+        marks.append((*point, *(number(row.get(column)) for column in ("low", "high", "n")), name))
+    rows = pd.DataFrame(marks, columns=[*_POINT, "low", "high", "n", "series"])
+    rows = rows.astype(dict.fromkeys(("x", "y", "low", "high", "n"), "float64") | {"series": "object"})
     shown = names if highlight is None else []
     sizes = {key_of(name): n for name, n in rows.groupby("series", dropna=False)["n"].max().items()}
     titles = [
         text if math.isnan(n := sizes.get(name, math.nan)) else f"{text} (n={n:.0f})"
-        for text, name in zip(style.labels(names_of(shown)), shown, strict=True)
+        for text, name in zip(labels(shown), shown, strict=True)
     ]
-    entries = legend_entries(titles, [looks[name] for name in shown], "line", 40)
-    ax = ax or style.new_axes(WIDTH, HEIGHT + legend_height(entries, WIDTH))
+    entries = legend_entries(titles, [look_of[name] for name in shown], "line", 40)
+    ax = ax or new_axes(WIDTH, HEIGHT + legend_height(entries, WIDTH))
     strong = rows[rows["series"].eq(key_of(highlight)) | (highlight is None)]
     for _, other in rows.drop(strong.index).groupby("series", sort=False, dropna=False):
-        ax.plot(other["x"], other["y"], color=style.PALE, lw=1, zorder=1, drawstyle=_DRAWN[steps])
+        ax.plot(other["x"], other["y"], color=PALE, lw=1, zorder=1, drawstyle=_DRAWN[steps])
     if len(strong):
-        _draw_curves(ax, strong, looks, sparse=is_sparse, steps=steps)
+        _draw_curves(ax, strong, look_of, sparse=is_sparse, steps=steps)
     if highlight is not None and len(strong) <= FEW / 2:  # more of them have no room in a panel
         above: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "ha": "center"}
         for place, n in strong[["x", "n"]].dropna(subset="n").itertuples(index=False):
-            ax.annotate(f"n={n:.0f}", (place, 1.0), (0, 2), size=7.5, color=style.QUIET, **above)
+            ax.annotate(f"n={n:.0f}", (place, 1.0), (0, 2), size=7.5, color=QUIET, **above)
     if is_sparse:
         ax.set_xticks(sorted(drawn[x].astype(float).unique()))
         ax.xaxis.set_major_formatter("{x:g}")
@@ -509,7 +498,7 @@ def curves(
     ax.set_xlabel(xlabel or x.replace("_", " "))
     ax.set_ylabel(f"{ylabel}, 95 % interval" if rows["low"].notna().any() else ylabel)
     if percent:
-        style.percent_axis(ax, "y").set_ylim(-0.05, 1.05)
+        percent_axis(ax, "y").set_ylim(-0.05, 1.05)
     else:
         ax.set_ylim(bottom=min(0, rows[["y", "low"]].min().min()))
     said = table if highlight is None else table[table[hue].map(key_of).eq(key_of(highlight))]
@@ -517,11 +506,11 @@ def curves(
     return finish(ax, WIDTH - 1.0, HEIGHT - 0.4, entries, owns_figure=owns_figure, alt=alt)
 
 
-def _draw_curves(ax: Axes, rows: pd.DataFrame, looks: Mapping[Hashable, Look], *, sparse: bool, steps: bool) -> None:
+def _draw_curves(ax: Axes, rows: pd.DataFrame, look_of: Mapping[Any, Look], *, sparse: bool, steps: bool) -> None:
     marked = []
     for series, curve in rows.groupby("series", sort=False, dropna=False):
-        bounded, colour = curve.dropna(subset=["low", "high"]), looks[key_of(series)].colour
-        line: dict[str, Any] = {"dashes": looks[key_of(series)].dashes or (None, None), "drawstyle": _DRAWN[steps]}
+        bounded, look = curve.dropna(subset=["low", "high"]), look_of[key_of(series)]
+        colour, line = look.colour, {"dashes": look.dashes or (None, None), "drawstyle": _DRAWN[steps]}
         ax.plot(curve["x"], curve["y"], color=colour, lw=1.8, zorder=3, **line)
         if sparse:
             ax.vlines(bounded["x"], bounded["low"], bounded["high"], color=colour, lw=2, alpha=0.7, zorder=2)
@@ -530,10 +519,10 @@ def _draw_curves(ax: Axes, rows: pd.DataFrame, looks: Mapping[Hashable, Look], *
             ax.fill_between(bounded["x"], bounded["low"], bounded["high"], **band)
         spaced = np.unique(np.linspace(0, len(curve) - 1, 7).round().astype(int))[1:]
         marked.append(curve if sparse or len(curve) < 2 else curve.iloc[spaced])
-    draw_points(ax, pd.concat(marked), looks, size=48)
+    draw_points(ax, pd.concat(marked), size=48)
 
 
-@style.themed
+@themed
 def timeline(
     table: pd.DataFrame,
     row: str,
@@ -553,7 +542,7 @@ def timeline(
     in their order, across the lines.
     """
     if table.empty:
-        return style.nothing_to_draw("events", ax)
+        return nothing_to_draw("events", ax)
     names = keys(table[row])
     events = table.assign(_y=[names.index(key_of(name)) for name in table[row]])
     present = {name: look for name, look in kinds.items() if events[kind].eq(name).any()}
@@ -562,24 +551,22 @@ def timeline(
     owns_figure, first, last, width_figure = ax is None, events[x].min(), events[x].max(), WIDTH + 1
     side = min(max(_EVENTS / (last - first + 1), 3.0), 7.0)
     height = 1.1 + 0.27 * max(len(names), 2) + legend_height(entries, width_figure)
-    ax = ax or style.new_axes(width_figure, height)
-    ax.hlines(range(len(names)), first, last, color=style.PALE, lw=0.5, zorder=0)
+    ax = ax or new_axes(width_figure, height)
+    ax.hlines(range(len(names)), first, last, color=PALE, lw=0.5, zorder=0)
     if path:
-        ax.plot(events[x], events["_y"], color=style.PALE, lw=1, zorder=1)
+        ax.plot(events[x], events["_y"], color=PALE, lw=1, zorder=1)
 
     ranks = {name: i for i, name in enumerate(present)}  # events of the kinds named last lie in front
     shown = events[events[kind].isin(list(present))]
     shown = shown.sort_values(kind, key=lambda names: names.map(ranks), kind="stable")
-    tips, links = [], []
+    points = []
     for event in shown.to_dict("records"):
-        place = f"{name_of(event[row])}, {x.replace('_', ' ')} {name_of(event[x])}"
-        tips.append(event.get("tip") or f"{place}: {kinds[event[kind]].text or event[kind]}")
-        links.append(link_of(event))
-    points = pd.DataFrame({"x": shown[x].astype(float), "y": shown["_y"].astype(float), "series": shown[kind]})
-    points = points.assign(tip=tips, href=links)
-    draw_points(ax, points, present, size=side**2, edge=0.6 if side > 4 else 0)
+        look, place = kinds[event[kind]], f"{name_of(event[row])}, {x.replace('_', ' ')} {name_of(event[x])}"
+        tip = event.get("tip") or f"{place}: {look.text or event[kind]}"
+        points.append((float(event[x]), float(event["_y"]), look.colour, look.marker, tip, link_of(event)))
+    draw_points(ax, pd.DataFrame(points, columns=_POINT), size=side**2, edge=0.6 if side > 4 else 0)
 
-    ax.set_yticks(range(len(names)), style.labels(names_of(names), 36))
+    ax.set_yticks(range(len(names)), labels(names, 36))
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.margins(x=0.02)
     ax.locator_params(axis="x", integer=True)
@@ -590,7 +577,7 @@ def timeline(
     return finish(ax, width_figure - 2.6, legend=entries, owns_figure=owns_figure, alt=alt)
 
 
-@style.themed
+@themed
 def facets(
     table: pd.DataFrame,
     by: str,
@@ -609,65 +596,54 @@ def facets(
     """
     names = keys(table[by])
     if not names:
-        return np.array([style.nothing_to_draw()])
+        return np.array([nothing_to_draw()])
     across = min(COLUMNS, len(names))
     down = math.ceil(len(names) / across)
     shape = {"nrows": down, "ncols": across, "squeeze": False, "sharex": sharex, "sharey": True}
     size = max(PANEL * across + 1.2, 6.0), 0.6 + height * down
-    panels = style.new_axes(*size, **shape).ravel()
+    panels = new_axes(*size, **shape).ravel()
     for panel in panels[len(names) :]:
         panel.remove()
     groups = [key_of(name) for name in table[by]]
-    titles = style.labels(names_of(names), int(PANEL * 9))
+    titles = labels(names, int(PANEL * 9))
     for i, (panel, name, title) in enumerate(zip(panels, names, titles, strict=False)):
         draw(table[[group == name for group in groups]], panel)
         panel.set_title(title, size=10, pad=14)
-        panel.set_xlabel("" if xlabel else panel.get_xlabel())
+        is_last = i + across >= len(names)  # nothing stands below
+        panel.set_xlabel("" if xlabel or (sharex and not is_last) else panel.get_xlabel())
         panel.set_ylabel("" if ylabel or i % across else panel.get_ylabel())
-        if i + across >= len(names):  # nothing stands below
+        if is_last:
             panel.tick_params(axis="x", labelbottom=True)
     figure = panels[0].figure
-    figure.supxlabel(broken(xlabel, size[0] - 1.0), size=10.5, color=style.INK)
-    figure.supylabel(broken(ylabel, size[1] - 0.4), size=10.5, color=style.INK)
+    figure.supxlabel(broken(xlabel, size[0] - 1.0), size=10.5, color=INK)
+    figure.supylabel(broken(ylabel, size[1] - 0.4), size=10.5, color=INK)
     return panels[: len(names)]
 
 
-def keys(values: Iterable, order: Keys = ()) -> list:
-    """List the groups of a column: those of `order` first, then the others in order of appearance."""
-    return list(dict.fromkeys([*map(key_of, order), *map(key_of, values)]))
+def keys(values: Iterable) -> list:
+    """List the groups of a column, in order of appearance."""
+    return list(dict.fromkeys(map(key_of, values)))
 
 
-def link_of(row: Mapping[Hashable, Any], part: str = "") -> str:
+def link_of(row: Row, part: str = "") -> str:
     """Return the link of a row, or of one of its parts if each has its own; empty if there is none."""
     href = row.get("href")
     href = href.get(part) if isinstance(href, Mapping) else href
     return href if isinstance(href, str) else ""
 
 
-def draw_points(
-    ax: Axes,
-    points: pd.DataFrame,
-    looks: Mapping[Hashable, Look],
-    *,
-    size: float,
-    alpha: float = 1.0,
-    edge: float = 0.6,
-) -> None:
-    """Draw points (x, y, series, tip, href) in the colours and markers of their series, with tooltips and links.
+def draw_points(ax: Axes, points: pd.DataFrame, *, size: float, alpha: float = 1.0, edge: float = 0.6) -> None:
+    """Draw points, of the columns `_POINT`, each in its colour and marker, with its tooltip and link.
 
     `size` is the area of a point in square points, `edge` the width of the line around it.
     """
     if points.empty:
         return
-    codes = {name: str(i) for i, name in enumerate(looks)}  # of any names, for seaborn
-    coded = points.assign(code=[codes[key_of(name)] for name in points["series"]])
-    look = {"palette": {codes[name]: one.colour for name, one in looks.items()}}
-    look["markers"] = {codes[name]: one.marker for name, one in looks.items()}
-    line = {"edgecolor": style.GROUND, "linewidth": edge, "alpha": alpha, "zorder": 3, "legend": False, "s": size}
-    labels = ax.get_xlabel(), ax.get_ylabel()
-    sns.scatterplot(coded, x="x", y="y", hue="code", style="code", ax=ax, **look, **line)
-    ax.set(xlabel=labels[0], ylabel=labels[1])
-    attach(ax.collections[-1], coded["tip"], coded["href"])
+    look: dict[str, Any] = {"c": points["colour"].tolist(), "edgecolors": GROUND, "linewidths": edge, "alpha": alpha}
+    drawn = ax.scatter(points["x"], points["y"], s=size, zorder=3, **look)
+    shapes = [MarkerStyle(marker) for marker in points["marker"]]
+    drawn.set_paths([shape.get_path().transformed(shape.get_transform()) for shape in shapes])
+    attach(drawn, points["tip"], points["href"])
 
 
 def legend_entries(
@@ -675,10 +651,10 @@ def legend_entries(
 ) -> list[Artist]:
     """Create the entries of a legend: of points on lines, of points, or of areas."""
     entries: list[Artist] = []
-    for text, look in zip(style.labels(names, width), looks, strict=True):
+    for text, look in zip(labels(names, width), looks, strict=True):
         label = f" {text}" if text.startswith("_") else text  # matplotlib leaves out those with an underscore
         if shape == "area":
-            entries.append(Patch(facecolor=look.colour, hatch=look.hatch, edgecolor=style.GROUND, label=label))
+            entries.append(Patch(facecolor=look.colour, hatch=look.hatch, edgecolor=GROUND, label=label))
         else:
             line: dict[str, Any] = {"ls": "", "ms": 7} if shape == "point" else {"dashes": look.dashes or (None, None)}
             entries.append(Line2D([], [], color=look.colour, marker=look.marker, label=label, **line))
@@ -697,21 +673,22 @@ def _legend_columns(entries: Sequence[Artist], width: float) -> int:
 
 
 def finish(
-    ax: Axes, width: float, height: float = 9.0, legend: Sequence[Artist] = (), *, owns_figure: bool = True, alt: str
+    ax: Axes, width: float, height: float = 0.0, legend: Sequence[Artist] = (), *, owns_figure: bool = True, alt: str
 ) -> Axes:
-    """Wrap the labels of axes to a width and a height in inches, and put the legend below; return the axes.
+    """Wrap the labels of axes to a width and a height (the figure's) in inches, and put the legend below; return them.
 
-    `alt` says in words what they show.
-    It stands at the edge of the figure if the plot `owns_figure`, else below the axes.
+    `alt` says in words what they show. The legend stands at the edge of the figure if the plot `owns_figure`, else
+    below the axes.
     """
     set_alt(ax, alt)
+    figure = figure_of(ax)
+    across, high = figure.get_size_inches()
     ax.set_xlabel(broken(ax.get_xlabel(), width))
-    ax.set_ylabel(broken(ax.get_ylabel(), height))
-    across = style.figure_of(ax).get_figwidth()
+    ax.set_ylabel(broken(ax.get_ylabel(), height or (high if owns_figure else 9.0)))
     if legend and owns_figure:
-        ax.figure.legend(handles=legend, loc="outside lower center", ncols=_legend_columns(legend, across))
+        figure.legend(handles=legend, loc="outside lower center", ncols=_legend_columns(legend, across))
     elif legend:
-        below = ax.transAxes + ScaledTranslation(0, -0.55, ax.figure.dpi_scale_trans)
+        below = ax.transAxes + ScaledTranslation(0, -0.55, figure.dpi_scale_trans)
         place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": below}
         ax.legend(handles=legend, ncols=_legend_columns(legend, 0.8 * across), **place)
     return ax
@@ -720,3 +697,122 @@ def finish(
 def broken(text: str, room: float) -> str:
     """Wrap a label to a width in inches; a number stays with its unit."""
     return "\n".join(textwrap.wrap(text.replace(" %", "\xa0%"), max(int(room / 0.09), 10))).replace("\xa0%", " %")
+
+
+def describe_value(row: Row, *keys: str, percent: bool = True, digits: int = 2, value: str = "estimate") -> str:
+    """Describe one estimate with interval and n: ``63 % [52, 73] (n = 40)``; without an estimate, the reason.
+
+    Where `keys` are the columns of its group, their values stand before it: ``alder, cooking: 63 % …``.
+    """
+    estimate, n = row.get(value), size_of(row)
+    text = format_interval(estimate, row.get("low"), row.get("high"), percent=percent, digits=digits)
+    text = reason_of(row) if number(estimate) is None else text
+    group = ", ".join([name_of(row[key]) for key in keys])
+    return f"{group}{': ' * bool(keys)}{text}{'' if n is None else f' (n = {n:,.0f})'}"
+
+
+def describe_estimates(
+    table: pd.DataFrame, *keys: str, percent: bool = True, digits: int = 2, value: str = "estimate"
+) -> str:
+    """Describe the estimates of the groups that `keys` name: ``alder: 63 % [52, 73] (n = 40); birch: …``.
+
+    `table` has the column of `value` and, optionally, low, high, n and reason. Of more than 40 groups only the extremes
+    are described.
+    """
+    texts, known = list[str](), list[tuple[float, int]]()
+    for row in with_data(table):
+        if (estimate := number(row[value])) is not None:
+            known.append((estimate, len(texts)))
+        texts.append(describe_value(row, *keys, percent=percent, digits=digits, value=value))
+    if len(texts) <= MOST_SAID:
+        return _sentence(texts)
+    counts = f"{len(texts)} groups, {len(known)} of them with an estimate."
+    if not known:
+        return counts
+    return f"{counts} Lowest: {texts[min(known)[1]]}; highest: {texts[max(known)[1]]}."
+
+
+def about(what: str, *by: str) -> str:
+    """Return the first sentence of an alt text: what is shown, by which columns."""
+    names = " and ".join(by).replace("_name", "")
+    return sentence(f"{what} by {names}".replace("_", " "))
+
+
+def _sentence(texts: Sequence[str]) -> str:
+    return "; ".join(texts) + "." if texts else "Nothing to show."
+
+
+def describe_shares(table: pd.DataFrame, category: str, parts: Mapping[str, Any]) -> str:
+    """Describe counts: ``alder: 12 success, 3 timed out of 15; …``; parts that are 0 are left out."""
+    texts = []
+    for row in table.to_dict("records"):
+        counts = {look.text or part: number(row[part]) or 0 for part, look in parts.items()}
+        total = sum(counts.values())
+        if total:
+            listed = ", ".join(f"{count:,.0f} {plain(part)}" for part, count in counts.items() if count)
+            texts.append(f"{name_of(row[category])}: {listed} of {total:,.0f}")
+    return _sentence(texts)
+
+
+def describe_curves(table: pd.DataFrame, x: str, hue: str, *, percent: bool = True) -> str:
+    """Describe curves: the value at each x, or, for more than 6, at the first and the last."""
+    where, texts = x.replace("_", " "), []
+    for name, rows in table.dropna(subset=[x, "estimate"]).sort_values(x).groupby(hue, sort=False, dropna=False):
+        shown = (rows if len(rows) <= 6 else rows.iloc[[0, -1]]).to_dict("records")
+        points = (f"{describe_value(row, percent=percent)} at {where} {name_of(row[x])}" for row in shown)
+        texts.append(f"{name_of(name)}: {', '.join(points)}")
+    return _sentence(texts)
+
+
+def describe_timeline(table: pd.DataFrame, row: str, kind: str, looks: Mapping[Any, Any]) -> str:
+    """Describe events: the number of each kind in each row; for more than 40 rows, in all of them."""
+    many, texts = table[row].nunique(dropna=False) > MOST_SAID, []
+    for row_name, group in [("all", table)] if many else table.groupby(row, sort=False, dropna=False):
+        counts = group[kind].value_counts()
+        listed = (f"{counts[name]} {plain(looks[name].text or name)}" for name in looks if name in counts)
+        texts.append(f"{name_of(row_name)}: {', '.join(listed)}")
+    return _sentence(texts if len(table) else [])
+
+
+def with_data(table: pd.DataFrame) -> list[dict[Hashable, Any]]:
+    """List the rows of a table that have data, or say why they have none."""
+    rows = table.to_dict("records")
+    return [row for row in rows if row.get("reason") or row.get("warning") or size_of({"n": 1, **row}) != 0]
+
+
+def size_of(row: Row) -> float | None:
+    """Return n; without an estimate, the number of runs that were not measured, if that is larger."""
+    n, unscored = number(row.get("n")), number(row.get("n_not_measured"))
+    return n if n is None or unscored is None or number(row.get("estimate")) is not None else max(n, unscored)
+
+
+def reason_of(row: Row) -> str:
+    """Return why a group has data but no estimate: its `reason`, else the first note of its `warning`."""
+    notes = row.get("warning")
+    why = next(iter(notes.notes), "") if isinstance(notes, Notes) else notes if isinstance(notes, str) else ""
+    return plain(row.get("reason") or why or "no estimate")
+
+
+def key_of(value: Any) -> Any:
+    """Return the key of a column's value as a group: None if it is missing, whole numbers as integers."""
+    if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def name_of(value: Any) -> str:
+    """Return the name of a group in one line of plain text."""
+    return "unknown" if (key := key_of(value)) is None else plain(key)
+
+
+def labels(names: Iterable[Any], width: int = 32) -> list[str]:
+    """Name groups on about `width` characters each, cut in their middle; different ones never look the same.
+
+    A missing one is distinguished from one named ``unknown``.
+    """
+    groups = list(names)
+    texts = [name_of(name) for name in groups]
+    if texts.count("unknown") > 1:
+        texts = ["unknown (missing)" if key_of(name) is None else name_of(name) for name in groups]
+    shown = distinct_names(texts, width)
+    return [shown[text] for text in texts]

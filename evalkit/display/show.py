@@ -13,8 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from evalkit._words import format_interval, number
-from evalkit.display.drawing import alt_of, draw
-from evalkit.display.style import figure_of, has_nothing_to_draw
+from evalkit.display.drawing import alt_of, draw, figure_of, has_nothing_to_draw
 from evalkit.display.tables import answer_html, escape, table_html
 from evalkit.display.words import headline_text, text_of
 from evalkit.io import for_spreadsheets, plain

@@ -1,4 +1,4 @@
-"""Text that is made from values: of findings and headlines, and of estimates, counts and events in figures."""
+"""The sentences of reports, made from values: findings and headlines."""
 
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
@@ -6,128 +6,13 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import Notes, counted_noun, filled, first_of, format_interval, note, number
-from evalkit.io import plain
+from evalkit._words import Notes, counted_noun, filled, first_of, format_interval, note, number, sentence
 from evalkit.kinds import Finding
 
-MOST = 40  # groups that an alt text lists one by one
 MOST_FLAGS, MOST_NAMED = 3, 4  # flags and models named in a sentence
 FEW_TASKS = 10  # below this an interval says little, which a sentence points out
 
 NO_NOTES = Notes()
-
-_Row = Mapping[Hashable, Any]
-
-
-def key_of(value: Any) -> Any:
-    """Return the key of a column's value as a group: None if it is missing, whole numbers as integers."""
-    if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
-        return None
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def name_of(value: Any) -> str:
-    """Return the name of a group in one line of plain text."""
-    return "unknown" if (key := key_of(value)) is None else plain(key)
-
-
-def names_of(keys: Sequence[Any]) -> list[str]:
-    """Return the names of groups; a missing one is distinguished from one named ``unknown``."""
-    texts = [name_of(key) for key in keys]
-    doubtful = texts.count("unknown") > 1
-    return ["unknown (missing)" if doubtful and key is None else text for key, text in zip(keys, texts, strict=True)]
-
-
-def reason_of(row: _Row, missing: str = "no estimate") -> str:
-    """Return why a group has data but no estimate: its `reason`, else the first note of its `warning`."""
-    notes = row.get("warning")
-    why = next(iter(notes.notes), "") if isinstance(notes, Notes) else notes if isinstance(notes, str) else ""
-    return plain(row.get("reason") or why or missing)
-
-
-def size_of(row: _Row) -> float | None:
-    """Return n; without an estimate, the number of runs that were not measured, if that is larger."""
-    n, unscored = number(row.get("n")), number(row.get("n_not_measured"))
-    return n if n is None or unscored is None or number(row.get("estimate")) is not None else max(n, unscored)
-
-
-def is_empty(row: _Row) -> bool:
-    """Return whether a group has no data and gives no reason."""
-    return size_of({"n": 1, **row}) == 0 and not row.get("reason") and not row.get("warning")
-
-
-def describe_value(row: _Row, *, percent: bool = True, digits: int = 2, value: str = "estimate") -> str:
-    """Describe one estimate with interval and n: ``63 % [52, 73] (n = 40)``; without an estimate, the reason."""
-    estimate, n = row.get(value), size_of(row)
-    text = format_interval(estimate, row.get("low"), row.get("high"), percent=percent, digits=digits)
-    text = reason_of(row) if number(estimate) is None else text
-    return text if n is None else f"{text} (n = {n:,.0f})"
-
-
-def describe_estimates(
-    table: pd.DataFrame, *keys: str, percent: bool = True, digits: int = 2, value: str = "estimate"
-) -> str:
-    """Describe the estimates of the groups that `keys` name: ``alder: 63 % [52, 73] (n = 40); birch: …``.
-
-    `table` has the column of `value` and, optionally, low, high, n and reason. Of more than 40 groups only the extremes
-    are described.
-    """
-    texts, known = list[str](), list[tuple[float, int]]()
-    for row in table.to_dict("records"):
-        if is_empty(row):
-            continue
-        if (estimate := number(row[value])) is not None:
-            known.append((estimate, len(texts)))
-        name = ", ".join([name_of(row[key]) for key in keys])
-        texts.append(f"{name}: {describe_value(row, percent=percent, digits=digits, value=value)}")
-    if len(texts) <= MOST:
-        return _sentence(texts)
-    counts = f"{len(texts)} groups, {len(known)} of them with an estimate."
-    if not known:
-        return counts
-    return f"{counts} Lowest: {texts[min(known)[1]]}; highest: {texts[max(known)[1]]}."
-
-
-def about(what: str, *by: str) -> str:
-    """Return the first sentence of an alt text: what is shown, by which columns."""
-    names = " and ".join(column.removesuffix("_name") for column in by)
-    return sentence(f"{what} by {names}".replace("_", " "))
-
-
-def _sentence(texts: Sequence[str]) -> str:
-    return "; ".join(texts) + "." if texts else "Nothing to show."
-
-
-def describe_shares(table: pd.DataFrame, category: str, parts: Mapping[str, Any]) -> str:
-    """Describe counts: ``alder: 12 success, 3 timed out of 15; …``; parts that are 0 are left out."""
-    texts = []
-    for row in table.to_dict("records"):
-        counts = {look.text or part: number(row[part]) or 0 for part, look in parts.items()}
-        total = sum(counts.values())
-        if total:
-            listed = ", ".join(f"{count:,.0f} {plain(part)}" for part, count in counts.items() if count)
-            texts.append(f"{name_of(row[category])}: {listed} of {total:,.0f}")
-    return _sentence(texts)
-
-
-def describe_curves(table: pd.DataFrame, x: str, hue: str, *, percent: bool = True) -> str:
-    """Describe curves: the value at each x, or, for more than 6, at the first and the last."""
-    where, texts = x.replace("_", " "), []
-    for name, rows in table.dropna(subset=[x, "estimate"]).sort_values(x).groupby(hue, sort=False, dropna=False):
-        shown = (rows if len(rows) <= 6 else rows.iloc[[0, -1]]).to_dict("records")
-        points = (f"{describe_value(row, percent=percent)} at {where} {name_of(row[x])}" for row in shown)
-        texts.append(f"{name_of(name)}: {', '.join(points)}")
-    return _sentence(texts)
-
-
-def describe_timeline(table: pd.DataFrame, row: str, kind: str, looks: Mapping[Any, Any]) -> str:
-    """Describe events: the number of each kind in each row; for more than 40 rows, in all of them."""
-    many, texts = table[row].nunique(dropna=False) > MOST, []
-    for row_name, group in [("all", table)] if many else table.groupby(row, sort=False, dropna=False):
-        counts = group[kind].value_counts()
-        listed = (f"{counts[name]} {plain(looks[name].text or name)}" for name in looks if name in counts)
-        texts.append(f"{name_of(row_name)}: {', '.join(listed)}")
-    return _sentence(texts if len(table) else [])
 
 
 def text_of(finding: Finding) -> str:
@@ -152,12 +37,6 @@ def listed(names: Iterable[Any]) -> str:
 
 def _models(names: Sequence[str]) -> str:
     return listed(sorted(names)) if len(names) <= MOST_NAMED else f"{len(names):,} models"
-
-
-def sentence(text: object) -> str:
-    """Return a text with a capital at its beginning and a full stop at its end."""
-    words = str(text)
-    return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('.') else '.'}"
 
 
 def files_text(files: Mapping[str, int]) -> str:
@@ -371,12 +250,12 @@ def budget_name(turns: Any) -> str:
     return "budget not told" if pd.isna(turns) else counted_noun(int(turns), "turn")
 
 
-def budgets_text(budgets: Sequence[_Row]) -> str:
+def budgets_text(budgets: Sequence[Mapping[Hashable, Any]]) -> str:
     """List budgets and their episodes, as `evalkit.crafter.analysis.budgets` counts them."""
     return ", ".join(f"{budget_name(row['max_turns'])} ({counted_noun(row['episodes'], 'episode')})" for row in budgets)
 
 
-def _presence(models: Sequence[_Row]) -> str:
+def _presence(models: Sequence[Mapping[Hashable, Any]]) -> str:
     """Say which models lack runs, or have more than planned, as far as the others' runs and definitions tell."""
     texts = []
     for row in models:

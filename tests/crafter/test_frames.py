@@ -5,7 +5,7 @@ import pytest
 from evalkit.crafter import ACHIEVEMENTS, analysis, benchmark, figures, load
 from evalkit.crafter.table import TABLES
 from evalkit.display import alt_of, show_figure
-from evalkit.display.style import has_nothing_to_draw
+from evalkit.display.drawing import has_nothing_to_draw
 from tests.crafter.traces import config, environment, hook, language_model, runtime, trace, write
 
 INVALID = hook("invalid_action", action="noop", reason="why")

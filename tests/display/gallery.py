@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from evalkit.display import plots
-from evalkit.display.style import EDGE, PALETTE, SHADE, Look, looks
+from evalkit.display.drawing import EDGE, PALETTE, SHADE, Look, looks
 
 KINDS = {
     "+": Look(PALETTE[2], "^", text="gains points"),

@@ -16,9 +16,8 @@ from PIL import Image
 
 import evalkit
 from evalkit.display import alt_of, looks, new_axes, new_figure, plots, set_alt
-from evalkit.display.drawing import DPI, MOST_MARKS, attach, draw
+from evalkit.display.drawing import DPI, GROUND, INK, MOST_MARKS, PALETTE, TONES, attach, draw
 from evalkit.display.show import FIGURE
-from evalkit.display.style import GROUND, INK, PALETTE, TONES
 from tests.display.gallery import names, shapes, table
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)

@@ -13,8 +13,7 @@ from matplotlib.collections import LineCollection, PathCollection
 
 from evalkit._words import Notes, note
 from evalkit.display import alt_of, new_axes, plots
-from evalkit.display.drawing import draw
-from evalkit.display.style import INK, Look, looks
+from evalkit.display.drawing import INK, Look, draw, looks
 from tests.display.gallery import KINDS, counts, names, shapes, table
 
 HOSTILE = ["$x_1$ \\frac{", "<b>b</b> & 'c'", "\x1b[31m\u202ered", "漢字🎉", "long " * 30, "_hidden", ""]

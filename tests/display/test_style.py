@@ -8,7 +8,7 @@ from seaborn.utils import relative_luminance
 
 import evalkit
 from evalkit.display import PALETTE, looks
-from evalkit.display.style import TONES, dark_rules
+from evalkit.display.drawing import TONES, dark_rules
 
 
 def test_series_differ_in_colour_and_in_further_cues_also_beyond_the_palette():

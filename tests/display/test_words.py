@@ -12,7 +12,7 @@ import pytest
 
 from evalkit._words import TEXTS, Notes, format_interval, left_out, note
 from evalkit.display import Look, text_of
-from evalkit.display.words import (
+from evalkit.display.plots import (
     describe_curves,
     describe_estimates,
     describe_shares,

@@ -8,7 +8,7 @@ from matplotlib.colors import to_hex
 
 from evalkit import Evidence, compare, show_findings
 from evalkit.display import plots, show_figure
-from evalkit.display.style import PALETTE, keep_looks
+from evalkit.display.drawing import PALETTE, keep_looks
 from evalkit.evidence import links
 from evalkit.io.text import is_local_link
 from evalkit.kinds import Example, Finding
