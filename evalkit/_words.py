@@ -1,4 +1,4 @@
-"""The words of results that every layer needs: numbers with their intervals, counts, and notes on what is doubtful.
+"""The words that every layer needs: numbers with their intervals, counts, hints, and notes on what is doubtful.
 
 The sentences of reports, which are made of them, are those of `evalkit.display.words`. A note is a code with values:
 code asks for codes (``"no_values" in notes``), and never reads the text; ``str(notes)`` makes it, for readers.
@@ -6,9 +6,12 @@ code asks for codes (``"no_values" in notes``), and never reads the text; ``str(
 
 import math
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, NamedTuple
+
+_MOST_LISTED = 20  # names in a hint
 
 
 def number(value: Any) -> float | None:
@@ -58,6 +61,26 @@ def sentence(text: object) -> str:
 def first_of(texts: Sequence[str], most: int, rest: str, between: str = ", ") -> str:
     """Join the first texts; `rest` is the template for the number of the others."""
     return between.join(texts[:most]) + (rest.format(len(texts) - most) if len(texts) > most else "")
+
+
+def nearest(name: str, there: Iterable[object], *, cutoff: float = 0.6) -> str:
+    """Return the end of a message on an unknown name: "did you mean 'x'?" or "there are 'x', 'y'".
+
+    `cutoff` is how similar a name must be, from 0 to 1.
+    """
+    known = list(map(str, there))
+    if near := get_close_matches(name, known, 1, cutoff):
+        return f"did you mean {near[0]!r}?"
+    more = f" and {len(known) - _MOST_LISTED} more" * (len(known) > _MOST_LISTED)
+    return f"there {'are' if len(known) > 1 else 'is'} {', '.join(map(repr, known[:_MOST_LISTED])) or 'none'}{more}"
+
+
+def check_columns(table: Iterable[object], *names: str | None) -> None:
+    """Raise ValueError for the first column that a frame does not have; None is ignored."""
+    there = list(table)
+    for name in names:
+        if name is not None and name not in there:
+            raise ValueError(f"no column {name!r}; {nearest(name, there, cutoff=0.4)}")
 
 
 def filled(template: str | Callable[..., str], values: Mapping[str, Any]) -> str:

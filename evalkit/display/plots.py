@@ -253,7 +253,11 @@ def _draw_estimates(
     """
     for is_pale, group in marks.assign(y=marks["y"] + below).groupby("is_pale"):
         alpha, bounded = 0.45 if is_pale else 1.0, group.dropna(subset=["x", "low", "high"])
-        look = {"colors": bounded["colour"].tolist(), "lw": 1.6 if is_pale or small else 2.4, "alpha": alpha}
+        look: dict[str, Any] = {
+            "colors": bounded["colour"].tolist(),
+            "lw": 1.6 if is_pale or small else 2.4,
+            "alpha": alpha,
+        }
         ax.hlines(bounded["y"], bounded["low"], bounded["high"], zorder=2, **look)
         draw_points(ax, group[group["x"].notna()], size=30 if is_pale else 40 if small else 56, alpha=alpha)
     for x, y, low, high, n, reason in marks[["x", "y", "low", "high", "n", "reason"]].itertuples(index=False):
@@ -510,12 +514,17 @@ def _draw_curves(ax: Axes, rows: pd.DataFrame, look_of: Mapping[Any, Look], *, s
     marked = []
     for series, curve in rows.groupby("series", sort=False, dropna=False):
         bounded, look = curve.dropna(subset=["low", "high"]), look_of[key_of(series)]
-        colour, line = look.colour, {"dashes": look.dashes or (None, None), "drawstyle": _DRAWN[steps]}
-        ax.plot(curve["x"], curve["y"], color=colour, lw=1.8, zorder=3, **line)
+        line: dict[str, Any] = {"dashes": look.dashes or (None, None), "drawstyle": _DRAWN[steps]}
+        ax.plot(curve["x"], curve["y"], color=look.colour, lw=1.8, zorder=3, **line)
         if sparse:
-            ax.vlines(bounded["x"], bounded["low"], bounded["high"], color=colour, lw=2, alpha=0.7, zorder=2)
+            ax.vlines(bounded["x"], bounded["low"], bounded["high"], color=look.colour, lw=2, alpha=0.7, zorder=2)
         elif len(bounded):
-            band: dict[str, Any] = {"color": colour, "alpha": 0.15, "linewidth": 0, "step": "post" if steps else None}
+            band: dict[str, Any] = {
+                "color": look.colour,
+                "alpha": 0.15,
+                "linewidth": 0,
+                "step": "post" if steps else None,
+            }
             ax.fill_between(bounded["x"], bounded["low"], bounded["high"], **band)
         spaced = np.unique(np.linspace(0, len(curve) - 1, 7).round().astype(int))[1:]
         marked.append(curve if sparse or len(curve) < 2 else curve.iloc[spaced])

@@ -93,6 +93,8 @@ def distinct_names(names: Iterable[str], width: int = 32) -> dict[str, str]:
     texts = {name: plain(name) for name in names}
     cut = {name: shorten(text, width) for name, text in texts.items()}
     shared = Counter(cut.values())
+    if len(shared) == len(cut):
+        return cut
     unique = UniqueNames("{} ({})", (text for text in cut.values() if shared[text] == 1))
     for text in (text for text, count in shared.items() if count > 1):
         alike = [name for name in cut if cut[name] == text]

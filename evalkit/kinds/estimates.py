@@ -5,8 +5,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from evalkit._names import check_columns
-from evalkit._words import Notes, note
+from evalkit._words import Notes, check_columns, note
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.runs import MEASURED, NO_OUTCOME, NO_RUN, NO_SCORE, is_excluded, kind_of, outcome_of, outcomes
 from evalkit.stats import estimate_by

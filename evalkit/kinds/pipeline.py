@@ -21,9 +21,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evalkit._names import nearest
 from evalkit._version import code_version
-from evalkit._words import counted_noun, first_of
+from evalkit._words import counted_noun, first_of, nearest
 from evalkit.io.frames import (
     LEDGER,
     Column,

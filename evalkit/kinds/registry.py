@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evalkit._names import nearest
+from evalkit._words import nearest
 from evalkit.io.paths import SourceError
 
 if TYPE_CHECKING:  # a kind is pickled by its name

@@ -5,8 +5,7 @@ from typing import Literal, NamedTuple
 
 import pandas as pd
 
-from evalkit._names import check_columns, nearest
-from evalkit._words import counted_noun, note
+from evalkit._words import check_columns, counted_noun, nearest, note
 from evalkit.io.paths import SourceError
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.registry import kind_named

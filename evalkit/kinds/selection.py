@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._names import nearest
+from evalkit._words import nearest
 from evalkit.io.paths import SourceError
 from evalkit.kinds.kind import Assembled, LogKind
 from evalkit.kinds.runs import UNKNOWN

@@ -6,8 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._names import check_columns
-from evalkit._words import counted_noun
+from evalkit._words import check_columns, counted_noun
 from evalkit.io import SourceError
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot

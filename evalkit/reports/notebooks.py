@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import evalkit
-from evalkit._names import nearest
+from evalkit._words import nearest
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_json
 from evalkit.io.sources import anchored

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 import yaml
 
-from evalkit._names import nearest
+from evalkit._words import nearest
 from evalkit.io.text import shorten
 
 REQUIRED = object()  # the default of a parameter without one

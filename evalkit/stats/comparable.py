@@ -9,7 +9,7 @@ from scipy import special
 
 from evalkit._words import Notes, note
 from evalkit.stats import intervals
-from evalkit.stats.inputs import Cells, cells_of
+from evalkit.stats.cells import Cells, cells_of
 from evalkit.stats.intervals import Kind, estimate_by
 from evalkit.stats.pairs import components
 

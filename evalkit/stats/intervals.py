@@ -15,9 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from evalkit._names import check_columns
-from evalkit._words import Notes, note
-from evalkit.stats.inputs import by_cluster, check_choice, clean, numbers, typed
+from evalkit._words import Notes, check_columns, left_out, note
 
 Target = Literal["new tasks", "these tasks"]
 Kind = Literal["proportion", "score", "mean"]
@@ -38,6 +36,14 @@ NEW_VALUES = "new values"  # the target where values are independent
 FEW_VALUES, RARE = 15, 3  # values of a proportion; its successes, or failures
 FEW_CLUSTERS, FEW_SCORES, FEW_LEFT_OUT = 5, 12, 50  # of rates and means, of scores from 0 to 1, of the jackknife
 FEW = note("few", fewest=FEW_CLUSTERS, what="independent values")
+
+_TYPES = {
+    "int64": "a b k n n_clusters n_runs n_tasks rank_high rank_low tested",
+    "bool": "behind_first binary decided equivalent on_front ties_with_first",
+    "str": "correction dominated_by measure method model model_a model_b target verdict",
+    "object": "warning",
+}
+_TYPE_OF = {name: kind for kind, names in _TYPES.items() for name in names.split()}
 
 
 class Estimate(NamedTuple):
@@ -402,3 +408,67 @@ def skewed(means: np.ndarray) -> np.ndarray:
     Cochran's rule (1977, section 2.15): at least 25 times the squared skewness.
     """
     return skewness(means) ** 2 * COCHRAN > means.shape[-1]
+
+
+class Clusters(NamedTuple):
+    """The statistics of each cluster: its size, mean, and variance (NaN for a single value)."""
+
+    sizes: np.ndarray
+    means: np.ndarray
+    variances: np.ndarray
+
+
+def numbers(values: Iterable[Any]) -> np.ndarray:
+    """Return floats, in two dimensions for rows of numbers; what is missing is NaN."""
+    given: Any = values  # pandas and NumPy accept more than their type stubs name
+    if np.ndim(given) == 2:
+        return pd.DataFrame(given).to_numpy(dtype="float64", na_value=np.nan)
+    series = given if isinstance(given, pd.Series) else pd.Series(given if np.ndim(given) else list(given))
+    return series.to_numpy(dtype="float64", na_value=np.nan)
+
+
+def coded(labels: Iterable[Any], n: int | None = None) -> tuple[np.ndarray, list]:
+    """Return codes 0, 1, ... of labels in the order of their texts, and the labels in this order.
+
+    Random functions then give the same figures whatever the order of the rows. All missing labels have one code. Of `n`
+    values, each needs a label.
+    """
+    series = labels if isinstance(labels, pd.Series) else pd.Series(list(labels), dtype="object")
+    if n is not None and len(series) != n:
+        raise ValueError(f"{n} values, but {len(series)} cluster labels")
+    codes, labels_seen = pd.factorize(series, use_na_sentinel=False)
+    order = np.argsort(np.array(list(map(str, labels_seen)), dtype="object"), kind="stable")
+    return np.argsort(order)[codes], list(labels_seen.take(order))
+
+
+def clean(values: Iterable[Any], clusters: Iterable[Any] | None) -> tuple[np.ndarray, np.ndarray, Notes]:
+    """Return the finite values (or rows of them), the codes of their clusters and what was left out.
+
+    Without clusters, each value has its own code.
+    """
+    values = numbers(values)
+    finite = np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
+    codes = np.arange(len(values)) if clusters is None else coded(clusters, len(values))[0]
+    codes = np.unique(codes[finite], return_inverse=True)[1]
+    return values[finite], codes, left_out(len(values) - int(finite.sum()), "value")
+
+
+def by_cluster(values: np.ndarray, codes: np.ndarray) -> Clusters:
+    """Return sizes, means and variances of the clusters 0, 1, ... of values."""
+    sizes = np.bincount(codes)
+    means = np.bincount(codes, weights=values) / sizes
+    squares = np.bincount(codes, weights=(values - means[codes]) ** 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Clusters(sizes, means, np.where(sizes > 1, squares / (sizes - 1), np.nan))
+
+
+def check_choice(name: str, value: str, choices: Iterable[str]) -> None:
+    """Raise ValueError for a value that is none of the choices."""
+    if value not in choices:
+        raise ValueError(f"unknown {name} {value!r}: {' or '.join(map(repr, choices))}")
+
+
+def typed(table: pd.DataFrame, columns: str = "") -> pd.DataFrame:
+    """Select the columns named, or all; each gets the type that goes with its name, and the others are of floats."""
+    names = columns.split() or list(map(str, table))
+    return table[names].astype({name: _TYPE_OF.get(name, "float64") for name in names})

@@ -8,8 +8,8 @@ from scipy import special
 
 from evalkit._words import Notes, note
 from evalkit.stats import intervals
-from evalkit.stats.inputs import Cells, Clusters
-from evalkit.stats.intervals import FEW, FEW_CLUSTERS, LEVEL, of_repetitions
+from evalkit.stats.cells import Cells
+from evalkit.stats.intervals import FEW, FEW_CLUSTERS, LEVEL, Clusters, of_repetitions
 
 # what an error of at most 6.5 % takes where 5 % are promised (docs/coverage.md)
 FEW_SHARES, FEW_SCORES = 5, 12  # tasks, below which they can't show how skewed the differences are

@@ -14,10 +14,9 @@ from scipy import special
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from evalkit._names import check_columns
-from evalkit._words import Notes, note
-from evalkit.stats.inputs import Cells, cells_of, check_choice, numbers, typed
-from evalkit.stats.intervals import LEVEL, Target, mean_interval
+from evalkit._words import Notes, check_columns, note
+from evalkit.stats.cells import Cells, cells_of
+from evalkit.stats.intervals import LEVEL, Target, check_choice, mean_interval, numbers, typed
 from evalkit.stats.paired import FEW_SHARED, UNPAIRED, Compared, compare_runs, compare_units, unpaired
 
 RESAMPLED = 20  # times 100 resamples of tasks, for the front

@@ -11,8 +11,8 @@ from scipy import special
 
 from evalkit._words import Notes, note
 from evalkit.stats import intervals
-from evalkit.stats.inputs import Cells, cells_of, typed
-from evalkit.stats.intervals import CONFIDENCE, LEVEL
+from evalkit.stats.cells import Cells, cells_of
+from evalkit.stats.intervals import CONFIDENCE, LEVEL, typed
 
 POWER = 0.8
 PLANNED = 0.6  # confidence of the interval whose upper end one variance of five exceeds

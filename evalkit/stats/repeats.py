@@ -9,10 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from evalkit._names import check_columns
-from evalkit._words import Notes, note
-from evalkit.stats.inputs import by_cluster, clean, numbers, typed
-from evalkit.stats.intervals import mean_interval, rate_interval
+from evalkit._words import Notes, check_columns, note
+from evalkit.stats.intervals import by_cluster, clean, mean_interval, numbers, rate_interval, typed
 
 FLAGGED_AT = 0.01
 MOST_K = 10

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from evalkit._names import check_columns
-from evalkit._words import Notes, left_out, note
+from evalkit._words import Notes, check_columns, left_out, note
 from evalkit.stats import intervals
-from evalkit.stats.inputs import labels, numbers
+from evalkit.stats.intervals import coded, numbers
 from evalkit.stats.paired import agreeing, compare_units
 from evalkit.stats.pairs import holm
 
@@ -153,7 +152,7 @@ def trend_by(
 def _counted(successes: Any, n: Any, scores: Any, clusters: Any) -> tuple[Rows, Notes]:
     """Return clean rows, one per level and cluster, and a note on those left out."""
     successes, n, scores = numbers(successes), numbers(n), numbers(scores)
-    codes = labels(clusters, len(n))
+    codes, _ = coded(clusters, len(n))
     known = np.isfinite(successes) & np.isfinite(n) & np.isfinite(scores)
     if ((successes < 0) | (successes > n))[known].any():
         raise ValueError("successes and n are counts with 0 <= successes <= n")

@@ -7,7 +7,7 @@ from scipy import stats
 from statsmodels.formula.api import ols
 
 from evalkit.stats import comparable, like_with_like, rate_interval
-from evalkit.stats.inputs import cells_of
+from evalkit.stats.cells import cells_of
 
 
 def runs(model, kind, tasks, successes):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 
-from evalkit.stats.inputs import by_cluster
+from evalkit.stats.intervals import by_cluster
 from evalkit.stats.paired import compare_runs, compare_units
 
 NUMBERS = st.lists(st.integers(-30, 30).map(float), min_size=2, max_size=30)

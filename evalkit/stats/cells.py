@@ -1,69 +1,12 @@
-"""Convert users' input to clean arrays, and runs to averages by task and model, which comparisons start from."""
+"""Average runs by task and model, which comparisons of models start from."""
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from evalkit._names import check_columns
-from evalkit._words import Notes, left_out, note
-
-
-class Clusters(NamedTuple):
-    """The statistics of each cluster: its size, mean, and variance (NaN for a single value)."""
-
-    sizes: np.ndarray
-    means: np.ndarray
-    variances: np.ndarray
-
-
-def numbers(values: Iterable[Any]) -> np.ndarray:
-    """Return floats, in two dimensions for rows of numbers; what is missing is NaN."""
-    given: Any = values  # pandas and NumPy accept more than their type stubs name
-    if np.ndim(given) == 2:
-        return pd.DataFrame(given).to_numpy(dtype="float64", na_value=np.nan)
-    series = given if isinstance(given, pd.Series) else pd.Series(given if np.ndim(given) else list(given))
-    return series.to_numpy(dtype="float64", na_value=np.nan)
-
-
-def labels(clusters: Iterable[Any], n: int) -> np.ndarray:
-    """Return the codes of n labels, as `coded` does; all missing labels have one code."""
-    series = pd.Series(list(clusters), dtype="object")
-    if len(series) != n:
-        raise ValueError(f"{n} values, but {len(series)} cluster labels")
-    return coded(series)[0]
-
-
-def coded(labels: pd.Series) -> tuple[np.ndarray, list]:
-    """Return codes 0, 1, ... of labels in the order of their texts, and the labels in this order.
-
-    Random functions then give the same figures whatever the order of the rows.
-    """
-    codes, labels_seen = pd.factorize(labels, use_na_sentinel=False)
-    order = np.argsort(np.array(list(map(str, labels_seen)), dtype="object"), kind="stable")
-    return np.argsort(order)[codes], list(labels_seen.take(order))
-
-
-def clean(values: Iterable[Any], clusters: Iterable[Any] | None) -> tuple[np.ndarray, np.ndarray, Notes]:
-    """Return the finite values (or rows of them), the codes of their clusters and what was left out.
-
-    Without clusters, each value has its own code.
-    """
-    values = numbers(values)
-    finite = np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
-    codes = np.arange(len(values)) if clusters is None else labels(clusters, len(values))
-    codes = np.unique(codes[finite], return_inverse=True)[1]
-    return values[finite], codes, left_out(len(values) - int(finite.sum()), "value")
-
-
-def by_cluster(values: np.ndarray, codes: np.ndarray) -> Clusters:
-    """Return sizes, means and variances of the clusters 0, 1, ... of values."""
-    sizes = np.bincount(codes)
-    means = np.bincount(codes, weights=values) / sizes
-    squares = np.bincount(codes, weights=(values - means[codes]) ** 2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return Clusters(sizes, means, np.where(sizes > 1, squares / (sizes - 1), np.nan))
+from evalkit._words import Notes, check_columns, left_out, note
+from evalkit.stats.intervals import Clusters, by_cluster, coded, numbers
 
 
 class Cells(NamedTuple):
@@ -149,24 +92,3 @@ def cells_of(
         texts = [f"{kinds.get(name, '')}\0{conditions}" for name, conditions in under]
         strata = coded(pd.Series(texts, dtype="object"))[0]
     return Cells(models, tasks, means, sizes, variances, lost, len(frame) - len(named), clusters, strata)
-
-
-def check_choice(name: str, value: str, choices: Iterable[str]) -> None:
-    """Raise ValueError for a value that is none of the choices."""
-    if value not in choices:
-        raise ValueError(f"unknown {name} {value!r}: {' or '.join(map(repr, choices))}")
-
-
-_TYPES = {
-    "int64": "a b k n n_clusters n_runs n_tasks rank_high rank_low tested",
-    "bool": "behind_first binary decided equivalent on_front ties_with_first",
-    "str": "correction dominated_by measure method model model_a model_b target verdict",
-    "object": "warning",
-}
-_TYPE_OF = {name: kind for kind, names in _TYPES.items() for name in names.split()}
-
-
-def typed(table: pd.DataFrame, columns: str = "") -> pd.DataFrame:
-    """Select the columns named, or all; each gets the type that goes with its name, and the others are of floats."""
-    names = columns.split() or list(map(str, table))
-    return table[names].astype({name: _TYPE_OF.get(name, "float64") for name in names})
