@@ -295,7 +295,8 @@ def wilson(rate: Numbers, n: Numbers, confidence: float = CONFIDENCE) -> tuple[n
     square = quantile(confidence) ** 2 / np.asarray(n, dtype=float)
     centre = (rate + square / 2) / (1 + square)
     half = np.sqrt(rate * (1 - rate) * square + square**2 / 4) / (1 + square)
-    return np.where(rate == 0, 0.0, centre - half), np.where(rate == 1, 1.0, centre + half)
+    low, high = np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)  # rounding may end beyond them
+    return np.where(rate == 0, 0.0, low), np.where(rate == 1, 1.0, high)
 
 
 def by_t(
