@@ -64,6 +64,7 @@ _ON_DARK = 0.7  # the share of such a colour in a cell from which its text is wh
 _FOLLOWING = (GROUND, GRID, PALE, SHADE)  # cells that change their tone there
 _EVENTS = 380  # width of the axes for events, in points
 _DRAWN = {True: "steps-post", False: "default"}  # curves, with steps or without
+_NUMBERS = ("x", "y", "low", "high", "n")
 _POINT = ["x", "y", "colour", "marker", "tip", "href"]
 
 
@@ -103,7 +104,9 @@ def estimates(
         height = 0.95 + max(of_row, 0.3) * len(names) + 0.3 * len(published)
         height = max(height, 0.65 + 0.09 * len(words))  # of the vertical label
         ax = new_axes(WIDTH, height + legend_height(entries, WIDTH))
-    _draw_estimates(ax, marks, percent, small=beside > 6, has_n=beside <= 6, has_value=beside <= 2 and owns_figure)
+    for is_pale in (True, False):
+        _draw_estimates(ax, marks[marks["is_pale"] == is_pale], pale=is_pale, small=beside > 6)
+    _write_beside(ax, marks, percent, has_n=beside <= 6, has_value=beside <= 2 and owns_figure)
     if beside > 1:
         between = np.arange(1, first) - 0.5
         ax.hlines(between, 0, 1, color=GRID, lw=0.8, zorder=0, transform=ax.get_yaxis_transform())
@@ -152,9 +155,11 @@ def strips(
     points = pd.DataFrame(drawn, columns=[*_POINT, "is_pale"])
     lane = 5 * points.groupby("y")["x"].rank(method="first") % LANES  # those next to each other lie in different ones
     points["y"] += 0.55 * (lane / LANES - 0.5) - 0.1
-    for is_pale, group in points.groupby("is_pale", sort=False):
-        draw_points(ax, group, size=18, alpha=0.3 if is_pale else 0.6, edge=0)
-    _draw_estimates(ax, marks, percent, below=0.28, has_value=owns_figure, others=values[value])
+    for is_pale in (True, False):
+        single, mean = (some[some["is_pale"] == is_pale] for some in (points, marks))
+        draw_points(ax, single, size=18, alpha=0.3 if is_pale else 0.6, edge=0)
+        _draw_estimates(ax, mean.assign(y=mean["y"] + 0.28), pale=is_pale)
+    _write_beside(ax, marks, percent, has_value=owns_figure, below=0.28, others=values[value])
     _name_rows(ax, labels(names, 30), words)
     bounded = " with 95 % interval" if marks["low"].notna().any() else ""
     ax.set_xlabel(f"{xlabel}; small: single values, large: mean{bounded}")
@@ -231,42 +236,40 @@ def _place(
         point = number(row["estimate"]), names.index(key) + offset, *look_of[member][:2], tip, link_of(row)
         is_pale = highlight is not None and key_of(highlight) not in (key, member)
         reason = "" if point[0] is not None else reason_of(row)
-        marks.append((*point, number(row.get("low")), number(row.get("high")), size_of(row), reason, is_pale))
-    table = pd.DataFrame(marks, columns=[*_POINT, "low", "high", "n", "reason", "is_pale"])
-    return table.astype(dict.fromkeys(("x", "y", "low", "high", "n"), "float64")), names, look_of
+        marks.append((*point, number(row.get("low")), number(row.get("high")), size_of(row), reason, is_pale, member))
+    table = pd.DataFrame(marks, columns=[*_POINT, "low", "high", "n", "reason", "is_pale", "series"])
+    return table.astype(dict.fromkeys(_NUMBERS, "float64") | {"series": "object"}), names, look_of
 
 
-def _draw_estimates(
+def _draw_estimates(ax: Axes, marks: pd.DataFrame, *, pale: bool, small: bool = False) -> None:
+    alpha = 0.45 if pale else 1.0
+    for _, group in marks.dropna(subset=["x", "low", "high"]).groupby("series", sort=False, dropna=False):
+        look: dict[str, Any] = {"color": group["colour"].iloc[0], "lw": 1.6 if pale or small else 2.4}
+        ax.hlines(group["y"], group["low"], group["high"], alpha=alpha, zorder=2, **look)
+    draw_points(ax, marks[marks["x"].notna()], size=30 if pale else 40 if small else 56, alpha=alpha)
+
+
+def _write_beside(
     ax: Axes,
     marks: pd.DataFrame,
     percent: bool,
     *,
-    below: float = 0.0,
-    small: bool = False,
     has_n: bool = True,
-    has_value: bool = True,
+    has_value: bool,
+    below: float = 0.0,
     others: Iterable[float] = (),
 ) -> None:
-    """Draw marks as points with their intervals, so far `below` their rows, on an axis that also holds the `others`.
+    """Write n and the estimate beside each mark, and the reason in the place of a missing one; scale the axis.
 
-    The reason stands in the place of a missing estimate; beside the rows stand n and the estimate, as far as asked for.
+    Marks stand so far `below` their rows, and the axis also holds the `others`.
     """
-    for is_pale, group in marks.assign(y=marks["y"] + below).groupby("is_pale"):
-        alpha, bounded = 0.45 if is_pale else 1.0, group.dropna(subset=["x", "low", "high"])
-        look: dict[str, Any] = {
-            "colors": bounded["colour"].tolist(),
-            "lw": 1.6 if is_pale or small else 2.4,
-            "alpha": alpha,
-        }
-        ax.hlines(bounded["y"], bounded["low"], bounded["high"], zorder=2, **look)
-        draw_points(ax, group[group["x"].notna()], size=30 if is_pale else 40 if small else 56, alpha=alpha)
-    for x, y, low, high, n, reason in marks[["x", "y", "low", "high", "n", "reason"]].itertuples(index=False):
-        if math.isnan(x):
-            ax.annotate(shorten(str(reason), 60), (0.0, y + below), (6, 0), style="italic", size=8, **_BESIDE)
-        if has_n:
-            value = [format_interval(x, low, high, percent=percent)] * (has_value and not math.isnan(x))
-            text = ", ".join([*value, *[f"n={n:.0f}"] * (not math.isnan(n))])
-            ax.annotate(text, (1.0, y), (4, 0), size=8, **_BESIDE)
+    for mark in marks[marks["x"].isna()].itertuples():
+        ax.annotate(shorten(str(mark.reason), 60), (0.0, mark.y + below), (6, 0), style="italic", size=8, **_BESIDE)
+    sized = marks if has_n else marks[:0]
+    for y, x, low, high, n in sized[["y", "x", "low", "high", "n"]].to_numpy(dtype=float).tolist():
+        value = [format_interval(x, low, high, percent=percent)] * (has_value and not math.isnan(x))
+        text = ", ".join([*value, *[f"n={n:.0f}"] * (not math.isnan(n))])
+        ax.annotate(text, (1.0, y), (4, 0), size=8, **_BESIDE)
     extent = [*marks[["x", "low", "high"]].to_numpy().ravel(), *others]
     if percent:
         percent_axis(ax).set_xlim(np.nanmin([-0.02, *extent]), np.nanmax([1.02, *extent]))
@@ -475,7 +478,7 @@ def curves(
         point = place, number(row["estimate"]), *look_of[name][:2], tip, link_of(row)
         marks.append((*point, *(number(row.get(column)) for column in ("low", "high", "n")), name))
     rows = pd.DataFrame(marks, columns=[*_POINT, "low", "high", "n", "series"])
-    rows = rows.astype(dict.fromkeys(("x", "y", "low", "high", "n"), "float64") | {"series": "object"})
+    rows = rows.astype(dict.fromkeys(_NUMBERS, "float64") | {"series": "object"})
     shown = names if highlight is None else []
     sizes = {key_of(name): n for name, n in rows.groupby("series", dropna=False)["n"].max().items()}
     titles = [

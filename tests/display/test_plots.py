@@ -120,7 +120,7 @@ def test_an_unknown_bound_is_no_bar_and_an_unknown_estimate_says_why_instead_of_
     assert np.allclose(points(ax), [(0.5, 0), (0.5, 1)])
     assert np.allclose(intervals(ax), [(0.4, 0.6, 0)])
     assert row_names(ax) == ["known", "no interval", "reason", "note"]
-    assert texts(ax) == ["50 % [40, 60], n=10", "50 %, n=1", "too few tasks", "n=3", "no run", "n=2"]
+    assert texts(ax) == ["too few tasks", "no run", "50 % [40, 60], n=10", "50 %, n=1", "n=3", "n=2"]
 
 
 def test_different_names_never_share_a_place():
