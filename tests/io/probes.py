@@ -2,7 +2,15 @@
 
 import os
 import signal
+import threading
 import time
+
+from evalkit.io import read_files
+
+
+def results(paths, parse):
+    """Parse some files."""
+    return [parse(path, data) for path, data in read_files(paths)]
 
 
 def size(path, data):
@@ -12,6 +20,10 @@ def size(path, data):
 def which_process(path, data):
     time.sleep(0.002)  # long enough for each process to get some
     return os.getpid()
+
+
+def which_thread(path, data):
+    return threading.current_thread().name
 
 
 def die_elsewhere(path, data, home, victim, mark, then=size):

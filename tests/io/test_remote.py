@@ -4,15 +4,19 @@ import asyncio
 import json
 import threading
 import zipfile
+from collections import Counter
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import fsspec
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from fsspec.asyn import AsyncFileSystem
 
+from evalkit.cli import main
 from evalkit.io import SourceError, list_files, list_source, read_files, remote, storage
+from evalkit.io.paths import storage_options
 from evalkit.io.remote import state_from
 from evalkit.io.store import MANIFEST, read_manifest
 from evalkit.kinds import RunFiles, transcript_of
@@ -119,6 +123,22 @@ def test_a_marker_of_an_empty_folder_is_a_folder_and_a_prefix_no_beginning_of_a_
     assert runs["task_id"].tolist() == ["bread", "multiagent_cooking_cake"]
 
 
+@pytest.mark.parametrize("content", ["[1]", "{", None, '{"key": "abc"}'])
+def test_storage_options_of_a_file_reach_the_file_system_or_are_one_line_and_not_repeated(
+    tmp_path, monkeypatch, content
+):
+    seen, path = [], tmp_path / "secret.json"
+    if content is not None:
+        path.write_text(content)
+    monkeypatch.setattr("evalkit.kinds.pipeline.list_source", lambda *a, **b: seen.append(storage_options()) or 1 / 0)
+    found = CliRunner().invoke(main, ["crafter", "samples:crafter", "--storage-options", str(path)])
+    if content == '{"key": "abc"}':
+        assert seen == [{"key": "abc"}]
+    else:
+        assert (found.exit_code, found.stdout, found.stderr.count("\n")) == (2, "", 1)
+        assert found.stderr.startswith(f"evalkit: {path}: ")
+
+
 @pytest.mark.parametrize("source", ["s3://logs/nothing", "s3://no-such-bucket/x", "s3://logs/nothing*", "nope://x"])
 def test_what_is_not_there_is_one_clear_error(server, source):
     words = r"no such|no file|does not exist|Protocol not known"
@@ -131,28 +151,28 @@ def test_a_server_that_fails_or_is_slow_stands_in_the_ledger(server, monkeypatch
     from moto.s3.models import S3Backend
 
     options, put = server
-    calls, whole, released = {}, S3Backend.get_object, threading.Event()
+    calls, whole, released = Counter(), S3Backend.get_object, threading.Event()
 
     def get_object(self, bucket, key, *args, **more):
-        name = key.rpartition("/")[2]
-        calls[name] = calls.get(name, 0) + 1
-        if name.startswith("broken") or (name.startswith("flaky") and calls[name] == 1):
+        name = key.rpartition("/")[2].partition("_")[0]
+        calls[name] += 1
+        if name == "broken" or (name == "flaky" and calls[name] == 1):
             raise RuntimeError("out of order")  # the server answers 500
-        if name.startswith("slow"):
+        if name == "slow":
             released.wait(60)
         return whole(self, bucket, key, *args, **more)
 
     for name in ("broken", "flaky", "slow", "well"):
         put(f"shaky/exp_1/bread/{name}_0.json", said(1, name))
     monkeypatch.setattr(S3Backend, "get_object", get_object)
-    monkeypatch.setattr("s3fs.core.S3FileSystem.retries", 2)
+    monkeypatch.setattr("s3fs.core.S3FileSystem.retries", 1)
     impatient = {**options, "config_kwargs": {**options["config_kwargs"], "read_timeout": 1}}
     ledger = load("s3://logs/shaky", storage_options=impatient).ledger
     released.set()
-    status = {row.source.rpartition("/")[2]: (row.status, row.reason) for row in ledger.itertuples()}
-    assert status["flaky_0.json"] == status["well_0.json"] == ("used", "")
-    assert status["broken_0.json"][0] == status["slow_0.json"][0] == "failed"
-    assert "imeout" in status["slow_0.json"][1]
+    broken, flaky, slow, well = zip(ledger["status"], ledger["reason"], strict=True)
+    assert flaky == well == ("used", "")
+    assert broken[0] == slow[0] == "failed"
+    assert "imeout" in slow[1]
 
 
 class Shaky(fsspec.AbstractFileSystem):
