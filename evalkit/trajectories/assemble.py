@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from evalkit.io import Entry, SourceError, frame_of
+from evalkit.io import Entry, SourceError, absolute, frame_of
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.kinds.columns import columns_of_runs, meanings
 from evalkit.kinds.runs import UNKNOWN
@@ -33,7 +33,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
     runs, notes, understood = _with_tables(_numbers(records.tables["runs"]), options.get("columns") or (), reasons)
     runs = _joined(runs).sort_values("source", kind="stable", ignore_index=True)
-    runs["run_id"] = run_ids("trajectories", runs["source"].to_numpy(), runs["part"].to_numpy())
+    runs["run_id"] = run_ids("trajectories", map(absolute, runs["source"].to_numpy()), runs["part"].to_numpy())
     _add_shared(runs, facts)
     runs["model_name"] = runs["model_name"].fillna(UNKNOWN)
     scores["run_id"] = _score(runs, scores, facts, options.get("score") or "")

@@ -6,10 +6,15 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pandas as pd
 import pytest
+
+import evalkit
+from evalkit.kinds import RUN_COLUMNS, collect, detect, kind_named, kind_names
+from evalkit.kinds.follow import Following
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "evalkit-quiz"
@@ -45,60 +50,38 @@ def sheets(tmp_path):
     return tmp_path / "sheets"
 
 
-@pytest.fixture
-def run(site, tmp_path):
-    """Call Python with the example installed; give what it prints."""
-
-    def call(*arguments):
-        environment = {**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{ROOT}", "EVALKIT_CACHE": "off"}
-        command = [sys.executable, *map(str, arguments)]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240)
-        assert done.stderr == ""
-        assert done.returncode == 0
-        return done.stdout
-
-    return call
+@pytest.fixture(autouse=True)
+def quiz(site, sheets, monkeypatch):
+    """Give the kind, installed, in a folder with sheets."""
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.chdir(sheets.parent)
+    return kind_named("quiz")
 
 
-SCRIPT = """
-import json, sys, time
-from evalkit.kinds import collect, detect, kind_named, kind_names, load
-from evalkit.kinds.follow import Following
-quiz, folder = kind_named("quiz"), sys.argv[1]
-logs = load(folder, quiz)
-new = collect(quiz, folder, sys.argv[2]).new
-made = load(sys.argv[2], quiz)
-following = Following(quiz, folder, {}, expected=1, clock=lambda: time.time() + 60)
-view = following.look()
-print(json.dumps({
-    "names": kind_names(), "new": new, "same": all(map(lambda a, b: a.equals(b), logs, made)), "done": view.done,
-    "followed": following.logs.runs.equals(logs.runs), "view": view.text,
-    "shown": logs.show(logs.runs["run_id"][1]).text(),
-    "detected": {look.kind: n for look, n in detect(folder).items()}, "columns": list(logs.runs),
-    "runs": logs.runs[["kind", "model_name", "task_id", "score", "is_successful", "correct"]].values.tolist(),
-    "unique": logs.runs["run_id"].is_unique, "answers": len(logs.answers), "ledger": logs.ledger["status"].tolist(),
-}))
-"""
-
-
-def test_functions_work_for_it_as_for_any_kind(run, sheets, tmp_path):
-    from evalkit.kinds import RUN_COLUMNS
-
-    found = json.loads(run("-c", SCRIPT, sheets, tmp_path / "made"))
-    assert found["names"] == ["mindcraft", "crafter", "steps", "trajectories", "quiz"]
-    assert found["columns"] == [*(column.name for column in RUN_COLUMNS), "correct"]
-    assert found["runs"] == [
+def test_functions_work_for_it_as_for_any_kind(quiz, sheets):
+    logs = evalkit.load(sheets)
+    runs = logs.runs[["kind", "model_name", "task_id", "score", "is_successful", "correct"]]
+    assert kind_names() == ["mindcraft", "crafter", "steps", "trajectories", "quiz"]
+    assert list(logs.runs) == [*(column.name for column in RUN_COLUMNS), "correct"]
+    assert runs.values.tolist() == [
         ["quiz", "alpha", "capitals", 1.0, True, 2],
         ["quiz", "alpha", "rivers", 0.5, False, 1],
         ["quiz", "beta", "capitals", 0.0, False, 0],
     ]
-    assert (found["unique"], found["answers"]) == (True, 6)
-    assert found["ledger"] == ["used", "used", "used", "failed"]
-    assert (found["new"], found["same"]) == (4, True)
-    assert (found["done"], found["followed"]) == (True, True)
-    assert "2 of 1" in found["view"]
-    assert "« quiz: rivers 1?\n» alpha: <1>   ◀ wrong\n" in found["shown"]
-    assert found["detected"] == {"quiz": 3}
+    assert logs.runs["run_id"].is_unique
+    assert logs.runs["run_id"].equals(evalkit.load("sheets").runs["run_id"])  # however the source is written
+    assert len(logs.answers) == 6
+    assert logs.ledger["status"].tolist() == ["used", "used", "used", "failed"]
+    assert "« quiz: rivers 1?\n» alpha: <1>   ◀ wrong\n" in logs.show(logs.runs["run_id"][1]).text()
+    assert {look.kind: n for look, n in detect(sheets).items()} == {"quiz": 3}
+    assert collect(quiz, "sheets", "made").new == 4
+    for one, other in zip(logs, evalkit.load("made"), strict=True):
+        pd.testing.assert_frame_equal(one, other)
+    following = Following(quiz, sheets, {}, expected=1, clock=lambda: time.time() + 60)
+    view = following.look()
+    assert view.done
+    assert "2 of 1" in view.text
+    pd.testing.assert_frame_equal(following.logs.runs, logs.runs)
 
 
 COMMANDS = {
@@ -112,6 +95,8 @@ COMMANDS = {
     "compare sheets": ["50 %", "the shared tasks are too few to tell"],
     "report sheets -o pages": ["1 made", "the shared tasks are too few"],
 }
+
+
 EACH = """
 import json, sys
 from click.testing import CliRunner
@@ -121,9 +106,13 @@ print(json.dumps({line: (done.exit_code, done.stderr, done.stdout) for line, don
 """
 
 
-def test_commands_work_for_it_as_for_any_kind(run, sheets):
+def test_commands_work_for_it_as_for_any_kind(site, sheets):
     os.utime(sheets / "broken.json", (1, 1))  # else it counts as being written
-    for line, (code, complaint, out) in json.loads(run("-c", EACH, *COMMANDS)).items():
+    environment = {**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{ROOT}", "EVALKIT_CACHE": "off"}
+    command = [sys.executable, "-c", EACH, *COMMANDS]  # commands know the kinds of the time when they were imported
+    done = subprocess.run(command, cwd=sheets.parent, env=environment, capture_output=True, text=True, timeout=240)
+    assert (done.returncode, done.stderr) == (0, "")
+    for line, (code, complaint, out) in json.loads(done.stdout).items():
         assert (code, complaint, [words for words in COMMANDS[line] if words not in out]) == (0, "", []), line
 
 
@@ -131,10 +120,10 @@ ODD = ["", "[]", "5", '{"answers": 5}', "[" * 100_000, "\x00", '{"model": 1, "qu
 ODD += ['{"model": 1, "quiz": 2, "seconds": "x", "answers": []}', '{"model": 1, "quiz": 2, "answers": [5]}']
 
 
-def test_odd_sheets_are_failed_files_and_runs_are_written(run, sheets, tmp_path):
+def test_odd_sheets_are_failed_files_and_runs(sheets):
     for number, text in enumerate(ODD):
         (sheets / f"odd_{number}.json").write_text(text)
     (sheets / "empty.json").write_text('{"model": "alpha", "quiz": "none", "answers": []}')
-    out = run("-m", "evalkit", "quiz", sheets, "--output", tmp_path / "runs.csv")
-    assert pd.read_csv(tmp_path / "runs.csv")["model_name"].tolist() == ["alpha", "alpha", "beta", "alpha"]
-    assert f"4 runs; {len(ODD) + 5} files: 4 used, 0 skipped, {len(ODD) + 1} failed" in out
+    logs = evalkit.load(sheets)
+    assert logs.runs["model_name"].tolist() == ["alpha", "alpha", "beta", "alpha"]
+    assert logs.ledger["status"].value_counts().to_dict() == {"failed": len(ODD) + 1, "used": 4}

@@ -97,6 +97,14 @@ def test_no_run_that_meets_a_condition_is_an_error_that_says_which_values_there_
 
 
 @pytest.mark.parametrize("kind", messy.KINDS)
+def test_ids_of_runs_do_not_depend_on_how_their_source_is_written(kind, monkeypatch):
+    folder = messy.folder(kind)
+    monkeypatch.chdir(folder)
+    ids = evalkit.load(folder / "logs", kind).runs["run_id"]
+    assert evalkit.load("logs", kind).runs["run_id"].equals(ids)
+
+
+@pytest.mark.parametrize("kind", messy.KINDS)
 def test_a_cluster_stands_for_the_task(kind):
     source = str(messy.folder(kind) / "logs")
     runs = evalkit.load(source, kind, cluster="model_name").runs
