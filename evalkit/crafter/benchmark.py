@@ -187,8 +187,15 @@ def _runs_of_file(path: str, data: bytes | OSError, root: str) -> tuple[list[Run
         try:
             if isinstance(runs[0], Mapping) and any(column in runs[0] for column in COLUMNS.values()):
                 return [check_run(run) for run in runs], ", ".join(notes)
-            if isinstance(value, Mapping) and "progression" in value and "achievements" in value:
-                return [_run_of_balrog(value)], ", ".join(notes)
+            if isinstance(value, Mapping) and "progression" in value and "achievements" in value:  # of BALROG
+                unlocked, client = value["achievements"], value.get("client")
+                if isinstance(unlocked, Mapping):  # counts; else a list
+                    unlocked = [name for name, n in unlocked.items() if n]
+                names = {str(name).lower().replace(" ", "_") for name in unlocked}
+                if unknown := sorted(names - COLUMNS.keys()):
+                    raise ValueError(f"{unknown[0]!r} is no achievement of the game")
+                model = client.get("model_id") if isinstance(client, Mapping) else None
+                return [_run_of_episode(str(model or UNKNOWN), names, "BALROG runs")], ", ".join(notes)
         except (TypeError, ValueError) as error:
             raise BrokenFileError(f"{type(error).__name__}: {error}") from error
     judged = judge_trace(data)
@@ -217,18 +224,6 @@ def _runs_of_stats(path: str, data: bytes, root: str) -> tuple[list[Run], str]:
     run: Run = {"method": "/".join(above[:-1]) or fallback, "seed": above[-1] if above else UNKNOWN}
     run |= {column: [row[column] for row in rows] for column in ("length", *COLUMNS.values())}
     return [check_run(run)], f"{len(broken)} broken lines left out ({broken[0]})" if broken else ""
-
-
-def _run_of_balrog(value: Mapping[str, Any]) -> Run:
-    """Read one BALROG episode, with a list of achievements or a table of counts; the client names its model."""
-    unlocked, client = value["achievements"], value.get("client")
-    if isinstance(unlocked, Mapping):
-        unlocked = [name for name, n in unlocked.items() if n]
-    names = {str(name).lower().replace(" ", "_") for name in unlocked}
-    if unknown := sorted(names - COLUMNS.keys()):
-        raise ValueError(f"{unknown[0]!r} is no achievement of the game")
-    model = client.get("model_id") if isinstance(client, Mapping) else None
-    return _run_of_episode(str(model or UNKNOWN), names, "BALROG runs")
 
 
 def _run_of_episode(method: str, unlocked: Iterable[str], task: str) -> Run:

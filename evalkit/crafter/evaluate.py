@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
 
 from evalkit.crafter.format import WEIGHTS, Event, fit
@@ -50,18 +49,11 @@ def evaluate_event(
 ) -> EventScore:
     """Score one event of ``event_history`` by its hooks: (score, symbol).
 
-    Parameters
-    ----------
-    weights : mapping
-        Points per hook; missing names have those of `WEIGHTS`. ValueError for others.
-    counting : {"achievement", "hook"}
-        Count every achievement a hook names (a hook without names counts once), or every hook once, as the original
-        trace_eval does: with its running sum, and the sign of the last scored hook as the symbol.
+    Names missing in `weights` have the points of `WEIGHTS`; ValueError for others. `counting` by achievement counts
+    every achievement that a hook names (a hook without names counts once); by hook every hook once, as the original
+    trace_eval does: with its running sum, and the sign of the last scored hook as the symbol.
 
-    Returns
-    -------
-    EventScore
-        The symbol is empty if the event has no scored hook, and by hook also if the score is 0.
+    The symbol is empty if the event has no scored hook, and by hook also if the score is 0.
     """
     weights = check_rules(weights, counting)
     read = event if isinstance(event, Event) else fit(event, Event)
@@ -71,18 +63,12 @@ def evaluate_event(
 def evaluate_trace(
     path: str | os.PathLike, weights: Mapping[str, float] = WEIGHTS, counting: Counting = "achievement"
 ) -> TraceScore:
-    """Score one session trace. Never raises for the contents of the file.
+    """Score one session trace; never raises for the contents of the file. Parameters as of `evaluate_event`.
 
-    Weights and counting are those of `evaluate_event`.
-
-    Returns
-    -------
-    dict
-        total_score (Σ count × weight; 0.0 for an aborted trace), counts (the nonzero ones), trajectory (a symbol
-        per event with a scored hook, or ``(no scored events)``), num_events (all of them), trace_file (the file's
-        name); also source (its path), session_id, task_id, task_source, max_turns, model_name, difficulty,
-        suspect_invalid_actions, flags, weights and counting. A file that can't be read has `total_score` None, and
-        `error`.
+    Returns total_score (Σ count × weight; 0.0 for an aborted trace), counts (the nonzero ones), trajectory (a symbol
+    per event with a scored hook, or ``(no scored events)``), num_events (all of them), trace_file (the file's name);
+    also source (its path), session_id, task_id, task_source, max_turns, model_name, difficulty,
+    suspect_invalid_actions, flags, weights and counting. A file that can't be read has `total_score` None, and `error`.
     """
     weights, place = check_rules(weights, counting), os.fspath(path)
     check_path(place)
@@ -109,11 +95,8 @@ def evaluate_all_traces(
 ) -> TraceScores:
     """Score the traces of a folder, including those in folders below; parameters as of `load`.
 
-    Returns
-    -------
-    TraceScores
-        A list in descending order of total_score; unreadable files, and files that are not traces, are only in its
-        `ledger`. Empty if no file is a trace: `load` and the command raise then.
+    Returns a list in descending order of total_score; unreadable files, and files that are not traces, are only in its
+    `ledger`. It is empty if no file is a trace: `load` and the command raise then.
     """
     weights = check_rules(weights, counting)
     with storage(storage_options):
@@ -140,23 +123,11 @@ def print_evaluation_summary(results: Sequence[TraceScore]) -> None:
 
     Aborted traces are left out of the mean; that with them at 0 is shown, too.
     """
-    scored = [result for result in results if result["total_score"] is not None]
-    if scored:
-        print(on_screen(parts(_episodes_of(scored), everything=True), everything=True))
-    else:
-        print("no traces")
-    for result in results:
-        if result["total_score"] is None:
-            print(f"   not read: {plain(result['trace_file'])}: {plain(result['error'])}")
-    if (ledger := getattr(results, "ledger", None)) is not None:
-        print("", *file_lines(ledger.frame(), len(scored), "trace", everything=True), sep="\n")
-
-
-def _episodes_of(results: Iterable[TraceScore]) -> pd.DataFrame:
-    """Return results, which the user may have chosen, as rows of the frame of episodes."""
-    rows = []
+    rows = []  # of the frame of episodes
     for result in results:
         flags, score = result["flags"], result["total_score"]
+        if score is None:
+            continue
         row = {**result, "events": result["num_events"], **{f"flag_{flag}": flag in flags for flag in FLAGS}}
         if "aborted" in flags:
             row["trajectory"] = None
@@ -165,4 +136,9 @@ def _episodes_of(results: Iterable[TraceScore]) -> pd.DataFrame:
             row |= {"score": score, "score_without_suspects": round(score - cost, DIGITS)}
             row |= {f"{hook}s": result["counts"].get(hook, 0) for hook in WEIGHTS}
         rows.append(row)
-    return frame(rows, EPISODES)
+    print(on_screen(parts(frame(rows, EPISODES), everything=True), everything=True) if rows else "no traces")
+    for result in results:
+        if result["total_score"] is None:
+            print(f"   not read: {plain(result['trace_file'])}: {plain(result['error'])}")
+    if (ledger := getattr(results, "ledger", None)) is not None:
+        print("", *file_lines(ledger.frame(), len(rows), "trace", everything=True), sep="\n")
