@@ -7,9 +7,7 @@ from evalkit.crafter.format import ACTIONS
 def state(position=(5, 5), unlocked=(), energy=9, **inventory):
     return {
         "inventory": {"health": 9, "food": 9, "drink": 9, "energy": energy, **inventory},
-        "achievements_status": {
-            name: name in unlocked for name in ("collect_wood", "eat_cow", "defeat_zombie", "wake_up")
-        },
+        "achievements_status": {n: n in unlocked for n in ("collect_wood", "eat_cow", "defeat_zombie", "wake_up")},
         "player_position": list(position),
     }
 
@@ -29,7 +27,6 @@ def names(entries):
         (state(), "do", state(), "No resource collected or achievement unlocked"),
         (state(health=3), "do", state(health=4), "No resource collected or achievement unlocked"),
         (state(), "do", state(unlocked=["defeat_zombie"]), None),
-        (state(stone=1), "place_stone", state(stone=0), None),
         (state(stone=1), "place_stone", state(stone=1), "No stone used"),
         (state(sapling=1), "place_plant", state(sapling=0), None),
         (state(wood=1), "make_wood_pickaxe", state(wood=0, wood_pickaxe=1), None),
@@ -41,7 +38,6 @@ def names(entries):
         (state(), 99, state(), "Unknown action"),
         (state(), None, state(), None),
         ({}, "move_up", {}, None),
-        ({}, "do", {}, None),
         ({"player_position": None}, "move_up", {"player_position": "here"}, None),
     ],
 )
@@ -81,11 +77,8 @@ def test_a_turn_of_several_actions_is_suspect_unless_the_states_of_each_are_know
     start, middle, end = state((5, 5)), state((6, 5)), state((7, 5))
     turn = event(start, end, actions=[2, 2, 5])
     (entry,) = hooks.annotate(turn)
-    assert entry["data"] == {
-        "action": "move_right",
-        "reason": "Expected position change [1, 0], got [2, 0]",
-        "suspect": True,
-    }
+    reason = "Expected position change [1, 0], got [2, 0]"
+    assert entry["data"] == {"action": "move_right", "reason": reason, "suspect": True}
     steps = [hooks.Step(start, 2, middle), hooks.Step(middle, 2, end), hooks.Step(end, 5, end)]
     (entry,) = hooks.annotate(turn, steps)
     assert (entry["data"]["action"], entry["data"]["action_index"], entry["data"]["suspect"]) == ("do", 2, False)

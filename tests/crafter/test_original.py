@@ -1,7 +1,7 @@
 """`counting="hook"` beside the original trace_eval, where that is."""
 
-import importlib.util
 import os
+import runpy
 import tempfile
 from pathlib import Path
 
@@ -22,17 +22,14 @@ KEYS = ("total_score", "counts", "trajectory", "num_events", "trace_file")
 
 @pytest.fixture(scope="session")
 def script():
-    """The original, imported by its path."""
-    spec = importlib.util.spec_from_file_location("trace_eval", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    """The original's function."""
+    return runpy.run_path(str(SCRIPT))["evaluate_trace"]
 
 
 def assert_as_original(script, path):
     """Compare exactly, to the last bit."""
     ours = evaluate_trace(path, counting="hook")
-    assert {key: ours[key] for key in KEYS} == script.evaluate_trace(Path(path))
+    assert {key: ours[key] for key in KEYS} == script(Path(path))
 
 
 @needs_script
@@ -53,7 +50,6 @@ def test_counting_changes_the_sum_of_the_samples():
         (["easy_achievement", "hard_achievement"], 6.0, "+"),
         (["easy_achievement", "invalid_action"], 0.95, "-"),
         (["invalid_action", "easy_achievement"], 0.95, "+"),
-        (["easy_achievement", *["invalid_action"] * 21, "easy_achievement"], 0.95, "+"),
         (["inventory_increase"], 0.0, ""),
         ([], 0.0, ""),
     ],
@@ -69,22 +65,17 @@ def test_per_hook_an_event_whose_points_cancel_has_no_symbol():
     assert evaluate_event(both, {"invalid_action": -1.0}) == (0.0, "0")
 
 
-@pytest.mark.parametrize(
-    ("event", "score"),
-    [
-        (environment(0, [hook("easy_achievements", ["collect_wood"])]), 1.0),
-        (environment(0, [hook("new_achievement", ["collect_wood", "eat_cow", "eat_plant"])]), 4.5),
-        ({"hooks_triggered": ["hard_achievement", "invalid_action"]}, 4.95),
-        (environment(0, status={"collect_wood": True}, before={"collect_wood": False}), 1.0),
-    ],
-    ids=["plural", "without difficulty", "hooks_triggered", "from states"],
-)
-def test_hooks_the_original_does_not_know_count_nothing_per_hook(event, score, tmp_path):
-    path = write(tmp_path, trace(event))
-    result = evaluate_trace(path, counting="hook")
-    assert (result["total_score"], result["counts"], result["trajectory"]) == (0.0, {}, "(no scored events)")
-    assert evaluate_trace(path)["total_score"] == pytest.approx(score)
-    assert load(tmp_path, counting="hook").episodes["score"].tolist() == [0.0]
+def test_hooks_the_original_does_not_know_count_nothing_per_hook(tmp_path):
+    for i, event in enumerate([
+        environment(0, [hook("easy_achievements", ["collect_wood"])]),
+        environment(0, [hook("new_achievement", ["collect_wood", "eat_cow", "eat_plant"])]),
+        {"hooks_triggered": ["hard_achievement", "invalid_action"]},
+        environment(0, status={"collect_wood": True}, before={"collect_wood": False}),
+    ]):  # fmt: skip
+        result = evaluate_trace(write(tmp_path, trace(event), f"{i}.json"), counting="hook")
+        assert (result["total_score"], result["counts"], result["trajectory"]) == (0.0, {}, "(no scored events)")
+    assert load(tmp_path).episodes["score"].tolist() == pytest.approx([1.0, 4.5, 4.95, 1.0])
+    assert load(tmp_path, counting="hook").episodes["score"].tolist() == [0.0] * 4
 
 
 OTHER = st.sampled_from(["new_achievement", "easy_achievements", "Invalid-Action", "inventory_increase", "", "a"])
@@ -101,7 +92,7 @@ def test_generated_traces_score_per_hook_exactly_as_in_the_original(script, even
     with tempfile.TemporaryDirectory() as folder:
         path = write(folder, trace(*events))
         try:
-            script.evaluate_trace(path)
+            script(path)
         except Exception:  # such as event_metadata that is null
             assert isinstance(evaluate_trace(path, counting="hook")["total_score"], float)
         else:

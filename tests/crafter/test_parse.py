@@ -46,7 +46,7 @@ def test_an_event_is_typed_by_its_keys_and_its_turn_is_the_turn_or_else_the_step
 
 
 UUID = "97a85950-3090-43bd-b228-b1430e7717b3"
-OF_ID = "session_id"
+OF_ID, STAMPED = "session_id", f"episode_0_gpt-4.1_1753815116234099_{UUID}"
 TASK = {"task_instance": {"metadata": {"difficulty": "medium", "seed": 0}}}
 
 
@@ -54,25 +54,19 @@ TASK = {"task_instance": {"metadata": {"difficulty": "medium", "seed": 0}}}
     ("content", "expected"),
     [
         (trace(metadata=[config(model_name="a")]), {"model_name": "a", "model_source": "session_metadata"}),
-        (trace(metadata=[config(model="a")]), {"model_name": "a"}),
         (trace(language_model(model_name="b"), metadata=[config(model_name="a")]), {"model_name": "a"}),
         (trace(runtime(), language_model(model_name="b")), {"model_name": "b", "model_source": "event_history"}),
         (trace({"llm_call_records": [], "model_name": "b"}), {"model_name": "b"}),
         (trace({"llm_call_records": [{"model": "b"}]}), {"model_name": "b"}),
         (trace({"llm_call_records": [], "system_state_before": {"gen_ai.request.model": "b"}}), {"model_name": "b"}),
-        (
-            trace(session_id=f"episode_0_gpt-4.1_1753815116234099_{UUID}"),
-            {"model_name": "gpt-4.1", "model_source": OF_ID},
-        ),
+        (trace(session_id=STAMPED), {"model_name": "gpt-4.1", "model_source": OF_ID}),
         (trace(session_id=f"session_episode_12_my_model_{UUID}"), {"model_name": "my_model"}),
         (trace(session_id=f"crafter_episode_0_{UUID}"), {"model_name": "unknown"}),
         (trace(session_id="whatever"), {"model_name": "unknown", "model_source": None, "difficulty": "unknown"}),
         (trace(metadata=[config(model_name="")], session_id="x"), {"model_name": "unknown", "seed": None}),
         (trace(metadata=[config(difficulty="hard")]) | {"metadata": {"difficulty": "easy"}}, {"difficulty": "hard"}),
-        (trace() | {"metadata": {"difficulty": "easy"}}, {"difficulty": "easy"}),
         (trace() | {"metadata": TASK}, {"difficulty": "medium", "seed": "0"}),
         (trace({"actions": [], "metadata": {"difficulty": "easy"}}), {"difficulty": "easy"}),
-        (trace(metadata=[config(seed=7)]), {"seed": "7"}),
         (trace(metadata=[config(seed="a7")]), {"seed": "a7"}),
         (trace(metadata=[config(seed=True)]), {"seed": None}),
         (trace(metadata=[results()]), {"status": "aborted"}),
@@ -133,7 +127,6 @@ def in_world(world, name="world_material_map_base64"):
         (KNOWN, in_world("... truncated ..."), "seed-7", "seed"),
         (KNOWN, in_world("AQEB" * 1000), "seed-7", "seed"),
         (KNOWN, in_world(5, "world_material_map_hash"), "seed-7", "seed"),
-        (KNOWN | {"seed": None}, runtime(), "e/instance-3", "instance"),
         (KNOWN | {"seed": None, "instance_num": 0}, runtime(), "e/instance-0", "instance"),
         (KNOWN | {"seed": None, "experiment_id": None}, runtime(), "an-id", "id"),
         ({"task_instance_id": "an-id"}, in_world(5, "world_material_map_hash"), "map-5", "map_hash"),
@@ -151,7 +144,6 @@ def test_a_task_is_a_world_as_far_as_the_trace_tells_it(told, event, task, sourc
     [
         (b"", "failed", "JSONDecodeError: the file is empty"),
         (json.dumps(trace(environment()), indent=2).encode()[:-40], "failed", "JSONDecodeError"),
-        (b"[]", "skipped", "not a session trace: it has no event_history"),
         (b'{"messages": []}', "skipped", "not a session trace: it has no event_history"),
         (b'{"session_id": "a", "schema_version": "ATIF-v1.2", "steps": []}', "skipped", "not a session trace"),
         (b'{"event_history": 3}', "skipped", "not a session trace"),
@@ -187,13 +179,12 @@ def test_odd_values_are_left_out_and_the_rest_counts(tmp_path):
     odd_hooks = [None, "x", {"hook_name": 3}, {"hook_name": "easy_achievement", "data": [1]}]
     events = [
         {"event_metadata": odd_hooks, "actions": {}},
-        {"event_metadata": [{"hook_name": "hard_achievement", "data": {"achievements": [1, "defeat_zombie", None]}}]},
-        {"event_metadata": {"hook_name": "easy_achievement"}, "metadata": {"turn": 10**30, "model_name": "m"}},
+        {"event_metadata": [hook("hard_achievement", [1, "defeat_zombie", None])]},
+        {"event_metadata": EASY, "metadata": {"turn": 10**30, "model_name": "m"}},
         "not an event",
         {"llm_call_records": 5, "metadata": {"prompt_tokens": "12"}},
     ]
-    metadata = ["x", {"metadata_type": 1, "data": {"difficulty": {}}}]
-    result = evaluate_trace(write(tmp_path, trace(*events, metadata=metadata)))
+    result = evaluate_trace(write(tmp_path, trace(*events, metadata=["x", config(difficulty={})])))
     assert result["counts"] == {"easy_achievement": 1, "hard_achievement": 1}
     assert (result["num_events"], result["model_name"], result["difficulty"]) == (5, "m", "unknown")
 

@@ -64,22 +64,20 @@ def test_all_twelve_files_are_accounted_for():
     assert {(entry.status, entry.reason) for entry in entries.values()} == {("used", "")}
 
 
-def test_real_episodes_share_worlds():
-    known = load(TRACES).episodes.set_index("source")[["task_id", "task_source"]]
-    known.index = known.index.map(lambda source: Path(source).name.split("_episode_")[1][:4])
-    assert known["task_source"].value_counts().to_dict() == {"map": 8, "map_hash": 1}
-    for pair in ("12_2", "12_7"), ("1_05", "1_2d"):  # played by different models, or at different budgets
-        assert known.loc[list(pair), "task_id"].nunique() == 1
-    assert known["task_id"].nunique() == 7
-
-
-def test_all_twelve_files_are_in_the_tables():
-    traces = load(TRACES)
-    assert (len(traces.episodes), len(traces.ledger), len(traces.achievements)) == (11, 12, 11 * 22)
-    assert len(traces.events) == sum(numbers[6] for numbers in BY_HAND.values())
-    aborted = traces.episodes[traces.episodes["flag_aborted"]].iloc[0]
+def test_all_twelve_files_are_in_the_tables_and_share_worlds():
+    logs = load(TRACES)
+    assert (len(logs.episodes), len(logs.ledger), len(logs.achievements)) == (11, 12, 11 * 22)
+    assert len(logs.events) == sum(numbers[6] for numbers in BY_HAND.values())
+    aborted = logs.episodes[logs.episodes["flag_aborted"]].iloc[0]
     assert aborted[["score", "band", "trajectory", "unlocked", "progression"]].isna().all()
-    unlocks = traces.achievements.dropna(subset="turn").set_index(["source", "achievement"])["turn"]
+    unlocks = logs.achievements.dropna(subset="turn").set_index(["source", "achievement"])["turn"]
     assert unlocks[str(one("session_crafter_episode_2"))].to_dict() == {"collect_drink": 17, "defeat_skeleton": 16}
     first = {"collect_wood": 3, "make_wood_pickaxe": 9, "place_table": 8}
     assert unlocks[str(one("session_crafter_episode_1_2d1037f1"))].to_dict() == first
+    worlds = logs.episodes.set_index(
+        logs.episodes["source"].map(lambda path: Path(path).name.split("_episode_")[1][:4])
+    )
+    assert worlds["task_source"].value_counts().to_dict() == {"map": 8, "map_hash": 1}
+    for pair in ("12_2", "12_7"), ("1_05", "1_2d"):  # played by different models, or at different budgets
+        assert worlds.loc[list(pair), "task_id"].nunique() == 1
+    assert worlds["task_id"].nunique() == 7

@@ -22,10 +22,6 @@ def shown(path, *arguments):
     return result.stdout.splitlines()
 
 
-def read(path):
-    return transcript_of(kind_named("crafter"), RunFiles([str(path)]))
-
-
 @pytest.fixture
 def path(tmp_path):
     first = runtime(0, [BLOCKED], actions=[3, 5, "jump"])
@@ -88,4 +84,5 @@ def test_a_trace_without_turns_or_events_is_shown_too(tmp_path):
 def test_a_turn_shows_the_picture_of_its_last_event_where_its_size_is_that_of_its_shape(tmp_path, observation, images):
     event = environment(0, system_state_after={"public_state": observation})
     path = write(tmp_path, trace(runtime(0), event, runtime(1), environment(1), "no event"))
-    assert [turn.images for turn in read(path).turns] == [images, ()]
+    turns = transcript_of(kind_named("crafter"), RunFiles([str(path)])).turns
+    assert [turn.images for turn in turns] == [images, ()]
