@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from evalkit.io import Column, absolute, cut_name, frame, frame_of, paused_gc
 from evalkit.kinds import Assembled, Records, run_ids
-from evalkit.mindcraft.layout import absolute_path, name_models, split_repetitions, task_folders
+from evalkit.mindcraft.layout import name_models, split_repetitions, task_folders
 from evalkit.mindcraft.table import AGENTS, COUNT_COLUMNS, FLAGS, LOG_FLAGS, OUTCOMES, RECORDS, RUNS, CompletionStatus
 from evalkit.mindcraft.tasks import TaskDefinitions, metrics_of, task_facts
 from evalkit.mindcraft.transcript import commands_frame, messages_frame
@@ -58,7 +58,7 @@ def assemble(
 
     # the ledger names files of definitions too; within the source, only those used replace the entries of their files
     notes, entries = [], definitions.ledger.entries
-    listed = dict(zip(map(absolute_path, listing.files), listing.files, strict=True)) if entries else {}
+    listed = dict(zip(map(absolute, listing.files), listing.files, strict=True)) if entries else {}
     for entry in entries:
         within = listed.get(absolute(entry.source))
         if entry.status == "used" or within is None:
@@ -86,11 +86,11 @@ def _runs_and_logs(
     rows, places, agent_names = list[tuple](), list[int](), list[str]()
     known, tasks, metrics = dict[tuple, int](), list[dict[str, Any]](), list[Mapping[str, Any]]()
     for folder, named in zip(folders, name_models(folders, listing.root, layout, others), strict=True):
-        task_id, names, n_logs = named.fields.get("task_id", folder.task_id), list[str](), None
-        for path in map(sources.__getitem__, folder.logs):
-            names.append(path[path.rfind("/") + 1 :].removeprefix(folder.prefix))
+        task_id, n_logs = named.fields.get("task_id", folder.task_id), None
+        prefix = f"{folder.task_id}_" if folder.flat else ""
+        names = tuple(sources[place].rpartition("/")[2].removeprefix(prefix) for place in folder.logs)
         if len(definitions.variants.get(task_id, ())) > 1:  # the number of logs of a run may tell which is meant
-            n_logs = max(len(run.logs) for run in split_repetitions(tuple(names), None))
+            n_logs = max(len(run.logs) for run in split_repetitions(names, None))
         key = (task_id, named.results.task_path, n_logs, named.fields.get("task_type", ""))
         if key not in known:  # many models ran a task, many times
             definition, ambiguous = definitions.resolve(*key[:3])
@@ -101,7 +101,7 @@ def _runs_and_logs(
             metrics.append(metrics_of(definition or {}))
         model = (named.model_name, named.model_source, named.experiment_folder, named.experiment)
         of_named = (*model, named.fields.get("suite"), named.results.total, named.fits_layout)
-        for run in split_repetitions(tuple(names), tasks[known[key]]["agent_count"]):
+        for run in split_repetitions(names, tasks[known[key]]["agent_count"]):
             own_row = (folder.folder, task_id, folder.flat, run.number, run.rule, len(run.logs))
             rows.append((*own_row, *of_named, len(set(run.agents)), known[key], folder.path))
             agent_names += run.agents

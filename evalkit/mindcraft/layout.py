@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from evalkit.io import Listing, SourceError, absolute, is_url
 from evalkit.io.text import MOST_MATCHED
-from evalkit.mindcraft.parse import NO_RESULTS, NOT_LOGS_BY_NAME, RESULTS, UNKNOWN, Results, split_stem, stem_of
+from evalkit.mindcraft.parse import NOT_LOGS_BY_NAME, RESULTS, UNKNOWN, split_stem, stem_of
 from evalkit.mindcraft.tasks import TaskDefinitions, type_named, type_of
 
 # a flat log's name where its task is not among the definitions: task, agent with its server number, repetition
@@ -32,7 +32,6 @@ class TaskFolder(NamedTuple):
     task_id: str
     flat: bool
     logs: Sequence[int] = ()  # positions in the list of all logs
-    prefix: str = ""  # of the file names, in the flat layout
 
 
 def task_folders(
@@ -65,7 +64,7 @@ def task_folders(
             above.add(parent)
             parent = _parent(parent)
     if broken and not all_folders:
-        foreign = {_parent(absolute_path(row["source"])) for row in others if row["other"]}
+        foreign = {_parent(absolute(row["source"])) for row in others if row["other"]}
         foreign |= set(map(_parent, foreign))
         unread = [not run.flat and broken.issuperset(run.logs) for run in folders]
         depths = {run.path.count("/") for run, is_unread in zip(folders, unread, strict=True) if not is_unread}
@@ -79,10 +78,10 @@ def task_folders(
         folders = kept
     beside_runs = {_parent(run.path) for run in folders if not run.flat}
     known = above.union(run.path for run in folders)
-    paths = list(map(absolute_path, listing.folders))
+    paths = list(map(absolute, listing.folders))
     without = [pair for pair in zip(listing.folders, paths, strict=True) if pair[1] not in known]
     filled = {_parent(file) for file in listing.files if not file.endswith(_LEFT_BY_RUNS)} if without else ()
-    filled = {*map(absolute_path, filled), *map(_parent, paths)}
+    filled = {*map(absolute, filled), *map(_parent, paths)}
     for folder, path in without:
         name = os.path.basename(path)
         is_bare = path not in filled and _parent(path) in beside_runs and type_of(name, None) != UNKNOWN
@@ -103,7 +102,7 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str
         members[_parent(path)].append(place)
     folders = []
     for folder, places in members.items():
-        path = absolute_path(folder)
+        path = absolute(folder)
         name = os.path.basename(path)
         is_experiment = is_experiment_name(name)
         if name == own_id or name in definitions or not (definitions or is_experiment):
@@ -120,8 +119,7 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str
                 task_id = match["task"]
             tasks[task_id].append(place)
         for task_id, some in tasks.items():
-            flat = bool(task_id)
-            folders.append(TaskFolder(folder, path, task_id or name, flat, some, f"{task_id}_" if flat else ""))
+            folders.append(TaskFolder(folder, path, task_id or name, bool(task_id), some))
     return folders
 
 
@@ -131,14 +129,9 @@ def _parent(path: str) -> str:
     return path[:end] if end > 0 else os.path.dirname(path)
 
 
-def absolute_path(path: str) -> str:
-    """Return an absolute path, quickly for one that already is."""
-    return path if path[:1] == "/" and "/." not in path and "//" not in path else absolute(path)
-
-
 def context_files(files: Sequence[str]) -> list[str]:
     """Return the files above the listed folder that can name the model, such as the results file of one task folder."""
-    listed = set(map(absolute_path, set(map(_parent, files))))
+    listed = set(map(absolute, set(map(_parent, files))))
     above = sorted(set(map(_parent, listed)) - listed)
     return list(map("/".join, product(above, _NAMING_MODELS)))
 
@@ -191,6 +184,14 @@ def split_repetitions(names: tuple[str, ...], agent_count: int | None) -> tuple[
     )
 
 
+class Results(NamedTuple):
+    """What the results file of an experiment says."""
+
+    model_name: str | None = None
+    task_path: str | None = None
+    total: int | None = None
+
+
 class Named(NamedTuple):
     """A run's model, the source of the name, its experiment, and other fields of the path and the results file."""
 
@@ -223,7 +224,7 @@ def name_models(
         if row["profile_model"] is not None:
             profiles[folder].add(row["profile_model"])
         found = Results(row["results_model"], row["task_path"], row["total"])
-        if found != NO_RESULTS and (found.model_name or folder not in results):
+        if found != Results() and (found.model_name or folder not in results):
             results[folder] = found
 
     named = []
@@ -245,7 +246,7 @@ def name_models(
         of_path = s3_fields(experiment)
         if task_type != type_named(of_path.get("task_type", "")):
             of_path = s3_fields(experiment, n_above)
-        of_results = results.get(run.path) or results.get(experiment, NO_RESULTS)
+        of_results = results.get(run.path) or results.get(experiment, Results())
         of_profiles = profiles.get(run.path) or profiles.get(experiment, set())
         model_folder = "" if run.flat else _model_folder(experiment, root)
         candidates = {

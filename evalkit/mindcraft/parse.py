@@ -78,21 +78,11 @@ LOG_KEYS = MEMORY_KEYS | {"name", "turns"}
 TURN_KEYS = frozenset(("role", "content", "imagePath"))
 ROLES = frozenset(("system", "assistant", "user"))
 OTHER = "no list of turns in it"  # what any other JSON file is called
+_OTHER_ROW = (None, None, None, None, OTHER)
 RESULTS = "results.txt"  # beside the task folders of an experiment; no JSON
 MAX_RESULTS = 100_000  # bytes: a results file is a few lines; a bigger one is something else
 MAX_INT = 2**53  # above it, floats skip whole numbers
 NOT_LOGS_BY_NAME = frozenset(("last_profile.json", "profile.json", "hells_kitchen_progress.json", "results.json"))
-
-
-class Results(NamedTuple):
-    """The used contents of an experiment's ``results.txt`` or ``results.json``."""
-
-    model_name: str | None = None
-    task_path: str | None = None
-    total: int | None = None
-
-
-NO_RESULTS = Results()
 
 
 class AgentOutcome(TypedDict):
@@ -149,35 +139,43 @@ def agent_outcome(source: str, record: Mapping[str, Any]) -> AgentOutcome:
 def parse(path: str, data: bytes | OSError) -> Parsed:
     """Detect what a file is by its name and shape, and parse it; rows as in `table.RECORDS`."""
     name = os.path.basename(path)
+    is_log_by_name = name != RESULTS and name not in NOT_LOGS_BY_NAME
     try:
         if isinstance(data, OSError):
             raise BrokenFileError(error_text(data))
         if name == RESULTS:
-            return Parsed("used", "names the model", {"other_files": [(*parse_results(data), None, "")]})
-        repaired = list[str]()
-        if name in NOT_LOGS_BY_NAME:
-            value, _ = decode_json(data, ANYTHING)
-        else:
-            value, repaired = _decode_log(data)
-            if isinstance(value, AgentLog) or is_agent_log(value):
-                notes = ", ".join(map(FLAG_LABELS.__getitem__, repaired))
-                return Parsed("used", notes, {"logs": [_row(_read_turns(value, repaired, data))]})
-        what = other_kind(value) or ("another kind of file, by its name" if name in NOT_LOGS_BY_NAME else "")
-        results = results_of(value) if what == "results" else NO_RESULTS
-        row = (*results, model_of(value) if what == "agent profile" else None, "" if what else OTHER)
-        rows = {"other_files": [row]} if any(row) else {}
-        return Parsed("skipped", f"not an agent log: {what or OTHER}", rows)
+            return Parsed("used", "names the model", {"other_files": [_model_row(parse_results(data), "results")]})
+        value, repaired = _decode_log(data) if is_log_by_name else decode_json(data, ANYTHING)
+        if is_log_by_name and (isinstance(value, AgentLog) or is_agent_log(value)):
+            notes = ", ".join(map(FLAG_LABELS.__getitem__, repaired))
+            return Parsed("used", notes, {"logs": [_row(_read_turns(value, repaired, data))]})
+        if (what := other_kind(value)) in ("results", "agent profile"):
+            return Parsed("skipped", f"not an agent log: {what}", {"other_files": [_model_row(value, what)]})
+        if what or not is_log_by_name:
+            return Parsed("skipped", f"not an agent log: {what or 'another kind of file, by its name'}", {})
+        return Parsed("skipped", f"not an agent log: {OTHER}", {"other_files": [_OTHER_ROW]})
     except BrokenFileError as error:
-        if name == RESULTS or name in NOT_LOGS_BY_NAME:
+        if not is_log_by_name:
             return Parsed("failed", str(error), {})
         start = None if isinstance(data, OSError) else decode_start(data[:HEAD])
         if isinstance(start, dict) and start and not start.keys() & LOG_KEYS:
-            other = (*NO_RESULTS, None, OTHER)
-            return Parsed("failed", f"{error} (by its beginning, no agent log)", {"other_files": [other]})
+            return Parsed("failed", f"{error} (by its beginning, no agent log)", {"other_files": [_OTHER_ROW]})
         return Parsed("failed", str(error), {"logs": [_row(broken_log(str(error)))]})
 
 
-def parse_results(data: bytes) -> Results:
+def _model_row(value: Mapping[str, Any], what: str) -> tuple:
+    """Return the row of a results file or of an agent's profile; `model` is a string or ``{api, model, ...}``."""
+    model = value.get("model")
+    if isinstance(model, dict):
+        model = model.get("model")
+    model = model.strip() or None if isinstance(model, str) else None
+    if what == "agent profile":
+        return (None, None, None, model, "")
+    path = value.get("task_path")
+    return (model, path if isinstance(path, str) else None, as_int(value.get("total")), None, "")
+
+
+def parse_results(data: bytes) -> dict[str, Any]:
     """Parse ``results.txt``, the repr of a Python dictionary (literals and ``nan``); BrokenFileError if it is none."""
     if len(data) > MAX_RESULTS:
         raise BrokenFileError(f"ValueError: {len(data)} bytes are too many for a results file")
@@ -187,21 +185,7 @@ def parse_results(data: bytes) -> Results:
         raise BrokenFileError(f"{type(error).__name__}: no Python dictionary in it") from error
     if not isinstance(value, dict):
         raise BrokenFileError("TypeError: no dictionary in it")
-    return results_of(value)
-
-
-def results_of(value: Mapping[str, Any]) -> Results:
-    """Return the used fields of a decoded results file."""
-    path = value.get("task_path")
-    return Results(model_of(value), path if isinstance(path, str) else None, as_int(value.get("total")))
-
-
-def model_of(value: Mapping[str, Any]) -> str | None:
-    """Read the model's name from `model` of a profile or of results: a string or ``{api, model, ...}``."""
-    model = value.get("model")
-    if isinstance(model, dict):
-        model = model.get("model")
-    return model.strip() or None if isinstance(model, str) else None
+    return value
 
 
 def is_agent_log(value: Any) -> bool:

@@ -79,7 +79,7 @@ class TaskDefinitions(dict[str, Definition]):
             return variants[0], bool(variants[0]["definition_file"]) and shared == [0]
         if shared and max(shared) > 0 and shared.count(max(shared)) == 1:
             return variants[shared.index(max(shared))], False
-        counts = list(map(agent_count_of, variants))
+        counts = [as_int(one.get("agent_count")) for one in variants]
         return variants[counts.index(logs) if logs and logs in counts else 0], True
 
 
@@ -95,8 +95,24 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
         path = os.fspath(named)
         files = list_files(path, "*.json")
         for file, data in read_files(filterfalse(used.__contains__, files)):
+            good, bad = dict[str, Definition](), list[str]()
             try:
-                status, reason = _add_file(definitions, file, data)
+                if isinstance(data, OSError):
+                    raise BrokenFileError(error_text(data))
+                value, _ = decode_json(data, ANYTHING)
+                if is_task_definition(value):  # a single one
+                    value = {str(value.get("task_id") or os.path.basename(file).removesuffix(".json")): value}
+                for task_id, entry in value.items() if isinstance(value, dict) and "turns" not in value else ():
+                    if isinstance(entry, dict) and TASK_KEYS & entry.keys():
+                        good[cut_name(task_id)] = entry
+                    else:
+                        bad.append(task_id)
+                for task_id, definition in good.items():
+                    definitions.add(task_id, definition, file)
+                status: Status = "used" if good else "skipped"
+                reason = "task definitions" + (f"; no definitions: {', '.join(bad)}" if bad else "")
+                if not good:
+                    reason = f"holds no task definitions ({other_kind(value) or 'another shape'})"
             except (BrokenFileError, RecursionError) as error:
                 status, reason = "failed", str(error)
             definitions.ledger.add(file, status, reason)
@@ -106,26 +122,6 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
             example = f", as {files[0]}: {of[files[0]]}" if files else ""
             raise SourceError(f"{path}: no task definition in its {counted_noun(len(files), 'JSON file')}{example}")
     return definitions
-
-
-def _add_file(definitions: TaskDefinitions, file: str, data: bytes | OSError) -> tuple[Status, str]:
-    """Add the definitions of a file, a single one or several by id; return what its line of the ledger says."""
-    if isinstance(data, OSError):
-        raise BrokenFileError(error_text(data))
-    value, _ = decode_json(data, ANYTHING)
-    if is_task_definition(value):
-        value = {str(value.get("task_id") or os.path.basename(file).removesuffix(".json")): value}
-    good, bad = {}, []
-    for task_id, entry in value.items() if isinstance(value, dict) and "turns" not in value else ():
-        if isinstance(entry, dict) and TASK_KEYS & entry.keys():
-            good[cut_name(task_id)] = entry
-        else:
-            bad.append(task_id)
-    if not good:
-        return "skipped", f"holds no task definitions ({other_kind(value) or 'another shape'})"
-    for task_id, definition in good.items():
-        definitions.add(task_id, definition, file)
-    return "used", "task definitions" + (f"; no definitions: {', '.join(bad)}" if bad else "")
 
 
 Tasks = str | os.PathLike | Iterable[str | os.PathLike] | Mapping[str, Definition] | TaskDefinitions
@@ -178,7 +174,8 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
         elif not (target or in_kitchen or task_id.startswith("multiagent_cooking")) or "blocked_access" in task_id:
             blocked = None
     else:
-        agent_count, depth = agent_count_of(task), as_int(task.get("depth"))
+        count, depth = as_int(task.get("agent_count")), as_int(task.get("depth"))
+        agent_count = count if count and count > 0 else None
         table = task.get("requires_ctable", task.get("requires_crafting_table"))
         target = task.get("target")
         in_kitchen |= is_cooking and isinstance(target, list)
@@ -225,12 +222,6 @@ def type_of(task_id: str, definition: Definition | None, type_of_path: str = "")
 def type_named(name: str) -> str:
     """Return the task type as definitions name it; ``crafting`` is another name of ``techtree``."""
     return "techtree" if name == "crafting" else name
-
-
-def agent_count_of(definition: Definition) -> int | None:
-    """Read `agent_count`; None where it is missing or no positive whole number."""
-    count = as_int(definition.get("agent_count"))
-    return count if count and count > 0 else None
 
 
 def _items(target: Any) -> list[str]:
