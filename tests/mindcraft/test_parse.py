@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalkit.mindcraft import analyze_agent_log
-from evalkit.mindcraft.parse import COMMAND, EVENT, EVENTS, FINAL, AgentOutcome, agent_outcome, read_log
+from evalkit.mindcraft.parse import COMMAND, EVENT, FINAL, AgentOutcome, agent_outcome, read_log
 from tests.mindcraft.builders import ANYTHING, SCORE, SHAPES, log, said, turn, write
 
 # score and status: the wordings that mean them
@@ -37,36 +37,32 @@ ENDINGS = [(ending, *meaning) for meaning, endings in WORDINGS.items() for endin
 @pytest.mark.parametrize(("ending", "score", "status"), ENDINGS, ids=[ending for ending, *_ in ENDINGS])
 def test_every_wording_in_every_shape(tmp_path, shape, ending, score, status):
     outcome = analyze_agent_log(write(tmp_path / "Andy_0_0.json", SHAPES[shape](said(ending))))
-    assert outcome["raw_score"] == score
-    assert outcome["completion_status"] == status
-    assert outcome["final_system_message"] == ending
-    assert outcome["timed_out"] is (status == "TIMED_OUT")
-    assert outcome["agent_log_processed"] is True
-    assert outcome["parsing_errors"] == []
-    assert ("score_implied" in outcome["flags"]) is (score == 1 and SCORE not in ending)
-    assert ("score_not_a_number" in outcome["flags"]) is (SCORE in ending and score is None)
-    assert "near_final" not in outcome["flags"]
+    flags = ["score_implied"] * (score == 1 and SCORE not in ending)
+    flags += ["score_not_a_number"] * (SCORE in ending and score is None)
+    assert outcome == {
+        **outcome, "raw_score": score, "completion_status": status, "final_system_message": ending, "flags": flags,
+        "timed_out": status == "TIMED_OUT", "agent_log_processed": True, "parsing_errors": [],
+    }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("content", "nearly"),
-    [
-        ("Task ended with score : 1 and more", True),
-        ("Task ended with score : ", True),
-        ("task ended with score : 1", False),
-        ("Well: Task ended with score : 1", True),
-        ("Task completed by Andy", True),
-        ("Task successful ended with code : two", True),
-        ("Code output:\nTask ended with score : 1", True),
-        ("Agent ended", False),
-    ],
-)
-def test_a_message_counts_only_as_a_whole_and_is_flagged_where_it_nearly_is_one(tmp_path, content, nearly):
+NEARLY = [
+    "Task ended with score : 1 and more",
+    "Task ended with score : ",
+    "Well: Task ended with score : 1",
+    "Task completed by Andy",
+    "Task successful ended with code : two",
+    "Code output:\nTask ended with score : 1",
+]
+NOT_AT_ALL = ["task ended with score : 1", "Agent ended"]  # fmt: skip
+
+
+@pytest.mark.parametrize("content", NEARLY + NOT_AT_ALL)
+def test_a_message_counts_only_as_a_whole_and_is_flagged_where_it_nearly_is_one(tmp_path, content):
     talk = [turn("system", "Good."), turn("system", content)]
     outcome = analyze_agent_log(write(tmp_path / "a_0.json", {"turns": talk}))
     assert (outcome["completion_status"], outcome["raw_score"]) == ("NO_SCORE_LOGGED", None)
     assert outcome["final_system_message"] is None
-    assert outcome["flags"] == ["near_final"] * nearly
+    assert outcome["flags"] == ["near_final"] * (content in NEARLY)
 
 
 @pytest.mark.parametrize(
@@ -74,12 +70,10 @@ def test_a_message_counts_only_as_a_whole_and_is_flagged_where_it_nearly_is_one(
     [
         (["0", "0"], 0, "FAILED_SCORE_ZERO", "0", False),
         (["1", "0"], 1, "SUCCESS", "1", True),
-        (["0", "1"], 0, "FAILED_SCORE_ZERO", "0", True),
         (["0", "1", "1"], 0, "FAILED_SCORE_ZERO", "0", True),
         (["NaN", "1"], None, "NO_SCORE_LOGGED", "NaN", True),
         (["1", "NaN"], 1, "SUCCESS", "1", True),
         (["NaN", "NaN"], None, "NO_SCORE_LOGGED", "NaN", False),
-        (["Task successful", "1"], 1, "SUCCESS", "Task successful", False),
         (["Task successful", "0"], 1, "SUCCESS", "Task successful", True),
         (["Agent ended goal", "1"], 1, "SUCCESS", "1", False),
         (["Task timeout reached", "0"], 0, "TIMED_OUT", "Task timeout reached", False),
@@ -89,12 +83,10 @@ def test_a_message_counts_only_as_a_whole_and_is_flagged_where_it_nearly_is_one(
     ],
 )
 def test_the_first_score_decides_and_a_time_out_overrides(tmp_path, endings, score, status, message, conflicting):
-    def full(text: str) -> str:
-        return text if " " in text else f"{SCORE}{text}"
-
-    outcome = analyze_agent_log(write(tmp_path / "a_0.json", log(*map(full, endings))))
+    *texts, decisive = (text if " " in text else f"{SCORE}{text}" for text in (*endings, message))
+    outcome = analyze_agent_log(write(tmp_path / "a_0.json", log(*texts)))
     assert (outcome["raw_score"], outcome["completion_status"]) == (score, status)
-    assert outcome["final_system_message"] == full(message)
+    assert outcome["final_system_message"] == decisive
     assert ("conflicting" in outcome["flags"]) is conflicting
 
 
@@ -119,12 +111,10 @@ GOOD = b'{"memory": "", "turns": [' + ONE + b"]}"
 )
 def test_what_can_not_be_read_says_why(tmp_path, data, error):
     outcome = analyze_agent_log(write(tmp_path / "Andy_0_2.json", data))
-    assert outcome["completion_status"] == "LOG_FILE_ERROR"
-    assert outcome["raw_score"] is None
+    assert (outcome["completion_status"], outcome["raw_score"]) == ("LOG_FILE_ERROR", None)
     assert outcome["agent_log_processed"] is False
-    assert len(outcome["parsing_errors"]) == 1
-    assert outcome["parsing_errors"][0].startswith(error)
-    assert (outcome["agent_name"], outcome["repetition"]) == ("Andy_0", 2)
+    (reason,) = outcome["parsing_errors"]
+    assert reason.startswith(error)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +138,6 @@ def test_what_is_recovered_is_flagged_and_counts(tmp_path, data, flags):
     outcome = analyze_agent_log(write(tmp_path / "a_0.json", data))
     assert (outcome["completion_status"], outcome["raw_score"]) == ("SUCCESS", 1)
     assert outcome["flags"] == flags
-    assert outcome["parsing_errors"] == []
 
 
 texts = st.sampled_from([f"{SCORE}1", f"{SCORE}NaN", "Task timeout reached", "Agent process restarted.", "!go"])
@@ -191,24 +180,23 @@ def test_own_commands_are_counted_and_quoted_ones_are_not(tmp_path):
     assert (outcome["command_count"], outcome["message_count"]) == (3, 5)
 
 
-@pytest.mark.parametrize(
-    ("line", "event"),
-    [
-        ("Agent process restarted.", "restarts"),
-        ("Bot disconnected! Killing agent process.", "disconnects"),
-        ("Bot kicked! No reason given.", "disconnects"),
-        ("Not all required players/bots are present in the world. Exiting.", "missing_players"),
-        ("Code execution timed out after 10 minutes. Attempting force stop.", "code_timeouts"),
-        ("You died at position x: 1.0, y: 2.0, z: 3.0", "deaths"),
-        ("Command !fly does not exist.", "unknown_commands"),
-    ],
-)
+TROUBLE = {
+    "Agent process restarted.": "restarts",
+    "Bot disconnected! Killing agent process.": "disconnects",
+    "Bot kicked! No reason given.": "disconnects",
+    "Not all required players/bots are present in the world. Exiting.": "missing_players",
+    "Code execution timed out after 10 minutes. Attempting force stop.": "code_timeouts",
+    "You died at position x: 1.0, y: 2.0, z: 3.0": "deaths",
+    "Command !fly does not exist.": "unknown_commands",
+}
+
+
+@pytest.mark.parametrize(("line", "event"), TROUBLE.items())
 def test_lines_of_trouble_are_counted_in_system_turns_only(tmp_path, line, event):
     turns = [turn("system", line), turn("system", f"Code output:\n{line}\n{line}"), turn("user", line)]
     turns += [turn("system", f"He said: {line}"), turn("assistant", line)]
     outcome = analyze_agent_log(write(tmp_path / "a_0.json", turns))
     assert outcome["events"] == {event: 3}
-    assert event in EVENTS
     assert ("restarted" in outcome["flags"]) is (event == "restarts")
 
 
@@ -226,21 +214,15 @@ def read_turn_by_turn(value):
     system = [text for role, text in texts if role == "system"]
     finals = [text.strip() for text in system if FINAL.fullmatch(text.strip())]
     events = Counter(match.lastgroup for text in system for match in EVENT.finditer(text))
-    return {
-        "finals": finals,
-        "events": dict(events),
-        "command_count": sum(len(COMMAND.findall(text)) for role, text in texts if role == "assistant"),
-        "quoted_only": not finals and any(FINAL.search(text) for role, text in texts if role != "system"),
-        "message_count": len(texts),
-    }
+    commands = sum(len(COMMAND.findall(text)) for role, text in texts if role == "assistant")
+    quoted = not finals and any(FINAL.search(text) for role, text in texts if role != "system")
+    return finals, quoted, {"events": dict(events), "command_count": commands, "message_count": len(texts)}
 
 
 def check(data):
     outcome = agent_outcome("a_0.json", read_log(data))
-    expected = read_turn_by_turn(json.loads(data))
-    finals = expected.pop("finals")
-    quoted = expected.pop("quoted_only")
-    assert {name: outcome[name] for name in expected} == expected
+    finals, quoted, counts = read_turn_by_turn(json.loads(data))
+    assert outcome == {**outcome, **counts}
     assert ("quoted_only" in outcome["flags"]) is quoted
     assert outcome["final_system_message"] in (finals or [None])
 
