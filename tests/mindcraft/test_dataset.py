@@ -38,7 +38,7 @@ def make(root: Path) -> Path:
     return root / "runs"
 
 
-def assert_same(folder, made, **options):
+def assert_same(folder: Path, made: Path, **options) -> None:
     """Compare the frames of the folder with those of the dataset."""
     for expected, got in zip(mindcraft.load(folder, **options), mindcraft.load(made, **options), strict=True):
         pd.testing.assert_frame_equal(expected, got)
@@ -47,14 +47,9 @@ def assert_same(folder, made, **options):
 def test_it_gives_what_the_folder_gives_with_any_option(tmp_path):
     runs = make(tmp_path)
     mindcraft.collect(runs, tmp_path / "made")
-    for options in (
-        {},
-        {"tasks": {"cook_1": task(agent_count=3)}},
-        {"original_mtimes": True},
-        {"scale": "percent"},
-        {"layout": "{model_name}/{task_id}"},
-    ):
-        assert_same(runs, tmp_path / "made", **options)
+    assert_same(runs, tmp_path / "made", original_mtimes=True)
+    with_tasks = {"tasks": {"cook_1": task(agent_count=3)}, "scale": "percent", "layout": "{model_name}/{task_id}"}
+    assert_same(runs, tmp_path / "made", **with_tasks)
 
 
 def swap_names(folder: Path) -> None:

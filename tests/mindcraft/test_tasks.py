@@ -29,18 +29,12 @@ def tasks(tmp_path):
     return write_all(tmp_path, files) / "tasks"
 
 
-@pytest.mark.parametrize(
-    "paths",
-    [
-        ["."],
-        ["cooking_tasks"],
-        ["**/*.json"],
-        ["cooking_tasks/*"],
-        ["cooking_tasks/test", "cooking_tasks/train/3_agent.json"],
-    ],
-)
+TOGETHER = "cooking_tasks/test cooking_tasks/train/3_agent.json"
+
+
+@pytest.mark.parametrize("paths", [".", "cooking_tasks", "**/*.json", "cooking_tasks/*", TOGETHER])
 def test_files_folders_and_globs_are_taken(tasks, paths):
-    definitions = load_task_definitions(*(tasks / path for path in paths))
+    definitions = load_task_definitions(*(tasks / path for path in paths.split()))
     assert set(definitions) == {"cook", "same", "own"}
     assert list(definitions.ambiguous) == ["cook"]
     assert [path[-12:] for path in definitions.ambiguous["cook"]] == ["2_agent.json", "3_agent.json"]
@@ -60,9 +54,6 @@ def test_a_folder_without_any_definition_is_an_error_that_names_it(tmp_path, fil
         load_task_definitions(write(tmp_path / "good.json", {"a": TWO}), folder)
 
 
-RESULTS = "{{'model': 'm', 'task_path': {path!r}}}"
-
-
 @pytest.mark.parametrize(
     ("task_path", "logs", "agents", "ambiguous"),
     [
@@ -78,17 +69,12 @@ RESULTS = "{{'model': 'm', 'task_path': {path!r}}}"
 def test_differing_definitions_are_told_by_the_file_else_by_the_logs_and_flagged(
     tmp_path, tasks, task_path, logs, agents, ambiguous
 ):
-    files: dict = {"runs/exp_1/same/Andy_0_0.json": 1}
-    files |= {f"runs/exp_1/cook/{name}_{i}_0.json": 1 for i, name in enumerate(["Andy", "Jill", "Bob"][:logs])}
-    (tmp_path / "runs/exp_1/cook").mkdir(parents=True)
-    if task_path:
-        files["runs/exp_1/results.txt"] = RESULTS.format(path=task_path)
-    run, _ = runs_df(write_all(tmp_path, files) / "runs", tasks).to_dict("records")
-    assert run["agent_count"] == agents
-    assert run["flag_ambiguous_definition"] is ambiguous
-    assert run["has_definition"]
+    files = {f"runs/exp_1/cook/{name}_0.json": 1 for name in ("Andy_0", "Jill_1", "Bob_2")[:logs]}
+    files["runs/exp_1/results.txt"] = repr({"model": "m"} | ({"task_path": task_path} if task_path else {}))
+    (run,) = runs_df(write_all(tmp_path, files) / "runs", tasks).to_dict("records")
+    assert (run["agent_count"], run["flag_ambiguous_definition"]) == (agents, ambiguous)
     assert f"{agents}_agent.json" in run["definition_file"]
-    assert run["flag_missing_agent_logs"] is (logs < agents)
+    assert (run["has_definition"], run["flag_missing_agent_logs"]) == (True, logs < agents)
 
 
 def test_a_run_without_a_definition_is_kept(tmp_path, tasks):
@@ -119,12 +105,12 @@ def test_every_file_of_a_folder_is_in_the_ledger_with_what_it_holds(tmp_path, co
     path = write(tmp_path / "one.json", content)
     definitions = load_task_definitions(tmp_path)
     assert set(definitions) == ids | {"good"}
-    entry = next(entry for entry in definitions.ledger.entries if entry.source == str(path))
+    (entry,) = (entry for entry in definitions.ledger.entries if entry.source == str(path))
     assert entry.status == status
     assert reason in entry.reason
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ANYTHING | st.dictionaries(st.sampled_from(["cook", "same", "goal"]), definition | ANYTHING))
 @example({"cook": {"goal": "x", "timeout": 10**400, "agent_count": 10**30, "difficulty_metrics": {"n": 10**400}}})
 def test_any_file_of_definitions_is_loaded(tmp_path, content):
