@@ -1,26 +1,32 @@
-"""Estimates from frames of runs: counted by hand here, with runs that logged no score both ways."""
+"""What reports show of runs, counted by hand on a small folder, with runs that logged no score both ways."""
 
+import json
+
+import pandas as pd
 import pytest
 
 from evalkit import compare
-from evalkit.mindcraft import analysis, runs_df
+from evalkit.kinds import denominators
+from evalkit.mindcraft import aggregate_results_to_dataframe, analysis, runs_df
 from evalkit.mindcraft.analysis import ENDINGS
 from tests.mindcraft.builders import SCORE, log, task, write_all
 
+B1, B2 = "materials_0_rooms_1", "materials_1_rooms_1"
 TASKS = {
     "c1": task(target={"bread": 1, "cake": 1}, blocked_access_to_recipe=[], difficulty="hard"),
     "c2": task(target={"bread": 1}, blocked_access_to_recipe=["0"], difficulty="easy"),
     "hk": task(target=["bread", "cake"]),
     "t1": task("techtree", depth=0, missing_items=[], requires_ctable=True),
     "t2": task("techtree", depth=2, blocked_actions={"0": ["!getCraftingPlan"]}),
-    "b1": task("construction"),
-    "b2": task("construction"),
+    B1: task("construction"),
+    B2: task("construction"),
 }
-# model, task, repetition: score, None (no score), "timeout" or "broken"
+# model, task, repetition: score, None (no score), "timeout" or "broken"; of c nothing was measured
 RUNS = {
     ("a", "c1", 0): 1, ("a", "c1", 1): 0, ("a", "c2", 0): None, ("a", "hk", 0): 1, ("a", "t1", 0): 1,
-    ("a", "t2", 0): 0.5, ("a", "b1", 0): 100, ("a", "b2", 0): 0,
-    ("b", "c1", 0): 0, ("b", "c2", 0): "timeout", ("b", "t1", 0): "broken", ("b", "b1", 0): 40,
+    ("a", "t2", 0): 0.5, ("a", B1, 0): 100, ("a", B2, 0): 0,
+    ("b", "c1", 0): 0, ("b", "c2", 0): "timeout", ("b", "t1", 0): "broken", ("b", B1, 0): 40,
+    ("c", "t1", 0): None, ("c", "t2", 0): "broken",
 }  # fmt: skip
 
 
@@ -39,45 +45,67 @@ def rows(table, *columns) -> list[tuple]:
     return [tuple(None if v != v else round(v, 4) if isinstance(v, float) else v for v in row) for row in values]
 
 
-def test_a_run_that_was_not_measured_is_a_failure(runs):
-    table = analysis.success_by(runs)
-    assert rows(table, "model_name", "n", "estimate", "n_not_measured") == [("a", 8, 0.5, 1), ("b", 4, 0.0, 1)]
-    assert ((table["low"] <= table["estimate"]) & (table["estimate"] <= table["high"])).all()
+def test_a_run_that_was_not_measured_is_a_failure_and_a_model_of_no_others_has_no_rate(runs):
+    expected = [("a", 8, 0.5, 1), ("b", 4, 0.0, 1), ("c", 2, None, 2)]
+    for table in (analysis.success_by(runs), analysis.overview(runs)):
+        assert rows(table, "model_name", "n", "estimate", "n_not_measured") == expected
+        inside = (table["low"] <= table["estimate"]) & (table["estimate"] <= table["high"])
+        assert inside.tolist() == [True, True, False]
+        assert [str(warning) for warning in table["warning"]][2:] == ["no run was measured"]
+    both = rows(denominators(runs), "n_measured", "measured_estimate", "highest_estimate")  # tasks weigh equally
+    assert both == [(7, 0.5833, 0.6429), (3, 0.0, 0.25), (0, None, None)]
 
 
 def test_a_run_that_timed_out_beside_a_score_of_1_has_succeeded(tmp_path):
     files = {f"x/a/c{n}/Andy_0_0.json": log("Task timeout reached", f"{SCORE}1", who=str(n)) for n in (1, 2)}
     late = runs_df(write_all(tmp_path, files), TASKS)
-    counts = analysis.status_counts(late)
-    assert rows(counts, "TIMED_OUT_SUCCEEDED", "TIMED_OUT", "SUCCESS") == [(2, 0, 0)]
+    assert rows(analysis.status_counts(late), "TIMED_OUT_SUCCEEDED", "TIMED_OUT", "SUCCESS") == [(2, 0, 0)]
     assert rows(analysis.success_by(late), "estimate") == [(1.0,)]
 
 
 def test_statuses_sum_to_n(runs):
     table = analysis.overview(runs)
-    counted = table[list(ENDINGS)].sum(axis=1)
-    assert counted.tolist() == table["n"].tolist() == [8, 4]
-    assert rows(table, "SUCCESS", "FAILED_PARTIAL_SCORE", "FAILED_SCORE_ZERO") == [(4, 1, 2), (0, 1, 1)]
-    assert rows(table, "TIMED_OUT", "NO_SCORE_LOGGED", "LOG_FILE_ERROR") == [(0, 1, 0), (1, 0, 1)]
+    assert table[list(ENDINGS)].sum(axis=1).tolist() == table["n"].tolist() == [8, 4, 2]
+    assert rows(table, "SUCCESS", "FAILED_PARTIAL_SCORE", "FAILED_SCORE_ZERO") == [(4, 1, 2), (0, 1, 1), (0, 0, 0)]
+    assert rows(table, "TIMED_OUT", "NO_SCORE_LOGGED", "LOG_FILE_ERROR") == [(0, 1, 0), (1, 0, 1), (0, 1, 1)]
 
 
 @pytest.mark.parametrize(
     "by",
-    ["task_id", "overall_is_successful", "overall_completion_status", "n_blocked_agents", "overall_score", "repetition",
-     ["model_name", "model_name"], ["model_name", "task_id"], ["task_type", "difficulty"], []],
+    ["overall_is_successful", "overall_completion_status", "n_blocked_agents", "overall_score", "repetition",
+     ["model_name", "model_name"], ["task_type", "difficulty"], []],
 )  # fmt: skip
 def test_any_columns_may_group(runs, by):
     table = analysis.overview(runs, by)
-    assert table["n"].sum() == len(runs)
-    assert table[list(ENDINGS)].sum().sum() == len(runs)
+    assert table["n"].sum() == table[list(ENDINGS)].sum().sum() == len(runs)
+
+
+def test_cooking_stands_with_overall_rows_by_model_and_by_item(runs):
+    expected = [("a", "0", 2, 0.5), ("a", "1", 1, None), ("a", "overall", 3, 0.25),  # none of Hell's Kitchen
+                ("b", "0", 1, 0.0), ("b", "1", 1, 0.0), ("b", "overall", 2, 0.0)]  # fmt: skip
+    assert rows(analysis.cooking_table(runs), "model_name", "n_blocked_agents", "n", "estimate") == expected
+    assert analysis.headline(analysis.cooking(runs), "cooking")["n_clusters"] == 2
+    by_item = analysis.cooking_by_item(runs, "n_blocked_agents")
+    assert rows(by_item, "item", "n_blocked_agents", "n") == [("bread", 0, 3), ("bread", 1, 2), ("cake", 0, 3)]
+    unknown = runs.assign(n_blocked_agents=runs["n_blocked_agents"].mask(runs["model_name"] == "b"))
+    assert analysis.cooking_table(unknown)["n_blocked_agents"].tolist() == ["0", "1", "overall", "unknown", "overall"]
+
+
+def test_construction_stands_by_material_and_by_room(runs):
+    by_material = analysis.construction_scores(runs, ["materials", "model_name"])
+    assert rows(by_material, "materials", "model_name", "estimate") == [(0, "a", 1), (0, "b", 0.4), (1, "a", 0)]
+    both = analysis.construction_scores(runs, ["rooms", "model_name"])
+    expected = [(1, 2, 0.5, 1, 0.5), (1, 1, 0.4, 1, 1.0)]
+    assert rows(both, "rooms", "n", "estimate", "completed_n", "completion_estimate") == expected
 
 
 def test_failed_runs_stand_broken_ones_first_with_message_and_file(runs):
     table = analysis.failed_runs(runs)
-    assert len(table) == 8
-    assert table["overall_completion_status"].tolist()[:3] == ["LOG_FILE_ERROR", "NO_SCORE_LOGGED", "TIMED_OUT"]
+    broken = ["LOG_FILE_ERROR"] * 2 + ["NO_SCORE_LOGGED"] * 2 + ["TIMED_OUT"]
+    assert table["overall_completion_status"].tolist() == [*broken, *table["overall_completion_status"][5:]]
+    assert len(table) == 10
     assert table["parsing_errors"][0].startswith("JSONDecodeError")
-    assert table["final_system_message"][2] == "Task timeout reached"
+    assert table["final_system_message"][4] == "Task timeout reached"
     assert table["source"].str.contains("hand").all()
 
 
@@ -88,5 +116,116 @@ def test_tasks_of_one_id_and_two_definitions_are_two_tasks(tmp_path):
         files |= {f"runs/exp_{model}/results.txt": repr({"model": model, "task_path": f"tasks/{name}.json"})}
     runs = runs_df(write_all(tmp_path, files) / "runs", tmp_path / "tasks")
     assert analysis.success_by(runs, [])["n_clusters"].tolist() == [2]
-    pairs = compare.pairs(runs)
-    assert pairs["n_tasks"].tolist() == [0, 0, 1]
+    assert compare.pairs(runs)["n_tasks"].tolist() == [0, 0, 1]
+
+
+def crafting(plan: str, depth: int, missing: bool = False, table: bool = False) -> dict:
+    blocked = {"full": "", "partial": "0", "none": "01"}[plan]
+    actions = {agent: ["!getCraftingPlan"] * (agent in blocked) for agent in "01"}
+    items = ["stick"] * missing
+    return task("techtree", depth=depth, blocked_actions=actions, missing_items=items, requires_ctable=table)
+
+
+# id: definition and score
+CRAFTED = {
+    "full_0": (crafting("full", 0), 1), "full_0_missing_item": (crafting("full", 0, missing=True), 0),
+    "full_0_by_id_missing": (crafting("full", 0), 0), "full_1": (crafting("full", 1), 1),
+    "partial_0": (crafting("partial", 0, table=True), 0), "partial_2": (crafting("partial", 2), 1),
+    "none_0": (crafting("none", 0), 1), "none_0_missing": (crafting("none", 0, missing=True), 1),
+    "none_0_missing_too": (crafting("none", 0, missing=True), 0), "none_1_missing": (crafting("none", 1, True), 1),
+    "none_2": (crafting("none", 2), 0),
+}  # fmt: skip
+GROUPS = {
+    "all": (11, 6), "base (full plan, depth 0)": (1, 1), "base without plan (items missing too)": (2, 1),
+    "missing items": (5, 2), "full plan": (4, 2), "partial plan": (2, 1), "no plan": (5, 3), "depth 0": (7, 3),
+    "depth 1": (2, 2), "depth 2": (2, 1), "high depth (1 or 2)": (4, 3), "needs a crafting table": (1, 0),
+}  # fmt: skip
+
+
+def test_crafting_groups_follow_the_definitions_of_minecollab(tmp_path):
+    files = {f"x/m/{task_id}/agent_0.json": score for task_id, (_, score) in CRAFTED.items()}
+    runs = runs_df(write_all(tmp_path, files), {task_id: definition for task_id, (definition, _) in CRAFTED.items()})
+    table = analysis.crafting_groups(runs)
+    counts = zip(table["n"], (table["n"] * table["estimate"]).round(), strict=True)
+    assert dict(zip(table["group"], counts, strict=True)) == GROUPS
+
+
+@pytest.mark.parametrize(
+    ("scores", "words"),
+    [
+        ((1, 40), ["read as percentages", "the highest is 40"]),
+        ((1, 0.5), ["taken for fractions", "the mean is 75 %", "1 of 2 runs is a whole build", "would be 0.75 %"]),
+        ((0, 0), ["read as fractions"]),
+    ],
+)
+def test_the_scale_of_construction_is_said_in_words_with_the_other_reading(tmp_path, scores, words):
+    root = write_all(
+        tmp_path, {f"x/m/{name}/Andy_0_0.json": score for name, score in zip((B1, B2), scores, strict=True)}
+    )
+    text = analysis.describe_scale(runs_df(root, TASKS))
+    assert all(part in text for part in words), text
+
+
+STALE = ["success_by", "score_by", "status_counts", "overview", "event_means", "cooking_by_item", "cooking_table",
+         "cooking_trend", "crafting_groups", "construction_scores", "failed_runs", "describe_scale"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STALE)
+def test_stale_copies_count_in_nothing(runs, name):
+    opposite = ~runs["overall_is_successful"]
+    flagged = {"flag_stale_copy": True, "run_flags": [["stale_copy"]] * len(runs)}
+    copies = runs.assign(
+        **flagged, overall_is_successful=opposite, is_successful=opposite, overall_score=0.9, score=0.9
+    )
+    function = getattr(analysis, name)
+    alone, mixed = function(runs), function(pd.concat([runs, copies], ignore_index=True))
+    if name == "describe_scale":
+        assert mixed == alone
+        return
+    same = list(alone.columns.drop("warning", errors="ignore"))
+    pd.testing.assert_frame_equal(alone[same], mixed[same])
+    if "warning" in alone and name != "cooking_trend":
+        assert mixed["warning"].map(str).str.contains(r"\d+ stale cop(?:y|ies) left out").all()
+
+
+TEN = {
+    "task_id": "cook", "model_name": "m", "agent_count": 2, "task_type": "cooking", "overall_raw_score": 1.0,
+    "overall_is_successful": True, "overall_completion_status": "SUCCESS", "total_agent_logs_found": 2,
+    "agent_outcomes": [], "task_definition_metrics": {"total_recipe_steps": 4},
+}  # fmt: skip
+
+
+def test_outcomes_with_the_ten_documented_keys_are_enough():
+    other = {**TEN, "overall_raw_score": None, "overall_is_successful": False, "model_name": None}
+    table = aggregate_results_to_dataframe([{**TEN, "agent_outcomes": [{"parsing_errors": ["x"]}]}, other])
+    run = table.iloc[0]
+    kept = {name: value for name, value in TEN.items() if name not in ("agent_outcomes", "task_definition_metrics")}
+    assert run[list(kept)].to_dict() == kept
+    assert (run["metric_total_recipe_steps"], run["overall_is_completed"]) == (4, True)
+    assert run[["source", "experiment", "difficulty", "repetition", "timeout", "overall_score"]].isna().all()
+    assert not table.filter(like="flag_").any(axis=None)
+    assert table.dtypes.equals(aggregate_results_to_dataframe([TEN]).dtypes)
+
+
+def test_every_analysis_takes_outcomes_with_the_ten_documented_keys():
+    outcomes = [{**TEN, "model_name": model, "overall_is_successful": model == "a"} for model in "ab"]
+    table = aggregate_results_to_dataframe(outcomes)
+    for name in (*STALE, "progress", "flag_counts", "stale_copies", "with_difficulty"):
+        getattr(analysis, name)(table)
+    assert analysis.success_by(table)["estimate"].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("definition", "metrics"),
+    [
+        ({"difficulty_metrics": {"total_recipe_steps": 4}}, {"total_recipe_steps": 4}),
+        ({"difficulty_metrics": {"category": "easy", "a": 1.5, "is": True, "list": [1], "in": {"b": 2}}},
+         {"category": "easy", "a": 1.5, "is": True}),
+        ({"difficulty_metrics": 7, "total_recipe_steps": 5}, {}),
+    ],
+)  # fmt: skip
+def test_metrics_of_a_definition_stand_below_difficulty_metrics(tmp_path, definition, metrics):
+    root = write_all(tmp_path, {"x/m/cook/Andy_0_0.json": 1})
+    run = runs_df(root, {"cook": task(**definition)}).iloc[0]
+    found = {name.removeprefix("metric_"): run[name] for name in run.index if name.startswith("metric_")}
+    assert json.loads(json.dumps(found, default=float)) == metrics

@@ -25,11 +25,7 @@ CASES = {
     "extra_agent_logs": ({A: 1, B: 1}, COOK, {B: None}),
     "facts_from_id": ({COOKING: 1}, {}, {COOKING: None, A: 1}),
     "inferred_timeout": ({A: FAILED_AT_START}, {"original_mtimes": True}, {A: log(f"{SCORE}1", start=START)}),
-    "layout_mismatch": (
-        {A: 1},
-        {"layout": "{experiment}/task_{task_id}"},
-        {TASK_COOK: 1, A: None},
-    ),
+    "layout_mismatch": ({A: 1}, {"layout": "{experiment}/task_{task_id}"}, {TASK_COOK: 1, A: None}),
     "near_final": ({A: [turn("system", f"Well. {SCORE}1")]}, COOK, {A: [turn("system", f"{SCORE}1")]}),
     "missing_agent_logs": ({A: 1}, {"cook": TWO}, {B: 1}),
     "quoted_only": ({A: [turn("user", f"It says {SCORE}1")]}, COOK, {A: [turn("system", f"{SCORE}1")]}),
@@ -68,11 +64,7 @@ def flags_of(table) -> set[str]:
     return {name.removeprefix("flag_") for name in table if name.startswith("flag_") and table[name].any()}
 
 
-def test_every_flag_has_a_case():
-    assert set(CASES) == set(FLAGS)
-
-
-@pytest.mark.parametrize("flag", CASES)
+@pytest.mark.parametrize("flag", FLAGS)
 def test_the_case_carries_the_flag_alone_and_mended_does_not(tmp_path, flag):
     files, options, mended = CASES[flag]
     runs, agents = read(write_all(tmp_path / "flagged", files), options)
@@ -84,17 +76,12 @@ def test_the_case_carries_the_flag_alone_and_mended_does_not(tmp_path, flag):
     assert flag not in flags_of(runs)
 
 
-def stale(root) -> dict[str, bool]:
-    runs = load(root).runs
-    return dict(zip(runs["task_id"], runs["flag_stale_copy"], strict=True))
-
-
 def test_an_equal_start_in_two_runs_is_a_left_over_too(tmp_path):
     old, new = log(who="old", start=START), log(who="new", start=START)
     root = write_all(tmp_path, {"exp_1/a/Andy_0_0.json": old, "exp_1/b/Andy_0_0.json": new, "exp_1/c/Andy_0_0.json": 1})
-    assert stale(root) == {"a": False, "b": True, "c": False}
-    agents = load(root).agents.set_index("task_id")
-    assert agents["flag_stale_copy"].to_dict() == {"a": False, "b": True, "c": False}
+    logs = load(root)
+    for table in (logs.runs, logs.agents):
+        assert table.set_index("task_id")["flag_stale_copy"].to_dict() == {"a": False, "b": True, "c": False}
 
 
 @pytest.mark.parametrize(("original_mtimes", "copies"), [(False, "bc"), (True, "ab")])
@@ -131,11 +118,9 @@ def test_copying_a_model_s_logs_to_another_name_leaves_its_own_runs_alone(tmp_pa
     ("first", "second", "flagged"),
     [
         (f"{SCORE}1", f"{SCORE}0", True),
-        (f"{SCORE}1", f"{SCORE}1", False),
         (f"{SCORE}1", "Task timeout reached", True),
         (f"{SCORE}0", "Task timeout reached", False),
         (f"{SCORE}1", "Agent ended goal", False),
-        (f"{SCORE}1", "chat", False),
     ],
 )
 def test_agents_that_contradict_each_other_are_flagged(tmp_path, first, second, flagged):
@@ -147,7 +132,6 @@ def test_agents_that_contradict_each_other_are_flagged(tmp_path, first, second, 
     ("seconds", "ending", "options", "status"),
     [
         (400, f"{SCORE}0", {"original_mtimes": True}, "TIMED_OUT"),
-        (400, "chat", {"original_mtimes": True}, "TIMED_OUT"),
         (299, f"{SCORE}0", {"original_mtimes": True}, "FAILED_SCORE_ZERO"),
         (400, f"{SCORE}1", {"original_mtimes": True}, "SUCCESS"),
         (400, f"{SCORE}0", {}, "FAILED_SCORE_ZERO"),

@@ -13,19 +13,16 @@ from evalkit.mindcraft.transcript import AgentTurns, merge
 from tests.mindcraft.builders import SCORE, log, turn, write, write_all
 
 
-def shown(path) -> str:
-    return transcript_of(KIND, RunFiles([str(path)])).text()
-
-
-def lines(tmp_path, content) -> list[str]:
-    return shown(write(tmp_path / "Andy_0_0.json", content)).splitlines()
+def lines(folder, content, name="Andy_0_0.json") -> list[str]:
+    return transcript_of(KIND, RunFiles([str(write(folder / name, content))])).text().splitlines()
 
 
 def test_a_conversation_has_its_outcome_and_all_turns(tmp_path):
     out = lines(tmp_path, log(f"{SCORE}0.5", f"{SCORE}1"))
-    assert out[0] == str(tmp_path / "Andy_0_0.json")
-    assert out[1] == "partial score, score 0.5, 4 turns, flags: contradicting final messages"
-    assert out[3:] == [
+    assert out == [
+        str(tmp_path / "Andy_0_0.json"),
+        "partial score, score 0.5, 4 turns, flags: contradicting final messages",
+        "",
         "» assistant: On my way. !nearbyBlocks",
         "« user: Jill_1: (FROM OTHER BOT)hello",
         f"· system: {SCORE}0.5   ◀ final message",
@@ -35,10 +32,9 @@ def test_a_conversation_has_its_outcome_and_all_turns(tmp_path):
 
 def test_nothing_steers_the_terminal(tmp_path):
     content = [turn("\x1b[31muser", "a\x1b]0;title\x07\x9b31m\u202e b"), turn("user", ["\x1b[2J"]), "\x1b[2J"]
-    path = write(tmp_path / "A\x1b[2J\nndy_0_0.json", content)
-    text = shown(path)
-    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
-    assert len(text.splitlines()) == 6
+    out = lines(tmp_path, content, "A\x1b[2J\nndy_0_0.json")
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", "\n".join(out))
+    assert len(out) == 6
 
 
 def test_content_that_is_no_text_is_shown_as_it_is(tmp_path):
@@ -54,13 +50,13 @@ def test_content_that_is_no_text_is_shown_as_it_is(tmp_path):
         (b'{"turns": [', "JSONDecodeError"),
         (b'{"memory": "\xff", "turns": []}', "UnicodeDecodeError"),
         ({"model": "m"}, "no list of turns"),
-        (5, "no list of turns"),
+        (b"5", "no list of turns"),
         (b"[" * 100_000 + b"]" * 100_000, "RecursionError"),
     ],
 )
 def test_a_file_that_is_no_conversation_is_named_with_the_cause(tmp_path, content, words):
     with pytest.raises(SourceError, match=rf"Andy_0_0\.json.*{words}"):
-        lines(tmp_path, b"5" if content == 5 else content)
+        lines(tmp_path, content)
 
 
 TURN = st.tuples(
@@ -89,25 +85,17 @@ def test_a_message_is_heard_behind_the_turn_that_said_it_and_one_said_twice_behi
 
 
 @pytest.mark.parametrize(
-    ("finals", "decides"),
+    ("logs", "decides"),
     [
-        ({"Andy": "0", "Jill": "1"}, "Jill_0"),  # the highest score is the run's
-        ({"Andy": "0.5", "Jill": None}, "Andy_0"),
+        ((0, 1), ("Jill_1", f"{SCORE}1")),  # the highest score is the run's
+        ((0.5, None), ("Andy_0", f"{SCORE}0.5")),
+        ((b'{"turns": [', b"{"), ("Jill_1", "log can't be read: ")),
     ],
 )
-def test_the_final_message_that_decides_is_marked(tmp_path, finals, decides):
-    logs = {
-        f"e/t/{name}_0_0.json": {"turns": [turn("assistant", "x"), turn("system", f"{SCORE}{score}" if score else "y")]}
-        for name, score in finals.items()
-    }
-    loaded = load(write_all(tmp_path, logs))
+def test_the_turn_that_decides_is_marked(tmp_path, logs, decides):
+    files = dict(zip(("e/t/Andy_0_0.json", "e/t/Jill_1_0.json"), logs, strict=True))
+    loaded = load(write_all(tmp_path, {**files, "e/u/Andy_0_0.json": 1}))
     made = transcript_of(loaded.kind, loaded.kind.run_files(loaded, loaded.runs.iloc[0]))
-    assert [made_turn.actor for made_turn in made.turns if "decision" in made_turn.events] == [decides]
-
-
-def test_a_run_whose_logs_are_all_broken_was_decided_by_that(tmp_path):
-    broken = {"e/t/Andy_0_0.json": b'{"turns": [', "e/t/Jill_1_0.json": b"{"}
-    logs = load(write_all(tmp_path, {**broken, "e/u/Andy_0_0.json": 1}))
-    run = logs.runs[logs.runs["task_id"] == "t"].iloc[0]
-    made = transcript_of(logs.kind, logs.kind.run_files(logs, run))
-    assert [turn.events for turn in made.turns] == [("error",), ("error", "decision")]
+    (decisive,) = (turn for turn in made.turns if "decision" in turn.events)
+    assert decisive.actor == decides[0]
+    assert decisive.text.startswith(decides[1])
