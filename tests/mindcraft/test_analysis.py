@@ -1,13 +1,13 @@
-"""What reports show of runs, counted by hand on a small folder, with runs that logged no score both ways."""
+"""What reports show of runs, in tables and figures: counted by hand, with runs that logged no score both ways."""
 
-import json
+import io
 
 import pandas as pd
 import pytest
 
 from evalkit import compare
 from evalkit.kinds import denominators
-from evalkit.mindcraft import aggregate_results_to_dataframe, analysis, runs_df
+from evalkit.mindcraft import aggregate_results_to_dataframe, analysis, figures, runs_df
 from evalkit.mindcraft.analysis import ENDINGS
 from tests.mindcraft.builders import SCORE, log, task, write_all
 
@@ -97,16 +97,6 @@ def test_construction_stands_by_material_and_by_room(runs):
     both = analysis.construction_scores(runs, ["rooms", "model_name"])
     expected = [(1, 2, 0.5, 1, 0.5), (1, 1, 0.4, 1, 1.0)]
     assert rows(both, "rooms", "n", "estimate", "completed_n", "completion_estimate") == expected
-
-
-def test_failed_runs_stand_broken_ones_first_with_message_and_file(runs):
-    table = analysis.failed_runs(runs)
-    broken = ["LOG_FILE_ERROR"] * 2 + ["NO_SCORE_LOGGED"] * 2 + ["TIMED_OUT"]
-    assert table["overall_completion_status"].tolist() == [*broken, *table["overall_completion_status"][5:]]
-    assert len(table) == 10
-    assert table["parsing_errors"][0].startswith("JSONDecodeError")
-    assert table["final_system_message"][4] == "Task timeout reached"
-    assert table["source"].str.contains("hand").all()
 
 
 def test_tasks_of_one_id_and_two_definitions_are_two_tasks(tmp_path):
@@ -215,17 +205,31 @@ def test_every_analysis_takes_outcomes_with_the_ten_documented_keys():
     assert analysis.success_by(table)["estimate"].tolist() == [1, 0]
 
 
-@pytest.mark.parametrize(
-    ("definition", "metrics"),
-    [
-        ({"difficulty_metrics": {"total_recipe_steps": 4}}, {"total_recipe_steps": 4}),
-        ({"difficulty_metrics": {"category": "easy", "a": 1.5, "is": True, "list": [1], "in": {"b": 2}}},
-         {"category": "easy", "a": 1.5, "is": True}),
-        ({"difficulty_metrics": 7, "total_recipe_steps": 5}, {}),
-    ],
-)  # fmt: skip
-def test_metrics_of_a_definition_stand_below_difficulty_metrics(tmp_path, definition, metrics):
-    root = write_all(tmp_path, {"x/m/cook/Andy_0_0.json": 1})
-    run = runs_df(root, {"cook": task(**definition)}).iloc[0]
-    found = {name.removeprefix("metric_"): run[name] for name in run.index if name.startswith("metric_")}
-    assert json.loads(json.dumps(found, default=float)) == metrics
+def test_metrics_of_a_definition_stand_below_difficulty_metrics(tmp_path):
+    stated = {"steps": 4, "category": "easy", "is": True, "list": [1], "in": {"b": 2}}
+    tasks = {"c1": task(difficulty_metrics=stated), "c2": task(difficulty_metrics=7, steps=5)}
+    runs = runs_df(write_all(tmp_path, {f"x/m/{name}/Andy_0_0.json": 1 for name in tasks}), tasks)
+    metrics = runs.set_index("task_id").filter(like="metric_")
+    assert metrics.loc["c1"].to_dict() == {"metric_steps": 4.0, "metric_category": "easy", "metric_is": True}
+    assert metrics.loc["c2"].isna().all()
+
+
+FIGURES = {
+    "estimates": lambda runs: figures.estimates(
+        analysis.success_by(runs, ["task_type", "model_name"]), "task_type", "model_name", highlight=ODD[0]
+    ),
+    "statuses": lambda runs: figures.statuses(analysis.status_counts(runs)),
+    "scores": figures.scores,
+}
+ODD = ["$x_1$ \\frac{", "<b>b</b> " + "long " * 12, "漢字🎉"]
+
+
+@pytest.mark.filterwarnings("ignore:Glyph .* missing from font")
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_is_drawn_whatever_the_names_and_also_without_runs(runs, name):
+    odd = runs.assign(model_name=runs["model_name"].map(dict(zip("abc", ODD, strict=True))))
+    for table, words in ((odd, ODD[:1]), (odd[:0], ["no runs of this kind", "no pairs of this kind"])):
+        figure = FIGURES[name](table).figure
+        figure.savefig(io.BytesIO(), format="png", dpi=40)
+        texts = [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
+        assert any(word in text for word in words for text in texts)

@@ -4,67 +4,61 @@ import pytest
 
 from evalkit.io import SourceError
 from evalkit.mindcraft import extract_task_outcome
-from tests.mindcraft.builders import SCORE, log, task, write, write_all
+from tests.mindcraft.builders import log, task, write_all
 
-LOGS = {
-    "1": f"{SCORE}1", "0": f"{SCORE}0", "0.5": f"{SCORE}0.5", "40": f"{SCORE}40", "100": f"{SCORE}100",
-    "timeout": "Task timeout reached", "goal": "Agent ended goal", "NaN": f"{SCORE}NaN",
-}  # fmt: skip
+TIMEOUT, BROKEN = log("Task timeout reached"), b"{"
 
 
-def folder(tmp_path, endings: str):
-    """A task folder with one agent per word: a score, `none`, `broken` or another ending."""
-    for i, word in enumerate(endings.split()):
-        content = b"{" if word == "broken" else log(*([LOGS[word]] if word in LOGS else []), who=str(i))
-        write(tmp_path / "my_task" / f"Agent_{i}_0.json", content)
-    (tmp_path / "my_task").mkdir(exist_ok=True)
-    return tmp_path / "my_task"
+def outcome_of(folder, logs, definition, *scale):
+    """The outcome of a task folder with one log for each agent: a score, None without any, or a content."""
+    folder.mkdir()
+    return extract_task_outcome(
+        write_all(folder, {f"A_{i}_0.json": own for i, own in enumerate(logs)}), definition, *scale
+    )
 
 
 @pytest.mark.parametrize(
-    ("endings", "raw", "status", "successful"),
+    ("logs", "raw", "status", "successful"),
     [
-        ("none 1", 1, "SUCCESS", True),
-        ("0 1", 1, "SUCCESS", True),
-        ("0.5 0", 0.5, "FAILED_PARTIAL_SCORE", False),
-        ("1 timeout", 1, "TIMED_OUT", True),
-        ("timeout none", None, "TIMED_OUT", False),
-        ("timeout broken", None, "TIMED_OUT", False),
-        ("broken 1", 1, "SUCCESS", True),
-        ("broken broken", None, "LOG_FILE_ERROR", False),
-        ("", None, "NO_SCORE_LOGGED", False),
+        ((None, 1), 1, "SUCCESS", True),
+        ((0, 1), 1, "SUCCESS", True),
+        ((0.5, 0), 0.5, "FAILED_PARTIAL_SCORE", False),
+        ((1, TIMEOUT), 1, "TIMED_OUT", True),
+        ((TIMEOUT, None), None, "TIMED_OUT", False),
+        ((TIMEOUT, BROKEN), None, "TIMED_OUT", False),
+        ((BROKEN, 1), 1, "SUCCESS", True),
+        ((BROKEN, BROKEN), None, "LOG_FILE_ERROR", False),
+        ((), None, "NO_SCORE_LOGGED", False),
     ],
 )
-def test_the_best_agent_gives_the_score_and_a_time_out_the_status(tmp_path, endings, raw, status, successful):
-    outcome = extract_task_outcome(folder(tmp_path, endings), task())
+def test_the_best_agent_gives_the_score_and_a_time_out_the_status(tmp_path, logs, raw, status, successful):
+    outcome = outcome_of(tmp_path / "my_task", logs, task())
     assert outcome == {
         **outcome, "overall_raw_score": raw, "overall_completion_status": status, "overall_is_completed": bool(raw),
-        "overall_is_successful": successful, "total_agent_logs_found": len(endings.split()),
+        "overall_is_successful": successful, "total_agent_logs_found": len(logs),
     }  # fmt: skip
-    assert len(outcome["agent_outcomes"]) == len(endings.split())
-    assert ("unreadable_logs" in outcome["flags"]) is ("broken" in endings)
+    assert len(outcome["agent_outcomes"]) == len(logs)
+    assert ("unreadable_logs" in outcome["flags"]) is (BROKEN in logs)
 
 
 @pytest.mark.parametrize(
-    ("task_type", "endings", "scale", "score", "used", "flags"),
+    ("task_type", "logs", "scale", "score", "used", "flags"),
     [
-        ("cooking", "0.5", "auto", 0.5, "binary", set()),
-        ("cooking", "100", "auto", None, "binary", {"score_out_of_range"}),
-        ("construction", "100", "auto", 1, "percent", set()),
-        ("construction", "1 40", "auto", 0.4, "percent", set()),
-        ("construction", "0.5", "auto", 0.5, "fraction", {"scale_assumed"}),
-        ("construction", "0", "auto", 0, "fraction", set()),
-        ("construction", "1", "percent", 0.01, "percent", set()),
-        ("construction", "1", "fraction", 1, "fraction", set()),
-        ("construction", "40", "fraction", None, "fraction", {"score_out_of_range"}),
+        ("cooking", (0.5,), "auto", 0.5, "binary", []),
+        ("cooking", (100,), "auto", None, "binary", ["score_out_of_range"]),
+        ("construction", (100,), "auto", 1, "percent", []),
+        ("construction", (1, 40), "auto", 0.4, "percent", ["conflicting"]),
+        ("construction", (0.5,), "auto", 0.5, "fraction", ["scale_assumed"]),
+        ("construction", (0,), "auto", 0, "fraction", []),
+        ("construction", (1,), "percent", 0.01, "percent", []),
+        ("construction", (1,), "fraction", 1, "fraction", []),
+        ("construction", (40,), "fraction", None, "fraction", ["score_out_of_range"]),
     ],
 )
-def test_scores_are_brought_to_0_to_1_by_type(tmp_path, task_type, endings, scale, score, used, flags):
-    definition = task(task_type, len(endings.split()))
-    outcome = extract_task_outcome(folder(tmp_path, endings), definition, scale)
+def test_scores_are_brought_to_0_to_1_by_type(tmp_path, task_type, logs, scale, score, used, flags):
+    outcome = outcome_of(tmp_path / "my_task", logs, task(task_type, len(logs)), scale)
     assert outcome["overall_score"] == pytest.approx(score)
-    assert outcome["score_scale"] == used
-    assert set(outcome["flags"]) - {"conflicting"} == flags
+    assert (outcome["score_scale"], outcome["flags"]) == (used, flags)
     assert outcome["overall_is_successful"] is (score == 1)
 
 
