@@ -31,6 +31,7 @@ ROOT = Path(__file__).parents[2]
 EXPECTED = Path(__file__).parent / "expected"
 PARAMS = Path(__file__).parent / "params"
 _RUNS = "samples:mindcraft/runs --tasks samples:mindcraft/tasks"
+_MINI = "samples:trajectories/swe-agent/alder-large/made__up-103"
 _LOG = "samples:mindcraft/runs/small-models/dogwood-8b/materials_1_rooms_1_window_0_carpet_0_variant_0/agent_0.json"
 COMMANDS = {
     "mindcraft": f"evalkit mindcraft {_RUNS}",
@@ -46,7 +47,7 @@ COMMANDS = {
     "steps-messy": "evalkit steps messy:steps/logs",
     "trajectories": "evalkit trajectories samples:trajectories/harbor",
     "trajectories-messy": "evalkit trajectories messy:trajectories/logs",
-    "trajectories-show": "evalkit show samples:trajectories/swe-agent/made__up-103/made__up-103.traj.json --last 6",
+    "trajectories-show": f"evalkit show {_MINI}/made__up-103.traj.json --last 6",
     "compare-trajectories": "evalkit compare samples:trajectories",
     "compare-table": "evalkit compare samples:trajectories/table/runs.csv",
     "detect-mixed": "evalkit detect messy:mixed/logs",

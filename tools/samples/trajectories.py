@@ -1,15 +1,19 @@
 """Generate the samples of trajectories: made-up models, tasks and runs, in the formats of five frameworks and a table.
 
-No score in here was ever reached by a model: outcomes are drawn with the probabilities below. Run as
-``python -m tools.samples.trajectories``; the result is the same every time.
+No score in here was ever reached by a model: outcomes are drawn with the probabilities below. inspect_ai and
+mini-swe-agent write their own, with their mock models; the rest is written after the facts of the formats.
+
+    python -m tools.samples.trajectories --inspect PYTHON --mini PYTHON    # two in which these are installed
+
+The result is the same every time.
 """
 
+import argparse
 import csv
-import io
 import json
 import random
 import shutil
-import zipfile
+import subprocess
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -199,81 +203,43 @@ def tau2(rng: random.Random) -> None:
     write(ROOT / "tau2" / "results.json", {"info": info, "tasks": tasks, "simulations": simulations})
 
 
-def inspect(rng: random.Random) -> None:
-    """Write two logs of inspect_ai: a task of five questions with two epochs, for two models."""
+def inspect(rng: random.Random, python: str) -> None:
+    """Let inspect_ai write two logs: a task of five questions with two epochs, for two models."""
+    answers: dict[str, dict[str, list[tuple[int, bool]]]] = {}
     for model, chance in list(MODELS.items())[:2]:
-        samples = []
         for question in range(5):
-            for epoch in (1, 2):
-                right = rng.random() < chance
-                usage = {"input_tokens": 40 + question, "output_tokens": 4, "total_tokens": 44 + question}
-                samples.append(
-                    {
-                        "id": f"sum-{question}",
-                        "epoch": epoch,
-                        "uuid": f"{rng.getrandbits(64):016x}",
-                        "scores": {"match": {"value": "C" if right else "I"}},
-                        "model_usage": {model: usage},
-                        "started_at": at(question),
-                        "total_time": 1.5,
-                        "completed": True,
-                        "messages": [
-                            {"role": "user", "content": f"What is {question} + {question}?"},
-                            {"role": "assistant", "content": str(2 * question + (not right))},
-                        ],
-                    }
-                )
-        evaluation = {
-            "run_id": "made-up",
-            "eval_id": model.replace("/", "-"),
-            "created": at(0),
-            "task": "sums",
-            "task_id": f"sums-{model[:5]}",
-            "dataset": {"samples": 5, "sample_ids": [f"sum-{question}" for question in range(5)]},
-            "model": model,
-            "model_generate_config": {"temperature": 0.0},
-            "config": {"epochs": 2, "message_limit": 4},
-        }
-        header = {"version": 2, "status": "success", "eval": evaluation}
-        kept = [{key: item for key, item in one.items() if key != "messages"} for one in samples]
-        members: dict[str, Any] = {"_journal/start.json": {"version": 2, "eval": evaluation}}
-        members |= {f"samples/{one['id']}_epoch_{one['epoch']}.json": one for one in samples}
-        members |= {"summaries.json": kept, "header.json": header}
-        target = io.BytesIO()
-        with zipfile.ZipFile(target, "w") as archive:
-            for name, value in members.items():
-                entry = zipfile.ZipInfo(name, (2026, 9, 14, 9, 0, 0))
-                archive.writestr(entry, json.dumps(value), zipfile.ZIP_DEFLATED)
-        path = ROOT / "inspect" / f"2026-09-14_sums_{model[:5]}.eval"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(target.getvalue())
+            given = [(rng.random() < chance, 40 + rng.getrandbits(64) % 16) for _ in range(2)]
+            answers.setdefault(model, {})[f"sum-{question}"] = [(tokens, is_right) for is_right, tokens in given]
+    made_by(python, "inspect_ai", ROOT / "inspect", json.dumps(answers))
 
 
-def swe(rng: random.Random) -> None:
-    """Write trajectories of mini-swe-agent on four instances, and SWE-bench's report with their outcomes."""
+def swe(python: str) -> None:
+    """Let mini-swe-agent write trajectories on four instances for two models; write SWE-bench's reports on them."""
     names = [f"made__up-{number}" for number in (101, 102, 103, 104)]
-    for number, name in enumerate(names):
-        messages: list[dict[str, Any]] = [
-            {"role": "system", "content": "You can use a shell."},
-            {"role": "user", "content": f"Please solve issue {number}."},
-        ]
-        for command, output, _ in COMMANDS[: 3 + number % 2]:
-            call = {
-                "id": f"call-{command[:3]}",
-                "function": {"name": "bash", "arguments": json.dumps({"command": command})},
-            }
-            messages.append({"role": "assistant", "content": "", "tool_calls": [call], "extra": {"cost": 0.004}})
-            messages.append({"role": "tool", "tool_call_id": call["id"], "content": output})
-        info = {
-            "exit_status": "LimitsExceeded" if number == 3 else "Submitted",
-            "model_stats": {"instance_cost": 0.004 * (3 + number % 2), "api_calls": 3 + number % 2},
-            "mini_version": "2.4.6",
-            "config": {"agent": {"step_limit": 50}, "model": {"model_name": "alder/alder-large"}},
-        }
-        trajectory = {"info": info, "messages": messages, "trajectory_format": "mini-swe-agent-1.1"}
-        write(ROOT / "swe-agent" / name / f"{name}.traj.json", {"instance_id": name, **trajectory})
-    report = {"resolved_ids": names[:2], "unresolved_ids": names[2:3], "empty_patch_ids": names[3:]}
-    write(ROOT / "swe-agent" / "alder__alder-large.run1.json", {"submitted_ids": names, **report})
+    if not made_by(python, "mini_swe_agent", ROOT / "swe-agent"):
+        return
+    reports = {
+        "alder__alder-large": {"resolved_ids": names[:2], "unresolved_ids": names[2:3], "empty_patch_ids": names[3:]},
+        "birch__birch-70b": {
+            "resolved_ids": names[:1],
+            "unresolved_ids": names[1:2],
+            "empty_patch_ids": names[2:3],
+            "error_ids": names[3:],
+        },
+    }
+    for model, report in reports.items():
+        write(ROOT / "swe-agent" / f"{model}.run1.json", {"submitted_ids": names, **report})
+
+
+def made_by(python: str, tool: str, folder: Path, given: str = "") -> bool:
+    """Let a tool write its samples, with a Python in which it is installed; without one, those that are there stay."""
+    if not python:
+        print(f"{tool}: no Python with it was named, so its samples stay as they are")
+        return False
+    shutil.rmtree(folder, ignore_errors=True)
+    script = Path(__file__).with_name(f"made_by_{tool}.py")
+    subprocess.run([python, script, folder], input=given, text=True, check=True)
+    return True
 
 
 def table(rng: random.Random) -> None:
@@ -290,10 +256,18 @@ def table(rng: random.Random) -> None:
 
 def main() -> None:
     """Write all samples, replacing existing ones."""
-    shutil.rmtree(ROOT, ignore_errors=True)
+    options = argparse.ArgumentParser()
+    options.add_argument("--inspect", default="", metavar="PYTHON", help="a Python with inspect_ai")
+    options.add_argument("--mini", default="", metavar="PYTHON", help="a Python with mini-swe-agent")
+    pythons = options.parse_args()
+    for name in ("harbor", "tau2", "table"):
+        shutil.rmtree(ROOT / name, ignore_errors=True)
     rng = random.Random(20260914)
-    for write_one in (harbor, tau2, inspect, swe, table):
-        write_one(rng)
+    harbor(rng)
+    tau2(rng)
+    inspect(rng, pythons.inspect)
+    swe(pythons.mini)
+    table(rng)
 
 
 if __name__ == "__main__":
