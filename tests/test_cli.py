@@ -13,9 +13,7 @@ from tests.mindcraft.builders import SCORE, log, write, write_all
 
 def run(*arguments) -> tuple[int, str, str]:
     """Call the command line in this process: exit code, stdout, stderr."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments], catch_exceptions=False)
     return result.exit_code, result.stdout, result.stderr
 
 

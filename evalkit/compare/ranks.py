@@ -9,7 +9,7 @@ import pandas as pd
 
 from evalkit._words import Notes, format_interval, note
 from evalkit.display.tables import answer_html
-from evalkit.display.words import pair_text
+from evalkit.display.words import pair_text, text_of
 from evalkit.io import SourceError, distinct_names, plain
 from evalkit.kinds import Example, Finding, Outcomes, examples_of, outcomes, rates
 from evalkit.kinds.columns import runs_of
@@ -65,6 +65,9 @@ class Leaderboard(NamedTuple):
     basis: str  # what is adjusted: raw (all ran the same tasks), adjusted for tasks, standardised, or none
     notes: Notes  # caveats: how the models' tasks differ, cycles, disjoint sets, and runs left out
     outcomes: Outcomes
+
+    def __repr__(self) -> str:
+        return f"{plain(text_of(ranked(self)))}\n\n{answer_table(self)}"
 
     def _repr_html_(self) -> str:
         options = {"digits": 2, "percent": self.outcomes.is_share, "estimate": self.outcomes.title, "counted": "runs"}

@@ -31,6 +31,10 @@ def runs_of(reached: Iterable[tuple], kind: str = "mindcraft", **more: Mapping[s
 def played(rates: Mapping[str, float], tasks: int = 40, repetitions: int = 1, seed: int = 0) -> list[tuple]:
     """Make what models of these rates reach on the same tasks."""
     rng = np.random.default_rng(seed)
-    return [
-        (m, f"t{t}", bool(rng.random() < p)) for m, p in rates.items() for t in range(tasks) for _ in range(repetitions)
-    ]
+    cells = [(model, task) for model in rates for task in range(tasks) for _ in range(repetitions)]
+    return [(model, f"t{task}", bool(rng.random() < rates[model])) for model, task in cells]
+
+
+def reached(model: str, values: Iterable[Any], tasks: Iterable[str] | None = None) -> list[tuple]:
+    """Make what one model reaches, on tasks 0, 1, … if no others are given."""
+    return [(model, task, value) for task, value in zip(tasks or map(str, range(999)), values, strict=False)]

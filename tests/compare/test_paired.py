@@ -13,16 +13,6 @@ def test_a_model_without_any_outcome_is_not_compared():
     assert pair["sentence"] == "Not compared: no run of b was measured."
 
 
-@pytest.mark.parametrize(
-    ("rate", "verdict"), [(0.95, "better"), (0.6, "not worse"), (0.1, "regression"), (0.5, "not decided")]
-)
-def test_a_model_against_a_baseline(rate, verdict):
-    base = [("old", f"t{i}", i % 10 < 6) for i in range(200)]
-    new = {"not worse": [("new", f"t{i}", i % 10 < 6) for i in range(200)]}
-    runs = runs_of(base + new.get(verdict, played({"new": rate}, tasks=200 if verdict != "not decided" else 9)))
-    assert compare.against(runs, "old", margin=0.05)["verdict"].tolist() == [verdict]
-
-
 def test_a_baseline_without_runs_is_an_error_that_names_the_models():
     with pytest.raises(SourceError, match=r"baseline 'c'.*'a'"):
         compare.against(runs_of([("a", "t", True)]), "c")

@@ -90,9 +90,7 @@ def record_report(params: Path, notebooks: Path = ROOT / "notebooks") -> str:
 
 def record_command(line: str) -> str:
     """Run a command line in this process, and write down its output and exit code."""
-    result = CliRunner().invoke(main, messy.with_folders(line).split()[1:])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
+    result = CliRunner().invoke(main, messy.with_folders(line).split()[1:], catch_exceptions=False)
     text = _without_paths(f"$ {line}\n{result.output}\n[exit code {result.exit_code}]\n")
     return re.sub(r"^Timestamp: .*$", "Timestamp: …", text, flags=re.MULTILINE)
 

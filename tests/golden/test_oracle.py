@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import mean
 from typing import Any, NamedTuple
 
 import pytest
@@ -42,10 +43,6 @@ class Run(NamedTuple):
     @property
     def is_success(self) -> bool:
         return self.score == (100 if self.kind == "construction" else 1)
-
-    @property
-    def is_hells_kitchen(self) -> bool:
-        return "hells_kitchen" in self.task
 
 
 def score_of(log: bytes) -> float | None:
@@ -117,13 +114,13 @@ def by_task(chosen: list[Run]) -> dict[str, float]:
     tasks = defaultdict(list)
     for run in chosen:
         tasks[run.task].append(run.is_success)
-    return {task: sum(own) / len(own) for task, own in tasks.items()}
+    return {task: mean(own) for task, own in tasks.items()}
 
 
 def share(chosen: list[Run]) -> float:
     """The mean over tasks of the share of successes of their runs."""
     tasks = by_task(chosen)
-    return sum(tasks.values()) / len(tasks)
+    return mean(tasks.values())
 
 
 def flips(a: dict[str, float], b: dict[str, float]) -> float:
@@ -170,7 +167,11 @@ def test_the_overview_s_headline_and_statuses(model):
 def test_the_headline_of_cooking_and_its_table(name, items):
     def is_chosen(run: Run) -> bool:
         targets = TASKS.get(run.task, {}).get("target", run.task)
-        return run.kind == "cooking" and not run.is_hells_kitchen and (not items or any(i in targets for i in items))
+        return (
+            run.kind == "cooking"
+            and "hells_kitchen" not in run.task
+            and (not items or any(i in targets for i in items))
+        )
 
     cooking = [run for run in RUNS if is_chosen(run)]
     found = headline(f"cooking_blocked_agents/{name}")
@@ -200,7 +201,7 @@ def test_the_comparison_s_models_pairs_and_cooking_and_crafting():
         means = [by_task([run for run in RUNS if run.model == row[side]]) for side in ("model_a", "model_b")]
         shared = means[0].keys() & means[1].keys()
         assert int(row["n_tasks"]) == len(shared)
-        assert close(row["estimate"], sum(means[0][task] - means[1][task] for task in shared) / len(shared))
+        assert close(row["estimate"], mean(means[0][task] - means[1][task] for task in shared))
     text = report("model_comparison/all_models")
     for kind, title in (("cooking", "Cooking success"), ("techtree", "Crafting success")):
         figure = text.partition(f"## show_figure\ncaption: {title}, with published")[2].partition("\n\n")[0]
@@ -224,13 +225,8 @@ def episodes() -> Iterator[dict[str, Any]]:
             score += weight * sum(len(hook["data"]["achievements"]) for hook in own)
         names = {n for h in hooks for n in (h.get("data") or {}).get("achievements") or []}
         task = path.stem.split("_")[3]  # the number of the episode, whose world all models played
-        yield {
-            "model": config["model_name"],
-            "task": task,
-            "difficulty": config["difficulty"],
-            "score": score,
-            "names": names,
-        }
+        about = {"model": config["model_name"], "task": task, "difficulty": config["difficulty"]}
+        yield {**about, "score": score, "names": names}
 
 
 @pytest.mark.parametrize(
@@ -238,20 +234,16 @@ def episodes() -> Iterator[dict[str, Any]]:
     [
         ("every_model", lambda episode: True, "best: scripted-miner (mean score)"),
         ("scripted_policies", lambda episode: episode["model"] != "random", "best: scripted-miner (mean score)"),
-        (
-            "easy_worlds",
-            lambda episode: episode["difficulty"] == "easy",
-            "scripted-miner leads; not separable from random and scripted-forager; "
-            "the shared tasks are too few to tell",
-        ),
+        ("easy_worlds", lambda episode: episode["difficulty"] == "easy",
+         "scripted-miner leads; not separable from random and scripted-forager; the shared tasks are too few to tell"),
     ],
-)
+)  # fmt: skip
 def test_crafter_s_headline_scores_and_achievements(name, is_chosen, label):
     chosen = [episode for episode in episodes() if is_chosen(episode)]
     means = {}
     for row in published(f"crafter_scores/{name}", "scores"):
         own = [episode["score"] for episode in chosen if episode["model"] == row["model_name"]]
-        means[row["model_name"]] = sum(own) / len(own)
+        means[row["model_name"]] = mean(own)
         assert int(row["n"]) == len(own)
         assert close(row["estimate"], means[row["model_name"]])
     assert set(means) == {episode["model"] for episode in chosen}
@@ -264,13 +256,13 @@ def test_crafter_s_headline_scores_and_achievements(name, is_chosen, label):
     for row in pairs:
         a, b = (scores[row[side]] for side in ("model_a", "model_b"))
         differences = [a[task] - b[task] for task in sorted(a)]
-        assert close(row["estimate"], sum(differences) / len(differences))
+        assert close(row["estimate"], mean(differences))
         plain = ttest_1samp(differences, 0).pvalue  # few tasks and skew only make evalkit more cautious than this
         assert float(row["p_value"]) >= plain * 0.999
         assert row["decided"] == "False" or plain <= 0.05 / len(pairs)
     for row in published(f"crafter_scores/{name}", "achievement_rates"):
         own = [row["achievement"] in episode["names"] for episode in chosen if episode["model"] == row["model_name"]]
-        assert close(row["estimate"], sum(own) / len(own))
+        assert close(row["estimate"], mean(own))
 
 
 def test_the_steps_headline_and_verdicts():
