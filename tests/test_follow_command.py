@@ -1,5 +1,6 @@
 """`--follow` as a user runs it: in a terminal, through a pipe, stopped by Ctrl-C or by the end of the experiment."""
 
+import fcntl
 import os
 import pty
 import select
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import termios
 import time
+from itertools import pairwise
 
 import pytest
 from click.testing import CliRunner
@@ -26,8 +28,6 @@ class Command:
     def __init__(self, *arguments, terminal):
         self.fd, end = pty.openpty() if terminal else os.pipe()
         if terminal:
-            import fcntl
-
             fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         command = [sys.executable, "-m", "evalkit", *map(str, arguments), "--follow", "--interval", "0.5"]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=end, stderr=subprocess.PIPE)
@@ -37,13 +37,11 @@ class Command:
     def read_until(self, text):
         """Read on until a text stands in the output, or the output ends."""
         end = time.monotonic() + PATIENCE
-        while text not in self.out:
+        while text not in self.out and (not select.select([self.fd], [], [], 1)[0] or self.read()):
             assert time.monotonic() < end, f"{text!r} never came; there is {self.out!r}"
-            if select.select([self.fd], [], [], 1)[0] and not self._read():
-                break
         assert text in self.out
 
-    def _read(self):
+    def read(self):
         try:
             data = os.read(self.fd, 1 << 16)
         except OSError:  # how a terminal ends
@@ -51,63 +49,38 @@ class Command:
         self.out += data.decode().replace("\r\n", "\n")
         return data
 
-    def end(self):
-        """Read to the end: exit code and stderr."""
-        while self._read():
+    def interrupt(self):
+        """Press Ctrl-C, and read to the end: exit code and stderr."""
+        self.process.send_signal(signal.SIGINT)
+        while self.read():
             pass
         os.close(self.fd)
         return self.process.wait(PATIENCE), self.process.communicate()[1].decode()
 
-    def interrupt(self):
-        self.process.send_signal(signal.SIGINT)
-        return self.end()
 
-
-@pytest.fixture
-def command():
-    started = []
-
-    def start(*arguments, terminal=False):
-        started.append(Command(*arguments, terminal=terminal))
-        return started[-1]
-
-    yield start
-    for each in started:
-        each.process.kill()
-
-
-def run_log(score=None):
-    return log(*([] if score is None else [f"{SCORE}{score}"]))
-
-
-def test_in_a_terminal_the_table_is_redrawn_and_its_last_state_stays(tmp_path, command):
+@pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "pipe"])
+def test_a_table_follows_what_is_written(tmp_path, terminal):
     runs = tmp_path / "runs"
-    following = command("mindcraft", runs, "--expected", 2, terminal=True)
-    following.read_until("waiting for")
-    write(runs / "m/cook/Andy_0_0.json", '{"turns": [')
-    following.read_until("0 of 2")
-    write(runs / "m/cook/Andy_0_0.json", run_log(1))
-    following.read_until("1 of 2")
-    following.read_until("1 file: 1 used, 0 skipped, 0 failed")  # the last line: the table is drawn as a whole
-    assert following.interrupt() == (0, "")
-    assert following.out.count("updated ") >= 4
-    left = screen(following.out)
-    assert "total: 1 of 2 tasks done, 0 runs running" in left
-    assert following.out.endswith("\n")  # the cursor stands below
-    assert following.out.rfind("\x1b[?25l") < following.out.rfind("\x1b[?25h")
-
-
-def test_in_a_pipe_a_table_comes_only_when_it_has_changed(tmp_path, command):
-    runs = tmp_path / "runs"
-    write(runs / "m/cook/Andy_0_0.json", run_log(1))
-    following = command("mindcraft", runs)
-    following.read_until("1 of ?")
-    time.sleep(1.5)  # a few looks that find nothing new
-    write(runs / "m/bake/Andy_0_0.json", run_log(0))
-    following.read_until("2 of ?")
-    assert following.interrupt() == (0, "")
-    assert "\x1b" not in following.out
-    assert following.out.count("updated ") == following.out.count("total: ") == 2
+    following = Command("mindcraft", runs, "--expected", 2, terminal=terminal)
+    try:
+        following.read_until("waiting for")
+        write(runs / "m/cook/Andy_0_0.json", '{"turns": [')
+        following.read_until("0 of 2")
+        write(runs / "m/cook/Andy_0_0.json", log(f"{SCORE}1"))
+        following.read_until("1 of 2")
+        following.read_until("1 file: 1 used, 0 skipped, 0 failed")  # the last line: the table is drawn as a whole
+        assert following.interrupt() == (0, "")
+    finally:
+        following.process.kill()
+    out = following.out
+    assert out.endswith("\n")  # the cursor stands below
+    if terminal:
+        assert "total: 1 of 2 tasks done, 0 runs running" in screen(out)
+        assert out.rfind("\x1b[?25l") < out.rfind("\x1b[?25h")
+    else:
+        assert "\x1b" not in out
+        tables = [view.partition("\n")[2] for view in out.split("updated ")[1:]]
+        assert all(old != new for old, new in pairwise(tables))
 
 
 @pytest.mark.parametrize(
