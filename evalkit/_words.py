@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 _MOST_LISTED = 20  # names in a hint
 
 
-def number(value: Any) -> float | None:
+def as_number(value: Any) -> float | None:
     """Convert a value to a Python number; None where it is missing."""
     try:
         as_float = float(value)
@@ -33,7 +33,7 @@ def format_interval(
     Shares from 0 to 1 are written as percentages if `percent`, small ones with a decimal; others with so many `digits`.
     The `unit` stands behind the estimate, by default ``%`` for percentages.
     """
-    estimate, low, high = number(estimate), number(low), number(high)
+    estimate, low, high = as_number(estimate), as_number(low), as_number(high)
     if estimate is None:
         return "–"
     scale, digits = (100, 0 if abs(estimate) >= 0.0995 or estimate == 0 else 1) if percent else (1, digits)
@@ -58,12 +58,12 @@ def sentence(text: object) -> str:
     return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('.') else '.'}"
 
 
-def first_of(texts: Sequence[str], most: int, rest: str, between: str = ", ") -> str:
+def join_first(texts: Sequence[str], most: int, rest: str, between: str = ", ") -> str:
     """Join the first texts; `rest` is the template for the number of the others."""
     return between.join(texts[:most]) + (rest.format(len(texts) - most) if len(texts) > most else "")
 
 
-def nearest(name: str, there: Iterable[object], *, cutoff: float = 0.6) -> str:
+def did_you_mean(name: str, there: Iterable[object], *, cutoff: float = 0.6) -> str:
     """Return the end of a message on an unknown name: "did you mean 'x'?" or "there are 'x', 'y'".
 
     `cutoff` is how similar a name must be, from 0 to 1.
@@ -80,10 +80,10 @@ def check_columns(table: Iterable[object], *names: str | None) -> None:
     there = list(table)
     for name in names:
         if name is not None and name not in there:
-            raise ValueError(f"no column {name!r}; {nearest(name, there, cutoff=0.4)}")
+            raise ValueError(f"no column {name!r}; {did_you_mean(name, there, cutoff=0.4)}")
 
 
-def filled(template: str | Callable[..., str], values: Mapping[str, Any]) -> str:
+def fill_template(template: str | Callable[..., str], values: Mapping[str, Any]) -> str:
     """Make a text from a template, as for ``str.format``, or by a function of values."""
     return template.format(**values) if isinstance(template, str) else template(**values)
 
@@ -96,7 +96,7 @@ class Note(NamedTuple):
     text: str = ""
 
     def __str__(self) -> str:
-        return filled(self.text or TEXTS[self.code], self.values)
+        return fill_template(self.text or TEXTS[self.code], self.values)
 
 
 @dataclass(frozen=True)
@@ -202,10 +202,10 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "cycle": lambda models: f"{', '.join(models)}: each is better than another of them, so they have no order",
     "sets": lambda sets: (
         f"{len(sets)} sets of models share no tasks and can't be compared: "
-        + first_of([first_of(models, 4, " and {} more") for models in sets], 4, "; and {} more", "; ")
+        + join_first([join_first(models, 4, " and {} more") for models in sets], 4, "; and {} more", "; ")
     ),
     "unshared": lambda pairs: (
-        f"pairs without a shared task: {first_of(list(map(' and '.join, pairs)), 3, ', and {} more')}"
+        f"pairs without a shared task: {join_first(list(map(' and '.join, pairs)), 3, ', and {} more')}"
     ),
     # levels and trends
     "no_trials": "no trials",
@@ -224,9 +224,11 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "no_score": "no run has a score",
     "not_measured": lambda models, counted: (
         f"not measured, and {'counted as failures' if counted else 'left out'}: "
-        + first_of([f"{n_not} of {n} runs of {model}" for model, n_not, n in models], 4, " and some of {} more models")
+        + join_first(
+            [f"{n_not} of {n} runs of {model}" for model, n_not, n in models], 4, " and some of {} more models"
+        )
     ),
-    "none_measured": lambda models: f"no run of {first_of(models, 4, ' and {} more models')} was measured",
+    "none_measured": lambda models: f"no run of {join_first(models, 4, ' and {} more models')} was measured",
     "no_run": "no run but those that count in no rate",
     "copies": lambda count: f"{counted_noun(count, 'stale copy')} left out",
     "only_copies": lambda count, models: (
@@ -240,7 +242,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "other_order": ("models ran different tasks: the raw rates put {one} before {other}, those {basis} do not"),
     "copied": lambda pairs: (
         "logs are copied into "
-        + first_of(
+        + join_first(
             [f"{counted_noun(n, 'run')} of {new} from runs of {old}" for new, old, n in pairs],
             4,
             ", and of {} more pairs of models",

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from evalkit import compare, crafter, mindcraft, steps
 from evalkit.cli import main
 from evalkit.compare.ranks import ranked
-from evalkit.display.words import headline_text, text_of
+from evalkit.display.words import finding_text, headline_text
 from evalkit.io import plain
 from evalkit.kinds import Logs, collect, denominators, kind_named, load, rates
 from evalkit.kinds.follow import Following
@@ -291,7 +291,7 @@ def test_differences_of_models_and_which_one_leads(kind, runs, page):
     text = kind.said("", "--all", compared=True)
     assert all(sentence in text for sentence in board.pairs["sentence"])
     best = ranked(board)
-    assert plain(text_of(best)) in text.split("\n")
+    assert plain(finding_text(best)) in text.split("\n")
     if kind.title in ("crafter", "trajectories"):
         columns += ("p_adjusted",)
         check(of_pairs(page.tables["pairs"], *columns), of_pairs(board.pairs, *columns))

@@ -9,12 +9,12 @@ import pandas as pd
 
 from evalkit._words import Notes, format_interval, note
 from evalkit.display.tables import answer_html
-from evalkit.display.words import pair_text, text_of
+from evalkit.display.words import finding_text, pair_text
 from evalkit.io import SourceError, distinct_names, plain
 from evalkit.kinds import Example, Finding, Outcomes, examples_of, outcomes, rates
 from evalkit.kinds.columns import runs_of
 from evalkit.kinds.estimates import usage
-from evalkit.kinds.findings import MOST_EXAMPLES, alike, doubts, files_of, variants
+from evalkit.kinds.findings import MOST_EXAMPLES, doubts, files_of, similar_names, variants
 from evalkit.kinds.runs import UNKNOWN, copied, kind_of
 from evalkit.stats import (
     Estimate,
@@ -67,7 +67,7 @@ class Leaderboard(NamedTuple):
     outcomes: Outcomes
 
     def __repr__(self) -> str:
-        return f"{plain(text_of(ranked(self)))}\n\n{answer_table(self)}"
+        return f"{plain(finding_text(ranked(self)))}\n\n{answer_table(self)}"
 
     def _repr_html_(self) -> str:
         options = {"digits": 2, "percent": self.outcomes.is_share, "estimate": self.outcomes.title, "counted": "runs"}
@@ -312,7 +312,7 @@ def findings(
     if (others := board.notes.without(*FIRST, "variants")) and len(board.table) > 1:
         results.append(Finding("caveats", ranking, {"notes": others}))
     if ledger is not None:
-        names = alike(board.table["model_name"])
+        names = similar_names(board.table["model_name"])
         results.append(Finding("files", "Data quality", {"files": files_of(ledger), "names": names}))
     return results
 

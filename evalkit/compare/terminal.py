@@ -17,10 +17,10 @@ from evalkit.compare.ranks import (
     ranks_text,
     with_short_names,
 )
-from evalkit.display.words import text_of, undecided_text
+from evalkit.display.words import finding_text, undecided_text
 from evalkit.io import distinct_names, plain
 from evalkit.kinds import Finding, Outcomes, outcomes
-from evalkit.kinds.findings import alike, variants
+from evalkit.kinds.findings import similar_names, variants
 from evalkit.kinds.runs import UNKNOWN, kind_of
 from evalkit.kinds.terminal import INTERVAL, NAME_WIDTH, Part, on_screen, unmeasured_lines
 
@@ -40,7 +40,7 @@ def answer(runs: pd.DataFrame) -> str:
 
 def _answer_lines(board: Leaderboard, ranking: Finding) -> list[str]:
     """Say which model is best, with its estimate, and what the claim rests on."""
-    return [plain(text_of(ranking)), *_lines(board.notes.only(*FIRST, "variants"))]
+    return [plain(finding_text(ranking)), *_lines(board.notes.only(*FIRST, "variants"))]
 
 
 def _lines(notes: Notes) -> list[str]:
@@ -64,7 +64,8 @@ def describe_comparison(
         rows.append(cells)
     reasons = zip(table["model_name"], table["warning"], strict=True)
     copies = [plain(f"{name}: {why}.") for name, why in reasons if why and "only_copies" in why]
-    notes = _lines(board.notes.without(*FIRST, "variants")) + copies + _lines(alike(runs["model_name"].dropna()))
+    notes = _lines(board.notes.without(*FIRST, "variants")) + copies
+    notes += _lines(similar_names(runs["model_name"].dropna()))
     notes += filter(None, [undecided_text(ranking.values["headline"].get("undecided", 0)).strip()])
     for row in board.pairs.to_dict("records"):
         verdict = "better" if row["estimate"] > 0 else "worse"

@@ -14,7 +14,7 @@ _PLACES = {
     ),
     "evalkit._words": "format_interval",
     "plots": "describe_curves describe_estimates",
-    "words": "headline_text pair_text text_of",
+    "words": "headline_text pair_text finding_text",
 }
 
 __getattr__, __dir__, __all__ = door(__name__, _PLACES, ["plots"])

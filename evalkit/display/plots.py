@@ -19,7 +19,7 @@ from matplotlib.markers import MarkerStyle
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.transforms import ScaledTranslation
 
-from evalkit._words import Notes, format_interval, number, sentence
+from evalkit._words import Notes, as_number, format_interval, sentence
 from evalkit.display.drawing import (
     EDGE,
     GRID,
@@ -98,7 +98,7 @@ def estimates(
     published = pd.DataFrame(columns=["name", "mean"]) if references is None else references
     beside = 1 if hue == category else len(look_of)
     owns_figure, first, words = ax is None, len(names), category.replace("_", " ")
-    entries = [] if hue in (None, category) else legend_entries(labels(look_of), look_of.values(), "line")
+    entries = [] if hue in (None, category) else legend_entries(short_labels(look_of), look_of.values(), "line")
     if ax is None:
         of_row = 0.3 if beside == 1 else 0.165 * beside if beside <= 6 else 0.11 * beside
         height = 0.95 + max(of_row, 0.3) * len(names) + 0.3 * len(published)
@@ -110,10 +110,10 @@ def estimates(
     if beside > 1:
         between = np.arange(1, first) - 0.5
         ax.hlines(between, 0, 1, color=GRID, lw=0.8, zorder=0, transform=ax.get_yaxis_transform())
-    _name_rows(ax, [*labels(names, 30), *labels(published["name"], 30)], words)
+    _name_rows(ax, [*short_labels(names, 30), *short_labels(published["name"], 30)], words)
     for y, row in enumerate(published.to_dict("records"), start=first):  # in grey below, with a line through the rows
         ax.plot([row["mean"]] * 2, [-0.55, y], color=QUIET, lw=0.7, ls=(0, (4, 3)), alpha=0.6, zorder=0)
-        ax.errorbar(row["mean"], y, xerr=number(row.get("spread")), fmt="|", color=QUIET, ms=9, lw=1.6)
+        ax.errorbar(row["mean"], y, xerr=as_number(row.get("spread")), fmt="|", color=QUIET, ms=9, lw=1.6)
     if len(published):
         ax.axhspan(first - 0.5, first + len(published) - 0.45, color=SHADE, zorder=-1)
     ax.set_xlabel(f"{xlabel} with 95 % interval" if marks["low"].notna().any() else xlabel)
@@ -160,7 +160,7 @@ def strips(
         draw_points(ax, single, size=18, alpha=0.3 if is_pale else 0.6, edge=0)
         _draw_estimates(ax, mean.assign(y=mean["y"] + 0.28), pale=is_pale)
     _write_beside(ax, marks, percent, has_value=owns_figure, below=0.28, others=values[value])
-    _name_rows(ax, labels(names, 30), words)
+    _name_rows(ax, short_labels(names, 30), words)
     bounded = " with 95 % interval" if marks["low"].notna().any() else ""
     ax.set_xlabel(f"{xlabel}; small: single values, large: mean{bounded}")
     alt = f"{about(xlabel, category)} {describe_estimates(means, category, percent=percent)}"
@@ -209,7 +209,7 @@ def shares(
         left = left + widths
     for y, total in enumerate(totals):
         ax.annotate(f"n={total:.0f}", (1.0, y), (4, 0), size=8, **_BESIDE)
-    _name_rows(ax, labels((row[category] for row in rows), 30), "")
+    _name_rows(ax, short_labels((row[category] for row in rows), 30), "")
     ax.grid(False)
     ax.set_xlabel("share of runs; the numbers are counts")
     percent_axis(ax).set_xlim(0, 1)
@@ -233,10 +233,11 @@ def _place(
         key, member = key_of(row[category]), key_of(row[hue]) if hue else None
         offset = 0 if beside == 1 else (series.index(member) - (beside - 1) / 2) * 0.8 / beside
         tip = row.get("tip") or describe_value(row, *by, percent=percent)
-        point = number(row["estimate"]), names.index(key) + offset, *look_of[member][:2], tip, link_of(row)
+        point = as_number(row["estimate"]), names.index(key) + offset, *look_of[member][:2], tip, link_of(row)
         is_pale = highlight is not None and key_of(highlight) not in (key, member)
         reason = "" if point[0] is not None else reason_of(row)
-        marks.append((*point, number(row.get("low")), number(row.get("high")), size_of(row), reason, is_pale, member))
+        ends = as_number(row.get("low")), as_number(row.get("high"))
+        marks.append((*point, *ends, size_of(row), reason, is_pale, member))
     table = pd.DataFrame(marks, columns=[*_POINT, "low", "high", "n", "reason", "is_pale", "series"])
     return table.astype(dict.fromkeys(_NUMBERS, "float64") | {"series": "object"}), names, look_of
 
@@ -331,7 +332,7 @@ def heatmap(
 
     kinds = kinds or {}
     texts = {key: _text(cell, value, percent, signed, digits, kinds) for key, cell in cells.items()}
-    names = labels(across, 20)
+    names = short_labels(across, 20)
     shown = {cell[value] for cell in cells.values()} if kinds else set()
     present = {kind: look for kind, look in kinds.items() if kind in shown}
     titles = [f"{look.text} {kind}" for kind, look in present.items()]
@@ -350,7 +351,7 @@ def heatmap(
         ends: dict[str, Any] = {"vmin": -0.5, "vmax": len(kinds) - 0.5}
         ends["cmap"] = mpl.colors.ListedColormap([look.colour for look in kinds.values()])
     else:
-        shades = {key: np.nan if number(cell[value]) is None else float(cell[value]) for key, cell in cells.items()}
+        shades = {key: np.nan if as_number(cell[value]) is None else float(cell[value]) for key, cell in cells.items()}
         known = [shade for shade in shades.values() if not math.isnan(shade)]
         if signed:
             most = 1.1 * (1.0 if percent else max(map(abs, known), default=1.0))
@@ -391,7 +392,7 @@ def heatmap(
 
     slanted: dict[str, Any] = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
     ax.set_xticks(np.arange(len(across)) + 0.5, names, **slanted if max(map(len, names)) > 6 else {})
-    ax.set_yticks(np.arange(len(down)) + 0.5, labels(down), rotation=0)
+    ax.set_yticks(np.arange(len(down)) + 0.5, short_labels(down), rotation=0)
     ax.tick_params(length=0)
     plain = column.replace("_", " ") + ("; cells: percent (n)" if percent and not kinds and not signed else "")
     ax.set_xlabel("; ".join(filter(None, [plain if xlabel is None else xlabel, note])))
@@ -417,7 +418,7 @@ def _text(
     """Write a cell's value with its n."""
     if kinds:
         return kinds[cell[value]].text if cell[value] in kinds else "?"
-    shown, n = number(cell[value]), size_of(cell)
+    shown, n = as_number(cell[value]), size_of(cell)
     size = "" if n is None or signed else f" ({n:.0f})"
     if shown is None:
         return f"–{size}"
@@ -475,15 +476,15 @@ def curves(
         name = key_of(row[hue])
         place = float(row[x]) + (names.index(name) - (len(names) - 1) / 2) * apart
         tip = row.get("tip") or describe_value(row, hue, x, percent=percent)
-        point = place, number(row["estimate"]), *look_of[name][:2], tip, link_of(row)
-        marks.append((*point, *(number(row.get(column)) for column in ("low", "high", "n")), name))
+        point = place, as_number(row["estimate"]), *look_of[name][:2], tip, link_of(row)
+        marks.append((*point, *(as_number(row.get(column)) for column in ("low", "high", "n")), name))
     rows = pd.DataFrame(marks, columns=[*_POINT, "low", "high", "n", "series"])
     rows = rows.astype(dict.fromkeys(_NUMBERS, "float64") | {"series": "object"})
     shown = names if highlight is None else []
     sizes = {key_of(name): n for name, n in rows.groupby("series", dropna=False)["n"].max().items()}
     titles = [
         text if math.isnan(n := sizes.get(name, math.nan)) else f"{text} (n={n:.0f})"
-        for text, name in zip(labels(shown), shown, strict=True)
+        for text, name in zip(short_labels(shown), shown, strict=True)
     ]
     entries = legend_entries(titles, [look_of[name] for name in shown], "line", 40)
     ax = ax or new_axes(WIDTH, HEIGHT + legend_height(entries, WIDTH))
@@ -578,7 +579,7 @@ def timeline(
         points.append((float(event[x]), float(event["_y"]), look.colour, look.marker, tip, link_of(event)))
     draw_points(ax, pd.DataFrame(points, columns=_POINT), size=side**2, edge=0.6 if side > 4 else 0)
 
-    ax.set_yticks(range(len(names)), labels(names, 36))
+    ax.set_yticks(range(len(names)), short_labels(names, 36))
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.margins(x=0.02)
     ax.locator_params(axis="x", integer=True)
@@ -617,7 +618,7 @@ def facets(
     for panel in panels[len(names) :]:
         panel.remove()
     groups = [key_of(name) for name in table[by]]
-    titles = labels(names, int(PANEL * 9))
+    titles = short_labels(names, int(PANEL * 9))
     for i, (panel, name, title) in enumerate(zip(panels, names, titles, strict=False)):
         draw(table[[group == name for group in groups]], panel)
         panel.set_title(title, size=10, pad=14)
@@ -663,7 +664,7 @@ def legend_entries(
 ) -> list[Artist]:
     """Create the entries of a legend: of points on lines, of points, or of areas."""
     entries: list[Artist] = []
-    for text, look in zip(labels(names, width), looks, strict=True):
+    for text, look in zip(short_labels(names, width), looks, strict=True):
         label = f" {text}" if text.startswith("_") else text  # matplotlib leaves out those with an underscore
         if shape == "area":
             entries.append(Patch(facecolor=look.colour, hatch=look.hatch, edgecolor=GROUND, label=label))
@@ -718,7 +719,7 @@ def describe_value(row: Row, *keys: str, percent: bool = True, digits: int = 2, 
     """
     estimate, n = row.get(value), size_of(row)
     text = format_interval(estimate, row.get("low"), row.get("high"), percent=percent, digits=digits)
-    text = reason_of(row) if number(estimate) is None else text
+    text = reason_of(row) if as_number(estimate) is None else text
     group = ", ".join([name_of(row[key]) for key in keys])
     return f"{group}{': ' * bool(keys)}{text}{'' if n is None else f' (n = {n:,.0f})'}"
 
@@ -733,7 +734,7 @@ def describe_estimates(
     """
     texts, known = list[str](), list[tuple[float, int]]()
     for row in with_data(table):
-        if (estimate := number(row[value])) is not None:
+        if (estimate := as_number(row[value])) is not None:
             known.append((estimate, len(texts)))
         texts.append(describe_value(row, *keys, percent=percent, digits=digits, value=value))
     if len(texts) <= MOST_SAID:
@@ -758,7 +759,7 @@ def describe_shares(table: pd.DataFrame, category: str, parts: Mapping[str, Any]
     """Describe counts: ``alder: 12 success, 3 timed out of 15; …``; parts that are 0 are left out."""
     texts = []
     for row in table.to_dict("records"):
-        counts = {look.text or part: number(row[part]) or 0 for part, look in parts.items()}
+        counts = {look.text or part: as_number(row[part]) or 0 for part, look in parts.items()}
         total = sum(counts.values())
         if total:
             listed = ", ".join(f"{count:,.0f} {plain(part)}" for part, count in counts.items() if count)
@@ -794,8 +795,8 @@ def with_data(table: pd.DataFrame) -> list[dict[Hashable, Any]]:
 
 def size_of(row: Row) -> float | None:
     """Return n; without an estimate, the number of runs that were not measured, if that is larger."""
-    n, unscored = number(row.get("n")), number(row.get("n_not_measured"))
-    return n if n is None or unscored is None or number(row.get("estimate")) is not None else max(n, unscored)
+    n, unscored = as_number(row.get("n")), as_number(row.get("n_not_measured"))
+    return n if n is None or unscored is None or as_number(row.get("estimate")) is not None else max(n, unscored)
 
 
 def reason_of(row: Row) -> str:
@@ -817,7 +818,7 @@ def name_of(value: Any) -> str:
     return "unknown" if (key := key_of(value)) is None else plain(key)
 
 
-def labels(names: Iterable[Any], width: int = 32) -> list[str]:
+def short_labels(names: Iterable[Any], width: int = 32) -> list[str]:
     """Name groups on about `width` characters each, cut in their middle; different ones never look the same.
 
     A missing one is distinguished from one named ``unknown``.

@@ -12,10 +12,10 @@ from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from evalkit._words import format_interval, number
+from evalkit._words import as_number, format_interval
 from evalkit.display.drawing import alt_of, draw, figure_of, has_nothing_to_draw
 from evalkit.display.tables import answer_html, escape, table_html
-from evalkit.display.words import headline_text, text_of
+from evalkit.display.words import finding_text, headline_text
 from evalkit.io import for_spreadsheets, plain
 from evalkit.io.text import is_local_link, shorten
 from evalkit.kinds import Finding
@@ -119,7 +119,7 @@ def show_answer(
     options["estimate"] = estimate or ("success rate" if percent else "mean")
     page, text = answer_html(answer, table, caption, **options)
     data = headline_data(answer.values.get("headline", {}) if headline is None else headline, label, percent=percent)
-    said = [{"text": plain(text_of(answer)), "section": plain(answer.section)}]
+    said = [{"text": plain(finding_text(answer)), "section": plain(answer.section)}]
     _show_html(page, text, {HEADLINE: data, FINDINGS: said})
     show_findings([one for one in findings if one is not answer])
 
@@ -139,7 +139,7 @@ def show_findings(findings: Iterable[Finding]) -> None:
     """
     sentences, items = [], list[str]()
     for finding in findings:
-        text, section = text_of(finding), plain(finding.section)
+        text, section = finding_text(finding), plain(finding.section)
         sentences.append({"text": plain(text), "section": section})
         item, runs = escape(text), [one for one in finding.examples if isinstance(one, RunLink)]
         if runs and is_local_link(runs[0].href):
@@ -209,7 +209,7 @@ def headline_data(estimate: Any, label: str = "", *, percent: bool = True) -> di
     """
     values = estimate._asdict() if hasattr(estimate, "_asdict") else dict(estimate)
     label = label or (headline_text(values) if "code" in values else "")
-    numbers = {key: number(values.get(key)) for key in ("estimate", "low", "high", "n")}
+    numbers = {key: as_number(values.get(key)) for key in ("estimate", "low", "high", "n")}
     text = format_interval(numbers["estimate"], numbers["low"], numbers["high"], percent=percent)
     return {"label": plain(label), **numbers, "method": values.get("method"), "percent": percent, "text": text}
 

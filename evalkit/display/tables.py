@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from evalkit._words import counted_noun, format_interval
-from evalkit.display.words import text_of
+from evalkit.display.words import finding_text
 from evalkit.io import plain
 from evalkit.io.paths import common_folder
 from evalkit.io.text import is_local_link
@@ -63,7 +63,7 @@ _NUMBER, TEXT = ' class="number"', ' style="text-align:left"'  # Lab and VS Code
 
 def answer_html(finding: Finding, table: pd.DataFrame, caption: str, **options: Any) -> tuple[str, str]:
     """Format a sentence that answers, and the first rows of the table that shows it, as HTML and as plain text."""
-    text = plain(text_of(finding))
+    text = plain(finding_text(finding))
     page = f'<p class="evalkit-answer"{TEXT}><strong>{html.escape(text)}</strong></p>'
     if len(table):
         shown, cells = table_html(table, caption, rows=MOST_ANSWERED, bars=True, **options)

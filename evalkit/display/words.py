@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import Notes, counted_noun, filled, first_of, format_interval, note, number, sentence
+from evalkit._words import Notes, as_number, counted_noun, fill_template, format_interval, join_first, note, sentence
 from evalkit.kinds import Finding
 
 MOST_FLAGS, MOST_NAMED = 3, 4  # flags and models named in a sentence
@@ -15,9 +15,9 @@ FEW_TASKS = 10  # below this an interval says little, which a sentence points ou
 NO_NOTES = Notes()
 
 
-def text_of(finding: Finding) -> str:
+def finding_text(finding: Finding) -> str:
     """Return the text of a finding, with names as logs have them: make it plain, or escape it, where it is shown."""
-    return filled(finding.template or FINDINGS[finding.code], finding.values)
+    return fill_template(finding.template or FINDINGS[finding.code], finding.values)
 
 
 def headline_text(values: Mapping[str, Any], *, begins: bool = False) -> str:
@@ -25,7 +25,7 @@ def headline_text(values: Mapping[str, Any], *, begins: bool = False) -> str:
 
     If it `begins` a sentence, it has a capital, unless it begins with the name of a model.
     """
-    text = filled(HEADLINES[values["code"]], values)
+    text = fill_template(HEADLINES[values["code"]], values)
     return f"{text[:1].upper()}{text[1:]}" if begins and values["code"] != "leads" else text
 
 
@@ -89,7 +89,7 @@ def _ranking(
     rates: Sequence[Mapping[str, Any]],
 ) -> str:
     """Describe a headline with its estimate; without one, the highest of the `rates` of the first models."""
-    if number(headline.get("estimate")) is None:
+    if as_number(headline.get("estimate")) is None:
         said, values = headline_text(headline, begins=True), [_value(row, is_share, unit) for row in rates]
         if headline["code"] == "tie" and len(set(values)) == 1:
             return f"{said}, each with a {what} of {values[0]}."
@@ -261,7 +261,7 @@ def _presence(models: Sequence[Mapping[Hashable, Any]]) -> str:
     for row in models:
         clauses = [f"{row[what]:,} {what}" for what in ("missing", "surplus") if row[what] > 0]
         texts.append(f"{row['model_name']} {' and '.join(clauses)}")
-    return f"Runs missing or surplus: {first_of(texts, MOST_NAMED, '; and of {} more models', '; ')}."
+    return f"Runs missing or surplus: {join_first(texts, MOST_NAMED, '; and of {} more models', '; ')}."
 
 
 FINDINGS: dict[str, str | Callable[..., str]] = {

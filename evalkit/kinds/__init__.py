@@ -9,7 +9,7 @@ _PLACES = {
     "terminal": "cell_text choose list_runs",
     "pipeline": "Changes Logs assemble collect load no_records read_records run_ids",
     "detection": "recognise HEAD detect nothing_used",
-    "findings": "Example Finding alike data_finding doubts examples_of flag_counts",
+    "findings": "Example Finding similar_names data_finding doubts examples_of flag_counts",
     "follow": "Snapshot",
     "estimates": "denominators rates usage",
     "runs": "Outcomes outcome_of outcomes",

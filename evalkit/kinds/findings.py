@@ -28,7 +28,7 @@ class Example(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What a report begins with: a record, whose text `evalkit.display.words.text_of` makes."""
+    """What a report begins with: a record, whose text `evalkit.display.words.finding_text` makes."""
 
     code: str  # what was found; `evalkit.display.words.FINDINGS` has its text
     section: str  # the heading of the section with its evidence
@@ -64,7 +64,7 @@ def data_finding(
     values = {"flags": counts, "everywhere": everywhere, "flagged": flagged, "n": len(runs), "noun": noun}
     values["files"] = files_of(ledger)
     if "model_name" in runs:
-        values["names"] = alike(runs["model_name"].dropna())
+        values["names"] = similar_names(runs["model_name"].dropna())
     return Finding("data", section, values, examples)
 
 
@@ -88,7 +88,7 @@ def files_of(ledger: pd.DataFrame) -> dict[str, int]:
     return {"all": len(ledger), **{name: int(counts.get(name, 0)) for name in ("skipped", "failed")}}
 
 
-def alike(names: Iterable[str]) -> Notes:
+def similar_names(names: Iterable[str]) -> Notes:
     """Note names that differ only by case, or by what stands before their last ``/``, such as a provider's name."""
     groups: dict[str, list[str]] = {}
     for name in sorted(set(names)):

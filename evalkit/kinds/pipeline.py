@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evalkit._version import code_version
-from evalkit._words import counted_noun, first_of, nearest
+from evalkit._words import counted_noun, did_you_mean, join_first
 from evalkit.io.frames import (
     LEDGER,
     Column,
@@ -129,7 +129,7 @@ class Logs:
         """Return a small table for notebooks: models, frames, and files, with the reasons why some were not used."""
         models = self.runs["model_name"].fillna(UNKNOWN).value_counts()
         named = [f"{model} ({counted_noun(runs, 'run')})" for model, runs in models.items()]
-        lines = [("source", self.source), ("models", first_of(named, MOST_MODELS, ", and {} more models"))]
+        lines = [("source", self.source), ("models", join_first(named, MOST_MODELS, ", and {} more models"))]
         for name, table in self._frames.items():
             lines.append((name, f"{counted_noun(len(table), 'row')}, {counted_noun(table.shape[1], 'column')}"))
         lines.append(("ledger", summarise(self.ledger["status"])))
@@ -202,7 +202,7 @@ def load(
     known = [option.name for option in (*kind.options, *COMMON)]
     for name in options:
         if name not in known and name not in kind.settings:
-            raise SourceError(f"{kind.name} logs have no option {name!r}; {nearest(name, known)}")
+            raise SourceError(f"{kind.name} logs have no option {name!r}; {did_you_mean(name, known)}")
     named = source_names(source)
     with storage(storage_options):
         prepared = kind.prepare(options)

@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evalkit._words import nearest
+from evalkit._words import did_you_mean
 from evalkit.io.paths import SourceError
 
 if TYPE_CHECKING:  # a kind is pickled by its name
@@ -59,7 +59,7 @@ def kind_named(name: str) -> "LogKind":
         return import_module(BUILT_IN[name][0]).KIND
     points = _entry_points(*sys.path)
     if name not in points:
-        raise SourceError(f"no kind of logs is called {name!r}; {nearest(name, kind_names())}")
+        raise SourceError(f"no kind of logs is called {name!r}; {did_you_mean(name, kind_names())}")
     point = points[name]
     try:
         kind = point.load()

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 import pandas as pd
 
-from evalkit._words import check_columns, counted_noun, nearest, note
+from evalkit._words import check_columns, counted_noun, did_you_mean, note
 from evalkit.io.paths import SourceError
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.registry import kind_named
@@ -52,7 +52,7 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     that stands for the task where tasks are variants of few; by default the one that `load` was given.
     """
     if value not in ("", "is_successful", "score"):
-        raise ValueError(f"{value!r} can't be compared: {nearest(value, ('is_successful', 'score'))}")
+        raise ValueError(f"{value!r} can't be compared: {did_you_mean(value, ('is_successful', 'score'))}")
     check_columns(runs, *_KEPT, "is_successful", "score", "status", *filter(None, [cluster]))
     kind = kind or kind_of(runs)
     counts = ~is_excluded(runs, kind)
@@ -125,7 +125,7 @@ def select(runs: pd.DataFrame, models: Sequence[str] = ()) -> pd.DataFrame:
         raise SourceError("no run was found: see the ledger for what was")
     for name in models:
         if name not in there:
-            raise SourceError(f"no runs of model {name!r}; {nearest(name, there)}")
+            raise SourceError(f"no runs of model {name!r}; {did_you_mean(name, there)}")
     return runs[runs["model_name"].isin(models)] if len(models) else runs
 
 

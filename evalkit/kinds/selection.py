@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import nearest
+from evalkit._words import did_you_mean
 from evalkit.io.paths import SourceError
 from evalkit.kinds.kind import Assembled, LogKind
 from evalkit.kinds.runs import UNKNOWN
@@ -41,7 +41,8 @@ def rename_models(assembled: Assembled, renames: Mapping[str, str]) -> Assembled
     names = next(iter(assembled.frames.values()))["model_name"].fillna(UNKNOWN)
     old = sorted(set(names))
     for name in renames.keys() - {UNKNOWN, *old}:
-        warnings.warn(f"--rename {name}={renames[name]}: no run of model {name!r}; {nearest(name, old)}", stacklevel=3)
+        hint = did_you_mean(name, old)
+        warnings.warn(f"--rename {name}={renames[name]}: no run of model {name!r}; {hint}", stacklevel=3)
     return _changed(assembled, partial(_renamed, renames=renames))
 
 
@@ -64,7 +65,7 @@ def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] 
     """
     runs = assembled.frames[kind.runs]
     if cluster and cluster not in runs:
-        raise SourceError(f"cluster {cluster!r}: runs have no such column; {nearest(cluster, runs, cutoff=0.4)}")
+        raise SourceError(f"cluster {cluster!r}: runs have no such column; {did_you_mean(cluster, runs, cutoff=0.4)}")
     if cluster:
         runs = runs.assign(cluster=runs[cluster].astype("str").where(runs[cluster].notna()))
     met = meets(runs, where)
@@ -72,7 +73,7 @@ def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] 
         texts = [where] if isinstance(where, str) else where
         column = _CONDITION.fullmatch(texts[-1])[1]  # type: ignore[index]
         there = runs[column].dropna().astype("str").unique()
-        raise SourceError(f"no run where {' and '.join(texts)}; of {column} {nearest('', sorted(there))}")
+        raise SourceError(f"no run where {' and '.join(texts)}; of {column} {did_you_mean('', sorted(there))}")
     attributes = {
         name: [item for item, is_kept in zip(value, met, strict=True) if is_kept]
         if isinstance(value, list) and len(value) == len(runs)
@@ -113,7 +114,8 @@ def meets(runs: pd.DataFrame, where: str | Sequence[str]) -> pd.Series:
             raise SourceError(f"where {text!r}: write COLUMN=VALUE, or another of {', '.join(_COMPARED)}")
         column, sign, value = match.groups()
         if column not in runs:
-            raise SourceError(f"where {text!r}: runs have no column {column!r}; {nearest(column, runs, cutoff=0.4)}")
+            hint = did_you_mean(column, runs, cutoff=0.4)
+            raise SourceError(f"where {text!r}: runs have no column {column!r}; {hint}")
         values, wanted = runs[column], value
         if not value:
             met &= values.isna() if sign == "=" else values.notna()

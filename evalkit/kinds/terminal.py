@@ -14,7 +14,7 @@ from evalkit.io.frames import summarise
 from evalkit.io.screen import screen_width
 from evalkit.io.text import distinct_names, plain, shorten
 from evalkit.kinds.estimates import denominators, rates
-from evalkit.kinds.findings import alike
+from evalkit.kinds.findings import similar_names
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.pipeline import Logs
 from evalkit.kinds.runs import UNKNOWN, outcomes
@@ -117,7 +117,7 @@ def summary(logs: Logs, views: Mapping[str, Any], answer: str = "") -> str:
             Part("models", rows=overview_rows(logs.runs, logs.kind), always=True),
             Part("rates without the runs that were not measured", unmeasured),
         ]
-    notes = [plain(note) for note in alike(logs.runs["model_name"].dropna()).notes]
+    notes = [plain(note) for note in similar_names(logs.runs["model_name"].dropna()).notes]
     files = file_lines(logs.ledger, len(logs.runs), everything=everything)
     if parts and parts[0].title == ANSWER and (logs.runs["model_name"] == UNKNOWN).all():
         answer = ""  # the kind has one of its own
@@ -139,7 +139,7 @@ def rate_rows(table: pd.DataFrame, by: Sequence[str], title: str, *, percent: bo
     """Format groups as cells by header: their names, cut to a width and still distinct, their runs, and the rate."""
     names, rows = {column: group_names(table[column]) for column in by}, []
     for place, row in enumerate(table.to_dict("records")):
-        keys = {title_of(column): names[column][place] for column in by}
+        keys = {column_title(column): names[column][place] for column in by}
         rate = format_interval(row["estimate"], row["low"], row["high"], percent=percent)
         rows.append({**keys, "runs": str(row["n"]), f"{title}{INTERVAL}": rate})
     return rows
@@ -154,7 +154,7 @@ def unmeasured_lines(runs: pd.DataFrame, by: Sequence[str], kind: LogKind, value
     ways = ["measured", "zero"] if "zero_estimate" in table else ["measured", "lowest", "highest"]
     names, rows = {column: group_names(table[column]) for column in by}, []
     for place, row in enumerate(table.to_dict("records")):
-        cells = {title_of(column): names[column][place] for column in by}
+        cells = {column_title(column): names[column][place] for column in by}
         cells["not measured"] = f"{row['n_not_measured']} of {row['n_measured'] + row['n_not_measured']}"
         for name in ways:
             way = name if f"{name}_estimate" in row else ""
@@ -165,7 +165,7 @@ def unmeasured_lines(runs: pd.DataFrame, by: Sequence[str], kind: LogKind, value
     return [f"Runs that were not measured {counts}:", *table_lines(rows, len(by))]
 
 
-def title_of(column: str) -> str:
+def column_title(column: str) -> str:
     """Return the header of a column to group by."""
     return "model" if column == "model_name" else column
 

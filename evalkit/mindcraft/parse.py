@@ -117,7 +117,7 @@ def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
     source = os.fspath(file_path)
     check_path(source)
     try:
-        return agent_outcome(source, read_log(read_file(source)))
+        return agent_outcome(source, decode_log(read_file(source)))
     except (OSError, ValueError) as error:  # a path with a NUL byte is a ValueError
         return agent_outcome(source, broken_log(error_text(error)))
 
@@ -224,7 +224,7 @@ def is_task_definition(value: Any) -> bool:
     return isinstance(value, dict) and "goal" in value and len(TASK_KEYS & value.keys()) >= 2
 
 
-def read_log(data: bytes) -> dict[str, Any]:
+def decode_log(data: bytes) -> dict[str, Any]:
     """Read a file as an agent's log, whatever its name: a record, with the columns of `table.RECORDS`."""
     try:
         return _read_turns(*_decode_log(data), data)

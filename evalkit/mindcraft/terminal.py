@@ -11,7 +11,7 @@ from evalkit.io import SourceError
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
 from evalkit.kinds.runs import NO_OUTCOME
-from evalkit.kinds.terminal import Part, fit_table, rate_rows, title_of, unmeasured_lines
+from evalkit.kinds.terminal import Part, column_title, fit_table, rate_rows, unmeasured_lines
 from evalkit.mindcraft.analysis import describe_scale, is_stale, overview
 from evalkit.mindcraft.parse import UNKNOWN
 from evalkit.mindcraft.table import STATUSES, SUCCEEDED_LATE
@@ -94,7 +94,7 @@ def _progress_rows(runs: pd.DataFrame, by: list[str], done: pd.DataFrame) -> lis
         table = table.sort_values("estimate", ascending=False, kind="stable")
     table, rows = table.astype(dict.fromkeys(counts, "int64")), []
     for row, cells in zip(table.to_dict("records"), _rows(table, by), strict=True):
-        head = {title_of(column): cells.pop(title_of(column)) for column in by}
+        head = {column_title(column): cells.pop(column_title(column)) for column in by}
         if by == ["model_name"]:
             head["tasks"] = so_far(*done.loc[row["model_name"], ["done", "expected"]])
         rows.append({**head, "running": str(row["running"]), **cells})

@@ -16,8 +16,8 @@ from evalkit.mindcraft.parse import (
     NEARLY_FINAL,
     AgentOutcome,
     agent_outcome,
+    decode_log,
     read_final,
-    read_log,
     split_stem,
     stem_of,
 )
@@ -48,7 +48,7 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
         try:
             data = read(path)
             agents.append(AgentTurns(name, list(map(_role_and_text, _decode(data)))))
-            outcomes.append(agent_outcome(path, read_log(data)))
+            outcomes.append(agent_outcome(path, decode_log(data)))
         except (SourceError, BrokenFileError) as error:
             reason = str(error).removeprefix(f"{path}: ")
             if len(paths) == 1:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import evalkit
-from evalkit._words import nearest
+from evalkit._words import did_you_mean
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_json
 from evalkit.io.sources import anchored
@@ -119,7 +119,7 @@ class Places(NamedTuple):
         if name in known:
             return known[name]
         where = "" if known else f" in {' and '.join(map(str, self.notebooks))}"
-        raise SourceError(f"{name}: no such {what}; {nearest(name, sorted(known))}{where}")
+        raise SourceError(f"{name}: no such {what}; {did_you_mean(name, sorted(known))}{where}")
 
     def params_of(self, notebook: str) -> list[Path]:
         """Return the params files of a notebook (``*``: of all) in the first folder that has any."""

@@ -76,7 +76,7 @@ class PageExporter(HTMLExporter):
 def _exporter(code: bool) -> PageExporter:
     """Return the exporter, cached as building it takes longer than rendering a page."""
     return PageExporter(
-        filters={"clean": clean, "terminal": terminal, "drawn": drawn},
+        filters={"sanitised": sanitised, "terminal": terminal, "drawn": drawn},
         config=Config({"NbConvertBase": {"display_data_priority": _PRIORITY}}),
         template_name="evalkit",
         extra_template_basedirs=[str(TEMPLATES)],
@@ -184,7 +184,7 @@ def _with_anchors(text: str, contents: list, anchors: set[str]) -> str:
     return re.sub(r"<h([1-6])>(.*?)</h\1>", anchored, text, flags=re.DOTALL)
 
 
-def clean(text: str) -> str:
+def sanitised(text: str) -> str:
     """Sanitise HTML: no script, frame or form, nothing that loads or redirects by itself.
 
     What is not allowed shows as text. Leading style sheets, as pandas writes them, stay.

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 import yaml
 
-from evalkit._words import nearest
+from evalkit._words import did_you_mean
 from evalkit.io.text import shorten
 
 REQUIRED = object()  # the default of a parameter without one
@@ -112,7 +112,7 @@ def parse_values(text: str) -> dict[str, Any]:
 
 def check_names(values: Iterable[str], parameters: Mapping[str, Parameter]) -> list[str]:
     """Return a fault for each name that is not a parameter, with the nearest parameter."""
-    return [f"unknown parameter {name}; {nearest(name, parameters)}" for name in values if name not in parameters]
+    return [f"unknown parameter {name}; {did_you_mean(name, parameters)}" for name in values if name not in parameters]
 
 
 def check_value(value: Any, parameter: Parameter) -> Any:

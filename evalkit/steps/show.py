@@ -17,7 +17,7 @@ SAMPLES = (
 )
 
 
-def describe_source(histories: Sequence[History], name: str = "") -> str:
+def describe_histories(histories: Sequence[History], name: str = "") -> str:
     """Describe what was read, and note that samples are made up."""
     records = sum(len(history.records) for history in histories)
     text = f"{counted_noun(len(histories), 'history')} with {counted_noun(records, 'record')} of steps."

@@ -8,7 +8,7 @@ import pytest
 from evalkit import compare
 from evalkit._words import note
 from evalkit.compare.terminal import describe_comparison
-from evalkit.display import text_of
+from evalkit.display import finding_text
 from evalkit.display.words import headline_text, undecided_text
 from evalkit.io import SourceError
 from tests.compare.runs import played, reached, runs_of
@@ -105,7 +105,7 @@ def said(runs, value=""):
 def test_of_many_pairs_the_open_one_of_the_first_model_that_is_nearest_to_a_decision_is_told():
     runs = reached("alder", [True] * 24 + [False] * 6) + reached("birch", [True] * 19 + [False] * 11)
     runs += reached("cedar", [False] * 29 + [True])
-    second = text_of(said(runs)[1])
+    second = finding_text(said(runs)[1])
     assert second.startswith("2 of 3 pairs decided; open: alder (80 %) against birch (63 %) on 30 tasks, p = ")
 
 
@@ -133,7 +133,7 @@ def test_tasks_that_other_models_find_easier_are_not_taken_to_be_drawn_alike():
 @pytest.mark.parametrize("points", [[1.5, 2.5, 3.0], [40.0, 39.0, -2.0]])
 def test_scores_are_said_in_their_unit_and_not_as_shares(points):
     runs = runs_of(reached("miner", points), "crafter")
-    first = text_of(compare.findings(compare.leaderboard(runs, "score"))[0])
+    first = finding_text(compare.findings(compare.leaderboard(runs, "score"))[0])
     assert first.startswith("miner is the only model that was measured, with a mean score of ")
     assert " points [" in first
     assert "] (3 runs of 3 tasks)." in first
@@ -147,5 +147,5 @@ def test_where_pairs_of_the_best_stay_open_a_clause_says_that_best_is_a_test_of_
     answer = compare.headline(board)
     assert (answer["code"], answer["model"], answer["undecided"], count > 0) == ("best", "z", count, True)
     clause = undecided_text(count).strip()
-    assert clause in text_of(next(one for one in compare.findings(board) if one.code == "nearest_pair"))
+    assert clause in finding_text(next(one for one in compare.findings(board) if one.code == "nearest_pair"))
     assert clause in describe_comparison(runs)

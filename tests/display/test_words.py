@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from evalkit._words import TEXTS, Notes, format_interval, left_out, note
-from evalkit.display import Look, text_of
+from evalkit.display import Look, finding_text
 from evalkit.display.plots import (
     describe_curves,
     describe_estimates,
@@ -166,6 +166,6 @@ def findings(name: str) -> list[Finding]:
 @pytest.mark.parametrize("name", ODD)
 def test_any_name_comes_out_whole_in_every_finding(name):
     for finding in findings(name):
-        assert name in text_of(finding), finding
+        assert name in finding_text(finding), finding
     with pytest.raises(KeyError):  # and no sentence for an unknown code
-        text_of(Finding("nothing like that", "s"))
+        finding_text(Finding("nothing like that", "s"))

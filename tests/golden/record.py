@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 import evalkit
 from evalkit.cli import main
 from evalkit.display import alt_of
-from evalkit.display.words import headline_text, text_of
+from evalkit.display.words import finding_text, headline_text
 from evalkit.kinds import Finding
 from tests import messy
 
@@ -142,7 +142,7 @@ def _answer(findings: Sequence[Finding], table: pd.DataFrame, caption: str = "",
     first = next((one for one in findings if "headline" in one.values), findings[0])
     main = options.get("headline") or first.values.get("headline", {})
     lines = [*_headline(main, options.get("label", ""))] if main else []
-    texts = [f"{text_of(one)} [{one.section}]" for one in (first, *(one for one in findings if one is not first))]
+    texts = [f"{finding_text(one)} [{one.section}]" for one in (first, *(one for one in findings if one is not first))]
     return [*lines, *texts, *_table(table, caption)]
 
 
@@ -206,7 +206,7 @@ def _without_paths(text: str) -> str:
 _RECORDERS: dict[str, Callable[..., Any]] = {
     "show_answer": _answer,
     "show_details": lambda title, text: [title, *str(text).splitlines()],
-    "show_findings": lambda findings: [f"{text_of(one)} [{one.section}]" for one in findings],
+    "show_findings": lambda findings: [f"{finding_text(one)} [{one.section}]" for one in findings],
     "show_text": lambda text: str(text).splitlines(),
     "show_figure": _figure,
     **dict.fromkeys(("show_runs", "show_pairs"), lambda logs, table, caption="", **_: _table(table, caption)),

@@ -5,9 +5,9 @@ import pytest
 
 from evalkit import compare
 from evalkit.compare.terminal import describe_baseline, describe_comparison
-from evalkit.display.words import text_of
+from evalkit.display.words import finding_text
 from evalkit.kinds import data_finding, outcomes
-from evalkit.kinds.findings import alike, doubts, variants
+from evalkit.kinds.findings import doubts, similar_names, variants
 from tests.compare.runs import runs_of
 
 
@@ -35,11 +35,11 @@ def test_what_is_doubtful_is_counted(flags, statuses, counted):
     ],
 )
 def test_names_that_may_mean_one_model_are_told(names, groups):
-    assert [note.values["names"] for note in alike(names).notes] == groups
+    assert [note.values["names"] for note in similar_names(names).notes] == groups
 
 
 def texts(rows, **more) -> list[str]:
-    return list(map(text_of, doubts(outcomes(runs_of(rows)), **more)))
+    return list(map(finding_text, doubts(outcomes(runs_of(rows)), **more)))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_variants_of_few_tasks_are_noted_with_what_to_type(rows, said):
 
 def test_a_claim_that_rests_on_variants_carries_the_warning():
     runs = runs_of(ONE_TASK)
-    ranking, warning, *_ = map(text_of, compare.findings(compare.leaderboard(runs)))
+    ranking, warning, *_ = map(finding_text, compare.findings(compare.leaderboard(runs)))
     assert ranking.startswith(
         "a is shown to be the best of 2 models, if its tasks are no variants of few, with a success rate of "
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from evalkit import compare, mindcraft
-from evalkit.display import text_of
+from evalkit.display import finding_text
 from evalkit.mindcraft import analysis
 from tests.mindcraft.builders import write_all
 
@@ -41,6 +41,6 @@ def test_a_trend_that_is_not_shown_is_no_proof_of_none(tmp_path, models, shown):
     logs = logs_of(tmp_path, scores)
     cooking = analysis.cooking(logs.runs)
     found = analysis.blocked_findings(cooking, analysis.cooking_trend(cooking), logs.ledger)
-    assert text_of(found[0]).startswith("Cooking success of all models together is 67 %")
-    assert text_of(found[1]).startswith(shown)
+    assert finding_text(found[0]).startswith("Cooking success of all models together is 67 %")
+    assert finding_text(found[1]).startswith(shown)
     assert 2 <= len(found) <= 5

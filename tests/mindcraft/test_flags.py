@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from evalkit.display.words import text_of
+from evalkit.display.words import finding_text
 from evalkit.mindcraft import aggregate_results_to_dataframe, analysis, extract_task_outcome, load
 from evalkit.mindcraft.table import FLAGS, LOG_FLAGS
 from tests.mindcraft.builders import SCORE, log, task, turn, write_all
@@ -110,7 +110,7 @@ def test_copying_a_model_s_logs_to_another_name_leaves_its_own_runs_alone(tmp_pa
     assert originals.str.split("/").str[-1].tolist() == copies["source"].str.split("/").str[-1].tolist()
     assert runs.loc[~runs["flag_stale_copy"], ["copy_of", "copied_model"]].isna().all(axis=None)
     if name == "x/{}/cooking":
-        text = " ".join(map(text_of, analysis.data_findings(runs, load(tmp_path).ledger)))
+        text = " ".join(map(finding_text, analysis.data_findings(runs, load(tmp_path).ledger)))
         assert "copied into 5 runs of A-new from runs of A:" in text
 
 

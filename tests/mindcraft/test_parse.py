@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalkit.mindcraft import analyze_agent_log
-from evalkit.mindcraft.parse import COMMAND, EVENT, FINAL, AgentOutcome, agent_outcome, read_log
+from evalkit.mindcraft.parse import COMMAND, EVENT, FINAL, AgentOutcome, agent_outcome, decode_log
 from tests.mindcraft.builders import ANYTHING, SCORE, SHAPES, log, said, turn, write
 
 # score and status: the wordings that mean them
@@ -214,7 +214,7 @@ def read_turn_by_turn(value):
 
 
 def check(data):
-    outcome = agent_outcome("a_0.json", read_log(data))
+    outcome = agent_outcome("a_0.json", decode_log(data))
     finals, quoted, counts = read_turn_by_turn(json.loads(data))
     assert outcome == {**outcome, **counts}
     assert ("quoted_only" in outcome["flags"]) is quoted

@@ -57,7 +57,7 @@ def test_nothing_to_draw_is_said(logs):
     ):
         assert [text.get_text() for text in drawn(ax).texts] == ["no steps of this kind"]
     assert analysis.focus(logs.runs.iloc[:0], steps) == ""
-    assert "0 histories" in show.describe_source(none)
+    assert "0 histories" in show.describe_histories(none)
 
 
 def test_the_example_runs_and_says_what_it_promises(tmp_path, monkeypatch, capsys):

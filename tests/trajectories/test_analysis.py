@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from evalkit import compare, trajectories
 from evalkit.cli import main
-from evalkit.display.words import text_of
+from evalkit.display.words import finding_text
 from evalkit.evidence import write_view
 from evalkit.io import SourceError
 from evalkit.trajectories import analysis, figures
@@ -66,7 +66,7 @@ def test_planned_present_missing_running_repeated_and_retried_trials_are_counted
         ["other", "c", 1],
         ["other", "d", 1],
     ]
-    found = [text_of(one) for one in analysis.findings([], logs.runs, logs.plans, logs.ledger)]
+    found = [finding_text(one) for one in analysis.findings([], logs.runs, logs.plans, logs.ledger)]
     assert found[0].startswith("2 of 6 planned trials missing, 1 still running.")
 
 
@@ -99,7 +99,7 @@ def test_models_that_did_not_run_alike_are_said_before_the_rank(tmp_path):
         make.harbor_job(tmp_path / str(number), *(make.trial(task=task, agent_info=info) for task in "abcd"))
     logs = trajectories.load(tmp_path)
     first = compare.findings(compare.leaderboard(logs.runs))[0]
-    assert text_of(first).startswith("Models did not run alike: agent (openhands; terminus)")
+    assert finding_text(first).startswith("Models did not run alike: agent (openhands; terminus)")
 
 
 def test_a_frame_with_model_task_and_score_has_a_leaderboard():
