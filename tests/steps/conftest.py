@@ -1,10 +1,11 @@
 import pytest
 
-from evalkit.steps import record_execution, save_history
+from evalkit.steps import load, record_execution, save_history
+from evalkit.steps.judge import EVALUATORS
 from tests.steps.cases import CELLS, ENRICHMENT, EXPRESSION
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make():
     """Return a function that makes a record of shape A or B (with result_type) for a function and its result."""
 
@@ -18,7 +19,7 @@ def make():
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def history():
     """Return a function that runs (function, result, error) triples through `record_execution`."""
 
@@ -33,16 +34,14 @@ def history():
     return history
 
 
-@pytest.fixture
-def folder(tmp_path, history):
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory, history):
     """A folder with two histories: the second one mends a failure and breaks a step."""
     good, bad = ("process_cells", CELLS, None, {"cell_type": "T cell"}), ValueError("No cells of type 'B cell'")
     first = history(
         good,
         ("perform_enrichment_analyses", ENRICHMENT, None, {"cell_type": "T cell", "analyses": ["go", "kegg"]}),
-        ("dea_split_by_condition", None, bad, {"cell_type": "B cell"}),
-        ("dea_split_by_condition", None, bad, {"cell_type": "B cell"}),
-        ("dea_split_by_condition", None, bad, {"cell_type": "B cell"}),
+        *[("dea_split_by_condition", None, bad, {"cell_type": "B cell"})] * 3,
         ("display_dotplot", "Dotplot not available", None),
         ("other", "x" * 700, None),
         ("load", None, FileNotFoundError("gone"), {}),
@@ -54,7 +53,23 @@ def folder(tmp_path, history):
         ("perform_enrichment_analyses", None, ValueError("no")),
         ("dea_split_by_condition", EXPRESSION, None, {"cell_type": "B cell"}),
     )
-    save_history(first, tmp_path / "a.json")
-    save_history(second, tmp_path / "b.jsonl")
-    (tmp_path / "broken.json").write_text("[{")
-    return tmp_path
+    folder = tmp_path_factory.mktemp("two")
+    save_history(first, folder / "a.json")
+    save_history(second, folder / "b.jsonl")
+    (folder / "broken.json").write_text("[{")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def logs(folder):
+    """What is loaded of these."""
+    return load(folder)
+
+
+@pytest.fixture
+def evaluators():
+    """The registered evaluators; those that a test registers are gone afterwards."""
+    before = dict(EVALUATORS)
+    yield EVALUATORS
+    EVALUATORS.clear()
+    EVALUATORS.update(before)

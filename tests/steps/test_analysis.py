@@ -8,44 +8,37 @@ from evalkit.io import SourceError
 from evalkit.stats import mean_interval
 from evalkit.steps import History, analysis, checks_df, load, steps_df
 from evalkit.steps.analysis import adherence, confirmed_success, coverage, failure_kinds, focus, success_rates
-from evalkit.steps.record import normalise_history
+from evalkit.steps.judge import as_history
 from evalkit.steps.show import findings, short_steps, with_runs
 from tests.steps.records import JSON, RECORD
 
 
-def test_success_as_reported_and_as_confirmed(folder):
-    rates = success_rates(load(folder).steps).set_index(["history", "success"])
+def test_success_as_reported_and_as_confirmed(logs):
+    rates = success_rates(logs.steps).set_index(["history", "success"])
     assert rates.loc[("a.json", "reported"), ["estimate", "n"]].tolist() == [4 / 8, 8]
     assert rates.loc[("a.json", "confirmed"), ["estimate", "n"]].tolist() == [3 / 8, 8]
     assert (rates["low"] < rates["estimate"]).all()
-    found = confirmed_success(load(folder / "a.json").steps)
+    found = confirmed_success(logs.steps[logs.steps["history"] == "a.json"])
     assert (found.estimate, found.n) == (3 / 8, 8)
 
 
-def test_failures_by_kind(folder):
-    kinds = failure_kinds(load(folder).steps)
-    assert kinds[["verdict", "kind", "steps"]].to_numpy().tolist() == [
+def test_failures_by_kind(logs):
+    assert failure_kinds(logs.steps)[["verdict", "kind", "steps"]].to_numpy().tolist() == [
         ["failure", "ValueError", 4],
         ["critical failure", "FileNotFoundError", 1],
         ["silent failure", "a message stands in place of the plot: Dotplot not available", 1],
     ]
 
 
-def test_findings_lead_to_the_steps_they_count(folder):
-    logs = load(folder)
-    found = findings(logs)
-    steps = with_runs(logs.steps, logs.runs)
-    silent = steps[steps["verdict"].eq("silent failure")]
-    first = found[0].examples[0]
+def test_findings_lead_to_the_steps_they_count(logs):
+    found, steps = findings(logs), with_runs(logs.steps, logs.runs)
+    silent, first = steps[steps["verdict"].eq("silent failure")], found[0].examples[0]
     assert (first.run_id, first.turn) == tuple(silent.iloc[0][["run_id", "turn"]])
     assert found[1].examples[0].run_id in set(logs.runs["run_id"])
-    assert all(one.examples for one in found[:3])
-    assert not found[-1].examples
+    assert [bool(one.examples) for one in found] == [True, True, True, False]
 
 
-def test_tables_of_what_histories_hold(folder):
-    logs = load(folder)
-    assert focus(logs.runs, logs.steps) == "a.json"
+def test_tables_of_what_histories_hold(logs):
     shown = short_steps(logs.steps).iloc[:8]
     assert shown[["record", "step"]].to_numpy().tolist()[2:5] == [[3, 3], [4, 3], [5, 3]]
     assert shown["remark"].tolist()[0] == "Process cells: Discovery completed: T cell, B cell"
@@ -59,7 +52,7 @@ def test_tables_of_what_histories_hold(folder):
 @given(st.lists(RECORD | JSON, max_size=4))
 @settings(max_examples=20)
 def test_any_history_becomes_frames(records):
-    histories = [History("h.json", "", normalise_history(records), plan=records)]
+    histories = [History("h.json", "", as_history(records).records, plan=records)]
     steps, checks = steps_df([{"function_name": "f", "success": True}, *records]), checks_df([{"step": {}}, *records])
     assert len(steps) == len(records) + 1
     assert set(checks["position"]) == set(range(len(records) + 1))
@@ -72,16 +65,18 @@ def test_any_history_becomes_frames(records):
 GOOD = {"function_name": "f", "parameters": {}, "success": True, "result_summary": "done", "error": None}
 BAD = {**GOOD, "success": False, "result_summary": None, "error": "no cells"}
 SILENT = {**GOOD, "function_name": "process_cells", "result_summary": "{'status': 'no_cells_found'}"}
-RUNS = {n: [GOOD] * 8 + [BAD] * (n // 3) + [SILENT] * (n // 7) for n in range(1, 29)}  # the later, the more fails
+# the later of these 28 histories of one file name, the more fails
+RUNS = {
+    f"run_{n:02d}/execution_history.json": [GOOD] * 8 + [BAD] * (n // 3) + [SILENT] * (n // 7) for n in range(1, 29)
+}
 
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory):
-    """28 histories of one file name, in run_NN/execution_history.json."""
     root = tmp_path_factory.mktemp("runs")
-    for number, records in RUNS.items():
-        (root / f"run_{number:02d}").mkdir()
-        (root / f"run_{number:02d}" / "execution_history.json").write_text(json.dumps(records))
+    for name, records in RUNS.items():
+        (root / name).parent.mkdir()
+        (root / name).write_text(json.dumps(records))
     return load(root)
 
 
@@ -95,15 +90,12 @@ def test_the_rates_of_28_histories_are_of_28_clusters(many):
 
 
 def test_each_history_is_a_row_in_every_table(many):
-    names = {f"run_{number:02d}/execution_history.json" for number in RUNS}
-    looping = {f"run_{number:02d}/execution_history.json" for number in RUNS if number >= 9}  # three in a row and more
     overview = analysis.overview(many.runs, many.steps).set_index("history")
-    assert analysis.truncation(many.steps)["n_clusters"].tolist() == [28]
-    for table in (many.runs, overview.reset_index()):
-        assert set(table["history"]) == names
-    assert set(overview.index[overview["loops"] == 1]) == looping
+    assert set(many.runs["history"]) == set(overview.index) == set(RUNS)
+    assert set(overview.index[overview["loops"] == 1]) == set(list(RUNS)[8:])  # three in a row and more
     last = overview.loc["run_28/execution_history.json"]
     assert last[["records", "n", "failure", "silent failure"]].tolist() == [21, 21, 9, 4]
+    assert analysis.truncation(many.steps)["n_clusters"].tolist() == [28]
     assert failure_kinds(many.steps).set_index("verdict").loc["failure", "histories"] == 26
     [together] = analysis.total(many.runs, many.steps).to_dict("records")
     assert (together["history"], together["records"]) == ("all 28 histories", len(many.steps))

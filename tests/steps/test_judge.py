@@ -14,8 +14,7 @@ from evalkit.steps import (
     format_step_evaluation,
     plan_adherence,
 )
-from evalkit.steps.judge import EVALUATORS
-from evalkit.steps.record import normalise_history
+from evalkit.steps.judge import as_history
 from tests.steps.cases import CELLS, ENRICHMENT
 from tests.steps.records import JSON, RECORD
 
@@ -55,7 +54,7 @@ def test_failures_are_critical_by_class_or_message(make, error_type, message, cr
 
 
 def test_skipped_steps_are_no_failures(make):
-    found = evaluate_step(make("process_cells", None, False, skip_reason="no cells", error="x"))
+    found = evaluate_step(make("process_cells", None, False, skip_reason="no cells", error="No module named 'x'"))
     assert (found["verdict"], found["critical_failure"]) == ("skipped", False)
     assert found["skipped_evaluation"] == {"skip_reason": "no cells", "status": "skipped"}
 
@@ -68,69 +67,46 @@ def test_failures_in_a_row_are_attempts_and_then_a_loop(make):
     assert labels == [[], ["retry"], ["loop"], ["loop"], ["retry"], []]
 
 
-@given(RECORD | JSON, JSON | st.fixed_dictionaries({"execution_history": st.lists(RECORD, max_size=3)}))
-def test_any_record_is_judged(record, state):
-    json.dumps(evaluate_step(record, state), allow_nan=False)
-
-
-@given(st.lists(RECORD | JSON, max_size=5))
-def test_any_history_is_judged(records):
+@given(st.lists(RECORD | JSON, min_size=1, max_size=5), JSON)
+def test_any_history_and_any_record_with_any_state_are_judged(records, state):
     assert len(evaluate_history(records)) == len(records)
-    again = normalise_history(normalise_history(records))
-    assert json.dumps(again) == json.dumps(normalise_history(records))
+    once = as_history(records).records
+    assert json.dumps(as_history(once).records) == json.dumps(once)
+    for given_state in (state, {"execution_history": records}):
+        json.dumps(evaluate_step(records[-1], given_state), allow_nan=False)
 
 
 TIME = "2026-03-02T09:00:00"
 RULE = "=" * 60
-
-
-def report(record):
-    return format_step_evaluation(evaluate_step({**record, "timestamp": TIME})).splitlines()
-
-
-def test_the_report_of_a_failure(make):
-    record = make("f", None, False, error="No module named 'x'", index=20)
-    title = [RULE, "📊 STEP EVALUATION REPORT - Step 21", RULE]
-    head = ["Function: f", "Success: ❌ (False)", "Result Type: text", f"Timestamp: {TIME}", ""]
-    failure = ["❌ FAILURE ANALYSIS:", "   Error Type: system_error", "   Critical: 🚨 YES", RULE]
-    assert report(record) == [*title, *head, *failure]
-
-
-def test_the_report_of_a_success(make):
-    types = {str(i): name for i, name in enumerate(["T cell", "B cell", "NK cell", "Monocyte"])}
-    assert report(make("process_cells", f"group_to_cell_type = {types}", kind="structured"))[8:-1] == [
+TYPES = {str(i): name for i, name in enumerate(["T cell", "B cell", "NK cell", "Monocyte"])}
+REPORTS = [
+    # a record: from which line on its report reads so
+    ({"function": "f", "success": False, "error": "No module named 'x'", "index": 20}, 0, [
+        RULE, "📊 STEP EVALUATION REPORT - Step 21", RULE,
+        "Function: f", "Success: ❌ (False)", "Result Type: text", f"Timestamp: {TIME}", "",
+        "❌ FAILURE ANALYSIS:", "   Error Type: system_error", "   Critical: 🚨 YES",
+    ]),
+    ({"function": "process_cells", "result": f"group_to_cell_type = {TYPES}", "kind": "structured"}, 8, [
         "✅ SUCCESS ANALYSIS:",
-        "   🧬 PROCESS CELLS RESULTS:",
-        "      Discovered: 4 new cell types",
-        "         - T cell",
-        "         - B cell",
-        "         - NK cell",
-    ]
-
-
-def test_the_report_of_an_enrichment(make):
-    assert report(make("perform_enrichment_analyses", ENRICHMENT, kind="structured"))[9:-1] == [
+        "   🧬 PROCESS CELLS RESULTS:", "      Discovered: 4 new cell types",
+        "         - T cell", "         - B cell", "         - NK cell",
+    ]),
+    ({"function": "perform_enrichment_analyses", "result": ENRICHMENT, "kind": "structured"}, 9, [
         "   🧬 ENRICHMENT RESULTS:",
-        "      ✅ GO: 12 pathways",
-        "      ✅ KEGG: 3 pathways",
-        "      ⭕ GSEA: 0 pathways",
-        "   📊 Total Significant: 15 pathways",
-        "   🎯 Data Quality: high_structured_access",
-        "   🔝 Sample Pathways:",
-        "      GO: a, b",
-        "      KEGG: k1, k2",
-    ]
+        "      ✅ GO: 12 pathways", "      ✅ KEGG: 3 pathways", "      ⭕ GSEA: 0 pathways",
+        "   📊 Total Significant: 15 pathways", "   🎯 Data Quality: high_structured_access",
+        "   🔝 Sample Pathways:", "      GO: a, b", "      KEGG: k1, k2",
+    ]),
+]  # fmt: skip
 
 
-@pytest.fixture
-def registry():
-    before = dict(EVALUATORS)
-    yield EVALUATORS
-    EVALUATORS.clear()
-    EVALUATORS.update(before)
+@pytest.mark.parametrize(("record", "start", "lines"), REPORTS)
+def test_the_report_of_a_step(make, record, start, lines):
+    report = format_step_evaluation(evaluate_step({**make(**record), "timestamp": TIME})).splitlines()
+    assert report[start:] == [*lines, RULE]
 
 
-def test_a_users_evaluator_is_called(make, registry):
+def test_a_users_evaluator_is_called(make, evaluators):
     @evaluates("score_genes")
     def scores(record, options):
         return {"gene_score": len(record["result"]), "success": "no", "checks": [check("genes", 0.5, "some")]}
@@ -143,7 +119,7 @@ def test_a_users_evaluator_is_called(make, registry):
 
 
 @pytest.mark.parametrize("bad", [lambda r, o: 1 / 0, lambda r, o: None, lambda r, o: {"checks": 5}])
-def test_a_faulty_evaluator_stops_nothing(make, registry, caplog, bad):
+def test_a_faulty_evaluator_stops_nothing(make, evaluators, caplog, bad):
     evaluates("mine")(bad)
     with caplog.at_level(logging.WARNING):
         found = evaluate_step(make("mine", "x"))

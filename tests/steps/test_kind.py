@@ -11,32 +11,22 @@ import pytest
 
 from evalkit.kinds.follow import Following
 from evalkit.steps import KIND, Options, evaluates, load
-from evalkit.steps.judge import EVALUATORS
 from tests.steps.cases import CELLS, ENRICHMENT
 
-FRAMES = ("runs", "steps", "checks", "ledger")
 OLD = 1_600_000_000
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
-    """An empty store; evaluators that a test registers are gone afterwards."""
+    """An empty store."""
     monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path / "cache"))
-    before = dict(EVALUATORS)
-    yield
-    EVALUATORS.clear()
-    EVALUATORS.update(before)
 
 
 @pytest.fixture
-def logs(tmp_path, make):
+def resting(tmp_path, make):
     """A folder with two histories that were left alone for a while."""
     (tmp_path / "logs").mkdir()
-    state = {
-        "execution_history": [make("process_cells", CELLS), make("f", ENRICHMENT, kind="structured")],
-        "execution_plan": {"steps": [{"function_name": "f"}]},
-    }
-    write(tmp_path / "logs" / "a.json", state)
+    write(tmp_path / "logs" / "a.json", [make("process_cells", CELLS), make("f", ENRICHMENT, kind="structured")])
     write(tmp_path / "logs" / "b.json", [make("f", None, False, error="café")])
     return tmp_path / "logs"
 
@@ -46,18 +36,14 @@ def write(path, value, age=0):
     os.utime(path, (OLD + age, OLD + age))
 
 
-def assert_same(one, other):
-    for name in FRAMES:
-        pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name))
-    assert one.histories == other.histories
-
-
 @pytest.mark.parametrize("odd", ["[" * 300 + "]" * 300, "[NaN, -Infinity]", "1" * 400, '"\\ud800\\u0000"', "-0.0"])
 def test_odd_values_come_back_as_they_were(tmp_path, odd):
     record = '{"step": {"function_name": "f", "parameters": {"odd": %s}}, "success": true, "result": "x"}'
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "a.json").write_text(f"[{record % odd}, {record % 'NaN'}]")
-    assert_same(load(tmp_path / "in"), load(tmp_path / "in"))
+    (tmp_path / "a.json").write_text(f"[{record % odd}, {record % 'NaN'}]")
+    new, stored = load(tmp_path / "a.json"), load(tmp_path / "a.json")
+    for name in ("runs", "steps", "checks", "ledger"):
+        pd.testing.assert_frame_equal(getattr(new, name), getattr(stored, name))
+    assert new.histories == stored.histories
 
 
 @pytest.mark.parametrize("settled", [True, False])
@@ -81,19 +67,19 @@ def add_checkpoint(connection, number, records):
     connection.commit()
 
 
-def test_options_apply_to_what_is_stored_and_the_order_of_sources_stays(logs):
-    a, b = str(logs / "a.json"), str(logs / "b.json")
+def test_options_apply_to_what_is_stored_and_the_order_of_sources_stays(resting):
+    a, b = str(resting / "a.json"), str(resting / "b.json")
     assert [history.source for history in load([b, a]).histories] == [b, a]
     assert load([a, b]).steps["truncated"].tolist() == [False, False, False]
     assert load([a, b], Options(text_limit=len(CELLS))).steps["truncated"].tolist() == [True, False, False]
 
 
-def test_evaluators_are_asked_at_every_load(logs):
+def test_evaluators_are_asked_at_every_load(resting, evaluators):
     for score in (0.25, 0.75):
         evaluates("f")(lambda record, options, score=score: {"checks": [{"name": "mine", "score": score}]})
-        assert load(logs).checks.set_index("name").loc["mine", "score"] == score
-    del EVALUATORS["f"]
-    assert "mine" not in set(load(logs).checks["name"])
+        assert load(resting).checks.set_index("name").loc["mine", "score"] == score
+    del evaluators["f"]
+    assert "mine" not in set(load(resting).checks["name"])
 
 
 def states(view):

@@ -6,10 +6,6 @@ from evalkit.steps import evaluate_step
 from tests.steps.cases import CELLS, COUNTS, ENRICHMENT, EXPRESSION
 
 
-def checks_of(evaluation):
-    return {one["name"]: one for one in evaluation["checks"]}
-
-
 def several(*plots):
     return {"multiple_plots": True, "plots": list(plots)}
 
@@ -66,19 +62,22 @@ def test_a_recorded_error_is_a_silent_failure_and_long_messages_are_shortened(ma
     assert evaluate_step(make("display_x", None, None))["silent_failure"] is False  # success was not reported
 
 
-def go(terms, p_values, total):
-    return {"go": {"top_terms": terms, "top_pvalues": p_values, "total_significant": total}}
+def go(terms=None, total=None, p_values=None):
+    """Make an enrichment with what is given of one method."""
+    given = {"top_terms": terms, "top_pvalues": p_values, "total_significant": total}
+    return {"go": {key: value for key, value in given.items() if value is not None}}
 
 
 ENRICH, DEA, COUNT = "perform_enrichment_analyses", "dea_split_by_condition", "compare_cell_counts"
+CELL_TYPES, SEARCH, PLOT = "process_cells", "search_enrichment_semantic", "display_dotplot"
 STRUCTURES = [
     # function, result, what was asked for: completeness, the beginnings of issues
     (ENRICH, ENRICHMENT, {"analyses": ["go", "kegg"]}, "complete", []),
     (ENRICH, ENRICHMENT, {"analyses": ["reactome"]}, "partial", ["reactome: requested"]),
-    (ENRICH, go(["a"], [0.1, 0.2], 1), {}, "partial", ["go: 1 terms, 2 p-values"]),
-    (ENRICH, go(["a"], [1.5], 1), {}, "partial", ["go: '1.5' is no p-value"]),
-    (ENRICH, go(["a", "b"], [0, 1], 1), {}, "partial", ["go: 1 significant terms, but 2 are listed"]),
-    (ENRICH, {"go": {"top_terms": []}}, {}, "partial", ["go: the number"]),
+    (ENRICH, go(["a"], 1, [0.1, 0.2]), {}, "partial", ["go: 1 terms, 2 p-values"]),
+    (ENRICH, go(["a"], 1, [1.5]), {}, "partial", ["go: '1.5' is no p-value"]),
+    (ENRICH, go(["a", "b"], 1, [0, 1]), {}, "partial", ["go: 1 significant terms, but 2 are listed"]),
+    (ENRICH, go([]), {}, "partial", ["go: the number"]),
     (ENRICH, {"go": "oops"}, {}, "partial", ["go: not a structure"]),
     (ENRICH, {"status": "cached_result"}, {}, "none", ["only a status"]),
     (ENRICH, "Error", {}, "none", ["the result is str"]),
@@ -120,89 +119,102 @@ def test_a_cut_result_is_limited_and_what_is_not_known_of_it_is_unknown(make, fu
     assert (evaluation["verdict"], evaluation["truncated"]) == ("success", True)
     assert (evaluation["data_quality"], evaluation["data_completeness"]) == ("legacy_text_parsing", "limited")
     assert evaluation["parsing_issues"] == ["truncation_likely"]
-    assert 0 not in [
-        one["score"] for name, one in checks_of(evaluation).items() if name not in ("text_kept", "structure")
-    ]
+    checks = [one for one in evaluation["checks"] if one["name"] not in ("text_kept", "structure")]
+    assert 0 not in [one["score"] for one in checks]
     cells = evaluation.get("process_cells_evaluation", {"discovery_status": "unknown", "cell_type_count": None})
     assert cells["discovery_status"] == ("discovered" if cells.get("discovered_cell_types") else "unknown")
     assert cells["cell_type_count"] is cells.get("missing_children") is None
     assert evaluation.get("enrichment_evaluation", {}).get("total_significant_pathways") is None
 
 
-REMARKS = [
-    # significant terms as stored: concerns, highlights
-    (0, 2, []),
-    (100, 0, []),
-    ("354", 0, ["Rich pathway enrichment found (354 total)", "Successful methods: GO"]),  # numbers written as text
-]
+KEGG, BOTH = {"kegg": go([], 1)["go"]}, {"parameters": {"analyses": ["go", "kegg"]}}
+ONLY_KEGG, NO_TYPES = {"parameters": {"analyses": ["kegg"]}}, {"discovered_cell_types": []}
+CHILDREN, EMPTY = {"expected_children": ["T cells", "NK cell"]}, {"dea_results": []}
+MATCHES = str({"search_results": {"results": [{"term": "a"}, {"term": "b"}], "total_matches": 77}})
+FAILED = {"error": "x", "results": [], "total_matches": 0}
+HTML = {"type": "html", "html_generated": True, "plots": 1, "status": "generated", "plot": 1}
+FILE = {"type": "file_ref", "html_generated": False, "html_length": None, "plots": 1, "status": "stored_in_file"}
+SAID = [
+    # function, result, further keys of the step: what the evaluation says, that of the function, and scores of checks
+    (ENRICH, ENRICHMENT, {}, {
+        "pathway_counts": {"go": 12, "kegg": 3, "gsea": 0}, "total_significant_pathways": 15, "method_count": 2,
+        "successful_methods": ["GO", "KEGG"], "data_quality": "high_structured_access", "status": None,
+        "top_pathways": {"go": ["a", "b", "c"], "kegg": ["k1", "k2", "k3"]}, "concerns": [], "highlights": []}),
+    # concerns and highlights; numbers may be written as text
+    (ENRICH, go([], 0), {}, {"concerns": ["No significant pathways found in any method",
+                                          "Consider adjusting parameters or trying different approaches"]}),
+    (ENRICH, go(["a"], 100), {}, {"concerns": [], "highlights": []}),
+    (ENRICH, go(["a"], "354"), {}, {"highlights": ["Rich pathway enrichment found (354 total)",
+                                                   "Successful methods: GO"]}),
+    # a method is successful only where it has terms
+    (ENRICH, go(["a"], 1), {}, {"successful_methods": ["GO"]}),
+    (ENRICH, go(None, 5), {}, {"successful_methods": ["GO"]}),  # the count is known, the list was not kept
+    (ENRICH, go(["a"], None), {}, {"successful_methods": ["GO"]}),  # the list is there, the count is not
+    (ENRICH, go([], 0), {}, {"successful_methods": []}),
+    (ENRICH, go([], 5), {}, {"successful_methods": []}),  # the list is whole, and empty
+    (ENRICH, go(), {}, {"successful_methods": []}),
+    # a total is unknown where a method that was asked for is
+    (ENRICH, {**go([], 0), **KEGG}, BOTH, {"total_significant_pathways": 1, "pathway_counts": {"go": 0, "kegg": 1},
+                                           "pathways_found": 1, "requested_methods": 1}),
+    (ENRICH, {"GO": "failed", **KEGG}, BOTH, {"total_significant_pathways": None, "requested_methods": 0.5,
+                                              "pathway_counts": {"go": None, "kegg": 1}, "pathways_found": None}),
+    (ENRICH, KEGG, BOTH, {"total_significant_pathways": None, "pathway_counts": {"go": None, "kegg": 1}}),
+    (ENRICH, {"go": None, **KEGG}, {}, {"total_significant_pathways": None}),
+    (ENRICH, {"go": None, **KEGG}, ONLY_KEGG, {"total_significant_pathways": 1, "pathway_counts": {"kegg": 1}}),
+    (ENRICH, {"status": "cached_result"}, BOTH, {"total_significant_pathways": None, "requested_methods": 0}),
+    (PLOT, "<div>" + "x" * 495, {}, {**HTML, "html_length": 500}),
+    (PLOT, several({"html": "<p>1</p>"}, {"html": "<p>22</p>"}), {},
+     {**HTML, "type": "multiple_plots", "html_length": 17, "plots": 2}),
+    (PLOT, several(), {}, {"type": "multiple_plots", "html_length": 0, "plots": 0, "status": "no_plot", "plot": 0}),
+    (PLOT, {"type": "file_ref", "path": "a/b.html"}, {}, FILE),
+    (PLOT, "{'type': 'file_ref', 'path': 'a/b.html'}", {}, FILE),
+    (PLOT, "Dotplot not available", {}, {"type": "text", "html_generated": False, "status": "message_instead"}),
+    (PLOT, None, {}, {"type": "none", "html_generated": False, "html_length": 0, "plots": 0, "status": "no_plot"}),
+    (CELL_TYPES, CELLS, CHILDREN, {
+        "discovery_status": "discovered", "discovered_cell_types": ["T cell", "B cell"], "cell_type_count": 2,
+        "group_count": 3, "missing_children": ["NK cell"], "unexpected_children": ["B cell"],
+        "expected_cell_types": 0.5, "discovery": 1}),
+    (CELL_TYPES, "Process cells completed, but no new cell types were discovered.", {},
+     {**NO_TYPES, "discovery_status": "no_new_cell_types", "verdict": "success", "data_completeness": "none"}),
+    (CELL_TYPES, "Process cells failed: x", {}, {**NO_TYPES, "discovery_status": "failed", "discovery": 0}),
+    (CELL_TYPES, {"status": "leaf_node"}, {},
+     {**NO_TYPES, "discovery_status": "leaf_node", "discovery": None, "verdict": "success"}),
+    (CELL_TYPES, "{'status': 'no_cells_found', 'cell_type': 'B cell'}", {},
+     {**NO_TYPES, "discovery_status": "no_cells_found", "discovery": 0, "verdict": "silent failure"}),
+    (CELL_TYPES, "group_to_cell_type = {}", {}, {**NO_TYPES, "discovery_status": "empty_mapping"}),
+    (CELL_TYPES, "something else", {},
+     {**NO_TYPES, "discovery_status": "unknown", "discovery": None, "data_completeness": "complete"}),
+    (CELL_TYPES, None, {}, {**NO_TYPES, "discovery_status": "no_result", "verdict": "silent failure"}),
+    # discoveries in words
+    (CELL_TYPES, "Discovered new cell type: T cell", {},
+     {"discovered_cell_types": ["T cell"], "discovery_status": "discovered", "group_count": None}),
+    (CELL_TYPES, "✅ discovered new cell type : T cell.\nDiscovered new cell type: B cell\nDone.", {},
+     {"discovered_cell_types": ["T cell", "B cell"], "verdict": "success", "data_completeness": "complete"}),
+    (CELL_TYPES, "Discovered new cell types: ['T cell', 'B cell']", {},
+     {"discovered_cell_types": ["T cell", "B cell"], "cell_type_count": 2}),
+    (CELL_TYPES, {"status": "completed", "message": "Discovered new cell type: T cell"}, {},
+     {"discovered_cell_types": ["T cell"], "verdict": "success"}),
+    # the matches of a search are unknown where it failed or was cut
+    (SEARCH, {"search_results": {"total_matches": 7, "results": [{"term": "a"}]}}, {},
+     {"total_matches": 7, "message": None, "search_matches": 1, "verdict": "success"}),
+    (SEARCH, "{'search_results': {'total_matches': 7, 'results': [", {}, {"total_matches": 7, "verdict": "success"}),
+    (SEARCH, MATCHES, {}, {"total_matches": 77}),
+    (SEARCH, MATCHES[: MATCHES.index("77")], {}, {"total_matches": None, "search_matches": None, "verdict": "success"}),
+    (SEARCH, FAILED, {}, {"total_matches": None, "message": "x", "verdict": "silent failure"}),
+    (SEARCH, {"search_results": FAILED}, {}, {"total_matches": None, "message": "x", "verdict": "silent failure"}),
+    # an empty list is 0, and unknown beside an error
+    (DEA, EMPTY, {}, {"condition_count": 0}),
+    (DEA, {**EMPTY, "error": "x"}, {}, {"condition_count": None}),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("total", "concerns", "highlights"), REMARKS)
-def test_concerns_and_highlights_of_an_enrichment(make, total, concerns, highlights):
-    entry = {"top_terms": ["a"] * bool(total), "top_pvalues": [], "total_significant": total}
-    found = evaluate_step(make("perform_enrichment_analyses", {"go": entry}))["enrichment_evaluation"]
-    assert (found["pathway_counts"], len(found["concerns"])) == ({"go": int(total)}, concerns)
-    assert found["highlights"] == highlights
-
-
-SIGNIFICANT = [
-    # terms listed (None: no list), their number: whether the method counts as successful
-    (["a"], 1, True),
-    (None, 5, True),  # the count is known, the list was not kept
-    (["a"], None, True),  # the list is there, the count is not
-    ([], 0, False),
-    ([], 5, False),  # the list is whole, and empty
-    (None, None, False),
-]
-
-
-@pytest.mark.parametrize(("terms", "total", "successful"), SIGNIFICANT)
-def test_a_method_is_successful_only_where_it_has_terms(make, terms, total, successful):
-    entry = {key: value for key, value in (("top_terms", terms), ("total_significant", total)) if value is not None}
-    found = evaluate_step(make("perform_enrichment_analyses", {"go": entry}, kind="structured"))
-    assert found["enrichment_evaluation"]["successful_methods"] == ["GO"] * successful
-
-
-GO, KEGG = ({"top_terms": [], "top_pvalues": [], "total_significant": n} for n in (0, 1))
-BOTH, ONLY_KEGG = {"analyses": ["go", "kegg"]}, {"analyses": ["kegg"]}
-TOTALS = [
-    # a result, what was asked for: the total, counts
-    ({"go": GO, "kegg": KEGG}, BOTH, 1, {"go": 0, "kegg": 1}),
-    ({"GO": "failed", "kegg": KEGG}, BOTH, None, {"go": None, "kegg": 1}),
-    ({"kegg": KEGG}, BOTH, None, {"go": None, "kegg": 1}),
-    ({"go": None, "kegg": KEGG}, {}, None, {"go": None, "kegg": 1}),
-    ({"go": None, "kegg": KEGG}, ONLY_KEGG, 1, {"kegg": 1}),
-    ({"status": "cached_result"}, BOTH, None, {"go": None, "kegg": None}),
-]
-
-
-@pytest.mark.parametrize(("result", "parameters", "total", "counts"), TOTALS)
-def test_a_total_is_unknown_where_a_method_that_was_asked_for_is(make, result, parameters, total, counts):
-    evaluation = evaluate_step(make("perform_enrichment_analyses", result, parameters=parameters))
-    found, checks = evaluation["enrichment_evaluation"], checks_of(evaluation)
-    assert (found["total_significant_pathways"], found["pathway_counts"]) == (total, counts)
-    assert checks["pathways_found"]["label"] == ("unknown" if total is None else str(total))
-    if parameters == BOTH:
-        assert checks["requested_methods"]["score"] == sum(n is not None for n in counts.values()) / 2
-
-
-PLOTS = [
-    # a result: type, whether HTML was made, its length, number of plots, status
-    ("<div>" + "x" * 495, "html", True, 500, 1, "generated"),
-    (several({"html": "<p>1</p>"}, {"html": "<p>22</p>"}), "multiple_plots", True, 17, 2, "generated"),
-    (several(), "multiple_plots", False, 0, 0, "no_plot"),
-    ({"type": "file_ref", "path": "a/b.html"}, "file_ref", False, None, 1, "stored_in_file"),
-    ("{'type': 'file_ref', 'path': 'a/b.html'}", "file_ref", False, None, 1, "stored_in_file"),
-    ("Dotplot not available", "text", False, 0, 0, "message_instead"),
-    (None, "none", False, 0, 0, "no_plot"),
-]
-
-
-@pytest.mark.parametrize(("result", "kind", "generated", "length", "plots", "status"), PLOTS)
-def test_plots_are_judged_as_plots(make, result, kind, generated, length, plots, status):
-    found = evaluate_step(make("display_dotplot", result))["visualization_evaluation"]
-    expected = {"type": kind, "html_generated": generated, "html_length": length, "plots": plots, "status": status}
-    assert {key: found[key] for key in expected} == expected
+@pytest.mark.parametrize(("function", "result", "step", "expected"), SAID)
+def test_what_the_evaluation_of_a_result_says(make, function, result, step, expected):
+    evaluation = evaluate_step(make(function, result, **step))
+    said = evaluation | {one["name"]: one["score"] for one in evaluation["checks"]}
+    for key, of_function in evaluation.items():
+        said |= of_function if key.endswith("_evaluation") else {}
+    assert {key: said[key] for key in expected} == expected
 
 
 @pytest.mark.parametrize(
@@ -215,87 +227,7 @@ def test_plots_are_judged_as_plots(make, result, kind, generated, length, plots,
 )
 def test_a_plot_cut_on_disk_is_no_failure_and_of_unknown_length(text, kind):
     found = evaluate_step({"function_name": "display_x", "success": True, "result_summary": text})
-    plot = found["visualization_evaluation"]
-    generated = None if kind == "unknown" else True
-    assert (plot["type"], plot["html_generated"], plot["html_length"]) == (kind, generated, None)
+    plot, made = found["visualization_evaluation"], None if kind == "unknown" else True
+    assert (plot["type"], plot["html_generated"], plot["html_length"]) == (kind, made, None)
     assert (found["verdict"], "parsing_issues" in found) == ("success", False)
-    assert checks_of(found)["plot"]["score"] == (None if kind == "unknown" else 1)
-
-
-@pytest.mark.parametrize(
-    ("result", "status"),
-    [
-        ("Process cells completed, but no new cell types were discovered.", "no_new_cell_types"),
-        ("Process cells failed: x", "failed"),
-        ({"status": "leaf_node"}, "leaf_node"),
-        ("{'status': 'no_cells_found', 'cell_type': 'B cell'}", "no_cells_found"),
-        ("group_to_cell_type = {}", "empty_mapping"),
-        ("something else", "unknown"),
-        (None, "no_result"),
-    ],
-)
-def test_how_a_discovery_ended(make, result, status):
-    evaluation = evaluate_step(make("process_cells", result))
-    found, discovery = evaluation["process_cells_evaluation"], checks_of(evaluation)["discovery"]
-    assert (found["discovery_status"], found["discovered_cell_types"], discovery["label"]) == (status, [], status)
-    assert evaluation["data_completeness"] == ("complete" if status == "unknown" else "none")
-    assert (evaluation["verdict"] == "success") is (status in ("no_new_cell_types", "leaf_node", "unknown"))
-    assert discovery["score"] == (None if status in ("leaf_node", "unknown") else 0)
-
-
-@pytest.mark.parametrize(
-    ("text", "types"),
-    [
-        ("Discovered new cell type: T cell", ["T cell"]),
-        ("✅ discovered new cell type : T cell.\nDiscovered new cell type: B cell\nDone.", ["T cell", "B cell"]),
-        ("Discovered new cell types: ['T cell', 'B cell']", ["T cell", "B cell"]),
-        ({"status": "completed", "message": "Discovered new cell type: T cell"}, ["T cell"]),
-    ],
-)
-def test_discoveries_in_words_are_read(make, text, types):
-    evaluation = evaluate_step(make("process_cells", text))
-    found = evaluation["process_cells_evaluation"]
-    assert (found["discovery_status"], found["discovered_cell_types"]) == ("discovered", types)
-    assert (found["cell_type_count"], found["group_count"]) == (len(types), None)
-    assert (evaluation["verdict"], evaluation["data_completeness"]) == ("success", "complete")
-
-
-MATCHES = str({"search_results": {"results": [{"term": "a"}, {"term": "b"}], "total_matches": 77}})
-SEARCHES = [
-    # a result: the number of matches, the message
-    ({"search_results": {"total_matches": 7, "results": [{"term": "a"}]}}, 7, None),
-    ("{'search_results': {'total_matches': 7, 'results': [", 7, None),
-    (MATCHES, 77, None),
-    (MATCHES[: MATCHES.index("77")], None, None),
-    ({"error": "x", "results": [], "total_matches": 0}, None, "x"),
-    ({"search_results": {"error": "x", "results": [], "total_matches": 0}}, None, "x"),
-]
-
-
-@pytest.mark.parametrize(("result", "total", "message"), SEARCHES)
-def test_the_matches_of_a_search_are_unknown_where_it_failed_or_was_cut(make, result, total, message):
-    evaluation = evaluate_step(make("search_enrichment_semantic", result))
-    found = evaluation["search_evaluation"]
-    assert (found["total_matches"], found["message"]) == (total, message)
-    assert evaluation["verdict"] == ("silent failure" if message == "x" else "success")
-    assert checks_of(evaluation)["search_matches"]["score"] == (None if total is None else total > 0)
-
-
-def test_an_empty_list_is_0_and_unknown_beside_an_error(make):
-    for error, n in (({}, 0), ({"error": "x"}, None)):
-        found = evaluate_step(make("dea_split_by_condition", {"dea_results": [], **error}, kind="structured"))
-        assert found["dea_evaluation"]["condition_count"] == n
-
-
-def test_what_an_enrichment_and_a_discovery_hold(make):
-    evaluation = evaluate_step(make("perform_enrichment_analyses", ENRICHMENT, kind="structured"))
-    assert evaluation["enrichment_evaluation"] == {
-        "pathway_counts": {"go": 12, "kegg": 3, "gsea": 0}, "total_significant_pathways": 15, "method_count": 2,
-        "successful_methods": ["GO", "KEGG"], "data_quality": "high_structured_access", "status": None,
-        "top_pathways": {"go": ["a", "b", "c"], "kegg": ["k1", "k2", "k3"]}, "concerns": [], "highlights": [],
-    }  # fmt: skip
-    record = make("process_cells", CELLS, kind="structured", expected_children=["T cells", "NK cell"])
-    found = evaluate_step(record)["process_cells_evaluation"]
-    assert (found["discovery_status"], found["discovered_cell_types"]) == ("discovered", ["T cell", "B cell"])
-    assert (found["cell_type_count"], found["group_count"]) == (2, 3)
-    assert (found["missing_children"], found["unexpected_children"]) == (["NK cell"], ["B cell"])
+    assert [one["score"] for one in found["checks"] if one["name"] == "plot"] == [made]

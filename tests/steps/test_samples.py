@@ -5,7 +5,6 @@ import json
 import runpy
 import sys
 from pathlib import Path
-from unittest import mock
 
 import pandas as pd
 import pytest
@@ -13,7 +12,6 @@ from click.testing import CliRunner
 
 from evalkit.cli import main
 from evalkit.steps import KIND, analysis, extract_key_findings_from_execution, figures, load, show
-from evalkit.steps.judge import EVALUATORS
 from tests.display.test_plots import points
 from tests.steps.test_checkpoints import database
 
@@ -39,7 +37,7 @@ def drawn(ax):
     return ax
 
 
-def test_every_figure_is_drawn_also_where_results_were_cut(logs):
+def test_every_figure_is_drawn_also_where_results_were_cut_and_of_nothing(logs):
     one = [history for history in logs.histories if history.label == "execution_history.json"]
     own = logs.steps[logs.steps["history"] == one[0].label]
     assert len(points(drawn(figures.timeline(own)))) == len(own)
@@ -47,27 +45,20 @@ def test_every_figure_is_drawn_also_where_results_were_cut(logs):
     table = analysis.coverage(one)
     assert len([text for text in drawn(figures.coverage(table)).texts if text.get_text()]) == len(table)
 
-
-def test_nothing_to_draw_is_said(logs):
-    steps, none = logs.steps.iloc[:0], []
-    for ax in (
-        figures.timeline(steps),
-        figures.rates(analysis.success_rates(steps)),
-        figures.coverage(analysis.coverage(none)),
-    ):
-        assert [text.get_text() for text in drawn(ax).texts] == ["no steps of this kind"]
+    steps = logs.steps.iloc[:0]
+    rates, covered = analysis.success_rates(steps), analysis.coverage([])
+    for ax in (figures.timeline(steps), figures.rates(rates), figures.coverage(covered)):
+        assert [text.get_text() for text in ax.texts] == ["no steps of this kind"]
     assert analysis.focus(logs.runs.iloc[:0], steps) == ""
-    assert "0 histories" in show.describe_histories(none)
+    assert "0 histories" in show.describe_histories([])
 
 
-def test_the_example_runs_and_says_what_it_promises(tmp_path, monkeypatch, capsys):
+def test_the_example_runs_and_says_what_it_promises(tmp_path, monkeypatch, capsys, evaluators):
     monkeypatch.setattr(sys, "argv", ["judge_steps.py", str(tmp_path)])
-    with mock.patch.dict(EVALUATORS):
-        runpy.run_path(str(ROOT / "examples" / "judge_steps.py"), run_name="__main__")
+    runpy.run_path(str(ROOT / "examples" / "judge_steps.py"), run_name="__main__")
     out = capsys.readouterr().out
-    assert "genes_scored: 2 of 3" in out
-    assert "   Critical: 🚨 YES" in out
-    assert "load_counts: critical failure" in out
+    for line in ("genes_scored: 2 of 3", "   Critical: 🚨 YES", "load_counts: critical failure"):
+        assert line in out
     assert "the workflow ended in a critical failure" in out or "evalkit[workflow]" in out
     assert (tmp_path / "history.json").is_file()
 

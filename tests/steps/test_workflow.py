@@ -26,6 +26,7 @@ CRITICAL = (None, FileNotFoundError(2, "No such file or directory", "a.h5ad"))
 FAILED = (None, ValueError("no cells"))
 DONE = (CELLS, None)
 NUMBERS = ({"n": np.int64(3), "p": np.array([0.5, np.nan])}, None)
+AGAIN, NOTHING = ("the index stays where it is", None), (None, None)
 RUNS = {
     # what the executor meets, one after the other (the last again and again): the nodes after the executor
     "finish": ([DONE, DONE], ["executor", "executor", "final_evaluator"], 2),
@@ -33,60 +34,51 @@ RUNS = {
     "retry": ([FAILED, DONE, DONE], ["executor", "executor", "executor", "final_evaluator"], 3),
     "cap": ([FAILED], ["executor", "executor", "executor"], 3),
     "numbers": ([NUMBERS], ["executor", "executor", "final_evaluator"], 2),
-}  # fmt: skip
+    "other parameters at every attempt": ([(*FAILED, {"parameters": {"n": n}}) for n in range(9)], ["executor"] * 3, 3),
+    "a success that does not move on": ([AGAIN], ["executor"] * 3, 3),
+    "nothing new is kept": ([AGAIN, NOTHING], ["executor"] * 3, 1),
+}
 TAIL = ["response_generator", "plot_integration"]
 
 
-@pytest.fixture
-def nodes():
-    """Return a function that makes the nodes of a workflow of two steps, and the list of those that ran."""
+def workflow(outcomes):
+    """Return the nodes of a workflow of two steps, and the list of those that ran."""
+    steps, ran = [{"function_name": "process_cells", "parameters": {"n": n}} for n in range(2)], []
 
-    def nodes(outcomes):
-        ran = []
+    def noted(name, node=lambda state: {}):
+        return lambda state: ran.append(name) or node(state)
 
-        def note(name):
-            def node(state):
-                ran.append(name)
-                return {}
+    def executor(state):
+        result, error, *others = outcomes[min(ran.count("executor"), len(outcomes)) - 1]
+        if (result, error) == NOTHING:
+            return {}
+        index = state["current_step_index"]
+        history = record_execution(state, steps[index] | dict(*others), result, error is None, error)
+        return {"execution_history": history, "current_step_index": index + (error is None and result != AGAIN[0])}
 
-            return node
-
-        def planner(state):
-            ran.append("planner")
-            steps = [{"function_name": "process_cells", "parameters": {"n": n}} for n in range(2)]
-            return {"execution_plan": {"steps": steps}, "current_step_index": 0}
-
-        def executor(state):
-            index = state["current_step_index"]
-            result, error = outcomes[min(ran.count("executor"), len(outcomes) - 1)]
-            ran.append("executor")
-            step = state["execution_plan"]["steps"][index]
-            history = record_execution(state, step, result, error is None, error)
-            return {"execution_history": history, "current_step_index": index + (error is None)}
-
-        names = ("input_processor", "final_evaluator", *TAIL)
-        return {**{name: note(name) for name in names}, "planner": planner, "executor": executor}, ran
-
-    return nodes
+    nodes = {name: noted(name) for name in ("input_processor", "final_evaluator", *TAIL)}
+    nodes["planner"] = noted("planner", lambda state: {"execution_plan": {"steps": steps}, "current_step_index": 0})
+    return {**nodes, "executor": noted("executor", executor)}, ran
 
 
 @pytest.mark.parametrize("kind", RUNS)
-def test_graphs_finish_abort_retry_and_stop_at_the_cap(nodes, kind):
+def test_graphs_finish_abort_retry_and_stop_at_the_cap(kind):
     pytest.importorskip("langgraph", reason="needs the extra 'workflow'")
-    outcomes, expected, evaluated = RUNS[kind]
-    made, ran = nodes(outcomes)
-    state = build_workflow(made).invoke({"question": "q"})
+    outcomes, expected, judged = RUNS[kind]
+    nodes, ran = workflow(outcomes)
+    state = build_workflow(nodes).invoke({"question": "q"})
     assert ran == ["input_processor", "planner", *expected, *TAIL]
-    assert len(state["step_evaluation_history"]) == evaluated == len(state["execution_history"])
-    assert state["last_step_evaluation"] == state["step_evaluation_history"][-1]
+    assert len(state["step_evaluation_history"]) == judged == len(state["execution_history"])
+    is_newest = state["last_step_evaluation"] == state["step_evaluation_history"][-1]
+    assert is_newest is (kind != "nothing new is kept")  # another attempt is counted
     assert state["last_step_evaluation"]["critical_failure"] is (kind == "abort")
 
 
-def test_the_sqlite_checkpointer_keeps_a_history_that_can_be_read(nodes, tmp_path):
+def test_the_sqlite_checkpointer_keeps_a_history_that_can_be_read(tmp_path):
     sqlite = pytest.importorskip("langgraph.checkpoint.sqlite", reason="needs the extra 'workflow'")
     path = tmp_path / "checkpoints.sqlite"
     with sqlite.SqliteSaver.from_conn_string(str(path)) as saver:
-        graph = build_workflow(nodes(RUNS["numbers"][0])[0], checkpointer=saver)
+        graph = build_workflow(workflow([NUMBERS])[0], checkpointer=saver)
         for thread in ("first", "second"):
             state = graph.invoke({"question": "q"}, {"configurable": {"thread_id": thread}})
         while_open = load(path)
@@ -117,7 +109,7 @@ def test_objects_in_a_checkpoint_are_read_as_data_and_never_called(tmp_path):
     assert (record["when"], record["s"]) == ("2026-03-02T00:00:00", [1])
 
 
-def test_a_state_may_declare_more_but_not_less(nodes):
+def test_a_state_may_declare_more_but_not_less():
     pytest.importorskip("langgraph", reason="needs the extra 'workflow'")
 
     class More(WorkflowState):
@@ -133,14 +125,14 @@ def test_a_state_may_declare_more_but_not_less(nodes):
         last_step_evaluation: dict
         step_evaluation_history: list
 
-    made, _ = nodes([DONE])
-    assert build_workflow(made, state_type=More).invoke({"extra": "kept"})["extra"] == "kept"
+    nodes, _ = workflow([DONE])
+    assert build_workflow(nodes, state_type=More).invoke({"extra": "kept"})["extra"] == "kept"
     for state_type in (Less, NoReducer):
         with pytest.raises(ValueError, match=r"must declare execution_plan, .*, the last with a reducer"):
-            build_workflow(made, state_type=state_type)
-    del made["planner"]
+            build_workflow(nodes, state_type=state_type)
+    del nodes["planner"]
     with pytest.raises(ValueError, match="missing: planner"):
-        build_workflow(made)
+        build_workflow(nodes)
 
 
 def test_the_same_step_in_several_turns_is_not_stuck():
@@ -154,36 +146,14 @@ def test_the_same_step_in_several_turns_is_not_stuck():
         assert route_from_step_evaluator(state) == ("complete" if turn < 4 else "continue")
 
 
-STUCK = {
-    "other parameters at every attempt": lambda n: ({"n": n}, ValueError("no cells")),
-    "success, and the index stays where it is": lambda n: ({}, None),
-    "nothing new is kept": lambda n: ({}, None) if n == 0 else None,
-}
-
-
-@pytest.mark.parametrize("kind", STUCK)
-def test_a_step_that_never_moves_on_is_stopped_whatever_it_tries(nodes, kind):
-    pytest.importorskip("langgraph", reason="needs the extra 'workflow'")
-    made, ran = nodes([DONE])
-
-    def executor(state):
-        done = STUCK[kind](ran.count("executor"))
-        ran.append("executor")
-        if done is None:
-            return {}
-        step = {"function_name": "process_cells", "parameters": done[0]}
-        return {"execution_history": record_execution(state, step, "x", done[1] is None, done[1])}
-
-    build_workflow({**made, "executor": executor}).invoke({})
-    assert ran.count("executor") == 3
-
-
-def test_the_node_judges_the_newest_record_once_and_changes_nothing():
+def test_the_node_judges_the_newest_record_once_logs_its_report_and_changes_nothing(caplog):
     history = record_execution({}, {"function_name": "process_cells"}, CELLS, True)
     history = record_execution({"execution_history": history}, {"function_name": "f"}, None, False, "no")
     state = {"execution_history": history, "step_evaluation_history": [{"old": 1}], "execution_plan": {"steps": [{}]}}
     before = repr(state)
-    update = step_evaluator_node(state)
+    with caplog.at_level(logging.INFO, "evalkit.steps.workflow"):
+        update = step_evaluator_node(state)
+    assert "STEP EVALUATION REPORT - Step 2\n" in caplog.text
     assert repr(state) == before
     assert set(update) == {"last_step_evaluation", "step_evaluation_history"}
     assert [one["function_name"] for one in update["step_evaluation_history"]] == ["f"]
@@ -192,45 +162,37 @@ def test_the_node_judges_the_newest_record_once_and_changes_nothing():
     assert again["last_step_evaluation"]["attempts_at_step"] == 2
 
 
-def test_the_node_logs_its_report(caplog):
-    history = record_execution({}, {"function_name": "f"}, "x", True)
-    with caplog.at_level(logging.INFO, "evalkit.steps.workflow"):
-        step_evaluator_node({"execution_history": history})
-    assert "STEP EVALUATION REPORT - Step 1\n" in caplog.text
-
-
 PLAN = {"steps": [{}, {}, {}]}
-FROM_EXECUTOR = [
-    ([{}], 1, "step_evaluate"),
-    ([{}], 3, "step_evaluate"),
-    ([{}], 4, "complete"),
-    ([{}], np.int64(4), "complete"),
-    ([], 0, "complete"),
-    (None, 0, "complete"),
-]
-FROM_EVALUATOR = [
-    ({"critical_failure": True}, 1, "abort"),
-    ({"critical_failure": True}, 3, "abort"),
-    ({"critical_failure": False}, 3, "complete"),
-    ({"critical_failure": False}, 2, "continue"),
-    ({"critical_failure": False, "retry_cap_reached": True}, 2, "abort"),
-    ({"critical_failure": False, "retry_cap_reached": True}, 3, "complete"),
-    ({"status": "no_history", "critical_failure": False}, 0, "continue"),
-    (None, 0, "continue"),
-]
+STUCK = {"critical_failure": False, "retry_cap_reached": True}
 
 
-@pytest.mark.parametrize(("history", "index", "route"), FROM_EXECUTOR)
-def test_where_the_executor_leads(history, index, route):
-    state = {"execution_history": history, "current_step_index": index, "execution_plan": PLAN}
-    assert route_from_executor(state) == route
+def test_where_the_executor_leads():
+    for history, index, route in (
+        ([{}], 1, "step_evaluate"),
+        ([{}], 3, "step_evaluate"),
+        ([{}], 4, "complete"),
+        ([{}], np.int64(4), "complete"),
+        ([], 0, "complete"),
+        (None, 0, "complete"),
+    ):
+        state = {"execution_history": history, "current_step_index": index, "execution_plan": PLAN}
+        assert route_from_executor(state) == route
 
 
-@pytest.mark.parametrize(("last", "index", "route"), FROM_EVALUATOR)
-def test_where_the_evaluator_leads(last, index, route):
-    for plan in (PLAN, PLAN["steps"]):
-        state = {"last_step_evaluation": last, "current_step_index": index, "execution_plan": plan}
-        assert route_from_step_evaluator(state) == route
+def test_where_the_evaluator_leads():
+    for last, index, route in (
+        ({"critical_failure": True}, 1, "abort"),
+        ({"critical_failure": True}, 3, "abort"),
+        ({"critical_failure": False}, 3, "complete"),
+        ({"critical_failure": False}, 2, "continue"),
+        (STUCK, 2, "abort"),
+        (STUCK, 3, "complete"),
+        ({"status": "no_history", "critical_failure": False}, 0, "continue"),
+        (None, 0, "continue"),
+    ):
+        for plan in (PLAN, PLAN["steps"]):
+            state = {"last_step_evaluation": last, "current_step_index": index, "execution_plan": plan}
+            assert route_from_step_evaluator(state) == route
 
 
 def test_the_end_of_a_stored_history(history):
@@ -239,9 +201,6 @@ def test_the_end_of_a_stored_history(history):
     assert end_of_route(history(ok, ok)) == ("complete", 2)
     assert end_of_route(History("", "", history(ok, ok), {"steps": [{}] * 3})) == ("continue", 2)
     assert end_of_route(history(ok, critical, ok)) == ("abort", 2)
-
-
-def test_the_end_of_a_loop_of_failures_without_indices():
     failing = [{"function_name": "f", "parameters": {}, "success": False, "error": "no", "result_summary": None}] * 43
     assert end_of_route(failing) == ("abort", 3)
     assert end_of_route(as_history(failing, Options(retry_cap=10))) == ("abort", 10)

@@ -16,56 +16,52 @@ PANDAS = {"str": "str", "name": "str", "int": "int64", "int?": "Int64", "float":
 
 @pytest.mark.parametrize("which", TABLES)
 @pytest.mark.parametrize("empty", [False, True])
-def test_frames_have_the_columns_written_down(folder, which, empty):
-    frames = frames_of([] if empty else load(folder).histories)
-    table, columns = frames[which], TABLES[which]
+def test_frames_have_the_columns_written_down(logs, which, empty):
+    table, columns = frames_of([] if empty else logs.histories)[which], TABLES[which]
     assert list(table) == [column.name for column in columns]
     assert {c.name: str(table[c.name].dtype) for c in columns} == {c.name: PANDAS[c.dtype] for c in columns}
     assert table.empty is empty
 
 
-def test_the_rows_of_steps(folder):
-    steps = load(folder).steps
-    first = steps[steps["source"].str.endswith("a.json")]
-    verdicts = ["success"] * 2 + ["failure"] * 3 + ["silent failure", "success", "critical failure"]
+def test_the_rows_of_steps(logs):
+    first = logs.steps[logs.steps["history"] == "a.json"]
     assert first["position"].tolist() == list(range(8))
     assert first["step_index"].tolist() == [0, 1, 2, 2, 2, 5, 6, 7]
     assert first["attempt"].tolist() == [1, 1, 1, 2, 3, 1, 1, 1]
+    verdicts = ["success"] * 2 + ["failure"] * 3 + ["silent failure", "success", "critical failure"]
     assert first["verdict"].tolist() == verdicts
     assert first["truncated"].tolist() == [False] * 6 + [True, False]
-    row = first.iloc[6]
-    assert (row["stored_length"], row["original_length"], row["data_completeness"]) == (500, 700, "limited")
+    cut = first.iloc[6][["stored_length", "original_length", "data_completeness"]]
+    assert cut.tolist() == [500, 700, "limited"]
     assert first["total_significant"].iloc[1] == 15
     assert first["error_category"].iloc[7] == "system_error"
     assert first["cell_type"].iloc[0] == "T cell"
     assert json.loads(first["parameters"].iloc[1]) == {"cell_type": "T cell", "analyses": ["go", "kegg"]}
 
 
-def test_shorthands_give_the_same_frames(folder):
-    logs = load(folder)
+def test_shorthands_give_the_same_frames(folder, logs):
     pd.testing.assert_frame_equal(steps_df(folder), logs.steps)
     pd.testing.assert_frame_equal(checks_df(folder), logs.checks)
     records = logs.histories[0].records
     assert steps_df({"execution_history": records})["verdict"].tolist() == logs.steps["verdict"].tolist()[:8]
 
 
-def save(folder, records, plan=None, name="h.json"):
-    """Write a state with these records, a minute apart, and load it."""
-    timed = [{"timestamp": f"2026-03-02T09:{minute:02d}:00+00:00", **record} for minute, record in enumerate(records)]
-    (folder / name).write_text(json.dumps({"execution_history": timed, "execution_plan": plan}))
-    return load(folder)
-
-
-def test_a_run_is_a_row_with_the_common_columns(folder):
-    runs = load(folder).runs
-    assert [column.name for column in RUN_COLUMNS] == list(runs)[: len(RUN_COLUMNS)]
-    first = runs.set_index("history").loc["a.json"]
+def test_a_run_is_a_row_with_the_common_columns(logs):
+    assert [column.name for column in RUN_COLUMNS] == list(logs.runs)[: len(RUN_COLUMNS)]
+    first = logs.runs.set_index("history").loc["a.json"]
     assert first[["kind", "model_name", "status", "turns", "records"]].tolist() == ["steps", "unknown", "aborted", 8, 8]
     counts = first[["judged", "reported", "confirmed", "silent_failures", "failures", "loops", "cut"]]
     assert counts.tolist() == [8, 4, 3, 1, 4, 1, 1]
     assert first["score"] == 3 / 8
     assert first["run_flags"] == ["silent_failures", "critical_failures", "loops", "cut_results"]
     assert first[["tokens_in", "seed", "cost", "is_successful"]].isna().all()
+
+
+def save(folder, records, plan=None):
+    """Write a state with these records, a minute apart, and load it."""
+    timed = [{"timestamp": f"2026-03-02T09:{minute:02d}:00+00:00", **record} for minute, record in enumerate(records)]
+    (folder / "h.json").write_text(json.dumps({"execution_history": timed, "execution_plan": plan}))
+    return load(folder)
 
 
 RUNS = [
@@ -90,12 +86,9 @@ def test_how_a_run_ended(tmp_path, plan, done, status, score, successful, flags)
         step = {"function_name": call.rstrip("!-?"), **({"skip_reason": "no"} if call.endswith("-") else {})}
         success = {"!": False, "?": None}.get(call[-1], True)
         records.append({"step": step, "success": success, "result": "r"})
-    logs = save(tmp_path, records, {"steps": [{"function_name": name} for name in plan.split()]})
-    [run] = logs.runs.to_dict("records")
-    assert (run["status"] if isinstance(run["status"], str) else None) == status
-    assert run["score"] == score or (score is None and pd.isna(run["score"]))
-    assert run["is_successful"] is successful
-    assert run["run_flags"] == flags
+    runs = save(tmp_path, records, {"steps": [{"function_name": name} for name in plan.split()]}).runs
+    found = runs[["status", "score", "is_successful", "run_flags"]].astype(object)
+    assert found.where(found.notna(), None).to_numpy().tolist() == [[status, score, successful, flags]]
     assert set(flags) <= set(FLAGS)
 
 
@@ -131,8 +124,7 @@ FILES = [
 @pytest.mark.parametrize(("name", "text", "steps", "status", "reason"), FILES, ids=[file[0] for file in FILES])
 def test_files_of_all_kinds(name, text, steps, status, reason):
     parsed = parse_file(name, text if isinstance(text, bytes) else text.encode())
-    assert parsed.status == status
-    assert reason in parsed.reason
+    assert (parsed.status, reason in parsed.reason) == (status, True)
     assert len(parsed.rows.get("histories", [])) == (steps is not None)
     assert len(parsed.rows.get("steps", [])) == (steps or 0)
 
