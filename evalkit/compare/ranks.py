@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from evalkit._words import Notes, format_interval, note
@@ -384,20 +385,23 @@ def discordant(runs: pd.DataFrame | Outcomes, model_a: str = "", model_b: str = 
     table = table[table["model_name"].isin(named)] if len(named) == 2 else table
     table = table.sort_values(["model_name", "task", "repetition"], kind="stable", ignore_index=True)
     place = table.groupby(["model_name", "task"]).cumcount()
-    sides = {name: n for n, name in enumerate([model_a, *sorted(set(table["model_name"]) - named), model_b])}
-    numbers = pd.DataFrame({"side": table["model_name"].map(sides), "value": table["value"].astype(float)})
-    numbers = numbers.assign(unit=table.groupby([table["task"], place]).ngroup(), row=table.index)
-    both = numbers.merge(numbers, on="unit", suffixes=("_a", "_b"))  # of numbers, as many models have many pairs
-    gaps = (both["value_a"] - both["value_b"]).abs()
-    is_kept = (both["side_a"] < both["side_b"]) & (gaps > 0)
+    order = {name: n for n, name in enumerate([model_a, *sorted(set(table["model_name"]) - named), model_b])}
+    side, values = table["model_name"].map(order).to_numpy(int), table["value"].to_numpy(float)
+    units = pd.DataFrame({"unit": table.groupby([table["task"], place]).ngroup(), "row": table.index})
+    both = units.merge(units, on="unit")  # of numbers, as many models have many pairs
+    left, right = both["row_x"].to_numpy(), both["row_y"].to_numpy()
+    gaps = np.abs(values[left] - values[right])
+    is_kept = (side[left] < side[right]) & (gaps > 0)
     if len(named) == 1:
-        is_kept &= both[["side_a", "side_b"]].eq(sides[next(iter(named))]).any(axis=1)
-    both = both[is_kept & (gaps > gaps[is_kept].max() / 2)]
-    own = table[["model_name", "value", "run_id"]].rename(columns={"model_name": "model"})
-    pairs = table[["task", "repetition"]].take(both["row_a"]).reset_index(drop=True)
-    for side in "ab":
-        pairs = pairs.join(own.take(both[f"row_{side}"]).reset_index(drop=True).add_suffix(f"_{side}"))
-    return pairs.sort_values(["model_a", "model_b"], kind="stable", ignore_index=True)[_DISCORDANT]
+        is_kept &= (side[left] == order[next(iter(named))]) | (side[right] == order[next(iter(named))])
+    is_kept &= gaps > gaps[is_kept].max(initial=0) / 2
+    left, right = left[is_kept], right[is_kept]
+    by_models = np.lexsort((side[right], side[left]))
+    pairs = table[["task", "repetition"]].take(left[by_models]).reset_index(drop=True)
+    for letter, rows in (("a", left[by_models]), ("b", right[by_models])):
+        for name, column in (("model", "model_name"), ("value", "value"), ("run_id", "run_id")):
+            pairs[f"{name}_{letter}"] = table[column].take(rows).array
+    return pairs[_DISCORDANT]
 
 
 def examples(pairs: pd.DataFrame) -> tuple[Example, ...]:
