@@ -10,6 +10,7 @@ from evalkit._words import Notes, as_number, counted_noun, fill_template, format
 from evalkit.kinds import Finding
 
 MOST_FLAGS, MOST_NAMED = 3, 4  # flags and models named in a sentence
+MOST_ANSWERED = 2  # models named on each side of the sentence that answers, which has about 25 words
 FEW_TASKS = 10  # below this an interval says little, which a sentence points out
 
 NO_NOTES = Notes()
@@ -35,8 +36,8 @@ def listed(names: Iterable[Any]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def _models(names: Sequence[str]) -> str:
-    return listed(sorted(names)) if len(names) <= MOST_NAMED else f"{len(names):,} models"
+def _models(names: Sequence[str], most: int = MOST_NAMED) -> str:
+    return listed(sorted(names)) if len(names) <= most else f"{len(names):,} models"
 
 
 def files_text(files: Mapping[str, int]) -> str:
@@ -94,23 +95,25 @@ def _ranking(
         if headline["code"] == "tie" and len(set(values)) == 1:
             return f"{said}, each with a {what} of {values[0]}."
         return f"{said}{f'; the highest {what} is {values[0]}, of ' + rates[0]['model_name'] if rates else ''}."
-    size = f"{counted_noun(int(headline['n']), 'run')} of {counted_noun(int(headline['n_clusters']), 'task')}"
-    how = "" if "basis" not in headline else f", {headline['basis'] or 'corrected for picking the first'}"
-    value, model = f"a {what} of {_value(headline, is_share, unit)}{how} ({size})", headline.get("model", "")
+    value, model = f"a {what} of {_value(headline, is_share, unit)}", headline.get("model", "")
+    size = f"({counted_noun(int(headline['n']), 'run')} of {counted_noun(int(headline['n_clusters']), 'task')})"
+    doubt = headline.get("doubt", "")
     match headline["code"]:
         case "one_model":
-            return f"{model} is the only model that was measured, with {value}."
+            return f"{model} is the only model that was measured, with {value} {size}."
         case "unnamed":
-            is_rate = f"The {what} is {_value(headline, is_share, unit)} ({size})"
-            return f"{is_rate}; no run that was measured names its model, --model NAME gives one."
-        case "leads":
-            behind, unshown = (_models(headline[side]) if headline[side] else "" for side in ("behind", "open"))
-            if behind:
-                ahead = f"ahead of {behind}{headline.get('doubt', '')}"
-                return f"{model} leads with {value}: {ahead}, but not shown to be ahead of {unshown}."
-            few = "; the shared tasks are too few to tell" * headline["few"]
-            return f"No model is shown to be best: {model} is first with {value}, not separable from {unshown}{few}."
-    return f"{model} is shown to be the best of {n_models} models{headline.get('doubt', '')}, with {value}."
+            is_rate = f"The {what} is {_value(headline, is_share, unit)} {size}."
+            return f"{is_rate} No run that was measured names its model; --model NAME gives one."
+        case "best":
+            answer = f"{model} is shown to be the best of {n_models} models{doubt}, with {value}."
+        case _ if headline["behind"]:
+            ahead, unshown = (_models(headline[side], MOST_ANSWERED) for side in ("behind", "open"))
+            answer = f"{model} leads with {value}: ahead of {ahead}{doubt}, but not shown to be ahead of {unshown}."
+        case _:
+            unshown = _models(headline["open"], MOST_ANSWERED)
+            answer = f"No model is shown to be best: {model} is first with {value}, not separable from {unshown}."
+    few = "; the shared tasks are too few to tell" * headline.get("few", False)
+    return f"{answer} The {what} is {headline['basis'] or 'corrected for picking the first'} {size}{few}."
 
 
 def undecided_text(count: int) -> str:
@@ -168,7 +171,7 @@ def _steps(n: int, n_histories: int, silent: int, confirmed: Any, reported: Any)
     text = f"{shares[0]} of {counted_noun(n, 'step')} in {histories} succeeded"
     if n_histories > 1:
         text = f"{shares[0]} of a history's steps succeeded, on average over {histories} ({counted_noun(n, 'step')})"
-    return f"{text}; {shares[1]} report success, {counted_noun(silent, 'silent failure')} among them."
+    return f"{text}. {shares[1]} report success, {counted_noun(silent, 'silent failure')} among them."
 
 
 def pair_text(row: Mapping[Hashable, Any], noun: str = "task", together: Collection[str] = ()) -> str:

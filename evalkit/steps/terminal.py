@@ -92,7 +92,7 @@ def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
     unnamed = bool((logs.runs["model_name"] == UNKNOWN).all())
     answer = (
         f"{confirmed} of the steps of {len(rows)} histories succeeded, {reported} as they reported it: the difference "
-        f"failed silently{'; no log names a model, --model NAME gives one' * unnamed}."
+        f"failed silently.{' No log names a model; --model NAME gives one.' * unnamed}"
     )
     return [
         Part("the answer", [answer], always=True),
