@@ -253,6 +253,8 @@ def decode_start(head: bytes) -> Any:
     What is cut off in the middle is left out, so that ``{"a": [1, 2], "b": "c`` gives ``{"a": [1, 2]}``.
     """
     text = head.decode("utf-8-sig", "replace")
+    if not text.lstrip().startswith(("[", "{")):
+        return None
     closing, cut = list[str](), 0
     for token in islice(_TOKEN.finditer(text), _MOST_TOKENS):
         mark = token[0]

@@ -1,5 +1,6 @@
 """A table with a row for each run, whose columns are called anything usual: what they mean, and the runs it holds."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -21,8 +22,11 @@ NAMES: dict[str, list[tuple[str, ...]]] = {
     ],
     "model_name": [("model", "model_name", "model_id", "llm"), ("agent", "agent_name", "system")],
     "agent": [("agent", "agent_name", "scaffold", "system")],
-    "score": [("score", "reward", "accuracy", "grade", "points", "value")],
-    "is_successful": [("success", "is_successful", "correct", "is_correct", "passed", "resolved", "solved", "pass")],
+    "score": [("score", "reward", "accuracy", "acc", "grade", "points", "value")],
+    "is_successful": [
+        ("success", "is_successful", "correct", "is_correct", "passed", "resolved", "solved", "pass"),
+        ("result", "outcome", "verdict"),
+    ],
     "repetition": [("repetition", "trial", "epoch", "attempt", "repeat"), ("run", "run_number")],
     "seed": [("seed",)],
     "dataset": [("dataset", "benchmark", "suite")],
@@ -37,8 +41,10 @@ NAMES: dict[str, list[tuple[str, ...]]] = {
 }
 _ROLES = {name: role for role, levels in NAMES.items() for name in levels[0]}  # as people call them
 _NUMBERS = {"score", "is_successful", "repetition", "duration", "turns", "tokens_in", "tokens_out", "cost"}
-_TRUTH = dict.fromkeys(("true", "yes", "pass", "passed", "correct", "resolved", "success"), 1.0)
-_TRUTH |= dict.fromkeys(("false", "no", "fail", "failed", "incorrect", "unresolved", "failure"), 0.0)
+_TRUTH = dict.fromkeys(("true", "t", "yes", "y", "✓", "pass", "passed", "correct", "right", "resolved", "success"), 1.0)
+_TRUTH |= dict.fromkeys(
+    ("false", "f", "no", "n", "✗", "fail", "failed", "incorrect", "wrong", "unresolved", "failure"), 0.0
+)
 
 
 def is_table_of_runs(columns: Sequence[str]) -> bool:
@@ -76,13 +82,14 @@ def meanings(columns: Sequence[str], given: Mapping[str, str]) -> dict[str, str]
 
 
 def _called(columns: Iterable[str], names: Sequence[str]) -> list[str]:
-    return [column for column in columns if column.strip().lower().replace(" ", "_").replace("-", "_") in names]
+    return [column for column in columns if re.sub(r"\W+", "_", column.strip().lower()).strip("_") in names]
 
 
 def columns_of_runs(table: pd.DataFrame, meaning: Mapping[str, str]) -> pd.DataFrame:
     """Return the columns of runs that a table tells; numbers and truths that can't be read are missing.
 
     The success of runs is stated, or told by scores of which all are 0 or 1: one between says how much, not whether.
+    SourceError for scores none of which can be read.
     """
     made = pd.DataFrame(index=table.index)
     for role, name in meaning.items():
@@ -91,6 +98,8 @@ def columns_of_runs(table: pd.DataFrame, meaning: Mapping[str, str]) -> pd.DataF
             made[role] = pd.to_datetime(values, errors="coerce", utc=True, format="mixed")
         elif role in _NUMBERS:
             made[role] = values.map(_number).astype("float64")
+            if role in ("score", "is_successful") and made[role].isna().all() and values.notna().any():
+                raise SourceError(f"column {name}: no number or truth value in it, such as {values.dropna().iloc[0]!r}")
         else:
             made[role] = values.map(str, na_action="ignore")
     if "is_successful" not in made:

@@ -88,16 +88,16 @@ def _with_tables(
         rows = [msgspec.json.decode(row) for row in own["extra"].to_list()]
         try:
             meaning = meanings(list(rows[0]), given)
+            made = columns_of_runs(pd.DataFrame(rows, index=own.index, dtype="object"), meaning)
         except SourceError as error:
             notes.append(Entry(str(source), "skipped", f"no table of runs: {error}"))
             understood.append(notes[-1])
             runs = runs.drop(own.index)
             continue
-        made = columns_of_runs(pd.DataFrame(rows, index=own.index, dtype="object"), meaning)
         rest = [{key: item for key, item in row.items() if key not in meaning.values()} for row in rows]
         made["extra"] = [msgspec.json.encode(row).decode() if row else None for row in rest]
-        for name, values in made.items():
-            runs.loc[own.index, name] = values.astype(runs.dtypes[name])
+        for column in map(str, made):
+            runs.loc[own.index, column] = made[column].astype(runs[column].dtype)
         told = ", ".join(f"{role} = {name}" for role, name in meaning.items() if role != name)
         said = [f"columns: {told}" * bool(told), reasons.get(str(source), "")]
         notes.append(Entry(str(source), "used", "; ".join(filter(None, said))))
@@ -192,8 +192,8 @@ def _score(runs: pd.DataFrame, scores: pd.DataFrame, facts: _Facts, key: str) ->
     keys = scores["key"].to_numpy()
     if key and key not in set(keys):
         raise SourceError(f"no score is called {key!r}; there are {', '.join(sorted(set(keys))) or 'none'}")
-    names = runs["source"] + "\0" + runs["part"]
-    place = pd.Index(names).get_indexer(scores["source"] + "\0" + scores["part"])  # of the run of each score
+    of_run, of_score = (pd.Index(table["source"] + "\0" + table["part"]) for table in (runs, scores))
+    place = of_run.get_indexer(of_score)  # of the run of each score
     wanted = keys == (key or "reward")
     order = np.argsort(~wanted, kind="stable")
     order = order[(place[order] >= 0) & (wanted[order] | (not key))]
@@ -214,11 +214,11 @@ def _score(runs: pd.DataFrame, scores: pd.DataFrame, facts: _Facts, key: str) ->
     is_table, failed = runs["format"] == "table", runs["status"].isin(AGENT_FAILED)
     runs["score"] = score = runs["score"].where(failed | runs["status"].isin(ENDED) | is_table)
     # a score between 0 and 1 says how much, not whether: then no run with scores of this kind succeeds or fails
-    of_data, keys = _group(runs, ["format", "dataset"]), pd.Series(pd.factorize(runs["score_key"])[0], runs.index)
-    keys = keys.where(keys >= 0)
-    keys = keys.fillna(keys.groupby(of_data).transform("first")).fillna(-1)
+    of_data, scorer = _group(runs, ["format", "dataset"]), pd.Series(pd.factorize(runs["score_key"])[0], runs.index)
+    scorer = scorer.where(scorer >= 0)
+    scorer = scorer.fillna(scorer.groupby(of_data).transform("first")).fillna(-1)
     is_truth = score.isna() | (np.minimum(score.abs(), (score - 1).abs()) <= 1e-6)
-    binary = is_truth.groupby([of_data, keys]).transform("all")
+    binary = is_truth.groupby([of_data, scorer]).transform("all")
     runs["score"] = score.mask(failed & score.isna() & binary, 0.0)
     told = (runs["score"] > 0.5).astype("float64").where(binary & runs["score"].notna() & ~is_table)
     runs["is_successful"] = runs["is_successful"].fillna(told).astype("boolean")
@@ -283,7 +283,7 @@ def _plans(runs: pd.DataFrame, said: pd.DataFrame) -> tuple[pd.DataFrame, list[s
         of_source[source] = source if source in whole else above.get(folder)
     of_run = [of_source[source] for source in runs["source"].to_numpy()]
     keys = ["source", "model_name", "dataset", "task_id"]
-    planned = runs[keys[1:]].assign(source=of_run).dropna(subset="source")
+    planned = runs[keys[1:]].assign(source=pd.Series(of_run, runs.index, "str")).dropna(subset="source")
     said["source"] = said["source"].map(plan_of)
     if (is_lock := is_task & said["dataset"].isna()).any():  # it calls a task by its folder
         tasks = dict[tuple[str, str], tuple[str, str]]()

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+import evalkit
 from evalkit import compare, trajectories
 from evalkit.cli import main
 from evalkit.display.words import finding_text
@@ -118,12 +119,16 @@ def test_a_frame_with_model_task_and_score_has_a_leaderboard():
         "model;task;score\na;é;1\nb;é;0\n".encode("cp1252"),
         "\ufeffmodel,task,score\na,é,1\nb,é,0\n".encode(),
         "model\ttask\tscore\na\té\t1\nb\té\t0\n".encode("utf-16"),
+        '"model","task","score"\n"a","é","1"\n"b","é","0"\n'.encode(),
+        "sep=;\r\nmodel;task;score\r\na;é;1,0\r\nb;é;0,0\r\n".encode(),
+        " Model |Task|Is correct?\na|é|y\nb|é|n\n".encode(),
+        "LLM,problem,Acc (%)\na,é,100%\nb,é,0%\n".encode(),
     ],
-    ids=["semicolons", "mark", "utf-16"],
+    ids=["semicolons", "mark", "utf-16", "quoted", "decimal commas", "bars", "percent"],
 )
 def test_tables_are_read_as_spreadsheets_write_them(tmp_path, data):
     (tmp_path / "runs.csv").write_bytes(data)
-    runs = trajectories.load(tmp_path / "runs.csv").runs
+    runs = evalkit.load(tmp_path / "runs.csv").runs
     assert runs[["model_name", "task_id", "score"]].to_numpy().tolist() == [["a", "é", 1.0], ["b", "é", 0.0]]
 
 

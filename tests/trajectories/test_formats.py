@@ -289,9 +289,10 @@ def test_a_parquet_file_is_a_table_of_runs(tmp_path):
             "columns score and reward could both be the score; say which: --column score=score",
         ),
         ("model,day,score", "no column for the task_id; there are model, day, score"),
+        ("score,task,model", "column score: no number or truth value in it, such as 'a'"),
     ],
 )
-def test_columns_that_are_missing_or_ambiguous_are_named(tmp_path, columns, said):
+def test_columns_that_are_missing_ambiguous_or_unreadable_are_named(tmp_path, columns, said):
     path = make.write(tmp_path / "runs.csv", f"{columns}\na,b,1,1\n")
     with pytest.raises(SourceError, match=said):
         runs_of(path)

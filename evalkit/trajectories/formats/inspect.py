@@ -42,9 +42,9 @@ _SAMPLE = _reads(  # of a sample, or of its summary; events, the greatest part, 
     "id uuid metadata error limit started_at completed_at completed message_count turn_count retries",
     epoch=int,
     total_time=float,
-    scores=dict[str, _SCORE],
+    scores=GenericAlias(dict, (str, _SCORE)),
     score=_SCORE,
-    model_usage=dict[str, _USAGE],
+    model_usage=GenericAlias(dict, (str, _USAGE)),
 )
 _SPOKEN = _reads("Spoken", "id messages attachments transcript error", epoch=int)
 _SAMPLES, _ALL_SPOKEN = (GenericAlias(list, (one,)) for one in (_SAMPLE, _SPOKEN))
@@ -128,7 +128,9 @@ def parse(path: str, data: bytes) -> Parsed:
         scores += score_rows(part, {name: by_scorer[name].value for name in names}, GRADES)
     epochs, ids = count_of(config.get("epochs")) or 1, part_of(evaluation.dataset, "sample_ids")
     model, dataset = text_of(evaluation.model) or None, shared["dataset"]
-    plans = [(model, dataset, text_of(one), epochs, None) for one in (ids if isinstance(ids, list) else ())]
+    plans: list[tuple] = [
+        (model, dataset, text_of(one), epochs, None) for one in (ids if isinstance(ids, list) else ())
+    ]
     planned = count_of(part_of(log.results, "total_samples"))
     if not planned and (size := count_of(part_of(evaluation.dataset, "samples"))):
         planned = min(size, count_of(config.get("limit")) or size) * epochs

@@ -6,6 +6,7 @@ What its columns mean is told by their names, once the user's options are known:
 import csv
 import io
 import os
+import re
 from typing import Any
 
 import msgspec
@@ -21,6 +22,8 @@ from evalkit.trajectories.format import run_row, used
 from evalkit.trajectories.values import text_of
 
 MESSAGES = ("messages", "conversation", "trajectory")  # columns that hold what was said
+_TOLD = re.compile(r"\Asep=.\r?\n")  # a first line for spreadsheets: what stands between cells
+_DECIMALS = re.compile(r"\A(-?\d+),(\d+%?)\Z")
 _ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson")
 
 
@@ -42,14 +45,14 @@ def recognises(head: bytes) -> str:
     elif isinstance(start, list):
         columns = list(start[0]) if start and isinstance(start[0], dict) else []
     else:
-        line, _, rest = without_mark(head)[0].decode("utf-8", "replace").partition("\n")
+        line, _, rest = _TOLD.sub("", without_mark(head)[0].decode("utf-8", "replace")).partition("\n")
         line, second = line.strip(), rest.partition("\n")[0].strip()
         if start is not None and not line.endswith("}"):
             return ""  # a document, not lines
         columns = list(start) if isinstance(start, dict) else _fields(line)
         is_table = start is None and all(columns) and 2 < len(set(columns)) == len(columns) == len(_fields(second))
         if is_table and not is_table_of_runs(columns):
-            return "table (of other columns)"
+            return "table"
     return "table of runs" if is_table_of_runs(columns) else ""
 
 
@@ -92,8 +95,11 @@ def _rows(data: bytes, *, messages: bool = True) -> tuple[list[dict[str, Any]], 
             except msgspec.DecodeError:  # such as a last line that is still being written
                 broken += 1
     else:
-        fields = csv.DictReader(io.StringIO(text, newline=""), delimiter=_delimiter(text.partition("\n")[0]))
-        rows = list(fields)
+        text = _TOLD.sub("", text)
+        delimiter = _delimiter(text.partition("\n")[0])
+        rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
+        if delimiter == ";":  # where a comma stands before decimals
+            rows = [{key: _DECIMALS.sub(r"\1.\2", cell or "") for key, cell in row.items() if key} for row in rows]
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError("rows that are no objects")
     rows = [{str(key): value for key, value in row.items() if key is not None} for row in rows]
@@ -105,4 +111,4 @@ def _fields(line: str) -> list[str]:
 
 
 def _delimiter(line: str) -> str:
-    return max(",\t;", key=line.count)
+    return max(",\t;|", key=line.count)
