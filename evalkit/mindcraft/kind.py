@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -168,8 +168,10 @@ def agents_df(path: Source, tasks: Tasks = (), **options: Any) -> pd.DataFrame:
     return load(path, tasks, **options).agents
 
 
-def models(runs: Source, tasks: Tasks = (), **options: Any) -> list[str]:
+def models(
+    runs: Source, tasks: Tasks = (), rename: Sequence[str] = (), where: Sequence[str] = (), **options: Any
+) -> list[str]:
     """List the models of a folder of task runs, the one with the most successes per run first."""
-    rows = load(runs, tasks, **options).runs
+    rows = load(runs, tasks, rename=rename, where=where, **options).runs
     rates = rows["overall_is_successful"].astype("float64").groupby(rows["model_name"]).mean()
     return rates.sort_index().sort_values(ascending=False, kind="stable").index.tolist()

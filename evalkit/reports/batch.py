@@ -63,7 +63,8 @@ def run(
         Folder for ``NOTEBOOK/REPORT.html``, beside it ``REPORT.ipynb`` and the folder ``REPORT`` of tables and figures,
         for ``index.html`` and ``manifest.json``.
     jobs : int, optional
-        Number of reports made at a time; by default, the number of cores this process may use.
+        Number of reports made at a time; by default, one more than the cores this process may use, as each waits a
+        little for its kernel to start and to end.
     timeout : float
         Time limit of each report, in seconds.
     force : bool
@@ -94,7 +95,7 @@ def run(
         cause = "a file, not a folder" if isinstance(error, FileExistsError) else error.strerror
         raise SourceError(f"{output}: {cause}") from error
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    jobs = jobs or cores
+    jobs = jobs or cores + 1
     for variable in _THREADS:
         os.environ.setdefault(variable, str(max(1, cores // jobs)))
     keys: dict[str, list[str]] = {"made": [], "failed": [], "unchanged": []}

@@ -18,7 +18,7 @@ from papermill.parameterize import parameterize_notebook
 from evalkit._version import __version__
 from evalkit.display.show import FIGURE, FINDINGS, HEADLINE, TABLE
 from evalkit.evidence import EVIDENCE
-from evalkit.io.paths import redacted
+from evalkit.io.paths import SourceError, redacted
 from evalkit.io.text import plain
 from evalkit.reports.index import keep_evidence
 from evalkit.reports.kernels import THIS, manager_of
@@ -62,7 +62,8 @@ def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
     except CellTimeoutError:
         return nb, Failure(f"TimeoutError: not finished after {job.timeout:g} s", begun[-1])
     except CellExecutionError as error:
-        return nb, Failure(f"{error.ename}: {error.evalue}", begun[-1])
+        is_source = error.ename == SourceError.__name__  # its message is a sentence for users
+        return nb, Failure(error.evalue if is_source else f"{error.ename}: {error.evalue}", begun[-1])
     except Exception as error:
         return nb, Failure(f"{type(error).__name__}: {error}", begun[-1] if begun else None)
     return nb, None
@@ -140,7 +141,9 @@ def _taken_out(
     for output in (output for cell in nb.cells for output in cell.get("outputs", [])):
         data = output.get("data", {})
         if output.output_type == "error":
-            output.evalue, output.traceback = redacted(output.evalue), list(map(redacted, output.traceback))
+            says_all = output.ename == SourceError.__name__  # without a traceback
+            output.evalue = redacted(output.evalue)
+            output.traceback = [output.evalue] if says_all else list(map(redacted, output.traceback))
         if HEADLINE in data:
             headline = mapped(dict(data[HEADLINE]), plain)
         if FINDINGS in data and not findings:

@@ -44,6 +44,7 @@ def preload() -> None:
     sys.modules.setdefault("debugpy.server", None)  # type: ignore[arg-type]  # takes as long to import as the rest
     # an option of jsonschema that nbformat does not use: it takes a second to build its grammar
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+    has_boto = sys.modules.setdefault("boto3", None)  # type: ignore[arg-type]  # papermill's, for notebooks on S3
     with paused_gc():
         for module in pkgutil.walk_packages(evalkit.__path__, "evalkit."):
             if not module.name.endswith("__main__"):
@@ -51,6 +52,8 @@ def preload() -> None:
         for name in _NEEDED_LATER:
             import_module(name)
         import_module("evalkit.reports.page").warm_up()
+    if not has_boto:
+        del sys.modules["boto3"]  # which a notebook may import
     gc.collect()
     gc.freeze()  # so that the children's collections leave the parent's pages shared
 

@@ -350,7 +350,7 @@ def _until(condition, seconds=30):
         (
             ["empty"],
             1,
-            "[1/1] FAILED    empty/defaults  SourceError: there: no Crafter session trace",
+            "[1/1] FAILED    empty/defaults  there: no Crafter session trace",
             "",
         ),
         (["one", "-p", "x", "1"], 2, "", "evalkit: command line: unknown parameter x; there is none\n"),

@@ -125,6 +125,22 @@ def test_all_means_what_the_notebooks_sweep_function_finds_and_one_that_fails_is
         assert fault == f"notebooks/one.ipynb: model: all: own_models:models: {cause}"
 
 
+@pytest.mark.parametrize(
+    ("values", "models"),
+    [
+        ({"where": ["model_name=cedar-8b-sft"]}, ["cedar-8b-sft"]),
+        ({"rename": ["alder-large=birch-lab/birch-70b"]}, ["birch-lab/birch-70b", "cedar-8b-sft", "dogwood-8b"]),
+    ],
+)
+def test_models_of_a_source_are_those_that_have_runs_under_the_conditions_and_names_given(values, models):
+    assert [r.parameters["model"] for r in plan(["samples:mindcraft", "model_overview"], values=values)] == models
+
+
+def test_conditions_that_no_run_meets_are_one_fault():
+    (fault,) = faults_of(["samples:mindcraft"], values={"where": ["task_type=none"]})
+    assert fault == "no run where task_type=none; of task_type there are 'construction', 'cooking', 'techtree'"
+
+
 # Sources of logs stand for the notebooks of the kinds of logs they hold
 
 SWEPT = {"kind": "crafter", "source": "traces", "sweep": {"model": "tests.reports.test_plan:models"}}
