@@ -25,9 +25,7 @@ from evalkit.reports.planning import plan
     "--output", "-o", default="reports", show_default=True, metavar="DIR", help="Folder for pages, index and manifest."
 )
 @click.option("--parameter", "-p", "texts", nargs=2, multiple=True, metavar="NAME VALUE", help="Set a parameter.")
-@click.option(
-    "--jobs", "-j", type=COUNT, metavar="N", help="Number of reports made at a time.  [default: cores + 1]"
-)
+@click.option("--jobs", "-j", type=COUNT, metavar="N", help="Number of reports made at a time.  [default: cores + 1]")
 @click.option(
     "--timeout", type=POSITIVE, default=600, show_default=True, metavar="SECONDS", help="Time limit of one report."
 )

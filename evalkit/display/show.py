@@ -2,12 +2,15 @@
 
 import base64
 import html
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import pandas as pd
+from IPython import get_ipython
 from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -27,6 +30,13 @@ FIGURE = "application/vnd.evalkit.figure+json"  # name and PDF of a figure that 
 HIDDEN = "evalkit_hidden"  # metadata of outputs that a report's page leaves out
 SAFE = "evalkit_safe"  # metadata of HTML and SVG that hold no markup but this package's
 MOST_FINDINGS = 4  # open ones at the beginning of a page
+REPORT = "EVALKIT_EVIDENCE"  # variable of the environment in a report: 1 if its runs get pages, else empty
+SORTING = Path(__file__).with_name("tables.js").read_text(encoding="utf-8")  # makes tables sort, filter and search
+_LOOKS = (
+    ".evalkit-table { overflow-x: auto; } .evalkit-table tr[hidden] { display: none; } "
+    ".evalkit-table th button { all: unset; cursor: pointer; } .evalkit-table th button::after { content: ' ↕'; } "
+    ".evalkit-fold .tools { display: flex; flex-wrap: wrap; gap: .4em 1em; margin: .4em 0; }"
+)
 
 
 def show_figure(figure: Figure | Axes, caption: str = "", name: str = "", *, alt: str = "") -> None:
@@ -82,7 +92,7 @@ def show_table(
     line below says how many were left out. `estimate` says what the column of that name holds, by default a success
     rate, or a mean where `percent` is False; `counted` what `n` counts: runs, episodes, steps. `anchor` is the id for
     links to the table; ``#ANCHOR?COLUMN=VALUE`` shows the rows with this value. With a `name` the whole table is also
-    published, as by `publish`.
+    published, as by `publish`. In Lab and in reports, readers sort, search and filter the rows shown.
     """
     if name:
         publish(**{name: table})
@@ -92,7 +102,7 @@ def show_table(
     page, text = table_html(
         table, caption, digits=digits, percent=percent, rows=rows, estimate=estimate, counted=counted, anchor=anchor
     )
-    _show_html(page, text)
+    _show_html(page + _sorting(), text)
 
 
 def show_answer(
@@ -120,7 +130,7 @@ def show_answer(
     page, text = answer_html(answer, table, caption, **options)
     data = headline_data(answer.values.get("headline", {}) if headline is None else headline, label, percent=percent)
     said = [{"text": plain(finding_text(answer)), "section": plain(answer.section)}]
-    _show_html(page, text, {HEADLINE: data, FINDINGS: said})
+    _show_html(page + _sorting(), text, {HEADLINE: data, FINDINGS: said})
     show_findings([one for one in findings if one is not answer])
 
 
@@ -212,6 +222,12 @@ def headline_data(estimate: Any, label: str = "", *, percent: bool = True) -> di
     numbers = {key: as_number(values.get(key)) for key in ("estimate", "low", "high", "n")}
     text = format_interval(numbers["estimate"], numbers["low"], numbers["high"], percent=percent)
     return {"label": plain(label), **numbers, "method": values.get("method"), "percent": percent, "text": text}
+
+
+def _sorting() -> str:
+    """Return what lets readers sort tables in the output of a kernel; the pages of reports have their own script."""
+    has_kernel = hasattr(get_ipython(), "kernel")
+    return f"<style>{_LOOKS}</style><script>{SORTING}</script>" if has_kernel and REPORT not in os.environ else ""
 
 
 def _show_html(page: str, text: str, more: Mapping[str, Any] | None = None, *, hidden: bool = False) -> None:

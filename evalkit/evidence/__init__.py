@@ -3,7 +3,7 @@
 from evalkit._lazy import door
 
 _PLACES = {
-    "links": "EVIDENCE VARIABLE Evidence show_pairs show_runs",
+    "links": "EVIDENCE Evidence show_pairs show_runs",
     "references": "PairRef RunList RunRef page_name read_references reference",
     "site": "write_pages write_view",
 }

@@ -18,14 +18,13 @@ from IPython.display import display
 from evalkit._words import check_columns
 from evalkit.compare.ranks import Leaderboard
 from evalkit.display import keep_looks, publish, show_table, show_text
-from evalkit.display.show import RunLink
+from evalkit.display.show import REPORT, RunLink
 from evalkit.display.tables import cell_texts
 from evalkit.evidence.references import page_name, reference
 from evalkit.kinds import Finding, Logs
 from evalkit.kinds.runs import is_excluded
 
 EVIDENCE = "application/vnd.evalkit.evidence+json"  # the data of pages of runs; never part of a report's page
-VARIABLE = "EVALKIT_EVIDENCE"  # set in a report whose runs get pages
 MOST_RUNS = 200  # that one report links to
 MOST_PAIRS = 100  # that one table links to
 LIMITED = f"Rows without a link: a report links to at most {MOST_RUNS} runs, a table to {MOST_PAIRS} pairs."
@@ -192,7 +191,7 @@ def _publish(table: pd.DataFrame, options: dict[str, Any]) -> None:
 
 def _links() -> bool:
     """Return whether this is a report whose runs get pages."""
-    return bool(os.environ.get(VARIABLE))
+    return bool(os.environ.get(REPORT))
 
 
 def _may_link(*run_ids: str) -> bool:

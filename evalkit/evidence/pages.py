@@ -14,6 +14,7 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, Template
 from markupsafe import Markup
 
+from evalkit.display.show import SORTING
 from evalkit.display.tables import TEXT, table_html
 from evalkit.evidence.references import PairRef, RunList, RunRef, page_name
 from evalkit.io import plain
@@ -41,7 +42,7 @@ def run_page(run: RunRef, transcript: Transcript, lists: Lists = ()) -> str:
     """Render the page of a run, with its positions in the tables that link to it (`places`)."""
     pictures: _Pictures = {}
     turns = [_turn(number, turn, pictures) for number, turn in enumerate(transcript.turns, 1)]
-    return _page("run.html.j2", "viewer.js").render(
+    return _page("run.html.j2", embedded("viewer.js")).render(
         title=_title(run),
         facts=run.facts,
         says=map(plain, transcript.facts),
@@ -65,7 +66,7 @@ def pair_page(pair: PairRef, a: Transcript, b: Transcript, lists: Lists = ()) ->
     sides = [
         {"name": _title(run), "short": _name(run), "page": run.page, "facts": run.facts} for run in (pair.a, pair.b)
     ]
-    return _page("pair.html.j2", "viewer.js").render(
+    return _page("pair.html.j2", embedded("viewer.js")).render(
         title=f"{pair.a.fact('task') or 'two runs'}: {_name(pair.a)} and {_name(pair.b)}",
         first=next((row["number"] for row in shown if row["differs"]), None),
         rule=ALIGNED,
@@ -94,7 +95,7 @@ def list_page(title: str, note: str, runs: pd.DataFrame, folder: str) -> str:
     table = "<p>There are no such runs.</p>"
     if pages:
         table, _ = table_html(shown, "Runs", digits=3, percent=True, rows=len(runs), estimate="", counted="runs")
-    template = _page("runs.html.j2", "tables.js", "style.css")
+    template = _page("runs.html.j2", SORTING, "style.css")
     return template.render(title=title, note=note, table=Markup(table.replace(TEXT, "")))
 
 
@@ -181,6 +182,5 @@ def policy_of(script: str) -> str:
 def _page(template: str, script: str, style: str = "viewer.css") -> Template:
     """Return a template with its script and style, and a policy that allows no other script."""
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True)
-    code, look = (Markup(embedded(name)) for name in (script, style))
-    parts = {"script": code, "style": look, "policy": policy_of(code)}
+    parts = {"script": Markup(script), "style": Markup(embedded(style)), "policy": policy_of(script)}
     return environment.get_template(template, globals=parts)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from evalkit.evidence import VARIABLE
+from evalkit.display.show import REPORT
 from evalkit.io.paths import SourceError, check_path, redacted
 from evalkit.io.read import end_with_parent
 from evalkit.io.text import plain, warnings_as_usual
@@ -184,7 +184,7 @@ def _work(job: Job, sender: Connection, parent: int) -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (1, 2):
         os.dup2(nowhere, descriptor)
-    os.environ[VARIABLE] = "1" if job.evidence else ""
+    os.environ[REPORT] = "1" if job.evidence else ""
     warnings_as_usual()  # warnings of a notebook belong to its outputs
     try:
         from evalkit.reports.build import build

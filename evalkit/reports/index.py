@@ -12,6 +12,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader
 
 from evalkit._version import __version__
+from evalkit.display.show import SORTING
 from evalkit.evidence import read_references, write_pages
 from evalkit.evidence.pages import embedded, policy_of
 from evalkit.evidence.site import MANIFEST, RUNS
@@ -36,7 +37,7 @@ def write_index(output: Path) -> tuple[Path, Path]:
     records = read_records(output)
     now = datetime.now(UTC)
     index, manifest = output / "index.html", output / "manifest.json"
-    code = embedded("tables.js") + embedded("reports.js")
+    code = SORTING + embedded("reports.js")
     environment = Environment(loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True)
     environment.filters["link"] = quote
     content = {

@@ -21,7 +21,7 @@ from nbconvert.filters.widgetsdatatypefilter import WidgetsDataTypeFilter
 from nbformat import NotebookNode
 from traitlets.config import Config
 
-from evalkit.display.show import HIDDEN, SAFE
+from evalkit.display.show import HIDDEN, SAFE, SORTING
 from evalkit.evidence.pages import embedded, policy_of
 from evalkit.io.text import plain
 from evalkit.reports.notebooks import title_of
@@ -104,8 +104,8 @@ def render(
     page = {
         "key": key,
         "title": title_of(nb.cells) or key,
-        "policy": policy_of(embedded("tables.js")),
-        "script": embedded("tables.js"),
+        "policy": policy_of(SORTING),
+        "script": SORTING,
         "style": embedded("style.css"),
         "facts": list(facts),
         "files": list(files),

@@ -9,6 +9,7 @@ from matplotlib.colors import to_hex
 from evalkit import Evidence, compare, show_findings
 from evalkit.display import plots, show_figure
 from evalkit.display.drawing import PALETTE, keep_looks
+from evalkit.display.show import REPORT
 from evalkit.evidence import links
 from evalkit.io.text import is_local_link
 from evalkit.kinds import Example, Finding
@@ -28,7 +29,7 @@ RUNS = {
 def shown(monkeypatch):
     """Be within a report; gives what is shown."""
     out = []
-    monkeypatch.setenv(links.VARIABLE, "1")
+    monkeypatch.setenv(REPORT, "1")
     monkeypatch.setattr(links, "_linked", {})
     for module in ("evalkit.evidence.links", "evalkit.display.show"):
         monkeypatch.setattr(f"{module}.display", lambda data, **_: out.append(data))
@@ -111,7 +112,7 @@ def test_findings_lead_to_runs_to_turns_and_to_two_runs_side_by_side(logs, shown
 
 
 def test_outside_of_a_report_nothing_leads_anywhere(logs, shown, monkeypatch):
-    monkeypatch.delenv(links.VARIABLE)
+    monkeypatch.delenv(REPORT)
     evidence = Evidence(logs, logs.runs)
     assert "href" not in evidence.link(analysis.success_by(logs.runs))
     show_findings(evidence.cite([Finding("alone", "", {}, (Example("one", run_of(logs, "alder")),))]))

@@ -12,6 +12,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from evalkit.display.show import SORTING
 from evalkit.evidence.pages import embedded
 from evalkit.reports import plan, run
 from evalkit.reports.batch import SIZE_BUDGET
@@ -226,7 +227,7 @@ def test_a_page_holds_one_script_which_its_policy_knows_by_its_hash(output):
             "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; "
             f"script-src 'sha256-{digest}'"
         )
-        assert own == embedded("tables.js") + (embedded("reports.js") if path.name == "index.html" else "")
+        assert own == SORTING + (embedded("reports.js") if path.name == "index.html" else "")
 
 
 TABLE = """

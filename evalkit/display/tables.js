@@ -16,6 +16,8 @@
   const tables = new Map();  // what shows the rows with given values, by table
 
   function enhance(box) {
+    if (box.dataset.sorts) return;  // in Lab every output brings this script
+    box.dataset.sorts = "yes";
     const table = box.querySelector("table");
     const body = table && table.tBodies[0];
     if (!body || !table.tHead) return;
