@@ -112,6 +112,8 @@ def test_run_all_in_lab_leads_to_the_last_figure_and_nbval_finds_the_stored_outp
     for shown in ("td.estimate svg", figure):
         page.locator(shown).first.scroll_into_view_if_needed()
         expect(page.locator(shown).first).to_be_in_viewport()
+    page.locator(".evalkit-table th button").first.click()
+    expect(page.locator("th[aria-sort=ascending]")).to_have_count(1)
     page.evaluate(f"() => {WIDGET}.context.save()")
     assert [url for url in asked if not url.startswith(("http://127.0.0.1:", "data:", "blob:"))] == []
     strict = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "-c", os.devnull]
