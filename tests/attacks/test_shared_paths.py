@@ -39,21 +39,16 @@ def test_a_path_begins_with_the_last_part_of_its_source(monkeypatch, sources, te
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    """Return a home with logs of three kinds, and reports and pages on them that were made there."""
+    """Return a home with logs of two kinds, and reports and pages on them that were made there."""
     home = tmp_path_factory.mktemp("users") / "anna-smith"
-    for kind in ("crafter", "steps"):
-        shutil.copytree(SAMPLES / kind, home / "work" / kind)
-    for name in ("alder", "birch"):
-        write_all(home / "work/exp_1", {f"{name}/task_{i}/Andy_0_0.json": float(name == "alder") for i in range(4)})
+    shutil.copytree(SAMPLES / "steps", home / "work/steps")
+    logs = {f"{name}/task_{i}/Andy_0_0.json": float(name == "alder") for name in ("alder", "birch") for i in range(4)}
+    write_all(home / "work/exp_1", logs)
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("HOME", str(home))
         patched.chdir(home)
-        for source, notebook in (
-            ("crafter", "crafter_scores"),
-            ("steps", "step_evaluation"),
-            ("exp_1", "model_comparison"),
-        ):
-            result = CliRunner().invoke(main, ["report", str(home / "work" / source), notebook, "-o", "out", "-j", "2"])
+        for source, *more in (("steps", "step_evaluation"), ("exp_1", "model_comparison")):
+            result = CliRunner().invoke(main, ["report", str(home / "work" / source), *more, "-o", "out", "-j", "2"])
             assert result.exit_code == 0, result.output
         assert CliRunner().invoke(main, ["view", str(home / "work/exp_1"), "-o", "out/view"]).exit_code == 0
     return home

@@ -114,11 +114,6 @@ def test_options_are_those_of_the_kind(tmp_path):
         evalkit.load(tmp_path)
 
 
-def test_a_dataset_knows_its_kind(tmp_path):
-    evalkit.mindcraft.collect("samples:mindcraft/runs", tmp_path / "made")
-    assert len(evalkit.load(tmp_path / "made").runs) == len(evalkit.load("samples:mindcraft/runs").runs)
-
-
 @pytest.mark.parametrize("kind", ["mindcraft/runs", "crafter", "steps"])
 def test_logs_can_be_sent_to_another_process(kind):
     logs = evalkit.load(f"samples:{kind}")

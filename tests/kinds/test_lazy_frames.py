@@ -81,6 +81,5 @@ def test_a_run_is_shown_by_the_beginning_of_its_id():
     logs = load("samples:mindcraft/runs")
     run_id = logs.runs["run_id"].iloc[0]
     assert logs.show(run_id[:9]).text() == logs.show(run_id).text() != ""
-    for name, why in {"x": "no run 'x'", "m-": f"{len(logs.runs)} runs begin with 'm-'", "": "which of"}.items():
-        with pytest.raises(SourceError, match=why):
-            logs.show(name)
+    with pytest.raises(SourceError, match="which of"):
+        logs.show()

@@ -49,9 +49,8 @@ def frame(*rows: tuple, **more: list) -> pd.DataFrame:
 def test_success_says_what_became_of_a_run_else_its_status(success, status, outcome):
     runs = frame(("a", "t", success, status))
     assert list(outcome_of(runs, KIND)) == [outcome]
-    assert list(outcome_of(runs, replace(KIND, rates=RateRules()))) == [
-        {True: "success", False: "failure", None: "not measured"}[success]
-    ]
+    by_success = {True: "success", False: "failure", None: "not measured"}[success]
+    assert list(outcome_of(runs, replace(KIND, rates=RateRules()))) == [by_success]
 
 
 @pytest.mark.parametrize(
@@ -63,11 +62,8 @@ def test_the_leading_rate_counts_the_measured_runs_or_all(denominator, values):
     runs = frame(*[("a", "t", *end) for end in ends], ("never measured", "t", None, "crashed"))
     scored = outcomes(runs, kind=replace(KIND, rates=RateRules(outcome_of=WORDS, denominator=denominator)))
     pd.testing.assert_series_equal(scored.table["value"], pd.Series(values, dtype=float), check_names=False)
-
-
-def test_scores_are_measured_where_there_is_one():
-    runs = runs_of([("a", "t", 0.5), ("a", "u", None)])
-    assert list(outcomes(runs, "score", KIND).table["outcome"]) == ["scored", "not measured"]
+    by_score = outcomes(runs_of([("a", "t", 0.5), ("a", "u", None)]), "score", KIND)
+    assert list(by_score.table["outcome"]) == ["scored", "not measured"]
 
 
 def test_conditions_name_the_columns_that_a_run_has():
@@ -87,11 +83,8 @@ def test_a_cluster_stands_for_the_task():
 
 
 def told(*rows):
-    made = [
-        {"run_id": f"m-{i}", "kind": "mindcraft", "model_name": "a", "status": "SUCCESS", "run_flags": [], **row}
-        for i, row in enumerate(rows)
-    ]
-    return io.frame(made, RUN_COLUMNS)
+    common = {"kind": "mindcraft", "model_name": "a", "status": "SUCCESS", "run_flags": []}
+    return io.frame([{"run_id": f"m-{i}", **common, **row} for i, row in enumerate(rows)], RUN_COLUMNS)
 
 
 def test_what_runs_take_is_estimated_over_tasks_and_by_success():
@@ -110,11 +103,8 @@ def test_what_runs_take_is_estimated_over_tasks_and_by_success():
     assert tokens[told_of].tolist() == [3, 2, 35.0, 30.0, 90.0, 45.0]  # 35 = (20 + 50) / 2
     assert math.isnan(table.loc[("b", "tokens in"), "per_success"])  # no success, so no price of one
     assert table.loc[("b", "tokens in"), "n"] == 1
-
-
-@pytest.mark.parametrize("by", ["model_name", []])
-def test_logs_that_tell_nothing_take_nothing(by):
-    assert compare.usage(told({"task_id": "t", "is_successful": True}), by).empty
+    for by in ("model_name", []):
+        assert compare.usage(told({"task_id": "t", "is_successful": True}), by).empty
 
 
 def run(*arguments):
@@ -143,22 +133,17 @@ def test_failed_runs_are_those_without_success(reached, failed):
 
 
 def test_runs_are_listed_with_ids_that_show_takes(folder):
-    code, out = run("mindcraft", folder, "--list", "failed")
-    assert code == 0
+    _, out = run("mindcraft", folder, "--list", "failed")
     assert f"2 runs of 3, failed; evalkit show {folder} --run RUN shows one" in out
     (line,) = [line for line in out.splitlines() if " a " in line]
     code, shown = run("show", folder, "--run", line.split()[0])
     assert code == 0
     assert "Task ended with score : 0" in shown
+    assert run("show", folder, "--run", line.split()[0][:-2]) == (0, shown) == run("show", folder / "e/a")
+    assert run("show", folder) == run("show", folder, "--list", "all")
 
 
-def test_a_folder_with_one_run_needs_no_id_and_the_runs_of_others_are_listed(folder, tmp_path):
-    assert run("show", folder / "e/a")[0] == 0
-    code, listed = run("show", folder)
-    assert (code, listed) == (0, run("show", folder, "--list", "all")[1])
-    (one,) = [line.split()[0] for line in listed.splitlines() if line.startswith("m-")][:1]
-    assert run("show", folder, "--run", one[:-2]) == run("show", folder, "--run", one)
-    assert run("show", folder, "--run", "m-")[0] == 2
-    code, err = run("show", folder, "--run", "m-0-")
-    assert code == 2
-    assert "no run 'm-0-'" in err
+@pytest.mark.parametrize(("run_id", "words"), [("m-", "3 runs begin with 'm-'"), ("m-0-", "no run 'm-0-'")])
+def test_a_run_that_is_not_told_by_an_id_is_refused(folder, run_id, words):
+    code, err = run("show", folder, "--run", run_id)
+    assert (code, words in err) == (2, True)
