@@ -2,11 +2,10 @@
 
 import codecs
 import json
-import math
 
 import msgspec
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evalkit import crafter
@@ -81,44 +80,33 @@ def test_parts_the_decoder_skips_are_checked_too(skipped):
         decode_json(b'{"a": 1, "skipped": ' + skipped + b"}", THING)
 
 
-def error_of(data: bytes, decoder: msgspec.json.Decoder) -> str:
-    try:
-        decode_json(data, decoder)
-    except BrokenFileError as error:
-        return str(error)
-    return ""
-
-
 @given(st.binary(max_size=80))
 @example(b"\xff\xfe[\x00]\x00")
 @example(b"9" * 5000)
 def test_any_bytes_give_a_value_or_its_own_error(data):
     for decoder in (ANYTHING, THING):
-        error = error_of(data, decoder)
-        assert not error or error.partition(": ")[0].endswith("Error")
+        try:
+            decode_json(data, decoder)
+        except BrokenFileError as error:
+            assert str(error).partition(": ")[0].endswith("Error")
 
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
     max_leaves=8,
 )
 
 
-def without_nan(value):
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    if isinstance(value, list):
-        return [without_nan(item) for item in value]
-    if isinstance(value, dict):
-        return {key: without_nan(item) for key, item in value.items()}
-    return value
-
-
+@settings(max_examples=40)
 @given(json_values, st.booleans())
 def test_whatever_json_writes_is_read_back(value, ascii_only):
     text = json.dumps(value, ensure_ascii=ascii_only)
-    assert decode_json(text.encode("utf-8"), ANYTHING)[0] == without_nan(value)
+    assert decode_json(text.encode("utf-8"), ANYTHING)[0] == value
 
 
 @pytest.mark.parametrize(("encoding", "flag"), [("utf-8", None), ("utf-16", "utf_16"), ("latin-1", "latin_1")])

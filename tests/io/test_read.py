@@ -11,7 +11,7 @@ import fsspec
 import pytest
 
 from evalkit import mindcraft
-from evalkit.io import SourceError, list_files, read_file, read_files
+from evalkit.io import SourceError, read_file, read_files
 from evalkit.io.paths import MOST_BYTES
 from evalkit.kinds import Parsed, load, outcomes
 from tests.kinds.toy import TOY, write
@@ -29,29 +29,22 @@ def tree(tmp_path):
     return tmp_path
 
 
-def test_a_file_that_can_not_be_read_is_an_error_and_the_rest_goes_on(tree):
-    found = list(read_files([str(tree / "gone"), str(tree / "b"), str(tree / "a.json")]))
-    assert [type(data) for _, data in found] == [FileNotFoundError, IsADirectoryError, bytes]
-
-
-def test_a_file_that_may_not_be_read_is_an_error(tree, monkeypatch):
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(("most", "whole"), [(None, b"a.json"), (3, b"a.j")])
+def test_what_can_not_be_read_is_an_error_and_the_rest_goes_on(tree, monkeypatch, most, whole):
     real = os.open
 
     def refuse(path, *given):
-        if str(path).endswith("a.json"):
+        if str(path).endswith("1.txt"):
             raise PermissionError(13, "Permission denied")
         return real(path, *given)
 
     monkeypatch.setattr(os, "open", refuse)
-    assert [type(data) for _, data in read_files(list_files(tree))] == [PermissionError, bytes]
-
-
-@pytest.mark.timeout(20)
-def test_a_pipe_in_a_folder_is_not_waited_for(tree):
-    os.mkfifo(tree / "pipe.json")
-    error = dict(read_files(list_files(tree)))[str(tree / "pipe.json")]
-    assert isinstance(error, OSError)
-    assert error.errno == errno.EINVAL
+    os.mkfifo(tree / "pipe")  # which is not waited for
+    paths = [str(tree / name) for name in ("gone", "b", "b/1.txt", "pipe", "a.json")]
+    *errors, data = (data for _, data in read_files(paths, most))
+    assert [error.errno for error in errors] == [errno.ENOENT, errno.EISDIR, errno.EACCES, errno.EINVAL]
+    assert data == whole
 
 
 def test_one_file_is_held_at_a_time(tmp_path):
@@ -66,12 +59,6 @@ def test_one_file_is_held_at_a_time(tmp_path):
         assert tracemalloc.get_traced_memory()[1] < 1_500_000
     finally:
         tracemalloc.stop()
-
-
-def test_only_the_beginning_is_read_where_that_is_enough(tree):
-    found = [data for _, data in read_files([str(tree / name) for name in ("a.json", "b", "gone")], 3)]
-    assert found[0] == b"a.j"
-    assert [type(data) for data in found[1:]] == [IsADirectoryError, FileNotFoundError]
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path):

@@ -38,9 +38,8 @@ def test_elsewhere_a_view_is_printed_only_when_its_text_changed(monkeypatch):
     out = io.StringIO()
     views = [View("one", "1 new"), View("one", "0 new"), View("two", "1 new"), View("two", "0 new")]
     widths, slept, _ = shown(views, out, monkeypatch)
-    heads, texts = out.getvalue().split("\n\n")[:-1:2], out.getvalue().split("\n\n")[1::2]
-    assert texts == ["one", "two"]
-    assert [head.partition(",")[2] for head in heads] == [" 1 new", " 1 new"]
+    head, one, other_head, two, _ = out.getvalue().split("\n\n")
+    assert (one, two, head[-7:], other_head[-7:]) == ("one", "two", ", 1 new", ", 1 new")
     assert "\x1b" not in out.getvalue()
     assert (set(widths), slept) == ({None}, [2, 2, 2, 2])
 
@@ -75,19 +74,15 @@ def test_the_end_may_be_when_all_is_done(monkeypatch, until_done, looks):
     assert len(widths) == looks
 
 
-@pytest.mark.parametrize(
-    ("done", "expected", "text"),
-    [(3, 50, "3 of 50"), (3, 50.0, "3 of 50"), (3, None, "3 of ?"), (0, float("nan"), "0 of ?")],
-)
-def test_what_is_not_known_is_a_question_mark(done, expected, text):
-    assert so_far(done, expected) == text
+@pytest.mark.parametrize(("expected", "text"), [(50.0, "3 of 50"), (None, "3 of ?"), (float("nan"), "3 of ?")])
+def test_what_is_not_known_is_a_question_mark(expected, text):
+    assert so_far(3, expected) == text
 
 
 @pytest.mark.parametrize(("stderr", "expected"), [(Terminal(), "files"), (io.StringIO(), "")])
 def test_a_bar_is_drawn_on_a_terminal_only(monkeypatch, stderr, expected):
     monkeypatch.setattr(sys, "stderr", stderr)
     with progress_bar() as progress:
-        for done in range(1, 4):
-            progress(done, 3)
+        progress(1, 3)
     written = stderr.getvalue()
     assert (expected in written) if expected else written == ""

@@ -1,10 +1,11 @@
 """Writing: by suffix, whole or not at all, and as texts what a spreadsheet would take for formulas."""
 
 import json
+import multiprocessing
 import os
-import subprocess
 import sys
 import types
+from concurrent.futures import ProcessPoolExecutor
 
 import pandas as pd
 import pytest
@@ -30,8 +31,7 @@ def test_a_frame_is_written_as_its_suffix_says(tmp_path, suffix):
     path = tmp_path / f"out.{suffix}"
     write_frame(TABLE, str(path))
     first, formula, missing = READERS[suffix.lower()](path)
-    assert first == "é"
-    assert formula == (f"'{FORMULA}" if suffix.lower() == "csv" else FORMULA)
+    assert (first, formula) == ("é", "'" * (suffix.lower() == "csv") + FORMULA)
     assert pd.isna(missing)
     assert os.listdir(tmp_path) == [path.name]
 
@@ -56,18 +56,19 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["out.csv"]
 
 
+def _is_alone(folder):
+    with exclusive(folder) as alone:
+        return alone
+
+
 def test_one_process_at_a_time_writes_into_a_folder(tmp_path):
-    code = "import sys; from evalkit.io.write import exclusive\nwith exclusive(sys.argv[1]) as alone: print(alone)"
-
-    def ask():
-        return subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True).stdout.strip()
-
-    with exclusive(str(tmp_path)) as alone:
-        assert alone
-        assert ask() == "False"
-        with exclusive(str(tmp_path), wait=0.05) as other:
-            assert not other
-    assert ask() == "True"
+    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as other:
+        with exclusive(str(tmp_path)) as alone:
+            assert alone
+            assert not other.submit(_is_alone, str(tmp_path)).result()
+            with exclusive(str(tmp_path), wait=0.05) as again:
+                assert not again
+        assert other.submit(_is_alone, str(tmp_path)).result()
 
 
 @pytest.mark.parametrize("text", [FORMULA, "+a", "-a", "@a", "\ta", "\ra", "\na", "＝a", "-", "-1+2", "=1"])
