@@ -1,7 +1,6 @@
 """Names in logs and of files are others' text: none reaches a terminal as more than plain text, and none is endless."""
 
 import json
-import shutil
 import warnings
 
 import pytest
@@ -29,25 +28,20 @@ COMMANDS = {
 }
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    """Return a folder of hostile logs, and of datasets of them."""
+@pytest.fixture(scope="module", autouse=True)
+def here(tmp_path_factory):
+    """Work in a folder of hostile logs, and of datasets of them; nothing changes the logs."""
     folder = tmp_path_factory.mktemp("hostile")
     write_hostile(folder)
-    for kind in KINDS:
-        run(("collect", kind, str(folder / "logs" / kind), "-o", str(folder / "data" / kind)))
-    return folder
-
-
-@pytest.fixture
-def here(written, tmp_path, monkeypatch):
-    shutil.copytree(written, tmp_path / "own")
-    monkeypatch.chdir(tmp_path / "own")
-    return tmp_path / "own"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(folder)
+        for kind in KINDS:
+            run(("collect", kind, f"logs/{kind}", "-o", f"data/{kind}"))
+        yield folder
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_shows_hostile_names_as_plain_text(here, command):
+def test_a_command_shows_hostile_names_as_plain_text(command):
     assert_plain(run(COMMANDS[command]).output)
 
 

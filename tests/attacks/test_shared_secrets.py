@@ -62,21 +62,16 @@ def test_a_name_of_a_secret_is_known(name):
 
 PARAMETERS = 'api_key: str = ""\nport: int = 1\nheaders: dict = {}\npassword: int = 0'
 NOTEBOOK = new_notebook(cells=[new_code_cell(PARAMETERS, metadata={"tags": ["parameters"]})])
-GIVEN = [
-    ("-p", "api_key", "SEKRET"),
-    ("-p", "password", "SEKRET"),
-]
 
 
-@pytest.mark.parametrize("given", GIVEN)
-def test_a_parameter_named_like_a_secret_is_refused_before_anything_is_written(tmp_path, monkeypatch, given):
+@pytest.mark.parametrize("name", ["api_key", "password"])
+def test_a_parameter_named_like_a_secret_is_refused_before_anything_is_written(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.ipynb").write_text(nbformat.writes(NOTEBOOK))
-    result = CliRunner().invoke(main, ["report", "mine.ipynb", *given])
+    result = CliRunner().invoke(main, ["report", "mine.ipynb", "-p", name, "SEKRET"])
     assert result.exit_code == 2
     assert "a value of this name would stand on the page" in result.output
     assert "SEKRET" not in result.output
-    assert "54321" not in result.output
     assert [path.name for path in tmp_path.iterdir()] == ["mine.ipynb"]
 
 
