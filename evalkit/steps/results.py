@@ -330,9 +330,9 @@ def _read_search(record: StepRecord, reading: Reading, options: Options) -> None
     inner = within if isinstance(within := whole.get("search_results"), Mapping) else whole
     listed = inner.get("results")
     for item in _list(listed):
-        keys = ("term", "name", "pathway", "title") if isinstance(item, Mapping) else ()
-        names = [item[key] for key in keys if isinstance(item.get(key), str)]
-        found.append(names[0] if names else str(item))
+        named = item if isinstance(item, Mapping) else {}
+        name = named.get("term") or named.get("name") or named.get("pathway") or named.get("title")
+        found.append(str(name or item))
     if not reading.error:
         total = as_count(inner.get("total_matches", whole.get("total_matches")))
         if total is None and isinstance(listed, list) and not isinstance(listed, CUT) and not isinstance(inner, CUT):

@@ -82,10 +82,15 @@ def is_deep(value: Any) -> bool:
     """Return whether lists and dicts are nested deeper than what `to_jsonable` keeps as structures."""
     level = [value]
     for _ in range(MAX_DEPTH):
-        structures = [one for one in level if isinstance(one, (dict, list))]
-        level = [inner for one in structures for inner in (one.values() if isinstance(one, dict) else one)]
-        if not level:
+        inner = list[Any]()
+        for one in level:
+            if isinstance(one, dict):
+                inner += one.values()
+            elif isinstance(one, list):
+                inner += one
+        if not inner:
             return False
+        level = inner
     return True
 
 

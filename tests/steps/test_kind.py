@@ -12,6 +12,7 @@ import pytest
 from evalkit.kinds.follow import Following
 from evalkit.steps import KIND, Options, evaluates, load
 from tests.steps.cases import CELLS, ENRICHMENT
+from tests.steps.test_checkpoints import TABLE, state, thread
 
 OLD = 1_600_000_000
 
@@ -50,21 +51,15 @@ def test_odd_values_come_back_as_they_were(tmp_path, odd):
 def test_what_was_written_to_a_database_last_is_seen(tmp_path, make, settled):
     path = tmp_path / "c.sqlite"
     with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = wal")  # as running agents do
+        connection.execute(TABLE)
         for number in (1, 2, 3):
-            add_checkpoint(connection, number, [make("f", "x")] * number)
+            checkpoint = thread(checkpoint_id=str(number), value=state(*[make("f", "x")] * number))
+            connection.execute("INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?)", checkpoint)
+            connection.commit()
             for file in tmp_path.glob("c.sqlite*") if settled else ():
                 os.utime(file, (OLD, OLD))
             assert load(path).runs["records"].tolist() == [number]
-
-
-def add_checkpoint(connection, number, records):
-    """Write a checkpoint; with a log, as running agents do."""
-    connection.execute("PRAGMA journal_mode = wal")
-    columns = "(thread_id, checkpoint_ns, checkpoint_id, type, checkpoint)"
-    connection.execute(f"CREATE TABLE IF NOT EXISTS checkpoints {columns}")
-    row = ("t", "", str(number), json.dumps({"channel_values": {"execution_history": records}}))
-    connection.execute("INSERT INTO checkpoints VALUES (?, ?, ?, 'json', ?)", row)
-    connection.commit()
 
 
 def test_options_apply_to_what_is_stored_and_the_order_of_sources_stays(resting):
