@@ -94,18 +94,9 @@ def with_difficulty(runs: pd.DataFrame) -> pd.DataFrame:
 def success_by(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
     """Estimate the success rate (score = 1) of groups of runs; one that was not measured counts as a failure.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        As `runs_df` returns it.
-    by : str or list of str
-        Columns of the groups; an empty list for all runs together.
-
-    Returns
-    -------
-    DataFrame
-        As `evalkit.kinds.rates`, and success_rate, which is the estimate again under a common name. Stale copies are
-        left out; `warning` says how many.
+    `by` names the columns of the groups; an empty list is for all runs together. Columns as of `evalkit.kinds.rates`,
+    and success_rate, which is the estimate again under a common name. Stale copies are left out; `warning` says how
+    many.
     """
     out = rates(runs, by, "is_successful", kind_named("mindcraft"))
     return out.assign(success_rate=out["estimate"])

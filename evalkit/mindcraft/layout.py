@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from evalkit.io import Listing, SourceError, absolute, is_url
@@ -29,6 +29,7 @@ class TaskFolder(NamedTuple):
 
     folder: str
     path: str  # absolute
+    experiment: str  # the folder of all its runs: above this one, or this one in the flat layout
     task_id: str
     flat: bool
     logs: Sequence[int] = ()  # positions in the list of all logs
@@ -57,9 +58,11 @@ def task_folders(
     folders = group_by_task(logs, definitions, own_id)
     if own_id:
         own = [run._replace(task_id=own_id) for run in folders if run.task_id == own_id or not run.flat]
-        return own or [TaskFolder(listing.root, absolute(listing.root), own_id, False)]
+        root = absolute(listing.root)
+        return own or [TaskFolder(listing.root, root, _parent(root), own_id, False)]
     above = set[str]()
-    for parent in {run.path if run.flat else _parent(run.path) for run in folders}:
+    for run in folders:
+        parent = run.experiment
         while parent not in above:
             above.add(parent)
             parent = _parent(parent)
@@ -72,12 +75,12 @@ def task_folders(
         for run, is_unread in zip(folders, unread, strict=True):
             is_known = run.task_id in definitions or type_of(run.task_id, None) != UNKNOWN
             as_deep = not depths or run.path.count("/") in depths
-            is_alone = foreign.isdisjoint((run.path, _parent(run.path)))
+            is_alone = foreign.isdisjoint((run.path, run.experiment))
             if not is_unread or (run.path not in above and (is_known or (as_deep and is_alone))):
                 kept.append(run)
         folders = kept
-    beside_runs = {_parent(run.path) for run in folders if not run.flat}
-    known = above.union(run.path for run in folders)
+    beside_runs = {run.experiment for run in folders if not run.flat}
+    known = {*above, *map(attrgetter("path"), folders)}
     paths = list(map(absolute, listing.folders))
     without = [pair for pair in zip(listing.folders, paths, strict=True) if pair[1] not in known]
     filled = {_parent(file) for file in listing.files if not file.endswith(_LEFT_BY_RUNS)} if without else ()
@@ -86,7 +89,7 @@ def task_folders(
         name = os.path.basename(path)
         is_bare = path not in filled and _parent(path) in beside_runs and type_of(name, None) != UNKNOWN
         if all_folders or name in definitions or is_bare:
-            folders.append(TaskFolder(folder, path, name, False))
+            folders.append(TaskFolder(folder, path, _parent(path), name, False))
     return folders
 
 
@@ -106,7 +109,7 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str
         name = os.path.basename(path)
         is_experiment = is_experiment_name(name)
         if name == own_id or name in definitions or not (definitions or is_experiment):
-            folders.append(TaskFolder(folder, path, name, False, places))
+            folders.append(TaskFolder(folder, path, _parent(path), name, False, places))
             continue
         tasks: dict[str, list[int]] = defaultdict(list)
         for place in places:
@@ -119,7 +122,8 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str
                 task_id = match["task"]
             tasks[task_id].append(place)
         for task_id, some in tasks.items():
-            folders.append(TaskFolder(folder, path, task_id or name, bool(task_id), some))
+            experiment = path if task_id else _parent(path)
+            folders.append(TaskFolder(folder, path, experiment, task_id or name, bool(task_id), some))
     return folders
 
 
@@ -230,8 +234,7 @@ def name_models(
     named = []
     alike: dict[tuple, Named] = {}  # there may be many runs of an experiment
     for run in folders:
-        experiment = run.path if run.flat else os.path.dirname(run.path)
-        task_type = type_of(run.task_id, None)
+        experiment, task_type = run.experiment, type_of(run.task_id, None)
         is_own = patterns or run.path in results or run.path in profiles
         key = (run.path, run.task_id) if is_own else (experiment, run.flat, task_type)
         if key in alike:

@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import Any, TypedDict, cast
 
 import pandas as pd
@@ -55,7 +56,9 @@ def extract_task_outcome(
         return outcomes[0]
     agents = [agent for outcome in outcomes for agent in outcome["agent_outcomes"]]
     statuses = [outcome["overall_completion_status"] for outcome in outcomes]
-    best = max(outcomes, key=_goodness)
+    read = [one for one in outcomes if one["overall_completion_status"] != CompletionStatus.LOG_FILE_ERROR]
+    scored = [one for one in outcomes if one["overall_raw_score"] is not None]
+    best = max(scored, key=itemgetter("overall_raw_score")) if scored else (read or outcomes)[0]
     timed_out = CompletionStatus.TIMED_OUT in statuses
     return {
         **best,
@@ -67,11 +70,6 @@ def extract_task_outcome(
         "repetition_rule": outcomes[0]["repetition_rule"],
         "flags": sorted({flag for outcome in outcomes for flag in outcome["flags"]} | {"repetitions_merged"}),
     }
-
-
-def _goodness(outcome: TaskOutcome) -> tuple[bool, float, bool]:
-    raw = outcome["overall_raw_score"]
-    return raw is not None, raw or 0.0, outcome["overall_completion_status"] != CompletionStatus.LOG_FILE_ERROR
 
 
 def extract_task_outcomes(
@@ -123,32 +121,29 @@ def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> pd.D
     task_definition_metrics; what they don't hold is missing. Metrics are columns ``metric_NAME``: numbers, truth
     values, or text where they are neither.
     """
-    outcomes = list(task_outcomes)
-    runs = frame(map(_row, outcomes), RUNS)
-    metrics = metrics_frame([outcome.get("task_definition_metrics") or {} for outcome in outcomes])
-    return runs if metrics.columns.empty else runs.join(metrics)
-
-
-def _row(outcome: TaskOutcome) -> dict[str, Any]:
-    """Return the row of one outcome."""
-    raw, flags = outcome.get("overall_raw_score"), outcome.get("flags") or []
-    status = outcome["overall_completion_status"]
-    is_unmeasured = raw is None and OUTCOMES[status] == "not measured"
-    successful = None if is_unmeasured else outcome["overall_is_successful"]
-    keys = [absolute(outcome.get("source") or ""), outcome["task_id"], outcome.get("repetition") or 0]
-    return {
-        "overall_is_completed": (raw or 0) > 0,
-        **(outcome.get("facts") or {}),
-        **outcome,
-        **{f"flag_{name}": name in flags for name in FLAGS},
-        "run_id": run_ids("mindcraft", *([key] for key in keys))[0],
-        "kind": "mindcraft",
-        "status": status,
-        "score": outcome.get("overall_score"),
-        "is_successful": successful,
-        "success_rate": successful,
-        "run_flags": flags,
-    }
+    rows, metrics = list[dict[str, Any]](), list[dict[str, Any]]()
+    for outcome in task_outcomes:
+        raw, flags = outcome.get("overall_raw_score"), outcome.get("flags") or []
+        status = outcome["overall_completion_status"]
+        is_unmeasured = raw is None and OUTCOMES[status] == "not measured"
+        successful = None if is_unmeasured else outcome["overall_is_successful"]
+        keys = [absolute(outcome.get("source") or ""), outcome["task_id"], outcome.get("repetition") or 0]
+        metrics.append(outcome.get("task_definition_metrics") or {})
+        row = {
+            "overall_is_completed": (raw or 0) > 0,
+            **(outcome.get("facts") or {}),
+            **outcome,
+            **{f"flag_{name}": name in flags for name in FLAGS},
+            "run_id": run_ids("mindcraft", *([key] for key in keys))[0],
+            "kind": "mindcraft",
+            "status": status,
+            "score": outcome.get("overall_score"),
+            "is_successful": successful,
+            "success_rate": successful,
+            "run_flags": flags,
+        }
+        rows.append(row)
+    return frame(rows, RUNS).join(metrics_frame(metrics))
 
 
 def aggregate_results(
