@@ -1,4 +1,4 @@
-"""What reports show of runs, in tables and figures: counted by hand, with runs that logged no score both ways."""
+"""Tables, figures and findings of runs: counted by hand, with runs that logged no score both ways."""
 
 import io
 
@@ -6,8 +6,9 @@ import pandas as pd
 import pytest
 
 from evalkit import compare
+from evalkit.display import finding_text
 from evalkit.kinds import denominators
-from evalkit.mindcraft import aggregate_results_to_dataframe, analysis, figures, runs_df
+from evalkit.mindcraft import aggregate_results_to_dataframe, analysis, figures, load, runs_df
 from evalkit.mindcraft.analysis import ENDINGS
 from tests.mindcraft.builders import SCORE, log, task, write_all
 
@@ -233,3 +234,39 @@ def test_a_figure_is_drawn_whatever_the_names_and_also_without_runs(runs, name):
         figure.savefig(io.BytesIO(), format="png", dpi=40)
         texts = [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
         assert any(word in text for word in words for text in texts)
+
+
+CRAFTS = [f"multiagent_crafting_{name}_full_plan__depth_0" for name in ("bed", "bookshelf", "candle", "shears", "wool")]
+
+
+def test_findings_lead_to_runs_that_they_count(tmp_path):
+    scores = {"alder": (1.0, 1.0, 0.0, 0.0, None), "birch": (1.0,) * 5}
+    files = {f"{m}/{t}/Andy_0_0.json": score for m, own in scores.items() for t, score in zip(CRAFTS, own, strict=True)}
+    logs = load(write_all(tmp_path, files))
+    sides = analysis.focus(logs.runs, "alder")
+    by_side = sides.assign(model_name=sides["side"].astype("str"))
+    opposite = compare.examples(compare.discordant(by_side, "alder"))
+    found = analysis.findings(sides, compare.pairs(by_side), logs.ledger, opposite)
+    runs = logs.runs.set_index("run_id")
+    rate, against, endings, data = (finding.examples for finding in found)
+    assert [runs.loc[one.run_id, "score"] for one in rate] == [1.0, 0.0]
+    assert {runs.loc[one.run_id, "model_name"] for one in rate} == {"alder"}
+    assert {(runs.loc[one.run_id, "task_id"] == runs.loc[one.other, "task_id"]) for one in against} == {True}
+    assert {runs.loc[one.other, "model_name"] for one in against} == {"birch"}
+    ways = {one.label: runs.loc[one.run_id, "status"] for one in endings}
+    assert ways == {"score of zero": "FAILED_SCORE_ZERO", "no score logged": "NO_SCORE_LOGGED"}
+    assert all(one.label.replace(" ", "_") in runs.loc[one.run_id, "run_flags"] for one in data)
+
+
+@pytest.mark.parametrize(("models", "shown"), [(1, "alder: "), (3, "For alder, birch and cedar no trend")])
+def test_a_trend_that_is_not_shown_is_no_proof_of_none(tmp_path, models, shown):
+    names = [f"multiagent_cooking_1_bread_1_cake{end}" for end in ("", "_blocked_access_0", "_blocked_access_0_1")]
+    scores = dict(zip(names, (1.0, 0.0, 1.0), strict=True))
+    shown_models = ("alder", "birch", "cedar")[:models]
+    files = {f"{model}/{name}/Andy_0_0.json": score for model in shown_models for name, score in scores.items()}
+    logs = load(write_all(tmp_path, files))
+    cooking = analysis.cooking(logs.runs)
+    found = analysis.blocked_findings(cooking, analysis.cooking_trend(cooking), logs.ledger)
+    assert finding_text(found[0]).startswith("Cooking success of all models together is 67 %")
+    assert finding_text(found[1]).startswith(shown)
+    assert 2 <= len(found) <= 5

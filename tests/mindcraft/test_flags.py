@@ -5,75 +5,58 @@ import os
 import pytest
 
 from evalkit.display.words import finding_text
-from evalkit.mindcraft import aggregate_results_to_dataframe, analysis, extract_task_outcome, load
+from evalkit.mindcraft import analysis, load
 from evalkit.mindcraft.table import FLAGS, LOG_FLAGS
 from tests.mindcraft.builders import SCORE, log, task, turn, write_all
 
 START = 1757845200000
-ONE, TWO = task(agent_count=1), task(agent_count=2)
-COOK = {"cook": ONE}
-COOKING = "exp_1/multiagent_cooking_1_bread/Andy_0_0.json"
+COOK, PAIR = {"tasks": {"cook": task(agent_count=1)}}, {"tasks": {"cook": task()}}
 A, B = "exp_1/cook/Andy_0_0.json", "exp_1/cook/Jill_1_0.json"
-
-DEFINED, PROFILE, TASK_COOK = {"t/1.json": COOK}, "exp_1/profile.json", "exp_1/task_cook/Andy_0_0.json"
+COOKING, TASK_COOK = "exp_1/multiagent_cooking_1_bread/Andy_0_0.json", "exp_1/task_cook/Andy_0_0.json"
 RESTARTED, MINE = "Agent process restarted.", log("x", who="me")
 FAILED_AT_START = log(f"{SCORE}0", start=START)
 # flag: files, options, and what makes it go away (None: the file is not there)
 CASES = {
-    "ambiguous_definition": ({A: 1, **DEFINED, "t/2.json": {"cook": TWO}}, {"tasks": "t"}, {"t/2.json": COOK}),
+    "ambiguous_definition": (
+        {A: 1, "t/1.json": COOK["tasks"], "t/2.json": PAIR["tasks"]}, {"tasks": "t"}, {"t/2.json": COOK["tasks"]},
+    ),
     "conflicting": ({A: log(f"{SCORE}1", f"{SCORE}0")}, COOK, {A: 1}),
     "extra_agent_logs": ({A: 1, B: 1}, COOK, {B: None}),
     "facts_from_id": ({COOKING: 1}, {}, {COOKING: None, A: 1}),
     "inferred_timeout": ({A: FAILED_AT_START}, {"original_mtimes": True}, {A: log(f"{SCORE}1", start=START)}),
     "layout_mismatch": ({A: 1}, {"layout": "{experiment}/task_{task_id}"}, {TASK_COOK: 1, A: None}),
     "near_final": ({A: [turn("system", f"Well. {SCORE}1")]}, COOK, {A: [turn("system", f"{SCORE}1")]}),
-    "missing_agent_logs": ({A: 1}, {"cook": TWO}, {B: 1}),
+    "missing_agent_logs": ({A: 1}, PAIR, {B: 1}),
     "quoted_only": ({A: [turn("user", f"It says {SCORE}1")]}, COOK, {A: [turn("system", f"{SCORE}1")]}),
     "recovered_byte_order_mark": ({A: b"\xef\xbb\xbf[]"}, COOK, {A: b"[]"}),
     "recovered_latin_1": ({A: b'{"memory": "\xe9", "turns": []}'}, COOK, {A: b"[]"}),
     "recovered_utf_16": ({A: "[]".encode("utf-16")}, COOK, {A: b"[]"}),
     "recovered_lone_surrogate": ({A: b'{"memory": "\\ud83d", "turns": []}'}, COOK, {A: b"[]"}),
     "recovered_nan_literal": ({A: b'{"memory": NaN, "turns": []}'}, COOK, {A: b"[]"}),
-    "repetitions_merged": ({A: 1, "exp_1/cook/Andy_0_1.json": 0}, "merged", {"exp_1/cook/Andy_0_1.json": None}),
     "restarted": ({A: [turn("system", RESTARTED)]}, COOK, {A: [turn("user", RESTARTED)]}),
-    "scale_assumed": ({A: 0.5}, {"cook": task("construction", 1)}, {A: 50}),
+    "scale_assumed": ({A: 0.5}, {"tasks": {"cook": task("construction", 1)}}, {A: 50}),
     "score_implied": ({A: log("Task successful")}, COOK, {A: 1}),
     "score_not_a_number": ({A: log(f"{SCORE}undefined")}, COOK, {A: 1}),
     "score_out_of_range": ({A: 150}, COOK, {A: 0.65}),
     "stale_copy": ({A: MINE, "exp_1/b/Andy_0_0.json": MINE}, COOK, {A: log("x", who="you")}),
     "turns_skipped": ({A: [turn("system", None)]}, COOK, {A: [turn("system", "text")]}),
-    "unreadable_logs": ({A: b"{", B: 1}, {"cook": TWO}, {A: 1}),
-}
+    "unreadable_logs": ({A: b"{", B: 1}, PAIR, {A: 1}),
+}  # fmt: skip
 
 
-def read(root, options):
-    """The frames of a case: `options` of load, or the definitions as a mapping."""
-    if options == "merged":
-        outcome = extract_task_outcome(root / "exp_1/cook", ONE)
-        return aggregate_results_to_dataframe([outcome]), None
-    known = {"tasks", "layout", "original_mtimes"}
-    if not known & options.keys():
-        options = {"tasks": options}
-    if options.get("tasks") == "t":
-        options = {"tasks": str(root / "t")}
-    logs = load(root / "exp_1" if "layout" not in options else root, **options)
-    return logs.runs, logs.agents
+@pytest.mark.parametrize("flag", sorted(set(FLAGS) - {"repetitions_merged"}))  # of outcomes of several runs; see there
+def test_the_case_carries_the_flag_alone_and_mended_does_not(tmp_path, monkeypatch, flag):
+    def flags_of(table) -> set[str]:
+        return {name.removeprefix("flag_") for name in table if name.startswith("flag_") and table[name].any()}
 
-
-def flags_of(table) -> set[str]:
-    return {name.removeprefix("flag_") for name in table if name.startswith("flag_") and table[name].any()}
-
-
-@pytest.mark.parametrize("flag", FLAGS)
-def test_the_case_carries_the_flag_alone_and_mended_does_not(tmp_path, flag):
     files, options, mended = CASES[flag]
-    runs, agents = read(write_all(tmp_path / "flagged", files), options)
-    assert flags_of(runs) == {flag}
-    if agents is not None:
-        assert flags_of(agents) == ({flag} & set(LOG_FLAGS))
+    monkeypatch.chdir(write_all(tmp_path / "flagged", files))
+    logs = load("exp_1", **options)
+    assert flags_of(logs.runs) == {flag}
+    assert flags_of(logs.agents) == {flag} & set(LOG_FLAGS)
     files = {name: content for name, content in {**files, **mended}.items() if content is not None}
-    runs, _ = read(write_all(tmp_path / "mended", files), options)
-    assert flag not in flags_of(runs)
+    monkeypatch.chdir(write_all(tmp_path / "mended", files))
+    assert flag not in flags_of(load("exp_1", **options).runs)
 
 
 def test_an_equal_start_in_two_runs_is_a_left_over_too(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from evalkit.kinds.follow import Following
 from evalkit.mindcraft import KIND
-from tests.mindcraft.builders import SCORE, log, task, write
+from tests.mindcraft.builders import SCORE, log, task, write_all
 
 START = 1_700_000_000.0
 
@@ -15,18 +15,15 @@ START = 1_700_000_000.0
 class Experiment:
     """A folder of runs that a test writes in steps, with a clock of its own."""
 
-    def __init__(self, root, *tasks, **options):
+    def __init__(self, root, *tasks, **following):
         self.root, self.now = root, START
-        definitions = [str(write(root.parent / "tasks.json", {name: task() for name in tasks}))] if tasks else []
-        following = {name: options.pop(name) for name in ("expected", "idle") if name in options}
-        options = {"tasks": definitions, **options}
+        options = {"tasks": {name: task() for name in tasks}}
         self.following = Following(KIND, root, options, clock=lambda: self.now, **following)
 
-    def write(self, name, content, age=0.0):
-        if content is None or isinstance(content, (int, float)):
-            content = log(*([] if content is None else [f"{SCORE}{content}"]), who=name)
-        path = write(self.root / name, content)
-        os.utime(path, (self.now - age, self.now - age))
+    def write(self, files, age=0.0):
+        write_all(self.root, files)
+        for name in files:
+            os.utime(self.root / name, (self.now - age,) * 2)
 
     def look(self, later=0.0):
         self.now += later
@@ -41,9 +38,7 @@ def table(text):
     return {row[0]: dict(zip(cells[0], row, strict=True)) for row in cells[1:]}
 
 
-def rate(row):
-    """The estimate without its interval."""
-    return row["success rate [95 %]"].partition(" [")[0]
+COLUMNS = ("tasks", "success rate [95 %]", "success", "zero", "running")
 
 
 def test_an_experiment_from_its_first_file_to_its_last(tmp_path):
@@ -51,24 +46,18 @@ def test_an_experiment_from_its_first_file_to_its_last(tmp_path):
     assert "waiting for" in experiment.look().text
     experiment.root.mkdir()
     assert experiment.look(5).text.startswith("no Mindcraft agent log yet")
-    experiment.write("x/m/cook/andy_0.json", b'{"turns": [')
-    view = experiment.look(5)
-    assert view.status == "1 of 1 files new, 1 being written"
-    assert "failed" not in view.text.replace("0 failed", "")
-    row = table(view.text)["m"]
-    assert (row["tasks"], rate(row), row["running"]) == ("0 of 2", "–", "1")
-    experiment.write("x/m/cook/andy_0.json", 1)
-    experiment.write("x/m/bake/andy_0.json", None)
-    view = experiment.look(5)
-    row = table(view.text)["m"]
-    assert (row["tasks"], rate(row), row["success"], row["running"]) == ("1 of 2", "100 %", "1", "1")
-    assert "total: 1 of 2 tasks done, 1 run running" in view.text
-    assert not view.done
-    experiment.write("x/m/bake/andy_0.json", 0)
-    view = experiment.look(5)
-    row = table(view.text)["m"]
-    assert (row["tasks"], rate(row), row["zero"], row["running"]) == ("2 of 2", "50 %", "1", "0")
-    assert view.done
+    cook, bake = "x/m/cook/andy_0.json", "x/m/bake/andy_0.json"
+    for files, shown, done in (
+        ({cook: b'{"turns": ['}, ["0 of 2", "–", "0", "0", "1"], False),
+        ({cook: 1, bake: None}, ["1 of 2", "100 %", "1", "0", "1"], False),
+        ({cook: 1, bake: 0}, ["2 of 2", "50 %", "1", "1", "0"], True),
+    ):
+        experiment.write(files)
+        view = experiment.look(5)
+        row = table(view.text)["m"]
+        assert [row[column].partition(" [")[0] for column in COLUMNS] == shown
+        assert f"total: {shown[0]} tasks done, {shown[-1]} run" in view.text
+        assert (view.done, "failed" in view.text.replace("0 failed", "")) == (done, False)
 
 
 @pytest.mark.parametrize(
@@ -85,8 +74,7 @@ def test_an_experiment_from_its_first_file_to_its_last(tmp_path):
 )
 def test_a_run_is_finished_by_a_final_message_or_by_being_left_alone(tmp_path, finals, age, idle, running):
     experiment = Experiment(tmp_path / "runs", idle=idle)
-    experiment.write("x/m/cook_task/andy_0.json", log(*finals), age)
-    experiment.write("x/m/cook_task/jill_1.json", log(who="jill"), age)
+    experiment.write({"x/m/cook_task/andy_0.json": log(*finals), "x/m/cook_task/jill_1.json": log(who="jill")}, age)
     assert table(experiment.look().text)["m"]["running"] == str(int(running))
 
 
@@ -95,18 +83,15 @@ def test_a_run_is_finished_by_a_final_message_or_by_being_left_alone(tmp_path, f
     [
         ({"total": 7}, True, 9, "1 of 9"),
         ({"total": 7}, True, None, "1 of 7"),
-        (None, True, None, "1 of 2"),
-        (None, False, 9, "1 of 9"),
-        (None, False, None, "1 of ?"),
+        ({}, True, None, "1 of 2"),
+        ({}, False, 9, "1 of 9"),
+        ({}, False, None, "1 of ?"),
     ],
 )
 def test_what_is_expected_is_stated_or_in_the_results_or_defined(tmp_path, results, definitions, expected, shown):
     experiment = Experiment(tmp_path / "runs", *["cook", "bake"] * definitions, expected=expected)
-    experiment.write("exp_1/cook/Andy_0_0.json", 1)
-    if results:
-        experiment.write("exp_1/results.txt", repr({"model": "m", **results}))
+    experiment.write({"exp_1/cook/Andy_0_0.json": 1, "exp_1/results.txt": repr({"model": "m", **results})})
     view = experiment.look()
     (row,) = table(view.text).values()
-    assert row["tasks"] == shown
+    assert (row["tasks"], view.done) == (shown, False)
     assert f"total: {shown} tasks done" in view.text
-    assert not view.done

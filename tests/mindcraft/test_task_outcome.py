@@ -3,7 +3,7 @@
 import pytest
 
 from evalkit.io import SourceError
-from evalkit.mindcraft import extract_task_outcome
+from evalkit.mindcraft import aggregate_results_to_dataframe, extract_task_outcome
 from tests.mindcraft.builders import log, task, write_all
 
 TIMEOUT, BROKEN = log("Task timeout reached"), b"{"
@@ -68,6 +68,7 @@ def test_several_repetitions_are_best_of_n_and_say_so_and_leave_nothing_in_the_c
     outcome = extract_task_outcome(path, task(agent_count=1))
     assert (outcome["overall_is_successful"], outcome["total_agent_logs_found"]) == (True, 3)
     assert outcome["flags"] == ["repetitions_merged"]
+    assert aggregate_results_to_dataframe([outcome])["flag_repetitions_merged"].tolist() == [True]
     assert not (tmp_path / "cache").exists()
 
 
