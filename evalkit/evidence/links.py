@@ -132,7 +132,12 @@ class Evidence:
         """Return a link to the only run, or to the rows of the runs, with these cell texts."""
         if by not in self._groups:
             self._groups[by] = positions = dict[tuple[str, ...], list[int]]()
-            texts = [_texts_of_items(self._runs[name], name) for name in by]
+            texts: list[list[Sequence[str]]] = []  # those of each cell: one, or those of its items
+            for name in by:
+                items = [value if isinstance(value, (list, tuple)) else () for value in self._runs[name]]
+                of_items = [cell_texts(pd.Series(some, dtype="object"), name) for some in items]
+                whole = cell_texts(self._runs[name], name)
+                texts.append([some or [text] for some, text in zip(of_items, whole, strict=True)])
             for position, of_run in enumerate(zip(*texts, strict=True)):
                 for group in product(*of_run):
                     positions.setdefault(group, []).append(position)
@@ -150,7 +155,8 @@ def show_runs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any
     With the column `turn` too, a row links to that turn. Neither is shown; options are those of `evalkit.show_table`.
     """
     check_columns(table, "run_id")
-    _publish(table, options)
+    if name := options.pop("name", ""):
+        publish(**{name: table})  # without links
     shown = table.drop(columns="turn", errors="ignore")
     if not _links() or table.empty:
         show_table(shown, caption, **options)
@@ -169,7 +175,8 @@ def show_pairs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: An
     The columns `run_id_a` and `run_id_b`, as from `evalkit.compare.discordant`, are not shown.
     """
     check_columns(table, "run_id_a", "run_id_b")
-    _publish(table, options)
+    if name := options.pop("name", ""):
+        publish(**{name: table})
     shown, options = table.drop(columns=["run_id_a", "run_id_b"]), {"anchor": PAIRS, **options}
     if not _links() or table.empty:
         show_table(shown, caption, **options)
@@ -181,12 +188,6 @@ def show_pairs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: An
     show_table(_with_links(shown, hrefs), caption, **options)
     if None in hrefs:
         show_text(LIMITED)
-
-
-def _publish(table: pd.DataFrame, options: dict[str, Any]) -> None:
-    """Save a table, if it is given a name, with the ids of its runs and without links."""
-    if name := options.pop("name", ""):
-        publish(**{name: table})
 
 
 def _links() -> bool:
@@ -235,12 +236,3 @@ def _with_links(table: pd.DataFrame, hrefs: Sequence[Any]) -> pd.DataFrame:
 def _rows(anchor: str, names: Iterable[str], texts: Iterable[str]) -> str:
     """Return the address of the rows with these texts of a table on the same page."""
     return f"#{anchor}?{urlencode(dict(zip(names, texts, strict=True)), quote_via=quote)}"
-
-
-def _texts_of_items(values: pd.Series, name: str) -> list[Sequence[str]]:
-    """Return the texts of each cell of a column: one, or those of its items."""
-    out: list[Sequence[str]] = []
-    for value, text in zip(values, cell_texts(values, name), strict=True):
-        items = cell_texts(pd.Series(value, dtype="object"), name) if isinstance(value, (list, tuple)) else []
-        out.append(items or [text])
-    return out

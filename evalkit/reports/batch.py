@@ -21,8 +21,7 @@ from evalkit.io.read import end_with_parent
 from evalkit.io.text import plain, warnings_as_usual
 from evalkit.reports.index import is_missing, write_evidence, write_index
 from evalkit.reports.kernels import preload, start_method
-from evalkit.reports.records import input_fingerprint, read_record, stamp_of, why_make, write_record
-from evalkit.reports.report import Job, Record, Report
+from evalkit.reports.report import Job, Record, Report, input_fingerprint, read_record, stamp_of, why_make, write_record
 
 TIMEOUT = 600.0  # seconds for one report
 SIZE_BUDGET = 1_500_000  # bytes; larger pages are pointed out
@@ -167,8 +166,13 @@ def _make(due: list[Job], jobs: int, stopped: list[int]) -> Iterator[Record]:
             except EOFError:
                 process.join()
                 yield _failed(job, f"the report's process ended with exit code {process.exitcode}")
-    for _, process in running.values():
-        _end_family(process.pid)
+    for _, process in running.values():  # end it and all that it started
+        with contextlib.suppress(psutil.NoSuchProcess):
+            first = psutil.Process(process.pid)
+            first.suspend()  # it starts no others meanwhile
+            for one in [*first.children(recursive=True), first]:
+                with contextlib.suppress(psutil.Error):
+                    one.kill()
         process.join()
 
 
@@ -202,16 +206,6 @@ def _failed(job: Job, cause: str) -> Record:
     with contextlib.suppress(SourceError):
         write_record(job.output, record)
     return record
-
-
-def _end_family(pid: int) -> None:
-    """End a process and all that it started."""
-    with contextlib.suppress(psutil.NoSuchProcess):
-        first = psutil.Process(pid)
-        first.suspend()  # it starts no others meanwhile
-        for process in [*first.children(recursive=True), first]:
-            with contextlib.suppress(psutil.Error):
-                process.kill()
 
 
 @contextlib.contextmanager

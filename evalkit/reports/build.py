@@ -1,6 +1,7 @@
 """Make one report: execute the notebook, take the data out of its outputs, render the page, and write the files."""
 
 import base64
+import contextlib
 import json
 import time
 from collections.abc import Callable
@@ -24,54 +25,17 @@ from evalkit.reports.index import keep_evidence
 from evalkit.reports.kernels import THIS, manager_of
 from evalkit.reports.notebooks import title_of
 from evalkit.reports.page import render
-from evalkit.reports.records import delete_files, files_beside, mapped, read_record, write_file, write_record
-from evalkit.reports.report import Failure, Job, Record
+from evalkit.reports.report import Failure, Job, Record, files_beside, mapped, read_record, write_file, write_record
 
 _INJECTED = "injected-parameters"  # tag of the cell in which papermill puts parameters
 
 
 def build(job: Job) -> Record:
-    """Make a report: its page, executed notebook, tables and, last, its record."""
+    """Make a report: its page, executed notebook, tables and figures and, last, its record, which is returned."""
     started = time.monotonic()
     nb, failure = _execute(job)
-    return _finish(job, nb, failure, time.monotonic() - started)
-
-
-def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
-    """Execute a report's notebook; after a failure, it has the outputs up to the failed cell."""
-    spec, end = job.report.notebook.metadata.get("kernelspec", {}), time.monotonic() + job.timeout
-    name, language = spec.get("name") or THIS, spec.get("language") or "python"
-    nb = load_notebook_node(str(job.report.notebook.path))
-    if job.report.parameters:
-        nb = parameterize_notebook(nb, job.report.parameters, kernel_name=name, language=language)
-    for part in (nb, *nb.cells):
-        part.metadata.pop("papermill", None)
-    begun: list[int] = []
-    try:
-        with TemporaryDirectory(prefix="evalkit-") as folder:
-            client = NotebookClient(
-                nb,
-                manager_of(name, folder),
-                timeout_func=lambda cell: max(0.1, end - time.monotonic()),
-                on_cell_execute=lambda cell, cell_index: begun.append(cell_index),
-                shutdown_kernel="immediate",
-                record_timing=False,
-                coalesce_streams=True,
-            )
-            client.execute(cleanup_kc=True)
-    except CellTimeoutError:
-        return nb, Failure(f"TimeoutError: not finished after {job.timeout:g} s", begun[-1])
-    except CellExecutionError as error:
-        is_source = error.ename == SourceError.__name__  # its message is a sentence for users
-        return nb, Failure(error.evalue if is_source else f"{error.ename}: {error.evalue}", begun[-1])
-    except Exception as error:
-        return nb, Failure(f"{type(error).__name__}: {error}", begun[-1] if begun else None)
-    return nb, None
-
-
-def _finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float) -> Record:
-    """Write a report's files, the record last, and return it."""
-    report, made, shown = job.report, datetime.now(UTC), job.report.shown
+    seconds, made = time.monotonic() - started, datetime.now(UTC)
+    report, shown = job.report, job.report.shown
     failure = failure and failure._replace(error=shown(redacted(plain(failure.error, keep_lines=True))))
     nb, taken, files, evidence = _taken_out(nb, report.name, shown)
     given = ", ".join(f"{name} = {json.dumps(value, default=str)}" for name, value in report.all_parameters.items())
@@ -111,8 +75,44 @@ def _finish(job: Job, nb: NotebookNode, failure: Failure | None, seconds: float)
     for file, content in files.items():
         write_file(job.output / report.notebook.name / file, content)
     write_record(job.output, record)
-    delete_files(job.output / report.notebook.name, files_beside(before) - files.keys())
+    for file in files_beside(before) - files.keys():
+        path = job.output / report.notebook.name / file
+        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the folder holds other files
+            path.parent.rmdir()
     return record
+
+
+def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
+    """Execute a report's notebook; after a failure, it has the outputs up to the failed cell."""
+    spec, end = job.report.notebook.metadata.get("kernelspec", {}), time.monotonic() + job.timeout
+    name, language = spec.get("name") or THIS, spec.get("language") or "python"
+    nb = load_notebook_node(str(job.report.notebook.path))
+    if job.report.parameters:
+        nb = parameterize_notebook(nb, job.report.parameters, kernel_name=name, language=language)
+    for part in (nb, *nb.cells):
+        part.metadata.pop("papermill", None)
+    begun: list[int] = []
+    try:
+        with TemporaryDirectory(prefix="evalkit-") as folder:
+            client = NotebookClient(
+                nb,
+                manager_of(name, folder),
+                timeout_func=lambda cell: max(0.1, end - time.monotonic()),
+                on_cell_execute=lambda cell, cell_index: begun.append(cell_index),
+                shutdown_kernel="immediate",
+                record_timing=False,
+                coalesce_streams=True,
+            )
+            client.execute(cleanup_kc=True)
+    except CellTimeoutError:
+        return nb, Failure(f"TimeoutError: not finished after {job.timeout:g} s", begun[-1])
+    except CellExecutionError as error:
+        is_source = error.ename == SourceError.__name__  # its message is a sentence for users
+        return nb, Failure(error.evalue if is_source else f"{error.ename}: {error.evalue}", begun[-1])
+    except Exception as error:
+        return nb, Failure(f"{type(error).__name__}: {error}", begun[-1] if begun else None)
+    return nb, None
 
 
 def _taken_out(

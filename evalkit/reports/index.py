@@ -21,8 +21,7 @@ from evalkit.io.sources import is_sample, shown_paths
 from evalkit.io.text import plain, short_paths
 from evalkit.io.write import from_spreadsheet
 from evalkit.reports.notebooks import LAST
-from evalkit.reports.records import mapped, places_of, read_records, write_file
-from evalkit.reports.report import Record
+from evalkit.reports.report import Record, mapped, places_of, read_records, write_file
 
 STANDINGS = "standings"  # the published table of a report from which the index lists models
 _NEEDED = {"kind", "outcome", "model_name", "n", "n_tasks", "estimate", "text", "task_set"}
@@ -123,18 +122,6 @@ def _count(headline: dict[str, Any]) -> str:
     return "" if headline.get("n") is None else f"{headline['n']:,.0f}"
 
 
-def _standings(record: Record, output: Path) -> list[dict[str, Any]]:
-    """Read the standings of a report; empty if it has published none."""
-    name = next((table["file"] for table in record["tables"] if table["name"] == STANDINGS), "")
-    path = output / record["notebook"] / name
-    if record["status"] != "made" or not path.is_file():
-        return []
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(itertools.islice(csv.DictReader(file), _MOST_ROWS))
-    texts = [{column: plain(from_spreadsheet(text or "")) for column, text in row.items()} for row in rows]
-    return [row | {"report": record} for row in texts if row.keys() >= _NEEDED]
-
-
 def _models(records: list[Record], output: Path) -> list[dict[str, Any]]:
     """List the models of all reports by kind of logs and outcome: a row for each set of tasks that a model ran.
 
@@ -144,7 +131,16 @@ def _models(records: list[Record], output: Path) -> list[dict[str, Any]]:
     def section(row: dict[str, Any]) -> tuple[str, str]:
         return row["kind"], row["outcome"]
 
-    sections, rows = [], [row for record in records for row in _standings(record, output)]
+    sections, rows = [], list[dict[str, Any]]()
+    for record in records:
+        name = next((table["file"] for table in record["tables"] if table["name"] == STANDINGS), "")
+        path = output / record["notebook"] / name
+        if record["status"] != "made" or not path.is_file():
+            continue
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in itertools.islice(csv.DictReader(file), _MOST_ROWS):
+                texts = {column: plain(from_spreadsheet(text or "")) for column, text in row.items()}
+                rows += [texts | {"report": record}] if texts.keys() >= _NEEDED else []
     for (kind, outcome), members in itertools.groupby(sorted(rows, key=section), key=section):
         models = dict[tuple[str, str], list[dict[str, Any]]]()
         for row in members:

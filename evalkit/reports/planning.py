@@ -25,8 +25,21 @@ from evalkit.io.text import cut_line, warnings_as_lines
 from evalkit.kinds.detection import kinds_of_source
 from evalkit.kinds.registry import kind_named
 from evalkit.reports.kernels import start_method
-from evalkit.reports.notebooks import ANY_KIND, NOTEBOOK, PARAMS_FILES, Notebook, Places, read_notebook
-from evalkit.reports.parameters import REQUIRED, Faults, Parameter, check_names, check_value, from_text, read_values
+from evalkit.reports.notebooks import (
+    ANY_KIND,
+    NOTEBOOK,
+    PARAMS_FILES,
+    REQUIRED,
+    Faults,
+    Notebook,
+    Parameter,
+    Places,
+    check_names,
+    check_value,
+    from_text,
+    read_notebook,
+    read_values,
+)
 from evalkit.reports.report import Report, file_name, refuse_secrets
 
 ALL = "all"
@@ -272,14 +285,11 @@ def _typed(texts: list[tuple[str, str]], parameters: Mapping[str, Parameter], fa
                 typed[name] = [text]
                 if not is_secret_name(name):  # a value that is refused later, and repeated nowhere
                     faults.append(str(error))
-    return {name: _added(values) for name, values in typed.items()}
-
-
-def _added(values: list[Any]) -> Any:
-    """Return the only value; of several, one list of all, or of all their items."""
-    if len(values) == 1:
-        return values[0]
-    return [item for value in values for item in (value if isinstance(value, list) else [value])]
+    flat = {
+        name: [item for value in values for item in (value if isinstance(value, list) else [value])]
+        for name, values in typed.items()
+    }
+    return {name: values[0] if len(values) == 1 else flat[name] for name, values in typed.items()}
 
 
 def _expanded(drafts: Sequence[Draft]) -> list[Report]:

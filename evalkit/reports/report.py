@@ -1,20 +1,29 @@
-"""A report: its notebook and parameters, the job of making it, and the record of what was made."""
+"""A report: its notebook and parameters, the job of making it, and the record of what was made.
+
+A record lies in the output folder, and marks the report as complete; by it is seen what has changed since. It holds
+full paths, and is not for those who are handed the page.
+"""
 
 import hashlib
+import json
 import re
 import unicodedata
+import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from evalkit._version import code_version, package_versions
 from evalkit.io.paths import SourceError, check_path, is_secret_name
-from evalkit.io.sources import is_sample, shown_paths, source_names
+from evalkit.io.read import read_json
+from evalkit.io.sources import MISSING, is_sample, list_files, shown_paths, source_names, state_of
 from evalkit.io.store import collected_from
-from evalkit.reports.notebooks import Notebook
-from evalkit.reports.parameters import REQUIRED, texts_of
+from evalkit.io.write import write_bytes
+from evalkit.reports.notebooks import REQUIRED, Notebook, texts_of
 
+RECORDS = ".evalkit"  # the folder of records, in the output folder
 _LONGEST = 120  # bytes; suffixes and hashes are added to it, and file systems allow 255
 _SECRET_HINT = (
     "a value of this name would stand on the page, in its file's name, the index and the manifest; set an environment "
@@ -105,7 +114,7 @@ class Job(NamedTuple):
             "page": "",  # relative to the output folder
             "page_bytes": 0,
             "executed": "",
-            "stamp": self.stamp,  # of its inputs, see `evalkit.reports.records.stamp_of`
+            "stamp": self.stamp,  # of its inputs, see `stamp_of`
             "previous": None,  # headline and time of the page it replaced
         }
         return blank | fields
@@ -142,3 +151,104 @@ def file_name(values: Iterable[Any]) -> str:
 def short_hash(text: str) -> str:
     """Hash a text to six hexadecimal digits."""
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=3).hexdigest()
+
+
+def read_record(output: Path, key: str) -> Record | None:
+    """Return a report's record; None if it is missing, unreadable, that of another report or an older evalkit."""
+    try:
+        record: Record = read_json(output / RECORDS / f"{key}.json")
+        is_own = record["key"] == key == f"{record['notebook']}/{record['name']}" and "sources" in record
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    return record if is_own else None
+
+
+def read_records(output: Path) -> list[Record]:
+    """Return all records of an output folder, sorted by key; a report whose page was deleted by hand has none."""
+    keys = sorted(f"{path.parent.name}/{path.stem}" for path in output.glob(f"{RECORDS}/*/*.json"))
+    records = (record for key in keys if (record := read_record(output, key)))
+    return [record for record in records if not record["page"] or (output / record["page"]).is_file()]
+
+
+def mapped(value: Any, change: Callable[[str], str]) -> Any:
+    """Return a value with every text in it changed by a function, those in its lists and mappings too."""
+    if isinstance(value, dict):
+        return type(value)({mapped(key, change): mapped(item, change) for key, item in value.items()})
+    if isinstance(value, list):
+        return [mapped(item, change) for item in value]
+    return change(value) if isinstance(value, str) else value
+
+
+def places_of(record: Record) -> list[str]:
+    """Return the texts of a record that may be paths, which those who are handed pages see shortened."""
+    return [*texts_of(record["parameters"]), *record["sources"]]
+
+
+def files_beside(record: Record | None) -> set[str]:
+    """Return a report's tables and figures, files in the folder beside its page: ``REPORT/NAME.csv``."""
+    return {table["file"] for table in record["tables"]} | set(record["figures"]) if record else set()
+
+
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write a file atomically; SourceError names it if it can't be written."""
+    data = content.encode(errors="replace") if isinstance(content, str) else content
+    write_bytes(data, str(path))
+
+
+def write_record(output: Path, record: Record) -> None:
+    """Write the record of a report, the last of its files."""
+    write_file(output / RECORDS / f"{record['key']}.json", json.dumps(record, indent=1, default=str))
+
+
+def input_fingerprint(text: str) -> str:
+    """Hash names, sizes and times of the files that a parameter's value names; empty if it names none."""
+    if "://" in text:
+        return f"remote {uuid.uuid4()}"  # such a report is always made again
+    if not text.strip("/"):  # a separator, hardly the root folder
+        return ""
+    try:
+        files = list_files(text)
+    except SourceError:
+        return ""
+    return _digest([(path, *(state_of(path) or MISSING)[:2]) for path in files]) if files else ""
+
+
+def stamp_of(report: Report, options: list[bool], fingerprint: Callable[[str], str]) -> dict[str, Any]:
+    """Return the stamp of a report's inputs and of the options of its page, as plain JSON."""
+    inputs = {}
+    for name, value in report.all_parameters.items():
+        texts = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str) and item]
+        if fingerprints := {text: mark for text in texts if (mark := fingerprint(text))}:
+            inputs[name] = fingerprints
+    return {
+        "notebook": _digest([(cell.get("cell_type"), cell["source"]) for cell in report.notebook.cells]),
+        "parameters": json.loads(json.dumps(report.parameters, default=str)),
+        "input": inputs,
+        "packages": package_versions(),
+        "evalkit": code_version(),
+        "page options": options,
+    }
+
+
+def why_make(record: Record | None, stamp: dict[str, Any], output: Path) -> str:
+    """Return why a report must be made; empty if it is up to date."""
+    if record is None:
+        return "new"
+    if record["status"] == "failed":
+        return "failed last time"
+    files = [record["page"], record["executed"], *(f"{record['notebook']}/{file}" for file in files_beside(record))]
+    if not all((output / file).is_file() for file in files):
+        return "a file of it is missing"
+    for part, now in stamp.items():
+        before = record["stamp"].get(part)
+        if isinstance(now, dict) and isinstance(before, dict):
+            names = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+            if names:
+                return f"changed {part}: {', '.join(names)}"
+        elif before != now:
+            return f"changed {part}"
+    return ""
+
+
+def _digest(value: Any) -> str:
+    return hashlib.blake2b(json.dumps(value, default=str).encode(), digest_size=8).hexdigest()

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from evalkit.cli import main
 from evalkit.reports import kernels, plan, run
 from evalkit.reports.batch import line_of
-from evalkit.reports.records import input_fingerprint, read_record
+from evalkit.reports.report import input_fingerprint, read_record
 
 HEADLINE = (
     "from IPython.display import display\n"

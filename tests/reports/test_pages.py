@@ -15,7 +15,7 @@ from evalkit.display.show import SORTING
 from evalkit.evidence.pages import embedded
 from evalkit.reports import plan, run
 from evalkit.reports.batch import SIZE_BUDGET
-from evalkit.reports.records import read_records
+from evalkit.reports.report import read_records
 from tests.browser import needs_browser, open_browser
 from tests.reports.pages import ACTIVE, HOSTILE, RUNS_OFF, Visit
 

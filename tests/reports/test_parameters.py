@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 from papermill.iorw import NoDatesSafeLoader, yaml
 
 from evalkit.io import SourceError
-from evalkit.reports.notebooks import read_notebook
-from evalkit.reports.parameters import (
+from evalkit.reports.notebooks import (
     REQUIRED,
     Parameter,
     check_names,
     check_value,
     from_text,
     parse_values,
+    read_notebook,
     read_parameters,
 )
 
