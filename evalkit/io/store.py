@@ -184,7 +184,7 @@ class RecordStore:
         gone = pa.concat_arrays(self._dropped) if self._dropped else None
         names, is_ordered = pa.array(list(order), pa.large_string()), True
         for name, table in self.tables.items():  # the files first
-            kept = table.filter(pc.invert(pc.is_in(table["source"], gone))) if gone else table
+            kept = table.filter(pc.invert(pc.is_in(table["source"], gone))) if gone and len(table) else table
             new = pa.concat_tables([kept, *self._added.get(name, ())]).combine_chunks()
             if name == "files":
                 is_ordered = not names or new["source"].combine_chunks().equals(names)

@@ -241,7 +241,7 @@ def read_records(
     about = {"kind": kind.name, "code": code_version(kind.parse.__module__)}
     with cached_store(key, kind.records) as store:
         try:
-            if not store.read() or store.about.get("code") != about["code"]:
+            if store.read() and store.about.get("code") != about["code"]:
                 store.clear()
         except StoreError:  # damaged
             store.clear()
