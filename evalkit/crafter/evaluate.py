@@ -20,17 +20,7 @@ from evalkit.crafter.scoring import (
 )
 from evalkit.crafter.table import EPISODES, FLAGS, RECORDS
 from evalkit.crafter.terminal import TraceScore, parts, results_of, trace_text
-from evalkit.io import (
-    Entry,
-    Ledger,
-    Source,
-    StorageOptions,
-    check_path,
-    frame,
-    plain,
-    read_file,
-    storage,
-)
+from evalkit.io import Entry, Ledger, Source, StorageOptions, check_path, frame, plain, read_file, storage
 from evalkit.kinds import read_records
 from evalkit.kinds.pipeline import tables_of
 from evalkit.kinds.terminal import file_lines, on_screen
