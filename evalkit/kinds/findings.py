@@ -73,6 +73,8 @@ def flag_counts(runs: pd.DataFrame) -> pd.DataFrame:
 
     A flag that the kind has a label for keeps its name, so that tables show the label.
     """
+    if runs.empty:  # nothing tells their kind
+        return pd.DataFrame(columns=["flag", "runs", "meaning"])
     kind, rows = kind_of(runs), []
     for column in kind.tables[kind.runs]:
         if column.name.startswith("flag_") and runs[column.name].any():
