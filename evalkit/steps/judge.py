@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -104,16 +105,18 @@ def histories_of(histories: Iterable[tuple], steps: Iterable[tuple], options: Op
     The label of one is the shortest end of its path that no other file has, and the thread: ``run_07/h.json``,
     ``c.sqlite · thread-1``.
     """
-    plans, entries = dict[tuple[str, str], Any](), defaultdict[tuple[str, str], list[Any]](list)
+    plans = defaultdict[str, dict[str, Any]](dict)  # by source, then by thread
     for source, thread, plan in histories:
-        plans[source, thread] = None if plan is None else _DECODER.decode(plan)
+        plans[source][thread] = None if plan is None else _DECODER.decode(plan)
+    entries = defaultdict[tuple[str, str], list[Any]](list)
     for source, thread, entry in steps:
         entries[source, thread].append(_DECODER.decode(entry))
-    paths, unique, found = short_paths([source for source, _ in plans]), UniqueNames("{} #{}"), list[History]()
-    for (source, thread), plan in plans.items():
-        label = unique(f"{paths[source]} · {thread}" if thread else paths[source])
-        records = normalise_history(entries[source, thread], options)
-        found.append(History(source, thread, records, plan, label, options))
+    paths, unique, found = short_paths(plans), UniqueNames("{} #{}"), list[History]()
+    for source, threads in plans.items():
+        for thread, plan in threads.items():
+            label = unique(f"{paths[source]} · {thread}" if thread else paths[source])
+            records = normalise_history(entries[source, thread], options)
+            found.append(History(source, thread, records, plan, label, options))
     return found
 
 
@@ -153,7 +156,10 @@ def outcome(record: StepRecord, reading: Reading, options: Options) -> tuple[str
         is_talk = not function or function in PSEUDO_STEPS
         error = f"an error is recorded: {record['error'][: results.MOST_SHOWN]}" if record["error"] else reading.failure
         return ("success", None) if is_talk or not error else (SILENT, error)
-    if options.is_critical(record["error_type"], record["error"]):
+    error_class = (record["error_type"] or "").rpartition(".")[2]
+    classes = "|".join(map(re.escape, sorted(options.critical_errors))) or "(?!)"  # which nothing matches
+    pattern = "|".join([rf"\b(?:{classes})\b", *options.critical_patterns])  # in messages, for want of a class
+    if error_class in options.critical_errors or re.search(pattern, record["error"] or ""):
         return CRITICAL, None
     return ("unknown" if record["success"] is None else "failure"), None
 

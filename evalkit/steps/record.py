@@ -86,14 +86,6 @@ class Options:
         """Return whether a function of this name makes plots."""
         return bool(function_name and function_name.startswith(self.visualization_prefixes))
 
-    def is_critical(self, error_type: str | None, message: str | None) -> bool:
-        """Return whether an error is critical, by its class name or the text of its message."""
-        if error_type and error_type.rpartition(".")[2] in self.critical_errors:
-            return True
-        classes = "|".join(map(re.escape, sorted(self.critical_errors))) or "(?!)"  # which nothing matches
-        pattern = "|".join([rf"\b(?:{classes})\b", *self.critical_patterns])
-        return re.search(pattern, message or "") is not None
-
     def is_failed_status(self, status: str) -> bool:
         """Return whether a status means that an analysis could not be done."""
         name = re.sub(r"\W+", "_", status[:100].strip().lower())
