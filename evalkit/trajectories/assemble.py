@@ -33,7 +33,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
     runs, notes, understood = _with_tables(_numbers(records.tables["runs"]), options.get("columns") or (), reasons)
     runs = _joined(runs).sort_values("source", kind="stable", ignore_index=True)
-    runs["run_id"] = run_ids("trajectories", map(absolute, runs["source"].to_numpy()), runs["part"].to_numpy())
+    places = {source: absolute(source) for source in runs["source"].unique()}
+    runs["run_id"] = run_ids("trajectories", map(places.get, runs["source"].to_numpy()), runs["part"].to_numpy())
     _add_shared(runs, facts)
     runs["model_name"] = runs["model_name"].fillna(UNKNOWN)
     scores["run_id"] = _score(runs, scores, facts, options.get("score") or "")
@@ -48,14 +49,12 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     runs = runs.assign(kind="trajectories", model_source="log", task_type=runs["dataset"])
     runs = runs.assign(**{f"flag_{name}": flag for name, flag in flags.items()})
     runs = runs.sort_values(["source", "repetition"], kind="stable")
-    made = {
-        name: frame_of(
-            {column.name: made.get(column.name, [None] * len(made)) for column in TABLES[name]}, TABLES[name]
-        )
-        for name, made in (("runs", runs), ("scores", scores.dropna(subset="run_id")), ("plans", plans))
-    }
-    lazy = {name: partial(lazy_frame, made["runs"], name) for name in LAZY_TABLES}
-    return Assembled(made, notes, {"understood": understood}, lazy)
+    frames = {"runs": runs, "scores": scores.dropna(subset="run_id"), "plans": plans}
+    for name, made in frames.items():
+        values = {column.name: made.get(column.name, [None] * len(made)) for column in TABLES[name]}
+        frames[name] = frame_of(values, TABLES[name])
+    lazy = {name: partial(lazy_frame, frames["runs"], name) for name in LAZY_TABLES}
+    return Assembled(frames, notes, {"understood": understood}, lazy)
 
 
 def _numbers(table: pa.Table) -> pd.DataFrame:
@@ -113,19 +112,15 @@ def _joined(runs: pd.DataFrame) -> pd.DataFrame:
     of_file = runs[runs["format"].isin(["atif", "harbor"])]  # one run each
     if of_file.empty:
         return runs
+    rows = {row["source"]: row for row in of_file.to_dict("records")}
     follows: dict[str, str] = {}  # the file that a trajectory goes on in: the one that it goes on from
-    rows = {row["source"]: row for row in of_file[["source", "format", "continues", *_JOINED]].to_dict("records")}
-    joined: dict[str, list[str]] = {}  # trials, and the files of their trajectories
     for source, row in rows.items():
         folder, name = os.path.split(source)
-        if row["format"] == "harbor":
-            joined[source] = []
-        if isinstance(row["continues"], str):
-            for before in ("", name.partition("trajectory.")[0]):  # of files of several runs in one folder
-                if (path := os.path.join(folder, before + os.path.basename(row["continues"]))) in rows:
-                    follows[path] = source
+        for before in ("", name.partition("trajectory.")[0]):  # of files of several runs in one folder
+            if isinstance(row["continues"], str):
+                follows[os.path.join(folder, before + os.path.basename(row["continues"]))] = source
     gone = set()
-    for source in sorted(follows):
+    for source in sorted(follows.keys() & rows.keys()):
         first, passed = source, 0
         while first in follows and passed < MOST_CONTINUED:
             first, passed = follows[first], passed + 1
@@ -136,23 +131,18 @@ def _joined(runs: pd.DataFrame) -> pd.DataFrame:
             own, later = rows[first][column], rows[source][column]
             if pd.notna(own) and pd.notna(later):  # a later file states the totals of all, or its own
                 rows[first][column] = later if later > own and column != "turns" else own + later
-    trials = {os.path.dirname(source): source for source in joined}
-    for source in rows.keys() - joined.keys() - gone:
+    trials = {os.path.dirname(source): row for source, row in rows.items() if row["format"] == "harbor"}
+    for source in sorted(rows.keys() - gone):
         folder = os.path.dirname(source)
         while folder not in trials and os.path.dirname(folder) != folder:
             folder = os.path.dirname(folder)
-        if folder in trials:
-            trial = trials[folder]
-            joined[trial].append(source)
-            rows[trial] |= {column: rows[source][column] for column in _JOINED if pd.isna(rows[trial][column])}
+        if rows[source]["format"] == "atif" and (trial := trials.get(folder)):
+            trial["trajectories"].append(source)
+            trial |= {column: rows[source][column] for column in _JOINED if pd.isna(trial[column])}
             gone.add(source)
-    for column in _JOINED:
-        runs.loc[of_file.index, column] = pd.Series(
-            [row[column] for row in rows.values()], of_file.index, runs.dtypes[column]
-        )
-    runs.loc[of_file.index, "trajectories"] = pd.Series(
-        [sorted(joined.get(source, ())) for source in rows], of_file.index
-    )
+    for column in (*_JOINED, "trajectories"):
+        made = pd.Series([row[column] for row in rows.values()], of_file.index, runs[column].dtype)
+        runs.loc[of_file.index, column] = made
     return runs[~runs["source"].isin(gone)]
 
 

@@ -135,17 +135,15 @@ def parse(path: str, data: bytes) -> Parsed:
     if not planned and (size := count_of(part_of(evaluation.dataset, "samples"))):
         planned = min(size, count_of(config.get("limit")) or size) * epochs
     plans = plans or [(None, None, "", planned, None)] * bool(planned)
-    limited = [text_of(part_of(one.limit, "type") or one.limit) for one in samples]
-    usages = [_usage(one) for one in samples] or [()] * 4
+    endings = [_ending(one, log.status) for one in samples]
+    usages = [_usage(one) for one in samples]
     columns = {
         "part": parts,
         "log_id": [one.uuid or f"{evaluation.eval_id} {_part(one)}" for one in samples],
         "task_id": [one.id for one in samples],
         "repetition": [(one.epoch or 1) - 1 for one in samples],
-        "exit_reason": [
-            "error" if one.error else limit and f"{limit} limit" for one, limit in zip(samples, limited, strict=True)
-        ],
-        "status": [_status(one, limit, log.status) for one, limit in zip(samples, limited, strict=True)],
+        "status": [status for status, _ in endings],
+        "exit_reason": [reason for _, reason in endings],
         "started": [one.started_at for one in samples],
         "duration": [
             seconds_between(one.started_at, one.completed_at) if one.total_time is None else one.total_time
@@ -155,17 +153,20 @@ def parse(path: str, data: bytes) -> Parsed:
         "retries": [one.retries for one in samples],
         "error": [error_text(one.error) for one in samples],
         "extra": [one.metadata or None for one in samples],
-        **dict(zip(("tokens_in", "tokens_cache", "tokens_out", "cost"), zip(*usages, strict=True), strict=True)),
     }
+    for at, name in enumerate(("tokens_in", "tokens_cache", "tokens_out", "cost")):
+        columns[name] = [usage[at] for usage in usages]
     runs = run_rows(columns, shared)
     said = [log.lost, "" if log.samples else "it holds no samples" + ": scores are those over all epochs" * bool(runs)]
     return used(runs, scores, plans, reason=", ".join(filter(None, said)))
 
 
-def _status(sample: Any, limit: str, of_log: Any) -> str:
+def _ending(sample: Any, of_log: Any) -> tuple[str, str]:
+    """Return the status of a sample, and why it ended."""
     if of_log == "started" and sample.completed is False:
-        return "running"
-    return "error" if sample.error else f"limit_{limit}" if limit else "completed"
+        return "running", ""
+    limit = text_of(part_of(sample.limit, "type") or sample.limit)
+    return ("error", "error") if sample.error else (f"limit_{limit}", f"{limit} limit") if limit else ("", "")
 
 
 def _usage(sample: Any) -> Sequence[float | None]:
