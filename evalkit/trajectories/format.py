@@ -18,7 +18,7 @@ _AGENT_FAILED = {  # the status of a run that its agent ended: a failure, unless
         " OutputLengthExceededError AgentSafetyRefusalError ContentPolicyViolationError"
     ),
     "inspect_ai": "limit_context limit_message limit_token limit_time limit_working limit_cost limit_turn",
-    "tau2-bench": "max_steps timeout too_many_errors agent_error context_window_exceeded",
+    "tau2-bench": "max_steps timeout too_many_errors agent_error context_window_exceeded judge_stop",
     "SWE-bench": "empty_patch unresolved",
 }
 _ENDED = {  # the status of a run that came to its end: a score tells the outcome

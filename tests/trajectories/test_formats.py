@@ -88,6 +88,7 @@ def test_a_continued_trajectory_is_one_run_without_what_was_copied(tmp_path):
         ("agent_stop", 1 - 1e-9, 1.0, True),
         ("max_steps", 0.0, 0.0, False),
         ("infrastructure_error", 0.0, None, None),
+        ("judge_stop", 0.0, 0.0, False),
         ("user_error", None, None, None),
     ],
 )
@@ -97,6 +98,12 @@ def test_tau2_success_is_a_whole_reward_unless_something_else_ended_the_run(tmp_
     assert (None if pd.isna(run["score"]) else run["score"]) == (score and pytest.approx(score))
     assert (None if pd.isna(run["is_successful"]) else run["is_successful"]) == outcome
     assert (run["model_name"], run["agent"], run["cost"], run["temperature"]) == ("gpt-4o", "llm_agent", 0.75, 0.5)
+
+
+def test_a_simulation_of_tau2_that_was_skipped_after_an_error_is_not_measured(tmp_path):
+    skipped = {**make.simulation("0", 0, 0.0, "agent_error"), "skipped": True}
+    run = runs_of(make.write(tmp_path / "results.json", make.tau2(skipped, make.simulation("0", 1, 1.0)))).iloc[0]
+    assert (run["status"], run["exit_reason"], pd.isna(run["is_successful"])) == ("skipped", "agent_error", True)
 
 
 def test_tau2_simulations_in_a_folder_are_of_the_results_beside_it(tmp_path):

@@ -89,7 +89,7 @@ def _run(shared: Mapping[str, Any], simulation: dict[str, Any]) -> tuple:
         repetition=simulation.get("trial"),
         seed=simulation.get("seed"),
         exit_reason=reason,
-        status=reason or "unknown",
+        status="skipped" if simulation.get("skipped") else reason or "unknown",  # its program raised an error
         started=simulation.get("start_time"),
         ended=simulation.get("end_time"),
         duration=simulation.get("duration"),
