@@ -131,8 +131,8 @@ def frame_of(values: Mapping[str, Iterable], columns: Sequence[Column]) -> pd.Da
     It is faster than `frame`. Iterables are consumed one column after the other, so that they need the memory of one
     column only.
     """
-    made = {column.name: _series(values[column.name], column.dtype) for column in columns}
-    return pd.DataFrame(made, copy=False)
+    made = {column.name: _series(values[column.name], column.dtype).array for column in columns}
+    return pd.DataFrame(made, copy=False)  # of arrays, as the indexes of series would be compared
 
 
 def _series(values: Any, dtype: str) -> pd.Series:

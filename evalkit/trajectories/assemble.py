@@ -83,7 +83,9 @@ def _with_tables(
         given[role.strip()] = name.strip()
     runs["score"], runs["is_successful"] = np.nan, np.nan
     notes, understood = list[Entry](), list[Entry]()
-    for source, own in runs[runs["format"] == "table"].groupby("source", sort=False):
+    tables = runs.loc[runs["format"] == "table", "source"]
+    for source in tables.unique():
+        own = runs.loc[tables.index[tables == source]]
         rows = [msgspec.json.decode(row) for row in own["extra"].to_list()]
         try:
             meaning = meanings(list(rows[0]), given)
@@ -192,9 +194,8 @@ def _score(runs: pd.DataFrame, scores: pd.DataFrame, facts: _Facts, key: str) ->
     runs["score_key"] = chosen["key"].reindex(runs.index)
     runs["score"] = runs["score"].fillna(chosen["value"])
     verdicts = _by_task(facts, "outcome")
-    open_runs = runs.loc[
-        runs["score"].isna() & runs["task_id"].isin(list(verdicts)), ["task_id", "model_name", "source", "status"]
-    ]
+    is_open = runs["score"].isna() & runs["task_id"].isin(list(verdicts))
+    open_runs = runs.loc[is_open, ["task_id", "model_name", "source", "status"]]
     for at, task, model, source, status in open_runs.itertuples(name=None):
         of_model = [fact for fact in verdicts[task] if (fact["model_name"] or "").replace("__", "/") == model]
         verdict = _nearest(source, of_model or verdicts[task])

@@ -288,21 +288,25 @@ def test_a_parquet_file_is_a_table_of_runs(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("header", "columns", "said"),
     [
-        ("model,task,colour", "no column for the score; there are model, task, colour"),
+        ("model,task,colour", [], "no column for the score; there are model, task, colour"),
+        ("model,day,score", [], "no column for the task_id; there are model, day, score"),
+        ("score,task,model", [], "column score: no number or truth value in it, such as 'a'"),
         (
             "model,task,score,reward",
+            [],
             "columns score and reward could both be the score; say which: --column score=score",
         ),
-        ("model,day,score", "no column for the task_id; there are model, day, score"),
-        ("score,task,model", "column score: no number or truth value in it, such as 'a'"),
+        ("model,task,score", ["score=points"], "no column 'points'; there are model, task, score"),
+        ("model,task,score", ["colour=score"], "'colour' is no column of runs; there are task_id, model_name"),
+        ("model,task,score", ["score"], "column 'score': write what it means and its name, such as score=reward"),
     ],
 )
-def test_columns_that_are_missing_ambiguous_or_unreadable_are_named(tmp_path, columns, said):
-    path = make.write(tmp_path / "runs.csv", f"{columns}\na,b,1,1\n")
+def test_columns_that_are_missing_ambiguous_or_unreadable_are_named(tmp_path, header, columns, said):
+    path = make.write(tmp_path / "runs.csv", f"{header}\na,b,1,1\n")
     with pytest.raises(SourceError, match=said):
-        runs_of(path)
+        runs_of(path, columns=columns)
 
 
 def test_columns_are_what_the_user_says(tmp_path):
