@@ -17,7 +17,7 @@ from evalkit.display.words import budgets_text
 from evalkit.io import distinct_names, plain, short_paths
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
-from evalkit.kinds.terminal import INTERVAL, Part, table_lines
+from evalkit.kinds.terminal import INTERVAL, Part, fit_table
 
 Group = Literal["model_name", "difficulty"]
 TraceScore = dict[str, Any]  # see `evalkit.crafter.evaluate_trace`
@@ -100,9 +100,9 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
 def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
     """Format how many traces there are of each model, and their mean score; a trace is complete once it can be read."""
     episodes = snapshot.logs.episodes
-    lines = table_lines(group_rows(episodes, "model_name", lambda n: so_far(n, snapshot.expected)))
-    if options.get("by_difficulty"):
-        lines += ["", *table_lines(group_rows(episodes, "difficulty"))]
+    tables = [group_rows(episodes, "model_name", lambda n: so_far(n, snapshot.expected))]
+    tables += [group_rows(episodes, "difficulty")] if options.get("by_difficulty") else []
+    lines = ["\n\n".join(fit_table(rows, spare=_SPARE, width=snapshot.width) for rows in tables)]
     models = episodes["model_name"].value_counts()
     expected = None if snapshot.expected is None else snapshot.expected * len(models)
     (mean,) = analysis.mean_scores(episodes, []).to_dict("records")

@@ -162,7 +162,7 @@ def unmeasured_lines(runs: pd.DataFrame, by: Sequence[str], kind: LogKind, value
             cells[UNMEASURED[name]] = format_interval(*bounds, percent="zero" not in ways)
         rows.append(cells)
     counts = "are left out above" if "measured_estimate" not in table else "count as failures above"
-    return [f"Runs that were not measured {counts}:", *table_lines(rows, len(by))]
+    return [f"Runs that were not measured {counts}:", *fit_table(rows, left=len(by), width=screen_width()).split("\n")]
 
 
 def column_title(column: str) -> str:
@@ -243,11 +243,6 @@ def group_names(values: pd.Series) -> list[str]:
     missing = "unknown (missing)" if texts[values.notna()].eq("unknown").any() else "unknown"
     texts = texts.where(values.notna(), missing)
     return texts.map(distinct_names(texts.unique(), NAME_WIDTH)).tolist()
-
-
-def table_lines(rows: Sequence[dict[str, str]], left: int = 1) -> list[str]:
-    """Format rows for the screen; see `fit_table`."""
-    return fit_table(rows, left=left, width=screen_width()).split("\n")
 
 
 def fit_table(rows: Sequence[dict[str, str]], *, left: int = 1, spare: Sequence[str] = (), width: int | None) -> str:

@@ -9,10 +9,11 @@ from evalkit._words import counted_noun
 from evalkit.io import plain
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot, outcome_of, outcomes, rates
-from evalkit.kinds.terminal import Part, rate_rows, table_lines, unmeasured_lines
+from evalkit.kinds.terminal import Part, fit_table, rate_rows, unmeasured_lines
 from evalkit.trajectories.analysis import counted, endings, trials
 from evalkit.trajectories.table import ENDINGS
 
+_SPARE = [status.text for status in ENDINGS.values()]  # columns that a narrow screen can do without
 MOST_TOLD = 3  # tables of runs of which it is said how they were understood
 
 
@@ -20,7 +21,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     """Format rates or mean scores by model, how runs ended, and what is missing of the plan."""
     unmeasured = unmeasured_lines(logs.runs, ["model_name"], logs.kind)
     return [
-        Part("models", rows=_rows(logs.runs), always=True, spare=[status.text for status in ENDINGS.values()]),
+        Part("models", rows=_rows(logs.runs), always=True, spare=_SPARE),
         Part("notes", _notes(logs), always=True),
         Part("rates without the runs that were not measured", unmeasured),
     ]
@@ -37,9 +38,10 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     done = int(table["present"].sum())
     total = f"\ntotal: {so_far(done, expected)} trials done, {counted_noun(int(running.sum()), 'run')} running"
     rows = _rows(logs.runs[~running])
-    lines = table_lines(rows) if rows else ["no run has ended"]
-    lines += [total, *_notes(logs)]
-    return "\n".join(lines), bool(expected is not None and done >= expected and not running.any())
+    text = fit_table(rows, spare=_SPARE, width=snapshot.width) if rows else "no run has ended"
+    return "\n".join([text, total, *_notes(logs)]), bool(
+        expected is not None and done >= expected and not running.any()
+    )
 
 
 def _rows(runs: pd.DataFrame) -> list[dict[str, str]]:

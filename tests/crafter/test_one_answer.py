@@ -242,3 +242,4 @@ def test_an_experiment_from_its_first_trace_to_its_last(tmp_path):
     view = look("c.json", "birch")
     assert "total: 3 of 4 traces" in view.text
     assert not view.done
+    assert max(map(len, following.look(width=50).text.splitlines())) <= 50
