@@ -128,7 +128,7 @@ def in_chunks(work: Callable[[list[str]], R], paths: list[str], size: int, jobs:
     chunks, done = [paths[at : at + length] for at in range(0, len(paths), length)], 0
     if workers > 1:
         try:
-            for result in (_in_forks if can_fork else _by_joblib)(work, chunks, workers):
+            for result in _elsewhere(work, chunks, workers, can_fork):
                 done += 1
                 yield result
         except Exception as error:  # of the processes, since work raises nothing; if it does, it will do so here, too
@@ -149,7 +149,10 @@ def _workers(jobs: int | None, is_remote: bool) -> tuple[int, bool]:
     return joblib.effective_n_jobs(jobs or configured or -1), can_fork
 
 
-def _in_forks(work: Callable[[list[str]], R], chunks: list[list[str]], workers: int) -> Iterator[R]:
+def _elsewhere(work: Callable[[list[str]], R], chunks: list[list[str]], workers: int, can_fork: bool) -> Iterator[R]:
+    if not can_fork:
+        yield from joblib.Parallel(n_jobs=workers)(joblib.delayed(work)(chunk) for chunk in chunks)
+        return
     fork = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(workers, fork, _begin_worker, (os.getpid(),)) as pool:
         yield from pool.map(work, chunks)
@@ -166,10 +169,6 @@ def end_with_parent(parent: int) -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
         if os.getppid() != parent:
             os._exit(1)
-
-
-def _by_joblib(work: Callable[[list[str]], R], chunks: list[list[str]], workers: int) -> Iterator[R]:
-    yield from joblib.Parallel(n_jobs=workers)(joblib.delayed(work)(chunk) for chunk in chunks)
 
 
 class BrokenFileError(ValueError):

@@ -66,9 +66,7 @@ class Following:
         self._pattern, self._recursive = pattern or kind.files.pattern, recursive
         self._jobs, self._storage, self._clock = jobs, storage_options, clock
         self._store = RecordStore("", kind.records)
-        self._since: dict[
-            str, tuple[FileState, float]
-        ] = {}  # states of files and folders, and when each was first seen
+        self._since: dict[str, tuple[FileState, float]] = {}  # states of files and folders, first seen when
         self._listing = Listing("", [], {}, {})
         self._is_first, self._now = True, 0.0
         self._notes: list[str] = []
@@ -101,10 +99,10 @@ class Following:
 
     def _update(self) -> None:
         """Update the records, and build the frames of usable files."""
-        reading: dict[str, Any] = {"pattern": self._pattern, "recursive": self._recursive}
         waiting = []
         try:
-            listing = with_states(self._kind, list_source(self._sources, **reading, known=self._listing))
+            found = list_source(self._sources, self._pattern, recursive=self._recursive, known=self._listing)
+            listing = with_states(self._kind, found)
         except SourceError as error:
             if self._since:
                 raise
@@ -112,7 +110,11 @@ class Following:
         for path, state in listing.states.items():
             self._see(path, state)
         self.changes = update(
-            self._store, self._kind, listing, jobs=self._jobs, changed_recently=self._changed_recently
+            self._store,
+            self._kind,
+            listing,
+            jobs=self._jobs,
+            changed_recently=lambda path: self._unchanged_for(path) < SETTLE,
         )
         for path in self._since.keys() - listing.states.keys() - listing.folders.keys():
             del self._since[path]
@@ -120,8 +122,7 @@ class Following:
             records = records_of(self._store, listing)
             begun = len(next(iter(records.tables.values()))) > 0  # including logs that are being written
             self.logs = assemble(self._kind, records, self._options, [listing.root], self._storage) if begun else None
-        self._listing, self._notes = listing, waiting
-        self._is_first = False
+        self._listing, self._notes, self._is_first = listing, waiting, False
 
     def _see(self, path: str, state: FileState) -> None:
         """Note since when a file or folder has its state."""
@@ -134,9 +135,6 @@ class Following:
         if path not in self._since:
             self._see(path, state_of(path) or MISSING)
         return self._now - self._since[path][1]
-
-    def _changed_recently(self, path: str) -> bool:
-        return self._unchanged_for(path) < SETTLE
 
     def _file_lines(self) -> list[str]:
         """Describe how many files there are, and which failed; none of those that are being written."""
