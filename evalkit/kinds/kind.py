@@ -13,7 +13,7 @@ import pyarrow as pa
 from evalkit.io.frames import Column, Entry, Status
 from evalkit.io.read import Excerpt
 from evalkit.io.sources import Listing
-from evalkit.kinds.registry import Option, kind_named
+from evalkit.kinds.registry import COMMON, Option, kind_named
 
 _SOURCE = Column("source", "str", "path of the file")
 RUN_COLUMNS = (
@@ -149,6 +149,7 @@ class LogKind:
     lazy_tables: Mapping[str, Sequence[Column]] = field(default_factory=dict)  # frames that are built on first access
     options: Sequence[Option] = ()  # of `assemble`
     settings: Sequence[str] = ()  # further ones, which only programs can give
+    defaults: Mapping[str, Any] = field(init=False)  # of these options and those of every kind
     # checks options, and loads the files they name, before any log is read
     prepare: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
     # builds the frames; by default rows of records become rows of the frame of the same name
@@ -162,7 +163,7 @@ class LogKind:
     command: Command = Command()
 
     def __post_init__(self) -> None:
-        """Derive the columns of the frames from those of the records, if none are given."""
+        """Derive what follows from other fields: by default the columns of the frames from those of the records."""
         if not self.tables:
             (runs, first), *others = self.records.items()
             common = {column.name for column in RUN_COLUMNS}
@@ -172,6 +173,7 @@ class LogKind:
             tables |= {name: (_SOURCE, *columns) for name, columns in others}
             object.__setattr__(self, "tables", tables)
         object.__setattr__(self, "runs", next(iter(self.tables)))
+        object.__setattr__(self, "defaults", {option.name: option.default for option in (*self.options, *COMMON)})
 
     def __reduce__(self) -> tuple:
         """Pickle the kind by its name: its functions may be lambdas."""

@@ -63,7 +63,7 @@ from evalkit.io.text import plain
 from evalkit.io.write import exclusive
 from evalkit.kinds.detection import kind_of_source, nothing_used
 from evalkit.kinds.kind import RUN_COLUMNS, Assembled, LogKind, Parsed, Records
-from evalkit.kinds.registry import COMMON, kind_named
+from evalkit.kinds.registry import kind_named
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.kinds.selection import rename_models, renames_of, select_runs
 from evalkit.kinds.transcript import Transcript, transcript_of
@@ -71,7 +71,8 @@ from evalkit.kinds.transcript import Transcript, transcript_of
 COMMIT_EVERY = 5.0  # seconds
 MOST_MODELS, MOST_REASONS = 10, 5  # models, and reasons why files are unused, in the summary of logs
 _MISFITS = (AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)  # of values and their columns
-Read = tuple[str, bool, Parsed]  # a file, whether it could be read, and what it says
+_Rows = Mapping[str, Sequence[tuple]]  # what a file says, by table of records
+_Read = tuple[str, bool, Parsed]  # a file, whether it could be read, and what it says, without its rows
 Progress = Callable[[int, int], object] | None  # of files read, files to read
 
 
@@ -199,10 +200,9 @@ def load(
     """
     if isinstance(kind, str):
         kind = kind_named(kind) if kind else kind_of_source(source)
-    known = [option.name for option in (*kind.options, *COMMON)]
     for name in options:
-        if name not in known and name not in kind.settings:
-            raise SourceError(f"{kind.name} logs have no option {name!r}; {did_you_mean(name, known)}")
+        if name not in kind.defaults and name not in kind.settings:
+            raise SourceError(f"{kind.name} logs have no option {name!r}; {did_you_mean(name, kind.defaults)}")
     named = source_names(source)
     with storage(storage_options):
         prepared = kind.prepare(options)
@@ -331,7 +331,7 @@ def update(
     moved = above ^ (known.states.keys() - set(known.files))  # from the source to above it, or back
     vanished = known.states.keys() - listing.states.keys()
     to_read, to_parse, size = list[str](), list[str](), 0
-    skipped: list[Read] = []
+    skipped: list[_Read] = []
     for path, state in listing.states.items():
         if known.states.get(path) == state and path not in moved:
             continue
@@ -388,12 +388,12 @@ def _parse_chunk(
     records: Mapping[str, Sequence[Column]],
     options: StorageOptions,
     paths: Sequence[str],
-) -> tuple[list[Read], dict[str, pa.Table]]:
+) -> tuple[list[_Read], dict[str, pa.Table]]:
     """Read and parse files, in whatever process; one with values that no column of `records` can hold has failed.
 
     Returns the files, without their rows, and the tables of these.
     """
-    read = list[Read]()
+    read, rows = list[_Read](), dict[str, _Rows]()
     with storage(options), paused_gc():
         for path, data in read_files(paths, excerpt=excerpt):
             try:
@@ -403,29 +403,30 @@ def _parse_chunk(
                 parsed = parse(path, data)
             if isinstance(data, IsADirectoryError):
                 parsed = Parsed("failed", f"the folder can't be listed: {type(data).__name__}: {data.strerror}")
-            read.append((path, not isinstance(data, OSError), parsed))
+            read.append((path, not isinstance(data, OSError), parsed._replace(rows={})))
+            rows[path] = parsed.rows
     try:
-        tables = tables_of(records, read)
+        return read, tables_of(records, rows)
     except _MISFITS:
         for place, (path, was_read, _) in enumerate(read):
             try:
-                tables_of(records, [read[place]])
+                tables_of(records, {path: rows[path]})
             except _MISFITS as error:
                 read[place] = path, was_read, Parsed("failed", f"a value does not fit its column: {error}")
-        tables = tables_of(records, read)
-    return [(path, was_read, parsed._replace(rows={})) for path, was_read, parsed in read], tables
+                del rows[path]
+        return read, tables_of(records, rows)
 
 
-def tables_of(records: Mapping[str, Sequence[Column]], read: Iterable[Read]) -> dict[str, pa.Table]:
-    """Return the tables of records that files hold."""
+def tables_of(records: Mapping[str, Sequence[Column]], rows: Mapping[str, _Rows]) -> dict[str, pa.Table]:
+    """Return the tables of records from the rows of files."""
     tables = {}
     for name, columns in records.items():
-        sources, rows = list[str](), list[tuple]()
-        for path, _, parsed in read:
-            added = parsed.rows.get(name, ())
+        sources, values = list[str](), list[tuple]()
+        for path, own in rows.items():
+            added = own.get(name, ())
             sources += [path] * len(added)
-            rows += added
-        tables[name] = arrow_table([sources, *zip(*rows, strict=True)], (SOURCE, *columns))
+            values += added
+        tables[name] = arrow_table([sources, *zip(*values, strict=True)], (SOURCE, *columns))
     return tables
 
 
@@ -449,9 +450,7 @@ def assemble(
     storage_options: StorageOptions = None,
 ) -> Logs:
     """Build the frames of records, and the ledger."""
-    options = dict(options)
-    for option in (*kind.options, *COMMON):
-        options.setdefault(option.name, option.default)
+    options = {**kind.defaults, **options}
     rename, model, where, cluster = map(options.pop, ("rename", "model", "where", "cluster"))
     assembled = kind.assemble(records, options) if kind.assemble else as_recorded(kind, records)
     if rename or model:
