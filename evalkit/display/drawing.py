@@ -11,7 +11,7 @@ import re
 import warnings
 from collections.abc import Hashable, Iterable
 from itertools import count
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 from xml.etree import ElementTree
 
@@ -109,19 +109,13 @@ class Look(NamedTuple):
 
 
 @themed
-def new_figure(width: float = 7.0, height: float = 3.6) -> Figure:
-    """Create an empty figure in evalkit's theme; sizes in inches."""
-    figure = Figure(figsize=(width, height), layout="constrained")
-    figure.set_gid(_THEMED)
-    return figure
-
-
-@themed
 def new_axes(width: float = 7.0, height: float = 3.6, **subplots: Any) -> Any:
     """Create axes on a new figure in evalkit's theme, sizes in inches; an array of them if `subplots` names rows or
     columns, as for ``Figure.subplots``.
     """
-    return new_figure(width, height).subplots(**subplots)
+    figure = Figure(figsize=(width, height), layout="constrained")
+    figure.set_gid(_THEMED)
+    return figure.subplots(**subplots)
 
 
 def dark_rules(svg: str) -> str:
@@ -136,7 +130,7 @@ def dark_rules(svg: str) -> str:
 
 
 def is_themed(figure: Figure) -> bool:
-    """Return whether a figure was created by `new_figure`, so that its tones may follow the page's."""
+    """Return whether a figure was created by `new_axes`, so that its tones may follow the page's."""
     return figure.get_gid() == _THEMED
 
 
@@ -182,11 +176,6 @@ def percent_axis(ax: Axes, which: Literal["x", "y"] = "x") -> Axes:
     axis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     (ax.set_xlim if which == "x" else ax.set_ylim)(-0.02, 1.02)
     return ax
-
-
-def figure_of(ax: Axes) -> Figure:
-    """Return the root figure of axes."""
-    return cast(Figure, ax.get_figure(root=True))
 
 
 class Drawing(NamedTuple):

@@ -30,7 +30,6 @@ from evalkit.display.drawing import (
     SHADE,
     Look,
     attach,
-    figure_of,
     looks,
     new_axes,
     nothing_to_draw,
@@ -264,8 +263,8 @@ def _write_beside(
 
     Marks stand so far `below` their rows, and the axis also holds the `others`.
     """
-    for mark in marks[marks["x"].isna()].itertuples():
-        ax.annotate(shorten(str(mark.reason), 60), (0.0, mark.y + below), (6, 0), style="italic", size=8, **_BESIDE)
+    for y, reason in marks.loc[marks["x"].isna(), ["y", "reason"]].to_numpy().tolist():
+        ax.annotate(shorten(reason, 60), (0.0, y + below), (6, 0), style="italic", size=8, **_BESIDE)
     sized = marks if has_n else marks[:0]
     for y, x, low, high, n in sized[["y", "x", "low", "high", "n"]].to_numpy(dtype=float).tolist():
         value = [format_interval(x, low, high, percent=percent)] * (has_value and not math.isnan(x))
@@ -397,7 +396,8 @@ def heatmap(
     plain = column.replace("_", " ") + ("; cells: percent (n)" if percent and not kinds and not signed else "")
     ax.set_xlabel("; ".join(filter(None, [plain if xlabel is None else xlabel, note])))
     ax.set_ylabel("")
-    room = figure_of(ax).get_figwidth() - 2.2 if owns_figure else 9
+    figure: Any = ax.figure
+    room = figure.get_figwidth() - 2.2 if owns_figure else 9
     said = describe_timeline(table, row, value, {kind: look._replace(text="") for kind, look in kinds.items()})
     if not kinds:
         said = describe_estimates(table, row, column, percent=percent, digits=digits, value=value)
@@ -694,7 +694,7 @@ def finish(
     below the axes.
     """
     set_alt(ax, alt)
-    figure = figure_of(ax)
+    figure: Any = ax.get_figure(root=True)
     across, high = figure.get_size_inches()
     ax.set_xlabel(broken(ax.get_xlabel(), width))
     ax.set_ylabel(broken(ax.get_ylabel(), height or (high if owns_figure else 9.0)))

@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from evalkit._words import as_number, format_interval
-from evalkit.display.drawing import alt_of, draw, figure_of, has_nothing_to_draw
+from evalkit.display.drawing import alt_of, draw, has_nothing_to_draw
 from evalkit.display.tables import answer_html, escape, table_html
 from evalkit.display.words import finding_text, headline_text
 from evalkit.io import for_spreadsheets, plain
@@ -48,7 +48,7 @@ def show_figure(figure: Figure | Axes, caption: str = "", name: str = "", *, alt
     """
     if name:
         _check_name(name)
-    root = figure_of(figure) if isinstance(figure, Axes) else figure
+    root: Any = figure.get_figure(root=True) if isinstance(figure, Axes) else figure
     if has_nothing_to_draw(root):
         display({FIGURE: {}, "text/plain": ""}, raw=True, metadata={HIDDEN: True})
         return

@@ -7,7 +7,6 @@ leading axes of an argument are samples, the last its values.
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -89,7 +88,7 @@ def rate_interval(
     or on these very clusters if each were run again, which needs clusters with several values and is narrower. No
     bounds for new tasks from a single cluster, nor for these tasks where none has several values.
     """
-    return _interval(values, clusters, target, is_rate=True, is_bounded=True)
+    return _interval("proportion", *clean(values, clusters), clusters is not None, target)
 
 
 def mean_interval(
@@ -107,26 +106,30 @@ def mean_interval(
     largest possible value: Wilson's interval on the effective n, as for rates, which has bounds even where all values
     are equal.
     """
-    if bounds is None:
-        return _interval(values, clusters, target, is_rate=False, is_bounded=False, confidence=confidence)
-    least, width = bounds[0], bounds[1] - bounds[0]
-    scaled = (numbers(values) - least) / width
-    if ((scaled < 0) | (scaled > 1))[np.isfinite(scaled)].any():
-        raise ValueError(f"values beyond the bounds {bounds}")
-    found = _interval(scaled, clusters, target, is_rate=False, is_bounded=True, confidence=confidence)
-    estimate, low, high = (float(least + width * end) for end in found[:3])
-    return found._replace(estimate=estimate, low=low, high=high)
+    kind, (least, most) = ("mean", (0.0, 1.0)) if bounds is None else ("score", bounds)
+    return _interval(kind, *clean(values, clusters), clusters is not None, target, least, most, confidence)
 
 
 def _interval(
-    values: Any, clusters: Any, target: str, *, is_rate: bool, is_bounded: bool, confidence: float = CONFIDENCE
+    kind: str,
+    known: np.ndarray,
+    codes: np.ndarray,
+    lost: Notes,
+    is_clustered: bool,
+    target: str,
+    least: float = 0.0,
+    most: float = 1.0,
+    confidence: float = CONFIDENCE,
 ) -> Estimate:
-    """Estimate a rate, or the mean of values, which lie from 0 to 1 if they are bounded."""
+    """Estimate a rate, or the mean of values, which as scores lie between two bounds; arguments as from `clean`."""
     check_choice("target", target, get_args(Target))
-    is_clustered, within = clusters is not None, target == "these tasks"
+    is_rate, is_bounded, within = kind == "proportion", kind != "mean", target == "these tasks"
     if within and not is_clustered:
         raise ValueError("an estimate for these tasks needs to know them: give clusters")
-    known, codes, lost = clean(values, clusters)
+    width = most - least
+    known = (known - least) / width
+    if kind == "score" and ((known < 0) | (known > 1)).any():
+        raise ValueError(f"values beyond the bounds {least:g} and {most:g}")
     n, count = len(known), int(codes.max(initial=-1)) + 1
     if is_rate and not np.isin(known, (0.0, 1.0)).all():
         raise ValueError("a rate needs 0/1 values; use mean_interval for others")
@@ -146,7 +149,7 @@ def _interval(
         return result._replace(warning=note("no_values") + lost)
     sizes, means, variances = by_cluster(known, codes)
     mean = means.mean()
-    result = result._replace(estimate=float(mean))
+    result = result._replace(estimate=float(least + width * mean))
     reason, repeated = too_few(n, count, is_clustered), int((sizes > 1).sum())
     if within and repeated < 2:
         never = note("never_repeated", why=": nothing tells how its runs vary")
@@ -182,7 +185,7 @@ def _interval(
         return result._replace(warning=reason + lost)
     if is_bounded and not binary and not within and np.ptp(means) <= noise:
         warning = note("cautious", what="values")
-    return result._replace(low=float(low), high=float(high), warning=warning + lost)
+    return result._replace(low=float(least + width * low), high=float(least + width * high), warning=warning + lost)
 
 
 def too_few(n: int, count: int, clustered: bool = False) -> Notes:
@@ -231,11 +234,6 @@ def jackknife_interval(
     return result._replace(low=low, high=high, warning=few + lost)
 
 
-_INTERVALS: dict[str, Callable[..., Estimate]] = {
-    "proportion": rate_interval,
-    "score": partial(mean_interval, bounds=(0.0, 1.0)),
-    "mean": mean_interval,
-}
 _COLUMNS = "n n_clusters estimate low high method target warning"
 
 
@@ -258,7 +256,7 @@ def estimate_by(
     by the keys (categories in their order), whatever the order in `frame`, which may have none.
     """
     by = [by] if isinstance(by, str) else list(by)
-    check_choice("kind", kind, _INTERVALS)
+    check_choice("kind", kind, get_args(Kind))
     check_columns(frame, *by, value, clusters)
     if taken := set(by).intersection(_COLUMNS.split()):
         raise ValueError(f"can't group by {', '.join(map(repr, sorted(taken)))}: the result has a column of that name")
@@ -267,18 +265,19 @@ def estimate_by(
         keys, number = groups.size().reset_index()[by], groups.ngroup().to_numpy()
     else:
         keys, number = pd.DataFrame(), np.zeros(len(frame), dtype=int)
-    interval = partial(_INTERVALS[kind], target=target)
     values, labels = numbers(frame[value]), None if clusters is None else pd.factorize(frame[clusters])[0]
     order = np.argsort(number, kind="stable")
     ends = np.flatnonzero(np.diff(number[order], append=-1)) + 1
-    seen: dict[tuple[bytes, bytes], Estimate] = {}  # thousands of groups of a run or two have the same values
+    seen: dict[tuple, Estimate] = {}  # thousands of groups of a run or two have the same values
     estimates = []
     for start, end in pairwise([0, *ends.tolist()]):
         members = order[start:end]
-        codes = None if labels is None else np.unique(labels[members], return_inverse=True)[1]  # within the group
-        key = values[members].tobytes(), b"" if codes is None else codes.tobytes()
+        known = members[np.isfinite(values[members])]
+        codes = np.arange(len(known)) if labels is None else np.unique(labels[known], return_inverse=True)[1]
+        key = end - start, values[known].tobytes(), codes.tobytes()
         if key not in seen:
-            seen[key] = interval(values[members], codes)
+            lost = left_out(end - start - len(known), "value")
+            seen[key] = _interval(kind, values[known], codes, lost, labels is not None, target)
         estimates.append(seen[key])
     table = pd.DataFrame(estimates, columns=list(Estimate._fields))
     return pd.concat([keys, typed(table, _COLUMNS)], axis=1)

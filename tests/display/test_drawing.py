@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import evalkit
-from evalkit.display import alt_of, looks, new_axes, new_figure, plots, set_alt
+from evalkit.display import alt_of, looks, new_axes, plots, set_alt
 from evalkit.display.drawing import DPI, GROUND, INK, MOST_MARKS, PALETTE, TONES, attach, draw
 from evalkit.display.show import FIGURE
 from tests.display.gallery import names, shapes, table
@@ -103,8 +103,8 @@ def test_a_figure_of_another_maker_keeps_its_colours_on_its_own_ground():
 
 
 def test_a_figure_is_left_as_it_was():
-    figure = new_figure(3, 1)
-    figure.subplots().plot([1, 2], [3, 1], label="a")
+    figure = new_axes(3, 1).figure
+    figure.axes[0].plot([1, 2], [3, 1], label="a")
     before = figure.canvas, figure.get_dpi(), figure.get_layout_engine()
     draw(figure, "A line.")
     assert (figure.canvas, figure.get_dpi(), figure.get_layout_engine()) == before
