@@ -1,14 +1,16 @@
 """Messages of trajectories of any format, and those in the form of chat interfaces."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from evalkit.trajectories.values import count_of, error_text, number_of, objects, part_of, text_of, time_of
 
 Beside = Callable[[str], Any]  # decodes a file that a trajectory names, in its own folder; None without one
 
 
-class Call(NamedTuple):
+@dataclass
+class Call:
     """A call of a tool: its arguments as text, its result, and whether that is an error."""
 
     name: str
@@ -18,14 +20,15 @@ class Call(NamedTuple):
     is_error: bool = False
 
 
-class Message(NamedTuple):
+@dataclass
+class Message:
     """A message of a trajectory: of the system, the user, the assistant, or a tool whose call is unknown."""
 
     role: str
     text: str
     actor: str = ""
     reasoning: str = ""
-    calls: tuple[Call, ...] = ()
+    calls: Sequence[Call] = ()
     when: str = ""
     tokens_in: int | None = None
     tokens_out: int | None = None
@@ -55,7 +58,7 @@ def _part_text(part: Any) -> str:
 def chat_messages(messages: Any) -> list[Message]:
     """Read messages in the form of chat interfaces: calls of tools, and the tools' answers joined to them."""
     out: list[Message] = []
-    place: dict[str, tuple[int, int]] = {}  # of a call, by its id: its message, and which of its calls
+    called: dict[str, Call] = {}  # by its id
     for given in objects({"messages": messages}, "messages"):
         message, extra = _as_chat(given), given.get("extra")
         role, text = text_of(message.get("role")) or "user", content_text(message.get("content"))
@@ -64,16 +67,12 @@ def chat_messages(messages: Any) -> list[Message]:
         is_unnamed = returned is not None and role != "tool"
         ids = message.get("tool_call_ids") or [message.get("tool_call_id") or message.get("id")]  # the first: SWE-agent
         call_id = "" if is_unnamed else text_of(ids[0])
-        if (role == "tool" or is_unnamed) and call_id in place:
-            at, number = place[call_id]
-            calls = list(out[at].calls)
-            is_error = bool(error) or returned not in (None, 0)
-            calls[number] = calls[number]._replace(result=text or error_text(error), is_error=is_error)
-            out[at] = out[at]._replace(calls=tuple(calls))
+        if (role == "tool" or is_unnamed) and (call := called.get(call_id)):
+            call.result, call.is_error = text or error_text(error), bool(error) or returned not in (None, 0)
             continue
-        calls = [_chat_call(call) for call in objects(message, "tool_calls")]
+        calls = list(map(_chat_call, objects(message, "tool_calls")))
         calls = calls or [Call("shell", text_of(action.get("command"))) for action in objects(extra, "actions")]
-        place |= {call.call_id: (len(out), number) for number, call in enumerate(calls)}
+        called |= {call.call_id: call for call in calls}
         usage = message.get("usage") or part_of(extra, "response", "usage")
         when = message.get("timestamp") or part_of(extra, "timestamp")
         out.append(
@@ -82,7 +81,7 @@ def chat_messages(messages: Any) -> list[Message]:
                 text,
                 text_of(message.get("name")),
                 _reasoning(message),
-                tuple(calls),
+                calls,
                 when if isinstance(when, str) else time.isoformat() if (time := time_of(when)) else "",
                 count_of(part_of(usage, "prompt_tokens")),
                 count_of(part_of(usage, "completion_tokens")),
@@ -112,11 +111,8 @@ def _chat_call(call: Mapping[str, Any]) -> Call:
 
 
 def _reasoning(message: Mapping[str, Any]) -> str:
-    parts = message.get("content")
-    texts = [
-        text_of(part.get("reasoning") or part.get("thinking") or part.get("summary"))
-        for part in (parts if isinstance(parts, list) else ())
-        if isinstance(part, dict) and part.get("type") in ("reasoning", "thinking")
-    ]
     thought = content_text(message.get("reasoning_content") or message.get("thought"))
-    return "\n".join(filter(None, [thought if thought != content_text(parts) else "", *texts]))
+    texts = [thought] if thought != content_text(message.get("content")) else []
+    thinking = [part for part in objects(message, "content") if part.get("type") in ("reasoning", "thinking")]
+    texts += [text_of(part.get("reasoning") or part.get("thinking") or part.get("summary")) for part in thinking]
+    return "\n".join(filter(None, texts))

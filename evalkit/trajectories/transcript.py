@@ -77,9 +77,9 @@ def lazy_frame(runs: pd.DataFrame, name: str) -> pd.DataFrame:
         for at, message in enumerate(spoken):
             about = {"run_id": run_id, "turn": at}
             if name == "turns":
-                rows.append({**about, **message._asdict(), "tool_calls": len(message.calls)})
+                rows.append({**about, **vars(message), "tool_calls": len(message.calls)})
             else:
-                rows += [{**about, **call._asdict()} for call in message.calls]
+                rows += [{**about, **vars(call)} for call in message.calls]
     columns = LAZY_TABLES[name]
     return frame_of({column.name: [row[column.name] for row in rows] for column in columns}, columns)
 
