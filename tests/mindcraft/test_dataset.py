@@ -31,8 +31,8 @@ def experiment(folder: Path, model: str, runs: int) -> None:
 
 
 def make(root: Path) -> Path:
-    experiment(root / "runs" / "exp_a", "org/model-7b", 4)
-    experiment(root / "runs" / "exp_b", "ft:gpt:x", 3)
+    experiment(root / "runs" / "exp_a", "org/model-7b", 3)
+    experiment(root / "runs" / "exp_b", "ft:gpt:x", 2)
     put(root / "runs" / "notes.txt", "hello")
     (root / "runs" / "exp_b" / "cook_7").mkdir()
     return root / "runs"
@@ -54,9 +54,8 @@ def test_it_gives_what_the_folder_gives_with_any_option(tmp_path):
 
 def swap_names(folder: Path) -> None:
     a, b = (folder / name / "results.txt" for name in ("exp_a", "exp_b"))
-    first, second = a.read_text(), b.read_text()
-    put(a, second, age=9)
-    put(b, first, age=9)
+    for path, text in ((a, b.read_text()), (b, a.read_text())):
+        put(path, text, age=9)
 
 
 EDITS = {
@@ -75,7 +74,7 @@ EDITS = {
 }
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=6)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=5)
 @given(rounds=st.lists(st.lists(st.sampled_from(sorted(EDITS)), max_size=3), max_size=3))
 def test_after_any_edits_it_follows(tmp_path_factory, rounds):
     root = tmp_path_factory.mktemp("edits")
