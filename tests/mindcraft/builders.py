@@ -19,10 +19,10 @@ def turn(role: Any, content: Any) -> dict[str, Any]:
     return {"role": role, "content": content}
 
 
-def said(*finals: str, role: str = "system") -> list[dict[str, Any]]:
+def said(*finals: str) -> list[dict[str, Any]]:
     """A short conversation that ends in these messages."""
     talk = [turn("assistant", "On my way. !nearbyBlocks"), turn("user", "Jill_1: (FROM OTHER BOT)hello")]
-    return talk + [turn(role, text) for text in finals]
+    return talk + [turn("system", text) for text in finals]
 
 
 def _memory(turns: list, **more: Any) -> dict[str, Any]:

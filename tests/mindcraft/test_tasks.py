@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evalkit.io import SourceError
 from evalkit.io.frames import frame
-from evalkit.mindcraft import aggregate_results, load, load_task_definitions, runs_df
+from evalkit.mindcraft import load, load_task_definitions, runs_df
 from evalkit.mindcraft.parse import TASK_KEYS
 from evalkit.mindcraft.table import RUNS
 from evalkit.mindcraft.tasks import task_facts
@@ -75,12 +75,6 @@ def test_differing_definitions_are_told_by_the_file_else_by_the_logs_and_flagged
     assert (run["agent_count"], run["flag_ambiguous_definition"]) == (agents, ambiguous)
     assert f"{agents}_agent.json" in run["definition_file"]
     assert (run["has_definition"], run["flag_missing_agent_logs"]) == (True, logs < agents)
-
-
-def test_a_run_without_a_definition_is_kept(tmp_path, tasks):
-    root = write_all(tmp_path, {"runs/exp_1/own/Andy_0_0.json": 1, "runs/exp_1/new/Andy_0_0.json": 1})
-    for runs in (runs_df(root / "runs", tasks), aggregate_results((root / "runs/exp_1").iterdir(), tasks)):
-        assert sorted(zip(runs["task_id"], runs["has_definition"], strict=True)) == [("new", False), ("own", True)]
 
 
 definition = st.dictionaries(st.sampled_from(sorted(TASK_KEYS)) | st.text(max_size=3), ANYTHING, max_size=5)
