@@ -19,7 +19,7 @@ from evalkit.kinds.runs import describe_runs as describe_any
 from evalkit.kinds.runs import select as select_models
 from evalkit.mindcraft.parse import UNKNOWN
 from evalkit.mindcraft.table import COUNT_COLUMNS, FLAGS, OUTCOMES, STATUSES, SUCCEEDED_LATE, CompletionStatus
-from evalkit.mindcraft.tasks import TaskDefinitions, type_named
+from evalkit.mindcraft.tasks import TYPE_NAMES, TaskDefinitions
 from evalkit.stats import detectable_gap, trend_by
 
 __all__ = [
@@ -48,7 +48,7 @@ def select(runs: pd.DataFrame, models: Sequence[str] = (), task_type: str = "") 
     SourceError if there are no runs at all, or none of a named model.
     """
     selected = select_models(runs, models)
-    return selected[selected["task_type"] == type_named(task_type)] if task_type else selected
+    return selected[selected["task_type"] == TYPE_NAMES.get(task_type, task_type)] if task_type else selected
 
 
 def focus(runs: pd.DataFrame, model: str = "", baseline: str = "") -> pd.DataFrame:
@@ -147,7 +147,7 @@ def published(task_type: str) -> pd.DataFrame:
 
     ``crafting`` is another name of ``techtree``.
     """
-    task_type = type_named(task_type)
+    task_type = TYPE_NAMES.get(task_type, task_type)
     rows = [(model, means[task_type]) for model, means in PUBLISHED.items() if task_type in means]
     return pd.DataFrame(rows, columns=["name", "mean"])
 

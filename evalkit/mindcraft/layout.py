@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from evalkit.io import Listing, SourceError, absolute, is_url
 from evalkit.io.text import MOST_MATCHED
 from evalkit.mindcraft.parse import NOT_LOGS_BY_NAME, RESULTS, UNKNOWN, split_stem, stem_of
-from evalkit.mindcraft.tasks import TaskDefinitions, type_named, type_of
+from evalkit.mindcraft.tasks import TYPE_NAMES, TaskDefinitions, type_of
 
 # a flat log's name where its task is not among the definitions: task, agent with its server number, repetition
 _FLAT = re.compile(r"(?P<task>.+)_(?P<agent>[A-Za-z][A-Za-z-]*_\d+)_(?P<repetition>\d+)")
@@ -247,11 +247,18 @@ def name_models(
             match = whole_path.match(path, len(root) + 1) or last_parts.search(path)
         stated = match.groupdict() if match else {}
         of_path = s3_fields(experiment)
-        if task_type != type_named(of_path.get("task_type", "")):
+        type_of_path = of_path.get("task_type", "")
+        if task_type != TYPE_NAMES.get(type_of_path, type_of_path):
             of_path = s3_fields(experiment, n_above)
         of_results = results.get(run.path) or results.get(experiment, Results())
         of_profiles = profiles.get(run.path) or profiles.get(experiment, set())
-        model_folder = "" if run.flat else _model_folder(experiment, root)
+        # a task's parent names the model if it is in the source; task types and experiments are no models, but the
+        # folder above a task type is one, even above the source
+        above, below = "" if run.flat else experiment, ""
+        while (name := os.path.basename(above)) and (name in _TYPE_FOLDERS or is_experiment_name(name)):
+            below, above = name, os.path.dirname(above)
+        in_source = not below and f"{above}/".startswith(f"{root}/")
+        model_folder = above if in_source or below in _TYPE_FOLDERS else ""
         candidates = {
             "layout": stated.get("model_name"),
             "results": of_results.model_name,
@@ -277,20 +284,6 @@ def is_experiment_name(name: str) -> bool:
     """Return whether a folder's name does not name a model: an experiment's name with a date, or a generic word."""
     lower = name.lower()
     return not lower or bool(_GENERIC.fullmatch(lower) or _EXPERIMENT.fullmatch(lower))
-
-
-def _model_folder(path: str, root: str) -> str:
-    """Return the folder that names the model, from a task's parent on: this one, if it is in the source.
-
-    Task types and experiments are no models; the folder above a task type is one, even above the source.
-    """
-    below = ""
-    while (name := os.path.basename(path)) in _TYPE_FOLDERS or is_experiment_name(name):
-        if not name:
-            return ""
-        below, path = name, os.path.dirname(path)
-    in_source = f"{path}/".startswith(f"{root}/")
-    return path if below in _TYPE_FOLDERS or (in_source and not below) else ""
 
 
 def compile_layout(layout: str) -> tuple[re.Pattern, re.Pattern]:

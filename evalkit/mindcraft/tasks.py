@@ -127,6 +127,7 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
 Tasks = str | os.PathLike | Iterable[str | os.PathLike] | Mapping[str, Definition] | TaskDefinitions
 
 PLAN_COMMAND = "!getCraftingPlan"
+TYPE_NAMES = {"crafting": "techtree"}  # other names of task types, and what definitions call them
 # what ids say; the first of these words in an id tells the type, as definitions name it
 _TYPES = {
     "construction": re.compile(r"construction|materials?_\d+_rooms?_\d+|blueprint"),
@@ -212,16 +213,11 @@ def type_of(task_id: str, definition: Definition | None, type_of_path: str = "")
     """Return the task type as in definitions (``cooking``, ``techtree``, ``construction``, …), else ``unknown``."""
     for key in ("type", "task_type"):
         if definition and isinstance(stated := definition.get(key), str) and stated:
-            return type_named(stated)
+            return TYPE_NAMES.get(stated, stated)
     for name, pattern in _TYPES.items():
         if pattern.search(task_id[:MOST_MATCHED]):
             return name
-    return type_named(type_of_path) or "unknown"
-
-
-def type_named(name: str) -> str:
-    """Return the task type as definitions name it; ``crafting`` is another name of ``techtree``."""
-    return "techtree" if name == "crafting" else name
+    return TYPE_NAMES.get(type_of_path, type_of_path) or "unknown"
 
 
 def _items(target: Any) -> list[str]:
