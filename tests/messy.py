@@ -6,11 +6,9 @@ none.
 
 import math
 import re
-from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
 
 from tests.crafter.traces import config, environment, hook, runtime, trace
 from tests.mindcraft.builders import SCORE, log, task, write_all
@@ -51,12 +49,6 @@ TASKS = {
 }
 
 
-def mindcraft(root: Path) -> None:
-    """Write task runs into `logs`, and `tasks.json` beside it."""
-    write_all(root / "logs", MINDCRAFT)
-    write_all(root, {"tasks.json": TASKS})
-
-
 _EASY, _HARD = hook("easy_achievement", ["collect_wood"]), hook("hard_achievement", ["collect_iron"])
 _TWO = hook("easy_achievement", ["collect_wood", "place_table"])
 _INVALID, _UNNAMED = hook("invalid_action"), hook("easy_achievement")
@@ -66,14 +58,6 @@ def _trace(model: str, *hooks: dict, world: str | None = None, difficulty: str =
     events = [] if aborted else [environment(0, hooks), runtime(1)]
     settings = config(model_name=model, difficulty=difficulty, task_instance_id=world)
     return trace(*events, metadata=[settings], session_id=None)
-
-
-def write_trace(path: Path, world: str, turns: int) -> None:
-    """Write a trace with a budget of turns, with a score that depends on both."""
-    hooks = [_TWO, *[_INVALID] * (turns + ord(world))] if world != "c" else [_HARD, *[_EASY] * (turns // 10)]
-    made = _trace("alone", *hooks, world=world)
-    made["session_metadata"][0]["data"]["max_turns"] = turns
-    write_all(path.parent, {path.name: made})
 
 
 CRAFTER = {
@@ -88,11 +72,6 @@ CRAFTER = {
     "broken.json": b'{"session_id": "a", "event_his',
     "log.json": _AGENT_LOG,  # of another kind
 }
-
-
-def crafter(root: Path) -> None:
-    """Write session traces into `logs`."""
-    write_all(root / "logs", CRAFTER)
 
 
 _GOOD = {"function_name": "f", "parameters": {}, "success": True, "result_summary": "done", "error": None}
@@ -110,11 +89,6 @@ STEPS = {
     "broken.json": b'[{"function_name": "f", "succ',
     "log.json": _AGENT_LOG,  # of another kind
 }
-
-
-def steps(root: Path) -> None:
-    """Write execution histories into `logs`."""
-    write_all(root / "logs", STEPS)
 
 
 def _trial(model: str, task: str, reward: float | None, error: str = "", number: int = 0) -> tuple[str, dict]:
@@ -161,11 +135,6 @@ TRAJECTORIES = {
 }
 
 
-def trajectories(root: Path) -> None:
-    """Write logs of several formats into `logs`."""
-    write_all(root / "logs", TRAJECTORIES)
-
-
 _CHAT = {"messages": [{"role": "system", "content": f"{SCORE}1"}, {"role": "assistant", "content": "Done."}]}
 MIXED = {
     **{f"traces/{name}": content for name, content in CRAFTER.items()},
@@ -182,56 +151,28 @@ MIXED = {
 }
 
 
-def mixed(root: Path) -> None:
-    """Write logs of all kinds, and files of none, into `logs`."""
-    write_all(root / "logs", MIXED)
-
-
-class Messy(NamedTuple):
-    """A folder of a kind: how to write it, and what is true of it."""
-
-    write: Callable[[Path], None]
-    truth: Mapping[str, tuple[int, float]]
-
-
-KINDS = {
-    "mindcraft": Messy(
-        mindcraft,
-        {
-            ONE: (7, (1 + 0.5 + 0 + 1 + 0 + 1) / 6),  # cook, bake, fry, sticks, building, copied; the stale copy not
-            TWO: (4, (0.5 + 0 + 1) / 3),
-            NONE: (2, math.nan),
-            SLOW: (2, 0.0),
-        },
-    ),
-    "crafter": Messy(
-        crafter,
-        {
-            ONE: (3, ((7 + 0.95) / 2 - 0.15) / 2),
-            TWO: (3, (1 + 1 + 0) / 3),
-            NONE: (0, math.nan),
-            ALL: (6, ((7 + 0.95) / 2 - 0.15 + 1 + 1 + 0) / 5),
-        },
-    ),
-    "steps": Messy(
-        steps,
-        {
-            f"{ONE}/execution_history.json": (5, 3 / 5),
-            f"{TWO}/execution_history.json": (2, 1 / 2),
-            "it/execution_history.json": (4, 1.0),
-            f"{NONE}/execution_history.json": (0, math.nan),
-            ALL: (11, (3 / 5 + 1 / 2 + 1) / 3),
-        },
-    ),
-    "trajectories": Messy(
-        trajectories,
-        {
-            ONE: (4, (1 / 2 + 1 + 0) / 3),
-            TWO: (5, (1 + 0 + 1 + 0) / 4),
-            NONE: (0, math.nan),
-            SLOW: (4, 0.0),
-        },
-    ),
+FOLDERS = {"mindcraft": MINDCRAFT, "crafter": CRAFTER, "steps": STEPS, "trajectories": TRAJECTORIES, "mixed": MIXED}
+KINDS = {  # of each model, or history: n, and the estimate
+    "mindcraft": {
+        ONE: (7, (1 + 0.5 + 0 + 1 + 0 + 1) / 6),  # cook, bake, fry, sticks, building, copied; the stale copy not
+        TWO: (4, (0.5 + 0 + 1) / 3),
+        NONE: (2, math.nan),
+        SLOW: (2, 0.0),
+    },
+    "crafter": {
+        ONE: (3, ((7 + 0.95) / 2 - 0.15) / 2),
+        TWO: (3, (1 + 1 + 0) / 3),
+        NONE: (0, math.nan),
+        ALL: (6, ((7 + 0.95) / 2 - 0.15 + 1 + 1 + 0) / 5),
+    },
+    "steps": {
+        f"{ONE}/execution_history.json": (5, 3 / 5),
+        f"{TWO}/execution_history.json": (2, 1 / 2),
+        "it/execution_history.json": (4, 1.0),
+        f"{NONE}/execution_history.json": (0, math.nan),
+        ALL: (11, (3 / 5 + 1 / 2 + 1) / 3),
+    },
+    "trajectories": {ONE: (4, (1 / 2 + 1 + 0) / 3), TWO: (5, (1 + 0 + 1 + 0) / 4), NONE: (0, math.nan), SLOW: (4, 0.0)},
 }
 
 
@@ -244,8 +185,8 @@ def _root() -> TemporaryDirectory:
 def folder(kind: str) -> Path:
     """Write the folder of a kind (or `mixed`) once, and give its path: `logs` is in it, and what is given beside."""
     root = Path(_root().name) / kind
-    (mixed if kind == "mixed" else KINDS[kind].write)(root)
-    return root
+    write_all(root / "logs", FOLDERS[kind])
+    return write_all(root, {"tasks.json": TASKS} if kind == "mindcraft" else {})
 
 
 def with_folders(text: str) -> str:

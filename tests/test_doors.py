@@ -150,7 +150,7 @@ def whole(name: str) -> str:
     start, cut, end = name.partition("…")
     if not cut:
         return messy.ALL if name.startswith("all ") else name
-    found = [own for kind in messy.KINDS.values() for own in kind.truth if own.startswith(start) and own.endswith(end)]
+    found = [own for truth in messy.KINDS.values() for own in truth if own.startswith(start) and own.endswith(end)]
     (name,) = dict.fromkeys(found)
     return name
 
@@ -236,7 +236,7 @@ DOORS: dict[str, Callable[[Kind, str], Answers]] = {
 
 
 def test_the_analysis_says_what_was_counted_by_hand(kind, expected):
-    truth = messy.KINDS[kind.title].truth
+    truth = messy.KINDS[kind.title]
     assert set(expected) == set(truth)
     for name, (n, estimate) in truth.items():
         assert expected[name][:2] == [n, pytest.approx(estimate, nan_ok=True)], name
