@@ -304,9 +304,8 @@ def findings(
     if len(board.pairs):
         counts = {"decided": int(board.pairs["decided"].sum()), "pairs": len(board.pairs)}
         counts["undecided"] = best.values["headline"].get("undecided", 0)
-        results.append(
-            Finding("nearest_pair", pairs, {**counts, "row": next(iter(nearest.to_dict("records")), None)}, opposite)
-        )
+        row = with_short_names(board, SENTENCE_NAME).pairs.loc[nearest.index].to_dict("records")
+        results.append(Finding("nearest_pair", pairs, {**counts, "row": next(iter(row), None)}, opposite))
     elif len(board.table) == 1:
         results.append(Finding("alone", pairs))
     results += [one for one in doubtful if one.code != "variants"]

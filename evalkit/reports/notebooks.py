@@ -149,17 +149,6 @@ class Places(NamedTuple):
                 return files
         return []
 
-    def all_params(self) -> list[Path]:
-        """Return every params file of the first folder of params that exists; SourceError if there is none."""
-        folder = next((folder for folder in self.params if folder.is_dir()), self.params[0])
-        if files := Places((), [folder]).params_of("*"):
-            return files
-        cause = "holds no NOTEBOOK/REPORT.yaml" if folder.is_dir() else "is not there"
-        raise SourceError(
-            f"{folder}: the folder {cause}; name a folder of logs or a notebook, or say --params DIR (each file in it "
-            "is a report, and the folder the file lies in names the notebook)"
-        )
-
 
 def shipped(name: str) -> Path:
     """Return evalkit's own folder ``notebooks`` or ``params``, in its package or beside it (checkout)."""

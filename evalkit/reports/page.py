@@ -69,7 +69,20 @@ class PageExporter(HTMLExporter):
     def markdown2html(self, context: Mapping[str, Any], source: str) -> str:
         """Render Markdown; its headings get anchors and go into the table of contents."""
         page = context["resources"]["evalkit"]
-        return _with_anchors(super().markdown2html(context, source), page["contents"], page["anchors"])
+
+        def anchored(match: re.Match) -> str:
+            level, inner = int(match[1]), match[2]
+            words = html.unescape(re.sub(r"<[^>]*>", "", inner))
+            anchor, number = _anchor_of(words), 1
+            while anchor in page["anchors"]:
+                number += 1
+                anchor = f"{_anchor_of(words)}-{number}"
+            page["anchors"].add(anchor)
+            if level in (2, 3):
+                page["contents"].append((level, anchor, html.escape(words)))
+            return f'<h{level} id="{anchor}">{inner}</h{level}>'
+
+        return re.sub(r"<h([1-6])>(.*?)</h\1>", anchored, super().markdown2html(context, source), flags=re.DOTALL)
 
 
 @cache
@@ -166,22 +179,6 @@ def drawn(output: NotebookNode, page: dict) -> str:
 
 def _anchor_of(heading: str) -> str:
     return re.sub(r"[^\w-]+", "-", heading.lower()).strip("-") or "section"
-
-
-def _with_anchors(text: str, contents: list, anchors: set[str]) -> str:
-    def anchored(match: re.Match) -> str:
-        level, inner = int(match[1]), match[2]
-        words = html.unescape(re.sub(r"<[^>]*>", "", inner))
-        anchor, number = _anchor_of(words), 1
-        while anchor in anchors:
-            number += 1
-            anchor = f"{_anchor_of(words)}-{number}"
-        anchors.add(anchor)
-        if level in (2, 3):
-            contents.append((level, anchor, html.escape(words)))
-        return f'<h{level} id="{anchor}">{inner}</h{level}>'
-
-    return re.sub(r"<h([1-6])>(.*?)</h\1>", anchored, text, flags=re.DOTALL)
 
 
 def sanitised(text: str) -> str:

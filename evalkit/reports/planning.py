@@ -153,8 +153,14 @@ def _find_targets(given: list[str], places: Places, faults: Faults, *, once: boo
     `once`: a notebook that is named alone is run once, without its params files.
     """
     if not given:
-        with faults.of():
-            given = list(map(str, places.all_params()))
+        folder = next((folder for folder in places.params if folder.is_dir()), places.params[0])
+        given = list(map(str, Places((), [folder]).params_of("*")))
+        if not given:
+            cause = "holds no NOTEBOOK/REPORT.yaml" if folder.is_dir() else "is not there"
+            faults.append(
+                f"{folder}: the folder {cause}; name a folder of logs or a notebook, or say --params DIR (each file in "
+                "it is a report, and the folder the file lies in names the notebook)"
+            )
     known = places.all_notebooks()
     found: list[Target] = []
     sources: list[str] = []

@@ -18,13 +18,6 @@ from evalkit.reports import kernels, plan, run
 from evalkit.reports.batch import line_of
 from evalkit.reports.report import input_fingerprint, read_record
 
-HEADLINE = (
-    "from IPython.display import display\n"
-    "display({'application/vnd.evalkit.headline+json': "
-    "{'label': 'share', 'text': f'{share} %', 'estimate': share / 100, 'n': 4, 'percent': True}, "
-    "'text/plain': 'x'}, raw=True)"
-)
-
 
 @pytest.fixture
 def batch(tmp_path):
@@ -233,44 +226,36 @@ def test_what_names_no_file_has_no_mark_and_urls_always_have_another():
     assert input_fingerprint("s3://bucket/logs") != input_fingerprint("s3://bucket/logs")
 
 
-def test_tables_and_headline_are_handed_over(project, batch, tmp_path):
-    table = (
-        "from IPython.display import display\n"
-        "for name in names:\n"
-        "    display({'application/vnd.evalkit.table+json': {'name': name, 'csv': 'a,b\\n1,2\\n', 'rows': 1},"
-        " 'text/plain': 'x'}, raw=True)"
-    )
-    cell = "share: int = 50\nnames: list[str] = ['runs']"
-    project("one", table, HEADLINE, parameters=cell, params={"a.yaml": "share: 40"})
+SHOW_ALL = """
+import evalkit
+import pandas as pd
+from evalkit.display import new_axes
+
+evalkit.headline({"estimate": share, "low": 0.3, "high": 0.5, "n": 4}, "share")
+evalkit.publish(runs=pd.DataFrame({"a": [1], "b": [2]}))
+evalkit.show_figure(new_axes(), alt="Empty.", name="NAME")
+"""
+
+
+def test_headline_tables_and_named_figures_are_saved_beside_the_page_which_links_to_them(project, batch, tmp_path):
+    cell, params = "share: float = 0.5", {"a.yaml": "share: 0.4"}
+    project("one", SHOW_ALL.replace("NAME", "first"), parameters=cell, params=params)
     batch()
-    assert (tmp_path / "out/one/a/runs.csv").read_text() == "a,b\n1,2\n"
-    assert batch.record("one/a")["tables"] == [{"name": "runs", "file": "a/runs.csv", "rows": 1}]
-    assert batch.record("one/a")["headline"]["text"] == "40 %"
-    assert '<a href="a/runs.csv">runs.csv</a>: 1 row' in batch.page("one/a")
-    assert not any("vnd.evalkit.table" in str(cell.outputs) for cell in batch.notebook("one/a").cells[1:])
-
-
-FIGURE_FILES = "application/vnd.evalkit.figure+json"
-SHOW_NAMED = (
-    "import evalkit\nfrom evalkit.display import new_axes\nevalkit.show_figure(new_axes(), alt='Empty.', name='NAME')"
-)
-
-
-def test_named_figures_are_saved_beside_the_page_which_links_to_them(project, batch, tmp_path):
-    project("one", SHOW_NAMED.replace("NAME", "first"))
-    batch(["one"])
-    page, folder = batch.page("one/defaults"), tmp_path / "out/one"
-    assert (folder / "defaults/first.svg").read_text().startswith("<svg ")
-    assert (folder / "defaults/first.png").read_bytes().startswith(b"\x89PNG")
-    assert (folder / "defaults/first.pdf").read_bytes().startswith(b"%PDF")
-    names = [f"defaults/first.{form}" for form in ("svg", "pdf", "png")]
-    assert re.findall(r'<a href="([^"]*)">(?:SVG|PDF|PNG)</a>', page) == names
-    assert batch.record("one/defaults")["figures"] == names
-    assert FIGURE_FILES not in str(batch.notebook("one/defaults").cells)
-    (folder / "defaults/first.pdf").unlink()
-    assert batch(["one"]).made == ["one/defaults"]
-    project("one", SHOW_NAMED.replace("NAME", "second"))
-    batch(["one"])
+    page, folder, record = batch.page("one/a"), tmp_path / "out/one/a", batch.record("one/a")
+    assert record["headline"]["text"] == "40 % [30, 50]"
+    assert record["tables"] == [{"name": "runs", "file": "a/runs.csv", "rows": 1}]
+    assert (folder / "runs.csv").read_text() == "a,b\n1,2\n"
+    assert '<a href="a/runs.csv">runs.csv</a>' in page
+    assert "[runs.csv](<a/runs.csv>): 1 row" in str(batch.notebook("one/a").cells[-1])
+    begins = {"svg": b"<svg ", "pdf": b"%PDF", "png": b"\x89PNG"}
+    assert all((folder / f"first.{form}").read_bytes().startswith(begin) for form, begin in begins.items())
+    assert record["figures"] == [f"a/first.{form}" for form in begins]
+    assert re.findall(r'<a href="([^"]*)">(?:SVG|PDF|PNG)</a>', page) == record["figures"]
+    assert not re.search("vnd.evalkit.(table|figure)", str(batch.notebook("one/a").cells[1:]))
+    (folder / "first.pdf").unlink()
+    assert batch().made == ["one/a"]
+    project("one", SHOW_ALL.replace("NAME", "second"), parameters=cell)
+    batch()
     assert {name for name in batch.files() if "first." in name} == set()
 
 

@@ -42,41 +42,29 @@ def test_the_parameters_cell_is_the_schema():
     ("kind", "value", "passed"),
     [
         ("str", "a", "a"),
-        ("int", 4, 4),
-        ("float", 0.5, 0.5),
         ("float", 1, 1.0),
-        ("list[str]", [], []),
         ("list", ["a", 1], ["a", 1]),
         ("list[float]", [1, 2.5], [1.0, 2.5]),
         ("dict[str, float]", {"a": 1}, {"a": 1.0}),
         ("", 7, 7),
         ("Path", 7, 7),
-    ],
-)
-def test_values_of_their_type_are_passed_and_whole_numbers_for_floats_become_floats(kind, value, passed):
-    assert repr(check_value(value, Parameter("p", kind, None))) == repr(passed)
-
-
-@pytest.mark.parametrize(
-    ("kind", "value", "fault"),
-    [
         ("str", 4, 'p must be str, not int (4); put it in quotes: "…"'),
-        ("str", True, 'p must be str, not bool (true); put it in quotes: "…"'),
         ("str", None, "p has no value (null); its type is str"),
         ("int", True, "p must be int, not bool (true)"),
         ("int", 4.0, "p must be int, not float (4.0)"),
-        ("int", "4", 'p must be int, not str ("4")'),
         ("float", "1e-3", 'p must be float, not str ("1e-3")'),
         ("bool", "yes", 'p must be bool, not str ("yes")'),
         ("list[str]", "a", 'p must be list[str], not str ("a")'),
-        ("list[str]", ["a", 1], 'p must be list[str], not list (["a", 1])'),
         ("list[list[int]]", [[1], ["a"]], 'p must be list[list[int]], not list ([[1], ["a"]])'),
         ("dict[str, float]", {"a": "b"}, 'p must be dict[str, float], not dict ({"a": "b"})'),
     ],
 )
-def test_values_of_another_type_are_faults(kind, value, fault):
-    with pytest.raises(ValueError, match=f"^{re.escape(fault)}$"):
-        check_value(value, Parameter("p", kind, None))
+def test_values_are_of_their_type_whole_numbers_become_floats_and_others_are_faults(kind, value, passed):
+    if str(passed).startswith("p "):
+        with pytest.raises(ValueError, match=f"^{re.escape(passed)}$"):
+            check_value(value, Parameter("p", kind, None))
+    else:
+        assert repr(check_value(value, Parameter("p", kind, None))) == repr(passed)
 
 
 WRONG = object()
@@ -89,15 +77,12 @@ WRONG = object()
         ("str", "[a]", "[a]"),
         ("int", "4", 4),
         ("float", "1e-3", 0.001),
-        ("bool", "False", False),
         ("bool", "true", True),
         ("list[str]", "a/b", ["a/b"]),
         ("list[str]", "[a, b]", ["a", "b"]),
-        ("list[int]", "4", [4]),
         ("dict[str, int]", "{a: 1}", {"a": 1}),
         ("", "4", "4"),
         ("int", "4.5", WRONG),
-        ("float", "x", WRONG),
         ("bool", "maybe", WRONG),
         ("list[int]", "[a", WRONG),
     ],
