@@ -169,7 +169,7 @@ def test_runs_of_a_list_are_searched_and_follow_each_other_by_keys_and_turns_hav
             seen.append(visit.page.url.partition("#")[0])
         assert seen == [links[0], links[1], links[2], links[1]]
         visit.page.goto(f"{links[0]}#t9")
-        visit.page.wait_for_function("document.querySelector('#t9').getBoundingClientRect().top < innerHeight")
+        visit.until("document.querySelector('#t9').getBoundingClientRect().top < innerHeight")
         visit.page.keyboard.press("j")
         assert visit.page.evaluate("location.hash") == "#t10"
 

@@ -1,5 +1,7 @@
 """What tests ask of a page, by looking at it in a browser."""
 
+import time
+
 # Texts that would act if they became markup
 HOSTILE = [
     "<script>window.ran = 1</script>",
@@ -54,6 +56,13 @@ class Visit:
     def _note(self, request):
         if not request.url.startswith("data:") and request.url != self.address:
             self.requests.append(request.url)
+
+    def until(self, expression):
+        """Wait for a state; what Playwright has for it is evaluated in the page, whose policy forbids that."""
+        deadline = time.monotonic() + 60
+        while not self.page.evaluate(expression):
+            assert time.monotonic() < deadline, expression
+            time.sleep(0.05)
 
     def __enter__(self):
         return self

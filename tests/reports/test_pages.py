@@ -170,7 +170,7 @@ def test_pages_fit_ask_for_nothing_and_complain_of_nothing(output, browser):
             page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
             for width in (1280, 390):
                 page.set_viewport_size({"width": width, "height": 900})
-                page.wait_for_function(f"{CUT}.length === 0")
+                visit.until(f"{CUT}.length === 0")
                 assert (path, width, page.evaluate(RUNS_OFF)) == (path, width, [])
                 assert page.evaluate("document.documentElement.scrollWidth") <= width
             assert (path, visit.complaints, visit.requests) == (path, [], [])
