@@ -143,6 +143,8 @@ def test_what_became_of_a_plan():
     # a retry is one also where another call stands between
     one = [{"function_name": "a", "parameters": {"x": "1"}}]
     assert plan_adherence(run("a:1!", "a:2", "a:1", "a:1"), one) == [(0, "a", "success", 2)]
+    any_other = [*one, {"function_name": "a"}]  # a call is taken once
+    assert [step.status for step in plan_adherence(run("a:1", "a:2!"), any_other)] == ["success", "failure"]
 
 
 def test_forty_three_failures_in_a_row_are_one_loop():

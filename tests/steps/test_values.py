@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evalkit.steps import to_jsonable
 from evalkit.steps.judge import histories_of
 from evalkit.steps.record import normalise_history, normalise_record
-from evalkit.steps.values import CUT, CutDict, read_literal
+from evalkit.steps.values import CUT, CutDict, CutList, read_literal
 from tests.steps.cases import CELLS, A, B, C
 from tests.steps.records import JSON
 
@@ -135,8 +135,15 @@ CUT_TEXTS = [
     ("[np.float64(1.0), np.float64(0.0", [1.0]),
     ("['it\\'s', \"b'\", 'c", ["it's", "b'"]),
     ("[array([1, 2", [[1]]),
+    ("[1, {'a", [1]),
     ("{'a': b'x", {}),
 ]
+
+
+def test_dots_stand_for_items_that_were_left_out():
+    [value], is_cut = read_literal("[array([1, 2, ..., 9])]")
+    assert (value, is_cut) == (CutList([1, 2, 9]), False)
+    assert isinstance(value, CutList)
 
 
 @pytest.mark.parametrize(("text", "value"), CUT_TEXTS)

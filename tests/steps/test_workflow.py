@@ -201,6 +201,8 @@ def test_the_end_of_a_stored_history(history):
     assert end_of_route(history(ok, ok)) == ("complete", 2)
     assert end_of_route(History("", "", history(ok, ok), {"steps": [{}] * 3})) == ("continue", 2)
     assert end_of_route(history(ok, critical, ok)) == ("abort", 2)
+    beyond = history(ok, ok, critical)[2:]  # its index is beyond the plan: the executor ends the run
+    assert end_of_route(History("", "", beyond, {"steps": [{}]})) == ("complete", 1)
     failing = [{"function_name": "f", "parameters": {}, "success": False, "error": "no", "result_summary": None}] * 43
     assert end_of_route(failing) == ("abort", 3)
     assert end_of_route(as_history(failing, Options(retry_cap=10))) == ("abort", 10)
