@@ -95,6 +95,7 @@ class FileRules:
     context: Callable[[Sequence[str]], Iterable[str]] | None = None  # files above the source that describe it
     companions: Callable[[str], Sequence[str]] | None = None  # files whose change is one of this, as a database's log
     excerpt: Excerpt | None = None  # takes what `parse` needs of a large file, in bytes that parse like the whole
+    excerpted: tuple[str, ...] = ()  # endings of the names of files of which only that is read
 
 
 @dataclass(frozen=True, kw_only=True)

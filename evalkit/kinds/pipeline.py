@@ -340,7 +340,7 @@ def update(
             skipped.append((path, True, Parsed("skipped", reason)))
         else:
             to_parse.append(path)
-            size += state.size
+            size += 0 if path.endswith(kind.files.excerpted) else state.size
     if vanished:  # but for the files of a folder that can't be listed now
         unlisted = tuple(f"{path}/" for path in to_read if os.path.isdir(path))
         vanished = {path for path in vanished if not path.startswith(unlisted)}

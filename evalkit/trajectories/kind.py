@@ -29,7 +29,7 @@ KIND = LogKind(
     records=RECORDS,
     parse=parse,
     recognises=recognises,
-    files=FileRules(accepts=accepts, excerpt=excerpt),
+    files=FileRules(accepts=accepts, excerpt=excerpt, excerpted=(".eval",)),
     tables=TABLES,
     lazy_tables=LAZY_TABLES,
     assemble=assemble,
