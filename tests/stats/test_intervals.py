@@ -8,13 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from evalkit.stats import (
-    estimate_by,
-    jackknife_interval,
-    mean_interval,
-    proportion_interval,
-    rate_interval,
-)
+from evalkit.stats import estimate_by, jackknife_interval, mean_interval, proportion_interval, rate_interval
 
 VALUES = np.random.default_rng(1).exponential(size=40)
 COUNTS = st.integers(1, 300).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -42,15 +36,12 @@ NAN, NO_SPREAD = math.nan, "their spread can't be estimated"
     ("interval", "values", "clusters", "estimate", "n", "n_clusters", "warning"),
     [
         (rate_interval, [], None, NAN, 0, 0, "no values"),
-        (rate_interval, [], [], NAN, 0, 0, "no values"),
         (rate_interval, [None, NAN], None, NAN, 0, 0, "no values; 2 values left out as missing"),
         (rate_interval, [1], ["a"], 1, 1, 1, "a single cluster has no interval"),
         (rate_interval, [1, 0, 1], ["a", "a", "a"], 2 / 3, 3, 1, "a single cluster has no interval"),
         (rate_interval, [1, 0], [None, NAN], 0.5, 2, 1, "a single cluster has no interval"),
-        (mean_interval, [], None, NAN, 0, 0, "no values"),
         (mean_interval, [NAN, math.inf], [1, 2], NAN, 0, 0, "no values; 2 values left out as missing"),
         (mean_interval, [2.5], None, 2.5, 1, 1, "a single value has no interval"),
-        (mean_interval, [1, 2], ["a", "a"], 1.5, 2, 1, "a single cluster has no interval"),
         (mean_interval, [0.3, 0.1 + 0.2], None, 0.3, 2, 2, f"all values are equal: {NO_SPREAD}"),
         (mean_interval, [0.0] * 9, list("aabbccdde"), 0, 9, 5, f"all values are equal: {NO_SPREAD}"),
         (mean_interval, [1, 2, 1, 2], list("aabb"), 1.5, 4, 2, f"all clusters have the same mean: {NO_SPREAD}"),
@@ -106,7 +97,6 @@ def test_skewed_values_have_an_interval_that_reaches_farther_to_their_long_side(
     [
         (rate_interval, [1, 0] * 7, None, "fewer than 15 values"),
         (rate_interval, [1] * 3 + [0] * 17, None, "3 or fewer successes or failures"),
-        (rate_interval, [0] + [1] * 19, None, "3 or fewer successes or failures"),
         (rate_interval, [0] * 20, None, ""),
         (rate_interval, [1] * 4 + [0] * 16, None, ""),
         (rate_interval, [1, 0, 1, 0, 0, 1, 0, 0], list("aabbccdd"), "fewer than 5 independent values"),
@@ -200,7 +190,6 @@ def test_these_tasks_have_the_spread_within_tasks_only():
     [
         (mean_interval([1, 0, 1], list("abc"), bounds=(0, 1), target="these tasks"), "no task was run more than once"),
         (rate_interval([1, 0, 1, 1], list("aabc"), target="these tasks"), "one task only was run more than once"),
-        (mean_interval([1.0, 5, 2], list("abc"), target="these tasks"), "no task was run more than once"),
         (mean_interval([3.0, 3, 4, 4], list("aabb"), target="these tasks"), "all values are equal"),
         (rate_interval([], [], target="these tasks"), "no values"),
         (jackknife_interval([], np.mean), "no values"),

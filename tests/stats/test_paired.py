@@ -29,11 +29,11 @@ def test_mcnemar_agrees_with_statsmodels(pairs):
         assert found.p_value == 1
 
 
-def test_values_without_skewness_have_the_p_value_of_the_paired_t_test_of_scipy():
+def test_values_without_skewness_are_compared_as_by_the_paired_t_test_of_scipy():
     half = np.random.default_rng(4).normal(0, 1, 12)
     differences = np.r_[half, -half] + 0.3
-    found = compared(differences, np.zeros(24))
-    assert found.p_value == pytest.approx(stats.ttest_1samp(differences, 0).pvalue)
+    found, theirs = compared(differences, np.zeros(24)), stats.ttest_1samp(differences, 0)
+    assert (found.p_value, found.low, found.high) == pytest.approx((theirs.pvalue, *theirs.confidence_interval()))
     assert found.method == "paired t"
 
 
@@ -85,26 +85,10 @@ def test_models_of_equal_means_are_seldom_told_apart(case):
     assert np.mean([one.p_value <= one.claim_at for one in found]) < 0.095  # 6.5 % and 3 standard errors
 
 
-def mcnemar_table(n):
-    """All outcomes of n pairs of 0/1: differences, and the number of pairs won and lost."""
-    return [(w, x) for w in range(n + 1) for x in range(n + 1 - w)]
-
-
-@pytest.mark.parametrize(
-    ("n", "margin", "discordant"),
-    [
-        (32, 0.05, 0.05),
-        (36, 0.05, 0.05),
-        (45, 0.05, 0.1),
-        (16, 0.1, 0.1),
-        (20, 0.1, 0.3),
-        (12, 0.2, 0.2),
-        (30, 0.02, 0.5),
-    ],
-)
+@pytest.mark.parametrize(("n", "margin", "discordant"), [(36, 0.05, 0.05), (20, 0.1, 0.3), (12, 0.2, 0.2)])
 def test_a_loss_of_the_margin_is_seldom_said_to_be_less_by_exact_enumeration(n, margin, discordant):
     error = 0.0
-    for won, lost in mcnemar_table(n):
+    for won, lost in ((w, x) for w in range(n + 1) for x in range(n + 1 - w)):
         outcomes = np.r_[np.ones(won), -np.ones(lost), np.zeros(n - won - lost)]
         found = compared(outcomes.clip(0), -outcomes.clip(None, 0), margin)
         if found.p_above <= 0.05:
@@ -121,15 +105,6 @@ def test_binary_pairs_have_the_interval_of_agresti_and_min():
     found = compared(a, b)
     assert (found.low, found.high) == pytest.approx((p - q - half, p - q + half))
     assert found.method == "Agresti-Min; McNemar exact"
-
-
-def test_other_pairs_have_the_interval_of_the_paired_t_test_or_a_wider_one():
-    rng = np.random.default_rng(6)
-    a, b = rng.normal(2, 1, 25), rng.normal(0, 1, 25)
-    found, theirs = compared(a, b), stats.ttest_rel(a, b).confidence_interval()
-    assert found.low <= theirs.low + 1e-9
-    assert found.high >= theirs.high - 1e-9
-    assert (found.high - found.low) < 1.5 * (theirs.high - theirs.low)
 
 
 @pytest.mark.parametrize("kinds", [(-1, 0, 1), (-1, -2 / 3, -1 / 3, 0, 1 / 3, 2 / 3, 1)])
