@@ -123,7 +123,7 @@ def _read_enrichment(record: StepRecord, reading: Reading, options: Options) -> 
     The methods rest on different p-values: their total is for orientation only.
     """
     parameters, issues, status = record["step"]["parameters"], reading.issues, reading.status
-    asked = str([parameters.get(key) for key in _ASKED_BY]).lower()
+    asked = str([parameters[key] for key in _ASKED_BY if key in parameters]).lower()
     requested = [word for word in dict.fromkeys(re.findall(r"\w+", asked)) if word in METHODS]
     entries = {str(key).lower(): entry for key, entry in reading.whole.items()}
     issues += [f"{name}: requested, not in the result" for name in requested if name not in entries]
