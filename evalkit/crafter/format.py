@@ -140,7 +140,7 @@ class Event(Struct, gc=False):
     @property
     def action_names(self) -> list[str | None] | None:
         """The names of its actions; None without a list of them."""
-        return [action_name(action) for action in self.actions] if isinstance(self.actions, list) else None
+        return list(map(action_name, self.actions)) if isinstance(self.actions, list) else None
 
     @property
     def kind(self) -> str:
