@@ -165,8 +165,9 @@ def _series(values: Any, dtype: str) -> pd.Series:
     return pd.Series(values.to_pandas(), dtype=pandas_dtype)
 
 
+SOURCE = Column("source", "str", "path of the file")
 LEDGER = (
-    Column("source", "str", "path of the file"),
+    SOURCE,
     Column("status", "str", "used, skipped (not a log of this kind) or failed (a log that can't be read)"),
     Column("reason", "line", "why it was skipped or failed; for a used file, what was recovered, or empty"),
 )

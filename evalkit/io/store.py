@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from evalkit.io.frames import Column, arrow_table
+from evalkit.io.frames import LEDGER, SOURCE, Column, arrow_table
 from evalkit.io.paths import FileState, SourceError, is_url, protocol_of
 from evalkit.io.read import read_file
 from evalkit.io.sources import Listing, list_source, resolve
@@ -39,7 +39,6 @@ MANIFEST = "evalkit-records.json"
 FORMAT = 5  # of the layout; a dataset of another one has to be collected again
 WAIT = 60.0  # seconds to wait for another process that is updating the same store in the cache
 KEPT = 30 * 86_400  # seconds that an unused store stays in the cache
-SOURCE = Column("source", "str", "path of the file")
 FILES = (
     SOURCE,
     Column("size", "int", "length", "bytes"),
@@ -47,8 +46,7 @@ FILES = (
     Column("changed", "int", "that of its inode; 0 behind a URL, -1: it is read again next time", "epoch nanoseconds"),
     Column("tag", "str", "what else tells its states apart, such as an ETag"),
     Column("context", "bool", "lies above the source, and only tells something of it"),
-    Column("status", "str", "used, skipped (not a log of this kind) or failed (a log that can't be read)"),
-    Column("reason", "line", "why it was skipped or failed; for a used file, what was recovered, or empty"),
+    *LEDGER[1:],
 )
 _REMEDY = "remove the dataset and collect it again"
 _FILE_NAME = re.compile(r"[0-9]{6,12}\.parquet")

@@ -10,12 +10,11 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 import pyarrow as pa
 
-from evalkit.io.frames import Column, Entry, Status
+from evalkit.io.frames import SOURCE, Column, Entry, Status
 from evalkit.io.read import Excerpt
 from evalkit.io.sources import Listing
 from evalkit.kinds.registry import COMMON, Option, kind_named
 
-_SOURCE = Column("source", "str", "path of the file")
 RUN_COLUMNS = (
     Column("run_id", "str", "stable name of the run, made of its kind, source and repetition"),
     Column("kind", "str", "kind of the logs"),
@@ -171,7 +170,7 @@ class LogKind:
             own = [column for column in first if column.name not in common]
             unit = next((column.unit for column in first if column.name == "score"), "")
             tables = {runs: run_columns(*own, score=unit)}
-            tables |= {name: (_SOURCE, *columns) for name, columns in others}
+            tables |= {name: (SOURCE, *columns) for name, columns in others}
             object.__setattr__(self, "tables", tables)
         object.__setattr__(self, "runs", next(iter(self.tables)))
         object.__setattr__(self, "defaults", {option.name: option.default for option in (*self.options, *COMMON)})

@@ -25,6 +25,7 @@ from evalkit._version import code_version
 from evalkit._words import counted_noun, did_you_mean, join_first
 from evalkit.io.frames import (
     LEDGER,
+    SOURCE,
     Column,
     Entry,
     arrow_table,
@@ -58,7 +59,7 @@ from evalkit.io.sources import (
     source_names,
     state_of,
 )
-from evalkit.io.store import FILES, SOURCE, RecordStore, StoreError, cached_store, read_manifest
+from evalkit.io.store import FILES, RecordStore, StoreError, cached_store, read_manifest
 from evalkit.io.text import plain
 from evalkit.io.write import exclusive
 from evalkit.kinds.detection import kind_of_source, nothing_used
