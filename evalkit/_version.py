@@ -1,7 +1,6 @@
 """The versions of evalkit, of its code, and of the packages that decide what a report shows."""
 
 import hashlib
-import os
 import platform
 import sys
 import uuid
@@ -40,8 +39,7 @@ def code_version(module: str = "") -> str:
 def _version_of_code(own: Path) -> str:
     digest = hashlib.blake2b(digest_size=8)
     for place in {_EVALKIT: 0, own: 0}:
-        for root, _, names in sorted(os.walk(place)) or [(str(place.parent), [], [place.name])]:  # a single file
-            for name in sorted(names):
-                if name.endswith(_CODE):
-                    digest.update(name.encode() + Path(root, name).read_bytes())
+        for path in [place] if place.is_file() else sorted(place.rglob("*")):
+            if path.suffix in _CODE:
+                digest.update(path.name.encode() + path.read_bytes())
     return f"{__version__}+{digest.hexdigest()}"

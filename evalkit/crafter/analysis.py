@@ -12,7 +12,6 @@ from evalkit._words import left_out, note
 from evalkit.crafter.benchmark import pooled_score
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, TIERS, UNKNOWN, WEIGHTS
 from evalkit.crafter.scoring import DIGITS
-from evalkit.crafter.table import FLAGS
 from evalkit.display.words import budget_name
 from evalkit.io import short_paths
 from evalkit.io.text import message_pattern
@@ -141,7 +140,7 @@ def best_and_worst(episodes: pd.DataFrame, n: int = 3) -> pd.DataFrame:
 
 def findings(episodes: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
     """Describe how points were earned and lost, and what is doubtful in the data; `evalkit.compare` ranks models."""
-    data, scores = data_finding(episodes, FLAGS, ledger, "episode"), episodes["score"].dropna().round(DIGITS)
+    data, scores = data_finding(episodes, ledger, "episode"), episodes["score"].dropna().round(DIGITS)
     if scores.empty:
         return [data]
     points = breakdown(episodes, []).set_index("hook")["points"]

@@ -45,15 +45,13 @@ def examples_of(runs: pd.DataFrame, labels: Mapping[str, pd.Series]) -> tuple[Ex
     return tuple(Example(label, ids.iloc[0]) for label, ids in first if len(ids))[:MOST_EXAMPLES]
 
 
-def data_finding(
-    runs: pd.DataFrame, flags: Mapping[str, str], ledger: pd.DataFrame, noun: str, section: str = SECTION
-) -> Finding:
+def data_finding(runs: pd.DataFrame, ledger: pd.DataFrame, noun: str, section: str = SECTION) -> Finding:
     """Find what is doubtful in the data: flags of runs, unused files, and names that may mean one model.
 
-    Runs have a column ``flag_NAME`` for every one of the `flags`; `noun` is the word for a run.
+    Runs have a column ``flag_NAME`` for every flag; `noun` is the word for a run.
     """
     counts, everywhere = dict[str, int](), list[str]()
-    there = {name: int(runs[f"flag_{name}"].sum()) for name in flags if f"flag_{name}" in runs}
+    there = {name[len("flag_") :]: int(runs[name].sum()) for name in map(str, runs) if name.startswith("flag_")}
     for name, n in sorted(there.items(), key=lambda item: (-item[1], item[0])):
         if n == len(runs) > 1:
             everywhere.append(name.replace("_", " "))  # no finding, but a fact

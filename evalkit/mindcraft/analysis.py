@@ -18,7 +18,7 @@ from evalkit.kinds.runs import NO_OUTCOME, copied
 from evalkit.kinds.runs import describe_runs as describe_any
 from evalkit.kinds.runs import select as select_models
 from evalkit.mindcraft.parse import UNKNOWN
-from evalkit.mindcraft.table import COUNT_COLUMNS, FLAGS, OUTCOMES, STATUSES, SUCCEEDED_LATE, CompletionStatus
+from evalkit.mindcraft.table import COUNT_COLUMNS, OUTCOMES, STATUSES, SUCCEEDED_LATE, CompletionStatus
 from evalkit.mindcraft.tasks import TYPE_NAMES, TaskDefinitions
 from evalkit.stats import detectable_gap, trend_by
 
@@ -312,7 +312,7 @@ def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How 
         copies = runs[runs["copy_of"].notna()]
         links = tuple(Example("a copy", *ids) for ids in copies[["run_id", "copy_of"]].head(1).itertuples(index=False))
         found.append(Finding("copies", "Data quality", {"pairs": pairs}, links))
-    return [*found, data_finding(runs, FLAGS, ledger, "run")]
+    return [*found, data_finding(runs, ledger, "run")]
 
 
 def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:

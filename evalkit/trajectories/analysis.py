@@ -16,7 +16,7 @@ from evalkit.kinds.runs import is_excluded, outcome_of
 from evalkit.stats import estimate_by
 from evalkit.stats import reliability as reliability_of
 from evalkit.trajectories.format import AGENT_FAILED
-from evalkit.trajectories.table import ENDINGS, FLAGS
+from evalkit.trajectories.table import ENDINGS
 from evalkit.trajectories.transcript import messages_of
 
 __all__ = [
@@ -173,4 +173,4 @@ def findings(ranked: Sequence[Finding], runs: pd.DataFrame, plans: pd.DataFrame,
     examples = examples_of(failed, {ENDINGS[str(name)].text: failed["ending"].eq(name) for name in counts.index})
     values = {"endings": ways, "n": len(rows), "noun": "run"}
     found.append(Finding("endings", "How runs ended", values, examples))
-    return [*found, *(one for one in ranked if one.code not in _FIRST), data_finding(runs, FLAGS, ledger, "run")]
+    return [*found, *(one for one in ranked if one.code not in _FIRST), data_finding(runs, ledger, "run")]

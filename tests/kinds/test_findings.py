@@ -22,7 +22,7 @@ from tests.compare.runs import runs_of
 )  # fmt: skip
 def test_what_is_doubtful_is_counted(flags, statuses, counted):
     runs = pd.DataFrame({f"flag_{name}": values for name, values in flags.items()})
-    found = data_finding(runs, dict.fromkeys(flags, ""), pd.DataFrame({"status": statuses}), "run").values
+    found = data_finding(runs, pd.DataFrame({"status": statuses}), "run").values
     assert (found["flags"], found["flagged"], found["everywhere"], tuple(found["files"].values())) == counted
 
 
