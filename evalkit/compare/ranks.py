@@ -216,11 +216,10 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     basis, which = (board.basis, "adjusted_") if board.is_adjusted else ("", "corrected_")
     own = board.pairs[board.pairs[["model_a", "model_b"]].eq(first).any(axis=1)]
     is_paired = own["method"].ne(UNPAIRED)
-    basis = ", ".join(filter(None, [basis, "" if is_paired.all() else str(note("unpaired"))]))
-    doubt = ", if its tasks are no variants of few" * ("variants" in board.notes)
+    about = {"model": first, "what": name, "basis": basis, "unpaired": not is_paired.all()}
+    about["doubt"] = ", if its tasks are no variants of few" * ("variants" in board.notes)
     if row["rank_high"] == 1:
-        best = {"code": "best", "model": first, "what": name, "basis": basis, "doubt": doubt}
-        return best | {"undecided": int((~own["decided"]).sum())} | _fields(row, which[:-1], which)
+        return {"code": "best"} | about | {"undecided": int((~own["decided"]).sum())} | _fields(row, which[:-1], which)
     if len(own) and own["estimate"].isna().all():
         return {"code": "apart", "models": rated["model_name"].tolist()}
     if rated[by].iloc[1] == rated[by].iloc[0]:  # the order of their names means nothing
@@ -228,8 +227,7 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     is_behind = others["behind_first"].astype(bool)
     sides = {side: others.loc[of, "model_name"].tolist() for side, of in (("behind", is_behind), ("open", ~is_behind))}
     few = bool(((own["n_tasks"] < FEW_SHARED) & is_paired).all())
-    leads = {"code": "leads", "model": first, "what": name, "basis": basis, **sides, "few": few, "doubt": doubt}
-    return leads | _fields(row, which[:-1], which)
+    return {"code": "leads"} | about | {**sides, "few": few} | _fields(row, which[:-1], which)
 
 
 def _fields(row: pd.Series, estimate: str, bounds: str) -> dict[str, Any]:

@@ -112,8 +112,9 @@ def _ranking(
         case _:
             unshown = _models(headline["open"], MOST_ANSWERED)
             answer = f"No model is shown to be best: {model} is first with {value}, not separable from {unshown}."
+    alike = "; models ran different tasks, taken to be drawn alike" * headline.get("unpaired", False)
     few = "; the shared tasks are too few to tell" * headline.get("few", False)
-    return f"{answer} The {what} is {headline['basis'] or 'corrected for picking the first'} {size}{few}."
+    return f"{answer} The {what} is {headline['basis'] or 'corrected for picking the first'} {size}{alike}{few}."
 
 
 def undecided_text(count: int) -> str:
@@ -244,7 +245,9 @@ HEADLINES: dict[str, str | Callable[..., str]] = {
     "cycle": lambda models, **_: f"no best model: of {_models(models)} each is better than another one",
     "tie": lambda models, **_: f"no model leads: {_models(models)} tie for first",
     "leads": lambda model, **values: f"{model} leads; {_known(**values)}",
-    "best": lambda model, what, basis, doubt="", **_: f"best: {model} ({what}{', ' * bool(basis)}{basis}){doubt}",
+    "best": lambda model, what, basis, unpaired=False, doubt="", **_: (
+        f"best: {model} ({', '.join(filter(None, [what, basis, str(note('unpaired')) * unpaired]))}){doubt}"
+    ),
 }
 
 

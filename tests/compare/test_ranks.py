@@ -59,6 +59,12 @@ def test_the_headline_names_a_best_model_only_where_the_data_show_one(cells, lab
     assert headline_text(compare.headline(compare.leaderboard(runs_of(cells)))) == label
 
 
+def test_of_models_that_ran_different_tasks_the_answer_says_so():
+    found = finding_text(compare.findings(compare.leaderboard(runs_of(APART)))[0])
+    assert found.startswith("a is shown to be the best of 2 models, with a success rate of ")
+    assert "The success rate is corrected for picking the first (20 runs of 20 tasks); models ran different" in found
+
+
 def test_a_leaderboard_says_its_answer_in_a_prompt():
     answer, table = repr(compare.leaderboard(runs_of(CLEAR))).split("\n\n")
     assert answer.startswith("first is shown to be the best of 3 models")
