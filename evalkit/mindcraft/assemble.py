@@ -91,7 +91,7 @@ def _runs_and_logs(
         names = tuple(sources[place].rpartition("/")[2].removeprefix(prefix) for place in folder.logs)
         if len(definitions.variants.get(task_id, ())) > 1:  # the number of logs of a run may tell which is meant
             n_logs = max(len(run.logs) for run in split_repetitions(names, None))
-        key = (task_id, named.results.task_path, n_logs, named.fields.get("task_type", ""))
+        key = (task_id, named.task_path, n_logs, named.fields.get("task_type", ""))
         if key not in known:  # many models ran a task, many times
             definition, ambiguous = definitions.resolve(*key[:3])
             own: dict[str, Any] = {"has_definition": definition is not None, "ambiguous": ambiguous}
@@ -100,7 +100,7 @@ def _runs_and_logs(
             tasks.append({**task_facts(task_id, definition, key[3]), **own})
             metrics.append(metrics_of(definition or {}))
         model = (named.model_name, named.model_source, named.experiment_folder, named.experiment)
-        of_named = (*model, named.fields.get("suite"), named.results.total, named.fits_layout)
+        of_named = (*model, named.fields.get("suite"), named.total, named.fits_layout)
         for run in split_repetitions(names, tasks[known[key]]["agent_count"]):
             own_row = (folder.folder, task_id, folder.flat, run.number, run.rule, len(run.logs))
             rows.append((*own_row, *of_named, len(set(run.agents)), known[key], folder.path))

@@ -188,14 +188,6 @@ def split_repetitions(names: tuple[str, ...], agent_count: int | None) -> tuple[
     )
 
 
-class Results(NamedTuple):
-    """What the results file of an experiment says."""
-
-    model_name: str | None = None
-    task_path: str | None = None
-    total: int | None = None
-
-
 class Named(NamedTuple):
     """A run's model, the source of the name, its experiment, and other fields of the path and the results file."""
 
@@ -204,7 +196,8 @@ class Named(NamedTuple):
     experiment_folder: str | None
     experiment: str | None
     fields: Mapping[str, str]  # of the path: task_id, task_type, suite
-    results: Results
+    task_path: str | None  # the definition file, as the results file says
+    total: int | None  # tasks of the experiment, likewise
     fits_layout: bool
 
 
@@ -221,15 +214,15 @@ def name_models(
     n_above = 0 if is_url(root) else absolute(root).rstrip(os.sep).count(os.sep)  # parts of a path above the root
     root = absolute(root).rstrip(os.sep)
     patterns = compile_layout(layout) if layout else None
-    results: dict[str, Results] = {}
+    results: dict[str, tuple[str | None, str | None, int | None]] = {}  # model, task_path, total
     profiles: dict[str, set[str]] = defaultdict(set)
     for row in others:
         folder = os.path.dirname(absolute(row["source"]))
         if row["profile_model"] is not None:
             profiles[folder].add(row["profile_model"])
-        found = Results(row["results_model"], row["task_path"], row["total"])
-        if found != Results() and (found.model_name or folder not in results):
-            results[folder] = found
+        told = (row["results_model"], row["task_path"], row["total"])
+        if told != (None, None, None) and (row["results_model"] or folder not in results):
+            results[folder] = told
 
     named = []
     alike: dict[tuple, Named] = {}  # there may be many runs of an experiment
@@ -250,7 +243,7 @@ def name_models(
         type_of_path = of_path.get("task_type", "")
         if task_type != TYPE_NAMES.get(type_of_path, type_of_path):
             of_path = s3_fields(experiment, n_above)
-        of_results = results.get(run.path) or results.get(experiment, Results())
+        model_of_results, task_path, total = results.get(run.path) or results.get(experiment, (None, None, None))
         of_profiles = profiles.get(run.path) or profiles.get(experiment, set())
         # a task's parent names the model if it is in the source; task types and experiments are no models, but the
         # folder above a task type is one, even above the source
@@ -261,7 +254,7 @@ def name_models(
         model_folder = above if in_source or below in _TYPE_FOLDERS else ""
         candidates = {
             "layout": stated.get("model_name"),
-            "results": of_results.model_name,
+            "results": model_of_results,
             "s3_path": of_path.get("model_name"),
             "profile": " + ".join(sorted(of_profiles)),
             "parent_folder": os.path.basename(model_folder),
@@ -274,7 +267,8 @@ def name_models(
             experiment = os.path.dirname(model_folder)
         fields = {**of_path, **stated}
         name = fields.get("experiment") or os.path.basename(experiment)
-        alike[key] = Named(str(model), source, experiment, name, fields, of_results, not patterns or match is not None)
+        fits_layout = not patterns or match is not None
+        alike[key] = Named(str(model), source, experiment, name, fields, task_path, total, fits_layout)
         named.append(alike[key])
     return named
 

@@ -92,10 +92,24 @@ def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
     nothing links two agents, their logs are interleaved from their first turns; system messages that end a log come
     last.
     """
-    sources = {(to, turn): place for to in range(len(agents)) for turn, place in _heard_by(agents, to).items()}
+    sources = {}  # of the messages that an agent received: the turn of another one that sent it; each sends it once
+    for to, agent in enumerate(agents):
+        speakers = {other.name: place for place, other in enumerate(agents) if place != to}
+        reached = dict.fromkeys(speakers.values(), -1)
+        for turn, (role, content) in enumerate(agent.turns):
+            heard = _HEARD.match(content) if role == "user" else None
+            speaker = speakers.get(heard["name"]) if heard else None
+            text = heard["text"].strip() if heard else ""
+            if speaker is None or not text:
+                continue
+            spoken = agents[speaker].turns
+            later = range(reached[speaker] + 1, len(spoken))
+            said = next((at for at in later if spoken[at][0] == "assistant" and text in spoken[at][1]), None)
+            if said is not None:
+                sources[to, turn], reached[speaker] = (speaker, said), said
     done, order = [0] * len(agents), []
 
-    def place(agent: int) -> tuple[bool, int, int]:
+    def rank(agent: int) -> tuple[bool, int, int]:
         """Return the sort key of an agent's next turn; a system message that ends its log comes after all else."""
         turns, turn = agents[agent].turns, done[agent]
         return turn + 1 == len(turns) and turns[turn][0] == "system", turn, agent
@@ -104,29 +118,10 @@ def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
         left = [i for i, agent in enumerate(agents) if done[i] < len(agent.turns)]
         sent = {i: sources.get((i, done[i])) for i in left}
         ready = [i for i, source in sent.items() if source is None or done[source[0]] > source[1]]
-        first = min(ready or left, key=place)  # turns that wait for each other come from texts sent twice: none waits
+        first = min(ready or left, key=rank)  # turns that wait for each other come from texts sent twice: none waits
         order.append((first, done[first]))
         done[first] += 1
     return order
-
-
-def _heard_by(agents: Sequence[AgentTurns], to: int) -> dict[int, tuple[int, int]]:
-    """Find the turns that sent the messages an agent received; each turn sends a message once."""
-    names = {agent.name: speaker for speaker, agent in enumerate(agents) if speaker != to}
-    reached = dict.fromkeys(names.values(), -1)
-    sent_by = {}
-    for turn, (role, content) in enumerate(agents[to].turns):
-        heard = _HEARD.match(content) if role == "user" else None
-        speaker = names.get(heard["name"]) if heard else None
-        text = heard["text"].strip() if heard else ""
-        if speaker is None or not text:
-            continue
-        spoken = agents[speaker].turns
-        later = range(reached[speaker] + 1, len(spoken))
-        place = next((at for at in later if spoken[at][0] == "assistant" and text in spoken[at][1]), None)
-        if place is not None:
-            sent_by[turn], reached[speaker] = (speaker, place), place
-    return sent_by
 
 
 def messages_frame(agents: pd.DataFrame) -> pd.DataFrame:
