@@ -145,7 +145,6 @@ def test_a_path_may_be_s3_like_unless_a_profile_or_the_task_tells_otherwise(tmp_
         ("{{'model': open('{marker}', 'w').name}}", "ValueError"),
         ("", "SyntaxError"),
         ("[1]", "TypeError: no dictionary"),
-        ("{{'model': 'm'", "SyntaxError"),
         ("(" * 5000, "SyntaxError|MemoryError|RecursionError"),
         ("\0", "ValueError|SyntaxError"),
         ("#" * 200_000, "ValueError: 200000 bytes"),
@@ -161,21 +160,18 @@ def test_hostile_results_are_never_run_and_the_ledger_names_them(tmp_path, text,
     assert re.match(error, failed["reason"])
 
 
-LAYOUTS = [
-    ("{model_name}/{task_id}", "llama/cook", {"model_name": "llama", "task_id": "cook"}),
-    ("{model_name}/{task_id}", "org/llama/cook", {"model_name": "org/llama", "task_id": "cook"}),
-    ("{task_id}/{model_name}", "cook/exp_1", {"model_name": "exp_1", "task_id": "cook"}),
-    ("{model_name}/run_{task_id}", "llama/run_cook", {"model_name": "llama", "task_id": "cook"}),
-    ("{experiment}/{model_name}/{task_id}", "e/m/cook", {"experiment": "e", "model_name": "m", "task_id": "cook"}),
-    ("{task_type}/{model_name}/{suite}/{experiment}/{task_id}", "crafting/org/m/s/e/it",
-     {"task_type": "techtree", "model_name": "org/m", "suite": "s", "experiment": "e", "task_id": "it"}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("layout", "path", "expected"), LAYOUTS)
+@pytest.mark.parametrize(
+    ("layout", "path", "expected"),
+    [
+        ("{model_name}/{task_id}", "org/llama/cook", {"model_name": "org/llama", "task_id": "cook"}),
+        ("{task_id}/{model_name}", "cook/exp_1", {"model_name": "exp_1", "task_id": "cook"}),
+        ("{experiment}/{model_name}/t_{task_id}", "e/m/t_i", {"experiment": "e", "model_name": "m", "task_id": "i"}),
+        ("{task_type}/{model_name}/{suite}/{experiment}/{task_id}", "crafting/org/m/s/e/it",
+         {"task_type": "techtree", "model_name": "org/m", "suite": "s", "experiment": "e", "task_id": "it"}),
+    ],
+)  # fmt: skip
 def test_a_stated_layout_is_followed(tmp_path, layout, path, expected):
     root = write_all(tmp_path, {f"{path}/Andy_0_0.json": 1, f"{path}/results.txt": RESULTS})
     (run,) = runs_df(root, layout=layout).to_dict("records")
+    expected |= {"model_source": "layout", "flag_layout_mismatch": False}
     assert {name: run[name] for name in expected} == expected
-    assert run["model_source"] == "layout"
-    assert not run["flag_layout_mismatch"]
