@@ -105,8 +105,8 @@ def kinds_of_source(source: Source) -> list[LogKind]:
     if found := dict.fromkeys(logs) or kinds:
         return [kinds[name] for name in found]
     hint = f"if there are some, name their kind: --kind {' or '.join(kind_names())}"
-    text = "; ".join(filter(None, [counted_noun(len(files), "file"), ", ".join(_texts_of(types))]))
-    raise SourceError(f"{_name_of(named)}: no log of a kind that evalkit knows ({text}); {hint}")
+    n = counted_noun(len(files), "file")
+    raise SourceError(f"{_name_of(named)}: no log of a kind that evalkit knows ({n}); {hint}")
 
 
 def describe_source(source: Source) -> str:

@@ -60,15 +60,14 @@ def test_the_beginning_of_a_file_is_decoded_wherever_it_is_cut(value, at):
     assert start is None or type(start) is type(value)
 
 
+LOG = json.dumps({"memory": "", "turns": [{"role": "user", "content": ""}]})
+
+
 def test_counts_of_a_part_of_the_files_are_not_told_as_those_of_all(tmp_path):
-    log, history = '{"turns": [{"role": "user", "content": "x"}]}', '[{"step": "a", "result": 1, "success": true}]'
     for number in range(260):
-        (tmp_path / f"{number:03}.json").write_text(log if number % 4 else history)
+        (tmp_path / f"{number:03}.json").write_text(LOG if number % 4 else json.dumps(TRACE))
     with pytest.warns(UserWarning, match="200 of the files were looked at"):
         assert kind_of_source(tmp_path).name == "mindcraft"
-
-
-LOG = json.dumps({"memory": "", "turns": [{"role": "user", "content": ""}]})
 
 
 @pytest.mark.parametrize(
