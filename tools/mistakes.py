@@ -221,11 +221,11 @@ MUTATIONS = (
     ),
     Mutation(
         "figures: the estimate as the upper bound", "evalkit/display/plots.py",
-        'bounded["low"], bounded["high"], alpha', 'bounded["low"], bounded["x"], alpha',
+        'bounded["low"], bounded["high"], **band', 'bounded["low"], bounded["x"], **band',
     ),
     Mutation(
         "figures: curves through all groups as one", "evalkit/display/plots.py",
-        'ax.plot(curve["x"], curve["y"], color=colour', 'ax.plot(rows["x"], rows["y"], color=colour',
+        'ax.plot(curve["x"], curve["y"], color=look', 'ax.plot(rows["x"], rows["y"], color=look',
     ),
 )  # fmt: skip
 
