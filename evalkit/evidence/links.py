@@ -134,10 +134,13 @@ class Evidence:
             self._groups[by] = positions = dict[tuple[str, ...], list[int]]()
             texts: list[list[Sequence[str]]] = []  # those of each cell: one, or those of its items
             for name in by:
-                items = [value if isinstance(value, (list, tuple)) else () for value in self._runs[name]]
-                of_items = [cell_texts(pd.Series(some, dtype="object"), name) for some in items]
-                whole = cell_texts(self._runs[name], name)
-                texts.append([some or [text] for some, text in zip(of_items, whole, strict=True)])
+                of_column: list[Sequence[str]] = []
+                for value, text in zip(self._runs[name], cell_texts(self._runs[name], name), strict=True):
+                    items = (
+                        cell_texts(pd.Series(value, dtype="object"), name) if isinstance(value, (list, tuple)) else []
+                    )
+                    of_column.append(items or [text])
+                texts.append(of_column)
             for position, of_run in enumerate(zip(*texts, strict=True)):
                 for group in product(*of_run):
                     positions.setdefault(group, []).append(position)
