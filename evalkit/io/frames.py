@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from operator import methodcaller
 from typing import Any, Literal, NamedTuple
 
@@ -80,11 +81,16 @@ def arrow_table(values: Sequence[Sequence], columns: Sequence[Column]) -> pa.Tab
 
     Lone surrogates are escaped as ``\udcff``.
     """
-    names, dtypes, *_ = zip(*columns, strict=True)
-    schema = pa.schema(list(zip(names, map(_ARROW.get, dtypes), strict=True)))
+    empty = _empty_table(tuple(columns))
     if not (values and values[0]):
-        return schema.empty_table()
-    return pa.Table.from_arrays(list(map(_array, values, dtypes)), schema=schema)
+        return empty
+    dtypes = [column.dtype for column in columns]
+    return pa.Table.from_arrays(list(map(_array, values, dtypes)), schema=empty.schema)
+
+
+@cache
+def _empty_table(columns: tuple[Column, ...]) -> pa.Table:
+    return pa.schema([(column.name, _ARROW[column.dtype]) for column in columns]).empty_table()
 
 
 def _array(values: Sequence, dtype: str, *, from_pandas: bool = False) -> pa.Array:
