@@ -21,7 +21,7 @@ import click
 import pandas as pd
 
 from benchmarks.make_mindcraft import make_runs
-from evalkit.io import list_files, read_files
+from evalkit.io import list_source, read_files
 from evalkit.mindcraft import runs_df
 
 os.environ["EVALKIT_CACHE"] = "off"
@@ -44,7 +44,7 @@ def plain(folder: str) -> int:
 
 def bound(folder: str) -> int:
     """Read the bytes and search them once: a lower bound for every reader."""
-    return sum(data.count(NEEDLE) for _, data in read_files(list_files(folder, "*.json")))
+    return sum(data.count(NEEDLE) for _, data in read_files(list_source(folder, "*.json").files))
 
 
 def measure(ways: dict[str, Callable[[str], object]], folder: str, rounds: int) -> dict[str, list[float]]:
@@ -70,7 +70,7 @@ def main(runs: str | None, rounds: int) -> None:
         folder = runs or made
         if not runs:
             make_runs(Path(made))
-        files = list_files(folder, "*.json")
+        files = list_source(folder, "*.json").files
         megabytes = sum(Path(file).stat().st_size for file in files) / 1e6
         ways = {
             "plain": plain,

@@ -8,13 +8,13 @@ Without FOLDER the sample episodes are scored.
 import sys
 
 from evalkit.crafter import evaluate_all_traces, evaluate_trace, print_evaluation_summary, print_trace_evaluation
-from evalkit.io import list_files
+from evalkit.io import list_source
 
 
 def main(folder: str = "samples:crafter") -> None:
     """Score a folder in three ways."""
     # one trace: a dictionary with total_score, counts, trajectory, num_events, trace_file
-    first = list_files(folder, "*.json")[0]
+    first = list_source(folder, "*.json").files[0]
     print_trace_evaluation(evaluate_trace(first))
 
     # a folder, also those below: a list of these, from high to low; results.ledger names the files that were not used

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import evalkit
 from evalkit import compare, mindcraft, stats
 from evalkit.cli import main
-from evalkit.io import list_files, resolve
+from evalkit.io import list_source, resolve
 from evalkit.kinds import kind_named
 from evalkit.reports import PlanError, plan
 
@@ -81,8 +81,9 @@ def test_a_wrong_name_gets_a_hint(call, message):
 def test_samples_may_be_named_by_a_glob(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     folder = resolve("samples:mindcraft/runs")
-    assert sorted(list_files("samples:mindcraft/runs/*")) == list_files(folder)
-    assert list_files("samples:mindcraft/runs/small-*") == list_files(os.path.join(folder, "small-models"))
+    assert sorted(list_source("samples:mindcraft/runs/*").files) == list_source(folder).files
+    some = list_source(os.path.join(folder, "small-models")).files
+    assert list_source("samples:mindcraft/runs/small-*").files == some
     (report,) = plan(["samples:mindcraft/runs/*", "model_comparison"])
     assert report.parameters["runs"] == "samples:mindcraft/runs/*"
     with pytest.raises(PlanError, match="no file matches"):

@@ -30,7 +30,7 @@ from evalkit.crafter.benchmark import load_runs
 from evalkit.crafter.kind import KIND as CRAFTER
 from evalkit.evidence.pages import pair_page, run_page
 from evalkit.evidence.references import PairRef, RunRef
-from evalkit.io import BrokenFileError, SourceError, list_files, read_files
+from evalkit.io import BrokenFileError, SourceError, list_source, read_files
 from evalkit.kinds import LogKind, load
 from evalkit.mindcraft.kind import KIND as MINDCRAFT
 from evalkit.mindcraft.parse import parse_results
@@ -95,7 +95,7 @@ def _pages(path: str, data: bytes) -> None:
 
 def _archives(path: str, data: bytes) -> None:
     with suppress(SourceError):
-        for _ in read_files(list_files(f"zip://{path}!/")):
+        for _ in read_files(list_source(f"zip://{path}!/").files):
             pass
 
 

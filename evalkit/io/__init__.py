@@ -5,7 +5,7 @@ from evalkit._lazy import door
 _PLACES = {
     "frames": "Column Entry Ledger Status cut_name frame frame_of paused_gc summarise",
     "paths": "FileState SourceError StorageOptions absolute check_path is_url redacted storage",
-    "sources": "shown_paths Listing Source list_files list_source own_sources resolve state_of",
+    "sources": "shown_paths Listing Source list_source own_sources resolve state_of",
     "write": "check_output for_spreadsheets write_bytes write_frame write_text",
     "text": "distinct_names masked message_pattern plain short_paths shorten warnings_as_lines",
     "read": (

@@ -174,11 +174,6 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True, k
     return Listing(root, list(files), folders, states)
 
 
-def list_files(source: Source, pattern: str = "*", *, recursive: bool = True) -> list[str]:
-    """List the files of a source, sorted by path, hidden files and folders left out; see `list_source`."""
-    return list_source(source, pattern, recursive=recursive).files
-
-
 def fits(path: str, pattern: str) -> bool:
     """Return whether a file's name matches a glob; its extension may be in capitals."""
     stem, dot, ending = os.path.basename(path).rpartition(".")

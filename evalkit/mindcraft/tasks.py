@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from evalkit._words import counted_noun
-from evalkit.io import BrokenFileError, Ledger, SourceError, Status, cut_name, decode_json, list_files, read_files
+from evalkit.io import BrokenFileError, Ledger, SourceError, Status, cut_name, decode_json, list_source, read_files
 from evalkit.io.text import MOST_MATCHED
 from evalkit.mindcraft.parse import (
     ANYTHING,
@@ -93,7 +93,7 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
     used = dict[str, bool]()
     for named in paths:
         path = os.fspath(named)
-        files = list_files(path, "*.json")
+        files = list_source(path, "*.json").files
         for file, data in read_files(filterfalse(used.__contains__, files)):
             good, bad = dict[str, Definition](), list[str]()
             try:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from evalkit._version import code_version, package_versions
 from evalkit.io.paths import SourceError, check_path, is_secret_name
 from evalkit.io.read import read_json
-from evalkit.io.sources import MISSING, is_sample, list_files, shown_paths, source_names, state_of
+from evalkit.io.sources import MISSING, is_sample, list_source, shown_paths, source_names, state_of
 from evalkit.io.store import collected_from
 from evalkit.io.write import write_bytes
 from evalkit.reports.notebooks import REQUIRED, Notebook, texts_of
@@ -207,7 +207,7 @@ def input_fingerprint(text: str) -> str:
     if not text.strip("/"):  # a separator, hardly the root folder
         return ""
     try:
-        files = list_files(text)
+        files = list_source(text).files
     except SourceError:
         return ""
     return _digest([(path, *(state_of(path) or MISSING)[:2]) for path in files]) if files else ""

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.crafter import ACHIEVEMENTS, WEIGHTS, evaluate_event, evaluate_trace, load
-from evalkit.io import list_files
+from evalkit.io import list_source
 from tests.crafter.test_parse import EVENTS
 from tests.crafter.traces import TRACES, environment, hook, trace, write
 
@@ -34,7 +34,7 @@ def assert_as_original(script, path):
 
 @needs_script
 def test_real_traces_and_samples_score_per_hook_exactly_as_in_the_original(script):
-    for path in [*list_files("samples:crafter"), *map(str, sorted(TRACES.glob("*.json")))]:
+    for path in [*list_source("samples:crafter").files, *map(str, sorted(TRACES.glob("*.json")))]:
         if os.path.getsize(path):
             assert_as_original(script, path)
 

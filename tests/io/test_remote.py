@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from fsspec.asyn import AsyncFileSystem
 
 from evalkit.cli import main
-from evalkit.io import SourceError, list_files, list_source, read_files, remote, storage
+from evalkit.io import SourceError, list_source, read_files, remote, storage
 from evalkit.io.paths import storage_options
 from evalkit.io.remote import state_from
 from evalkit.io.store import MANIFEST, read_manifest
@@ -188,9 +188,9 @@ def test_errors_do_not_hold_credentials():
     fsspec.register_implementation("shaky", Shaky, clobber=True)
     options = {"password": SECRET, "token": "t0ken"}
     with storage(options):
-        ((_, error),) = read_files(list_files("shaky://x"))
+        ((_, error),) = read_files(list_source("shaky://x").files)
         with pytest.raises(SourceError) as listed:
-            list_files("shaky://list")
+            list_source("shaky://list")
     with pytest.raises(SourceError, match=r"shaky://x: .*: OSError: RuntimeError: login") as loaded:
         agents_df("shaky://x", storage_options=options)
     assert listed.value.__cause__ is None
@@ -249,7 +249,7 @@ def test_a_dataset_in_a_bucket_follows_a_bucket(server):
         for expected, found in zip(load(source), load(made), strict=True):
             pd.testing.assert_frame_equal(expected, found)
         live = {f"{made}/{name}/{number:06d}.parquet" for name, (number, _) in read_manifest(made).tables.items()}
-        assert set(list_files(made, "*.parquet")) == live
+        assert set(list_source(made, "*.parquet").files) == live
         for output in ("s3://no-such-bucket", "s3://no-such-bucket/x/y"):
             with pytest.raises(SourceError, match=f"^{output}/.*does not exist"):
                 collect(source, output)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evalkit
-from evalkit.io import SourceError, list_files, list_source, own_sources, redacted, resolve, sources
+from evalkit.io import SourceError, list_source, own_sources, redacted, resolve, sources
 from tests.mindcraft.builders import write_all
 
 
@@ -38,7 +38,7 @@ def tree(tmp_path):
     ],
 )
 def test_files_are_sorted_and_hidden_ones_left_out(tree, source, options, expected):
-    assert names(list_files(tree / source, **options), tree) == expected
+    assert names(list_source(tree / source, **options).files, tree) == expected
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_links_are_followed_once_and_broken_ones_listed(tmp_path, tree, link, ta
     (tmp_path / "other").mkdir()
     (tmp_path / "other/5.json").touch()
     os.symlink((root / target).absolute(), root / link)
-    assert names(list_files(root, "*.json"), root) == sorted(["a.json", "b/2.JSON", "b/c/3.json", *expected])
+    assert names(list_source(root, "*.json").files, root) == sorted(["a.json", "b/2.JSON", "b/c/3.json", *expected])
 
 
 ABSENT = {
@@ -84,7 +84,7 @@ def test_a_file_counts_once_whatever_its_names(tmp_path, monkeypatch, named):
     (tmp_path / "runs/real").mkdir(parents=True)
     (tmp_path / "runs/real/a.json").write_text("1")
     (tmp_path / "runs/latest").symlink_to("real")
-    files = list_files([source.format(tmp_path) for source in named])
+    files = list_source([source.format(tmp_path) for source in named]).files
     assert [os.path.realpath(file) for file in files] == [str((tmp_path / "runs/real/a.json").resolve())]
 
 
