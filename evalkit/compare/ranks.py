@@ -210,8 +210,9 @@ def headline(board: Leaderboard) -> dict[str, Any]:
         row = rated.iloc[0]
         return {"code": "one_model", "what": name, "model": row["model_name"]} | _fields(row, "estimate", "")
     row = rated.iloc[0]
-    if cycle := pair_structure(board.pairs).cycles:
-        return {"code": "cycle", "models": list(cycle[0])}
+    structure = pair_structure(board.pairs)
+    if structure.cycles:
+        return {"code": "cycle", "models": list(structure.cycles[0])}
     first, others, by = row["model_name"], rated.iloc[1:], "estimate" if board.basis == NONE else "adjusted"
     basis, which = (board.basis, "adjusted_") if board.is_adjusted else ("", "corrected_")
     own = board.pairs[board.pairs[["model_a", "model_b"]].eq(first).any(axis=1)]
@@ -221,7 +222,9 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     if row["rank_high"] == 1:
         return {"code": "best"} | about | {"undecided": int((~own["decided"]).sum())} | _fields(row, which[:-1], which)
     if len(own) and own["estimate"].isna().all():
-        return {"code": "apart", "models": rated["model_name"].tolist()}
+        models = rated["model_name"].tolist()
+        sets = [names for one in structure.warning.only("sets").notes for names in one.values["sets"]]
+        return {"code": "apart", "models": models, "n_sets": sum(not set(models).isdisjoint(names) for names in sets)}
     if rated[by].iloc[1] == rated[by].iloc[0]:  # the order of their names means nothing
         return {"code": "tie", "models": rated.loc[rated[by] == rated[by].iloc[0], "model_name"].tolist()}
     is_behind = others["behind_first"].astype(bool)

@@ -241,7 +241,9 @@ HEADLINES: dict[str, str | Callable[..., str]] = {
     "nothing": "no best model: no run was measured",
     "unnamed": "{what}; no run with one names its model",
     "one_model": "{what} of {model}",
-    "apart": lambda models, **_: f"no best model: {_models(models)} share no tasks",
+    "apart": lambda models, n_sets, **_: (
+        f"no best model: {_models(models)} {f'are in {n_sets} sets that ' * (n_sets < len(models))}share no tasks"
+    ),
     "cycle": lambda models, **_: f"no best model: of {_models(models)} each is better than another one",
     "tie": lambda models, **_: f"no model leads: {_models(models)} tie for first",
     "leads": lambda model, **values: f"{model} leads; {_known(**values)}",

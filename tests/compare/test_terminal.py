@@ -53,8 +53,16 @@ def test_compare_says_which_model_is_better_or_worse(folder, arguments, code, sa
         ({f"runs/x/M/t{n}/Andy_0_0.json": None for n in range(3)}, ["success rate", "No run of M"], ["mean score"]),
         (
             {f"runs/x/M{n}/t{n}/Andy_0_0.json": 1.0 for n in range(9)},
-            ["9 sets of models share no tasks and can't be compared: M0; M1; M2; M3; and 5 more."],
+            [
+                "No best model: 9 models share no tasks",
+                "9 sets of models share no tasks and can't be compared: M0; M1; M2; M3; and 5 more.",
+            ],
             [],
+        ),
+        (
+            {f"runs/x/M{n}/t{max(n, 1)}/Andy_0_0.json": float(n == 3) for n in range(4)},
+            ["No best model: M0, M1, M2 and M3 are in 3 sets that share no tasks", "3 sets of models share no tasks"],
+            ["M3 share no tasks"],
         ),
     ],
 )
