@@ -185,7 +185,10 @@ def cell_texts(values: pd.Series, name: str, digits: int = 3, folder: str = "") 
     is_float = pd.api.types.is_float_dtype(values)
     if name.startswith("p_") and is_float:
         return ["< 0.001" if value < 0.001 else _cell(value, 3) for value in values]
-    digits = 0 if is_float and (values.dropna() % 1 == 0).all() else digits
+    if is_float and (values.dropna() % 1 == 0).all():
+        digits = 0
+    elif is_float and 0 < (largest := values.abs().max()) < 1:
+        digits = max(digits, 1 - math.floor(math.log10(largest)))  # two that count, as of small costs
     texts = (labels.get(value) if isinstance(value, str) else None for value in values)
     return [text or _cell(value, digits) for text, value in zip(texts, values, strict=True)]
 

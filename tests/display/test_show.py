@@ -65,6 +65,7 @@ def cells(page) -> list[str]:
         ({"x": pd.Series([True, np.False_, None, pd.NA, ["a", "b"], 12], dtype="object")}, {},
          ["x", "yes", "no", "–", "–", "a, b", "12"]),
         ({"x": [0.12345, NAN], "p_value": [0.0001, 0.02]}, {}, ["x", "p", "0.123", "< 0.001", "–", "0.020"]),
+        ({"cost": [0.00123, 0.0], "y": [0.5, 1.5]}, {"digits": 2}, ["cost", "y", "0.0012", "0.50", "0.0000", "1.50"]),
     ],
 )  # fmt: skip
 def test_a_table_is_written_for_readers(shown, tags, columns, options, expected):
