@@ -310,8 +310,9 @@ def findings(
     elif len(board.table) == 1:
         results.append(Finding("alone", pairs))
     results += [one for one in doubtful if one.code != "variants"]
-    if (others := board.notes.without(*FIRST, "variants")) and len(board.table) > 1:
-        results.append(Finding("caveats", ranking, {"notes": others}))
+    if len(board.table) > 1:
+        caveats = board.notes.without(*FIRST, "variants").notes
+        results += [Finding("caveat", ranking, {"notes": Notes((one,))}) for one in caveats]
     if ledger is not None:
         names = similar_names(board.table["model_name"])
         results.append(Finding("files", "Data quality", {"files": files_of(ledger), "names": names}))

@@ -301,5 +301,5 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
     "cut": "Results of {cut:,} of {n:,} steps that report success were cut when stored.",
     "alone": "There is one model only, so nothing is compared.",
     "nearest_pair": _nearest_pair,
-    **dict.fromkeys(("caveats", "conditions", "variants"), lambda notes: " ".join(map(sentence, notes.notes))),
+    **dict.fromkeys(("caveat", "conditions", "variants"), lambda notes: " ".join(map(sentence, notes.notes))),
 }
