@@ -55,12 +55,8 @@ def kind_command(kind: LogKind) -> click.Command:
     """Create the command that reads logs of a kind."""
 
     def run(sources: tuple[str, ...], output: str | None, **values: Any) -> None:
-        reading, following, which, everything = (
-            _reading(values),
-            split(values, _FOLLOWING),
-            values.pop("list"),
-            values.pop("all"),
-        )
+        reading, following = _reading(values), split(values, _FOLLOWING)
+        which, everything = values.pop("list"), values.pop("all")
         options, views = split(values, (*kind.options, *COMMON)), split(values, kind.command.views)
         unfollowed = {o.name: views[o.name] for o in kind.command.views if not o.followed}
         if following.pop("follow"):

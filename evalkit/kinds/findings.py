@@ -51,7 +51,8 @@ def data_finding(runs: pd.DataFrame, ledger: pd.DataFrame, noun: str, section: s
     Runs have a column ``flag_NAME`` for every flag; `noun` is the word for a run.
     """
     counts, everywhere = dict[str, int](), list[str]()
-    there = {name[len("flag_") :]: int(runs[name].sum()) for name in map(str, runs) if name.startswith("flag_")}
+    columns = [name for name in map(str, runs) if name.startswith("flag_")]
+    there = {name.removeprefix("flag_"): int(runs[name].sum()) for name in columns}
     for name, n in sorted(there.items(), key=lambda item: (-item[1], item[0])):
         if n == len(runs) > 1:
             everywhere.append(name.replace("_", " "))  # no finding, but a fact
