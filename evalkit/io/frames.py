@@ -137,22 +137,22 @@ def frame_of(values: Mapping[str, Iterable], columns: Sequence[Column]) -> pd.Da
     It is faster than `frame`. Iterables are consumed one column after the other, so that they need the memory of one
     column only.
     """
-    made = {column.name: _series(values[column.name], column.dtype).array for column in columns}
-    return pd.DataFrame(made, copy=False)  # of arrays, as the indexes of series would be compared
+    return pd.DataFrame({column.name: _column(values[column.name], column.dtype) for column in columns}, copy=False)
 
 
-def _series(values: Any, dtype: str) -> pd.Series:
+def _column(values: Any, dtype: str) -> Any:
+    """Return the values of a column as an array; a series for each would take longer than all else for few rows."""
     is_arrow = isinstance(values, pa.Array | pa.ChunkedArray)
     if dtype not in _PANDAS:  # lists, counts, objects
         items = values.to_pylist() if is_arrow else list(values)
         if is_arrow and dtype == "counts":
             items = [None if item is None else dict(item) for item in items]
-        return pd.Series(np.fromiter(items, object, len(items)), dtype="object")
+        return pd.array(np.fromiter(items, object, len(items)), dtype="object", copy=False)
     pandas_dtype = _PANDAS[dtype]
     if isinstance(values, np.ndarray | pd.Series) and (
         pandas_dtype != "str" or (values.dtype == pandas_dtype and dtype not in _CUT)
     ):
-        return pd.Series(getattr(values, "array", values), dtype=pandas_dtype, copy=False)
+        return pd.Series(getattr(values, "array", values), dtype=pandas_dtype, copy=False).array
     if is_arrow:
         values = cut_texts(values, dtype)
     else:
@@ -163,12 +163,13 @@ def _series(values: Any, dtype: str) -> pd.Series:
         try:
             values = _array(values, dtype, from_pandas=True)
         except (pa.ArrowException, OverflowError):  # of several types
-            return pd.Series(cut_texts(map(_escaped, values), dtype), dtype=pandas_dtype)
+            return pd.Series(cut_texts(map(_escaped, values), dtype), dtype=pandas_dtype).array
     if dtype == "bool":
         values = values.fill_null(False)
     if hasattr(pandas_dtype, "__from_arrow__"):
-        return pd.Series(pandas_dtype.__from_arrow__(values))
-    return pd.Series(values.to_pandas(), dtype=pandas_dtype)
+        return pandas_dtype.__from_arrow__(values)
+    numbers = values.to_numpy(zero_copy_only=False)
+    return numbers if numbers.dtype == pandas_dtype else pd.Series(numbers, dtype=pandas_dtype).array
 
 
 SOURCE = Column("source", "str", "path of the file")

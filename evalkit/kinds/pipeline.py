@@ -457,8 +457,7 @@ def assemble(
     if rename or model:
         assembled = rename_models(assembled, renames_of(rename, model))
     runs = assembled.frames[kind.runs]
-    runs = runs.assign(success_rate=runs["is_successful"].astype("Float64").astype("float64"))
-    assembled = assembled._replace(frames={**assembled.frames, kind.runs: runs})
+    runs["success_rate"] = runs["is_successful"].astype("Float64").astype("float64")
     if where or cluster:
         assembled = select_runs(assembled, kind, where, cluster)
     own = records.files.filter(pc.invert(records.files["context"])).select(Entry._fields)
