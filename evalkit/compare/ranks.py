@@ -72,7 +72,7 @@ class Leaderboard(NamedTuple):
 
     def _repr_html_(self) -> str:
         options = {"digits": 2, "percent": self.outcomes.is_share, "estimate": self.outcomes.title, "counted": "runs"}
-        return answer_html(ranked(self), answer_table(self), MODELS, **options)[0]
+        return answer_html(ranked(self), answer_table(self), MODELS, rows=len(self.table), **options)[0]
 
     @property
     def is_adjusted(self) -> bool:

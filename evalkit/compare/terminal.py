@@ -50,7 +50,7 @@ def _lines(notes: Notes) -> list[str]:
 def describe_comparison(
     runs: pd.DataFrame, *, value: str | None = None, margin: float | None = None, everything: bool = False
 ) -> str:
-    """Format which model is best, the models with their ranks and rates, and the pairs of the first ones.
+    """Format which model is best, the models with their ranks and rates, and pairs, those of the first model first.
 
     What does not fit on a screen is left out, or with `everything` printed, too.
     """
@@ -67,16 +67,22 @@ def describe_comparison(
     notes = _lines(board.notes.without(*FIRST, "variants")) + copies
     notes += _lines(similar_names(runs["model_name"].dropna()))
     notes += filter(None, [undecided_text(ranking.values["headline"].get("undecided", 0)).strip()])
+    named_first = sorted(table["model_name"], key=lambda name: name == UNKNOWN)
+    place = {name: number for number, name in enumerate(named_first)}
     for row in board.pairs.to_dict("records"):
+        if place[row["model_b"]] < place[row["model_a"]]:  # the model that ranks higher stands first
+            row |= {"model_a": row["model_b"], "model_b": row["model_a"]}
+            row |= {"estimate": -row["estimate"], "low": -row["high"], "high": -row["low"]}
         verdict = "better" if row["estimate"] > 0 else "worse"
         verdict = verdict if row["decided"] else "equivalent" if row["equivalent"] is True else "not decided"
         sides = {"model": row["model_a"], "against": row["model_b"], "tasks": str(row["n_tasks"])}
         pairs.append({**sides, **_difference(row, board.outcomes), "": verdict})
+    pairs.sort(key=lambda pair: (place[pair["model"]], place[pair["against"]]))
     parts = [
         Part("the answer", _answer_lines(board, ranking), always=True),
         Part("models", rows=rows, always=True),
         Part("notes", notes),
-        Part("pairs", rows=pairs, most=MOST_PAIRS, left=2, spare=("tasks",)),
+        Part("pairs", rows=pairs, most=MOST_PAIRS, last=0, left=2, spare=("tasks",)),
         Part("pairs in words", pairs_text(board.pairs).split("\n") if everything and pairs else []),
         Part(
             "rates without the runs that were not measured",

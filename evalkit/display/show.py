@@ -89,7 +89,7 @@ def show_table(
     the row and are not shown as columns. Columns and values have the labels of their kind of log.
 
     Estimates are shown as percentages if `percent`, other floats with so many `digits`. Of more than so many `rows` a
-    line below says how many were left out. `estimate` says what the column of that name holds, by default a success
+    line below says where the others are. `estimate` says what the column of that name holds, by default a success
     rate, or a mean where `percent` is False; `counted` what `n` counts: runs, episodes, steps. `anchor` is the id for
     links to the table; ``#ANCHOR?COLUMN=VALUE`` shows the rows with this value. With a `name` the whole table is also
     published, as by `publish`. In Lab and in reports, readers sort, search and filter the rows shown.
@@ -99,9 +99,9 @@ def show_table(
     if table.empty:
         return
     estimate = estimate or ("success rate" if percent else "mean")
-    page, text = table_html(
-        table, caption, digits=digits, percent=percent, rows=rows, estimate=estimate, counted=counted, anchor=anchor
-    )
+    options: dict[str, Any] = {"digits": digits, "percent": percent, "rows": rows, "estimate": estimate}
+    rest = f"not shown; a report has them in {name}.csv" if name else f"not shown: rows={len(table)} shows them"
+    page, text = table_html(table, caption, **options, counted=counted, rest=rest, anchor=anchor)
     _show_html(page + _sorting(), text)
 
 

@@ -61,12 +61,14 @@ _INTERVAL = " [95 %]"
 _NUMBER, TEXT = ' class="number"', ' style="text-align:left"'  # Lab and VS Code align text right by default
 
 
-def answer_html(finding: Finding, table: pd.DataFrame, caption: str, **options: Any) -> tuple[str, str]:
+def answer_html(
+    finding: Finding, table: pd.DataFrame, caption: str, *, rows: int = MOST_ANSWERED, **options: Any
+) -> tuple[str, str]:
     """Format a sentence that answers, and the first rows of the table that shows it, as HTML and as plain text."""
     text = plain(finding_text(finding))
     page = f'<p class="evalkit-answer"{TEXT}><strong>{html.escape(text)}</strong></p>'
     if len(table):
-        shown, cells = table_html(table, caption, rows=MOST_ANSWERED, bars=True, **options)
+        shown, cells = table_html(table, caption, rows=rows, rest="further below", bars=True, **options)
         page, text = page + shown, f"{text}\n\n{cells}"
     return page, text
 
@@ -80,14 +82,17 @@ def table_html(
     rows: int,
     estimate: str,
     counted: str,
+    rest: str = "not shown",
     anchor: str = "",
     bars: bool = False,
 ) -> tuple[str, str]:
     """Format a non-empty frame as HTML and plain text; parameters as for `evalkit.display.show_table`.
 
-    With `bars` the column `estimate` also draws each estimate with its interval, and the table is not to be folded.
+    `rest` says where the other rows are. With `bars` the column `estimate` also draws each estimate with its interval,
+    and the table is not to be folded.
     """
     shown, notes = _readable(table.head(rows), digits, percent)
+    more = len(table) - rows
     drawn = iter(_bars(table.head(rows), percent) if bars else [])
     n, clusters = _COUNTED.get(counted, (counted, "tasks"))
     labels = {**all_labels(), **TITLES, "estimate": estimate, "n": n, "n_clusters": clusters}
@@ -112,7 +117,7 @@ def table_html(
             cells[0] = f'<td{kinds[0]}><a href="{escape(href)}">{escape(texts[0])}</a></td>'
         run = f' data-run="{escape(run_id)}"' if isinstance(run_id, str) and run_id else ""
         body += f"<tr{run}>{''.join(cells)}</tr>"
-    notes += [f"{len(table) - rows:,} more rows are not shown."] * (len(table) > rows)
+    notes += [f"{counted_noun(more, 'more row')} {'is' if more == 1 else 'are'} {rest}."] * (more > 0)
     below = f'<p class="quiet">{escape(" ".join(notes))}</p>' if notes else ""
     name = escape(caption or "table")
     id_attribute = f' id="{escape(anchor)}"' if anchor else ""

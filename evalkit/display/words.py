@@ -70,14 +70,15 @@ def _data(
     everywhere: Sequence[str] = (),
     names: Notes = NO_NOTES,
 ) -> str:
-    text = f"No {noun} carries a{'nother' * bool(everywhere)} flag"
+    a_flag = f"a{'nother' * bool(everywhere)} flag"
+    text = f"No {noun} carries {a_flag}"
     if flags:
         shown = ", ".join(f"{name.replace('_', ' ')} ({count:,})" for name, count in list(flags.items())[:MOST_FLAGS])
         more = f" and {counted_noun(len(flags) - MOST_FLAGS, 'other flag')}" if len(flags) > MOST_FLAGS else ""
         carry = "carries" if flagged == 1 else "carry"
-        text = f"{flagged:,} of {counted_noun(n, noun)} {carry} a flag: {shown}{more}"
+        text = f"{flagged:,} of {counted_noun(n, noun)} {carry} {a_flag}: {shown}{more}"
     fact = [f"every {noun} carries the flag{'s' * (len(everywhere) > 1)} {listed(everywhere)}"] if everywhere else []
-    return " ".join(map(sentence, (f"{text}; {files_text(files)}", *fact, *names.notes)))
+    return " ".join(map(sentence, (*fact, f"{text}; {files_text(files)}", *names.notes)))
 
 
 def _ranking(

@@ -13,7 +13,7 @@ from evalkit.kinds.registry import kind_named
 UNKNOWN = "unknown"  # the model of runs whose logs name none
 AS_LOGGED = "as logged"  # the unit of scores that others set: shares where all lie between 0 and 1
 NO_OUTCOME, NO_SCORE, NO_RUN = note("no_outcome"), note("no_score"), note("no_run")
-MOST_NAMED = 8  # models in a sentence
+MOST_NAMED = 8  # models in a sentence; of more, it has the number
 MEASURED = ("success", "failure")
 _KEPT = ["run_id", "model_name", "task_type", "repetition", "started", "duration", "cost", "tokens_in", "tokens_out"]
 
@@ -132,7 +132,7 @@ def select(runs: pd.DataFrame, models: Sequence[str] = ()) -> pd.DataFrame:
 def describe_runs(runs: pd.DataFrame, source: str) -> str:
     """Describe in a sentence what runs these are, and whether they are samples."""
     models, tasks = (runs[name].dropna().unique() for name in ("model_name", "task_id"))
-    named = ", ".join(models[:MOST_NAMED]) + f" and {len(models) - MOST_NAMED} more" * (len(models) > MOST_NAMED)
+    named = ", ".join(models) if len(models) <= MOST_NAMED else counted_noun(len(models), "model")
     of = f" of {named}" * bool(len(models)) + f" on {counted_noun(len(tasks), 'task')}" * bool(len(tasks))
     sample = " These are sample data." * source.startswith("samples:")
     return f"{counted_noun(len(runs), 'run')}{of} from {source}.{sample}"

@@ -56,6 +56,7 @@ class Part(NamedTuple):
     always: bool = False  # shown even where the screen is full
     rows: Sequence[dict[str, str]] = ()
     most: int | None = MOST_ROWS  # of the rows, fewer where the screen has no room; None for all
+    last: int = LAST_ROWS  # of these, how many are the last ones
     left: int = 1  # columns of names
     spare: Sequence[str] = ()  # columns that a narrow screen can do without
 
@@ -65,7 +66,8 @@ class Part(NamedTuple):
             return [piece for line in self.lines for piece in _wrapped(line, width)]
         rows = list(self.rows)
         if most is not None and len(rows) > most:
-            rows = [*rows[: most - LAST_ROWS - 1], dict.fromkeys(rows[0], "…"), *rows[-LAST_ROWS:]]
+            rest = len(rows) - self.last
+            rows = [*rows[: most - self.last - 1], dict.fromkeys(rows[0], "…"), *rows[rest:]]
         return fit_table(rows, left=self.left, spare=self.spare, width=width).split("\n")
 
 

@@ -1,9 +1,13 @@
 """``evalkit compare``: what it prints, and the exit codes that a build can rely on."""
 
+import re
+
 import pytest
 from click.testing import CliRunner
 
 from evalkit.cli import main
+from evalkit.compare.terminal import describe_comparison
+from tests.compare.runs import played, runs_of
 from tests.mindcraft.builders import write_all
 
 
@@ -80,3 +84,14 @@ def test_scores_with_a_unit_are_compared_in_it_and_never_in_percent(margin):
     assert "difference, points [95 %]" in result.output
     assert "%" not in result.output.replace("[95 %]", "")
     assert result.exit_code == 0
+
+
+def test_of_many_pairs_those_of_the_first_model_stand_first_in_the_order_of_the_others():
+    runs = runs_of(played({f"m{i}": rate for i, rate in enumerate([0.1, 0.5, 0.3, 0.9, 0.7])}))
+    text, whole = (describe_comparison(runs, everything=everything) for everything in (False, True))
+    tables = [[line.split()[:2] for line in shown.split("\n\n")[2].split("\n")[2:]] for shown in (text, whole)]
+    first = [["m3", other] for other in ("m4", "m1", "m2", "m0")]
+    assert tables[0] == [*first, ["m4", "m1"], ["…", "…"], ["--all", "also"]]
+    assert tables[1][:5] == tables[0][:5]
+    assert len(tables[1]) == 10
+    assert not re.search(r"\bworse$|   -\d", whole.split("\n\n")[2], re.MULTILINE)  # each from the better one's side

@@ -61,7 +61,7 @@ def cells(page) -> list[str]:
         ({"source": ["/logs/a/1.json", "/logs/b/2.json"]}, {}, ["a/1.json", "b/2.json", "Sources lie in /logs"]),
         ({"source": ["s3://l/a/1.json", "s3://l/b/2.json"]}, {}, ["a/1.json", "b/2.json", "Sources lie in s3://l"]),
         ({"source": ["/logs/1.json", None]}, {}, ["/logs/1.json", "–"]),
-        ({"x": range(5)}, {"rows": 3}, ["x", "0", "1", "2", "2 more rows are not shown."]),
+        ({"x": range(5)}, {"rows": 3}, ["x", "0", "1", "2", "2 more rows are not shown: rows=5 shows them."]),
         ({"x": pd.Series([True, np.False_, None, pd.NA, ["a", "b"], 12], dtype="object")}, {},
          ["x", "yes", "no", "–", "–", "a, b", "12"]),
         ({"x": [0.12345, NAN], "p_value": [0.0001, 0.02]}, {}, ["x", "p", "0.123", "< 0.001", "–", "0.020"]),
