@@ -14,7 +14,7 @@ from evalkit._words import counted_noun
 from evalkit.display.show import show_table
 from evalkit.io.paths import SourceError, absolute, common_folder, is_secret_name, is_url, redacted
 from evalkit.io.sources import list_source
-from evalkit.io.store import dataset_files
+from evalkit.io.store import read_manifest
 
 
 def fingerprint(sources: Iterable[str]) -> tuple[int, str]:
@@ -51,8 +51,8 @@ def provenance(ledger: pd.DataFrame, **parameters: Any) -> None:
     used = ledger.loc[ledger["status"] != "skipped", "source"].tolist()
     files = set(used)
     given = [name for value in parameters.values() for name in (value if isinstance(value, list) else [value])]
-    for root, members in filter(None, (dataset_files(name) for name in given if isinstance(name, str))):
-        files = {path for path in files if not path.startswith(f"{root}/")}.union(members)
+    for dataset in filter(None, (read_manifest(name) for name in given if isinstance(name, str))):
+        files = {path for path in files if not path.startswith(f"{dataset.about['root']}/")}.union(dataset.files)
     size, digest = fingerprint(files)
     rows = [
         ("made", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")),

@@ -183,12 +183,9 @@ def fits(path: str, pattern: str) -> bool:
 def _is_as_before(folders: Mapping[str, int]) -> bool:
     """Return whether no folder has changed, which is asked more quickly than to list them."""
     try:
-        for folder, changed in folders.items():
-            if not changed or os.stat(folder).st_ctime_ns != changed:
-                return False
+        return all(changed and os.stat(folder).st_ctime_ns == changed for folder, changed in folders.items())
     except OSError:
         return False
-    return True
 
 
 def _walk(root: str, recursive: bool) -> tuple[list[str], dict[str, int]]:

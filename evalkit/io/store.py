@@ -59,8 +59,14 @@ class StoreError(SourceError):
 class Manifest(NamedTuple):
     """What a store holds."""
 
+    folder: str
     tables: dict[str, tuple[int, int]]  # those with rows: the number of the file, and its checksum (CRC-32)
     about: dict[str, Any]  # what the rows were made from, as plain JSON; its `folders` are those of the listing
+
+    @property
+    def files(self) -> list[str]:
+        """The paths of its tables."""
+        return [_file_of(self.folder, name, number) for name, (number, _) in self.tables.items()]
 
 
 def read_manifest(path: str | os.PathLike) -> Manifest | None:
@@ -81,7 +87,7 @@ def read_manifest(path: str | os.PathLike) -> Manifest | None:
         if (found := contents["format"]) != FORMAT:
             raise StoreError(f"{folder}: a dataset of another format ({found}); collect it again into a new folder")
         tables = {name: (int(number), int(checksum)) for name, (number, checksum) in contents["tables"].items()}
-        return Manifest(tables, dict(contents["about"]))
+        return Manifest(folder, tables, dict(contents["about"]))
     except StoreError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -93,15 +99,6 @@ def collected_from(path: str) -> list[str]:
     """Return the sources that a local dataset was collected from; none for anything else."""
     manifest = read_manifest(path) if os.path.isdir(path) else None
     return list(map(str, manifest.about.get("sources", ()))) if manifest else []
-
-
-def dataset_files(path: str) -> tuple[str, list[str]] | None:
-    """Return the root that a dataset was collected from, and the paths of its tables; None for something else."""
-    manifest = read_manifest(path)
-    if manifest is None:
-        return None
-    folder = resolve(path).rstrip("/")
-    return manifest.about["root"], [_file_of(folder, name, number) for name, (number, _) in manifest.tables.items()]
 
 
 def _file_of(store: str, table: str, number: int) -> str:

@@ -7,7 +7,7 @@ _PLACES = {
     "kind": "RUN_COLUMNS Assembled Command FileRules LogKind Parsed RateRules Records RunFiles run_columns",
     "registry": "Option kind_named kind_names",
     "terminal": "cell_text choose list_runs",
-    "pipeline": "Changes Logs assemble collect load no_records read_records run_ids",
+    "pipeline": "Changes Logs assemble collect load read_records run_ids",
     "detection": "recognise HEAD detect nothing_used",
     "findings": "Example Finding similar_names data_finding doubts examples_of flag_counts",
     "follow": "Snapshot",

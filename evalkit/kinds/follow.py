@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 from evalkit.io.paths import FileState, SourceError, StorageOptions, storage
 from evalkit.io.screen import View, so_far
-from evalkit.io.sources import MISSING, Listing, Source, list_source, source_names, state_of
+from evalkit.io.sources import MISSING, Listing, Source, source_names, state_of
 from evalkit.io.store import RecordStore, read_manifest
 from evalkit.io.text import plain
 from evalkit.kinds.kind import LogKind
-from evalkit.kinds.pipeline import Changes, Logs, assemble, records_of, update, with_states
+from evalkit.kinds.pipeline import Changes, Logs, assemble, list_logs, records_of, update
 from evalkit.kinds.terminal import file_lines, fit_table, overview_rows
 
 SETTLE = 10.0  # seconds after its last change in which a broken file counts as being written
@@ -101,8 +101,9 @@ class Following:
         """Update the records, and build the frames of usable files."""
         waiting = []
         try:
-            found = list_source(self._sources, self._pattern, recursive=self._recursive, known=self._listing)
-            listing = with_states(self._kind, found)
+            listing = list_logs(
+                self._kind, self._sources, self._pattern, recursive=self._recursive, known=self._listing
+            )
         except SourceError as error:
             if self._since:
                 raise

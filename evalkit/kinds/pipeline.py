@@ -247,7 +247,7 @@ def read_records(
         except StoreError:  # damaged
             store.clear()
         known = store.known()
-        listing = with_states(kind, list_source(named, pattern, recursive=recursive, known=known))
+        listing = list_logs(kind, named, pattern, recursive=recursive, known=known)
         update(store, kind, listing, known=known, jobs=jobs, about=about)
     return records_of(store, listing)
 
@@ -272,13 +272,11 @@ def _dataset_records(kind: LogKind, name: str, pattern: str, *, recursive: bool)
     return records_of(store, known._replace(root=root, files=files))
 
 
-def no_records(kind: LogKind) -> Records:
-    """Return empty records."""
-    return records_of(RecordStore("", kind.records), Listing("", [], {}, {}))
-
-
-def with_states(kind: LogKind, listing: Listing) -> Listing:
-    """Complete a listing with the states of its files, and of those above them that describe them."""
+def list_logs(
+    kind: LogKind, source: Source, pattern: str, *, recursive: bool = True, known: Listing | None = None
+) -> Listing:
+    """List a source, with the states of its files and of those above them that describe them; as `list_source`."""
+    listing = list_source(source, pattern, recursive=recursive, known=known)
     states, companions, context = dict[str, FileState](), kind.files.companions, kind.files.context
     for path in listing.files:
         states[path] = state = listing.states.get(path) or state_of(path) or MISSING
@@ -542,7 +540,7 @@ def collect(
                     )
                 store.read()
             known = store.known()
-            listing = list_source(named, about["pattern"], recursive=recursive, known=known)
+            listing = list_logs(kind, named, about["pattern"], recursive=recursive, known=known)
             if known.files and not listing.files:
                 raise SourceError(f"{path}: none of its files is there any more; remove it, if that is meant")
             about["root"] = absolute(listing.root)
@@ -551,7 +549,6 @@ def collect(
             elif store.about.get("code") != about["code"]:  # files may be parsed differently now
                 store.clear()
                 known = store.known()
-            listing = with_states(kind, listing)
             return update(store, kind, listing, known=known, jobs=jobs, progress=progress, about=about)
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypedDict, cast
 import pandas as pd
 
 from evalkit.io import SourceError, StorageOptions, absolute, frame, is_url, resolve, storage
-from evalkit.kinds import no_records, read_records, run_ids
+from evalkit.kinds import read_records, run_ids
 from evalkit.mindcraft.assemble import assemble, metrics_frame
 from evalkit.mindcraft.kind import KIND
 from evalkit.mindcraft.parse import AgentOutcome, agent_outcome
@@ -166,5 +166,7 @@ def aggregate_results(
             if not is_url(folder) and not os.path.isdir(folder):
                 raise SourceError(f"{folder}: no folder")
         options = KIND.prepare({"tasks": task_definitions or (), "layout": layout, "scale": scale})
-        records = read_records(KIND, folders, recursive=False, jobs=jobs) if folders else no_records(KIND)
+        if not folders:
+            return frame((), RUNS)
+        records = read_records(KIND, folders, recursive=False, jobs=jobs)
         return assemble(records, options, all_folders=True).frames["runs"]

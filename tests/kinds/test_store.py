@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from evalkit.io import SourceError
 from evalkit.io import store as store_module
-from evalkit.io.sources import list_source
 from evalkit.io.store import RecordStore
 from evalkit.io.write import LOCK
 from evalkit.kinds import FileRules, Parsed, load, pipeline
@@ -50,7 +49,7 @@ def parsed(monkeypatch):
 
 def update(store, folder, kind=TOY):
     """Read a folder into a store, and return its listing."""
-    listing = pipeline.with_states(kind, list_source(folder))
+    listing = pipeline.list_logs(kind, folder, "*")
     pipeline.update(store, kind, listing)
     return listing
 
