@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
-from evalkit._words import Notes, format_interval, note
+from evalkit._words import Notes, format_interval, join_first, note
 from evalkit.display.tables import answer_html
 from evalkit.display.words import finding_text, pair_text
 from evalkit.io import SourceError, distinct_names, plain
@@ -41,6 +42,7 @@ RAW, NONE = "raw", "none"
 MOST_PAIRS = 45  # shown on a page: those of 10 models
 MOST_SHOWN = 30  # models whose pairs are made where there are too many for all
 LEAST = 0.05  # loss of a share that is acceptable by default
+MOST_VALUES = 6  # of a condition in a sentence
 COSTS = ("cost", "tokens", "duration")
 
 _COLUMNS = (
@@ -106,7 +108,8 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     like = like_with_like(rows, *names, stratum, condition="condition", kind=scored.kind)
     rated = like.table.drop(columns="warning")
     by = "estimate" if like.headline == NONE else "adjusted"
-    rated = rated.sort_values([by, "model"], ascending=[False, True], ignore_index=True)
+    rated["unnamed"] = rated["model"].eq(UNKNOWN)  # no model: below all that are
+    rated = rated.sort_values(["unnamed", by, "model"], ascending=[True, False, True], ignore_index=True)
     first = str(rated["model"].iloc[0]) if len(rated) else ""
     whole = compared if len(rated) <= MOST_PAIRED else None
     ranks = rank_models(rows, *names, condition="condition", first=first, pairs=whole)
@@ -124,10 +127,15 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     linked = compared.assign(n_tasks=compared["n_tasks"].clip(lower=compared["estimate"].notna().astype(int)))
     notes = variants(scored) + (Notes() if like.headline == RAW else like.reason) + pair_structure(linked).warning
     mixes = rows.groupby("model_name")["condition"].agg(frozenset)
-    if mixes.nunique() > 1:
-        named = kind_of(runs).rates.conditions
-        differing = [name.replace("_", " ") for name in named if runs[name].nunique(dropna=False) > 1]
-        notes += note("conditions_differ", conditions=differing)
+    if mixes.nunique() > 1 or (rows.groupby("task")["condition"].nunique() > 1).any():
+        there = [name for name in kind_of(runs).rates.conditions if name in runs]
+        told = {name.replace("_", " "): runs.loc[rows.index, name].drop_duplicates() for name in there}
+        told = {name: values for name, values in told.items() if len(values) > 1}
+        names = list(told)
+        if len(told) == 1 and is_numeric_dtype(told[names[0]]):
+            values = ["not told" if pd.isna(value) else f"{value:g}" for value in told[names[0]].sort_values()]
+            names = [f"{names[0]}: {join_first(values, MOST_VALUES, ', and {} more')}"]
+        notes += note("conditions_differ", conditions=names)
     settings = {}
     for name in kind_of(runs).rates.told:
         values = runs.loc[rows.index, name].astype("str").where(runs.loc[rows.index, name].notna(), "")
@@ -208,7 +216,8 @@ def headline(board: Leaderboard) -> dict[str, Any]:
         return {"code": "unnamed", "what": name} | _fields(estimated.iloc[0], "estimate", "")
     if len(rated) == 1:
         row = rated.iloc[0]
-        return {"code": "one_model", "what": name, "model": row["model_name"]} | _fields(row, "estimate", "")
+        about = {"code": "one_model", "what": name, "model": row["model_name"], "unnamed": len(estimated) > 1}
+        return about | _fields(row, "estimate", "")
     row = rated.iloc[0]
     structure = pair_structure(board.pairs)
     if structure.cycles:
@@ -224,7 +233,9 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     if len(own) and own["estimate"].isna().all():
         models = rated["model_name"].tolist()
         sets = [names for one in structure.warning.only("sets").notes for names in one.values["sets"]]
-        return {"code": "apart", "models": models, "n_sets": sum(not set(models).isdisjoint(names) for names in sets)}
+        n_sets = sum(not set(models).isdisjoint(names) for names in sets)
+        conditions = "conditions_differ" in board.notes
+        return {"code": "apart", "models": models, "n_sets": n_sets, "conditions": conditions}
     if rated[by].iloc[1] == rated[by].iloc[0]:  # the order of their names means nothing
         return {"code": "tie", "models": rated.loc[rated[by] == rated[by].iloc[0], "model_name"].tolist()}
     is_behind = others["behind_first"].astype(bool)
@@ -251,13 +262,15 @@ def ranked(board: Leaderboard, section: str = RANKING) -> Finding:
     board = with_short_names(board, SENTENCE_NAME)
     named = board.table[board.table["estimate"].notna() & (board.table["model_name"] != UNKNOWN)]
     named = named.sort_values("estimate", ascending=False, kind="stable")
+    head = headline(board)
+    tops = [] if head.get("conditions") else head.get("models", ())  # means under different conditions have no highest
     values = {
-        "headline": (head := headline(board)),
+        "headline": head,
         "n_models": len(named),
         "what": board.outcomes.name,
         "is_share": board.outcomes.is_share,
         "unit": board.outcomes.unit,
-        "rates": named[named["model_name"].isin(head.get("models", ()))].to_dict("records"),
+        "rates": named[named["model_name"].isin(tops)].to_dict("records"),
     }
     model = board.table["model_name"].iloc[0] if first else ""
     rows = board.outcomes.table
@@ -299,19 +312,22 @@ def findings(
     sides = nearest[["model_a", "model_b"]].itertuples(index=False)
     opposite = tuple(example for pair in sides for example in examples(discordant(data, *pair)))
     results = [Finding("conditions", ranking, {"notes": before})] if (before := board.notes.only(*FIRST)) else []
-    doubtful = doubts(data, planned)
+    doubtful, said = doubts(data, planned), list[str]()
     results.append(best := ranked(board, ranking))
     results += [one for one in doubtful if one.code == "variants"]
-    if len(board.pairs):
+    head = best.values["headline"]
+    if head["code"] == "apart":  # no pair can be decided, as the ranking says
+        said = ["sets"] * (head["n_sets"] == len(head["models"]))
+    elif len(board.pairs):
         counts = {"decided": int(board.pairs["decided"].sum()), "pairs": len(board.pairs)}
-        counts["undecided"] = best.values["headline"].get("undecided", 0)
+        counts["undecided"] = head.get("undecided", 0)
         row = with_short_names(board, SENTENCE_NAME).pairs.loc[nearest.index].to_dict("records")
         results.append(Finding("nearest_pair", pairs, {**counts, "row": next(iter(row), None)}, opposite))
     elif len(board.table) == 1:
         results.append(Finding("alone", pairs))
     results += [one for one in doubtful if one.code != "variants"]
     if len(board.table) > 1:
-        caveats = board.notes.without(*FIRST, "variants").notes
+        caveats = board.notes.without(*FIRST, "variants", *said).notes
         results += [Finding("caveat", ranking, {"notes": Notes((one,))}) for one in caveats]
     if ledger is not None:
         names = similar_names(board.table["model_name"])

@@ -35,7 +35,9 @@ def answer(runs: pd.DataFrame) -> str:
     if named > MOST_ANSWERED:
         return f"{named:,} models, here by their rates alone: `evalkit compare` says which are shown to be better."
     board = leaderboard(runs)
-    return "\n".join(_answer_lines(board, ranked(board)))
+    rates = board.table.loc[board.table["model_name"] != UNKNOWN, "estimate"]
+    swapped = board.notes.only(*["other_order"] * bool(rates.max() > rates.head(1).max()))  # below stand raw rates
+    return "\n".join([*_answer_lines(board, ranked(board)), *_lines(swapped)])
 
 
 def _answer_lines(board: Leaderboard, ranking: Finding) -> list[str]:

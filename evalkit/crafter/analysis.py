@@ -15,12 +15,12 @@ from evalkit.crafter.scoring import DIGITS
 from evalkit.display.words import budget_name
 from evalkit.io import short_paths
 from evalkit.io.text import message_pattern
-from evalkit.kinds import Finding, data_finding, examples_of, flag_counts
+from evalkit.kinds import Finding, data_finding, examples_of, flag_counts, usage
 from evalkit.stats import estimate_by, format_interval, mean_interval
 from evalkit.stats.intervals import Kind
 
 __all__ = [
-    "achievement_rates", "best_and_worst", "breakdown", "budget_findings", "budgets", "estimates",
+    "achievement_rates", "answer_table", "best_and_worst", "breakdown", "budgets", "estimates",
     "flag_counts", "interval_text", "invalid_actions", "mean_scores", "number", "official_scores", "per_budget",
     "progressions", "unlock_curve", "unlock_turns", "with_aborted_at_zero", "with_worlds",
 ]  # fmt: skip
@@ -46,26 +46,36 @@ def budgets(episodes: pd.DataFrame) -> list[dict[Hashable, Any]]:
     return sizes.reset_index(name="episodes").to_dict("records") if len(sizes) > 1 else []
 
 
-def budget_findings(episodes: pd.DataFrame) -> list[Finding]:
-    """Describe budgets where they differ: what stands before any mean."""
-    found = budgets(episodes)
-    return [Finding("budgets", "Score per model", {"budgets": found})] if found else []
-
-
 def per_budget(frame: pd.DataFrame, episodes: pd.DataFrame | None = None) -> pd.DataFrame:
     """Split models by budget where budgets differ, so that no estimate per model spans several.
 
-    Models are then called as in ``gpt-4o, 20 turns``, in the order of budgets. With `episodes`, `frame` is another
-    frame with source and model_name, such as that of achievements.
+    Models are then called as in ``gpt-4o, 20 turns``, in the order of budgets, the best at each first. With `episodes`,
+    `frame` is another frame with source and model_name, such as that of achievements.
     """
     runs = frame if episodes is None else episodes
     if not budgets(runs):
         return frame
-    ordered = runs.sort_values(["max_turns", "model_name"])
-    names = ordered["model_name"] + ", " + ordered["max_turns"].map(budget_name, na_action=None)
-    turns = frame["source"].map(runs.set_index("source")["max_turns"])
-    split = frame["model_name"] + ", " + turns.map(budget_name, na_action=None)
-    return frame.assign(model_name=pd.Categorical(split, categories=names.unique(), ordered=True))
+    names = runs["model_name"] + ", " + runs["max_turns"].map(budget_name, na_action=None)
+    means = mean_scores(runs.assign(model_name=names)).set_index("model_name")["estimate"]
+    rows = pd.DataFrame({"max_turns": runs["max_turns"], "mean": names.map(means), "name": names})
+    order = rows.sort_values(["max_turns", "mean", "name"], ascending=[True, False, True])["name"].unique()
+    split = frame["source"].map(dict(zip(runs["source"], names, strict=True)))
+    return frame.assign(model_name=pd.Categorical(split, categories=order, ordered=True))
+
+
+def answer_table(table: pd.DataFrame, episodes: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Return what a page begins with, and its caption: the models of `evalkit.compare.answer_table`, the best first.
+
+    Where budgets differ and `episodes` are split by them, there is a row for each model and budget instead, in the
+    order of budgets, without ranks, since no rank spans several. Both with the mean without suspect invalid actions.
+    """
+    means = mean_scores(episodes).rename(columns={"n_clusters": "n_tasks"})
+    if not budgets(episodes):
+        return table.join(means.set_index("model_name")["without_suspects"], on="model_name"), "Models, the best first"
+    taken = usage(episodes).pivot(index="model_name", columns="quantity", values="estimate")
+    rows = means[["model_name", *_BOUNDS, "n", "n_tasks", "without_suspects"]]
+    rows = rows.join(taken.rename(columns="{} per run".format), on="model_name")
+    return rows, "Models by budget, the best at each first"
 
 
 def mean_scores(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:

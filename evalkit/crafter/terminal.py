@@ -17,6 +17,7 @@ from evalkit.display.words import budgets_text
 from evalkit.io import distinct_names, plain, short_paths
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
+from evalkit.kinds.estimates import best_first
 from evalkit.kinds.terminal import INTERVAL, Part, fit_table
 
 Group = Literal["model_name", "difficulty"]
@@ -107,7 +108,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     expected = None if snapshot.expected is None else snapshot.expected * len(models)
     (mean,) = analysis.mean_scores(episodes, []).to_dict("records")
     if budgets := budgets_text(analysis.budgets(episodes)):
-        lines += ["", f"budgets differ: {budgets}"]
+        lines += ["", f"budgets: {budgets}"]
     lines += ["", f"total: {so_far(len(episodes), expected)} traces, mean score {interval_text(mean)}"]
     lines += [f"aborted: {text}" for text in _aborted(episodes)]
     done = snapshot.expected is not None and not snapshot.being_written and models.min() >= snapshot.expected
@@ -129,7 +130,7 @@ def parts(
     n = f"n = {row['n']}" + f" traces of {row['n_clusters']} tasks" * (row["n_clusters"] != row["n"])
     doubts = row["warning"].without("left_out")
     budgets = budgets_text(analysis.budgets(episodes))
-    together = [f"Budgets differ: {budgets}; models stand apart by budget"] if budgets else []
+    together = [f"Budgets, by which models stand apart: {budgets}"] if budgets else []
     mean = f"All traces: mean score{' over all budgets' * bool(budgets)} {interval_text(row)} ({n})"
     together.append(f"{mean}; {doubts}" if doubts else mean)
     together += [f"Aborted: {text}" for text in _aborted(episodes)]
@@ -163,14 +164,14 @@ def group_rows(episodes: pd.DataFrame, by: Group, seen: Callable[[int], str] | N
     """
     episodes = analysis.per_budget(episodes) if by == "model_name" else episodes
     table = analysis.mean_scores(episodes, by)
+    table = table if table[by].dtype == "category" else best_first(table)  # categories are in an order of their own
     names = distinct_names(table[by].astype("str"), _NAME)
     counts = analysis.breakdown(episodes, by).pivot(index=by, columns="hook", values="estimate")
     sizes = episodes[by].value_counts()
     zero = {row[by]: row for row in analysis.with_aborted_at_zero(episodes, by).to_dict("records")}
     has_suspects = (table["without_suspects"] - table["estimate"]).abs().gt(0).any()
     rows: list[dict[str, str]] = []
-    ranked = table.sort_values("estimate", ascending=False, kind="stable") if by == "model_name" else table
-    for row in ranked.to_dict("records"):
+    for row in table.to_dict("records"):
         cells = {by.removesuffix("_name"): names[row[by]]}
         cells |= {"traces": seen(int(sizes[row[by]]))} if seen else {}
         cells |= {"n": str(row["n"]), f"mean score{INTERVAL}": interval_text(row)}

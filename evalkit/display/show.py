@@ -119,7 +119,8 @@ def show_answer(
 ) -> None:
     """Show what a report begins with: the finding that answers, its table with estimates drawn, and other findings.
 
-    The first of the `findings` with a headline, else the first one, answers; the others follow as in `show_findings`.
+    The first of the `findings` with a headline, else the first one, answers; the others follow as in `show_findings`,
+    what two of them say only once, with the links of the last.
     The `table` has estimate, low and high, the most important row first; the `caption` says what a row is. `headline`
     and `label` are the estimate for the index of reports, and what it is, by default those of the finding that answers.
     The rest is as for `show_table`.
@@ -131,7 +132,7 @@ def show_answer(
     data = headline_data(answer.values.get("headline", {}) if headline is None else headline, label, percent=percent)
     said = [{"text": plain(finding_text(answer)), "section": plain(answer.section)}]
     _show_html(page + _sorting(), text, {HEADLINE: data, FINDINGS: said})
-    show_findings([one for one in findings if one is not answer])
+    show_findings({finding_text(one): one for one in findings if one is not answer}.values())
 
 
 class RunLink(NamedTuple):

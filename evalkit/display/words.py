@@ -101,7 +101,8 @@ def _ranking(
     doubt = headline.get("doubt", "")
     match headline["code"]:
         case "one_model":
-            return f"{model} is the only model that was measured, with {value} {size}."
+            only = "has a name and was measured" if headline.get("unnamed") else "was measured"
+            return f"{model} is the only model that {only}, with {value} {size}."
         case "unnamed":
             is_rate = f"The {what} is {_value(headline, is_share, unit)} {size}."
             return f"{is_rate} No run that was measured names its model; --model NAME gives one."
@@ -242,8 +243,9 @@ HEADLINES: dict[str, str | Callable[..., str]] = {
     "nothing": "no best model: no run was measured",
     "unnamed": "{what}; no run with one names its model",
     "one_model": "{what} of {model}",
-    "apart": lambda models, n_sets, **_: (
+    "apart": lambda models, n_sets, conditions=False, **_: (
         f"no best model: {_models(models)} {f'are in {n_sets} sets that ' * (n_sets < len(models))}share no tasks"
+        + " under equal conditions" * conditions
     ),
     "cycle": lambda models, **_: f"no best model: of {_models(models)} each is better than another one",
     "tie": lambda models, **_: f"no model leads: {_models(models)} tie for first",
@@ -274,9 +276,6 @@ def _presence(models: Sequence[Mapping[Hashable, Any]]) -> str:
 
 
 FINDINGS: dict[str, str | Callable[..., str]] = {
-    "budgets": lambda budgets: (
-        f"Budgets differ: {budgets_text(budgets)}. Scores of different budgets are no measure of models."
-    ),
     "endings": _endings,
     "data": _data,
     "files": lambda files, names=NO_NOTES: " ".join(map(sentence, (files_text(files), *names.notes))),

@@ -7,7 +7,17 @@ import pandas as pd
 
 from evalkit._words import Notes, check_columns, note
 from evalkit.kinds.kind import LogKind
-from evalkit.kinds.runs import MEASURED, NO_OUTCOME, NO_RUN, NO_SCORE, is_excluded, kind_of, outcome_of, outcomes
+from evalkit.kinds.runs import (
+    MEASURED,
+    NO_OUTCOME,
+    NO_RUN,
+    NO_SCORE,
+    UNKNOWN,
+    is_excluded,
+    kind_of,
+    outcome_of,
+    outcomes,
+)
 from evalkit.stats import estimate_by
 
 Missing = Literal["", "failure", "exclude", "success"]  # how a run that was not measured counts
@@ -102,9 +112,15 @@ def denominators(
             other = rates(runs, by, value, kind, missing=missing, cluster=cluster)
             out = out.join(other[["estimate", "low", "high"]].add_prefix(f"{name}_"))
     out = out.join(first["warning"])
-    if len(_list(by)) == 1:
-        out = out.sort_values("estimate", ascending=False, kind="stable", ignore_index=True)
-    return out
+    return best_first(out) if len(_list(by)) == 1 else out
+
+
+def best_first(table: pd.DataFrame) -> pd.DataFrame:
+    """Sort groups by their estimates; runs whose model is unknown are no model, and stand below those of all models."""
+    unnamed = table["model_name"].eq(UNKNOWN) if "model_name" in table else False
+    order = ["unnamed", "estimate"]
+    table = table.assign(unnamed=unnamed).sort_values(order, ascending=[True, False], kind="stable", ignore_index=True)
+    return table.drop(columns="unnamed")
 
 
 def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogKind | None = None) -> pd.DataFrame:

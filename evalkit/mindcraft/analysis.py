@@ -12,7 +12,7 @@ import pandas as pd
 from evalkit.display.words import DIRECTIONS
 from evalkit.io import SourceError
 from evalkit.kinds import Example, Finding, data_finding, denominators, examples_of, kind_named, outcomes, rates
-from evalkit.kinds.estimates import sums_by
+from evalkit.kinds.estimates import best_first, sums_by
 from evalkit.kinds.findings import doubts, flag_counts
 from evalkit.kinds.runs import NO_OUTCOME, copied
 from evalkit.kinds.runs import describe_runs as describe_any
@@ -119,8 +119,7 @@ def status_counts(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") ->
 def overview(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
     """Return success rates and counts of statuses of each group, the best first."""
     statuses = status_counts(runs, by).drop(columns=[by] if isinstance(by, str) else list(by))
-    table = success_by(runs, by).join(statuses)  # both have one row per group, in the same order
-    return table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True)
+    return best_first(success_by(runs, by).join(statuses))  # both have one row per group, in the same order
 
 
 def headline(runs: pd.DataFrame, what: str) -> dict[str, Any]:
@@ -307,7 +306,8 @@ def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How 
     ways = {STATUSES[str(status)].label: int(n) for status, n in counts.items()}
     ended = [failed["overall_completion_status"].eq(status) for status in counts.index]
     examples = examples_of(failed, dict(zip(ways, ended, strict=True)))
-    found = [Finding("endings", endings, {"endings": ways, "n": len(fresh), "noun": "run"}, examples)]
+    about = {"endings": ways, "n": len(fresh), "noun": "run"}
+    found = [Finding("endings", endings, about, examples)] if len(fresh) else []
     if pairs := copied(runs, kind_named("mindcraft")):  # whose logs stale copies hold, and whose runs they stand for
         copies = runs[runs["copy_of"].notna()]
         links = tuple(Example("a copy", *ids) for ids in copies[["run_id", "copy_of"]].head(1).itertuples(index=False))

@@ -10,7 +10,7 @@ from evalkit._words import check_columns, counted_noun
 from evalkit.io import SourceError
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
-from evalkit.kinds.runs import NO_OUTCOME
+from evalkit.kinds.estimates import best_first
 from evalkit.kinds.terminal import Part, column_title, fit_table, rate_rows, unmeasured_lines
 from evalkit.mindcraft.analysis import describe_scale, is_stale, overview
 from evalkit.mindcraft.parse import UNKNOWN
@@ -90,8 +90,7 @@ def _progress_rows(runs: pd.DataFrame, by: list[str], done: pd.DataFrame) -> lis
     if finished.empty:
         table = running.assign(**counts, estimate=math.nan, low=math.nan, high=math.nan)
     else:
-        table = overview(finished, by).merge(running, on=by, how="outer").fillna(counts)
-        table = table.sort_values("estimate", ascending=False, kind="stable")
+        table = best_first(overview(finished, by).merge(running, on=by, how="outer").fillna(counts))
     table, rows = table.astype(dict.fromkeys(counts, "int64")), []
     for row, cells in zip(table.to_dict("records"), _rows(table, by), strict=True):
         head = {column_title(column): cells.pop(column_title(column)) for column in by}
@@ -129,5 +128,4 @@ def _notes(runs: pd.DataFrame) -> list[str]:
         lines.append(f"runs without a model's name: {unknown:,}; {hint}")
     if stale:
         lines.append(f"copies of another run's log, which count in no rate: {stale:,}")
-    lines += [str(NO_OUTCOME)] * bool(len(runs) and runs["is_successful"].isna().all())
     return lines + [describe_scale(runs)] * bool(runs["flag_scale_assumed"].any())

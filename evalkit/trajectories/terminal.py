@@ -9,6 +9,7 @@ from evalkit._words import counted_noun
 from evalkit.io import plain
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot, outcome_of, outcomes, rates
+from evalkit.kinds.estimates import best_first
 from evalkit.kinds.terminal import Part, fit_table, rate_rows, unmeasured_lines
 from evalkit.trajectories.analysis import counted, endings, trials
 from evalkit.trajectories.table import ENDINGS
@@ -49,7 +50,7 @@ def _rows(runs: pd.DataFrame) -> list[dict[str, str]]:
     if runs.empty:
         return []
     data, ended = outcomes(runs), endings(runs).set_index("model_name")
-    table = rates(runs).sort_values("estimate", ascending=False, kind="stable")
+    table = best_first(rates(runs))
     shown = [name for name in ENDINGS if ended[name].any()]
     rows = rate_rows(table, ["model_name"], data.title, percent=data.is_share)
     for model, cells in zip(table["model_name"], rows, strict=True):

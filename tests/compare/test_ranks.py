@@ -59,6 +59,23 @@ def test_the_headline_names_a_best_model_only_where_the_data_show_one(cells, lab
     assert headline_text(compare.headline(compare.leaderboard(runs_of(cells)))) == label
 
 
+def test_runs_without_a_model_s_name_are_compared_with_none_and_stand_last():
+    cells = played({None: 0.9, "first": 0.8, "second": 0.1}, tasks=40)
+    board = compare.leaderboard(runs_of(cells))
+    assert board.table["model_name"].tolist() == ["first", "second", "unknown"]
+    assert compare.headline(board)["model"] == "first"
+    assert board.table["behind_first"].tolist() == [False, True, False]
+
+
+def test_models_under_different_conditions_have_no_highest_mean():
+    runs = runs_of([("a", "world", 4.5), ("b", "world", 5.5)], kind="crafter", max_turns=[10, 20])
+    found = compare.findings(compare.leaderboard(runs))
+    assert [finding_text(one) for one in found][:2] == [
+        "Conditions differ (max turns: 10, 20): models are compared within equal ones.",
+        "No best model: a and b share no tasks under equal conditions.",
+    ]
+
+
 def test_of_models_that_ran_different_tasks_the_answer_says_so():
     found = finding_text(compare.findings(compare.leaderboard(runs_of(APART)))[0])
     assert found.startswith("a is shown to be the best of 2 models, with a success rate of ")

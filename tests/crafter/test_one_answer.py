@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from evalkit import crafter
+from evalkit import compare, crafter
 from evalkit.cli import main
 from evalkit.crafter import analysis, evaluate_all_traces, evaluate_trace, figures, load
 from evalkit.crafter import print_evaluation_summary as print_summary
@@ -85,8 +85,12 @@ def test_where_budgets_differ_every_door_says_so_and_no_mean_of_a_model_spans_th
     split = analysis.mean_scores(analysis.per_budget(episodes)).set_index("model_name")
     expected = {"alder, 4 turns": (4.475, 2, 2), "alder, 20 turns": (3.5, 3, 2), "birch, 20 turns": (2.0, 2, 2)}
     assert {name: tuple(row) for name, row in split[["estimate", "n", "n_clusters"]].iterrows()} == expected
+    assert list(split.index) == list(expected)  # by budget, the best at each first
+    table, _ = analysis.answer_table(compare.answer_table(compare.leaderboard(episodes)), analysis.per_budget(episodes))
+    assert table["model_name"].tolist() == list(expected)
+    assert "Conditions differ (max turns: 4, 20)" in command(budgets).splitlines()[1]
     for text in (command(budgets), followed(budgets)):
-        assert "udgets differ: 4 turns (2 episodes), 20 turns (5 episodes)" in text
+        assert ": 4 turns (2 episodes), 20 turns (5 episodes)" in text
         for name, row in split.iterrows():
             (line,) = [line for line in text.splitlines() if line.strip().startswith(name)]
             assert f" {row['estimate']:.2f} " in line
