@@ -18,11 +18,11 @@ ANY_TABLE = "trajectories"  # the kind that the runs of such a table are of
 NAMES: dict[str, list[tuple[str, ...]]] = {
     "task_id": [
         ("task_id", "task", "task_name", "instance_id", "question_id", "problem_id", "sample_id", "test_id"),
-        ("id", "question", "instance", "problem"),
+        ("id", "question", "instance", "problem", "doc_id"),
     ],
     "model_name": [("model", "model_name", "model_id", "llm"), ("agent", "agent_name", "system")],
     "agent": [("agent", "agent_name", "scaffold", "system")],
-    "score": [("score", "reward", "accuracy", "acc", "grade", "points", "value")],
+    "score": [("score", "reward", "accuracy", "acc", "grade", "points", "value", "exact_match")],
     "is_successful": [
         ("success", "is_successful", "correct", "is_correct", "passed", "resolved", "solved", "pass"),
         ("result", "outcome", "verdict"),
@@ -41,16 +41,19 @@ NAMES: dict[str, list[tuple[str, ...]]] = {
 }
 _ROLES = {name: role for role, levels in NAMES.items() for name in levels[0]}  # as people call them
 _NUMBERS = {"score", "is_successful", "repetition", "duration", "turns", "tokens_in", "tokens_out", "cost"}
-_TRUTH = dict.fromkeys(("true", "t", "yes", "y", "✓", "pass", "passed", "correct", "right", "resolved", "success"), 1.0)
-_TRUTH |= dict.fromkeys(
-    ("false", "f", "no", "n", "✗", "fail", "failed", "incorrect", "wrong", "unresolved", "failure"), 0.0
+_TRUTH = dict.fromkeys(
+    ("true", "t", "yes", "y", "✓", "✅", "pass", "passed", "correct", "right", "resolved", "success"), 1.0
 )
+_TRUTH |= dict.fromkeys(
+    ("false", "f", "no", "n", "✗", "❌", "fail", "failed", "incorrect", "wrong", "unresolved", "failure"), 0.0
+)
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 
 
-def is_table_of_runs(columns: Sequence[str]) -> bool:
-    """Return whether columns tell tasks and scores, and something else."""
+def is_table_of_runs(columns: Sequence[str], *also: str) -> bool:
+    """Return whether columns tell tasks and scores, those named, and something else."""
     found = {role for role, levels in NAMES.items() if any(_called(columns, names) for names in levels)}
-    return "task_id" in found and bool(found & {"score", "is_successful"}) and len(columns) > 2
+    return found >= {"task_id", *also} and bool(found & {"score", "is_successful"}) and len(columns) > 2
 
 
 def meanings(columns: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
@@ -116,12 +119,13 @@ def is_binary(scores: pd.Series) -> bool:
 
 def _number(value: Any) -> float | None:
     if isinstance(value, str):
-        text = value.strip().lower()
+        text = _THOUSANDS.sub("", value.strip().lower().lstrip("$€£"))
         if text in _TRUTH:
             return _TRUTH[text]
+        number, _, whole = text.partition("/")  # as in 3/4
         try:
-            return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-        except ValueError:
+            return float(number.rstrip(" %")) / float(whole or (100 if number.endswith("%") else 1))
+        except (ValueError, ZeroDivisionError):
             return None
     try:
         return float(value)

@@ -88,7 +88,7 @@ def _with_tables(
         own = runs.loc[tables.index[tables == source]]
         rows = [msgspec.json.decode(row) for row in own["extra"].to_list()]
         try:
-            meaning = meanings(list(rows[0]), given)
+            meaning = meanings(list(dict.fromkeys(name for row in rows for name in row)), given)
             made = columns_of_runs(pd.DataFrame(rows, index=own.index, dtype="object"), meaning)
         except SourceError as error:
             notes.append(Entry(str(source), "skipped", f"no table of runs: {error}"))

@@ -29,6 +29,7 @@ KIND = LogKind(
     records=RECORDS,
     parse=parse,
     recognises=recognises,
+    others={"spreadsheet": "pandas.read_excel"},
     files=FileRules(accepts=accepts, excerpt=excerpt, excerpted=(".eval",)),
     tables=TABLES,
     lazy_tables=LAZY_TABLES,

@@ -77,6 +77,6 @@ def opened(path: str, data: bytes) -> tuple[Any, Any, list[str]]:
         return table, data, []
     value, recovered = decode_json(data, _ANYTHING)
     reader = next((one for one in FORMATS if one.recognises(value)), None)
-    if reader is None and isinstance(value, list) and table.recognises(data[:_HEAD]):
-        return table, data, []
+    if reader is None and table.holds_runs(value):
+        return table, value, recovered
     return reader, value, recovered

@@ -1,6 +1,7 @@
 """What is made of runs: plans, repetitions, endings, tools, findings, tables of one's own, and pages."""
 
 import json
+import zipfile
 from math import comb
 from pathlib import Path
 
@@ -113,6 +114,16 @@ def test_a_frame_with_model_task_and_score_has_a_leaderboard():
         compare.leaderboard(frame.drop(columns="Correct"))
 
 
+ROWS = [{"model": "a", "task": "é", "score": 1}, {"model": "b", "task": "é", "score": 0}]
+DOCUMENTS = [
+    ROWS,
+    {"about": "mine", "results": ROWS},
+    {"runs": ROWS},
+    {name: [row[name] for row in ROWS] for name in ROWS[0]},
+    pd.DataFrame(ROWS).to_dict(),
+]
+
+
 @pytest.mark.parametrize(
     "data",
     [
@@ -122,14 +133,33 @@ def test_a_frame_with_model_task_and_score_has_a_leaderboard():
         '"model","task","score"\n"a","é","1"\n"b","é","0"\n'.encode(),
         "sep=;\r\nmodel;task;score\r\na;é;1,0\r\nb;é;0,0\r\n".encode(),
         " Model |Task|Is correct?\na|é|y\nb|é|n\n".encode(),
-        "LLM,problem,Acc (%)\na,é,100%\nb,é,0%\n".encode(),
+        "LLM,problem,Acc (%)\na,é,100%\nb,é,0 %\n".encode(),
+        "model,task,score\ra,é,4/4\rb,é,0/4\r".encode(),
+        "model,task,score\na,é,1\nb,é,0\n".encode("utf-16-le"),
+        "My runs, by hand\n\nmodel,task,score,n\na,é,✅,2\nb,é,❌,2\n,,,\n".encode(),
+        *(json.dumps(document, indent=indent).encode() for document in DOCUMENTS for indent in (None, 2)),
+        '{"model": "a", "task": "é", "score": 1, "n": NaN, "s": "\u2028"}\n'.encode() + json.dumps(ROWS[1]).encode(),
     ],
-    ids=["semicolons", "mark", "utf-16", "quoted", "decimal commas", "bars", "percent"],
+    ids=lambda data: ascii(data[:24])[2:-1],
 )
-def test_tables_are_read_as_spreadsheets_write_them(tmp_path, data):
-    (tmp_path / "runs.csv").write_bytes(data)
-    runs = evalkit.load(tmp_path / "runs.csv").runs
+def test_tables_are_read_as_people_and_spreadsheets_write_them(tmp_path, data):
+    path = tmp_path / ("runs.json" if data[:1] in b"[{" else "runs.csv")
+    path.write_bytes(data)
+    runs = evalkit.load(path).runs
     assert runs[["model_name", "task_id", "score"]].to_numpy().tolist() == [["a", "é", 1.0], ["b", "é", 0.0]]
+
+
+def test_a_file_may_hold_one_run_if_it_names_the_model(tmp_path):
+    for at, row in enumerate([*ROWS, {"task": "é", "score": 1, "part": "of something else"}]):
+        make.write(tmp_path / f"{at}.json", row)
+    assert evalkit.load(tmp_path).runs["model_name"].tolist() == ["a", "b"]
+
+
+def test_a_spreadsheet_is_named_as_such(tmp_path):
+    with zipfile.ZipFile(tmp_path / "runs.xlsx", "w") as book:
+        book.writestr("[Content_Types].xml", "<Types/>")
+    with pytest.raises(SourceError, match=r"looks like a spreadsheet\); `pandas.read_excel` reads those"):
+        evalkit.load(tmp_path / "runs.xlsx")
 
 
 def test_a_line_that_is_still_being_written_is_left_out_and_said(tmp_path):

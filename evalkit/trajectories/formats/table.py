@@ -1,4 +1,4 @@
-"""A table of runs, with a row for each: CSV, JSON lines, a JSON array, or Parquet.
+"""A table of runs, with a row for each: CSV, JSON lines, JSON, or Parquet.
 
 What its columns mean is told by their names, once the user's options are known: `evalkit.kinds.columns`.
 """
@@ -7,6 +7,7 @@ import csv
 import io
 import os
 import re
+from itertools import chain, islice, pairwise
 from typing import Any
 
 import msgspec
@@ -14,22 +15,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evalkit._words import counted_noun
-from evalkit.io.read import decode_start, without_mark
+from evalkit.io import BrokenFileError, decode_json, decode_start
+from evalkit.io.read import without_mark
 from evalkit.kinds import Parsed
 from evalkit.kinds.columns import is_table_of_runs
 from evalkit.trajectories.chat import Beside, Message, chat_messages
 from evalkit.trajectories.format import run_row, used
 from evalkit.trajectories.values import text_of
 
-MESSAGES = ("messages", "conversation", "trajectory")  # columns that hold what was said
-_TOLD = re.compile(r"\Asep=.\r?\n")  # a first line for spreadsheets: what stands between cells
+MESSAGES = ("messages", "conversation", "trajectory", "history")  # columns that hold what was said
+_LISTS = ("results", "runs", "records", "rows", "data")  # where a document has its rows
+_MOST_ABOVE = 10  # lines among which that with the names of columns is: above it may stand a title, or comments
 _DECIMALS = re.compile(r"\A(-?\d+),(\d+%?)\Z")
+_OBJECT_LINES = re.compile(rb"\s*\{[^\n]*\}\s*\n\s*\{")
 _ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson")
+_ANYTHING = msgspec.json.Decoder()
 
 
 def is_named_table(path: str, data: bytes) -> bool:
-    """Return whether a file is a table by its name, or by the mark of Parquet."""
-    return data.startswith(b"PAR1") or os.path.splitext(path)[1].lower() in _ENDINGS
+    """Return whether a file is a table by its name, by the mark of Parquet, or by an object in each of its lines."""
+    is_named = os.path.splitext(path)[1].lower() in _ENDINGS
+    return is_named or data.startswith(b"PAR1") or bool(_OBJECT_LINES.match(data))
 
 
 def recognises(head: bytes) -> str:
@@ -38,25 +44,30 @@ def recognises(head: bytes) -> str:
     Options may say what columns mean, so a table of other columns is of this kind, too. `csv` or Arrow may raise.
     """
     start = decode_start(head)
+    if head.startswith(b"PK") and b"[Content_Types].xml" in head:
+        return "spreadsheet"
     if head.startswith(b"PAR1"):
         if not head.endswith(b"PAR1"):
             return "Parquet file"  # the names of its columns stand at its end
         columns = pq.read_schema(pa.BufferReader(head)).names
-    elif isinstance(start, list):
-        columns = list(start[0]) if start and isinstance(start[0], dict) else []
+    elif start is not None:
+        rows = _rows(head, messages=False)[0] if _OBJECT_LINES.match(head) else start
+        return "table of runs" if holds_runs(rows) else ""
     else:
-        line, _, rest = _TOLD.sub("", without_mark(head)[0].decode("utf-8", "replace")).partition("\n")
-        line, second = line.strip(), rest.partition("\n")[0].strip()
-        if start is not None and not line.endswith("}"):
-            return ""  # a document, not lines
-        columns = list(start) if isinstance(start, dict) else _fields(line)
-        is_table = start is None and all(columns) and 2 < len(set(columns)) == len(columns) == len(_fields(second))
+        line, below, *_ = [*_from_header(_text(head)), "", ""]
+        columns = [] if line.startswith("|") else _fields(line)  # a table of Markdown is none of runs
+        is_table = all(columns) and 1 < len(set(columns)) == len(columns) == len(_fields(below))
         if is_table and not is_table_of_runs(columns):
             return "table"
     return "table of runs" if is_table_of_runs(columns) else ""
 
 
-def parse(path: str, data: bytes) -> Parsed:
+def holds_runs(value: Any) -> bool:
+    """Return whether a decoded document has rows, or is a row, that tell runs."""
+    return is_table_of_runs(list(dict.fromkeys(name for row in _listed(value) for name in row)))
+
+
+def parse(path: str, data: Any) -> Parsed:
     """Return a run for each row, all of whose cells but the messages stand in `extra`."""
     rows, reason = _rows(data, messages=False)
     runs = [
@@ -66,44 +77,82 @@ def parse(path: str, data: bytes) -> Parsed:
     return used(runs, reason=reason) if runs else Parsed("skipped", "a table without rows")
 
 
-def messages(data: bytes, part: str, beside: Beside) -> list[Message]:
+def messages(data: Any, part: str, beside: Beside) -> list[Message]:
     """List the messages of a row."""
     row = _rows(data)[0][int(part)]
     found = next((row[name] for name in MESSAGES if row.get(name)), None)
     return chat_messages(msgspec.json.decode(found) if isinstance(found, str) else found)
 
 
-def _rows(data: bytes, *, messages: bool = True) -> tuple[list[dict[str, Any]], str]:
-    """Read the rows of a table, and what was left out; ValueError for one that can't be read."""
-    if data.startswith(b"PAR1"):
+def _rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]], str]:
+    """Read the rows of a table, a file or a decoded document, and what was left out; ValueError if that can't be."""
+    rows, broken = list[Any](), 0
+    if not isinstance(data, bytes):
+        rows = _listed(data)
+    elif data.startswith(b"PAR1"):
         file = pq.ParquetFile(pa.BufferReader(data))
         names = [name for name in file.schema_arrow.names if messages or name not in MESSAGES]
-        return file.read(names).to_pylist(), ""
-    data = without_mark(data)[0]
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        text = data.decode("cp1252", "replace")  # as spreadsheets write it
-    broken, start = 0, text.lstrip()[:1]
-    if start == "[":
-        rows = msgspec.json.decode(text)
-    elif start == "{":
-        rows = []
-        for line in filter(str.strip, text.splitlines()):
-            try:
-                rows.append(msgspec.json.decode(line))
-            except msgspec.DecodeError:  # such as a last line that is still being written
-                broken += 1
+        rows = file.read(names).to_pylist()
+    elif (text := _text(data)).lstrip().startswith("["):
+        rows = decode_json(text.encode(), _ANYTHING)[0]
+    elif not text.lstrip().startswith("{"):
+        rows = _cells(text)
     else:
-        text = _TOLD.sub("", text)
-        delimiter = _delimiter(text.partition("\n")[0])
-        rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
-        if delimiter == ";":  # where a comma stands before decimals
-            rows = [{key: _DECIMALS.sub(r"\1.\2", cell or "") for key, cell in row.items() if key} for row in rows]
+        for line in filter(str.strip, text.split("\n")):
+            try:
+                rows.append(decode_json(line.encode(), _ANYTHING)[0])
+            except BrokenFileError:  # such as a last line that is still being written
+                broken += 1
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError("rows that are no objects")
-    rows = [{str(key): value for key, value in row.items() if key is not None} for row in rows]
     return rows, f"{counted_noun(broken, 'broken line')} left out" * bool(broken)
+
+
+def _listed(value: Any) -> list[Any]:
+    """Return the rows of a decoded document: a list of them, columns with their cells, or a single run; else none."""
+    if not isinstance(value, dict):
+        return value if isinstance(value, list) else []
+    lists = [rows for name in _LISTS if isinstance(rows := value.get(name), list)]
+    if lists or not is_table_of_runs(list(value)):
+        return next(iter(lists), [])
+    columns = [list(cells.values()) if isinstance(cells, dict) else cells for cells in value.values()]
+    if all(isinstance(cells, list) for cells in columns):
+        return [dict(zip(value, row, strict=False)) for row in zip(*columns, strict=False)]
+    return [value] * is_table_of_runs(list(value), "model_name")
+
+
+def _cells(text: str) -> list[dict[str, Any]]:
+    """Return the rows of a table with commas, semicolons, tabs or bars between cells; empty ones are left out."""
+    lines = _from_header(text)
+    file, delimiter = io.StringIO(text, newline=""), _delimiter(lines[0])
+    file.seek(text.index(lines[0]))
+    table = (
+        {name: cell for name, cell in row.items() if name is not None}
+        for row in csv.DictReader(file, delimiter=delimiter)
+    )
+    if delimiter == ";":  # where a comma stands before decimals
+        table = ({name: _DECIMALS.sub(r"\1.\2", cell or "") for name, cell in row.items()} for row in table)
+    return [row for row in table if any(row.values())]
+
+
+def _from_header(text: str) -> list[str]:
+    """Return the first lines of a table from that with the names of its columns; a title or comments may be above."""
+    lines = list(islice(io.StringIO(text, newline=""), _MOST_ABOVE))
+    cells = list(map(_fields, lines))
+    told = (at for at, names in enumerate(cells) if is_table_of_runs(names))
+    alike = (at for at, (one, below) in enumerate(pairwise(cells)) if 1 < len(one) == len(below))
+    return lines[next(chain(told, alike), 0) :]
+
+
+def _text(data: bytes) -> str:
+    """Decode a table as spreadsheets write it: in UTF-8, in UTF-16 with or without a mark, or as in old Windows."""
+    data = without_mark(data)[0]
+    if b"\0" in data[:2]:
+        return data.decode("utf-16-be" if data.startswith(b"\0") else "utf-16-le", "replace")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")
 
 
 def _fields(line: str) -> list[str]:
