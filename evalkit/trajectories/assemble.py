@@ -32,7 +32,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     facts, scores = records.tables["facts"].to_pylist(), records.tables["scores"].to_pandas()
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
     runs, notes, understood = _with_tables(_numbers(records.tables["runs"]), options.get("columns") or (), reasons)
-    runs = _joined(runs).sort_values("source", kind="stable", ignore_index=True)
+    runs = _joined(runs, facts).sort_values("source", kind="stable", ignore_index=True)
     places = {source: absolute(source) for source in runs["source"].unique()}
     runs["run_id"] = run_ids("trajectories", map(places.get, runs["source"].to_numpy()), runs["part"].to_numpy())
     _add_shared(runs, facts)
@@ -108,20 +108,21 @@ def _with_tables(
     return runs, notes, understood
 
 
-def _joined(runs: pd.DataFrame) -> pd.DataFrame:
-    """Join trajectories to the trials that they belong to, and to those that they go on from."""
+def _joined(runs: pd.DataFrame, facts: _Facts) -> pd.DataFrame:
+    """Join trajectories to the trials that they belong to, and to those that they go on from, or are subagents of."""
     runs["trajectories"] = [[] for _ in runs.index]
-    of_file = runs[runs["format"].isin(["atif", "harbor"])]  # one run each
-    if of_file.empty:
+    if not runs["format"].isin(["atif", "harbor"]).any():
         return runs
+    of_file = runs[~runs["format"].isin(["table", "inspect_ai", "tau2-bench"])]  # one run each
     rows = {row["source"]: row for row in of_file.to_dict("records")}
     follows: dict[str, str] = {}  # the file that a trajectory goes on in: the one that it goes on from
     for source, row in rows.items():
-        folder, name = os.path.split(source)
-        for before in ("", name.partition("trajectory.")[0]):  # of files of several runs in one folder
-            if isinstance(row["continues"], str):
-                follows[os.path.join(folder, before + os.path.basename(row["continues"]))] = source
-    gone = set()
+        if isinstance(row["continues"], str):
+            follows |= dict.fromkeys(_beside(source, row["continues"]), source)
+    gone = set[str]()
+    for fact in facts:
+        if fact["fact"] == "subagent" and fact["source"] not in gone:
+            gone.update(_beside(fact["source"], fact["value"]) - {fact["source"]})
     for source in sorted(follows.keys() & rows.keys()):
         first, passed = source, 0
         while first in follows and passed < MOST_CONTINUED:
@@ -134,18 +135,27 @@ def _joined(runs: pd.DataFrame) -> pd.DataFrame:
             if pd.notna(own) and pd.notna(later):  # a later file states the totals of all, or its own
                 rows[first][column] = later if later > own and column != "turns" else own + later
     trials = {os.path.dirname(source): row for source, row in rows.items() if row["format"] == "harbor"}
-    for source in sorted(rows.keys() - gone):
+    others = runs.loc[runs["format"].ne("harbor") & ~runs["source"].isin(gone), ["format", "source"]].drop_duplicates()
+    others = others.sort_values("source").sort_values("format", key=lambda name: name != "atif", kind="stable")
+    for form, source in others.itertuples(index=False, name=None):
         folder = os.path.dirname(source)
         while folder not in trials and os.path.dirname(folder) != folder:
             folder = os.path.dirname(folder)
-        if rows[source]["format"] == "atif" and (trial := trials.get(folder)):
-            trial["trajectories"].append(source)
-            trial |= {column: rows[source][column] for column in _JOINED if pd.isna(trial[column])}
+        if trial := trials.get(folder):
             gone.add(source)
+            if source in rows and (form == "atif" or not trial["trajectories"]):  # else the agent's own form of it
+                trial["trajectories"].append(source)
+                trial |= {column: rows[source][column] for column in _JOINED if pd.isna(trial[column])}
     for column in (*_JOINED, "trajectories"):
         made = pd.Series([row[column] for row in rows.values()], of_file.index, runs[column].dtype)
         runs.loc[of_file.index, column] = made
     return runs[~runs["source"].isin(gone)]
+
+
+def _beside(source: str, name: str) -> set[str]:
+    """Return where the file may be that a trajectory names: in its folder, where files of several runs share a name."""
+    folder, own = os.path.split(source)
+    return {os.path.join(folder, before + os.path.basename(name)) for before in ("", own.partition("trajectory.")[0])}
 
 
 def _add_shared(runs: pd.DataFrame, facts: _Facts) -> None:

@@ -80,7 +80,9 @@ PLANS = (
     Column("retried", "int?", "trials that were run again after an error", "count"),
 )
 FACTS = (  # what files say of the runs of other files
-    Column("fact", "str", "model, outcome: of a task's run; info: of all runs, as JSON"),
+    Column(
+        "fact", "str", "model, outcome: of a task's run; info: of all runs, as JSON; subagent: a file with its steps"
+    ),
     Column("task_id", "name", "the task that it is said of; empty for all"),
     Column("model_name", "name", "the model that it is said of; empty for all"),
     Column("value", "str", "what is said"),

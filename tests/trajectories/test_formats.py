@@ -81,6 +81,34 @@ def test_a_continued_trajectory_is_one_run_without_what_was_copied(tmp_path):
     assert logs.turns["text"].tolist() == ["task", "one", "two"]
 
 
+@pytest.mark.parametrize("prefix", ["", "hello-world."])
+def test_a_trajectory_of_a_subagent_in_a_file_is_no_run_of_its_own(tmp_path, prefix):
+    reference = {"session_id": "sub", "trajectory_path": "trajectory.summarization-1-summary.json"}
+    whole = make.atif("task", "one")
+    whole["steps"][1]["observation"] = {"results": [{"subagent_trajectory_ref": [reference]}]}
+    make.write(tmp_path / f"{prefix}trajectory.json", whole)
+    make.write(tmp_path / f"{prefix}{reference['trajectory_path']}", make.atif("summarize", "summary"))
+    assert trajectories.load(tmp_path).turns["text"].tolist() == ["task", "one", "summarize", "summary"]
+
+
+@pytest.mark.parametrize(
+    ("name", "own", "alone"),
+    [
+        ("mini-swe-agent.trajectory.json", make.mini(), 2),
+        ("swe-agent.trajectory.json", {"trajectory": [{"action": "ls", "observation": "a"}], "info": {}}, 1),
+        ("trae-trajectory.json", {"task": "t", "model": "m", "success": True, "agent_steps": []}, 0),
+    ],
+)
+def test_what_an_agent_wrote_of_a_trial_in_its_own_format_is_no_other_run(tmp_path, name, own, alone):
+    make.harbor_job(tmp_path, make.trial())
+    make.write(tmp_path / "fix-bug__0" / "agent" / name, own)
+    logs = trajectories.load(tmp_path)
+    assert (logs.runs["format"].tolist(), logs.runs["turns"].fillna(0).tolist()) == (["harbor"], [alone])
+    make.write(tmp_path / "fix-bug__0" / "agent" / "trajectory.json", make.atif("task", "one"))
+    logs = trajectories.load(tmp_path)
+    assert (logs.runs["format"].tolist(), logs.turns["text"].tolist()[:2]) == (["harbor"], ["task", "one"])
+
+
 @pytest.mark.parametrize(
     ("reason", "reward", "score", "outcome"),
     [

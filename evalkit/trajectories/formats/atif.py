@@ -51,7 +51,11 @@ def parse(path: str, value: Any) -> Parsed:
         extra=value.get("notes") and {"notes": value["notes"]},
         **usage,
     )
-    return used([run])
+    results = (result for step in steps for result in objects(step.get("observation"), "results"))
+    paths = {
+        text_of(ref.get("trajectory_path")) for result in results for ref in objects(result, "subagent_trajectory_ref")
+    }
+    return used([run], facts=[("subagent", "", "", path) for path in sorted(paths) if path])
 
 
 def own_steps(value: Any) -> list[dict[str, Any]]:
