@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import traceback
 import warnings
 
@@ -48,7 +47,7 @@ def test_no_command_repeats_a_secret(here, door):
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_nor_does_a_function(here, name, capfd, caplog):
+def test_no_function_repeats_a_secret(here, name, capfd, caplog):
     caplog.set_level(logging.DEBUG, "evalkit")
     for url in URLS:
         with warnings.catch_warnings(record=True) as caught:
@@ -80,9 +79,12 @@ def test_a_hostile_name_is_shown_as_plain_text(door):
     assert_plain(run(DOORS[door], NAME).output)
 
 
+@pytest.mark.parametrize("given", [LONG, "a\0b", "http://[::1/x"], ids=["long", "NUL", "no URL"])
 @pytest.mark.parametrize("door", [*READ, "--where", "show --run", "compare --baseline", "report, a parameter's name"])
-def test_a_message_repeats_no_more_than_a_line_of_what_was_given(door):
-    assert len(run(DOORS[door], LONG).output) <= 2 * MOST_LINE
+def test_what_can_not_be_is_refused_in_one_line_that_repeats_little_of_it(door, given):
+    result = run(DOORS[door], given)
+    assert (result.exit_code, result.output.startswith("evalkit: "), result.output.count("\n")) == (2, True, 1)
+    assert len(result.output) <= 2 * MOST_LINE
 
 
 FOUND = {  # where a command finds a special file by itself
@@ -104,42 +106,30 @@ SAYS = {  # what functions that do not raise say
     "analyze_agent_log": lambda outcome: outcome["completion_status"] == "LOG_FILE_ERROR",
     "load_runs": lambda runs: "not a regular file" in runs.ledger.entries[0].reason,
 }
-special_files = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 
 
-@pytest.fixture(params=SPECIAL)
-def special(request):
-    return SPECIAL[request.param]
-
-
-@special_files
 @pytest.mark.timeout(60)
 @pytest.mark.filterwarnings("ignore:unclosed")
-@pytest.mark.parametrize("place", FOUND)
-def test_a_pipe_or_device_that_is_found_is_not_waited_for(here, special, place):
-    name, arguments = FOUND[place]
+@pytest.mark.parametrize("special", SPECIAL)
+@pytest.mark.parametrize("place", [*FOUND, *READ])
+def test_no_command_waits_for_a_pipe_or_device_and_one_that_is_named_is_refused(here, special, place):
+    name, arguments = FOUND.get(place) or ("special.json", READ[place])
     path = here / name
     path.parent.mkdir(parents=True, exist_ok=True)
     if name.endswith("-wal"):
         path.with_name("a.sqlite").write_bytes(b"SQLite format 3\0" + bytes(100))
-    special(path)
-    assert "Traceback" not in run(arguments).output
+    SPECIAL[special](path)
+    result = run(arguments, path)
+    assert "Traceback" not in result.output
+    assert place in FOUND or place in ANSWERED or result.exit_code == 2
 
 
-@special_files
-@pytest.mark.timeout(60)
-@pytest.mark.parametrize("door", READ)
-def test_one_that_is_named_is_refused(here, special, door):
-    special(here / "special.json")
-    assert run(READ[door], here / "special.json").exit_code == 2 or door in ANSWERED
-
-
-@special_files
 @pytest.mark.timeout(60)
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("special", SPECIAL)
 @pytest.mark.parametrize("name", READERS)
-def test_nor_does_a_function_wait_for_it(here, special, name):
-    special(here / "special.json")
+def test_nor_does_a_function(here, special, name):
+    SPECIAL[special](here / "special.json")
     if name in SAYS:
         assert SAYS[name](READERS[name](str(here / "special.json")))
     else:

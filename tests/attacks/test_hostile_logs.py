@@ -1,18 +1,15 @@
 """Names in logs and of files are others' text: none reaches a terminal as more than plain text, and none is endless."""
 
-import json
 import warnings
 
 import pytest
 
 from evalkit import crafter, steps
 from evalkit.crafter.benchmark import load_runs
-from evalkit.io.frames import MOST_NAME, cut_name
 from evalkit.kinds import RunFiles, kind_named, transcript_of
 from evalkit.kinds.follow import Following
 from tests.attacks.doors import KINDS, run
 from tests.attacks.hostile import assert_plain, write_hostile
-from tests.crafter.traces import config, environment, hook, trace
 
 COMMANDS = {
     **{f"detect {kind}": ("detect", f"logs/{kind}") for kind in KINDS},
@@ -66,26 +63,3 @@ def test_printing_functions_print_plain_text(here, capsys):
         load_runs(sorted(map(str, (here / "logs").rglob("*.json"))))
     print(*(warning.message for warning in caught))
     assert_plain(capsys.readouterr().out, lines=False)
-
-
-LONG = "x" * 100_000
-
-
-def test_different_long_names_stay_different_and_are_cut_only_once():
-    cut = [cut_name(LONG + end) for end in "ab"]
-    assert len(set(cut)) == 2
-    assert {len(name) for name in cut} == {MOST_NAME}
-    assert [cut_name(name) for name in cut] == cut
-    assert len(cut_name("\ud800" * 1000)) == MOST_NAME
-
-
-def test_traces_with_long_names_stay_apart(tmp_path):
-    event = environment(0, [hook("easy_achievement", ["collect_wood"])])
-    for file, name, difficulty in (("a", LONG + "a", LONG), ("b", LONG + "b", LONG), ("c", "c", "easy")):
-        about = config(model_name=f"model {name}", task_instance_id=f"task {name}", difficulty=difficulty)
-        text = json.dumps(trace(event, metadata=[about], session_id=f"session {name}"))
-        (tmp_path / f"{file}.json").write_text(text)
-    episodes = crafter.load(tmp_path).episodes
-    names = ["session_id", "model_name", "task_id", "difficulty"]
-    assert episodes[names].map(len).max(axis=None) == MOST_NAME
-    assert episodes["model_name"].nunique() == episodes["task_id"].nunique() == 3

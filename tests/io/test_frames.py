@@ -4,7 +4,8 @@ import pandas as pd
 import pytest
 
 from evalkit.io import Column, Ledger, frame, summarise
-from evalkit.io.frames import Entry, arrow_table, frame_of
+from evalkit.io.frames import MOST_NAME, Entry, arrow_table, cut_name, frame_of
+from evalkit.io.text import MOST_LINE
 
 COLUMNS = (
     Column("text", "str", ""),
@@ -61,6 +62,17 @@ def test_what_is_kept_comes_back_as_it_was():
     none = arrow_table([], KEPT)
     assert (len(none), none.schema) == (0, table.schema)
     assert frame_of({name: none[name] for name in none.column_names}, KEPT).dtypes.equals(kept.dtypes)
+
+
+def test_long_names_and_lines_are_cut_and_different_names_stay_different():
+    columns = (Column("name", "name", ""), Column("line", "line", ""))
+    texts = ["x" * 100_000 + end for end in ("a", "b", "\ud800")]
+    stored = arrow_table([texts, texts], columns)
+    for values in ({"name": texts, "line": texts}, {"name": stored["name"], "line": stored["line"]}):
+        table = frame_of(values, columns)
+        assert table["name"].nunique() == 3
+        assert table.map(len).max().tolist() == [MOST_NAME, MOST_LINE]
+        assert list(map(cut_name, table["name"])) == table["name"].tolist()
 
 
 def test_the_ledger_names_every_file_with_its_status():

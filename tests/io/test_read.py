@@ -10,12 +10,10 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from evalkit import mindcraft
 from evalkit.io import SourceError, read_file, read_files
 from evalkit.io.paths import MOST_BYTES
-from evalkit.kinds import Parsed, load, outcomes
+from evalkit.kinds import Parsed, load
 from tests.kinds.toy import TOY, write
-from tests.mindcraft.builders import write_all
 
 MEGABYTE = 2**20
 
@@ -125,14 +123,3 @@ def test_one_file_that_takes_too_much_fails_alone(tmp_path, error):
     ledger = load(tmp_path, replace(TOY, parse=greedy)).ledger
     assert ledger["status"].tolist() == ["used", "failed", "used"]
     assert ledger["reason"][1] == f"this file takes more memory or stack than there is ({error.__name__})"
-
-
-def test_a_log_beyond_the_limit_is_not_measured_and_no_failure(tmp_path, monkeypatch):
-    write_all(tmp_path / "logs", {"m/cook/Andy_0_0.json": 1, "m/bake/Andy_0_0.json": 1})
-    big = tmp_path / "logs/m/bake/Andy_0_0.json"
-    big.write_bytes(big.read_bytes() + b" " * 100_000)
-    monkeypatch.setenv(MOST_BYTES, "5e4")
-    runs = mindcraft.load(tmp_path / "logs").runs.set_index("task_id")
-    assert runs.loc["bake", "status"] == "LOG_FILE_ERROR"
-    assert runs["is_successful"].isna().to_dict() == {"bake": True, "cook": False}
-    assert outcomes(runs.reset_index()).table.set_index("task").loc["bake", "outcome"] == "not measured"

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from evalkit.io.screen import View, progress_bar, show_live, so_far
+from evalkit.io.screen import View, progress_bar, show_live
 from tests.terminal import screen
 
 
@@ -72,11 +72,6 @@ def test_the_end_may_be_when_all_is_done(monkeypatch, until_done, looks):
     views = [View("one"), View("two", done=True), View("three", done=True)]
     widths, _, _ = shown(views, io.StringIO(), monkeypatch, until_done=until_done)
     assert len(widths) == looks
-
-
-@pytest.mark.parametrize(("expected", "text"), [(50.0, "3 of 50"), (None, "3 of ?"), (float("nan"), "3 of ?")])
-def test_what_is_not_known_is_a_question_mark(expected, text):
-    assert so_far(3, expected) == text
 
 
 @pytest.mark.parametrize(("stderr", "expected"), [(Terminal(), "files"), (io.StringIO(), "")])

@@ -9,10 +9,8 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from evalkit._version import code_version
-from evalkit.cli import main
 from evalkit.io import SourceError, for_spreadsheets
 from evalkit.io.write import check_output, exclusive, from_spreadsheet, write_frame
 
@@ -90,24 +88,6 @@ def test_numbers_and_the_rest_stay_as_they_are():
     assert for_spreadsheets(table)["n"].dtype == "int64"
     for text in ("-5", "plain", "", "it's", "'quoted'"):
         assert from_spreadsheet(text) == text
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["mindcraft", "a\0b"],
-        ["show", "s3://a[b/x"],
-        ["steps", "http://[::1/x"],
-        ["collect", "mindcraft", "samples:mindcraft", "-o", "a\0b"],
-        ["steps", "samples:steps", "--output", "a\0b.csv"],
-        ["report", "crafter_scores", "-o", "a\0b"],
-    ],
-)
-def test_a_path_that_is_none_is_one_line(command):
-    result = CliRunner().invoke(main, command)
-    assert result.exit_code == 2
-    assert result.stderr.startswith("evalkit: ")
-    assert result.stderr.count("\n") == 1
 
 
 def test_code_of_files_has_one_version_and_typed_in_code_another_at_each_call(monkeypatch):

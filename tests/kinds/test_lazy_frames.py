@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evalkit.io.paths import SourceError, storage_options
+from evalkit.io.paths import storage_options
 from evalkit.kinds import Assembled, Transcript, Turn, load
 from evalkit.kinds.pipeline import as_recorded
 from tests.kinds.toy import TOY, write
@@ -70,11 +70,3 @@ def test_in_a_notebook_a_run_is_its_turns_with_long_ones_folded_and_escaped_text
     assert "&lt;script&gt;\nx</pre>" in page
     assert "<i>" not in page
     assert "<script>" not in page
-
-
-def test_a_run_is_shown_by_the_beginning_of_its_id():
-    logs = load("samples:mindcraft/runs")
-    run_id = logs.runs["run_id"].iloc[0]
-    assert logs.show(run_id[:9]).text() == logs.show(run_id).text() != ""
-    with pytest.raises(SourceError, match="which of"):
-        logs.show()

@@ -9,7 +9,8 @@ from click.testing import CliRunner
 
 from evalkit import compare, io
 from evalkit.cli import main
-from evalkit.kinds import RUN_COLUMNS, LogKind, Parsed, RateRules, choose, outcome_of, outcomes, run_columns
+from evalkit.io import SourceError
+from evalkit.kinds import RUN_COLUMNS, LogKind, Parsed, RateRules, choose, load, outcome_of, outcomes, run_columns
 from tests.compare.runs import runs_of
 from tests.mindcraft.builders import write_all
 
@@ -75,13 +76,6 @@ def test_conditions_name_the_columns_that_a_run_has():
     assert set(outcomes(runs, kind=KIND).table["condition"]) == {""}
 
 
-def test_a_cluster_stands_for_the_task():
-    runs = frame(*[("a", task, True, None) for task in "tuv"], world=["w", "w", None])
-    assert list(outcomes(runs, kind=KIND, cluster="world").table["task"]) == ["w", "w", "v"]
-    with pytest.raises(ValueError, match="world"):
-        outcomes(runs, kind=KIND, cluster="wold")
-
-
 def told(*rows):
     common = {"kind": "mindcraft", "model_name": "a", "status": "SUCCESS", "run_flags": []}
     return io.frame([{"run_id": f"m-{i}", **common, **row} for i, row in enumerate(rows)], RUN_COLUMNS)
@@ -141,9 +135,8 @@ def test_runs_are_listed_with_ids_that_show_takes(folder):
     assert "Task ended with score : 0" in shown
     assert run("show", folder, "--run", line.split()[0][:-2]) == (0, shown) == run("show", folder / "e/a")
     assert run("show", folder) == run("show", folder, "--list", "all")
-
-
-@pytest.mark.parametrize(("run_id", "words"), [("m-", "3 runs begin with 'm-'"), ("m-0-", "no run 'm-0-'")])
-def test_a_run_that_is_not_told_by_an_id_is_refused(folder, run_id, words):
-    code, err = run("show", folder, "--run", run_id)
-    assert (code, words in err) == (2, True)
+    for run_id, words in (("m-", "3 runs begin with 'm-'"), ("m-0-", "no run 'm-0-'")):
+        code, err = run("show", folder, "--run", run_id)
+        assert (code, words in err) == (2, True)
+    with pytest.raises(SourceError, match="which of 3 runs"):
+        load(folder).show()

@@ -34,6 +34,7 @@ FOLDERS = {
         for model in ("GPT-4o", "gpt-4o")
     },
 }
+LATER = {"mindcraft": "messages", "crafter": "events"}
 
 
 @pytest.mark.parametrize(
@@ -103,26 +104,21 @@ def test_a_cluster_stands_for_the_task(kind):
     source = str(messy.folder(kind) / "logs")
     runs = evalkit.load(source, kind, cluster="model_name").runs
     assert set(outcomes(runs).table["task"]) == set(runs["model_name"])
+    unknown = runs.assign(cluster=None)  # its task stands for a run without one
+    assert outcomes(unknown).table["task"].equals(outcomes(unknown.drop(columns="cluster")).table["task"])
     with pytest.raises(SourceError, match="cluster 'modelname': runs have no such column; did you mean 'model_name'"):
         evalkit.load(source, kind, cluster="modelname")
 
 
 @pytest.mark.parametrize("kind", FOLDERS)
-def test_two_names_become_one_model_where_that_is_asked_for(tmp_path, kind):
+def test_two_names_become_one_model_in_all_frames_also_in_those_built_later(tmp_path, kind):
     write_all(tmp_path, FOLDERS[kind])
     assert set(evalkit.load(tmp_path).runs["model_name"]) == {"GPT-4o", "gpt-4o"}
-    for rename in (["GPT-4o=gpt-4o"], {"GPT-4o": "gpt-4o"}):
-        assert set(evalkit.load(tmp_path, rename=rename).runs["model_name"]) == {"gpt-4o"}
+    logs = pickle.loads(pickle.dumps(evalkit.load(tmp_path, rename=["GPT-4o=gpt-4o"])))
+    for frame in (logs.runs, getattr(logs, LATER[kind])):
+        assert set(frame["model_name"]) == {"gpt-4o"}
     with pytest.warns(UserWarning, match="no run of model 'GPT4o'; did you mean 'GPT-4o'"):
         evalkit.load(tmp_path, rename=["GPT4o=b"])
-
-
-def test_models_are_renamed_in_all_frames_also_in_those_built_later(tmp_path):
-    for kind, names in {"crafter": ("episodes", "events"), "mindcraft": ("runs", "messages")}.items():
-        write_all(tmp_path / kind, FOLDERS[kind])
-        logs = pickle.loads(pickle.dumps(evalkit.load(tmp_path / kind, rename=["GPT-4o=new"])))
-        for name in names:
-            assert set(getattr(logs, name)["model_name"]) == {"new", "gpt-4o"}
 
 
 def test_runs_without_a_model_get_the_one_that_is_stated():
