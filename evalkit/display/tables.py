@@ -208,6 +208,8 @@ def _cell(value: Any, digits: int) -> str:
     if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if isinstance(value, float):
+        if 1e-9 < abs(value) < 0.5 / 10**digits:
+            digits = 1 - math.floor(math.log10(abs(value)))  # what is not 0 is not shown as 0
         return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.{digits}f}"
     return plain(value)
 

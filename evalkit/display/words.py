@@ -249,7 +249,7 @@ HEADLINES: dict[str, str | Callable[..., str]] = {
     ),
     "cycle": lambda models, **_: f"no best model: of {_models(models)} each is better than another one",
     "tie": lambda models, **_: f"no model leads: {_models(models)} tie for first",
-    "leads": lambda model, **values: f"{model} leads; {_known(**values)}",
+    "leads": lambda model, **values: f"{model} {'leads' if values['behind'] else 'is first'}; {_known(**values)}",
     "best": lambda model, what, basis, unpaired=False, doubt="", **_: (
         f"best: {model} ({', '.join(filter(None, [what, basis, str(note('unpaired')) * unpaired]))}){doubt}"
     ),

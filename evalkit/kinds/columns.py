@@ -100,11 +100,11 @@ def columns_of_runs(table: pd.DataFrame, meaning: Mapping[str, str]) -> pd.DataF
         if role == "started":
             made[role] = pd.to_datetime(values, errors="coerce", utc=True, format="mixed")
         elif role in _NUMBERS:
-            made[role] = values.map(_number).astype("float64")
+            made[role] = values.map(_number).astype("float64").replace([np.inf, -np.inf], np.nan)
             if role in ("score", "is_successful") and made[role].isna().all() and values.notna().any():
                 raise SourceError(f"column {name}: no number or truth value in it, such as {values.dropna().iloc[0]!r}")
         else:
-            made[role] = values.map(str, na_action="ignore")
+            made[role] = values.map(lambda value: str(value).strip(), na_action="ignore")
     if "is_successful" not in made:
         made["is_successful"] = made["score"] if is_binary(made["score"]) else np.nan
     made["score"] = made["score"].fillna(made["is_successful"]) if "score" in made else made["is_successful"]

@@ -84,9 +84,11 @@ def _with_tables(
     runs["score"], runs["is_successful"] = np.nan, np.nan
     notes, understood = list[Entry](), list[Entry]()
     tables = runs.loc[runs["format"] == "table", "source"]
+    first_of = dict[tuple[str, ...], str]()  # the first file with these rows
     for source in tables.unique():
         own = runs.loc[tables.index[tables == source]]
-        rows = [msgspec.json.decode(row) for row in own["extra"].to_list()]
+        rows = [msgspec.json.decode(row) for row in own["extra"]]
+        first = first_of.setdefault(tuple(own["extra"]), str(source))
         try:
             meaning = meanings(list(dict.fromkeys(name for row in rows for name in row)), given)
             made = columns_of_runs(pd.DataFrame(rows, index=own.index, dtype="object"), meaning)
@@ -100,9 +102,10 @@ def _with_tables(
         for column in map(str, made):
             runs.loc[own.index, column] = made[column].astype(runs[column].dtype)
         told = ", ".join(f"{role} = {name}" for role, name in meaning.items() if role != name)
-        said = [f"columns: {told}" * bool(told), reasons.get(str(source), "")]
+        copied = f"the same rows as {os.path.basename(first)}, which count again" * (first != source)
+        said = [copied, f"columns: {told}" * bool(told), reasons.get(str(source), "")]
         notes.append(Entry(str(source), "used", "; ".join(filter(None, said))))
-        understood += [notes[-1]] * bool(told)
+        understood += [notes[-1]] * bool(copied or told)
     if runs.empty and notes:
         raise SourceError(f"{notes[0].source}: {notes[0].reason}")
     return runs, notes, understood

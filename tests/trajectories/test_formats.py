@@ -337,6 +337,30 @@ def test_columns_that_are_missing_ambiguous_or_unreadable_are_named(tmp_path, he
         runs_of(path, columns=columns)
 
 
+def test_two_columns_of_one_name_are_refused(tmp_path):
+    path = make.write(tmp_path / "runs.csv", "model,task,score,score\na,t,1,0\n")
+    with pytest.raises(SourceError, match="several columns are called 'score'"):
+        runs_of(path)
+
+
+def test_spaces_around_names_and_infinite_scores_change_no_rate(tmp_path):
+    make.write(tmp_path / "runs.csv", "model,task,score\n oak ,t,1\noak,t ,inf\n")
+    runs = runs_of(tmp_path)
+    assert runs[["model_name", "task_id"]].nunique().tolist() == [1, 1]
+    assert runs["is_successful"].tolist() == [True, pd.NA]
+    assert runs["score"].isna().tolist() == [False, True]
+
+
+def test_a_copy_of_a_table_is_named(tmp_path):
+    for name in ("a.csv", "b.csv"):
+        make.write(tmp_path / name, "model,task,score\noak,t,1\n")
+    logs = trajectories.load(tmp_path)
+    assert [entry.reason.split(";")[0] for entry in logs.understood] == [
+        "columns: task_id = task, model_name = model",
+        "the same rows as a.csv, which count again",
+    ]
+
+
 def test_columns_are_what_the_user_says(tmp_path):
     path = make.write(tmp_path / "runs.csv", "who,task,score,reward\na,t,1,0\n")
     run = runs_of(path, columns=["score=reward", "model_name=who"]).iloc[0]

@@ -122,14 +122,18 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _cells(text: str) -> list[dict[str, Any]]:
-    """Return the rows of a table with commas, semicolons, tabs or bars between cells; empty ones are left out."""
+    """Return the rows of a table with commas, semicolons, tabs or bars between cells; empty ones are left out.
+
+    ValueError for columns that have one name.
+    """
     lines = _from_header(text)
     file, delimiter = io.StringIO(text, newline=""), _delimiter(lines[0])
     file.seek(text.index(lines[0]))
-    table = (
-        {name: cell for name, cell in row.items() if name is not None}
-        for row in csv.DictReader(file, delimiter=delimiter)
-    )
+    reader = csv.DictReader(file, delimiter=delimiter)
+    names = list(filter(None, reader.fieldnames or ()))
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"several columns are called {twice[0]!r}")
+    table = ({name: cell for name, cell in row.items() if name is not None} for row in reader)
     if delimiter == ";":  # where a comma stands before decimals
         table = ({name: _DECIMALS.sub(r"\1.\2", cell or "") for name, cell in row.items()} for row in table)
     return [row for row in table if any(row.values())]
