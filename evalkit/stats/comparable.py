@@ -61,6 +61,8 @@ def like_with_like(
         return LikeWithLike(table.assign(**adjusted), RAW, reason)
     basis, columns = ADJUSTED, ["adjusted", "adjusted_low", "adjusted_high"]
     table[columns] = np.column_stack(adjust(cells))
+    if table["adjusted"].notna().all() and np.ptp(cells.means[cells.sizes > 0]) == 0:
+        table[columns] = table[["estimate", "low", "high"]]  # where all runs ended alike, the fit knows only its priors
     if cells.tasks and cells.strata is not None and table["adjusted"].isna().any():
         basis, table[columns] = STANDARDISED, standardise(cells, cells.strata, kind)
     if table["adjusted"].isna().any():

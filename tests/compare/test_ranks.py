@@ -51,6 +51,8 @@ CLEAR = played({"first": 0.95, "second": 0.3, "third": 0.25})
          "b is first; not separable from a"),
         (played({"first": 0.7, "second": 0.5, "third": 0.1}), "first leads; ahead of third; not separable from second"),
         ([("a", "t", True), ("b", "t", None)], "success rate of a"),
+        ([(m, f"t{t}", True) for m, tasks in (("a", 5), ("b", 4)) for t in range(tasks)],
+         "no model leads: a and b tie for first"),
         ([("a", "t", None)], "no best model: no run was measured"),
         ([(None, "t", True)], "success rate; no run with one names its model"),
     ],
