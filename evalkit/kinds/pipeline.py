@@ -441,6 +441,7 @@ def records_of(store: RecordStore, listing: Listing) -> Records:
     return Records(tables, files, listing)
 
 
+@paused_gc()
 def assemble(
     kind: LogKind,
     records: Records,

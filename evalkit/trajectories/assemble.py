@@ -1,79 +1,100 @@
-"""Put runs together from records: scores, models and outcomes that stand in other files, trajectories of trials."""
+"""Put runs together from records: scores, models and outcomes that stand in other files, trajectories of trials.
+
+Runs are columns of plain values until the frames are made: most logs are few, and steps of frames take long for few.
+"""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import compress
 from typing import Any
 
 import msgspec
-import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from evalkit.io import Entry, SourceError, absolute, frame_of
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.kinds.columns import columns_of_runs, meanings
 from evalkit.kinds.runs import UNKNOWN
-from evalkit.trajectories.format import AGENT_FAILED, ENDED
+from evalkit.trajectories.format import AGENT_FAILED, ENDED, RUNS
 from evalkit.trajectories.table import LAZY_TABLES, TABLES
 from evalkit.trajectories.transcript import lazy_frame
+from evalkit.trajectories.values import count_of, total
 
-OUTCOMES = {"success": 1.0, "failure": 0.0, "not measured": np.nan}
+OUTCOMES = {"success": True, "failure": False, "not measured": None}
 MOST_CONTINUED = 100  # files of one trajectory
-_JOINED = ["model_name", "turns", "tokens_in", "tokens_cache", "tokens_out", "cost"]  # of a trial's own trajectory
+_JOINED = ("model_name", "turns", "tokens_in", "tokens_cache", "tokens_out", "cost")  # of a trial's own trajectory
 _VERDICTS = {"resolved": 1.0, "unresolved": 0.0, "empty_patch": 0.0}  # others of SWE-bench's are no measurement
-_IDENTITY = ["experiment", "dataset", "agent", "model_name", "task_id"]  # runs that share these are repetitions
+_IDENTITY = ("experiment", "dataset", "agent", "model_name", "task_id")  # runs that share these are repetitions
+_COUNTS = {column.name for column in RUNS if column.dtype == "int?"}
+_Runs = dict[str, list[Any]]  # by column, a value for each run; None where it is missing
 _Facts = Sequence[Mapping[str, Any]]  # rows of the table of facts
 
 
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     """Build the frames; options are those of `load`."""
-    facts, scores = records.tables["facts"].to_pylist(), records.tables["scores"].to_pandas()
+    facts, logged, scores = records.tables["facts"].to_pylist(), records.tables["runs"], records.tables["scores"]
+    runs: _Runs = {name: logged[name].to_pylist() for name in logged.column_names if name != "started"}
+    runs["started"] = logged["started"].to_numpy().tolist()  # times of UTC; `to_pylist` takes a hundred times as long
+    for name in ("score", "score_key", "is_successful", "success_rate"):
+        runs[name] = [None] * len(logged)
+    runs["trajectories"] = [[] for _ in range(len(logged))]
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
-    runs, notes, understood = _with_tables(_numbers(records.tables["runs"]), options.get("columns") or (), reasons)
-    runs = _joined(runs, facts).sort_values("source", kind="stable", ignore_index=True)
-    places = {source: absolute(source) for source in runs["source"].unique()}
-    runs["run_id"] = run_ids("trajectories", map(places.get, runs["source"].to_numpy()), runs["part"].to_numpy())
+    unknown, notes, understood = _fill_tables(runs, options.get("columns") or (), reasons)
+    left = set(range(len(logged))) - unknown - _join(runs, facts)
+    runs = _taken(runs, sorted(sorted(left), key=runs["source"].__getitem__))
+    places = {source: absolute(source) for source in set(runs["source"])}
+    runs["run_id"] = run_ids("trajectories", map(places.get, runs["source"]), runs["part"])
     _add_shared(runs, facts)
-    runs["model_name"] = runs["model_name"].fillna(UNKNOWN)
-    scores["run_id"] = _score(runs, scores, facts, options.get("score") or "")
-    checksums = runs["task_checksum"].groupby(_group(runs, ["dataset", "task_id"]))
-    runs["task_version"] = runs["task_checksum"].where(checksums.transform("nunique") > 1)
+    runs["model_name"] = [model or UNKNOWN for model in runs["model_name"]]
+    of_score = pa.array(_score(runs, scores, facts, options.get("score") or ""), pa.large_string())
+    scores = scores.append_column("run_id", of_score).filter(pc.is_valid(of_score))
+    versions: dict[tuple, set[str]] = {}
+    for *task, checksum in _rows(runs, "dataset", "task_id", "task_checksum"):
+        versions.setdefault(tuple(task), set()).update([checksum] if checksum else ())
+    runs["task_version"] = [
+        checksum if len(versions[dataset, task]) > 1 else None
+        for dataset, task, checksum in _rows(runs, "dataset", "task_id", "task_checksum")
+    ]
     flags = _repeated(runs)
-    stated = _overruled(runs, str(options["outcomes"])) if options.get("outcomes") else pd.Series(False, runs.index)
-    flags |= {"overruled": stated, "no_outcome": runs["score"].isna() & runs["status"].isin(ENDED)}
-    raised = zip(*(flag.to_list() for flag in flags.values()), strict=True)
-    runs["run_flags"] = [list(compress(flags, row)) for row in raised]
-    plans, runs["plan"] = _plans(runs, _numbers(records.tables["plans"]))
-    runs = runs.assign(kind="trajectories", model_source="log", task_type=runs["dataset"])
-    runs = runs.assign(**{f"flag_{name}": flag for name, flag in flags.items()})
-    runs = runs.sort_values(["source", "repetition"], kind="stable")
-    frames = {"runs": runs, "scores": scores.dropna(subset="run_id"), "plans": plans}
-    for name, made in frames.items():
-        values = {column.name: made.get(column.name, [None] * len(made)) for column in TABLES[name]}
-        frames[name] = frame_of(values, TABLES[name])
+    flags["overruled"] = _overruled(runs, str(options.get("outcomes") or ""))
+    outcomes = zip(runs["score"], runs["status"], strict=True)
+    flags["no_outcome"] = [score is None and status in ENDED for score, status in outcomes]
+    runs |= {f"flag_{name}": raised for name, raised in flags.items()}
+    runs["run_flags"] = [list(compress(flags, raised)) for raised in zip(*flags.values(), strict=True)]
+    plans, runs["plan"] = _plans(runs, records.tables["plans"])
+    runs |= {"kind": ["trajectories"] * len(left), "model_source": ["log"] * len(left), "task_type": runs["dataset"]}
+    order = sorted(range(len(left)), key=list(_rows(runs, "source", "repetition")).__getitem__)
+    tables: dict[str, Mapping[str, Any] | pa.Table] = {"runs": _taken(runs, order), "scores": scores, "plans": plans}
+    frames = {
+        name: frame_of({column.name: tables[name][column.name] for column in columns}, columns)
+        for name, columns in TABLES.items()
+    }
     lazy = {name: partial(lazy_frame, frames["runs"], name) for name in LAZY_TABLES}
     return Assembled(frames, notes, {"understood": understood}, lazy)
 
 
-def _numbers(table: pa.Table) -> pd.DataFrame:
-    """Return a table as a frame whose whole numbers may be missing."""
-    types = [pa.float64() if field.type == pa.int64() else field.type for field in table.schema]
-    return table.cast(pa.schema(list(zip(table.column_names, types, strict=True)))).to_pandas()
+def _rows(runs: _Runs, *columns: str) -> Iterator[tuple[Any, ...]]:
+    return zip(*(runs[name] for name in columns), strict=True)
 
 
-def _group(runs: pd.DataFrame, names: Sequence[str]) -> pd.Series:
-    """Return a number for each run, which those that share the values of columns have in common."""
-    return runs.groupby(list(names), dropna=False, sort=False).ngroup()
+def _taken(runs: _Runs, places: list[int]) -> _Runs:
+    """Return the runs at some places, in their order."""
+    if places == list(range(len(runs["source"]))):
+        return runs
+    return {name: [values[at] for at in places] for name, values in runs.items()}
 
 
-def _with_tables(
-    runs: pd.DataFrame, columns: Sequence[str], reasons: Mapping[str, str]
-) -> tuple[pd.DataFrame, list[Entry], list[Entry]]:
-    """Fill in the runs of tables, whose columns are called anything; also return their entries of the ledger.
+def _fill_tables(
+    runs: _Runs, columns: Sequence[str], reasons: Mapping[str, str]
+) -> tuple[set[int], list[Entry], list[Entry]]:
+    """Fill in the runs of tables, whose columns are called anything.
 
-    The last are those of them that say what columns were taken for, or why a table could not be understood.
+    Returns the places of runs that are none, since a table could not be understood; the tables' entries of the ledger;
+    and those of them that say what columns were taken for, or why a table could not be understood.
     """
     given = {}
     for pair in columns:
@@ -81,52 +102,61 @@ def _with_tables(
         if not equals:
             raise SourceError(f"column {pair!r}: write what it means and its name, such as score=reward")
         given[role.strip()] = name.strip()
-    runs["score"], runs["is_successful"] = np.nan, np.nan
-    notes, understood = list[Entry](), list[Entry]()
-    tables = runs.loc[runs["format"] == "table", "source"]
+    unknown, notes, understood = set[int](), list[Entry](), list[Entry]()
+    tables: dict[str, list[int]] = {}  # the places of their runs
+    for at, (source, of_format) in enumerate(_rows(runs, "source", "format")):
+        if of_format == "table":
+            tables.setdefault(source, []).append(at)
     first_of = dict[tuple[str, ...], str]()  # the first file with these rows
-    for source in tables.unique():
-        own = runs.loc[tables.index[tables == source]]
-        rows = [msgspec.json.decode(row) for row in own["extra"]]
-        first = first_of.setdefault(tuple(own["extra"]), str(source))
+    for source, places in tables.items():
+        texts = tuple(runs["extra"][at] for at in places)
+        rows, first = list(map(msgspec.json.decode, texts)), first_of.setdefault(texts, source)
         try:
             meaning = meanings(list(dict.fromkeys(name for row in rows for name in row)), given)
-            made = columns_of_runs(pd.DataFrame(rows, index=own.index, dtype="object"), meaning)
+            made = columns_of_runs(pd.DataFrame(rows, dtype="object"), meaning)
         except SourceError as error:
-            notes.append(Entry(str(source), "skipped", f"no table of runs: {error}"))
+            notes.append(Entry(source, "skipped", f"no table of runs: {error}"))
             understood.append(notes[-1])
-            runs = runs.drop(own.index)
+            unknown.update(places)
             continue
         rest = [{key: item for key, item in row.items() if key not in meaning.values()} for row in rows]
+        made["is_successful"] = made["is_successful"].gt(0.5).where(made["is_successful"].notna(), None)
         made["extra"] = [msgspec.json.encode(row).decode() if row else None for row in rest]
+        if "started" in made:
+            made["started"] = made["started"].dt.tz_localize(None)
         for column in map(str, made):
-            runs.loc[own.index, column] = made[column].astype(runs[column].dtype)
+            values = made[column].astype("object").where(made[column].notna(), None)
+            for at, value in zip(places, values, strict=True):
+                runs[column][at] = count_of(value) if column in _COUNTS else value
         told = ", ".join(f"{role} = {name}" for role, name in meaning.items() if role != name)
         copied = f"the same rows as {os.path.basename(first)}, which count again" * (first != source)
-        said = [copied, f"columns: {told}" * bool(told), reasons.get(str(source), "")]
-        notes.append(Entry(str(source), "used", "; ".join(filter(None, said))))
+        said = [copied, f"columns: {told}" * bool(told), reasons.get(source, "")]
+        notes.append(Entry(source, "used", "; ".join(filter(None, said))))
         understood += [notes[-1]] * bool(copied or told)
-    if runs.empty and notes:
+    if notes and len(unknown) == len(runs["source"]):
         raise SourceError(f"{notes[0].source}: {notes[0].reason}")
-    return runs, notes, understood
+    return unknown, notes, understood
 
 
-def _joined(runs: pd.DataFrame, facts: _Facts) -> pd.DataFrame:
-    """Join trajectories to the trials that they belong to, and to those that they go on from, or are subagents of."""
-    runs["trajectories"] = [[] for _ in runs.index]
-    if not runs["format"].isin(["atif", "harbor"]).any():
-        return runs
-    of_file = runs[~runs["format"].isin(["table", "inspect_ai", "tau2-bench"])]  # one run each
-    rows = {row["source"]: row for row in of_file.to_dict("records")}
+def _join(runs: _Runs, facts: _Facts) -> set[int]:
+    """Join trajectories to the trials that they belong to, and to those that they go on from, or are subagents of.
+
+    Returns the places of what is no run of its own.
+    """
+    formats = runs["format"]
+    if not {"atif", "harbor"} & set(formats):
+        return set()
+    of_many = ("table", "inspect_ai", "tau2-bench")
+    place = {source: at for at, source in enumerate(runs["source"]) if formats[at] not in of_many}
     follows: dict[str, str] = {}  # the file that a trajectory goes on in: the one that it goes on from
-    for source, row in rows.items():
-        if isinstance(row["continues"], str):
-            follows |= dict.fromkeys(_beside(source, row["continues"]), source)
+    for source, at in place.items():
+        if following := runs["continues"][at]:
+            follows |= dict.fromkeys(_beside(source, following), source)
     gone = set[str]()
     for fact in facts:
         if fact["fact"] == "subagent" and fact["source"] not in gone:
             gone.update(_beside(fact["source"], fact["value"]) - {fact["source"]})
-    for source in sorted(follows.keys() & rows.keys()):
+    for source in sorted(follows.keys() & place.keys()):
         first, passed = source, 0
         while first in follows and passed < MOST_CONTINUED:
             first, passed = follows[first], passed + 1
@@ -134,25 +164,21 @@ def _joined(runs: pd.DataFrame, facts: _Facts) -> pd.DataFrame:
             continue  # they go on in a circle
         gone.add(source)
         for column in _JOINED[1:]:
-            own, later = rows[first][column], rows[source][column]
-            if pd.notna(own) and pd.notna(later):  # a later file states the totals of all, or its own
-                rows[first][column] = later if later > own and column != "turns" else own + later
-    trials = {os.path.dirname(source): row for source, row in rows.items() if row["format"] == "harbor"}
-    others = runs.loc[runs["format"].ne("harbor") & ~runs["source"].isin(gone), ["format", "source"]].drop_duplicates()
-    others = others.sort_values("source").sort_values("format", key=lambda name: name != "atif", kind="stable")
-    for form, source in others.itertuples(index=False, name=None):
-        folder = os.path.dirname(source)
-        while folder not in trials and os.path.dirname(folder) != folder:
-            folder = os.path.dirname(folder)
-        if trial := trials.get(folder):
-            gone.add(source)
-            if source in rows and (form == "atif" or not trial["trajectories"]):  # else the agent's own form of it
-                trial["trajectories"].append(source)
-                trial |= {column: rows[source][column] for column in _JOINED if pd.isna(trial[column])}
-    for column in (*_JOINED, "trajectories"):
-        made = pd.Series([row[column] for row in rows.values()], of_file.index, runs[column].dtype)
-        runs.loc[of_file.index, column] = made
-    return runs[~runs["source"].isin(gone)]
+            own, later = (runs[column][place[one]] for one in (first, source))
+            if own is not None and later is not None:  # a later file states the totals of all, or its own
+                runs[column][place[first]] = later if later > own and column != "turns" else own + later
+    trials = {os.path.dirname(source): at for source, at in place.items() if formats[at] == "harbor"}
+    others = {(name != "atif", source) for name, source in _rows(runs, "format", "source") if name != "harbor"}
+    for is_own_form, source in sorted(others):
+        trial = _above(source, trials)
+        if trial is None or source in gone:
+            continue
+        gone.add(source)
+        if source in place and not (is_own_form and runs["trajectories"][trial]):
+            runs["trajectories"][trial].append(source)
+            for values in (runs[column] for column in _JOINED):
+                values[trial] = values[place[source]] if values[trial] is None else values[trial]
+    return {at for at, source in enumerate(runs["source"]) if source in gone}
 
 
 def _beside(source: str, name: str) -> set[str]:
@@ -161,19 +187,27 @@ def _beside(source: str, name: str) -> set[str]:
     return {os.path.join(folder, before + os.path.basename(name)) for before in ("", own.partition("trajectory.")[0])}
 
 
-def _add_shared(runs: pd.DataFrame, facts: _Facts) -> None:
+def _above(path: str, of_folders: Mapping[str, Any]) -> Any:
+    """Return what is said of the nearest folder above a file; None if nothing is."""
+    folder = os.path.dirname(path)
+    while folder not in of_folders and os.path.dirname(folder) != folder:
+        folder = os.path.dirname(folder)
+    return of_folders.get(folder)
+
+
+def _add_shared(runs: _Runs, facts: _Facts) -> None:
     """Fill in what other files say of runs: of tau2-bench the results beside a folder, of SWE-bench who predicted."""
-    of_task = _by_task(facts, "model")
     for fact in facts:
         if fact["fact"] == "info":
-            inside = runs["source"].str.startswith(os.path.join(os.path.dirname(fact["source"]), "simulations") + "/")
-            for column, item in msgspec.json.decode(fact["value"]).items():
-                if item not in (None, ""):
-                    runs.loc[inside, column] = item
-    if of_task:
-        for at, task, source in runs.loc[runs["model_name"].isna(), ["task_id", "source"]].itertuples():
-            if task in of_task:
-                runs.at[at, "model_name"] = _nearest(source, of_task[task])
+            folder = os.path.join(os.path.dirname(fact["source"]), "simulations") + "/"
+            inside = [at for at, source in enumerate(runs["source"]) if source.startswith(folder)]
+            for column, value in msgspec.json.decode(fact["value"]).items():
+                for at in inside if value not in (None, "") else ():
+                    runs[column][at] = value
+    of_task = _by_task(facts, "model")
+    for at, (task, model, source) in enumerate(_rows(runs, "task_id", "model_name", "source")):
+        if model is None and task in of_task:
+            runs["model_name"][at] = _nearest(source, of_task[task])
 
 
 def _by_task(facts: _Facts, name: str) -> dict[str, list[Mapping[str, Any]]]:
@@ -189,64 +223,85 @@ def _nearest(source: str, facts: _Facts) -> str:
     return max(facts, key=lambda fact: len(os.path.commonpath([source, fact["source"]])))["value"]
 
 
-def _score(runs: pd.DataFrame, scores: pd.DataFrame, facts: _Facts, key: str) -> pd.Series:
+def _score(runs: _Runs, scores: pa.Table, facts: _Facts, key: str) -> list[str | None]:
     """Set score, success and status; a run that something else than its agent ended has neither score nor success.
 
     Returns the id of the run of each score.
     """
-    keys = scores["key"].to_numpy()
-    if key and key not in set(keys):
+    sources, parts, keys, values = (scores[name].to_pylist() for name in ("source", "part", "key", "value"))
+    if key and key not in keys:
         raise SourceError(f"no score is called {key!r}; there are {', '.join(sorted(set(keys))) or 'none'}")
-    of_run, of_score = (pd.Index(table["source"] + "\0" + table["part"]) for table in (runs, scores))
-    place = of_run.get_indexer(of_score)  # of the run of each score
-    wanted = keys == (key or "reward")
-    order = np.argsort(~wanted, kind="stable")
-    order = order[(place[order] >= 0) & (wanted[order] | (not key))]
-    found, first = np.unique(place[order], return_index=True)
-    chosen = scores.iloc[order[first]].set_index(runs.index[found])
-    runs["score_key"] = chosen["key"].reindex(runs.index)
-    runs["score"] = runs["score"].fillna(chosen["value"])
+    places = {run: at for at, run in enumerate(_rows(runs, "source", "part"))}
+    of_score = [places.get(run) for run in zip(sources, parts, strict=True)]
+    score, score_key, success = runs["score"], runs["score_key"], runs["is_successful"]
+    wanted = key or "reward"
+    for at, name, value in zip(of_score, keys, values, strict=True):
+        if at is None or (key and name != key):
+            continue
+        if score_key[at] is None or name == wanted != score_key[at]:
+            score[at], score_key[at] = value, name
     verdicts = _by_task(facts, "outcome")
-    is_open = runs["score"].isna() & runs["task_id"].isin(list(verdicts))
-    open_runs = runs.loc[is_open, ["task_id", "model_name", "source", "status"]]
-    for at, task, model, source, status in open_runs.itertuples(name=None):
-        of_model = [fact for fact in verdicts[task] if (fact["model_name"] or "").replace("__", "/") == model]
-        verdict = _nearest(source, of_model or verdicts[task])
-        if status in ENDED or verdict == "resolved":  # what something else ended is no measurement
-            runs.at[at, "score"] = _VERDICTS.get(verdict, np.nan)
-            runs.at[at, "status"] = verdict if verdict != "resolved" else status if status in ENDED else "completed"
-    is_table, failed = runs["format"] == "table", runs["status"].isin(AGENT_FAILED)
-    runs["score"] = score = runs["score"].where(failed | runs["status"].isin(ENDED) | is_table)
+    for at, (task, model, source, status) in enumerate(_rows(runs, "task_id", "model_name", "source", "status")):
+        if score[at] is None and task in verdicts:
+            of_model = [fact for fact in verdicts[task] if (fact["model_name"] or "").replace("__", "/") == model]
+            verdict = _nearest(source, of_model or verdicts[task])
+            if status in ENDED or verdict == "resolved":  # what something else ended is no measurement
+                score[at] = _VERDICTS.get(verdict)
+                runs["status"][at] = verdict if verdict != "resolved" else status if status in ENDED else "completed"
     # a score between 0 and 1 says how much, not whether: then no run with scores of this kind succeeds or fails
-    of_data, scorer = _group(runs, ["format", "dataset"]), pd.Series(pd.factorize(runs["score_key"])[0], runs.index)
-    scorer = scorer.where(scorer >= 0)
-    scorer = scorer.fillna(scorer.groupby(of_data).transform("first")).fillna(-1)
-    is_truth = score.isna() | (np.minimum(score.abs(), (score - 1).abs()) <= 1e-6)
-    binary = is_truth.groupby([of_data, scorer]).transform("all")
-    runs["score"] = score.mask(failed & score.isna() & binary, 0.0)
-    told = (runs["score"] > 0.5).astype("float64").where(binary & runs["score"].notna() & ~is_table)
-    runs["is_successful"] = runs["is_successful"].fillna(told).astype("boolean")
-    return pd.Series(runs["run_id"].reindex(place).to_numpy(), scores.index, "str")
+    scorers: dict[tuple, str | None] = {}  # of the runs of a dataset that have none
+    for of_format, dataset, name in _rows(runs, "format", "dataset", "score_key"):
+        scorers[of_format, dataset] = scorers.get((of_format, dataset)) or name
+    kinds = [
+        (of_format, dataset, name or scorers[of_format, dataset])
+        for of_format, dataset, name in _rows(runs, "format", "dataset", "score_key")
+    ]
+    measured = AGENT_FAILED | ENDED
+    graded = set()
+    for at, (of_format, status, value) in enumerate(_rows(runs, "format", "status", "score")):
+        if of_format != "table" and status not in measured:
+            score[at] = None
+        elif value is not None and min(abs(value), abs(value - 1)) > 1e-6:
+            graded.add(kinds[at])
+    for at, (of_format, status) in enumerate(_rows(runs, "format", "status")):
+        if kinds[at] not in graded:
+            if score[at] is None and status in AGENT_FAILED:
+                score[at] = 0.0
+            if score[at] is not None and of_format != "table":
+                success[at] = score[at] > 0.5
+    return [None if at is None else runs["run_id"][at] for at in of_score]
 
 
-def _repeated(runs: pd.DataFrame) -> dict[str, pd.Series]:
+def _repeated(runs: _Runs) -> dict[str, list[bool]]:
     """Number repetitions in the order of their start, where logs don't; return which runs are repeated.
 
     Those are runs that a later log of the same evaluation repeats, and those that another file holds, too.
     """
-    same = _group(runs, _IDENTITY)
-    if runs["repetition"].isna().any():
-        in_order = same.loc[runs.sort_values(["started", "source", "part"], kind="stable").index]
-        runs["repetition"] = runs["repetition"].fillna(in_order.groupby(in_order).cumcount())
-    created = pd.Series(pd.factorize(runs["created"], sort=True)[0], runs.index)  # -1: not told
-    superseded = (created >= 0) & (created < created.groupby([same, runs["repetition"]]).transform("max"))
-    ids = runs[~superseded & runs["log_id"].notna() & runs["format"].ne("table")]
-    again = ids.duplicated(["format", "log_id", "task_id"])
-    return {"superseded": superseded, "duplicate": again.reindex(runs.index, fill_value=False)}
+    same, number = list(_rows(runs, *_IDENTITY)), runs["repetition"]
+    if None in number:
+        begun = [(started is None, started, *own) for started, *own in _rows(runs, "started", "source", "part")]
+        before = Counter[tuple]()
+        for at in sorted(range(len(same)), key=begun.__getitem__):
+            number[at] = before[same[at]] if number[at] is None else number[at]
+            before[same[at]] += 1
+    trials, latest = list(zip(same, number, strict=True)), dict[tuple, str]()
+    for trial, created in zip(trials, runs["created"], strict=True):
+        latest[trial] = max(latest.get(trial, ""), created or "")
+    superseded = [
+        bool(created) and created < latest[trial] for trial, created in zip(trials, runs["created"], strict=True)
+    ]
+    duplicate, seen = [False] * len(same), set[tuple]()
+    for at, own in enumerate(_rows(runs, "log_id", "format", "task_id")):
+        if own[0] is not None and own[1] != "table" and not superseded[at]:
+            duplicate[at] = own in seen
+            seen.add(own)
+    return {"superseded": superseded, "duplicate": duplicate}
 
 
-def _overruled(runs: pd.DataFrame, path: str) -> pd.Series:
+def _overruled(runs: _Runs, path: str) -> list[bool]:
     """Set the outcomes that a file states, a CSV file of run_id, outcome and reason; return whose they are."""
+    if not path:
+        return [False] * len(runs["run_id"])
     try:
         stated = pd.read_csv(path, dtype="str").rename(columns=str.strip)
     except (OSError, ValueError) as error:
@@ -256,49 +311,46 @@ def _overruled(runs: pd.DataFrame, path: str) -> pd.Series:
     wrong = wrong or [f"{text!r} is no {name}" for name in known for text in stated[name] if text not in known[name]]
     if wrong:
         raise SourceError(f"{path}: {wrong[0]}; outcomes are {', '.join(OUTCOMES)}")
-    own = (
-        stated.drop_duplicates("run_id", keep="last").set_index("run_id").reindex(runs["run_id"]).set_index(runs.index)
-    )
-    given, value = own["outcome"].notna(), own["outcome"].map(OUTCOMES)
-    runs.loc[given, "score"] = value
-    runs.loc[given, "is_successful"] = value.astype("boolean")
-    runs.loc[given, "status"] = value.isna().map({True: "overruled", False: "completed"})
-    if "reason" in own:
-        runs.loc[given, "exit_reason"] = own["reason"]
-    return given
+    of_run = {row["run_id"]: row for row in stated.to_dict("records")}  # the last row of a run counts
+    for at, run_id in enumerate(runs["run_id"]):
+        if row := of_run.get(run_id):
+            success = OUTCOMES[row["outcome"]]
+            runs["is_successful"][at], runs["score"][at] = success, None if success is None else float(success)
+            runs["status"][at] = "overruled" if success is None else "completed"
+            runs["exit_reason"][at] = row.get("reason", runs["exit_reason"][at])
+    return [run_id in of_run for run_id in runs["run_id"]]
 
 
-def _plans(runs: pd.DataFrame, said: pd.DataFrame) -> tuple[pd.DataFrame, list[str | None]]:
+def _plans(runs: _Runs, said: pa.Table) -> tuple[dict[str, list[Any]], list[str | None]]:
     """Return what was planned, by file, model and task, and for each run the file with its plan."""
-    is_task = said["task_id"].ne("")
-    job = {os.path.dirname(source): source for source in said.loc[~is_task, "source"]}
+    rows = list(zip(*(said[name].to_pylist() for name in said.column_names), strict=True))
+    job = {os.path.dirname(source): source for source, _, _, task, *_ in rows if not task}
     plan_of = {  # what a job's lock says is part of the plan that its result states
         source: job.get(folder, source) if name == "lock.json" else source
-        for source in said["source"].unique()
+        for source in set(said["source"].to_pylist())
         for folder, name in [os.path.split(source)]
     }
-    whole = set(plan_of.values())
-    above = {os.path.dirname(source): source for source in whole - set(runs["source"].unique())}
-    of_source: dict[str, str | None] = {}
-    for source in runs["source"].unique():
-        folder = source
-        while source not in whole and folder not in above and os.path.dirname(folder) != folder:
-            folder = os.path.dirname(folder)
-        of_source[source] = source if source in whole else above.get(folder)
-    of_run = [of_source[source] for source in runs["source"].to_numpy()]
-    keys = ["source", "model_name", "dataset", "task_id"]
-    planned = runs[keys[1:]].assign(source=pd.Series(of_run, runs.index, "str")).dropna(subset="source")
-    said["source"] = said["source"].map(plan_of)
-    if (is_lock := is_task & said["dataset"].isna()).any():  # it calls a task by its folder
-        tasks = dict[tuple[str, str], tuple[str, str]]()
-        for _, dataset, task, source in planned.itertuples(index=False):
-            for name in (task, str(task).rpartition("/")[2]):
-                tasks.setdefault((source, name), (dataset, task))
-        for at, source, task in said.loc[is_lock, ["source", "task_id"]].itertuples(name=None):
-            said.loc[at, ["dataset", "task_id"]] = tasks.get((source, task), (None, task))
-    firsts = planned.drop_duplicates("source").set_index("source")
-    for name in ("model_name", "dataset"):  # that of all its runs, if the plan does not say which
-        said[name] = said[name].fillna(said["source"].map(firsts[name]).where(is_task))
-    if is_lock.any():  # two of its names may be one task
-        said = said.groupby(keys, dropna=False, sort=False).sum(min_count=1).reset_index()
-    return said, of_run
+    whole, sources = set(plan_of.values()), set(runs["source"])
+    above = {os.path.dirname(source): source for source in whole - sources}
+    of_source = {source: source if source in whole else _above(source, above) for source in sources}
+    of_run = [of_source[source] for source in runs["source"]]
+    firsts, tasks = dict[Any, tuple](), dict[tuple, tuple]()
+    for plan, (model, dataset, task) in zip(of_run, _rows(runs, "model_name", "dataset", "task_id"), strict=True):
+        firsts.setdefault(plan, (model, dataset))
+        tasks.setdefault((plan, task), (dataset, task))
+        if task and "/" in task:  # a lock calls a task by its folder
+            tasks.setdefault((plan, task.rpartition("/")[2]), (dataset, task))
+    plans: dict[tuple, tuple] = {}
+    for source, model, dataset, task, *counts in rows:
+        plan = plan_of[source]
+        if task and dataset is None:
+            dataset, task = tasks.get((plan, task), (None, task))
+        if task:  # that of all its runs, if the plan does not say which
+            first_model, first_dataset = firsts.get(plan, (None, None))
+            model, dataset = model or first_model, dataset or first_dataset
+        key = (plan, model, dataset, task)
+        if key in plans:  # two names of a lock may be one task
+            counts = list(map(total, zip(plans[key], counts, strict=True)))
+        plans[key] = tuple(counts)
+    made = [(*key, *counts) for key, counts in plans.items()]
+    return {name: [row[at] for row in made] for at, name in enumerate(said.column_names)}, of_run
