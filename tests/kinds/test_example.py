@@ -15,6 +15,7 @@ import pytest
 import evalkit
 from evalkit.kinds import RUN_COLUMNS, collect, detect, kind_named, kind_names
 from evalkit.kinds.follow import Following
+from evalkit.kinds.registry import BUILT_IN
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "evalkit-quiz"
@@ -61,7 +62,7 @@ def quiz(site, sheets, monkeypatch):
 def test_functions_work_for_it_as_for_any_kind(quiz, sheets):
     logs = evalkit.load(sheets)
     runs = logs.runs[["kind", "model_name", "task_id", "score", "is_successful", "correct"]]
-    assert kind_names() == ["mindcraft", "crafter", "steps", "trajectories", "quiz"]
+    assert kind_names() == [*BUILT_IN, "quiz"]
     assert list(logs.runs) == [*(column.name for column in RUN_COLUMNS), "correct"]
     assert runs.values.tolist() == [
         ["quiz", "alpha", "capitals", 1.0, True, 2],
