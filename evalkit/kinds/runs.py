@@ -98,8 +98,8 @@ def kind_of(runs: pd.DataFrame) -> LogKind:
     """Return the kind of a frame of runs; SourceError if there are several."""
     names = sorted(runs["kind"].dropna().unique())
     if len(names) != 1:
-        what = f"runs of several kinds ({', '.join(names)})" if names else "no runs"
-        raise SourceError(f"{what}: one kind at a time can be compared")
+        several = f"runs of several kinds ({', '.join(names)}): one kind at a time can be compared"
+        raise SourceError(several if names else "there are no runs")
     return kind_named(names[0])
 
 

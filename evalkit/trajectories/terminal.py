@@ -68,6 +68,6 @@ def _notes(logs: Logs) -> list[str]:
     lines = [f"{missing:,} of {counted_noun(planned, 'planned trial')} {is_are} missing"] * bool(missing)
     lines += [f"{counted_noun(repeated, 'run')} held by other logs, too, or repeated later: left out"] * bool(repeated)
     lines += [f"outcomes overruled: {overruled:,}"] * bool(overruled)
-    if runs["is_successful"].isna().all() and runs["score"].isna().all():
+    if len(runs) and runs["is_successful"].isna().all() and runs["score"].isna().all():
         lines.append("no log tells an outcome: of SWE-agent, put SWE-bench's report beside it; else --outcomes FILE")
     return lines + [f"{plain(entry.source)}: {plain(entry.reason)}" for entry in logs.understood[:MOST_TOLD]]

@@ -133,9 +133,11 @@ def inspect_log(*samples: dict[str, Any], created: str = "2026-11-01T10:00:00+00
     return {"version": 2, "status": status, "eval": evaluation, "samples": list(samples)}
 
 
-def inspect_archive(log: dict[str, Any], *, is_running: bool = False) -> bytes:
-    """Return a log of inspect_ai as an archive; one that is still written has no header."""
-    kept = ("id", "epoch", "scores", "model_usage", "started_at", "total_time", "completed", "limit", "error")
+def inspect_archive(log: dict[str, Any], *, is_running: bool = False, is_old: bool = False) -> bytes:
+    """Return a log of inspect_ai as an archive; one still written has no header, one of 2024 short summaries."""
+    kept = ["id", "epoch", "scores", "limit", "error"]
+    if not is_old:
+        kept += ["model_usage", "started_at", "total_time", "completed"]
     summaries = [{key: one[key] for key in kept if key in one} for one in log["samples"]]
     header = {key: value for key, value in log.items() if key != "samples"}
     members: dict[str, Any] = {"_journal/start.json": {"version": 2, "eval": log["eval"]}}

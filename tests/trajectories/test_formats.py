@@ -175,10 +175,10 @@ def test_a_spoken_simulation_says_what_each_side_says_from_one_silence_to_the_ne
         ({"error": {"message": "RateLimitError", "traceback": "…"}}, None, "error"),
     ],
 )
-@pytest.mark.parametrize("form", ["json", "eval"])
+@pytest.mark.parametrize("form", ["json", "eval", "old.eval"])
 def test_values_errors_and_limits_of_inspect_samples(tmp_path, changes, score, status, form):
     log = make.inspect_log(make.sample("q", **changes))
-    data = json.dumps(log).encode() if form == "json" else make.inspect_archive(log)
+    data = json.dumps(log).encode() if form == "json" else make.inspect_archive(log, is_old=form == "old.eval")
     (tmp_path / f"log.{form}").write_bytes(data)
     run = runs_of(tmp_path).iloc[0]
     assert run["status"] == status
@@ -221,6 +221,14 @@ def test_a_log_without_samples_tells_the_scores_of_each(tmp_path, place):
     logs = trajectories.load(make.write(tmp_path / "log.json", log))
     assert logs.runs[["task_id", "score"]].to_numpy().tolist() == [["1", 1.0], ["2", 0.0]]
     assert logs.ledger["reason"].tolist() == ["it holds no samples: scores are those over all epochs"]
+
+
+def test_a_log_whose_evaluation_broke_off_before_its_first_sample_has_no_runs_and_says_why(tmp_path):
+    log = {**make.inspect_log(status="error"), "error": {"message": "no such model", "traceback": "…"}}
+    log["eval"]["dataset"] = {"samples": 2}
+    logs = trajectories.load(make.write(tmp_path / "log.json", log))
+    assert (len(logs.runs), len(logs.turns), logs.plans["planned"].tolist()) == (0, 0, [2])
+    assert logs.ledger["reason"].tolist() == ["it holds no samples, no such model"]
 
 
 def test_samples_of_early_2024_have_one_score_and_a_transcript(tmp_path):

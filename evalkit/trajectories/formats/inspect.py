@@ -53,7 +53,7 @@ _EVALUATION = _reads(
     "task model task_id task_args task_version eval_id created model_generate_config dataset config solver",
 )
 _LOG = msgspec.json.Decoder(
-    _reads("Log", "status results reductions plan lost", excerpt_of=str, eval=_EVALUATION, samples=_SAMPLES)
+    _reads("Log", "status error results reductions plan lost", excerpt_of=str, eval=_EVALUATION, samples=_SAMPLES)
 )
 _SUMMARIES, _SUMMARY, _MESSAGES = (msgspec.json.Decoder(one) for one in (_SAMPLES, _SAMPLE, _SPOKEN))
 _ANYTHING = msgspec.json.Decoder()
@@ -96,8 +96,9 @@ def excerpt(file: BinaryIO) -> bytes:
         parts = [read(name, _SUMMARIES) for name in members if name.startswith("_journal/summaries/")]
         told = [one for part in parts for one in part or ()]
     samples = {_part(one): one for one in told}
+    known = {part for part, one in samples.items() if one.model_usage is not None}  # in 2024 they said less
     for name in members:
-        if name.startswith("samples/") and name[8:-5] not in samples and (one := read(name, _SUMMARY)) is not None:
+        if name.startswith("samples/") and name[8:-5] not in known and (one := read(name, _SUMMARY)) is not None:
             samples[_part(one)] = one
     log.reductions = log.reductions or (None if samples else read("reductions.json", _ANYTHING))
     log.samples, log.lost, log.excerpt_of = list(samples.values()), ", ".join(lost[:4]), "inspect_ai"
@@ -134,7 +135,7 @@ def parse(path: str, data: bytes) -> Parsed:
     planned = count_of(part_of(log.results, "total_samples"))
     if not planned and (size := count_of(part_of(evaluation.dataset, "samples"))):
         planned = min(size, count_of(config.get("limit")) or size) * epochs
-    plans = plans or [(None, None, "", planned, None)] * bool(planned)
+    plans = plans or [(None, None, "", planned or None, None)] * bool(planned or not samples)
     endings = [_ending(one, log.status) for one in samples]
     usages = [_usage(one) for one in samples]
     columns = {
@@ -157,7 +158,9 @@ def parse(path: str, data: bytes) -> Parsed:
     for at, name in enumerate(("tokens_in", "tokens_cache", "tokens_out", "cost")):
         columns[name] = [usage[at] for usage in usages]
     runs = run_rows(columns, shared)
-    said = [log.lost, "" if log.samples else "it holds no samples" + ": scores are those over all epochs" * bool(runs)]
+    said = [log.lost]
+    if not log.samples:
+        said += ["it holds no samples" + ": scores are those over all epochs" * bool(runs), error_text(log.error)]
     return used(runs, scores, plans, reason=", ".join(filter(None, said)))
 
 
