@@ -101,8 +101,7 @@ def estimates(
     if ax is None:
         of_row = 0.3 if beside == 1 else 0.165 * beside if beside <= 6 else 0.11 * beside
         height = 0.95 + max(of_row, 0.3) * len(names) + 0.3 * len(published)
-        height = max(height, 0.65 + 0.09 * len(words))  # of the vertical label
-        ax = new_axes(WIDTH, height + legend_height(entries, WIDTH))
+        ax = new_axes(WIDTH, max(height, 0.65 + 0.09 * len(words)))  # of the vertical label
     for is_pale in (True, False):
         _draw_estimates(ax, marks[marks["is_pale"] == is_pale], pale=is_pale, small=beside > 6)
     _write_beside(ax, marks, percent, has_n=beside <= 6, has_value=beside <= 2 and owns_figure)
@@ -116,8 +115,8 @@ def estimates(
     if len(published):
         ax.axhspan(first - 0.5, first + len(published) - 0.45, color=SHADE, zorder=-1)
     ax.set_xlabel(f"{xlabel} with 95 % interval" if marks["low"].notna().any() else xlabel)
-    by = list(dict.fromkeys(filter(None, (category, hue))))
-    alt = f"{about(xlabel, *by)} {describe_estimates(table, *by, percent=percent)}"
+    by = dict.fromkeys(filter(None, (category, hue)))
+    alt = f"{about(xlabel, *by)} {_listed(marks['said'], marks['x'])}"
     return finish(ax, ROOM, legend=entries, owns_figure=owns_figure, alt=alt)
 
 
@@ -150,7 +149,7 @@ def strips(
         if name in look_of:
             tip = row.get("tip") or f"{name_of(name)}: {format_interval(x, None, None, percent=percent)}"
             is_pale = highlight is not None and name != key_of(highlight)
-            drawn.append((x, float(names.index(name)), *look_of[name][:2], tip, link_of(row), is_pale))
+            drawn.append((x, float(names.index(name)), *look_of[name][:2], tip, row.get("href"), is_pale))
     points = pd.DataFrame(drawn, columns=[*_POINT, "is_pale"])
     lane = 5 * points.groupby("y")["x"].rank(method="first") % LANES  # those next to each other lie in different ones
     points["y"] += 0.55 * (lane / LANES - 0.5) - 0.1
@@ -162,7 +161,7 @@ def strips(
     _name_rows(ax, short_labels(names, 30), words)
     bounded = " with 95 % interval" if marks["low"].notna().any() else ""
     ax.set_xlabel(f"{xlabel}; small: single values, large: mean{bounded}")
-    alt = f"{about(xlabel, category)} {describe_estimates(means, category, percent=percent)}"
+    alt = f"{about(xlabel, category)} {_listed(marks['said'], marks['x'])}"
     return finish(ax, ROOM, owns_figure=owns_figure, alt=alt)
 
 
@@ -189,7 +188,7 @@ def shares(
     present = {part: look for part, look in parts.items() if counts[part].any()}
     entries = legend_entries([look.text or part for part, look in present.items()], present.values(), "area")
     owns_figure = ax is None
-    ax = ax or new_axes(WIDTH, 1.0 + 0.42 * len(rows) + legend_height(entries, WIDTH))
+    ax = ax or new_axes(WIDTH, 1.0 + 0.42 * len(rows))
     box = {"facecolor": GROUND, "alpha": 0.85, "edgecolor": "none", "boxstyle": "round,pad=0.15"}
     left = np.zeros(len(rows))
     for part, look in present.items():
@@ -202,7 +201,8 @@ def shares(
         for bar, y in zip(bars, drawn, strict=True):
             n, text, of = numbers[y], f"{numbers[y]:.0f}", f"{totals[y]:,.0f} ({numbers[y] / totals[y] * 100:.0f} %)"
             tip = f"{name_of(rows[y][category])}: {n:,.0f} {look.text or part} of {of}"
-            attach(bar, [tip], [link_of(rows[y], part)])
+            href = rows[y].get("href")
+            attach(bar, [tip], [href.get(part) if isinstance(href, Mapping) else href])
             if widths[y] >= 0.025 + 0.015 * len(text):
                 ax.text(left[y] + widths[y] / 2, y, text, color=INK, ha="center", va="center", size=8.5, bbox=box)
         left = left + widths
@@ -224,20 +224,20 @@ def _place(
     The series of a row share 0.8 of its height; where `hue` is `category`, each row is a series of its own. None is the
     key of missing values. A group with data but without an estimate gets its reason.
     """
-    groups, by = with_data(table), list(dict.fromkeys(filter(None, (category, hue))))
+    groups, by = with_data(table), dict.fromkeys(filter(None, (category, hue)))
     names = keys([*order, *(row[category] for row in groups)])
     series = names if hue == category else keys(row[hue] for row in groups) if hue else [None]
     look_of, beside, marks = looks(series), 1 if hue == category else len(series), []
     for row in groups:
         key, member = key_of(row[category]), key_of(row[hue]) if hue else None
         offset = 0 if beside == 1 else (series.index(member) - (beside - 1) / 2) * 0.8 / beside
-        tip = row.get("tip") or describe_value(row, *by, percent=percent)
-        point = as_number(row["estimate"]), names.index(key) + offset, *look_of[member][:2], tip, link_of(row)
-        is_pale = highlight is not None and key_of(highlight) not in (key, member)
-        reason = "" if point[0] is not None else reason_of(row)
+        said = describe_value(row, *map(row.get, by), percent=percent)
+        point = as_number(row["estimate"]), names.index(key) + offset, *look_of[member][:2]
         ends = as_number(row.get("low")), as_number(row.get("high"))
-        marks.append((*point, *ends, size_of(row), reason, is_pale, member))
-    table = pd.DataFrame(marks, columns=[*_POINT, "low", "high", "n", "reason", "is_pale", "series"])
+        is_pale = highlight is not None and key_of(highlight) not in (key, member)
+        rest = row["n"], row["reason"], is_pale, member, said
+        marks.append((*point, row.get("tip") or said, row.get("href"), *ends, *rest))
+    table = pd.DataFrame(marks, columns=[*_POINT, "low", "high", "n", "reason", "is_pale", "series", "said"])
     return table.astype(dict.fromkeys(_NUMBERS, "float64") | {"series": "object"}), names, look_of
 
 
@@ -264,7 +264,7 @@ def _write_beside(
     Marks stand so far `below` their rows, and the axis also holds the `others`.
     """
     for y, reason in marks.loc[marks["x"].isna(), ["y", "reason"]].to_numpy().tolist():
-        ax.annotate(shorten(reason, 60), (0.0, y + below), (6, 0), style="italic", size=8, **_BESIDE)
+        ax.annotate(shorten(plain(reason), 60), (0.0, y + below), (6, 0), style="italic", size=8, **_BESIDE)
     sized = marks if has_n else marks[:0]
     for y, x, low, high, n in sized[["y", "x", "low", "high", "n"]].to_numpy(dtype=float).tolist():
         value = [format_interval(x, low, high, percent=percent)] * (has_value and not math.isnan(x))
@@ -341,8 +341,7 @@ def heatmap(
         longest = max(map(len, texts.values()))
         width = max(2.6 + max(0.62, 0.16 + 0.075 * longest) * max(len(across), 2), 4.0)
         turned = 0.55 * 0.085 * max(map(len, names))
-        height = 0.9 + 0.3 * max(len(down), 2) + turned + legend_height(entries, width)
-        ax = new_axes(width, height)
+        ax = new_axes(width, 0.9 + 0.3 * max(len(down), 2) + turned)
 
     if kinds:
         places = {kind: i for i, kind in enumerate(kinds)}
@@ -385,9 +384,8 @@ def heatmap(
         if isinstance(own, str):
             said = f"{name_of(cell[row])}, {name_of(cell[column])}: {own}"
         else:
-            said = describe_value(cell, row, column, percent=percent, digits=digits, value=value)
-        tip = cell.get("tip") or said
-        attach(ax.add_patch(shape), [tip], [link_of(cell)])
+            said = describe_value(cell, cell[row], cell[column], percent=percent, digits=digits, value=value)
+        attach(ax.add_patch(shape), [cell.get("tip") or said], [cell.get("href")])
 
     slanted: dict[str, Any] = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
     ax.set_xticks(np.arange(len(across)) + 0.5, names, **slanted if max(map(len, names)) > 6 else {})
@@ -418,7 +416,7 @@ def _text(
     """Write a cell's value with its n."""
     if kinds:
         return kinds[cell[value]].text if cell[value] in kinds else "?"
-    shown, n = as_number(cell[value]), size_of(cell)
+    shown, n = as_number(cell[value]), cell["n"]
     size = "" if n is None or signed else f" ({n:.0f})"
     if shown is None:
         return f"–{size}"
@@ -475,8 +473,8 @@ def curves(
     for row in drawn.to_dict("records"):
         name = key_of(row[hue])
         place = float(row[x]) + (names.index(name) - (len(names) - 1) / 2) * apart
-        tip = row.get("tip") or describe_value(row, hue, x, percent=percent)
-        point = place, as_number(row["estimate"]), *look_of[name][:2], tip, link_of(row)
+        tip = row.get("tip") or describe_value(row, row[hue], row[x], percent=percent)
+        point = place, as_number(row["estimate"]), *look_of[name][:2], tip, row.get("href")
         marks.append((*point, *(as_number(row.get(column)) for column in ("low", "high", "n")), name))
     rows = pd.DataFrame(marks, columns=[*_POINT, "low", "high", "n", "series"])
     rows = rows.astype(dict.fromkeys(_NUMBERS, "float64") | {"series": "object"})
@@ -487,7 +485,7 @@ def curves(
         for text, name in zip(short_labels(shown), shown, strict=True)
     ]
     entries = legend_entries(titles, [look_of[name] for name in shown], "line", 40)
-    ax = ax or new_axes(WIDTH, HEIGHT + legend_height(entries, WIDTH))
+    ax = ax or new_axes(WIDTH, HEIGHT)
     strong = rows[rows["series"].eq(key_of(highlight)) | (highlight is None)]
     for _, other in rows.drop(strong.index).groupby("series", sort=False, dropna=False):
         ax.plot(other["x"], other["y"], color=PALE, lw=1, zorder=1, drawstyle=_DRAWN[steps])
@@ -563,8 +561,7 @@ def timeline(
     entries = legend_entries(titles, present.values(), "point")
     owns_figure, first, last, width_figure = ax is None, events[x].min(), events[x].max(), WIDTH + 1
     side = min(max(_EVENTS / (last - first + 1), 3.0), 7.0)
-    height = 1.1 + 0.27 * max(len(names), 2) + legend_height(entries, width_figure)
-    ax = ax or new_axes(width_figure, height)
+    ax = ax or new_axes(width_figure, 1.1 + 0.27 * max(len(names), 2))
     ax.hlines(range(len(names)), first, last, color=PALE, lw=0.5, zorder=0)
     if path:
         ax.plot(events[x], events["_y"], color=PALE, lw=1, zorder=1)
@@ -576,7 +573,7 @@ def timeline(
     for event in shown.to_dict("records"):
         look, place = kinds[event[kind]], f"{name_of(event[row])}, {x.replace('_', ' ')} {name_of(event[x])}"
         tip = event.get("tip") or f"{place}: {look.text or event[kind]}"
-        points.append((float(event[x]), float(event["_y"]), look.colour, look.marker, tip, link_of(event)))
+        points.append((float(event[x]), float(event["_y"]), look.colour, look.marker, tip, event.get("href")))
     draw_points(ax, pd.DataFrame(points, columns=_POINT), size=side**2, edge=0.6 if side > 4 else 0)
 
     ax.set_yticks(range(len(names)), short_labels(names, 36))
@@ -638,13 +635,6 @@ def keys(values: Iterable) -> list:
     return list(dict.fromkeys(map(key_of, values)))
 
 
-def link_of(row: Row, part: str = "") -> str:
-    """Return the link of a row, or of one of its parts if each has its own; empty if there is none."""
-    href = row.get("href")
-    href = href.get(part) if isinstance(href, Mapping) else href
-    return href if isinstance(href, str) else ""
-
-
 def draw_points(ax: Axes, points: pd.DataFrame, *, size: float, alpha: float = 1.0, edge: float = 0.6) -> None:
     """Draw points, of the columns `_POINT`, each in its colour and marker, with its tooltip and link.
 
@@ -674,36 +664,31 @@ def legend_entries(
     return entries
 
 
-def legend_height(entries: Sequence[Artist], width: float) -> float:
-    """Return the height of a legend below a figure of this width, in inches."""
-    return 0.1 + 0.21 * -(-len(entries) // _legend_columns(entries, width)) if entries else 0.0
-
-
-def _legend_columns(entries: Sequence[Artist], width: float) -> int:
-    """Return how many entries of a legend fit side by side into a width in inches."""
-    longest = max(len(str(entry.get_label())) for entry in entries)
-    return max(1, min(len(entries), int(width / (0.55 + 0.078 * longest))))
-
-
 def finish(
     ax: Axes, width: float, height: float = 0.0, legend: Sequence[Artist] = (), *, owns_figure: bool = True, alt: str
 ) -> Axes:
     """Wrap the labels of axes to a width and a height (the figure's) in inches, and put the legend below; return them.
 
-    `alt` says in words what they show. The legend stands at the edge of the figure if the plot `owns_figure`, else
-    below the axes.
+    `alt` says in words what they show. If the plot `owns_figure`, the legend stands at its edge, and the figure grows
+    by it; else it stands below the axes.
     """
     set_alt(ax, alt)
     figure: Any = ax.get_figure(root=True)
     across, high = figure.get_size_inches()
-    ax.set_xlabel(broken(ax.get_xlabel(), width))
-    ax.set_ylabel(broken(ax.get_ylabel(), height or (high if owns_figure else 9.0)))
+    if legend:
+        longest = max(len(str(entry.get_label())) for entry in legend)
+        fitting = int(across * (1 if owns_figure else 0.8) / (0.55 + 0.078 * longest))
+        columns = max(1, min(len(legend), fitting))
     if legend and owns_figure:
-        figure.legend(handles=legend, loc="outside lower center", ncols=_legend_columns(legend, across))
+        high += 0.1 + 0.21 * math.ceil(len(legend) / columns)
+        figure.set_size_inches(across, high)
+        figure.legend(handles=legend, loc="outside lower center", ncols=columns)
     elif legend:
         below = ax.transAxes + ScaledTranslation(0, -0.55, figure.dpi_scale_trans)
         place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": below}
-        ax.legend(handles=legend, ncols=_legend_columns(legend, 0.8 * across), **place)
+        ax.legend(handles=legend, ncols=columns, **place)
+    ax.set_xlabel(broken(ax.get_xlabel(), width))
+    ax.set_ylabel(broken(ax.get_ylabel(), height or (high if owns_figure else 9.0)))
     return ax
 
 
@@ -712,16 +697,16 @@ def broken(text: str, room: float) -> str:
     return "\n".join(textwrap.wrap(text.replace(" %", "\xa0%"), max(int(room / 0.09), 10))).replace("\xa0%", " %")
 
 
-def describe_value(row: Row, *keys: str, percent: bool = True, digits: int = 2, value: str = "estimate") -> str:
-    """Describe one estimate with interval and n: ``63 % [52, 73] (n = 40)``; without an estimate, the reason.
+def describe_value(row: Row, *names: Any, percent: bool = True, digits: int = 2, value: str = "estimate") -> str:
+    """Describe one estimate, a row of `with_data`, with interval and n: ``63 % [52, 73] (n = 40)``; without one, the
+    reason.
 
-    Where `keys` are the columns of its group, their values stand before it: ``alder, cooking: 63 % …``.
+    The `names` of its group stand before it: ``alder, cooking: 63 % …``.
     """
-    estimate, n = row.get(value), size_of(row)
+    estimate, n = as_number(row.get(value)), as_number(row.get("n"))
     text = format_interval(estimate, row.get("low"), row.get("high"), percent=percent, digits=digits)
-    text = reason_of(row) if as_number(estimate) is None else text
-    group = ", ".join([name_of(row[key]) for key in keys])
-    return f"{group}{': ' * bool(keys)}{text}{'' if n is None else f' (n = {n:,.0f})'}"
+    text = plain(row["reason"]) if estimate is None else text
+    return f"{', '.join(map(name_of, names))}{': ' * bool(names)}{text}{'' if n is None else f' (n = {n:,.0f})'}"
 
 
 def describe_estimates(
@@ -732,27 +717,25 @@ def describe_estimates(
     `table` has the column of `value` and, optionally, low, high, n and reason. Of more than 40 groups only the extremes
     are described.
     """
-    texts, known = list[str](), list[tuple[float, int]]()
-    for row in with_data(table):
-        if (estimate := as_number(row[value])) is not None:
-            known.append((estimate, len(texts)))
-        texts.append(describe_value(row, *keys, percent=percent, digits=digits, value=value))
-    if len(texts) <= MOST_SAID:
-        return _sentence(texts)
+    groups = with_data(table)
+    style: dict[str, Any] = {"percent": percent, "digits": digits, "value": value}
+    said = [describe_value(row, *map(row.get, keys), **style) for row in groups]
+    return _listed(said, [as_number(row[value]) for row in groups])
+
+
+def _listed(texts: Sequence[str], values: Sequence[float | None] = ()) -> str:
+    """List descriptions of groups; where there are more than 40 `values` of them, only the extremes."""
+    if len(values) <= MOST_SAID:
+        return "; ".join(texts) + "." if len(texts) else "Nothing to show."
+    known = [(value, i) for i, value in enumerate(values) if not pd.isna(value)]
     counts = f"{len(texts)} groups, {len(known)} of them with an estimate."
-    if not known:
-        return counts
-    return f"{counts} Lowest: {texts[min(known)[1]]}; highest: {texts[max(known)[1]]}."
+    return f"{counts} Lowest: {texts[min(known)[1]]}; highest: {texts[max(known)[1]]}." if known else counts
 
 
 def about(what: str, *by: str) -> str:
     """Return the first sentence of an alt text: what is shown, by which columns."""
     names = " and ".join(by).replace("_name", "")
     return sentence(f"{what} by {names}".replace("_", " "))
-
-
-def _sentence(texts: Sequence[str]) -> str:
-    return "; ".join(texts) + "." if texts else "Nothing to show."
 
 
 def describe_shares(table: pd.DataFrame, category: str, parts: Mapping[str, Any]) -> str:
@@ -764,7 +747,7 @@ def describe_shares(table: pd.DataFrame, category: str, parts: Mapping[str, Any]
         if total:
             listed = ", ".join(f"{count:,.0f} {plain(part)}" for part, count in counts.items() if count)
             texts.append(f"{name_of(row[category])}: {listed} of {total:,.0f}")
-    return _sentence(texts)
+    return _listed(texts)
 
 
 def describe_curves(table: pd.DataFrame, x: str, hue: str, *, percent: bool = True) -> str:
@@ -774,7 +757,7 @@ def describe_curves(table: pd.DataFrame, x: str, hue: str, *, percent: bool = Tr
         shown = (rows if len(rows) <= 6 else rows.iloc[[0, -1]]).to_dict("records")
         points = (f"{describe_value(row, percent=percent)} at {where} {name_of(row[x])}" for row in shown)
         texts.append(f"{name_of(name)}: {', '.join(points)}")
-    return _sentence(texts)
+    return _listed(texts)
 
 
 def describe_timeline(table: pd.DataFrame, row: str, kind: str, looks: Mapping[Any, Any]) -> str:
@@ -784,26 +767,24 @@ def describe_timeline(table: pd.DataFrame, row: str, kind: str, looks: Mapping[A
         counts = group[kind].value_counts()
         listed = (f"{counts[name]} {plain(looks[name].text or name)}" for name in looks if name in counts)
         texts.append(f"{name_of(row_name)}: {', '.join(listed)}")
-    return _sentence(texts if len(table) else [])
+    return _listed(texts if len(table) else [])
 
 
 def with_data(table: pd.DataFrame) -> list[dict[Hashable, Any]]:
-    """List the rows of a table that have data, or say why they have none."""
-    rows = table.to_dict("records")
-    return [row for row in rows if row.get("reason") or row.get("warning") or size_of({"n": 1, **row}) != 0]
+    """List the rows of a table that have data, or say why they have none, with what is written of each.
 
-
-def size_of(row: Row) -> float | None:
-    """Return n; without an estimate, the number of runs that were not measured, if that is larger."""
-    n, unscored = as_number(row.get("n")), as_number(row.get("n_not_measured"))
-    return n if n is None or unscored is None or as_number(row.get("estimate")) is not None else max(n, unscored)
-
-
-def reason_of(row: Row) -> str:
-    """Return why a group has data but no estimate: its `reason`, else the first note of its `warning`."""
-    notes = row.get("warning")
-    why = next(iter(notes.notes), "") if isinstance(notes, Notes) else notes if isinstance(notes, str) else ""
-    return plain(row.get("reason") or why or "no estimate")
+    Its n is, without an estimate, the number of runs that were not measured, if that is larger (None: unknown); its
+    `reason` for having no estimate is the one given, else the first note of its `warning`.
+    """
+    rows = []
+    for row in table.to_dict("records"):
+        n, unmeasured, notes = as_number(row.get("n")), as_number(row.get("n_not_measured")), row.get("warning")
+        if n is not None and unmeasured is not None and as_number(row.get("estimate")) is None:
+            n = max(n, unmeasured)
+        if n != 0 or row.get("reason") or notes:
+            why = next(iter(notes.notes), "") if isinstance(notes, Notes) else notes if isinstance(notes, str) else ""
+            rows.append(row | {"n": n, "reason": row.get("reason") or why or "no estimate"})
+    return rows
 
 
 def key_of(value: Any) -> Any:

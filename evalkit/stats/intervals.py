@@ -42,7 +42,7 @@ _TYPES = {
     "str": "correction dominated_by measure method model model_a model_b target verdict",
     "object": "warning",
 }
-_TYPE_OF = {name: kind for kind, names in _TYPES.items() for name in names.split()}
+_TYPE_OF = pd.Series({name: kind for kind, names in _TYPES.items() for name in names.split()})
 
 
 class Estimate(NamedTuple):
@@ -150,12 +150,13 @@ def _interval(
     sizes, means, variances = by_cluster(known, codes)
     mean = means.mean()
     result = result._replace(estimate=float(least + width * mean))
-    reason, repeated = too_few(n, count, is_clustered), int((sizes > 1).sum())
-    if within and repeated < 2:
-        never = note("never_repeated", why=": nothing tells how its runs vary")
-        reason = never if not repeated else note("one_repeated") if count > 1 else Notes()
-    elif within:
-        reason = Notes()
+    reason, repeated = Notes(), int((sizes > 1).sum())
+    if within and not repeated:
+        reason = note("never_repeated", why=": nothing tells how its runs vary")
+    elif within and repeated == 1 and count > 1:
+        reason = note("one_repeated")
+    elif not within and count == 1:
+        reason = note("one_cluster" if is_clustered else "one_value")
     if reason:
         return result._replace(warning=reason + lost)
     binary = bool(np.isin(known, (0.0, 1.0)).all())
@@ -188,13 +189,6 @@ def _interval(
     return result._replace(low=float(least + width * low), high=float(least + width * high), warning=warning + lost)
 
 
-def too_few(n: int, count: int, clustered: bool = False) -> Notes:
-    """Return why n values in `count` independent units have no interval; empty where they have one."""
-    if n and count > 1:
-        return Notes()
-    return note("no_values" if not n else "one_cluster" if clustered or n > 1 else "one_value")
-
-
 def of_repetitions(sizes: np.ndarray) -> Notes:
     """Return the warnings about an estimate for repetitions of the same tasks."""
     repeated = int((sizes > 1).sum())
@@ -222,8 +216,11 @@ def jackknife_interval(
     n, count = len(values), int(codes.max(initial=-1)) + 1
     estimate = float(statistic(values)) if n else math.nan
     method, target = ("jackknife t", NEW_VALUES) if clusters is None else ("cluster jackknife t", "new tasks")
-    result = Estimate(estimate, math.nan, math.nan, n, count, method, target, too_few(n, count) + lost)
-    if math.isnan(estimate) or count < 2:
+    result = Estimate(estimate, math.nan, math.nan, n, count, method, target, lost)
+    if count < 2:
+        reason = note("no_values" if not n else "one_cluster" if n > 1 else "one_value")
+        return result._replace(warning=reason + lost)
+    if math.isnan(estimate):
         return result
     without = np.array([float(statistic(values[codes != i])) for i in range(count)])
     pseudo = count * estimate - (count - 1) * without
@@ -471,4 +468,4 @@ def check_choice(name: str, value: str, choices: Iterable[str]) -> None:
 def typed(table: pd.DataFrame, columns: str = "") -> pd.DataFrame:
     """Select the columns named, or all; each gets the type that goes with its name, and the others are of floats."""
     names = columns.split() or list(map(str, table))
-    return table[names].astype({name: _TYPE_OF.get(name, "float64") for name in names})
+    return table[names].astype(_TYPE_OF.reindex(names, fill_value="float64"))

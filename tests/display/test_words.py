@@ -12,14 +12,7 @@ import pytest
 
 from evalkit._words import TEXTS, Notes, format_interval, left_out, note
 from evalkit.display import Look, finding_text
-from evalkit.display.plots import (
-    describe_curves,
-    describe_estimates,
-    describe_shares,
-    describe_timeline,
-    describe_value,
-    name_of,
-)
+from evalkit.display.plots import describe_curves, describe_estimates, describe_shares, describe_timeline
 from evalkit.io.write import write_frame
 from evalkit.kinds import Finding
 from evalkit.stats import estimate_by
@@ -68,12 +61,12 @@ def test_an_estimate_is_written_with_its_interval(values, options, text):
     ],
 )
 def test_a_value_is_said_with_interval_and_n_or_the_reason_why_it_is_missing(row, text):
-    assert describe_value(row) == text
+    assert describe_estimates(pd.DataFrame([row])) == f"{text}."
 
 
 @pytest.mark.parametrize(("value", "text"), [(None, "unknown"), (np.nan, "unknown"), (2.0, "2"), ("a\nb", "a b")])
 def test_groups_are_named_in_one_plain_line(value, text):
-    assert name_of(value) == text
+    assert describe_estimates(pd.DataFrame({"group": [value], "estimate": 0.5}), "group") == f"{text}: 50 %."
 
 
 def test_alt_texts_say_what_the_pictures_show():
