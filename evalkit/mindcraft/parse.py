@@ -139,7 +139,7 @@ def agent_outcome(source: str, record: Mapping[str, Any]) -> AgentOutcome:
 def parse(path: str, data: bytes | OSError) -> Parsed:
     """Detect what a file is by its name and shape, and parse it; rows as in `table.RECORDS`."""
     name = os.path.basename(path)
-    is_log_by_name = name != RESULTS and name not in NOT_LOGS_BY_NAME
+    is_log_by_name = name != RESULTS and name not in NOT_LOGS_BY_NAME and not name.endswith(".traj.json")
     try:
         if isinstance(data, OSError):
             raise BrokenFileError(error_text(data))

@@ -170,7 +170,7 @@ def unpaired(cells: Cells, a: int, b: int) -> tuple[float, float, float, Compare
     has = cells.sizes[:, [a, b]] > 0
     counts = np.array(
         [[len(np.unique(clusters[has[:, i] & (strata == s)])) for i in (0, 1)] for s in np.unique(strata)]
-    )
+    ).reshape(-1, 2)  # also without any task
     common = np.unique(strata)[(counts >= FEWEST_OF_STRATUM).all(axis=1)]
     if not len(common) or _differ(cells, a, b, has):
         return None

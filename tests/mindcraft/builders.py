@@ -85,6 +85,7 @@ EXPERIMENT = {
     "exp_1/cook/hells_kitchen_progress.json": {"taskId": "cook", "agent0Complete": True},
     "exp_1/cook/profile.json": {},
     "exp_1/cook/stray.json": {"a": 1},
+    "exp_1/cook/coder.traj.json": [{"role": "system", "content": "of mini-swe-agent"}],
     "exp_1/other/Andy_0_0.json": b"",
     "exp_1/other/picture.png": b"\x89PNG",
     "exp_1/.hidden/Andy_0_0.json": 1,

@@ -126,7 +126,8 @@ def test_every_file_is_in_the_ledger_once_with_its_reason(tmp_path):
     }  # fmt: skip
     assert set(reasons["failed"]) == {"cook/Jill_1_0.json", "other/Andy_0_0.json", "other/Jill_1_0.json"}
     assert reasons["skipped"] == {
-        **reasons["skipped"], "tasks.json": "task definitions", "one_task.json": "task definitions",
+        **reasons["skipped"], "cook/coder.traj.json": "another kind of file, by its name",
+        "tasks.json": "task definitions", "one_task.json": "task definitions",
         "last_profile.json": "agent profile", "cook/hells_kitchen_progress.json": "Hell's Kitchen progress",
     }  # fmt: skip
     assert all(reason for name, (state, reason) in found.items() if state != "used")

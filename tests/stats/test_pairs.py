@@ -71,6 +71,13 @@ def test_pairs_without_shared_tasks_are_rows_that_say_so_and_do_not_count_for_ho
     assert pair_text(found.loc[1]) == "Not decided: a and z share no tasks."
 
 
+def test_models_none_of_which_was_measured_are_a_pair_without_a_difference():
+    frame = pd.DataFrame({"model": ["a", "b"], "task": ["t", "u"], "value": [math.nan] * 2, "type": ["x"] * 2})
+    found = compare(frame, stratum="type")
+    assert found["n_tasks"].tolist() == [0]
+    assert found["estimate"].isna().all()
+
+
 def test_models_within_a_margin_are_equivalent_and_others_are_not():
     table = runs({"a": 0.5, "b": 0.5}, tasks=300)
     table.loc[table["model"] == "b", "value"] = table.loc[table["model"] == "a", "value"].to_numpy()
