@@ -79,13 +79,18 @@ def excerpt(file: BinaryIO) -> bytes:
     """
     members, lost = _members(file)
 
-    def read(name: str, decoder: msgspec.json.Decoder) -> Any:
+    def read(name: str, decoder: msgspec.json.Decoder | None = None) -> Any:
         try:
-            return _decoded(_unpacked(file, members[name]), decoder) if name in members else None
+            data = _unpacked(file, members[name]) if name in members else None
+            return _decoded(data, decoder) if data and decoder else data
         except Exception:
             lost.append(f"{name} is broken")
+            del members[name]
             return None
 
+    header, summaries = ((read(name) or b"").strip() for name in ("header.json", "summaries.json"))
+    if header.startswith(b"{") and b'"model_usage"' in summaries and not lost:  # all is there: `parse` decodes it
+        return EXCERPT + b"," + header[1:-1] + b',"samples":' + summaries + b"}"
     log: Any = read("header.json", _LOG)
     if log is None:
         if (log := read("_journal/start.json", _LOG)) is None:
@@ -93,11 +98,11 @@ def excerpt(file: BinaryIO) -> bytes:
         log.status = "started"
     told = read("summaries.json", _SUMMARIES)
     if told is None:
-        parts = [read(name, _SUMMARIES) for name in members if name.startswith("_journal/summaries/")]
+        parts = [read(name, _SUMMARIES) for name in list(members) if name.startswith("_journal/summaries/")]
         told = [one for part in parts for one in part or ()]
     samples = {_part(one): one for one in told}
     known = {part for part, one in samples.items() if one.model_usage is not None}  # in 2024 they said less
-    for name in members:
+    for name in list(members):
         if name.startswith("samples/") and name[8:-5] not in known and (one := read(name, _SUMMARY)) is not None:
             samples[_part(one)] = one
     log.reductions = log.reductions or (None if samples else read("reductions.json", _ANYTHING))
