@@ -76,10 +76,10 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
         return Parsed("failed", f"{type(data).__name__}: {data.strerror or data}")
     try:
         judged = judge_trace(data)
-    except OtherShapeError as error:
-        return Parsed("skipped", str(error))
     except BrokenFileError as error:
-        return Parsed("failed", str(error))
+        several = data.count(b'"event_history"')
+        hint = f"; {several} traces are in it: put each into a file of its own" if several > 1 else ""
+        return Parsed("skipped" if isinstance(error, OtherShapeError) else "failed", f"{error}{hint}")
     rows, turns, n_actions, cost = [], set(), None, None
     for position, (event, verdict) in enumerate(zip(judged.events, judged.verdicts, strict=True)):
         turn, actions = event.turn, len(event.actions) if isinstance(event.actions, list) else None

@@ -127,7 +127,7 @@ def parts(
     groups = [Part(titles[group], rows=group_rows(episodes, group), always=True, spare=_SPARE) for group in by]
 
     (row,) = analysis.mean_scores(episodes, []).to_dict("records")
-    n = f"n = {row['n']}" + f" traces of {row['n_clusters']} tasks" * (row["n_clusters"] != row["n"])
+    n = f"n = {row['n']}" + f" traces of {counted_noun(row['n_clusters'], 'task')}" * (row["n_clusters"] != row["n"])
     doubts = row["warning"].without("left_out")
     budgets = budgets_text(analysis.budgets(episodes))
     together = [f"Budgets, by which models stand apart: {budgets}"] if budgets else []

@@ -98,7 +98,8 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str
 
     A folder named like a known task, or like `own_id`, is nested, whatever its files are called. Else a file whose name
     begins with a known task id (the longest one counts) is flat; so is a file named ``task_agent_0_1.json`` in a folder
-    that is named like an experiment. What remains is nested: the folder's name is the task id.
+    that is named like an experiment, or if its name tells a type of task, and the folder's none. What remains is
+    nested: the folder's name is the task id.
     """
     members: dict[str, list[int]] = defaultdict(list)
     for place, path in enumerate(logs):
@@ -107,8 +108,7 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str
     for folder, places in members.items():
         path = absolute(folder)
         name = os.path.basename(path)
-        is_experiment = is_experiment_name(name)
-        if name == own_id or name in definitions or not (definitions or is_experiment):
+        if name == own_id or name in definitions:
             folders.append(TaskFolder(folder, path, _parent(path), name, False, places))
             continue
         tasks: dict[str, list[int]] = defaultdict(list)
@@ -117,9 +117,10 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str
             task_id = stem[:MOST_MATCHED].rpartition("_")[0]
             while task_id and task_id not in definitions:
                 task_id = task_id.rpartition("_")[0]
-            match = _FLAT.fullmatch(stem) if is_experiment else None
+            match = _FLAT.fullmatch(stem)
             if match and (not task_id or stem[len(task_id) + 1].isdigit()):  # a digit begins no agent's name
-                task_id = match["task"]
+                told = is_experiment_name(name) or type_of(match["task"], None) != UNKNOWN == type_of(name, None)
+                task_id = match["task"] if told else task_id
             tasks[task_id].append(place)
         for task_id, some in tasks.items():
             experiment = path if task_id else _parent(path)
@@ -245,9 +246,9 @@ def name_models(
             of_path = s3_fields(experiment, n_above)
         model_of_results, task_path, total = results.get(run.path) or results.get(experiment, (None, None, None))
         of_profiles = profiles.get(run.path) or profiles.get(experiment, set())
-        # a task's parent names the model if it is in the source; task types and experiments are no models, but the
-        # folder above a task type is one, even above the source
-        above, below = "" if run.flat else experiment, ""
+        # a task's parent, or a flat folder, names the model if it is in the source; task types and experiments are no
+        # models, but the folder above a task type is one, even above the source
+        above, below = experiment, ""
         while (name := os.path.basename(above)) and (name in _TYPE_FOLDERS or is_experiment_name(name)):
             below, above = name, os.path.dirname(above)
         in_source = not below and f"{above}/".startswith(f"{root}/")

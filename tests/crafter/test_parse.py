@@ -139,6 +139,9 @@ def test_a_task_is_a_world_as_far_as_the_trace_tells_it(told, event, task, sourc
     assert session["task_id"] is None if task is None else session["task_id"].startswith(task)
 
 
+LINE = b'{"event_history": []}\n'
+
+
 @pytest.mark.parametrize(
     ("data", "status", "reason"),
     [
@@ -147,6 +150,8 @@ def test_a_task_is_a_world_as_far_as_the_trace_tells_it(told, event, task, sourc
         (b'{"messages": []}', "skipped", "not a session trace: it has no event_history"),
         (b'{"session_id": "a", "schema_version": "ATIF-v1.2", "steps": []}', "skipped", "not a session trace"),
         (b'{"event_history": 3}', "skipped", "not a session trace"),
+        (LINE * 2, "failed", "JSONDecodeError: JSON is malformed: trailing characters (byte 23); 2 traces are in it"),
+        (b"[%s, %s]" % (LINE, LINE), "skipped", "not a session trace: it has no event_history; 2 traces are in it"),
     ],
 )
 def test_a_broken_file_or_one_of_another_shape_says_what_is_wrong(tmp_path, data, status, reason):
