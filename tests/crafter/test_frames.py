@@ -4,8 +4,6 @@ import pytest
 
 from evalkit.crafter import ACHIEVEMENTS, analysis, benchmark, figures, load
 from evalkit.crafter.table import TABLES
-from evalkit.display import alt_of
-from evalkit.display.drawing import has_nothing_to_draw
 from tests.crafter.traces import config, environment, hook, language_model, runtime, trace, write
 
 INVALID = hook("invalid_action", action="noop", reason="why")
@@ -137,21 +135,6 @@ def test_findings_say_where_the_points_come_from_and_what_is_doubtful(logs, play
     unscored = load(played / "z.json")
     (only,) = analysis.findings(unscored.episodes, unscored.ledger)
     assert (only.values["flagged"], only.values["flags"]) == (1, {"aborted": 1})
-
-
-def test_figures_of_nothing_say_so(logs):  # others: the golden texts of reports
-    episodes, _, achievements, _ = (frame.iloc[:0] for frame in logs)
-    scores, progress = analysis.mean_scores(episodes), analysis.progressions(episodes)
-    for ax in (
-        figures.scores(episodes, scores),
-        figures.breakdown(analysis.breakdown(episodes)),
-        figures.achievements(analysis.achievement_rates(achievements)),
-        figures.unlocks(analysis.unlock_curve(achievements, episodes)),
-        figures.trajectories(episodes),
-        figures.against_references(progress, benchmark.reference_scores("progression"), xlabel="progression"),
-        figures.estimates(scores, "model_name", xlabel="score"),
-    ):
-        assert alt_of(ax.figure) or has_nothing_to_draw(ax.figure)
 
 
 def test_many_trajectories_are_thinned_evenly_per_model(logs):

@@ -45,24 +45,18 @@ def test_counting_changes_the_sum_of_the_samples():
 
 
 @pytest.mark.parametrize(
-    ("names", "score", "symbol"),
+    ("names", "invalid", "score", "symbol"),
     [
-        (["easy_achievement", "hard_achievement"], 6.0, "+"),
-        (["easy_achievement", "invalid_action"], 0.95, "-"),
-        (["invalid_action", "easy_achievement"], 0.95, "+"),
-        (["inventory_increase"], 0.0, ""),
-        ([], 0.0, ""),
+        (["easy_achievement", "hard_achievement"], -0.05, 6.0, "+"),
+        (["easy_achievement", "invalid_action"], -0.05, 0.95, "-"),
+        (["invalid_action", "easy_achievement"], -0.05, 0.95, "+"),
+        (["easy_achievement", "invalid_action"], -1.0, 0.0, ""),
+        (["inventory_increase"], -0.05, 0.0, ""),
     ],
 )
-def test_per_hook_the_last_scored_hook_gives_the_symbol(names, score, symbol):
+def test_per_hook_the_last_scored_hook_gives_the_symbol_unless_points_cancel(names, invalid, score, symbol):
     event = environment(0, [hook(name, ["collect_wood", "place_table"]) for name in names])
-    assert evaluate_event(event, counting="hook") == (pytest.approx(score), symbol)
-
-
-def test_per_hook_an_event_whose_points_cancel_has_no_symbol():
-    both = environment(0, [hook("easy_achievement", ["collect_wood"]), hook("invalid_action")])
-    assert evaluate_event(both, {"invalid_action": -1.0}, "hook") == (0.0, "")
-    assert evaluate_event(both, {"invalid_action": -1.0}) == (0.0, "0")
+    assert evaluate_event(event, {"invalid_action": invalid}, "hook") == (pytest.approx(score), symbol)
 
 
 def test_hooks_the_original_does_not_know_count_nothing_per_hook(tmp_path):

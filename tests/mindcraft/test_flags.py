@@ -98,20 +98,6 @@ def test_copying_a_model_s_logs_to_another_name_leaves_its_own_runs_alone(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "flagged"),
-    [
-        (f"{SCORE}1", f"{SCORE}0", True),
-        (f"{SCORE}1", "Task timeout reached", True),
-        (f"{SCORE}0", "Task timeout reached", False),
-        (f"{SCORE}1", "Agent ended goal", False),
-    ],
-)
-def test_agents_that_contradict_each_other_are_flagged(tmp_path, first, second, flagged):
-    runs = load(write_all(tmp_path, {A: log(first, who="a"), B: log(second, who="b")})).runs
-    assert runs["flag_conflicting"].tolist() == [flagged]
-
-
-@pytest.mark.parametrize(
     ("seconds", "ending", "options", "status"),
     [
         (400, f"{SCORE}0", {"original_mtimes": True}, "TIMED_OUT"),

@@ -48,11 +48,7 @@ def test_an_empty_task_folder_is_a_run_without_score(tmp_path):
 
 
 LAYOUTS = ("{x}", "{model}/{task_id}", "{task_id}/{task_id}", "models/tasks", "{}", "/")
-WRONG = [
-    ({"scale": "x"}, "x"),
-    ({"tasks": "gone.json"}, "gone"),
-    *(({"layout": each}, "model_name") for each in LAYOUTS),
-]
+WRONG = [({"scale": "x"}, "x"), ({"tasks": "gone.json"}, "gone"), *(({"layout": a}, "model_name") for a in LAYOUTS)]
 
 
 @pytest.mark.parametrize(("options", "named"), WRONG)
@@ -118,19 +114,18 @@ def test_every_file_is_in_the_ledger_once_with_its_reason(tmp_path):
     assert len(logs.ledger) == len(found)
     assert set(found) == {*EXPERIMENT, "exp_1/other/Jill_1_0.json"} - {"exp_1/.hidden/Andy_0_0.json"}
     assert logs.ledger["source"].is_monotonic_increasing
-    reasons = {status: {} for status in ("used", "failed", "skipped")}
-    for name, (status, reason) in found.items():
-        reasons[status][name.removeprefix("exp_1/")] = reason.removeprefix("not an agent log: ")
-    assert reasons["used"] == {
-        "cook/Andy_0_0.json": "", "cook/Andy_0_1.json": "byte order mark removed", "results.txt": "names the model",
+    unread = ["cook/Jill_1_0.json", "other/Andy_0_0.json", "other/Jill_1_0.json"]
+    assert sorted(name.removeprefix("exp_1/") for name, (state, _) in found.items() if state == "failed") == unread
+    said = {
+        "cook/Andy_0_0.json": ("used", ""), "cook/Andy_0_1.json": ("used", "byte order mark removed"),
+        "results.txt": ("used", "names the model"),
+        **dict.fromkeys(("tasks.json", "one_task.json"), ("skipped", "not an agent log: task definitions")),
+        "last_profile.json": ("skipped", "not an agent log: agent profile"),
+        "cook/hells_kitchen_progress.json": ("skipped", "not an agent log: Hell's Kitchen progress"),
+        "cook/coder.traj.json": ("skipped", "not an agent log: another kind of file, by its name"),
     }  # fmt: skip
-    assert set(reasons["failed"]) == {"cook/Jill_1_0.json", "other/Andy_0_0.json", "other/Jill_1_0.json"}
-    assert reasons["skipped"] == {
-        **reasons["skipped"], "cook/coder.traj.json": "another kind of file, by its name",
-        "tasks.json": "task definitions", "one_task.json": "task definitions",
-        "last_profile.json": "agent profile", "cook/hells_kitchen_progress.json": "Hell's Kitchen progress",
-    }  # fmt: skip
-    assert all(reason for name, (state, reason) in found.items() if state != "used")
+    assert {name: found[f"exp_1/{name}"] for name in said} == said
+    assert all(reason for state, reason in found.values() if state != "used")
 
 
 RUN, TRACE = {"m/cook_1/Andy_0_0.json": 1}, {"session_id": "a", "event_history": []}

@@ -18,27 +18,29 @@ def outcome_of(folder, logs, definition, *scale):
 
 
 @pytest.mark.parametrize(
-    ("logs", "raw", "status", "successful"),
+    ("logs", "raw", "status", "conflicting"),
     [
-        ((None, 1), 1, "SUCCESS", True),
+        ((None, 1), 1, "SUCCESS", False),
+        ((log("Agent ended goal"), 1), 1, "SUCCESS", False),
         ((0, 1), 1, "SUCCESS", True),
-        ((0.5, 0), 0.5, "FAILED_PARTIAL_SCORE", False),
+        ((0.5, 0), 0.5, "FAILED_PARTIAL_SCORE", True),
         ((1, TIMEOUT), 1, "TIMED_OUT", True),
+        ((0, TIMEOUT), 0, "TIMED_OUT", False),
         ((TIMEOUT, None), None, "TIMED_OUT", False),
         ((TIMEOUT, BROKEN), None, "TIMED_OUT", False),
-        ((BROKEN, 1), 1, "SUCCESS", True),
+        ((BROKEN, 1), 1, "SUCCESS", False),
         ((BROKEN, BROKEN), None, "LOG_FILE_ERROR", False),
         ((), None, "NO_SCORE_LOGGED", False),
     ],
 )
-def test_the_best_agent_gives_the_score_and_a_time_out_the_status(tmp_path, logs, raw, status, successful):
+def test_the_best_agent_gives_the_score_and_a_time_out_the_status(tmp_path, logs, raw, status, conflicting):
     outcome = outcome_of(tmp_path / "my_task", logs, task())
     assert outcome == {
         **outcome, "overall_raw_score": raw, "overall_completion_status": status, "overall_is_completed": bool(raw),
-        "overall_is_successful": successful, "total_agent_logs_found": len(logs),
+        "overall_is_successful": raw == 1, "total_agent_logs_found": len(logs),
     }  # fmt: skip
     assert len(outcome["agent_outcomes"]) == len(logs)
-    assert ("unreadable_logs" in outcome["flags"]) is (BROKEN in logs)
+    assert ("unreadable_logs" in outcome["flags"], "conflicting" in outcome["flags"]) == (BROKEN in logs, conflicting)
 
 
 @pytest.mark.parametrize(

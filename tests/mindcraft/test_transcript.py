@@ -1,7 +1,5 @@
 """A log as a conversation, and all agents of a run on one timeline."""
 
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,13 +26,6 @@ def test_a_conversation_has_its_outcome_and_all_turns(tmp_path):
         f"· system: {SCORE}0.5   ◀ final message",
         f"· system: {SCORE}1   ◀ final message",
     ]
-
-
-def test_nothing_steers_the_terminal(tmp_path):
-    content = [turn("\x1b[31muser", "a\x1b]0;title\x07\x9b31m\u202e b"), turn("user", ["\x1b[2J"]), "\x1b[2J"]
-    out = lines(tmp_path, content, "A\x1b[2J\nndy_0_0.json")
-    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", "\n".join(out))
-    assert len(out) == 6
 
 
 def test_content_that_is_no_text_is_shown_as_it_is(tmp_path):
