@@ -74,7 +74,9 @@ def opened(path: str, data: bytes) -> tuple[Any, Any, list[str]]:
     if is_inspect(data):
         return inspect, data, []
     if table.is_named_table(path, data):
-        return table, data, []
+        start = [decode_start(data[:_HEAD])]  # lines may be documents of a format, too
+        reader = next((one for one in FORMATS if one.recognises(start)), None)
+        return (reader, table.read_rows(data)[0], []) if reader else (table, data, [])
     value, recovered = decode_json(data, _ANYTHING)
     reader = next((one for one in FORMATS if one.recognises(value)), None)
     if reader is None and table.holds_runs(value):

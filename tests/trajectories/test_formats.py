@@ -283,12 +283,27 @@ def test_a_report_of_swe_bench_tells_the_outcome_of_a_trajectory(tmp_path, liste
     assert (run["cost"], run["turns"], run["agent_version"], run["limits"]) == (0.5, 2, "2.4.6", "step_limit 50")
 
 
-def test_predictions_name_the_model_of_a_trajectory_that_does_not(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("preds.json", '{"a": {"model_name_or_path": "gpt-5", "model_patch": ""}}'),
+        ("preds.json", '[{"instance_id": "a", "model_name_or_path": "gpt-5", "model_patch": ""}]'),
+        ("all_preds.jsonl", '{"instance_id": "a", "model_name_or_path": "gpt-5", "model_patch": ""}\n'),
+    ],
+)
+def test_predictions_name_the_model_of_a_trajectory_that_does_not(tmp_path, name, text):
     make.write(tmp_path / "a.traj", {"trajectory": [{"action": "ls", "observation": "x", "thought": "t"}], "info": {}})
-    make.write(tmp_path / "preds.json", {"a": {"model_name_or_path": "gpt-5", "model_patch": ""}})
+    make.write(tmp_path / name, text)
     logs = trajectories.load(tmp_path)
     assert logs.runs["model_name"].tolist() == ["gpt-5"]
     assert logs.tool_calls[["arguments", "result"]].to_numpy().tolist() == [["ls", "x"]]
+
+
+def test_each_line_of_a_file_may_be_a_trajectory(tmp_path):
+    lines = [json.dumps({**make.atif("task", text), "session_id": text}) for text in ("one", "two")]
+    logs = trajectories.load(make.write(tmp_path / "exported.jsonl", "\n".join(lines)))
+    assert logs.runs[["task_id", "turns"]].to_numpy().tolist() == [["one", 1], ["two", 1]]
+    assert logs.turns["text"].tolist() == ["task", "one", "task", "two"]
 
 
 TABLES = {

@@ -22,13 +22,21 @@ MOST_NESTED = 8  # subagents of subagents that are shown
 
 
 def recognises(value: Any) -> str:
-    """Return ``ATIF trajectory`` for a decoded trajectory; empty for anything else."""
-    return "ATIF trajectory" if text_of(part_of(value, "schema_version")).startswith("ATIF-") else ""
+    """Return ``ATIF trajectory`` for a decoded trajectory, or a list of some; empty for anything else."""
+    first = value[0] if isinstance(value, list) and value else value
+    return "ATIF trajectory" if text_of(part_of(first, "schema_version")).startswith("ATIF-") else ""
 
 
 def parse(path: str, value: Any) -> Parsed:
-    """Return the run of a trajectory; nothing in it says the task or a score, so its name stands for the task."""
-    steps = own_steps(value)
+    """Return the run of a trajectory, or those of a list; nothing says a score or the task, for which a name stands."""
+    if not isinstance(value, list):
+        return _parse(path, value, "")
+    every = [_parse(path, one, str(at)).rows for at, one in enumerate(value)]
+    return used(*([row for rows in every for row in rows[name]] for name in ("runs", "scores", "plans", "facts")))
+
+
+def _parse(path: str, value: Any, part: str) -> Parsed:
+    steps, own_id = own_steps(value), value.get("trajectory_id") or value.get("session_id")
     usage = {}
     for column, (key, of_all) in _USAGE.items():
         stated = number_of(part_of(value, "final_metrics", of_all))
@@ -39,8 +47,9 @@ def parse(path: str, value: Any) -> Parsed:
     task = name.removesuffix(".json").removesuffix(".trajectory")
     run = run_row(
         format="atif",
-        log_id=value.get("trajectory_id") or value.get("session_id"),
-        task_id=posixpath.basename(folder.removesuffix("/agent")) if task == "trajectory" else task,
+        part=part,
+        log_id=own_id,
+        task_id=own_id if part else posixpath.basename(folder.removesuffix("/agent")) if task == "trajectory" else task,
         model_name=part_of(value, "agent", "model_name") or next(iter(models), None),
         agent=part_of(value, "agent", "name"),
         agent_version=part_of(value, "agent", "version"),
@@ -65,6 +74,8 @@ def own_steps(value: Any) -> list[dict[str, Any]]:
 
 def messages(value: Any, part: str, beside: Beside, depth: int = 0) -> list[Message]:
     """List the messages of a trajectory, those of subagents in their place, and those of the files it goes on in."""
+    if isinstance(value, list):
+        value = value[int(part)]
     agent = text_of(part_of(value, "agent", "name"))
     nested = {
         text_of(sub.get("trajectory_id") or sub.get("session_id")): sub

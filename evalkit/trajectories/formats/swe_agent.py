@@ -5,6 +5,7 @@ report, and without one a run has no outcome.
 """
 
 import posixpath
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -21,11 +22,13 @@ _LIMITS = ("step_limit", "cost_limit", "wall_time_limit_seconds")
 
 def recognises(value: Any) -> str:
     """Return what a decoded file is: a trajectory, predictions, or a report; empty for anything else."""
-    if isinstance(value, list):  # of mini-swe-agent 1: the messages, and nothing else
-        roles = [part_of(item, "role") for item in value[:2]]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    first = next(iter(items), None)
+    if any("model_patch" in one and "resolved" not in one for one in (value, first) if isinstance(one, dict)):
+        return "SWE-bench predictions"
+    if not isinstance(value, dict):  # of mini-swe-agent 1: the messages, and nothing else
+        roles = [part_of(item, "role") for item in islice(items, 2)]
         return "mini-swe-agent trajectory" if roles == ["system", "user"] else ""
-    if not isinstance(value, dict):
-        return ""
     keys, info = value.keys(), value.get("info")
     is_mini = "messages" in keys and isinstance(info, dict) and info.keys() & {"model_stats", "mini_version"}
     if is_mini or text_of(value.get("trajectory_format")).startswith("mini-swe-agent"):
@@ -37,9 +40,6 @@ def recognises(value: Any) -> str:
         return "SWE-agent trajectory"
     if "resolved_ids" in keys and keys & {"unresolved_ids", "completed_ids", "submitted_ids"}:
         return "SWE-bench report"
-    first = next(iter(value.values()), None)
-    if isinstance(first, dict) and "model_patch" in first:
-        return "SWE-bench predictions"
     is_report = isinstance(first, dict) and "resolved" in first and first.keys() & {"patch_exists", "tests_status"}
     return "SWE-bench report" if is_report else ""
 
@@ -48,7 +48,8 @@ def parse(path: str, value: Any) -> Parsed:
     """Return the run of a trajectory, or what other files say of runs."""
     title, name = recognises(value), posixpath.basename(path.replace("\\", "/"))
     if title == "SWE-bench predictions":
-        models = {task: text_of(part_of(item, "model_name_or_path")) for task, item in value.items()}
+        tasks = value if isinstance(value, dict) else {text_of(one.get("instance_id")): one for one in value}
+        models = {task: text_of(part_of(item, "model_name_or_path")) for task, item in tasks.items()}
         return used(facts=[("model", task, "", model) for task, model in models.items() if model])
     if title == "SWE-bench report":
         model = name.rpartition(".")[0].rpartition(".")[0]  # <model>.<run>.json

@@ -23,7 +23,7 @@ from evalkit.trajectories.chat import Beside, Message, chat_messages
 from evalkit.trajectories.format import run_row, used
 from evalkit.trajectories.values import text_of
 
-MESSAGES = ("messages", "conversation", "trajectory", "history")  # columns that hold what was said
+MESSAGES = ("messages", "conversation", "trajectory", "history", "traj")  # columns that hold what was said
 _LISTS = ("results", "runs", "records", "rows", "data")  # where a document has its rows
 _MOST_ABOVE = 10  # lines among which that with the names of columns is: above it may stand a title, or comments
 _DECIMALS = re.compile(r"\A(-?\d+),(\d+%?)\Z")
@@ -51,7 +51,7 @@ def recognises(head: bytes) -> str:
             return "Parquet file"  # the names of its columns stand at its end
         columns = pq.read_schema(pa.BufferReader(head)).names
     elif start is not None:
-        rows = _rows(head, messages=False)[0] if _OBJECT_LINES.match(head) else start
+        rows = read_rows(head, messages=False)[0] if _OBJECT_LINES.match(head) else start
         return "table of runs" if holds_runs(rows) else ""
     else:
         line, below, *_ = [*_from_header(_text(head)), "", ""]
@@ -69,7 +69,7 @@ def holds_runs(value: Any) -> bool:
 
 def parse(path: str, data: Any) -> Parsed:
     """Return a run for each row, all of whose cells but the messages stand in `extra`."""
-    rows, reason = _rows(data, messages=False)
+    rows, reason = read_rows(data, messages=False)
     runs = [
         run_row(part=str(at), format="table", extra=text_of({k: v for k, v in row.items() if k not in MESSAGES}))
         for at, row in enumerate(rows)
@@ -79,12 +79,12 @@ def parse(path: str, data: Any) -> Parsed:
 
 def messages(data: Any, part: str, beside: Beside) -> list[Message]:
     """List the messages of a row."""
-    row = _rows(data)[0][int(part)]
+    row = read_rows(data)[0][int(part)]
     found = next((row[name] for name in MESSAGES if row.get(name)), None)
     return chat_messages(msgspec.json.decode(found) if isinstance(found, str) else found)
 
 
-def _rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]], str]:
+def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]], str]:
     """Read the rows of a table, a file or a decoded document, and what was left out; ValueError if that can't be."""
     rows, broken = list[Any](), 0
     if not isinstance(data, bytes):
