@@ -96,15 +96,18 @@ def missing(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
 def over_planned(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     """Return the runs with every planned trial: those not measured, and those that are not there, have failed.
 
-    Runs of which nothing tells the outcome stay without one.
+    Runs of which nothing tells the outcome, or whose scores say how much, not whether, stay without one.
     """
     kind, gone = kind_named("trajectories"), missing(runs, plans)
     rows = counted(runs)
     rows = rows[outcome_of(rows, kind).ne("running")]
-    failed = rows["is_successful"].fillna(False).where(~rows["flag_no_outcome"], rows["is_successful"])
-    rows = rows.assign(is_successful=failed)
+    is_broken = rows["score"].isna() & ~rows["flag_no_outcome"]
+    counts = is_broken.all() or rows["is_successful"].notna().any()  # else scores say how much
+    rows = rows.assign(is_successful=rows["is_successful"].mask(is_broken & counts, False))
     gone = gone.loc[gone.index.repeat(gone["missing"])].reset_index(drop=True)
-    added = gone.reindex(columns=list(rows)).assign(kind=kind.name, is_successful=False, status="missing")
+    added = gone.reindex(columns=list(rows)).assign(
+        kind=kind.name, is_successful=False if counts else None, status="missing"
+    )
     added["run_id"] = [f"missing {number}" for number in added.index]
     added["run_flags"], added["score"] = [[] for _ in added.index], 0.0
     return pd.concat([rows, added.astype(rows.dtypes)], ignore_index=True) if len(added) else rows
@@ -172,5 +175,6 @@ def findings(ranked: Sequence[Finding], runs: pd.DataFrame, plans: pd.DataFrame,
     ways = {ENDINGS[str(name)].text: int(n) for name, n in counts.items()}
     examples = examples_of(failed, {ENDINGS[str(name)].text: failed["ending"].eq(name) for name in counts.index})
     values = {"endings": ways, "n": len(rows), "noun": "run"}
-    found.append(Finding("endings", "How runs ended", values, examples))
+    if rows["ending"].ne("scored").any():
+        found.append(Finding("endings", "How runs ended", values, examples))
     return [*found, *(one for one in ranked if one.code not in _FIRST), data_finding(runs, ledger, "run")]

@@ -46,6 +46,13 @@ def test_both_conventions_of_pass_hat_k_are_those_of_a_plain_computation(simulat
     assert table["measured", "pass^3"] == pytest.approx(measured)
 
 
+def test_scores_that_say_how_much_have_neither_pass_at_k_nor_failures(tmp_path):
+    runs = [make.simulation("a", trial, reward, "user_stop") for trial, reward in enumerate((0.2, 0.7))]
+    logs = trajectories.load(make.write(tmp_path / "results.json", make.tau2(*runs, trials=3)))
+    assert analysis.reliability(logs.runs, logs.plans).empty
+    assert "endings" not in [found.code for found in analysis.findings([], logs.runs, logs.plans, logs.ledger)]
+
+
 def test_planned_present_missing_running_repeated_and_retried_trials_are_counted(tmp_path):
     done = [make.trial(task=task) for task in ("a", "a", "b")]
     make.harbor_job(tmp_path / "job", *done, make.trial(task="c", reward=None, finished_at=None), planned=6)
