@@ -81,6 +81,10 @@ def _data(
     return " ".join(map(sentence, (*fact, f"{text}; {files_text(files)}", *names.notes)))
 
 
+def _size(runs: float, tasks: float) -> str:
+    return f"({counted_noun(int(runs), 'run')} of {counted_noun(int(tasks), 'task')})"
+
+
 def _ranking(
     headline: Mapping[str, Any],
     *,
@@ -95,9 +99,12 @@ def _ranking(
         said, values = headline_text(headline, begins=True), [_value(row, is_share, unit) for row in rates]
         if headline["code"] == "tie" and len(set(values)) == 1:
             return f"{said}, each with a {what} of {values[0]}."
-        return f"{said}{f'; the highest {what} is {values[0]}, of ' + rates[0]['model_name'] if rates else ''}."
+        if not rates:
+            return f"{said}."
+        size = _size(rates[0]["n"], rates[0]["n_tasks"])
+        return f"{said}; the highest {what} is {values[0]}, of {rates[0]['model_name']} {size}."
     value, model = f"a {what} of {_value(headline, is_share, unit)}", headline.get("model", "")
-    size = f"({counted_noun(int(headline['n']), 'run')} of {counted_noun(int(headline['n_clusters']), 'task')})"
+    size = _size(headline["n"], headline["n_clusters"])
     doubt = headline.get("doubt", "")
     match headline["code"]:
         case "one_model":
