@@ -9,6 +9,7 @@ from evalkit._words import check_columns, counted_noun, did_you_mean, note
 from evalkit.io.paths import SourceError
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.registry import kind_named
+from evalkit.stats.intervals import numbers
 
 UNKNOWN = "unknown"  # the model of runs whose logs name none
 AS_LOGGED = "as logged"  # the unit of scores that others set: shares where all lie between 0 and 1
@@ -78,7 +79,7 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
             known = is_measured.groupby(table["model_name"]).transform("any").astype(bool)
             is_measured = known & table["outcome"].ne("running")
         return Outcomes(table.assign(value=succeeded.where(is_measured)), "proportion", "success rate", "", left_out)
-    score = rows["score"].astype("Float64").astype("float64")
+    score = pd.Series(numbers(rows["score"]), rows.index)
     table = table.assign(value=score, outcome=table["outcome"].mask(score.notna() & ~is_measured, "scored"))
     unit = next(column.unit for column in kind.tables[kind.runs] if column.name == "score")
     if unit.startswith("share") or (unit == AS_LOGGED and score.dropna().between(0, 1).all()):

@@ -27,6 +27,7 @@ PSEUDO_SPREAD = 0.25  # squared deviations of a pseudo-observation within tasks,
 HALL_FROM = 5  # values from which skewness can be estimated
 HALL_MOST = 2.0  # the corrected half-width, at most this many times that of t
 RARE_CLUSTERS = 2  # that hold a success, or a failure: too few for the interval of a rate
+LARGEST = 1e60  # value; the powers that intervals need of larger ones overflow
 COCHRAN = 25  # times the squared skewness: as many values does an interval of their mean take
 
 NEW_VALUES = "new values"  # the target where values are independent
@@ -416,12 +417,14 @@ class Clusters(NamedTuple):
 
 
 def numbers(values: Iterable[Any]) -> np.ndarray:
-    """Return floats, in two dimensions for rows of numbers; what is missing is NaN."""
+    """Return floats, in two dimensions for rows of numbers; what is missing is NaN, as is what is beyond ±1e60."""
     given: Any = values  # pandas and NumPy accept more than their type stubs name
     if np.ndim(given) == 2:
-        return pd.DataFrame(given).to_numpy(dtype="float64", na_value=np.nan)
-    series = given if isinstance(given, pd.Series) else pd.Series(given if np.ndim(given) else list(given))
-    return series.to_numpy(dtype="float64", na_value=np.nan)
+        given = pd.DataFrame(given)
+    elif not isinstance(given, pd.Series):
+        given = pd.Series(given if np.ndim(given) else list(given))
+    floats = given.to_numpy(dtype="float64", na_value=np.nan)
+    return np.where(np.abs(floats) <= LARGEST, floats, np.nan)
 
 
 def coded(labels: Iterable[Any], n: int | None = None) -> tuple[np.ndarray, list]:

@@ -346,7 +346,8 @@ def rank_models(
         table["ties_with_first"] = table.index == leading
     # the share of the variance of estimates that is not noise, from 0 to 1
     estimates, common, signal = table["estimate"].dropna().to_numpy(), cells.has(), 0.0
-    if len(estimates) > 1 and np.ptp(estimates):
+    spread = estimates.var(ddof=1) if len(estimates) > 1 else 0.0
+    if spread > 0:
         if common.sum() > 1:
             values = cells.means[common]
             values = values - values.mean(axis=1, keepdims=True)  # how hard a task is says nothing about who is best
@@ -354,7 +355,7 @@ def rank_models(
         else:
             of_tasks = [cells.of(i).means for i in range(count)]
             noise = np.mean([means.var(ddof=1) / len(means) for means in of_tasks if len(means) > 1] or [math.inf])
-        signal = max(0.0, 1 - float(noise) / float(estimates.var(ddof=1)))
+        signal = max(0.0, 1 - float(noise) / float(spread))
     centre = table["estimate"].mean()
     shrunk = centre + signal * (table["estimate"] - centre)
     table["corrected"] = shrunk.clip(table["corrected_low"].fillna(-math.inf), table["corrected_high"].fillna(math.inf))

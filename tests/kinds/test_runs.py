@@ -63,8 +63,8 @@ def test_the_leading_rate_counts_the_measured_runs_or_all(denominator, values):
     runs = frame(*[("a", "t", *end) for end in ends], ("never measured", "t", None, "crashed"))
     scored = outcomes(runs, kind=replace(KIND, rates=RateRules(outcome_of=WORDS, denominator=denominator)))
     pd.testing.assert_series_equal(scored.table["value"], pd.Series(values, dtype=float), check_names=False)
-    by_score = outcomes(runs_of([("a", "t", 0.5), ("a", "u", None)]), "score", KIND)
-    assert list(by_score.table["outcome"]) == ["scored", "not measured"]
+    by_score = outcomes(runs_of([("a", "t", 0.5), ("a", "u", None), ("a", "v", 1e300)]), "score", KIND)
+    assert list(by_score.table["outcome"]) == ["scored", "not measured", "not measured"]
 
 
 def test_conditions_name_the_columns_that_a_run_has():

@@ -49,7 +49,7 @@ FRAMES = {
     "one model": lambda f: f[f["model"] == 1],
     "one row": lambda f: f[:1],
     "no value known": lambda f: f.assign(value=None),
-    "values without end": lambda f: f.assign(value=np.inf),
+    "values without end, or whose powers overflow": lambda f: f.assign(value=np.resize([np.inf, 1e300, -1e300, 1], 60)),
     "no task known": lambda f: f.assign(task=None),
     "some models unknown": lambda f: f.assign(model=f["model"].where(f["model"] != 2)),
     "tasks that no two models share": lambda f: f.assign(task=f["model"] * 100 + f["task"]),
