@@ -1,14 +1,12 @@
-"""The commands for logs of one kind, created from its entry in the registry: ``evalkit KIND``, ``collect KIND``."""
+"""The commands for logs of one kind: ``evalkit KIND``, created from its entry in the registry, and ``collect KIND``."""
 
 import sys
-from contextlib import suppress
 from typing import Any
 
 import click
 
 from evalkit.cli.options import LISTS, click_option, print_paged, refuse, split
 from evalkit.compare.terminal import answer
-from evalkit.io.paths import SourceError
 from evalkit.io.screen import progress_bar, show_live
 from evalkit.io.sources import read_storage_options
 from evalkit.io.text import plain
@@ -20,12 +18,6 @@ from evalkit.kinds.registry import COMMON, Option, kind_named, kind_names
 from evalkit.kinds.terminal import list_runs, summary
 
 SHORTEST_INTERVAL = 0.5  # seconds between two updates
-_COLLECT_HELP = """Collect logs in a dataset that replaces their folder in every command: evalkit mindcraft DATASET.
-
-SOURCE is a folder, a file, a quoted glob or a URL. The next time, only new and changed files are read, and files
-that were deleted are dropped. You can stop at any time; the same command continues from there.
-"""
-
 _SOURCES: click.Parameter = click.Argument(["sources"], nargs=-1, required=True, metavar="SOURCE...")
 _READING = (
     Option("pattern", str, "", "Pattern for the names of files in folders.", "GLOB"),
@@ -89,24 +81,25 @@ def kind_command(kind: LogKind) -> click.Command:
     return click.Command(kind.name, callback=run, params=parameters, help=kind.command.help)
 
 
-def _collect_command(kind: LogKind) -> click.Command:
-    def run(sources: tuple[str, ...], output: str, **values: Any) -> None:
-        if output.lower().startswith("memory://"):
-            raise click.UsageError(f"{output}: is gone when the command ends; name a folder or a persistent URL")
-        try:
-            with progress_bar() as progress:
-                done = pipeline.collect(kind, list(sources), output, **_reading(values), progress=progress)
-        except KeyboardInterrupt:
-            message = "stopped; what was written so far is kept, and the same command goes on from there"
-            raise KeyboardInterrupt(message) from None
-        print(f"{plain(output)}: {done.summary()}")
+@click.command()
+@click.argument("kind", type=click.Choice(kind_names()))
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--output", "-o", required=True, metavar="DATASET", help="Folder or URL of the dataset.")
+def collect(kind: str, sources: tuple[str, ...], output: str, **values: Any) -> None:
+    """Collect logs of a kind in a dataset that replaces their folder in every command: evalkit mindcraft DATASET.
 
-    where = click.Option(["-o", "--output"], required=True, metavar="DATASET", help="Folder or URL of the dataset.")
-    parameters = [_SOURCES, where, *map(click_option, _READING)]
-    return click.Command(kind.name, callback=run, params=parameters, help=_COLLECT_HELP, short_help=kind.title)
+    SOURCE is a folder, a file, a quoted glob or a URL. The next time, only new and changed files are read, and files
+    that were deleted are dropped. You can stop at any time; the same command continues from there.
+    """
+    if output.lower().startswith("memory://"):
+        raise click.UsageError(f"{output}: is gone when the command ends; name a folder or a persistent URL")
+    try:
+        with progress_bar() as progress:
+            done = pipeline.collect(kind_named(kind), list(sources), output, **_reading(values), progress=progress)
+    except KeyboardInterrupt:
+        message = "stopped; what was written so far is kept, and the same command goes on from there"
+        raise KeyboardInterrupt(message) from None
+    print(f"{plain(output)}: {done.summary()}")
 
 
-collect = click.Group("collect", help=_COLLECT_HELP)
-for _name in kind_names():
-    with suppress(SourceError):  # of another package
-        collect.add_command(_collect_command(kind_named(_name)))
+collect.params += map(click_option, _READING)

@@ -131,11 +131,11 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
         there = [name for name in kind_of(runs).rates.conditions if name in runs]
         told = {name.replace("_", " "): runs.loc[rows.index, name].drop_duplicates() for name in there}
         told = {name: values for name, values in told.items() if len(values) > 1}
-        names = list(told)
-        if len(told) == 1 and is_numeric_dtype(told[names[0]]):
-            values = ["not told" if pd.isna(value) else f"{value:g}" for value in told[names[0]].sort_values()]
-            names = [f"{names[0]}: {join_first(values, MOST_VALUES, ', and {} more')}"]
-        notes += note("conditions_differ", conditions=names)
+        differing = list(told)
+        if len(told) == 1 and is_numeric_dtype(told[differing[0]]):
+            values = ["not told" if pd.isna(value) else f"{value:g}" for value in told[differing[0]].sort_values()]
+            differing = [f"{differing[0]}: {join_first(values, MOST_VALUES, ', and {} more')}"]
+        notes += note("conditions_differ", conditions=differing)
     settings = {}
     for name in kind_of(runs).rates.told:
         values = runs.loc[rows.index, name].astype("str").where(runs.loc[rows.index, name].notna(), "")

@@ -69,8 +69,7 @@ def describe_comparison(
     notes = _lines(board.notes.without(*FIRST, "variants")) + copies
     notes += _lines(similar_names(runs["model_name"].dropna()))
     notes += filter(None, [undecided_text(ranking.values["headline"].get("undecided", 0)).strip()])
-    named_first = sorted(table["model_name"], key=lambda name: name == UNKNOWN)
-    place = {name: number for number, name in enumerate(named_first)}
+    place = {name: number for number, name in enumerate(table["model_name"])}
     for row in board.pairs.to_dict("records"):
         if place[row["model_b"]] < place[row["model_a"]]:  # the model that ranks higher stands first
             row |= {"model_a": row["model_b"], "model_b": row["model_a"]}

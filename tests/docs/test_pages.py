@@ -1,20 +1,32 @@
-"""Every code block of the READMEs and of docs/ runs, on sample data under the names that the pages use."""
+"""Every code block of the READMEs and of docs/ runs, on sample data under the names that the pages use.
+
+Python is run line by line, commands of evalkit in this process; other programs are left out.
+"""
 
 import contextlib
+import doctest
 import json
+import re
+import shlex
 import shutil
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import fsspec
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from evalkit.cli import main
 from evalkit.crafter.format import ACHIEVEMENTS
 from evalkit.io import resolve
+from evalkit.reports import Summary
 from evalkit.steps.judge import EVALUATORS
-from tests.docs.blocks import LANGUAGES, ROOT, Block, blocks, commands, pages, run_command, run_python
 
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").rglob("*.md"))]
+FENCE = re.compile(r"(?ms)^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^(?P=indent)```$")
 MAKES_REPORTS = ROOT / "docs/tutorials/crafter.md"  # the only page whose reports are made, and not only planned
 STATE_OF_STEPS = """
     state = {"execution_plan": {"steps": []}, "current_step_index": 0, "execution_history": []}
@@ -82,7 +94,7 @@ def place(sample_files, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", pages(), ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_code_block_of_a_page_runs(path, place):
     names: dict = {"__name__": "__main__", "STATE": {}}
     setup = "\n".join(line.strip() for line in SETUP.get(str(path.relative_to(ROOT)), "").splitlines())
@@ -94,30 +106,49 @@ def test_every_code_block_of_a_page_runs(path, place):
         # what is in memory is also in a forked process, whatever threads other tests have left
         patches.enter_context(mock.patch("evalkit.reports.planning.start_method", return_value="fork"))
         patches.enter_context(mock.patch.dict(EVALUATORS))  # a page registers one of its own
-        for block in blocks(path):
-            where = f"{path.name}:{block.line}"
-            bucket = block.text.replace("s3://bucket/prefix", "memory://bucket/prefix")  # instead of one in the network
+        page = path.read_text("utf-8")
+        for fence in FENCE.finditer(page):
+            line = page.count("\n", 0, fence.start()) + 1
+            text = re.sub(rf"^{fence['indent']}", "", fence["text"], flags=re.MULTILINE)
+            text = text.replace("s3://bucket/prefix", "memory://bucket/prefix")  # instead of one in the network
             try:
-                run(block._replace(text=bucket), names, where)
+                RUN[fence["language"]](text, names, f"{path.name}:{line}", line)
             except Exception as error:
-                raise AssertionError(f"{where}: {type(error).__name__}: {error}") from error
+                raise AssertionError(f"{path.name}:{line}: {type(error).__name__}: {error}") from error
 
 
-def run(block: Block, names: dict, where: str) -> None:
-    assert block.language in LANGUAGES, where
-    if block.language == "python":
-        run_python(block, names, where)
-    elif block.language == "sh":
-        for line in commands(block.text):
-            run_command(line)
-    elif block.language == "json":
-        json.loads(block.text)
-    elif block.language == "yaml":
-        yaml.safe_load(block.text)
+def run_python(text: str, names: dict[str, Any], where: str, line: int) -> None:
+    """Run a block; of one with prompts, compare what it prints."""
+    if ">>> " not in text:
+        exec(compile("\n" * line + text, where, "exec"), names)
+        return
+    examples = doctest.DocTestParser().get_doctest(text, names, where, where, line)
+    said: list[str] = []
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    doctest.DocTestRunner(optionflags=flags).run(examples, out=said.append, clear_globs=False)
+    names |= examples.globs
+    assert not said, "".join(said)
+
+
+def run_commands(text: str, *_: Any) -> None:
+    """Run the commands of evalkit in a block; a backslash joins lines, and what comes behind ``>`` is left out."""
+    for line in text.replace("\\\n", " ").splitlines():
+        program, *words = shlex.split(line, comments=True) or [""]
+        if program == "evalkit":
+            words = words[: words.index(">")] if ">" in words else words
+            result = CliRunner().invoke(main, words, prog_name="evalkit", catch_exceptions=False)
+            assert result.exit_code == 0, result.output
+
+
+RUN = {  # by language; text, and none: output, or the shape of something
+    "python": run_python,
+    "sh": run_commands,
+    "json": lambda text, *_: json.loads(text),
+    "yaml": lambda text, *_: yaml.safe_load(text),
+    **dict.fromkeys(("toml", "text", ""), lambda *_: None),
+}
 
 
 def _planned(reports, **options):
     """Take a batch that was planned and checked as made: that notebooks run is shown elsewhere."""
-    from evalkit.reports import Summary
-
     return Summary([report.key for report in reports], [], [], False, Path("index.html"), Path("manifest.json"))

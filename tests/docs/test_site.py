@@ -13,8 +13,8 @@ import html5lib
 import pytest
 
 from evalkit.kinds import RUN_COLUMNS, kind_named
-from tests.docs.blocks import ROOT
 
+ROOT = Path(__file__).parents[2]
 pytest.importorskip("mkdocs")
 pytest.importorskip("mkdocstrings")
 LOADED = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "video": "src"}

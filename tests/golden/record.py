@@ -44,6 +44,7 @@ COMMANDS = {
     "crafter-messy": "evalkit crafter messy:crafter/logs --by-difficulty",
     "steps": "evalkit steps samples:steps",
     "steps-checks": "evalkit steps samples:steps/typed.json --checks",
+    "steps-show": "evalkit show samples:steps/typed.json",
     "steps-messy": "evalkit steps messy:steps/logs",
     "trajectories": "evalkit trajectories samples:trajectories/harbor",
     "trajectories-messy": "evalkit trajectories messy:trajectories/logs",

@@ -123,35 +123,6 @@ def share(chosen: list[Run]) -> float:
     return mean(tasks.values())
 
 
-def flips(a: dict[str, float], b: dict[str, float]) -> float:
-    """The p value of the exact test of random signs of the differences on shared tasks."""
-    gaps = [round(a[task] - b[task], 9) for task in a.keys() & b.keys()]
-    sums = Counter({0.0: 1})
-    for gap in gaps:
-        sums = sum((Counter({round(s + sign * gap, 9): n for s, n in sums.items()}) for sign in (1, -1)), Counter())
-    return sum(n for s, n in sums.items() if abs(s) >= abs(sum(gaps)) - 1e-6) / sums.total()
-
-
-def tied(means: dict[str, dict[str, float]]) -> set[str]:
-    """The models that no other is ahead of with a p value of at most 5 % divided by the number of pairs."""
-    pairs = len(means) * (len(means) - 1) / 2
-    first = set(means)
-    for a in means:
-        for b in means.keys() - {a}:
-            shared = means[a].keys() & means[b].keys()
-            is_ahead = sum(means[a][task] - means[b][task] for task in shared) > 0
-            p_value = flips(means[a], means[b])
-            if is_ahead and p_value <= 0.05 / pairs:
-                first.discard(b)
-    return first
-
-
-def tied_in(name: str) -> set[str]:
-    """The models that a leaderboard says to tie, none of which its headline calls best."""
-    assert not headline(name)["label"].startswith("best: ")
-    return {row["model_name"] for row in published(name, "leaderboard") if row["ties_with_first"] == "True"}
-
-
 @pytest.mark.parametrize("model", ["alder-large", "birch-70b", "cedar-8b-sft", "dogwood-8b"])
 def test_the_overview_s_headline_and_statuses(model):
     own = [run for run in RUNS if run.model.endswith(model)]
@@ -194,9 +165,6 @@ def test_the_comparison_s_models_pairs_and_cooking_and_crafting():
     for row in table:
         own = [run for run in RUNS if run.model == row["model_name"]]
         assert (int(row["n"]), close(row["estimate"], share(own))) == (len(own), True)
-    assert tied_in("model_comparison/all_models") == tied(
-        {model: by_task([run for run in RUNS if run.model == model]) for model in {run.model for run in RUNS}}
-    )
     for row in published("model_comparison/all_models", "pairs"):
         means = [by_task([run for run in RUNS if run.model == row[side]]) for side in ("model_a", "model_b")]
         shared = means[0].keys() & means[1].keys()

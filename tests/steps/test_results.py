@@ -177,6 +177,8 @@ SAID = [
     (CELL_TYPES, "Process cells completed, but no new cell types were discovered.", {},
      {**NO_TYPES, "discovery_status": "no_new_cell_types", "verdict": "success", "data_completeness": "none"}),
     (CELL_TYPES, "Process cells failed: x", {}, {**NO_TYPES, "discovery_status": "failed", "discovery": 0}),
+    (CELL_TYPES, "Process cells failed: group_to_cell_type = {", CHILDREN, {
+        **NO_TYPES, "partial": False, "cell_type_count": 0, "expected_cell_types": 0}),  # what was cut is no discovery
     (CELL_TYPES, {"status": "leaf_node"}, {},
      {**NO_TYPES, "discovery_status": "leaf_node", "discovery": None, "verdict": "success"}),
     (CELL_TYPES, "{'status': 'no_cells_found', 'cell_type': 'B cell'}", {},

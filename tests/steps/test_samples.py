@@ -75,17 +75,6 @@ def test_details_of_several_histories_and_checks_as_a_file(tmp_path):
     assert "severity" in pd.read_csv(tmp_path / "checks.csv")
 
 
-def test_a_history_is_shown_turn_by_turn():
-    shown = CliRunner().invoke(main, ["show", "samples:steps/typed.json"]).output
-    assert shown.splitlines()[1] == "21 records, 1 thread"
-    turns = shown.split("\n» ")[1:]
-    assert turns[13].startswith('record 14, step 14: dea_split_by_condition {"cell_type": "Megakaryocyte"}\n')
-    assert "· text: error: No cells of type 'Megakaryocyte' found in the data   ◀ failure" in turns[13]
-    assert "◀ failure, attempts: loop" in turns[15]
-    assert "· structured: {}   ◀ silent failure: the step left no result, structure: none" in turns[7]
-    assert "· skipped: Megakaryocyte was not discovered   ◀ skipped" in turns[18]
-
-
 def test_threads_are_shown_one_after_the_other():
     data = database([thread("one"), thread("two")])
     shown = KIND.transcript(["c.sqlite"], lambda path: data).text()
