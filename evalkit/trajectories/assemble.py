@@ -52,13 +52,9 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     runs["model_name"] = [model or UNKNOWN for model in runs["model_name"]]
     of_score = pa.array(_score(runs, scores, facts, options.get("score") or ""), pa.large_string())
     scores = scores.append_column("run_id", of_score).filter(pc.is_valid(of_score))
-    versions: dict[tuple, set[str]] = {}
-    for *task, checksum in _rows(runs, "dataset", "task_id", "task_checksum"):
-        versions.setdefault(tuple(task), set()).update([checksum] if checksum else ())
-    runs["task_version"] = [
-        checksum if len(versions[dataset, task]) > 1 else None
-        for dataset, task, checksum in _rows(runs, "dataset", "task_id", "task_checksum")
-    ]
+    versions = list(_rows(runs, "dataset", "task_id", "task_checksum"))
+    known = Counter((dataset, task) for dataset, task, version in set(versions) if version)
+    runs["task_version"] = [version if known[dataset, task] > 1 else None for dataset, task, version in versions]
     flags = _repeated(runs)
     flags["overruled"] = _overruled(runs, str(options.get("outcomes") or ""))
     outcomes = zip(runs["score"], runs["status"], strict=True)
@@ -249,17 +245,12 @@ def _score(runs: _Runs, scores: pa.Table, facts: _Facts, key: str) -> list[str |
                 score[at] = _VERDICTS.get(verdict)
                 runs["status"][at] = verdict if verdict != "resolved" else status if status in ENDED else "completed"
     # a score between 0 and 1 says how much, not whether: then no run with scores of this kind succeeds or fails
-    scorers: dict[tuple, str | None] = {}  # of the runs of a dataset that have none
-    for of_format, dataset, name in _rows(runs, "format", "dataset", "score_key"):
-        scorers[of_format, dataset] = scorers.get((of_format, dataset)) or name
-    kinds = [
-        (of_format, dataset, name or scorers[of_format, dataset])
-        for of_format, dataset, name in _rows(runs, "format", "dataset", "score_key")
-    ]
-    measured = AGENT_FAILED | ENDED
+    data = list(_rows(runs, "format", "dataset"))
+    scorers = {own: name for own, name in zip(data[::-1], score_key[::-1], strict=True) if name}  # the first of each
+    kinds = [(own, name or scorers.get(own)) for own, name in zip(data, score_key, strict=True)]
     graded = set()
     for at, (of_format, status, value) in enumerate(_rows(runs, "format", "status", "score")):
-        if of_format != "table" and status not in measured:
+        if of_format != "table" and status not in AGENT_FAILED and status not in ENDED:
             score[at] = None
         elif value is not None and min(abs(value), abs(value - 1)) > 1e-6:
             graded.add(kinds[at])
@@ -284,12 +275,10 @@ def _repeated(runs: _Runs) -> dict[str, list[bool]]:
         for at in sorted(range(len(same)), key=begun.__getitem__):
             number[at] = before[same[at]] if number[at] is None else number[at]
             before[same[at]] += 1
-    trials, latest = list(zip(same, number, strict=True)), dict[tuple, str]()
-    for trial, created in zip(trials, runs["created"], strict=True):
-        latest[trial] = max(latest.get(trial, ""), created or "")
-    superseded = [
-        bool(created) and created < latest[trial] for trial, created in zip(trials, runs["created"], strict=True)
-    ]
+    created, latest = list(zip(zip(same, number, strict=True), runs["created"], strict=True)), dict[tuple, str]()
+    for trial, when in created:
+        latest[trial] = max(latest.get(trial, ""), when or "")
+    superseded = [bool(when) and when < latest[trial] for trial, when in created]
     duplicate, seen = [False] * len(same), set[tuple]()
     for at, own in enumerate(_rows(runs, "log_id", "format", "task_id")):
         if own[0] is not None and own[1] != "table" and not superseded[at]:

@@ -144,6 +144,15 @@ def test_tau2_simulations_in_a_folder_are_of_the_results_beside_it(tmp_path):
     assert logs.tool_calls[["name", "result"]].to_numpy().tolist() == [["find_order", "order 3"]]
 
 
+def test_answers_of_tau2_that_stand_in_one_message_belong_to_their_calls(tmp_path):
+    one = make.simulation("0", 0, 1.0)
+    one["messages"][1]["tool_calls"].append({"id": "call-2", "name": "find_user", "arguments": {}})
+    answers = [one["messages"][2], {"role": "tool", "id": "call-2", "content": "no user", "error": True}]
+    one["messages"][2] = {"role": "tool", "tool_messages": answers}
+    calls = trajectories.load(make.write(tmp_path / "results.json", make.tau2(one))).tool_calls
+    assert calls[["result", "is_error"]].to_numpy().tolist() == [["order 3", False], ["no user", True]]
+
+
 def test_a_spoken_simulation_says_what_each_side_says_from_one_silence_to_the_next(tmp_path):
     def tick(user: str = "", agent: str = "", **more: object) -> dict:
         chunks = {"user_chunk": user and {"content": user}, "agent_chunk": agent and {"content": agent}}

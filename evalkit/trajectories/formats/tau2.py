@@ -46,7 +46,8 @@ def messages(value: Any, part: str, beside: Beside) -> list[Message]:
 
 def _said(simulation: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the messages of a simulation; of a spoken one, what each side says from one silence to the next."""
-    said, speaking = objects(simulation, "messages"), dict[str, dict[str, Any]]()
+    messages, speaking = objects(simulation, "messages"), dict[str, dict[str, Any]]()
+    said = [one for message in messages for one in objects(message, "tool_messages") or [message]]  # several answers
     for tick in () if said else objects(simulation, "ticks"):
         for side, role in (("user", "user"), ("agent", "assistant")):
             chunk = tick.get(f"{side}_chunk")
