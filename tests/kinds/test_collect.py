@@ -11,6 +11,7 @@ from evalkit.io import Column, SourceError, read
 from evalkit.io.store import MANIFEST, read_manifest
 from evalkit.io.write import exclusive
 from evalkit.kinds import collect, load, pipeline
+from evalkit.kinds.follow import Following
 from tests.kinds.toy import TOY, write
 
 OTHER = replace(TOY, name="other")
@@ -168,6 +169,7 @@ REFUSED = {  # of (folder of the games, dataset made of them, its folder)
     "no path was given": lambda games, out, here: collect(TOY, [], out),
     "is a dataset itself": lambda games, out, here: collect(TOY, [games, out], here / "new"),
     "can't be loaded together with other sources": lambda games, out, here: load([games, out], TOY),
+    "a dataset can't be followed; name the folder": lambda games, out, here: Following(TOY, out, {}),
     "another process is collecting": lambda games, out, here: _while_another_collects(games, out),
     "remove the dataset and collect": lambda games, out, here: load(out, GROWN),
     "damaged .*; remove the dataset and collect it again": lambda games, out, here: (

@@ -10,8 +10,7 @@ from unittest import mock
 import fsspec
 import pytest
 
-from evalkit.io import SourceError
-from evalkit.kinds import Command, collect
+from evalkit.kinds import Command
 from evalkit.kinds.follow import SETTLE, Following
 from tests.kinds.toy import TOY, write
 
@@ -158,13 +157,6 @@ def test_a_url_is_followed_by_the_states_of_its_listing():
     assert following.changes[:4] == (1, 1, 0, 0)
     assert following.logs.runs["task_id"].tolist() == ["22", "3"]
     files.rm("/follow", recursive=True)
-
-
-def test_a_dataset_is_refused_since_nothing_in_it_is_a_log(folder, tmp_path):
-    write(folder.root / "a.json")
-    collect(TOY, folder.root, tmp_path / "made")
-    with pytest.raises(SourceError, match="a dataset can't be followed; name the folder"):
-        Following(TOY, tmp_path / "made", {})
 
 
 @pytest.mark.parametrize(
