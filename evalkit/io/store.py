@@ -30,7 +30,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from evalkit.io.frames import LEDGER, SOURCE, Column, arrow_table
-from evalkit.io.paths import FileState, SourceError, is_url, protocol_of
+from evalkit.io.paths import FileState, SourceError, absolute, is_url, protocol_of
 from evalkit.io.read import read_file
 from evalkit.io.sources import Listing, list_source, resolve
 from evalkit.io.write import LOCK, exclusive, remove_files, write_bytes
@@ -87,7 +87,7 @@ def read_manifest(path: str | os.PathLike) -> Manifest | None:
         if (found := contents["format"]) != FORMAT:
             raise StoreError(f"{folder}: a dataset of another format ({found}); collect it again into a new folder")
         tables = {name: (int(number), int(checksum)) for name, (number, checksum) in contents["tables"].items()}
-        return Manifest(folder, tables, dict(contents["about"]))
+        return Manifest(absolute(folder), tables, dict(contents["about"]))
     except StoreError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -55,11 +55,10 @@ from evalkit.io.sources import (
     expand,
     fits,
     list_source,
-    resolve,
     source_names,
     state_of,
 )
-from evalkit.io.store import FILES, RecordStore, StoreError, cached_store, read_manifest
+from evalkit.io.store import FILES, Manifest, RecordStore, StoreError, cached_store, read_manifest
 from evalkit.io.text import plain
 from evalkit.io.write import exclusive
 from evalkit.kinds.detection import kind_of_source, nothing_used
@@ -77,87 +76,6 @@ _Read = tuple[str, bool, Parsed]  # a file, whether it could be read, and what i
 Progress = Callable[[int, int], object] | None  # of files read, files to read
 
 
-class Logs:
-    """What `load` returns: frames by name, the first with one row per run, and the ledger of files.
-
-    Some kinds have further frames, which are built on first access; `dir` lists them, too.
-
-    Attributes
-    ----------
-    kind : LogKind
-    sources : list of str
-        The places that were loaded together, as given; `source` is their names as one text.
-    runs : DataFrame
-        The first frame, with one row per run.
-    ledger : DataFrame
-        One row per file that was seen: source, status, reason.
-    storage_options : mapping, optional
-        Options with which files behind URLs were read.
-    """
-
-    def __init__(
-        self,
-        kind: LogKind,
-        sources: Sequence[str],
-        assembled: Assembled,
-        ledger: pd.DataFrame,
-        storage_options: StorageOptions = None,
-    ) -> None:
-        self.kind, self.sources, self.source, self.ledger = kind, list(sources), ", ".join(sources), ledger
-        self.storage_options, self.runs = storage_options, assembled.frames[kind.runs]
-        self._frames, self._lazy = dict(assembled.frames), dict(assembled.lazy)
-        vars(self).update(assembled.frames, **assembled.attributes)
-
-    def __getattr__(self, name: str) -> Any:
-        make = vars(self).get("_lazy", {}).get(name)
-        if make is None:
-            raise AttributeError(f"{name!r}: these logs have {', '.join(dir(self))}")
-        with storage(self.storage_options):
-            vars(self)[name] = make()
-        return vars(self)[name]
-
-    def __dir__(self) -> list[str]:
-        return [name for name in sorted({"show", *vars(self), *vars(self).get("_lazy", ())}) if name[0] != "_"]
-
-    def __iter__(self) -> Iterator[pd.DataFrame]:
-        """Return the frames in order, then the ledger: ``episodes, events, achievements, ledger = load(…)``."""
-        return iter([*self._frames.values(), self.ledger])
-
-    def __repr__(self) -> str:
-        counts = ", ".join(f"{len(table)} {name}" for name, table in self._frames.items())
-        return f"<{self.kind.name} logs from {self.source}: {counts}; {summarise(self.ledger['status'])}>"
-
-    def _repr_html_(self) -> str:
-        """Return a small table for notebooks: models, frames, and files, with the reasons why some were not used."""
-        models = self.runs["model_name"].fillna(UNKNOWN).value_counts()
-        named = [f"{model} ({counted_noun(runs, 'run')})" for model, runs in models.items()]
-        lines = [("source", self.source), ("models", join_first(named, MOST_MODELS, ", and {} more models"))]
-        for name, table in self._frames.items():
-            lines.append((name, f"{counted_noun(len(table), 'row')}, {counted_noun(table.shape[1], 'column')}"))
-        lines.append(("ledger", summarise(self.ledger["status"])))
-        others = self.ledger[self.ledger["status"] != "used"].groupby(["status", "reason"])["source"]
-        reasons = others.agg(["first", "size"]).nlargest(MOST_REASONS, "size").itertuples()
-        lines += [(status, f"{counted_noun(n, 'file')}, as {path}: {why}") for (status, why), path, n in reasons]
-        rows = "".join(f"<tr><th>{escape(plain(name))}</th><td>{escape(plain(text))}</td></tr>" for name, text in lines)
-        return f"<table><caption>{escape(self.kind.name)} logs</caption><tbody>{rows}</tbody></table>"
-
-    def show(self, run_id: str = "", *, mask: bool = True) -> Transcript:
-        """Return what a run did, turn by turn; the beginning of its id is enough, and of a single run it is not needed.
-
-        Credentials of known forms are masked. SourceError if there is no such run, or several, or one of its files
-        can't be read.
-        """
-        ids = self.runs["run_id"]
-        found = self.runs[ids == run_id] if (ids == run_id).any() else self.runs[ids.str.startswith(run_id)]
-        if len(found) != 1:
-            several = f"{len(found):,} runs begin with {run_id!r}" if run_id else f"which of {len(found):,} runs?"
-            what = f"no run {run_id!r}" if found.empty else several
-            raise SourceError(f"{self.source}: {what}; `evalkit show {self.source} --list all` lists them")
-        run = {str(name): value for name, value in found.iloc[0].items()}
-        with storage(self.storage_options):
-            return transcript_of(self.kind, self.kind.run_files(self, run), mask=mask)
-
-
 def load(
     source: Source,
     kind: str | LogKind = "",
@@ -167,7 +85,7 @@ def load(
     jobs: int | None = None,
     storage_options: StorageOptions = None,
     **options: Any,
-) -> Logs:
+) -> "Logs":
     """Read the logs of a source of any kind: ``evalkit.load("path/to/logs")``; unchanged files come from the store.
 
     Parameters
@@ -234,10 +152,11 @@ def read_records(
     named = source_names(source)
     if not named:
         raise SourceError("no path was given (the path is empty)")
-    if datasets := list(filter(read_manifest, named)):
-        if len(named) > 1:
-            raise SourceError(f"{datasets[0]}: a dataset can't be loaded together with other sources")
-        return _dataset_records(kind, datasets[0], pattern, recursive=recursive)
+    for name in named:
+        if manifest := read_manifest(name):
+            if len(named) > 1:
+                raise SourceError(f"{name}: a dataset can't be loaded together with other sources")
+            return _dataset_records(kind, name, manifest, pattern, recursive=recursive)
     pattern = pattern or kind.files.pattern
     key = [kind.name, list(map(absolute, named)), pattern, recursive, dict(storage_options())] if keep else []
     about = {"kind": kind.name, "code": code_version(kind.parse.__module__)}
@@ -253,11 +172,10 @@ def read_records(
     return records_of(store, listing)
 
 
-def _dataset_records(kind: LogKind, name: str, pattern: str, *, recursive: bool) -> Records:
+def _dataset_records(kind: LogKind, name: str, manifest: Manifest, pattern: str, *, recursive: bool) -> Records:
     """Return the records of a dataset; SourceError for one of another kind, or that can't be read."""
-    store = RecordStore(absolute(resolve(name)).rstrip("/"), kind.records)
-    manifest = read_manifest(name)
-    if manifest and manifest.about.get("kind") != kind.name:  # it has other tables
+    store = RecordStore(manifest.folder, kind.records)
+    if manifest.about.get("kind") != kind.name:  # it has other tables
         raise SourceError(f"{name}: a dataset of {manifest.about.get('kind')} logs, not of {kind.name} logs")
     store.read()
     if not store.about.get("complete"):
@@ -449,7 +367,7 @@ def assemble(
     options: Mapping[str, Any],
     sources: Sequence[str],
     storage_options: StorageOptions = None,
-) -> Logs:
+) -> "Logs":
     """Build the frames of records, and the ledger."""
     options = {**kind.defaults, **options}
     rename, model, where, cluster = map(options.pop, ("rename", "model", "where", "cluster"))
@@ -495,6 +413,87 @@ def run_ids(kind: str, *keys: Iterable[object]) -> list[str]:
         identity = "\0".join(map(str, key)).encode(errors="surrogatepass")
         ids.append(f"{kind[0]}-{hashlib.blake2b(identity, digest_size=6).hexdigest()}")
     return ids
+
+
+class Logs:
+    """What `load` returns: frames by name, the first with one row per run, and the ledger of files.
+
+    Some kinds have further frames, which are built on first access; `dir` lists them, too.
+
+    Attributes
+    ----------
+    kind : LogKind
+    sources : list of str
+        The places that were loaded together, as given; `source` is their names as one text.
+    runs : DataFrame
+        The first frame, with one row per run.
+    ledger : DataFrame
+        One row per file that was seen: source, status, reason.
+    storage_options : mapping, optional
+        Options with which files behind URLs were read.
+    """
+
+    def __init__(
+        self,
+        kind: LogKind,
+        sources: Sequence[str],
+        assembled: Assembled,
+        ledger: pd.DataFrame,
+        storage_options: StorageOptions = None,
+    ) -> None:
+        self.kind, self.sources, self.source, self.ledger = kind, list(sources), ", ".join(sources), ledger
+        self.storage_options, self.runs = storage_options, assembled.frames[kind.runs]
+        self._frames, self._lazy = dict(assembled.frames), dict(assembled.lazy)
+        vars(self).update(assembled.frames, **assembled.attributes)
+
+    def __getattr__(self, name: str) -> Any:
+        make = vars(self).get("_lazy", {}).get(name)
+        if make is None:
+            raise AttributeError(f"{name!r}: these logs have {', '.join(dir(self))}")
+        with storage(self.storage_options):
+            vars(self)[name] = make()
+        return vars(self)[name]
+
+    def __dir__(self) -> list[str]:
+        return [name for name in sorted({"show", *vars(self), *vars(self).get("_lazy", ())}) if name[0] != "_"]
+
+    def __iter__(self) -> Iterator[pd.DataFrame]:
+        """Return the frames in order, then the ledger: ``episodes, events, achievements, ledger = load(…)``."""
+        return iter([*self._frames.values(), self.ledger])
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{len(table)} {name}" for name, table in self._frames.items())
+        return f"<{self.kind.name} logs from {self.source}: {counts}; {summarise(self.ledger['status'])}>"
+
+    def _repr_html_(self) -> str:
+        """Return a small table for notebooks: models, frames, and files, with the reasons why some were not used."""
+        models = self.runs["model_name"].fillna(UNKNOWN).value_counts()
+        named = [f"{model} ({counted_noun(runs, 'run')})" for model, runs in models.items()]
+        lines = [("source", self.source), ("models", join_first(named, MOST_MODELS, ", and {} more models"))]
+        for name, table in self._frames.items():
+            lines.append((name, f"{counted_noun(len(table), 'row')}, {counted_noun(table.shape[1], 'column')}"))
+        lines.append(("ledger", summarise(self.ledger["status"])))
+        others = self.ledger[self.ledger["status"] != "used"].groupby(["status", "reason"])["source"]
+        reasons = others.agg(["first", "size"]).nlargest(MOST_REASONS, "size").itertuples()
+        lines += [(status, f"{counted_noun(n, 'file')}, as {path}: {why}") for (status, why), path, n in reasons]
+        rows = "".join(f"<tr><th>{escape(plain(name))}</th><td>{escape(plain(text))}</td></tr>" for name, text in lines)
+        return f"<table><caption>{escape(self.kind.name)} logs</caption><tbody>{rows}</tbody></table>"
+
+    def show(self, run_id: str = "", *, mask: bool = True) -> Transcript:
+        """Return what a run did, turn by turn; the beginning of its id is enough, and of a single run it is not needed.
+
+        Credentials of known forms are masked. SourceError if there is no such run, or several, or one of its files
+        can't be read.
+        """
+        ids = self.runs["run_id"]
+        found = self.runs[ids == run_id] if (ids == run_id).any() else self.runs[ids.str.startswith(run_id)]
+        if len(found) != 1:
+            several = f"{len(found):,} runs begin with {run_id!r}" if run_id else f"which of {len(found):,} runs?"
+            what = f"no run {run_id!r}" if found.empty else several
+            raise SourceError(f"{self.source}: {what}; `evalkit show {self.source} --list all` lists them")
+        run = {str(name): value for name, value in found.iloc[0].items()}
+        with storage(self.storage_options):
+            return transcript_of(self.kind, self.kind.run_files(self, run), mask=mask)
 
 
 def collect(
