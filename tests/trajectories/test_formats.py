@@ -273,6 +273,16 @@ def test_a_repeated_evaluation_replaces_the_earlier_one(tmp_path):
     assert counted["score"].tolist() == [1.0]
 
 
+def test_evaluations_without_ids_of_their_own_are_no_copies_of_each_other(tmp_path):
+    for name in ("one", "two", "two"):
+        log = make.inspect_log(make.sample("a", error_retries=[{"message": "once"}]))
+        log["eval"]["task_id"] = name
+        make.write(tmp_path / f"{len(list(tmp_path.iterdir()))}.json", log)
+    runs = runs_of(tmp_path)
+    assert runs["run_flags"].map(list).tolist() == [[], [], ["duplicate"]]
+    assert runs["retries"].tolist() == [1, 1, 1]
+
+
 @pytest.mark.parametrize(
     ("listed", "score", "status"),
     [

@@ -39,7 +39,7 @@ _USAGE = _reads("Usage", "", **dict.fromkeys(_TOKENS.split(), float))
 _SCORE = _reads("Score", "value")
 _SAMPLE = _reads(  # of a sample, or of its summary; events, the greatest part, are passed over
     "Sample",
-    "id uuid metadata error limit started_at completed_at completed message_count turn_count retries",
+    "id uuid metadata error limit started_at completed_at completed message_count turn_count retries error_retries",
     epoch=int,
     total_time=float,
     scores=GenericAlias(dict, (str, _SCORE)),
@@ -141,11 +141,12 @@ def parse(path: str, data: bytes) -> Parsed:
     if not planned and (size := count_of(part_of(evaluation.dataset, "samples"))):
         planned = min(size, count_of(config.get("limit")) or size) * epochs
     plans = plans or [(None, None, "", planned or None, None)] * bool(planned or not samples)
+    own_id = evaluation.eval_id or f"{evaluation.task_id} {evaluation.created}"  # the latter in 2024
     endings = [_ending(one, log.status) for one in samples]
     usages = [_usage(one) for one in samples]
     columns = {
         "part": parts,
-        "log_id": [one.uuid or f"{evaluation.eval_id} {_part(one)}" for one in samples],
+        "log_id": [one.uuid or f"{own_id} {part}" for one, part in zip(samples, parts, strict=True)],
         "task_id": [one.id for one in samples],
         "repetition": [(one.epoch or 1) - 1 for one in samples],
         "status": [status for status, _ in endings],
@@ -156,7 +157,7 @@ def parse(path: str, data: bytes) -> Parsed:
             for one in samples
         ],
         "turns": [one.turn_count or one.message_count for one in samples],
-        "retries": [one.retries for one in samples],
+        "retries": [one.retries or len(one.error_retries or ()) or None for one in samples],
         "error": [error_text(one.error) for one in samples],
         "extra": [one.metadata or None for one in samples],
     }
