@@ -183,17 +183,15 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "few_pairs": "too few tasks to show how skewed scores are: a difference is claimed from p = {claim_at:.2g} down",
     "no_shared": "no shared tasks",
     "unpaired": "different tasks, taken to be drawn alike",
-    "conditions_differ": lambda conditions: (
-        f"conditions differ ({_few(conditions)}): models are compared within equal ones"
-    ),
+    "conditions_differ": lambda conditions: f"conditions differ ({_few(conditions)}): only equal ones are compared",
     "settings_differ": lambda settings: (
         "models did not run alike: "
         + ", ".join(f"{name.replace('_', ' ')} ({_few(values)})" for name, values in settings.items())
-        + "; what looks like a difference of models may be one of these"
+        + "; differences may come from that"
     ),
     "variants": (
-        "the ids of the {tasks} tasks name variants of {few}: if they are variants of few, intervals and p values are "
-        "far too sure; --cluster COLUMN (parameter cluster) names the column that says whose variants they are"
+        "the ids of the {tasks} tasks name variants of {few}: if so, intervals are far too sure; "
+        "--cluster COLUMN (parameter cluster) says whose"
     ),
     "one_shared": "a single shared task has no interval",
     "not_repeated": "a model has one run of each task: as wide as for new tasks, which is cautious",
@@ -224,9 +222,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "no_score": "no run has a score",
     "not_measured": lambda models, counted: (
         f"not measured, and {'counted as failures' if counted else 'left out'}: "
-        + join_first(
-            [f"{n_not} of {n} runs of {model}" for model, n_not, n in models], 4, " and some of {} more models"
-        )
+        + join_first([f"{model} ({n_not} of {n})" for model, n_not, n in models], 2, " and {} more")
     ),
     "none_measured": lambda models: f"no run of {join_first(models, 4, ' and {} more models')} was measured",
     "no_run": "no run but those that count in no rate",
@@ -243,9 +239,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "copied": lambda pairs: (
         "logs are copied into "
         + join_first(
-            [f"{counted_noun(n, 'run')} of {new} from runs of {old}" for new, old, n in pairs],
-            4,
-            ", and of {} more pairs of models",
+            [f"{counted_noun(n, 'run')} of {new} from runs of {old}" for new, old, n in pairs], 1, " and {} more"
         )
         + ": these copies count in no rate"
     ),

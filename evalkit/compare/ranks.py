@@ -11,7 +11,7 @@ from pandas.api.types import is_numeric_dtype
 
 from evalkit._words import Notes, format_interval, join_first, note
 from evalkit.display.tables import answer_html
-from evalkit.display.words import finding_text, pair_text
+from evalkit.display.words import MOST_NAME, finding_text, pair_text
 from evalkit.io import SourceError, distinct_names, plain
 from evalkit.kinds import Example, Finding, Outcomes, examples_of, outcomes, rates
 from evalkit.kinds.columns import runs_of
@@ -34,7 +34,7 @@ from evalkit.stats.paired import FEW_SHARED, UNPAIRED
 from evalkit.stats.pairs import MOST_PAIRED
 
 MODELS = "Models, the best first"
-RANKING, PAIRS = "Which model is best?", "Every pair on the tasks it shares"
+RANKING, PAIRS = "Which model is best?", "Pairs of models"
 
 FIRST = ("conditions_differ", "settings_differ")  # notes to read before any estimate stands beside another
 SENTENCE_NAME = 32  # characters of a name in it
@@ -295,13 +295,12 @@ def findings(
     *,
     planned: Iterable[str] = (),
     ranking: str = RANKING,
-    pairs: str = PAIRS,
 ) -> list[Finding]:
     """Describe which model is best as far as the data show, what is open, what would decide it, and caveats.
 
     The most important stands first, and conditions that differ before the ranking. With a `ledger` the last one says
     how many files were used; `planned` are the tasks that were to be run, by default those that other models ran;
-    `ranking` and `pairs` are the headings of their sections.
+    `ranking` is the heading of its section.
     """
     data = board.outcomes
     # the pair of the first model that is nearest to a decision: an open one, if there is any
@@ -311,7 +310,7 @@ def findings(
     nearest = (undecided if len(undecided) else near).sort_values("p_adjusted", ascending=bool(len(undecided))).head(1)
     sides = nearest[["model_a", "model_b"]].itertuples(index=False)
     opposite = tuple(example for pair in sides for example in examples(discordant(data, *pair)))
-    results = [Finding("conditions", ranking, {"notes": before})] if (before := board.notes.only(*FIRST)) else []
+    results = [Finding("conditions", ranking, {"notes": Notes((one,))}) for one in board.notes.only(*FIRST).notes]
     doubtful, said = doubts(data, planned), list[str]()
     results.append(best := ranked(board, ranking))
     results += [one for one in doubtful if one.code == "variants"]
@@ -320,11 +319,12 @@ def findings(
         said = ["sets"] * (head["n_sets"] == len(head["models"]))
     elif len(board.pairs):
         counts = {"decided": int(board.pairs["decided"].sum()), "pairs": len(board.pairs)}
-        counts["undecided"] = head.get("undecided", 0)
-        row = with_short_names(board, SENTENCE_NAME).pairs.loc[nearest.index].to_dict("records")
-        results.append(Finding("nearest_pair", pairs, {**counts, "row": next(iter(row), None)}, opposite))
+        row = with_short_names(board, MOST_NAME).pairs.loc[nearest.index].to_dict("records")
+        results.append(Finding("nearest_pair", PAIRS, {**counts, "row": next(iter(row), None)}, opposite))
+        if undecided := head.get("undecided", 0):
+            results.append(Finding("undecided", PAIRS, {"count": undecided}))
     elif len(board.table) == 1:
-        results.append(Finding("alone", pairs))
+        results.append(Finding("alone", PAIRS))
     results += [one for one in doubtful if one.code != "variants"]
     if len(board.table) > 1:
         caveats = board.notes.without(*FIRST, "variants", *said).notes
@@ -424,14 +424,7 @@ def discordant(runs: pd.DataFrame | Outcomes, model_a: str = "", model_b: str = 
 def examples(pairs: pd.DataFrame) -> tuple[Example, ...]:
     """Return the first pairs of runs as examples, of different tasks if possible; `pairs` as from `discordant`."""
     rows = pairs.drop_duplicates(["task"]).head(MOST_EXAMPLES).to_dict("records")
-    return tuple(
-        Example(
-            f"{row['task']}: {row['model_a']} {row['value_a']:.3g}, {row['model_b']} {row['value_b']:.3g}",
-            row["run_id_a"],
-            row["run_id_b"],
-        )
-        for row in rows
-    )
+    return tuple(Example(row["task"], row["run_id_a"], row["run_id_b"]) for row in rows)
 
 
 def against(

@@ -68,7 +68,7 @@ def describe_comparison(
     copies = [plain(f"{name}: {why}.") for name, why in reasons if why and "only_copies" in why]
     notes = _lines(board.notes.without(*FIRST, "variants")) + copies
     notes += _lines(similar_names(runs["model_name"].dropna()))
-    notes += filter(None, [undecided_text(ranking.values["headline"].get("undecided", 0)).strip()])
+    notes += filter(None, [undecided_text(ranking.values["headline"].get("undecided", 0))])
     place = {name: number for number, name in enumerate(table["model_name"])}
     for row in board.pairs.to_dict("records"):
         if place[row["model_b"]] < place[row["model_a"]]:  # the model that ranks higher stands first

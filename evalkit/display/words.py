@@ -1,15 +1,17 @@
 """The sentences of reports, made from values: findings and headlines."""
 
 import math
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from evalkit._words import Notes, as_number, counted_noun, fill_template, format_interval, join_first, note, sentence
+from evalkit.io.text import shorten
 from evalkit.kinds import Finding
 
-MOST_FLAGS, MOST_NAMED = 3, 4  # flags and models named in a sentence
+MOST_FLAGS, MOST_WAYS, MOST_NAMED = 2, 3, 4  # flags, ways to end and models named in a sentence
+MOST_NAME = 20  # characters of a model's name in a finding that is to fit a line
 MOST_ANSWERED = 2  # models named on each side of the sentence that answers, which has about 25 words
 FEW_TASKS = 10  # below this an interval says little, which a sentence points out
 
@@ -45,8 +47,13 @@ def files_text(files: Mapping[str, int]) -> str:
     skipped, failed = files["skipped"], files["failed"]
     if not skipped + failed:
         return f"all {files['all']:,} files were used" if files["all"] != 1 else "the one file was used"
-    clauses = [f"{failed:,} could not be read"] * bool(failed) + [f"{skipped:,} skipped"] * bool(skipped)
+    clauses = [f"{failed:,} unreadable"] * bool(failed) + [f"{skipped:,} skipped"] * bool(skipped)
     return f"of {counted_noun(files['all'], 'file')}, {' and '.join(clauses)}"
+
+
+def _short(name: object) -> str:
+    """Cut the name of a model in its middle, so that a finding fits a line; tables have it whole."""
+    return shorten(str(name), MOST_NAME)
 
 
 def _value(row: Mapping[str, Any], is_share: bool = True, unit: str = "") -> str:
@@ -57,7 +64,7 @@ def _endings(endings: Mapping[str, int], n: int, noun: str) -> str:
     if not (failed := sum(endings.values())):
         return f"None of {counted_noun(n, noun)} failed."
     ways = sorted(endings.items(), key=lambda item: (-item[1], item[0]))
-    shown = ", ".join(f"{name} ({count:,})" for name, count in ways if count)
+    shown = join_first([f"{name} ({count:,})" for name, count in ways if count], MOST_WAYS, " and {} more")
     return f"{failed:,} of {counted_noun(n, noun)} did not succeed: {shown}."
 
 
@@ -70,13 +77,11 @@ def _data(
     everywhere: Sequence[str] = (),
     names: Notes = NO_NOTES,
 ) -> str:
-    a_flag = f"a{'nother' * bool(everywhere)} flag"
-    text = f"No {noun} carries {a_flag}"
+    text = f"No {noun} carries a{'nother' * bool(everywhere)} flag"
     if flags:
-        shown = ", ".join(f"{name.replace('_', ' ')} ({count:,})" for name, count in list(flags.items())[:MOST_FLAGS])
-        more = f" and {counted_noun(len(flags) - MOST_FLAGS, 'other flag')}" if len(flags) > MOST_FLAGS else ""
-        carry = "carries" if flagged == 1 else "carry"
-        text = f"{flagged:,} of {counted_noun(n, noun)} {carry} {a_flag}: {shown}{more}"
+        named = [f"{name.replace('_', ' ')} ({count:,})" for name, count in flags.items()]
+        shown = join_first(named, MOST_FLAGS, " and {} more")
+        text = f"{flagged:,} of {counted_noun(n, noun)} flagged{' otherwise' * bool(everywhere)}: {shown}"
     fact = [f"every {noun} carries the flag{'s' * (len(everywhere) > 1)} {listed(everywhere)}"] if everywhere else []
     return " ".join(map(sentence, (*fact, f"{text}; {files_text(files)}", *names.notes)))
 
@@ -117,7 +122,7 @@ def _ranking(
             answer = f"{model} is shown to be the best of {n_models} models{doubt}, with {value}."
         case _ if headline["behind"]:
             ahead, unshown = (_models(headline[side], MOST_ANSWERED) for side in ("behind", "open"))
-            answer = f"{model} leads with {value}: ahead of {ahead}{doubt}, but not shown to be ahead of {unshown}."
+            answer = f"{model} leads with {value}: ahead of {ahead}{doubt}, but not separable from {unshown}."
         case _:
             unshown = _models(headline["open"], MOST_ANSWERED)
             answer = f"No model is shown to be best: {model} is first with {value}, not separable from {unshown}."
@@ -129,7 +134,7 @@ def _ranking(
 def undecided_text(count: int) -> str:
     """Say why a model is the best though the table of pairs leaves so many of its pairs open; nothing for none."""
     open_pairs = f"leaves {counted_noun(count, 'pair')} with it open"
-    return f" Best is a test of its own; the table of pairs corrects for all of them, and {open_pairs}." * bool(count)
+    return f"Best is a test of its own; the table of pairs corrects for all of them, and {open_pairs}." * bool(count)
 
 
 def _rate(headline: Mapping[str, Any]) -> str:
@@ -144,17 +149,17 @@ def _rate(headline: Mapping[str, Any]) -> str:
 
 DIRECTIONS = {
     "falls": "success falls with every blocked agent",
-    "falls overall": "success falls with the number of blocked agents, though not shown for each step",
-    "falls, not steadily": "success falls with the number of blocked agents overall, but not steadily",
+    "falls overall": "success falls overall, if not step by step",
+    "falls, not steadily": "success falls overall, but not steadily",
     "rises": "success rises with every blocked agent",
-    "rises overall": "success rises with the number of blocked agents, though not shown for each step",
-    "rises, not steadily": "success rises with the number of blocked agents overall, but not steadily",
+    "rises overall": "success rises overall, if not step by step",
+    "rises, not steadily": "success rises overall, but not steadily",
 }
 
 
 def trend_text(row: Mapping[Hashable, Any]) -> str:
     """Describe a row of `evalkit.mindcraft.analysis.cooking_trend`."""
-    model, family = row["model_name"], " after Holm correction over models" if row["p_holm"] > row["p_value"] else ""
+    model, family = _short(row["model_name"]), " by Holm" if row["p_holm"] > row["p_value"] else ""
     if pd.isna(row["p_value"]):
         return f"{model}: no trend can be tested ({row['warning'] or 'too few runs'})."
     result = f"p = {row['p_holm']:.2g}{family}, {row['n']} runs of {row['n_clusters']} tasks"
@@ -165,14 +170,9 @@ def trend_text(row: Mapping[Hashable, Any]) -> str:
 
 def reach_text(model: str, tasks: Mapping[float, int], gap: float) -> str:
     """Describe how large a difference between the fewest and the most blocked agents would show."""
-    counts = ", ".join(f"{n} with {level:.0f}" for level, n in tasks.items())
-    reach = "no difference, however large," if math.isnan(gap) else f"only a difference of about {gap * 100:.0f} points"
-    return f"{model}: tasks by blocked agents: {counts}. So few show {reach} with 80 % power."
-
-
-def _trends(trends: Sequence[Mapping[Hashable, Any]], models: Sequence[str]) -> str:
-    rest = f"For {listed(models)} no trend with the number of blocked agents is shown" if models else ""
-    return " ".join([*map(trend_text, trends), *[f"{rest}, which is no proof that there is none."] * bool(rest)])
+    levels = listed(f"{level:.0f}" for level in tasks)
+    reach = "no gap, however large" if math.isnan(gap) else f"only a gap of about {gap * 100:.0f} points"
+    return f"{_short(model)}: {listed(tasks.values())} tasks with {levels} blocked agents show {reach} (80 % power)."
 
 
 def _steps(n: int, n_histories: int, silent: int, confirmed: Any, reported: Any) -> str:
@@ -184,10 +184,10 @@ def _steps(n: int, n_histories: int, silent: int, confirmed: Any, reported: Any)
     return f"{text}. {shares[1]} report success, {counted_noun(silent, 'silent failure')} among them."
 
 
-def pair_text(row: Mapping[Hashable, Any], noun: str = "task", together: Collection[str] = ()) -> str:
+def pair_text(row: Mapping[Hashable, Any], noun: str = "task") -> str:
     """Describe the comparison of a pair of models, a row of `evalkit.compare.pairs`, with its target.
 
-    `noun` is the word for what both ran; names that are `together` stand for several models.
+    `noun` is the word for what both ran.
     """
     if unmeasured := [one for one in row["warning"].notes if one.code == "unmeasured"]:
         return f"Not compared: {unmeasured[0]}."
@@ -196,44 +196,63 @@ def pair_text(row: Mapping[Hashable, Any], noun: str = "task", together: Collect
         return f"Not decided: {row['model_a']} and {row['model_b']} share no {noun}s."
     ahead, behind, sign = ("a", "b", 1) if row["estimate"] >= 0 else ("b", "a", -1)
     names = [row[f"model_{side}"] for side in (ahead, behind)]
-    first = f"{names[0]} together are" if names[0] in together else f"{names[0]} is"
     like = f"new {noun}s like these" if row["target"] == "new tasks" else f"these {noun}s, run again"
     is_share = row.get("unit", "%") == "%"
     points: dict[str, Any] = {"percent": is_share, "unit": "points" if is_share else row["unit"]}
     means = [format_interval(row[f"mean_{side}"], None, None, percent=is_share) for side in (ahead, behind)]
     low, high = sorted((sign * row["low"], sign * row["high"]))
-    p_value, tested = row["p_adjusted"], row.get("tested", 1)
-    chance = "" if math.isnan(p_value) else ", p < 0.0001" if p_value < 1e-4 else f", p = {p_value:.2g}"
+    tested = row.get("tested", 1)
     family = f" after {row['correction']} correction for {tested} pairs" if tested > 1 else ""
     shared = f"{' against '.join(means)} on {counted_noun(row['n_tasks'], noun)} shared"
     if apart:  # each on its own
         own = (counted_noun(apart.values[side], noun) for side in (ahead, behind))
         shared = " against ".join(f"{mean} on {tasks}" for mean, tasks in zip(means, own, strict=True))
-    gap = f"difference {format_interval(abs(row['estimate']), low, high, **points)}{chance}{family}"
+    gap = f"difference {format_interval(abs(row['estimate']), low, high, **points)}{_chance(row)}{family}"
     result = f"{shared}, {gap}{f'; {apart}' if apart else ''}."
     same = ""
     if row["equivalent"]:
         within = format_interval(row["margin"], None, None, **points)
         same = f"{names[0]} and {names[1]} are equivalent on {like}, within ± {within}"
     if row["decided"]:
-        return f"{first} better than {names[1]} on {like}: {result}" + f" The difference is small: {same}." * bool(same)
+        return (
+            f"{names[0]} is better than {names[1]} on {like}: {result}"
+            + f" The difference is small: {same}." * bool(same)
+        )
     return f"{same or f'Not decided between {names[0]} and {names[1]} on {like}'}: {result}"
 
 
-def _nearest_pair(decided: int, pairs: int, row: Mapping[Hashable, Any] | None, undecided: int = 0) -> str:
-    """Count the decided pairs, and describe the one that is nearest to a decision."""
-    picked = undecided_text(undecided)
-    count = f"{decided} of {counted_noun(pairs, 'pair')} decided" * (pairs > 1)
-    if not row or math.isnan(row["p_adjusted"]):
-        return sentence(count or (pair_text(row) if row else "")) + picked
+def _chance(row: Mapping[Hashable, Any]) -> str:
+    p_value = row["p_adjusted"]
+    return "" if math.isnan(p_value) else ", p < 0.0001" if p_value < 1e-4 else f", p = {p_value:.2g}"
+
+
+def _short_pair(row: Mapping[Hashable, Any], before: str = "", *, with_difference: bool = True) -> str:
+    """Describe the comparison of a pair in a line, behind what stands `before`; `pair_text` does it in full."""
+    if row["n_tasks"] == 0 or math.isnan(row["p_adjusted"]):
+        return pair_text(row)
     is_share = row["unit"] == "%"
     sides = [
-        f"{row[f'model_{side}']} ({format_interval(row[f'mean_{side}'], None, None, percent=is_share)})"
+        f"{_short(row[f'model_{side}'])} ({format_interval(row[f'mean_{side}'], None, None, percent=is_share)})"
         for side in ("ab" if row["estimate"] >= 0 else "ba")
     ]
-    tested = f"on {counted_noun(row['n_tasks'], 'task')}, p = {row['p_adjusted']:.2g}"
-    verdict = " is ahead of " if row["decided"] else " against "
-    return f"{count}{'; ' * bool(count)}{'' if row['decided'] else 'open: '}{verdict.join(sides)} {tested}.{picked}"
+    verdict = "equivalent: " if row["equivalent"] else "open: "
+    text = " ahead of ".join(sides)
+    if not row["decided"]:
+        text = f"{verdict if before else verdict.capitalize()}{' against '.join(sides)}"
+    text += f" on {counted_noun(row['n_tasks'], 'task')}"
+    if with_difference:
+        bounds = sorted(math.copysign(1, row["estimate"]) * row[bound] for bound in ("low", "high"))
+        unit = "points" if is_share else row["unit"]
+        text += f", difference {format_interval(abs(row['estimate']), *bounds, percent=is_share, unit=unit)}"
+    return f"{before}{text}{_chance(row)}."
+
+
+def _nearest_pair(decided: int, pairs: int, row: Mapping[Hashable, Any] | None) -> str:
+    """Count the decided pairs, and describe the one that is nearest to a decision."""
+    count = f"{decided} of {counted_noun(pairs, 'pair')} decided"
+    if not row or (pairs > 1 and math.isnan(row["p_adjusted"])):
+        return f"{count}."
+    return _short_pair(row, f"{count}; " * (pairs > 1), with_difference=False)
 
 
 def _known(behind: Sequence[str], open: Sequence[str], few: bool, doubt: str = "", **_: Any) -> str:
@@ -275,11 +294,12 @@ def budgets_text(budgets: Sequence[Mapping[Hashable, Any]]) -> str:
 
 def _presence(models: Sequence[Mapping[Hashable, Any]]) -> str:
     """Say which models lack runs, or have more than planned, as far as the others' runs and definitions tell."""
-    texts = []
-    for row in models:
-        clauses = [f"{row[what]:,} {what}" for what in ("missing", "surplus") if row[what] > 0]
-        texts.append(f"{row['model_name']} {' and '.join(clauses)}")
-    return f"Runs missing or surplus: {join_first(texts, MOST_NAMED, '; and of {} more models', '; ')}."
+    clauses = []
+    for what in ("missing", "surplus"):
+        most_first = sorted(models, key=lambda row: -row[what])
+        named = [f"{_short(row['model_name'])} {row[what]:,}" for row in most_first if row[what] > 0]
+        clauses += [f"{what}: {join_first(named, MOST_ANSWERED, ' and {} more')}"] * bool(named)
+    return f"Runs {'; '.join(clauses)}."
 
 
 FINDINGS: dict[str, str | Callable[..., str]] = {
@@ -290,13 +310,16 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
     "presence": _presence,
     "ranking": _ranking,
     "rate": _rate,
-    "pair": pair_text,
-    "no_other": "There is no other model in these data to compare {model} with.",
-    "trends": _trends,
+    "pair": _short_pair,
+    "no_other": lambda model: f"These data hold no other model to compare {_short(model)} with.",
+    "trend": trend_text,
+    "no_trend": lambda models: (
+        f"For {_models(models, 3)} no trend with blocked agents is shown, nor that there is none."
+    ),
     "reach": reach_text,
     "points": lambda n, above, below, zero, earned, lost: (
-        f"{counted_noun(n, 'episode')}: {above} above zero, {below} below, {zero} at zero; achievements earned "
-        f"{earned:.2f} points, invalid actions cost {lost:.2f}."
+        f"{counted_noun(n, 'episode')}: {above} above zero, {below} below, {zero} at zero; {earned:.2f} points earned, "
+        f"{lost:.2f} lost to invalid actions."
     ),
     "steps": _steps,
     "no_steps": "No step can be judged, so there is no success rate.",
@@ -308,5 +331,6 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
     "cut": "Results of {cut:,} of {n:,} steps that report success were cut when stored.",
     "alone": "There is one model only, so nothing is compared.",
     "nearest_pair": _nearest_pair,
+    "undecided": undecided_text,
     **dict.fromkeys(("caveat", "conditions", "variants"), lambda notes: " ".join(map(sentence, notes.notes))),
 }

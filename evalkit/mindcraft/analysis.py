@@ -277,10 +277,7 @@ def findings(
     model_runs = sides[sides["side"] == model]
     against = Finding("no_other", "Success", {"model": model})
     if len(pairs):
-        other = str(sides["side"].cat.categories[1])
-        pooled = [other] if (sides.loc[sides["side"] == other, "model_name"] != other).any() else []
-        row = pairs.to_dict("records")[0]
-        against = Finding("pair", "Success", {"row": row, "together": pooled}, tuple(opposite))
+        against = Finding("pair", "Success", {"row": pairs.to_dict("records")[0]}, tuple(opposite))
     return [
         _rate(model_runs, f"the success rate of {model}", "Success"),
         against,
@@ -326,7 +323,8 @@ def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFra
         shown = trend["direction"].isin(DIRECTIONS)
         each = trend if len(trend) <= 2 else trend[shown]  # of few models each has a sentence
         rest = sorted(trend.loc[~shown, "model_name"]) if len(trend) > 2 else []
-        blocked.append(Finding("trends", "Is there a trend?", {"trends": each.to_dict("records"), "models": rest}))
+        blocked += [Finding("trend", "Is there a trend?", {"row": row}) for row in each.to_dict("records")]
+        blocked += [Finding("no_trend", "Is there a trend?", {"models": rest})] * bool(rest)
         fresh = counted(cooking(runs))
         for model in sorted(trend.loc[~shown, "model_name"]):
             tasks = fresh[fresh["model_name"] == model].groupby("n_blocked_agents")["task_id"].nunique()

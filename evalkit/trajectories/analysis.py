@@ -164,9 +164,9 @@ def findings(ranked: Sequence[Finding], runs: pd.DataFrame, plans: pd.DataFrame,
     table = trials(runs, plans)
     planned, gone, running = (int(table[name].sum()) for name in ("planned", "missing", "running"))
     if gone:
-        text = "{gone:,} of {planned} missing{running}. Rates count those that were measured{worst}."
+        text = "{gone:,} of {planned} missing{running}; rates count those that were measured{worst}."
         n = int((rows["is_successful"].fillna(False) & rows["plan"].notna()).sum())
-        worst = f"; {n:,} of all that were planned succeeded" * bool(rows["is_successful"].notna().any())
+        worst = f", and {n:,} of all planned succeeded" * bool(rows["is_successful"].notna().any())
         said: dict[str, Any] = {"gone": gone, "planned": counted_noun(planned, "planned trial"), "worst": worst}
         said["running"] = f", {running:,} still running" * bool(running)
         found.append(Finding("planned", "Planned and present", said, template=text))

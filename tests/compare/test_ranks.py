@@ -73,7 +73,7 @@ def test_models_under_different_conditions_have_no_highest_mean():
     runs = runs_of([("a", "world", 4.5), ("b", "world", 5.5)], kind="crafter", max_turns=[10, 20])
     found = compare.findings(compare.leaderboard(runs))
     assert [finding_text(one) for one in found][:2] == [
-        "Conditions differ (max turns: 10, 20): models are compared within equal ones.",
+        "Conditions differ (max turns: 10, 20): only equal ones are compared.",
         "No best model: a and b share no tasks under equal conditions.",
     ]
 
@@ -171,6 +171,6 @@ def test_where_pairs_of_the_best_stay_open_a_clause_says_that_best_is_a_test_of_
     count = int((~board.pairs.loc[board.pairs["model_b"] == "z", "decided"]).sum())
     answer = compare.headline(board)
     assert (answer["code"], answer["model"], answer["undecided"], count > 0) == ("best", "z", count, True)
-    clause = undecided_text(count).strip()
-    assert clause in finding_text(next(one for one in compare.findings(board) if one.code == "nearest_pair"))
+    clause = undecided_text(count)
+    assert clause in map(finding_text, compare.findings(board))
     assert clause in describe_comparison(runs)

@@ -76,7 +76,7 @@ def test_planned_present_missing_running_repeated_and_retried_trials_are_counted
         ["other", "d", 1],
     ]
     found = [finding_text(one) for one in analysis.findings([], logs.runs, logs.plans, logs.ledger)]
-    assert found[0].startswith("2 of 6 planned trials missing, 1 still running.")
+    assert found[0].startswith("2 of 6 planned trials missing, 1 still running; ")
 
 
 def test_endings_tell_failures_at_a_limit_from_others_and_from_what_was_not_measured(tmp_path):
