@@ -97,11 +97,6 @@ def test_a_row_knows_its_run_and_leads_to_pages_of_the_site_only(shown, href):
     assert ('<a href="runs/m-1.html#turn-3">a</a>' in page) == ("<a " in page) == (href == "runs/m-1.html#turn-3")
 
 
-def test_a_table_with_a_name_is_published_whole(shown):
-    display.show_table(pd.DataFrame({"a": [1, 2, 3]}), rows=2, name="numbers")
-    assert [data.get(display.TABLE, {}).get("csv") for data, _ in shown] == ["a\n1\n2\n3\n", None]
-
-
 def test_what_holds_nothing_is_not_shown(shown):
     display.show_table(pd.DataFrame({"source": pd.Series([], dtype="str")}))
     display.show_text("\n")
@@ -131,11 +126,13 @@ def test_a_headline_is_shown_and_passed_on(shown, estimate, text):
     json.dumps(data[HEADLINE], allow_nan=False)
 
 
-def test_a_published_table_is_passed_on_as_csv_under_a_name_that_stays_in_its_folder(shown):
+def test_tables_are_published_whole_as_csv_under_a_name_that_stays_in_its_folder(shown):
     display.publish(**{"my_table-1": pd.DataFrame({"a": ["é", None], "b": [1, 2]})})
-    ((data, metadata),) = shown
+    display.show_table(pd.DataFrame({"a": [1, 2, 3]}), rows=2, name="numbers")
+    ((data, metadata), (own, _), (seen, _)) = shown
     assert data[TABLE] == {"name": "my_table-1", "csv": "a,b\né,1\n,2\n", "rows": 2}
     assert (data["text/plain"], metadata[HIDDEN]) == ("", True)  # a file that was not written is not named
+    assert (own[TABLE]["csv"], TABLE in seen) == ("a\n1\n2\n3\n", False)
     for name in ("", "../x", "a b", "a.csv", "é"):
         with pytest.raises(ValueError, match="name"):
             display.publish(**{name: pd.DataFrame()})

@@ -132,15 +132,7 @@ def findings(name: str) -> list[Finding]:
         {"code": "one_model", "model": name, "what": "success rate", **RATE},
         {"code": "tie", "models": ["b", name]},
         {"code": "cycle", "models": [name, "b", name]},
-        {
-            "code": "apart",
-            "models": ["b", name],
-            "n_sets": 2,
-            "basis": "none",
-            "rates": {},
-            "is_share": True,
-            "unit": "",
-        },
+        {"code": "apart", "models": ["b", name], "n_sets": 2, "basis": "none"},
         LEADS | {"model": name},
         LEADS | {"model": "a", "open": [name]},
     ]

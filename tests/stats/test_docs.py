@@ -19,11 +19,7 @@ def test_the_examples_of_the_page_on_statistics_give_what_they_show():
     assert not said, "".join(said)
 
 
-@pytest.mark.parametrize("name", [name for name in stats.__all__ if name.islower()])
-def test_every_public_function_stands_on_the_page(name):
-    assert f"`{name}" in STATISTICS.read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize("name", stats.__all__)
-def test_every_public_name_is_there_and_documented(name):
-    assert getattr(stats, name).__doc__.strip()
+def test_every_public_name_is_there_and_every_function_stands_on_the_page(name):
+    assert getattr(stats, name)
+    assert f"`{name}" in STATISTICS.read_text(encoding="utf-8") or not name.islower()

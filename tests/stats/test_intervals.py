@@ -214,10 +214,8 @@ RUNS = pd.DataFrame(
     {
         "model_name": ["b", "a", "b", None, "a", "b"],
         "blocked": pd.array([0, 1, 1, 0, 1, 0], dtype="Int64"),
-        "size": pd.Categorical(["small", "large", "small", "small", "large", "large"], ["small", "large", "huge"]),
         "task_id": ["x", "x", "y", "y", "y", "x"],
         "success": [True, False, False, True, True, True],
-        "score": [0.5, 0.1, 0.2, np.nan, 0.9, 1.0],
     }
 )
 RESULT = ["n", "n_clusters", "estimate", "low", "high", "method", "target", "warning"]
