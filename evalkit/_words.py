@@ -37,6 +37,8 @@ def format_interval(
     if estimate is None:
         return "–"
     scale, digits = (100, 0 if abs(estimate) >= 0.0995 or estimate == 0 else 1) if percent else (1, digits)
+    if low is not None and high is not None and low < high:
+        digits += round(low * scale, digits) == round(high * scale, digits)  # no interval has a width of 0
     form = f"z.{digits}f"
     text = f"{estimate * scale:{form}} {'%' * percent if unit is None else unit}".rstrip()
     return text if low is None or high is None else f"{text} [{low * scale:{form}}, {high * scale:{form}}]"

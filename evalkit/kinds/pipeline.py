@@ -70,6 +70,7 @@ from evalkit.kinds.transcript import Transcript, transcript_of
 
 COMMIT_EVERY = 5.0  # seconds
 MOST_MODELS, MOST_REASONS = 10, 5  # models, and reasons why files are unused, in the summary of logs
+_PACKED = (".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")  # others, which are read, are sources: ``runs.zip``
 _MISFITS = (AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)  # of values and their columns
 _Rows = Mapping[str, Sequence[tuple]]  # what a file says, by table of records
 _Read = tuple[str, bool, Parsed]  # a file, whether it could be read, and what it says, without its rows
@@ -254,7 +255,8 @@ def update(
         if known.states.get(path) == state and path not in moved:
             continue
         to_read.append(path)
-        if accepts and (reason := accepts(path)) and not os.path.isdir(path):
+        reason = "packed: unpack it first" if path.lower().endswith(_PACKED) else accepts(path) if accepts else ""
+        if reason and not os.path.isdir(path):
             skipped.append((path, True, Parsed("skipped", reason)))
         else:
             to_parse.append(path)

@@ -54,8 +54,9 @@ def recognises(head: bytes) -> str:
         rows = read_rows(head, messages=False)[0] if _OBJECT_LINES.match(head) else start
         return "table of runs" if holds_runs(rows) else ""
     else:
-        line, below, *_ = [*_from_header(_text(head)), "", ""]
-        columns = [] if line.startswith("|") else _fields(line)  # a table of Markdown is none of runs
+        line, below, *_ = [*_from_header(text := _text(head)), "", ""]
+        is_other = line.startswith("|") or "\0" in text  # a table of Markdown is none of runs
+        columns = [] if is_other else _fields(line)
         is_table = all(columns) and 1 < len(set(columns)) == len(columns) == len(_fields(below))
         if is_table and not is_table_of_runs(columns):
             return "table"
