@@ -20,8 +20,7 @@ from evalkit.io.read import without_mark
 from evalkit.kinds import Parsed
 from evalkit.kinds.columns import is_table_of_runs
 from evalkit.trajectories.chat import Beside, Message, chat_messages
-from evalkit.trajectories.format import run_row, used
-from evalkit.trajectories.values import text_of
+from evalkit.trajectories.format import run_rows, used
 
 MESSAGES = ("messages", "conversation", "trajectory", "history", "traj")  # columns that hold what was said
 _LISTS = ("results", "runs", "records", "rows", "data")  # where a document has its rows
@@ -71,10 +70,8 @@ def holds_runs(value: Any) -> bool:
 def parse(path: str, data: Any) -> Parsed:
     """Return a run for each row, all of whose cells but the messages stand in `extra`."""
     rows, reason = read_rows(data, messages=False)
-    runs = [
-        run_row(part=str(at), format="table", extra=text_of({k: v for k, v in row.items() if k not in MESSAGES}))
-        for at, row in enumerate(rows)
-    ]
+    cells = [{name: cell for name, cell in row.items() if name not in MESSAGES} for row in rows]
+    runs = run_rows({"part": map(str, range(len(rows))), "extra": cells}, {"format": "table"})
     return used(runs, reason=reason) if runs else Parsed("skipped", "a table without rows")
 
 
