@@ -25,7 +25,7 @@ NAMES: dict[str, list[tuple[str, ...]]] = {
     "score": [("score", "reward", "accuracy", "acc", "grade", "points", "value", "exact_match")],
     "is_successful": [
         ("success", "is_successful", "correct", "is_correct", "passed", "resolved", "solved", "pass"),
-        ("result", "outcome", "verdict"),
+        ("is_resolved", "is_success", "result", "outcome", "verdict"),
     ],
     "repetition": [("repetition", "trial", "epoch", "attempt", "repeat"), ("run", "run_number")],
     "seed": [("seed",)],
@@ -34,8 +34,8 @@ NAMES: dict[str, list[tuple[str, ...]]] = {
     "started": [("started", "started_at", "start_time", "timestamp", "created_at", "date")],
     "duration": [("duration", "duration_s", "seconds", "time_s", "total_time", "latency", "time", "elapsed")],
     "turns": [("turns", "n_turns", "steps", "n_steps", "num_steps")],
-    "tokens_in": [("tokens_in", "input_tokens", "prompt_tokens", "n_input_tokens")],
-    "tokens_out": [("tokens_out", "output_tokens", "completion_tokens", "n_output_tokens")],
+    "tokens_in": [("tokens_in", "input_tokens", "prompt_tokens", "n_input_tokens", "total_input_tokens")],
+    "tokens_out": [("tokens_out", "output_tokens", "completion_tokens", "n_output_tokens", "total_output_tokens")],
     "cost": [("cost", "cost_usd", "total_cost", "price", "usd")],
     "error": [("error", "exception", "error_message")],
 }

@@ -124,7 +124,10 @@ def test_a_frame_with_model_task_and_score_has_a_leaderboard():
 ROWS = [{"model": "a", "task": "é", "score": 1}, {"model": "b", "task": "é", "score": 0}]
 DOCUMENTS = [
     ROWS,
-    {"about": "mine", "results": ROWS},
+    {
+        "about": "mine",
+        "results": [{"task_id": "é", "is_resolved": row["score"], "model": row["model"]} for row in ROWS],
+    },
     {"runs": ROWS},
     {name: [row[name] for row in ROWS] for name in ROWS[0]},
     pd.DataFrame(ROWS).to_dict(),

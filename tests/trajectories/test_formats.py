@@ -494,6 +494,18 @@ def test_parsing_never_raises_for_bytes(data):
             assert parse(name, start + data).status in ("used", "skipped", "failed")
 
 
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("runs.csv", b"\xef\xbb\xbf", "a table without rows"),
+        ("runs.json", b"[1, 2]", "of no format of trajectories that is known"),
+        ("runs.json", b'{"results": [1]}', "of no format of trajectories that is known"),
+    ],
+)
+def test_what_holds_no_runs_is_skipped_and_said(name, data, said):
+    assert parse(name, data)[:2] == ("skipped", said)
+
+
 def test_a_run_is_shown_turn_by_turn(tmp_path):
     path = make.write(tmp_path / "results.json", make.tau2(make.simulation("0", 0, 1.0)))
     shown = transcript_of(trajectories.KIND, RunFiles([str(path)], "0-0")).text()

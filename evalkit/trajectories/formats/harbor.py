@@ -40,7 +40,7 @@ def parse(path: str, value: Any) -> Parsed:
     if "trial_name" not in value:
         counts = count_of(value.get("n_total_trials")), count_of(part_of(value, "stats", "n_retries"))
         return used(plans=[(None, None, "", *counts)] * any(counts))
-    parts = [value, *_steps(value)]
+    parts = [value, *objects(value, "step_results")]
     errors = _errors(value)
     # what was not the agent's fault decides: the reward of such a trial is no measurement
     error = min(errors, key=lambda error: error.get("exception_type") in AGENT_FAILED, default={})
@@ -73,16 +73,12 @@ def messages(value: Any, part: str, beside: Beside) -> list[Message]:
     said = [f"{error.get('exception_type')}: {text_of(error.get('exception_message'))}" for error in _errors(value)]
     rewards = [
         f"{key} = {text_of(reward)}"
-        for part in (value, *_steps(value))
+        for part in (value, *objects(value, "step_results"))
         for key, reward in (part_of(part, "verifier_result", "rewards") or {}).items()
     ]
     return [Message("error", text) for text in said] + [Message("system", text, "verifier") for text in rewards]
 
 
-def _steps(value: Any) -> list[dict[str, Any]]:
-    return [step for step in value.get("step_results") or () if isinstance(step, dict)]
-
-
 def _errors(value: Any) -> list[dict[str, Any]]:
-    errors = (part.get("exception_info") for part in (value, *_steps(value)))
+    errors = (part.get("exception_info") for part in (value, *objects(value, "step_results")))
     return [error for error in errors if isinstance(error, dict)]

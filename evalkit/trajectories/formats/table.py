@@ -64,7 +64,8 @@ def recognises(head: bytes) -> str:
 
 def holds_runs(value: Any) -> bool:
     """Return whether a decoded document has rows, or is a row, that tell runs."""
-    return is_table_of_runs(list(dict.fromkeys(name for row in _listed(value) for name in row)))
+    rows = [row for row in _listed(value) if isinstance(row, dict)]
+    return is_table_of_runs(list(dict.fromkeys(name for row in rows for name in row)))
 
 
 def parse(path: str, data: Any) -> Parsed:
@@ -124,7 +125,7 @@ def _cells(text: str) -> list[dict[str, Any]]:
 
     ValueError for columns that have one name.
     """
-    lines = _from_header(text)
+    lines = _from_header(text) or [""]
     file, delimiter = io.StringIO(text, newline=""), _delimiter(lines[0])
     file.seek(text.index(lines[0]))
     reader = csv.DictReader(file, delimiter=delimiter)
