@@ -383,18 +383,15 @@ def cost_front(
     resamples of tasks, by the Bayesian bootstrap of Rubin 1981, in which it is on the front), warning.
     """
     check_columns(frame, model, task, value, cost)
-    numeric = pd.DataFrame({"value": numbers(frame[value]), "cost": numbers(frame[cost])}, index=frame.index)
-    usable = np.isfinite(numeric.to_numpy()).all(axis=1) & frame[[model, task]].notna().all(axis=1)
-    keys = [frame.loc[usable, task], frame.loc[usable, model]]
-    cells: Any = numeric[usable].groupby(keys, observed=True).mean().unstack()
-    models = sorted(frame[model].dropna().unique(), key=str)
-    empty = pd.DataFrame(columns=models, dtype="float64")
-    values, costs = (cells[name].reindex(columns=models) if len(cells) else empty for name in numeric)
-    common = values.notna().all(axis=1).to_numpy()
+    both = np.column_stack([numbers(frame[value]), numbers(frame[cost])])
+    both[np.isnan(both).any(axis=1)] = np.nan  # a run counts with both or not at all
+    known = frame.assign(**{value: both[:, 0], cost: both[:, 1]})
+    cells, paid_for = (cells_of(known, model, task, name) for name in (value, cost))
+    models, common = cells.models, cells.has()
     where = note("on_common", what="", count=common.sum()) if common.any() else note("tasks_differ")
     where = Notes() if common.all() else where
     used = common if common.any() else slice(None)
-    values, costs = values[used].to_numpy(float), costs[used].to_numpy(float)
+    values, costs = cells.means[used], paid_for.means[used]
     rows = []
     for i, name in enumerate(models):
         own, paid = (column[np.isfinite(column)] for column in (values[:, i], costs[:, i]))
