@@ -119,6 +119,15 @@ def test_files_of_one_base_name_are_told_apart_in_tables_and_rankings(tmp_path):
     assert analysis.best_and_worst(load(tmp_path).episodes)["source"].tolist() == names
 
 
+def test_a_hook_without_names_leaves_open_what_else_its_episode_unlocked(tmp_path):
+    put(tmp_path, "a.json", EASY, hook("easy_achievement"))
+    put(tmp_path, "b.json", INVALID)
+    logs = load(tmp_path)
+    curve = analysis.unlock_curve(logs.achievements, logs.episodes)
+    for table in (analysis.official_scores(logs.achievements), analysis.achievement_rates(logs.achievements), curve):
+        assert (set(table["n"]), set(table["estimate"])) == ({1}, {0.0})  # of the other episode
+
+
 @pytest.fixture
 def folder(tmp_path):
     """Traces that tell no world, one of them nested, of one session; broken and other files."""
