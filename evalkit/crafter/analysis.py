@@ -3,16 +3,15 @@
 Functions take frames and return frames with estimate, low, high and n. Aborted traces have no score and are left out.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from evalkit._words import left_out, note
+from evalkit._words import counted_noun, left_out, note
 from evalkit.crafter.benchmark import pooled_score
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, TIERS, UNKNOWN, WEIGHTS
 from evalkit.crafter.scoring import DIGITS
-from evalkit.display.words import budget_name
 from evalkit.io import short_paths
 from evalkit.io.text import message_pattern
 from evalkit.kinds import Finding, data_finding, examples_of, flag_counts, usage
@@ -40,10 +39,14 @@ _ESTIMATE = (*_BOUNDS, "method", "warning")
 By = str | Sequence[str]
 
 
-def budgets(episodes: pd.DataFrame) -> list[dict[Hashable, Any]]:
-    """Count episodes with a score per budget (max_turns; missing: not told); empty where there is only one."""
+def budgets(episodes: pd.DataFrame) -> dict[str, int]:
+    """Count episodes with a score per budget (max_turns), such as ``20 turns``; empty where there is only one."""
     sizes = episodes[episodes["score"].notna()].groupby("max_turns", dropna=False).size()
-    return sizes.reset_index(name="episodes").to_dict("records") if len(sizes) > 1 else []
+    return {_budget(turns): n for turns, n in sizes.items()} if len(sizes) > 1 else {}
+
+
+def _budget(turns: Any) -> str:
+    return "budget not told" if pd.isna(turns) else counted_noun(int(turns), "turn")
 
 
 def per_budget(frame: pd.DataFrame, episodes: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -55,7 +58,7 @@ def per_budget(frame: pd.DataFrame, episodes: pd.DataFrame | None = None) -> pd.
     runs = frame if episodes is None else episodes
     if not budgets(runs):
         return frame
-    names = runs["model_name"] + ", " + runs["max_turns"].map(budget_name, na_action=None)
+    names = runs["model_name"] + ", " + runs["max_turns"].map(_budget, na_action=None)
     means = mean_scores(runs.assign(model_name=names)).set_index("model_name")["estimate"]
     rows = pd.DataFrame({"max_turns": runs["max_turns"], "mean": names.map(means), "name": names})
     order = rows.sort_values(["max_turns", "mean", "name"], ascending=[True, False, True])["name"].unique()

@@ -10,7 +10,6 @@ from evalkit.crafter.format import WEIGHTS, Event, fit
 from evalkit.crafter.kind import KIND, PATTERN
 from evalkit.crafter.parse import parse_file, read_hooks
 from evalkit.crafter.scoring import (
-    DIGITS,
     NO_SCORED_EVENTS,
     Counting,
     EventScore,
@@ -113,19 +112,12 @@ def print_evaluation_summary(results: Sequence[TraceScore]) -> None:
 
     Aborted traces are left out of the mean; that with them at 0 is shown, too.
     """
-    rows = []  # of the frame of episodes
+    rows = []  # of the frame of episodes, as far as its summary needs them
     for result in results:
         flags, score = result["flags"], result["total_score"]
-        if score is None:
-            continue
-        row = {**result, "events": result["num_events"], **{f"flag_{flag}": flag in flags for flag in FLAGS}}
-        if "aborted" in flags:
-            row["trajectory"] = None
-        else:
-            cost = result["suspect_invalid_actions"] * result["weights"]["invalid_action"]
-            row |= {"score": score, "score_without_suspects": round(score - cost, DIGITS)}
-            row |= {f"{hook}s": result["counts"].get(hook, 0) for hook in WEIGHTS}
-        rows.append(row)
+        if score is not None:
+            row = {"score": None if "aborted" in flags else score, "events": result["num_events"]}
+            rows.append({**result, **row, **{f"flag_{flag}": flag in flags for flag in FLAGS}})
     print(on_screen(parts(frame(rows, EPISODES), everything=True), everything=True) if rows else "no traces")
     for result in results:
         if result["total_score"] is None:

@@ -13,7 +13,6 @@ from evalkit.crafter.analysis import interval_text, number
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.scoring import NO_SCORED_EVENTS
 from evalkit.crafter.table import FLAGS
-from evalkit.display.words import budgets_text
 from evalkit.io import distinct_names, plain, short_paths
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
@@ -107,7 +106,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     models = episodes["model_name"].value_counts()
     expected = None if snapshot.expected is None else snapshot.expected * len(models)
     (mean,) = analysis.mean_scores(episodes, []).to_dict("records")
-    if budgets := budgets_text(analysis.budgets(episodes)):
+    if budgets := _budgets(episodes):
         lines += ["", f"budgets: {budgets}"]
     lines += ["", f"total: {so_far(len(episodes), expected)} traces, mean score {interval_text(mean)}"]
     lines += [f"aborted: {text}" for text in _aborted(episodes)]
@@ -129,7 +128,7 @@ def parts(
     (row,) = analysis.mean_scores(episodes, []).to_dict("records")
     n = f"n = {row['n']}" + f" traces of {counted_noun(row['n_clusters'], 'task')}" * (row["n_clusters"] != row["n"])
     doubts = row["warning"].without("left_out")
-    budgets = budgets_text(analysis.budgets(episodes))
+    budgets = _budgets(episodes)
     together = [f"Budgets, by which models stand apart: {budgets}"] if budgets else []
     mean = f"All traces: mean score{' over all budgets' * bool(budgets)} {interval_text(row)} ({n})"
     together.append(f"{mean}; {doubts}" if doubts else mean)
@@ -146,6 +145,11 @@ def parts(
         Part("all traces together", together),
         Part("traces", rows=_ranking(episodes), most=MOST_TRACES, left=0, spare=("trajectory",)),
     ]
+
+
+def _budgets(episodes: pd.DataFrame) -> str:
+    """List the budgets and their episodes, where they differ."""
+    return ", ".join(f"{name} ({counted_noun(n, 'episode')})" for name, n in analysis.budgets(episodes).items())
 
 
 def _aborted(episodes: pd.DataFrame) -> list[str]:

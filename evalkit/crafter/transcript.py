@@ -68,9 +68,15 @@ def _turn(name: str, steps: Sequence[tuple[Event, Verdict]]) -> Turn:
         doubt = " (judged over the whole turn)" if one.suspect else ""
         lines.append(f"invalid {one.action or 'action'}: {one.reason or 'no reason'}{doubt}")
     lines += [f"unlocked {', '.join(unlocked)}"] * bool(unlocked)
+    after = []  # vitals and inventory, as the last observation shows them, and tokens
+    states = (raw for event in reversed(events) for raw in (event.system_state_after, event.system_state_before))
+    if inventory := next((shown.inventory for shown in map(observed, states) if shown and shown.inventory), None):
+        has = {name: n for name, n in inventory.items() if isinstance(n, int | float)}
+        names = [*filter(has.__contains__, VITALS), *(name for name in has if name not in VITALS and has[name])]
+        after.append(", ".join(f"{name} {has[name]}" for name in names))
     read, written = tokens_of(events)
-    tokens = "" if read is None and written is None else f"{read or 0} + {written or 0} tokens"
-    lines += filter(None, ["; ".join(filter(None, (_state(events), tokens)))])
+    after += [f"{read or 0} + {written or 0} tokens"] * (read is not None or written is not None)
+    lines += ["; ".join(after)] * bool(after)
     marks = ["unlocked"] * bool(unlocked)
     marks += ["invalid"] * any(not one.suspect for one in invalid) + ["suspect"] * any(one.suspect for one in invalid)
     happened = ["command"] * bool(actions) + ["error"] * bool(invalid) + ["achievement"] * bool(unlocked)
@@ -79,17 +85,6 @@ def _turn(name: str, steps: Sequence[tuple[Event, Verdict]]) -> Turn:
     same = ", ".join([*actions, *unlocked])  # reasoning and tokens always differ
     seen = [image for event in events if (image := image_of(observed(event.system_state_after)))]
     return Turn(name, "action", "\n".join(lines), tuple(marks), tuple(happened), time, same, tuple(seen[-1:]))
-
-
-def _state(events: Sequence[Event]) -> str:
-    """Format the vitals after a turn, and the inventory, as far as an observation shows them."""
-    states = (raw for event in reversed(events) for raw in (event.system_state_after, event.system_state_before))
-    for shown in map(observed, states):
-        if shown and shown.inventory:
-            has = {name: n for name, n in shown.inventory.items() if isinstance(n, int | float)}
-            names = [*filter(has.__contains__, VITALS), *(name for name in has if name not in VITALS and has[name])]
-            return ", ".join(f"{name} {has[name]}" for name in names)
-    return ""
 
 
 def image_of(shown: Observation | None) -> Image | None:

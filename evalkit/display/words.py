@@ -282,16 +282,6 @@ HEADLINES: dict[str, str | Callable[..., str]] = {
 }
 
 
-def budget_name(turns: Any) -> str:
-    """Return the name of a budget of turns, which may be missing."""
-    return "budget not told" if pd.isna(turns) else counted_noun(int(turns), "turn")
-
-
-def budgets_text(budgets: Sequence[Mapping[Hashable, Any]]) -> str:
-    """List budgets and their episodes, as `evalkit.crafter.analysis.budgets` counts them."""
-    return ", ".join(f"{budget_name(row['max_turns'])} ({counted_noun(row['episodes'], 'episode')})" for row in budgets)
-
-
 def _presence(models: Sequence[Mapping[Hashable, Any]]) -> str:
     """Say which models lack runs, or have more than planned, as far as the others' runs and definitions tell."""
     clauses = []
