@@ -79,6 +79,4 @@ def opened(path: str, data: bytes) -> tuple[Any, Any, list[str]]:
         return (reader, table.read_rows(data)[0], []) if reader else (table, data, [])
     value, recovered = decode_json(data, _ANYTHING)
     reader = next((one for one in FORMATS if one.recognises(value)), None)
-    if reader is None and table.holds_runs(value):
-        return table, value, recovered
-    return reader, value, recovered
+    return reader or (table if table.holds_runs(value) else None), value, recovered

@@ -29,13 +29,13 @@ def recognises(value: Any) -> str:
 
 def parse(path: str, value: Any) -> Parsed:
     """Return the run of a trajectory, or those of a list; nothing says a score or the task, for which a name stands."""
-    if not isinstance(value, list):
-        return _parse(path, value, "")
-    every = [_parse(path, one, str(at)).rows for at, one in enumerate(value)]
-    return used(*([row for rows in every for row in rows[name]] for name in ("runs", "scores", "plans", "facts")))
+    several = [(one, str(at)) for at, one in enumerate(value)] if isinstance(value, list) else [(value, "")]
+    parsed = [_parse(path, one, part) for one, part in several]
+    return used([run for run, _ in parsed], facts=[fact for _, facts in parsed for fact in facts])
 
 
-def _parse(path: str, value: Any, part: str) -> Parsed:
+def _parse(path: str, value: Any, part: str) -> tuple[tuple, list[tuple]]:
+    """Return the run of one trajectory, and the files that it names as those of its subagents."""
     steps, own_id = own_steps(value), value.get("trajectory_id") or value.get("session_id")
     usage = {}
     for column, (key, of_all) in _USAGE.items():
@@ -64,7 +64,7 @@ def _parse(path: str, value: Any, part: str) -> Parsed:
     paths = {
         text_of(ref.get("trajectory_path")) for result in results for ref in objects(result, "subagent_trajectory_ref")
     }
-    return used([run], facts=[("subagent", "", "", path) for path in sorted(paths) if path])
+    return run, [("subagent", "", "", path) for path in sorted(paths) if path]
 
 
 def own_steps(value: Any) -> list[dict[str, Any]]:
