@@ -10,7 +10,7 @@ import pytest
 from evalkit.io import Column, SourceError, read
 from evalkit.io.store import MANIFEST, read_manifest
 from evalkit.io.write import exclusive
-from evalkit.kinds import collect, load, pipeline
+from evalkit.kinds import FileRules, collect, load, pipeline
 from evalkit.kinds.follow import Following
 from tests.kinds.toy import TOY, write
 
@@ -192,11 +192,12 @@ def test_what_can_not_be_is_refused_in_plain_words(games, made, tmp_path, messag
 
 
 @pytest.mark.parametrize("first", ["a", "a/0.json"])
-def test_sources_may_be_added(games, made, first):
-    collect(TOY, games / first, made)
+def test_sources_may_be_added_also_with_a_file_that_was_above(games, made, first):
+    kind = replace(TOY, files=FileRules(context=lambda files: [str(games / "b/1.json")]))
+    collect(kind, games / first, made)
     sources = [games / first, games / "a", games / "b"]
-    assert collect(TOY, sources, made).vanished == 0
-    assert_same([games / "a", games / "b"], made)
+    assert collect(kind, sources, made).vanished == 0
+    assert_same([games / "a", games / "b"], made, kind)
 
 
 def test_a_folder_that_can_not_be_listed_keeps_its_files(games, made, monkeypatch):
