@@ -8,13 +8,13 @@ from functools import partial
 from itertools import chain
 
 import joblib
-import pandas as pd
 import pytest
 
 from evalkit import crafter, mindcraft
 from evalkit.io import read
 from evalkit.kinds import pipeline
 from tests.io.probes import die_elsewhere, results, size, which_process, which_thread
+from tests.kinds.toy import assert_same_frames
 
 CORES = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
 EXPECTED = [(f"{i:03}.json", i) for i in range(50)] + [("gone.json", "FileNotFoundError")]
@@ -83,12 +83,6 @@ def load(request, monkeypatch):
     """Give a function that reads the samples of a kind, few files that are many enough for several processes here."""
     monkeypatch.setattr(read, "SERIAL_FILES", 2)
     return KINDS[request.param]
-
-
-def assert_same_frames(some, others):
-    for one, other in zip(some, others, strict=True):
-        assert len(one) > 1
-        pd.testing.assert_frame_equal(one, other)
 
 
 @CORES

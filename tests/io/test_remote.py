@@ -21,14 +21,15 @@ from evalkit.io.remote import state_from
 from evalkit.io.store import MANIFEST, read_manifest
 from evalkit.kinds import RunFiles, transcript_of
 from evalkit.mindcraft import KIND, agents_df, aggregate_results, collect, extract_task_outcome, load
+from tests.kinds.toy import assert_same_frames
+from tests.mindcraft.builders import SCORE, turn, write_all
 
 SECRET = "not-to-be-shown"
 EXPERIMENT = "cooking/some-org/model-7b/suite/exp_1"  # as runs are uploaded: {task_type}/{model}/{suite}/{experiment}
 
 
 def said(score, who=""):
-    turns = [{"role": "user", "content": who}, {"role": "system", "content": f"Task ended with score : {score}"}]
-    return json.dumps({"memory": "", "turns": turns}).encode()
+    return json.dumps({"memory": "", "turns": [turn("user", who), turn("system", f"{SCORE}{score}")]}).encode()
 
 
 FILES = {
@@ -64,11 +65,7 @@ def server():
 
 @pytest.fixture
 def folder(tmp_path):
-    for key, content in FILES.items():
-        path = tmp_path / key
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    return tmp_path
+    return write_all(tmp_path, FILES)
 
 
 def same_but_for_the_root(one, other, root, url):
@@ -246,8 +243,7 @@ def test_a_dataset_in_a_bucket_follows_a_bucket(server):
         put("gathered/exp_1/cake/Andy_0_0.json", said(0, "c"))
         put("gathered/exp_1/rice/Andy_0_0.json", said(1, "d"))
         assert collect(source, made)[:4] == (1, 1, 0, 1)
-        for expected, found in zip(load(source), load(made), strict=True):
-            pd.testing.assert_frame_equal(expected, found)
+        assert_same_frames(load(source), load(made))
         live = {f"{made}/{name}/{number:06d}.parquet" for name, (number, _) in read_manifest(made).tables.items()}
         assert set(list_source(made, "*.parquet").files) == live
         for output in ("s3://no-such-bucket", "s3://no-such-bucket/x/y"):

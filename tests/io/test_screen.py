@@ -36,12 +36,13 @@ def shown(views, out, monkeypatch, *, until_done=False, lines=24):
 
 def test_elsewhere_a_view_is_printed_only_when_its_text_changed(monkeypatch):
     out = io.StringIO()
-    views = [View("one", "1 new"), View("one", "0 new"), View("two", "1 new"), View("two", "0 new")]
+    views = [View("one", "1 new"), View("one", "0 new"), View("two", "1 new", done=True), View("two", "0 new")]
     widths, slept, _ = shown(views, out, monkeypatch)
     head, one, other_head, two, _ = out.getvalue().split("\n\n")
     assert (one, two, head[-7:], other_head[-7:]) == ("one", "two", ", 1 new", ", 1 new")
     assert "\x1b" not in out.getvalue()
     assert (set(widths), slept) == ({None}, [2, 2, 2, 2])
+    assert len(shown(views, out, monkeypatch, until_done=True)[0]) == 3
 
 
 def test_a_terminal_is_redrawn_in_place_and_keeps_the_last_view(monkeypatch):
@@ -65,13 +66,6 @@ def test_a_long_view_is_cut_at_the_screen_s_end_and_left_whole_at_last(monkeypat
     assert len(stood[1]) == 10
     assert max(map(len, stood[1])) <= 80
     assert screen(out.getvalue())[2:] == lines
-
-
-@pytest.mark.parametrize(("until_done", "looks"), [(True, 2), (False, 4)])
-def test_the_end_may_be_when_all_is_done(monkeypatch, until_done, looks):
-    views = [View("one"), View("two", done=True), View("three", done=True)]
-    widths, _, _ = shown(views, io.StringIO(), monkeypatch, until_done=until_done)
-    assert len(widths) == looks
 
 
 @pytest.mark.parametrize(("stderr", "expected"), [(Terminal(), "files"), (io.StringIO(), "")])

@@ -4,7 +4,6 @@ import os
 import shutil
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 
 from evalkit.io import Column, SourceError, read
@@ -12,7 +11,7 @@ from evalkit.io.store import MANIFEST, read_manifest
 from evalkit.io.write import exclusive
 from evalkit.kinds import FileRules, collect, load, pipeline
 from evalkit.kinds.follow import Following
-from tests.kinds.toy import TOY, write
+from tests.kinds.toy import TOY, assert_same_frames, write
 
 OTHER = replace(TOY, name="other")
 GROWN = replace(TOY, records={**TOY.records, "games": (*TOY.records["games"], Column("new", "str", ""))})
@@ -38,8 +37,7 @@ def made(tmp_path):
 
 def assert_same(folder, made, kind=TOY, **reading):
     """Compare the frames of the folder with those of the dataset."""
-    for expected, got in zip(load(folder, kind, **reading), load(made, kind, **reading), strict=True):
-        pd.testing.assert_frame_equal(expected, got)
+    assert_same_frames(load(folder, kind, **reading), load(made, kind, **reading))
 
 
 def assert_same_and_tidy(folder, made):

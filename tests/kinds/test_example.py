@@ -16,6 +16,7 @@ import evalkit
 from evalkit.kinds import RUN_COLUMNS, collect, detect, kind_named, kind_names
 from evalkit.kinds.follow import Following
 from evalkit.kinds.registry import BUILT_IN
+from tests.kinds.toy import assert_same_frames
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "evalkit-quiz"
@@ -76,8 +77,7 @@ def test_functions_work_for_it_as_for_any_kind(quiz, sheets):
     assert "« quiz: rivers 1?\n» alpha: <1>   ◀ wrong\n" in logs.show(logs.runs["run_id"][1]).text()
     assert {look.kind: n for look, n in detect(sheets).items()} == {"quiz": 3}
     assert collect(quiz, "sheets", "made").new == 4
-    for one, other in zip(logs, evalkit.load("made"), strict=True):
-        pd.testing.assert_frame_equal(one, other)
+    assert_same_frames(logs, evalkit.load("made"))
     following = Following(quiz, sheets, {}, expected=1, clock=lambda: time.time() + 60)
     view = following.look()
     assert view.done

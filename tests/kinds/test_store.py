@@ -16,7 +16,7 @@ from evalkit.io import store as store_module
 from evalkit.io.store import RecordStore
 from evalkit.io.write import LOCK
 from evalkit.kinds import FileRules, Parsed, load, pipeline
-from tests.kinds.toy import OLD, TOY, write
+from tests.kinds.toy import OLD, TOY, assert_same_frames, write
 
 SETTINGS = settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -52,11 +52,6 @@ def update(store, folder, kind=TOY):
     listing = pipeline.list_logs(kind, folder, "*")
     pipeline.update(store, kind, listing)
     return listing
-
-
-def assert_same(some, others):
-    for one, other in zip(some, others, strict=True):
-        pd.testing.assert_frame_equal(one, other)
 
 
 def test_only_new_and_changed_files_are_parsed(games, cache, parsed):
@@ -152,7 +147,7 @@ def test_whatever_changed_the_frames_are_those_of_a_first_reading(tmp_path_facto
             patch.setenv("EVALKIT_CACHE", str(root / "cache"))
             got = load(root / "in", TOY)
             patch.setenv("EVALKIT_CACHE", "off")
-            assert_same(load(root / "in", TOY), got)
+            assert_same_frames(load(root / "in", TOY), got)
 
 
 @pytest.mark.parametrize("reads", range(4))  # tables that are read before another process updates the store
@@ -241,7 +236,7 @@ def test_whatever_damage_a_store_has_it_is_made_again(games, cache, number, plac
         del content[at:]
     path.write_bytes(content)
     for _ in range(2):
-        assert_same(expected, load(games, TOY))
+        assert_same_frames(expected, load(games, TOY))
 
 
 def test_a_store_whose_manifest_names_a_table_that_there_is_not_is_made_again(games, cache):

@@ -4,6 +4,8 @@ import json
 import os
 from pathlib import Path
 
+import pandas as pd
+
 from evalkit.io import Column
 from evalkit.kinds import FileRules, LogKind, Parsed
 
@@ -49,3 +51,9 @@ def write(path: Path, moves=("e4",), *, age: float = 0, **game) -> Path:
     path.write_text(json.dumps({"moves": list(moves), **game}))
     os.utime(path, (OLD + age, OLD + age))
     return path
+
+
+def assert_same_frames(some, others) -> None:
+    """Compare the frames and ledgers of logs."""
+    for one, other in zip(some, others, strict=True):
+        pd.testing.assert_frame_equal(one, other)
