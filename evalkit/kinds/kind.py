@@ -120,9 +120,8 @@ class Command:
     help: str = ""  # for ``evalkit NAME --help``
     views: Sequence[Option] = ()  # options of the text
     describe: Callable[..., Any] | None = None  # of (Logs, views): the parts of the text
-    progress: Callable[..., tuple[str, bool]] | None = (
-        None  # of (Snapshot, options and views): text, and if all is done
-    )
+    # of (Snapshot, options and views): the text with --follow, and whether all is done
+    progress: Callable[..., tuple[str, bool]] | None = None
     write: Callable[..., None] | None = None  # of (Logs, views, path): ``--output``
     output_help: str = "Write the runs to FILE.csv, FILE.json or FILE.parquet."
 

@@ -142,14 +142,17 @@ def test_folders_are_looked_into_again_unless_none_has_changed(tree, monkeypatch
     assert found == list_source(tree)
 
 
-def test_a_link_to_a_folder_is_followed_again(tree, tmp_path_factory, monkeypatch):
+def test_a_link_to_a_folder_is_followed_again_wherever_it_leads_now(tree, tmp_path_factory, monkeypatch):
     monkeypatch.setattr(sources, "SETTLED", -10)
     other = tmp_path_factory.mktemp("other")
-    os.symlink(other, tree / "z")
+    (other / "link").symlink_to(tree / "b")
+    (tree / "z").symlink_to(other / "link")
     before = list_source(tree)
-    (other / "5.json").touch()
-    found = list_source(tree, known=before)
-    assert "z/5.json" in names(found.files, tree)
+    (other / "c").mkdir()
+    (other / "c/5.json").touch()
+    (other / "link").unlink()
+    (other / "link").symlink_to(other / "c")
+    assert "z/5.json" in names(list_source(tree, known=before).files, tree)
 
 
 @pytest.mark.parametrize(

@@ -78,11 +78,11 @@ def test_functions_work_for_it_as_for_any_kind(quiz, sheets):
     assert {look.kind: n for look, n in detect(sheets).items()} == {"quiz": 3}
     assert collect(quiz, "sheets", "made").new == 4
     assert_same_frames(logs, evalkit.load("made"))
-    following = Following(quiz, sheets, {}, expected=1, clock=lambda: time.time() + 60)
-    view = following.look()
-    assert view.done
-    assert "2 of 1" in view.text
-    pd.testing.assert_frame_equal(following.logs.runs, logs.runs)
+    for expected, done in ((None, False), (1, True), (2, False)):
+        following = Following(quiz, sheets, {}, expected=expected, clock=lambda: time.time() + 60)
+        view = following.look()
+        assert (view.done, f"2 of {expected or '?'}" in view.text) == (done, True)
+        pd.testing.assert_frame_equal(following.logs.runs, logs.runs)
 
 
 COMMANDS = {

@@ -159,17 +159,6 @@ def test_a_url_is_followed_by_the_states_of_its_listing():
     files.rm("/follow", recursive=True)
 
 
-@pytest.mark.parametrize(
-    ("expected", "runs", "done"), [(None, "2 of ?", False), (2, "2 of 2", True), (3, "2 of 3", False)]
-)
-def test_a_kind_that_says_nothing_of_its_progress_has_runs_counted(tmp_path, expected, runs, done):
-    for name in "ab":
-        write(tmp_path / f"{name}.json", model="m", won=name == "a", task=name)
-    view = Following(TOY, tmp_path, {}, expected=expected).look()
-    assert view.text.splitlines()[2].split() == ["m", *runs.split(), "50", "%", "[9,", "91]"]
-    assert view.done == done
-
-
 def test_a_look_at_which_nothing_has_changed_lists_no_folder(folder, monkeypatch):
     for number in range(3):
         folder.write(f"{number}/a.json", ONE, age=60)

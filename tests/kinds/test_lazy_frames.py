@@ -32,20 +32,16 @@ def logs(tmp_path, made):
     return load(tmp_path, replace(TOY, assemble=assemble), storage_options={"anon": True})
 
 
-def test_a_lazy_frame_is_made_once_and_with_the_storage_options_of_load(logs, made):
-    assert made == []
-    assert logs.openings["text"].tolist() == ["e4", "c4"]
-    assert logs.openings is logs.openings
-    assert made == [{"anon": True}]
-    assert dict(storage_options()) == {}
-
-
-def test_it_is_listed_and_unpacking_leaves_it_alone(logs, made):
+def test_a_lazy_frame_is_made_once_when_it_is_asked_for_with_the_storage_options_of_load(logs, made):
     assert list(map(len, logs)) == [2, 3, 2]  # games, moves and the ledger
     assert "openings" not in repr(logs)
     with pytest.raises(AttributeError, match="'endings': these logs have colour, games, kind, ledger, moves, openings"):
         _ = logs.endings
     assert made == []
+    assert logs.openings["text"].tolist() == ["e4", "c4"]
+    assert logs.openings is logs.openings
+    assert made == [{"anon": True}]
+    assert dict(storage_options()) == {}
 
 
 def test_in_a_notebook_logs_are_a_short_summary_with_escaped_texts(tmp_path):

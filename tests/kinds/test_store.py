@@ -4,14 +4,12 @@ import json
 import os
 from dataclasses import replace
 
-import fsspec
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalkit.io import SourceError
 from evalkit.io import store as store_module
 from evalkit.io.store import RecordStore
 from evalkit.io.write import LOCK
@@ -245,16 +243,6 @@ def test_a_store_whose_manifest_names_a_table_that_there_is_not_is_made_again(ga
     manifest.write_text(manifest.read_text().replace('"games"', '"gamess"'))
     assert len(load(games, TOY).runs) == 2
     assert "gamess" not in manifest.read_text()
-
-
-def test_a_file_behind_a_url_that_could_not_be_read_is_tried_again(cache, monkeypatch):
-    fsspec.filesystem("memory").pipe({f"/cached/{name}.json": b'{"moves": []}' for name in "ab"})
-    with monkeypatch.context() as patch:
-        fail = TimeoutError(110, "slow")
-        patch.setattr(pipeline, "read_files", lambda paths, **_: ((path, fail) for path in paths))
-        with pytest.raises(SourceError, match="TimeoutError: slow"):
-            load("memory://cached", TOY)
-    assert len(load("memory://cached", TOY).runs) == 2
 
 
 def test_stores_that_were_not_used_for_a_month_are_removed_and_nothing_else(cache, tmp_path):
