@@ -114,7 +114,7 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str
         tasks: dict[str, list[int]] = defaultdict(list)
         for place in places:
             stem = stem_of(logs[place])
-            task_id = stem[:MOST_MATCHED].rpartition("_")[0]
+            task_id = stem[:MOST_MATCHED].rpartition("_")[0] if definitions else ""
             while task_id and task_id not in definitions:
                 task_id = task_id.rpartition("_")[0]
             match = _FLAT.fullmatch(stem)
