@@ -177,13 +177,6 @@ def test_what_is_no_list_of_runs_is_in_the_ledger_and_the_rest_is_read(tmp_path)
     assert [entry.status for entry in ledger.entries] == ["failed"] * 7 + ["skipped", "used"]
 
 
-def test_published_scores_name_their_source():
-    table = benchmark.reference_scores()
-    assert table["source"].str.contains("arXiv").all()
-    assert table.set_index("name").loc["human", ["mean", "spread", "kind"]].tolist() == [50.5, 6.8, "score"]
-    assert benchmark.reference_scores("progression")["name"].tolist()[0] == "GPT-4o"
-
-
 def test_two_runs_of_one_seed_are_refused_by_name(tmp_path):
     first, again = run("3", collect_coal=[1, 0]), run("3", collect_coal=[1, 1])
     a, b = write(tmp_path, [first, run("4", collect_coal=[1])], "a.json"), write(tmp_path, [again], "b.json")

@@ -7,7 +7,7 @@ import pytest
 from evalkit.display.words import finding_text
 from evalkit.mindcraft import analysis, load
 from evalkit.mindcraft.table import FLAGS, LOG_FLAGS
-from tests.mindcraft.builders import SCORE, log, task, turn, write_all
+from tests.mindcraft.builders import SCORE, log, task, turn, write, write_all
 
 START = 1757845200000
 COOK, PAIR = {"tasks": {"cook": task(agent_count=1)}}, {"tasks": {"cook": task()}}
@@ -59,22 +59,18 @@ def test_the_case_carries_the_flag_alone_and_mended_does_not(tmp_path, monkeypat
     assert flag not in flags_of(load("exp_1", **options).runs)
 
 
-def test_an_equal_start_in_two_runs_is_a_left_over_too(tmp_path):
-    old, new = log(who="old", start=START), log(who="new", start=START)
-    root = write_all(tmp_path, {"exp_1/a/Andy_0_0.json": old, "exp_1/b/Andy_0_0.json": new, "exp_1/c/Andy_0_0.json": 1})
-    logs = load(root)
+@pytest.mark.parametrize(
+    ("whose", "starts", "original_mtimes", "copies"),
+    [("me me me", (None, None, None), False, "bc"), ("me me me", (None, None, None), True, "ab"),
+     ("old new other", (START, START, 1), False, "b")],
+)  # fmt: skip
+def test_of_equal_logs_or_starts_the_first_or_the_oldest_is_no_copy(tmp_path, whose, starts, original_mtimes, copies):
+    for task_id, who, start, minutes in zip("abc", whose.split(), starts, (2, 1, 0), strict=True):
+        path = write(tmp_path / f"exp_1/{task_id}/Andy_0_0.json", log(f"{SCORE}1", who=who, start=start))
+        os.utime(path, (START / 1000 + 60 * minutes,) * 2)
+    logs = load(tmp_path, original_mtimes=original_mtimes)
     for table in (logs.runs, logs.agents):
-        assert table.set_index("task_id")["flag_stale_copy"].to_dict() == {"a": False, "b": True, "c": False}
-
-
-@pytest.mark.parametrize(("original_mtimes", "copies"), [(False, "bc"), (True, "ab")])
-def test_of_equal_logs_the_oldest_is_no_copy_where_times_are_those_of_the_experiment(tmp_path, original_mtimes, copies):
-    names = {task_id: f"exp_1/{task_id}/Andy_0_0.json" for task_id in "abc"}
-    root = write_all(tmp_path, dict.fromkeys(names.values(), log(f"{SCORE}1", who="me")))
-    for minutes, name in enumerate(("c", "b", "a")):
-        os.utime(root / names[name], (START / 1000 + 60 * minutes,) * 2)
-    runs = load(root, original_mtimes=original_mtimes).runs
-    assert "".join(runs.loc[runs["flag_stale_copy"], "task_id"]) == copies
+        assert "".join(table.loc[table["flag_stale_copy"], "task_id"]) == copies
 
 
 @pytest.mark.parametrize("name", ["{}/x", "x/{}/cooking", "{}_exp_09-14", "runs/{}-zoo_1", "runs/exp of {}"])
