@@ -81,6 +81,16 @@ def test_a_continued_trajectory_is_one_run_without_what_was_copied(tmp_path):
     assert logs.turns["text"].tolist() == ["task", "one", "two"]
 
 
+def test_the_temperature_of_a_trial_is_that_of_its_agent(tmp_path):
+    one, trajectory = make.trial(), make.atif("task", "one")
+    one["config"]["agent"]["kwargs"] = trajectory["agent"]["extra"] = {"temperature": 0.2, "api_key": "sk-secret"}
+    make.harbor_job(tmp_path / "job", one)
+    make.write(tmp_path / "alone.json", trajectory)
+    runs = runs_of(tmp_path)
+    assert runs["temperature"].tolist() == [0.2, 0.2]
+    assert "sk-secret" not in runs.to_csv()
+
+
 @pytest.mark.parametrize("prefix", ["", "hello-world."])
 def test_a_trajectory_of_a_subagent_in_a_file_is_no_run_of_its_own(tmp_path, prefix):
     reference = {"session_id": "sub", "trajectory_path": "trajectory.summarization-1-summary.json"}

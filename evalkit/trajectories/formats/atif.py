@@ -53,6 +53,7 @@ def _parse(path: str, value: Any, part: str) -> tuple[tuple, list[tuple]]:
         model_name=part_of(value, "agent", "model_name") or next(iter(models), None),
         agent=part_of(value, "agent", "name"),
         agent_version=part_of(value, "agent", "version"),
+        temperature=part_of(value, "agent", "extra", "temperature"),  # as Terminus tells it
         started=next(iter(times), None),
         ended=times[-1] if times else None,
         turns=sum(step.get("source") == "agent" for step in steps),

@@ -56,6 +56,7 @@ def parse(path: str, value: Any) -> Parsed:
         model_name="/".join(filter(None, names)) or part_of(value, "config", "agent", "model_name"),
         agent=part_of(agent, "name") or part_of(value, "config", "agent", "name"),
         agent_version=part_of(agent, "version"),
+        temperature=part_of(value, "config", "agent", "kwargs", "temperature"),
         exit_reason=error.get("exception_type"),
         status=error.get("exception_type") or ("completed" if value.get("finished_at") else "running"),
         started=value.get("started_at"),
