@@ -33,7 +33,8 @@ ORACLES = {"harbor", "inspect_ai", "minisweagent"}
 # declared, and used without an import
 WITHOUT_IMPORT = {
     "dask": "of distributed",
-    "hatchling": "builds the wheel", "import-linter": "the command lint-imports", "jupyterlab": "a command",
+    "hatchling": "builds the wheel", "import-linter": "the command lint-imports",
+    "itables": "for notebooks of users", "jupyterlab": "a command",
     "langgraph-checkpoint-sqlite": "adds a module to langgraph", "mkdocs-material": "a theme of mkdocs",
     "mkdocstrings-python": "a plugin of mkdocs", "nbstripout": "a command", "nbval": "a plugin of pytest",
     "mypy": "a command", "pandas-stubs": "for mypy", "types-psutil": "for mypy", "types-pyyaml": "for mypy",

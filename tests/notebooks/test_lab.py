@@ -9,8 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 from click.testing import CliRunner, Result
+from nbformat.v4 import new_code_cell
 from playwright.sync_api import expect
 
 from evalkit.cli import main
@@ -31,6 +33,11 @@ LAST_FIGURE = f"""() => {{
   const cells = [...{WIDGET}.content.model.cells];
   return cells.findLastIndex(cell => (cell.getMetadata('tags') ?? []).includes('figure'));
 }}"""
+HOSTILE = "<img src=x onerror='globalThis.ran = 1'>"
+FRAME = f"""import itables
+
+itables.init_notebook_mode()
+logs.ledger.head(1).assign(reason={HOSTILE!r})"""
 browser = pytest.fixture(scope="module")(open_browser)
 
 
@@ -83,9 +90,14 @@ def server(tmp_path):
     (tmp_path / "config/jupyter_config.json").write_text(json.dumps(CONFIG))
     places = {name: str(tmp_path / name) for name in ("JUPYTER_RUNTIME_DIR", "JUPYTERLAB_SETTINGS_DIR")}
     places |= {"JUPYTERLAB_WORKSPACES_DIR": str(tmp_path), "JUPYTER_CONFIG_DIR": str(tmp_path / "config")}
-    command = [sys.executable, "-m", "evalkit", "lab", "samples:steps", "--no-browser", "-o", tmp_path / "copies"]
+    command = [sys.executable, "-m", "evalkit", "lab", "samples:steps", "-o", tmp_path / "copies"]
+    subprocess.run([*command, "--no-start"], check=True)
+    (copy,) = (tmp_path / "copies").glob("*.ipynb")
+    notebook = nbformat.read(copy, as_version=4)
+    notebook.cells.append(new_code_cell(FRAME, metadata={"tags": ["nbval-ignore-output"]}))
+    nbformat.write(notebook, copy)
     with subprocess.Popen(
-        command, env=os.environ | places, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [*command, "--no-browser"], env=os.environ | places, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
         assert process.stderr
         try:
@@ -114,6 +126,8 @@ def test_run_all_in_lab_leads_to_the_last_figure_and_nbval_finds_the_stored_outp
         expect(page.locator(shown).first).to_be_in_viewport()
     page.locator(".evalkit-table th button").first.click()
     expect(page.locator("th[aria-sort=ascending]")).to_have_count(1)
+    expect(page.locator("table.dataTable").get_by_text(HOSTILE)).to_have_count(1)
+    assert page.evaluate("globalThis.ran") is None
     page.evaluate(f"() => {WIDGET}.context.save()")
     assert [url for url in asked if not url.startswith(("http://127.0.0.1:", "data:", "blob:"))] == []
     strict = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "-c", os.devnull]
