@@ -53,7 +53,7 @@ def report(targets: tuple[str, ...], kind: str | None, output: str, given: dict[
     reports = plan(targets, kind=kind or "", values=values_of(given), **planned)
     summary = run(reports, output=output, say=click.echo, **options)
     counts = [(summary.made, "made"), (summary.failed, "failed"), (summary.unchanged, "unchanged")]
-    listed = ", ".join(f"{len(keys)} {word}" for keys, word in counts if keys) or "nothing to do"
+    listed = ", ".join(f"{len(keys)} {word}" for keys, word in counts if keys) or "nothing was made"
     stopped = "Stopped; run it again to go on. " if summary.stopped else ""
     click.echo(f"{stopped}{listed} in {time.monotonic() - started:.1f} s\n{plain(summary.index)}")
     if summary.stopped:

@@ -138,6 +138,7 @@ def file_name(values: Iterable[Any]) -> str:
     """
     parts = []
     for text in filter(None, map(str, values)):
+        text = str(Path(text).resolve()) if text.rstrip("/") in (".", "..") else text
         is_path = text.startswith(("/", "./", "../", "~/"))
         shown = unicodedata.normalize("NFC", text.rstrip("/").rsplit("/", 1)[-1] if is_path else text)
         safe = re.sub(r"[^\w.+-]+", "_", shown).strip("._-")
