@@ -7,7 +7,7 @@ import pytest
 
 from evalkit import compare
 from evalkit._words import note
-from evalkit.compare.terminal import describe_comparison
+from evalkit.compare.terminal import answer, describe_comparison
 from evalkit.display import finding_text
 from evalkit.display.words import headline_text, undecided_text
 from evalkit.io import SourceError
@@ -59,6 +59,11 @@ CLEAR = played({"first": 0.95, "second": 0.3, "third": 0.25})
 )  # fmt: skip
 def test_the_headline_names_a_best_model_only_where_the_data_show_one(cells, label):
     assert headline_text(compare.headline(compare.leaderboard(runs_of(cells)))) == label
+
+
+def test_a_command_whose_table_has_raw_rates_says_where_their_order_is_another_one():
+    assert "the raw rates put alpha before beta" in answer(runs_of(mixes()))
+    assert "raw rates" not in answer(runs_of(CLEAR))
 
 
 def test_runs_without_a_model_s_name_are_compared_with_none_and_stand_last():
