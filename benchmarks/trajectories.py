@@ -24,7 +24,7 @@ import click
 EVENTS = 40  # of a sample
 _CLOCKS = """
 import os, sys, time; os.environ["EVALKIT_CACHE"] = "off"
-def clocks(): return time.perf_counter(), sum(os.times()[:4])
+def clocks(): return time.perf_counter(), time.process_time() + sum(os.times()[2:4])
 """
 _OURS = """
 from evalkit import trajectories
@@ -131,7 +131,7 @@ def main(megabytes: int, largest: int, samples: int, rounds: int, inspect: str) 
         ours = run(sys.executable, _CLOCKS + _OURS, folder, rounds + 1)
         wall, busy = (statistics.median(line[place] for line in ours[1:]) for place in (0, 1))
         print(f"{number} logs, {number * samples} samples, {packed / 1e6:.0f} MB")
-        print(f"evalkit {wall:.2f} s, of processors {busy:.2f} s")
+        print(f"evalkit {wall:.3f} s, of processors {busy:.3f} s")
         # by default it reads header and summaries, too; in full, the samples as well
         for what in ("summaries", "full") if inspect else ():
             theirs = run(inspect, _CLOCKS + _THEIRS, folder, rounds + 1, what)
