@@ -1,4 +1,8 @@
-"""The same of logs as the frameworks' own readers say of them, where these are installed."""
+"""The same of logs as the frameworks' own readers say of them, where these are installed.
+
+harbor asks for Python 3.12, but its models can be read from its wheel by any: `pip download harbor --no-deps
+--python-version 3.12`, then PYTHONPATH names the wheel.
+"""
 
 import glob
 import os
