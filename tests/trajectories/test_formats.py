@@ -388,12 +388,13 @@ def test_columns_that_are_missing_ambiguous_or_unreadable_are_named(tmp_path, he
         runs_of(path, columns=columns)
 
 
-def test_spaces_around_names_and_infinite_scores_change_no_rate(tmp_path):
-    make.write(tmp_path / "runs.csv", "model,task,score\n oak ,t,1\noak,t ,inf\n")
+def test_spaces_around_names_and_numbers_beyond_all_bounds_change_no_rate(tmp_path):
+    make.write(tmp_path / "runs.csv", "model,task,score,epoch\n oak ,t,1,0\noak,t ,inf,1e30\n")
     runs = runs_of(tmp_path)
     assert runs[["model_name", "task_id"]].nunique().tolist() == [1, 1]
     assert runs["is_successful"].tolist() == [True, pd.NA]
     assert runs["score"].isna().tolist() == [False, True]
+    assert runs["repetition"].tolist() == [0, 1]
 
 
 def test_a_copy_of_a_table_is_named(tmp_path):
