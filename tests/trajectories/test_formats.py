@@ -255,8 +255,10 @@ def test_samples_of_early_2024_have_one_score_and_a_transcript(tmp_path):
     one["messages"].append({"role": "tool", "content": "", "tool_call_id": "t", "tool_error": "no such tool"})
     log = make.inspect_log({key: value for key, value in one.items() if key != "attachments"})
     log["eval"] |= {"dataset": {"samples": 100}, "config": {"limit": 1}}
+    log["results"] = {"scorer": {"name": "includes"}}
     logs = trajectories.load(make.write(tmp_path / "log.json", log))
     assert (logs.runs["score"].tolist(), logs.plans["planned"].tolist()) == ([1.0], [1])
+    assert logs.scores["key"].tolist() == ["includes"]
     assert logs.turns["text"].tolist()[0] == "2 + 3?"
 
 

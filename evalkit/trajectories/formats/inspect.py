@@ -128,8 +128,9 @@ def parse(path: str, data: bytes) -> Parsed:
         "temperature": part_of(evaluation.model_generate_config or part_of(log.plan, "config"), "temperature"),
     }
     parts, scores, headline = list(map(_part, samples)), [], part_of(log.results, "headline", "scorer")
+    only_scorer = text_of(part_of(log.results, "scorer", "name")) or "score"  # in early 2024
     for part, sample in zip(parts, samples, strict=True):
-        by_scorer = sample.scores or ({"score": sample.score} if sample.score else {})
+        by_scorer = sample.scores or ({only_scorer: sample.score} if sample.score else {})
         names = sorted(by_scorer, key=lambda name: name != headline)  # that of the headline first
         scores += score_rows(part, {name: by_scorer[name].value for name in names}, GRADES)
     epochs, ids = count_of(config.get("epochs")) or 1, part_of(evaluation.dataset, "sample_ids")
