@@ -319,6 +319,8 @@ def findings(
         said = ["sets"] * (head["n_sets"] == len(head["models"]))
     elif len(board.pairs):
         counts = {"decided": int(board.pairs["decided"].sum()), "pairs": len(board.pairs)}
+        if len(board.table) > MOST_PAIRED:
+            counts["first"] = MOST_SHOWN
         row = with_short_names(board, MOST_NAME).pairs.loc[nearest.index].to_dict("records")
         results.append(Finding("nearest_pair", PAIRS, {**counts, "row": next(iter(row), None)}, opposite))
         if undecided := head.get("undecided", 0):

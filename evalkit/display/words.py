@@ -247,9 +247,9 @@ def _short_pair(row: Mapping[Hashable, Any], before: str = "", *, with_differenc
     return f"{before}{text}{_chance(row)}."
 
 
-def _nearest_pair(decided: int, pairs: int, row: Mapping[Hashable, Any] | None) -> str:
-    """Count the decided pairs, and describe the one that is nearest to a decision."""
-    count = f"{decided} of {counted_noun(pairs, 'pair')} decided"
+def _nearest_pair(decided: int, pairs: int, row: Mapping[Hashable, Any] | None, first: int = 0) -> str:
+    """Count the decided pairs, of many models those of the `first`, and describe the one nearest to a decision."""
+    count = f"{decided} of {counted_noun(pairs, 'pair')}{f' of the first {first} models' * bool(first)} decided"
     if not row or (pairs > 1 and math.isnan(row["p_adjusted"])):
         return f"{count}."
     return _short_pair(row, f"{count}; " * (pairs > 1), with_difference=False)

@@ -83,6 +83,11 @@ def test_models_under_different_conditions_have_no_highest_mean():
     ]
 
 
+def test_of_many_models_it_is_said_that_only_the_pairs_of_the_first_were_made():
+    board = compare.leaderboard(runs_of(played({f"m{i:03d}": 0.5 for i in range(101)}, tasks=2)))
+    assert any("0 of 435 pairs of the first 30 models decided" in finding_text(one) for one in compare.findings(board))
+
+
 def test_of_models_that_ran_different_tasks_the_answer_says_so():
     found = finding_text(compare.findings(compare.leaderboard(runs_of(APART)))[0])
     assert found.startswith("a is shown to be the best of 2 models, with a success rate of ")
