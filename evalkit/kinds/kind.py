@@ -132,13 +132,14 @@ class LogKind:
 
     name: str  # as in ``evalkit NAME``; letters and digits
     title: str  # of one file, such as ``Crafter session trace``
-    # the stored columns of a file, by table; `source` is added. The first table has a row for every log
-    records: Mapping[str, Sequence[Column]]
+    records: Mapping[str, Sequence[Column]]  # the stored columns of a file, by table; `source` is added
     # of (path, bytes or OSError): parses one file; never raises for its contents, and depends on nothing else
     parse: Callable[[str, bytes | OSError], Parsed]
     # of the first bytes of a file: its title, or that of another file of this kind, alone or with the name of its
     # format; empty for any other file
     recognises: Callable[[bytes], str | tuple[str, str]]
+    # the tables of records in one of which each log has rows, by default the first; other files only describe logs
+    log_records: Sequence[str] = ()
     others: Mapping[str, str] = field(default_factory=dict)  # what reads files that are no logs, by their title
     files: FileRules = FileRules()
     # the frames that `assemble` builds; the first has one row per run, with the columns of `RUN_COLUMNS`. By default
@@ -171,6 +172,7 @@ class LogKind:
             tables = {runs: run_columns(*own, score=unit)}
             tables |= {name: (SOURCE, *columns) for name, columns in others}
             object.__setattr__(self, "tables", tables)
+        object.__setattr__(self, "log_records", self.log_records or tuple(self.records)[:1])
         object.__setattr__(self, "runs", next(iter(self.tables)))
         object.__setattr__(self, "defaults", {option.name: option.default for option in (*self.options, *COMMON)})
 

@@ -127,10 +127,11 @@ def load(
     with storage(storage_options):
         prepared = kind.prepare(options)
         records = read_records(kind, source, pattern=pattern, recursive=recursive, jobs=jobs)
-        used = pc.filter(records.files["source"], pc.equal(records.files["status"], "used"))
-        runs = next(iter(records.tables.values()))
-        told = (table["source"] for table in (runs, records.tables.get("plans", runs)))  # others only describe logs
-        if not any(pc.any(pc.is_in(source, used.combine_chunks())).as_py() for source in told):
+        used = pc.filter(records.files["source"], pc.equal(records.files["status"], "used")).combine_chunks()
+        for name in kind.log_records:
+            if pc.any(pc.is_in(records.tables[name]["source"], used)).as_py():
+                break
+        else:
             files = records.files.filter(pc.invert(records.files["context"]))
             entries = [Entry(**row) for row in files.select(Entry._fields).to_pylist()]
             raise nothing_used(named, entries, kind.title, pattern or kind.files.pattern, recursive=recursive)

@@ -27,6 +27,7 @@ KIND = LogKind(
     name="trajectories",
     title=TITLE,
     records=RECORDS,
+    log_records=("runs", "plans"),
     parse=parse,
     recognises=recognises,
     others={"spreadsheet": "pandas.read_excel"},
