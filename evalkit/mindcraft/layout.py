@@ -246,9 +246,9 @@ def name_models(
             of_path = s3_fields(experiment, n_above)
         model_of_results, task_path, total = results.get(run.path) or results.get(experiment, (None, None, None))
         of_profiles = profiles.get(run.path) or profiles.get(experiment, set())
-        # a task's parent, or a flat folder, names the model if it is in the source; task types and experiments are no
-        # models, but the folder above a task type is one, even above the source
-        above, below = experiment, ""
+        # a task's parent names the model if it is in the source; task types and experiments are no models, but the
+        # folder above a task type is one, even above the source
+        above, below = "" if run.flat else experiment, ""
         while (name := os.path.basename(above)) and (name in _TYPE_FOLDERS or is_experiment_name(name)):
             below, above = name, os.path.dirname(above)
         in_source = not below and f"{above}/".startswith(f"{root}/")

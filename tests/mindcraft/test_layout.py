@@ -93,7 +93,7 @@ def names(root, **options) -> list[tuple[str, str]]:
         ({LOG: 1, "exp_1/profile.json": {"model": {"api": "x"}}}, ("unknown", "unknown")),
         ({f"{S3}cook/Andy_0_0.json": 1, f"{S3}results.txt": RESULTS}, ("from-results", "results")),
         ({"small/llama/cook/agent_0.json": 1, "small/llama/profile.json": {"model": "p"}}, ("p", "profile")),
-        ({"small/llama/cooking_1_Andy_0_0.json": 1}, ("llama", "parent_folder")),
+        ({"small/llama/cooking_1_Andy_0_0.json": 1}, ("unknown", "unknown")),  # a run's folder, for all one knows
         ({"exp_1/cook_Andy_0_0.json": 1, "exp_1/results.txt": RESULTS}, ("from-results", "results")),
         ({LOG: 1, "exp_1/results.txt": RESULTS, "exp_1/profile.json": {"model": "p"}}, ("from-results", "results")),
         ({LOG: 1, "exp_1/results.txt": RESULTS, "exp_1/results.json": UNNAMED}, ("from-results", "results")),
