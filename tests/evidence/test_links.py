@@ -89,13 +89,6 @@ def test_a_model_has_one_look_in_all_figures_of_its_logs(logs, shown):
     assert [to_hex(colour) for colour in points.get_facecolor()] == [PALETTE[2], PALETTE[1]]
 
 
-def test_lists_are_taken_apart(logs, shown):
-    table = pd.DataFrame({"target_items": ["bread", "cake", "nothing"]})
-    evidence = Evidence(logs, logs.runs, "target_items")
-    bread, cake, nothing = evidence.link(table)["href"]
-    assert (bread, cake, nothing) == ("#all-runs?target_items=bread", "#all-runs?target_items=cake", "")
-
-
 def test_findings_lead_to_runs_to_turns_and_to_two_runs_side_by_side(logs, shown):
     a, b = run_of(logs, "alder"), run_of(logs, "birch")
     examples = Example("one", a), Example("a turn", b, turn=7), Example("both", a, b)
