@@ -14,15 +14,11 @@ from tests.mindcraft.builders import SCORE, turn, write_all
 LOOK, COOK, EAT = ("Looking. !nearbyBlocks", 'Now. !craftRecipe("bread", 1)', 'So. !consume("bread")')
 
 
-def differing(a, b):
-    """Return the numbers of the rows that differ on the page of both."""
-    runs = [RunRef(name, "mindcraft", [], "", []) for name in "ab"]
-    return list(
-        map(
-            int,
-            re.findall(r'<li id="r(\d+)"[^>]*class="(?:first-difference|differs)"', pair_page(PairRef(*runs), a, b)),
-        )
-    )
+def differing(kind, *runs):
+    """Return the numbers of the rows that differ on the page of two runs, each given by its files."""
+    made = [transcript_of(kind_named(kind), RunFiles(list(map(str, paths)))) for paths in runs]
+    page = pair_page(PairRef(*(RunRef(name, "mindcraft", [], "", []) for name in "ab")), *made)
+    return list(map(int, re.findall(r'<li id="r(\d+)"[^>]*class="(?:first-difference|differs)"', page)))
 
 
 @pytest.mark.parametrize(
@@ -36,24 +32,21 @@ def differing(a, b):
     ],
 )
 def test_agents_logs_differ_first_where_a_command_does(tmp_path, a, b, rows):
-    made = []
-    for name, said in (("a", a), ("b", b)):
-        turns = [turn("assistant", text) for text in said]
-        path = write_all(tmp_path / name, {"e/t/Andy_0_0.json": {"turns": turns}}) / "e/t/Andy_0_0.json"
-        made.append(transcript_of(kind_named("mindcraft"), RunFiles([str(path)])))
-    assert differing(*made) == rows
+    logs = {f"{run}.json": {"turns": [turn("assistant", text) for text in said]} for run, said in (("a", a), ("b", b))}
+    folder = write_all(tmp_path, {f"e/t/Andy_0_{name}": log for name, log in logs.items()})
+    assert differing("mindcraft", *([folder / f"e/t/Andy_0_{name}"] for name in logs)) == rows
 
 
 def test_names_of_agents_are_no_difference(tmp_path):
-    made = []
+    runs = []
     for one, other in (("Andy_0", "Jill_1"), ("agent_0", "agent_1")):
         logs = {
             f"{one}_e/t/{one}_0.json": {"turns": [turn("assistant", "hi"), turn("system", f"{SCORE}1")]},
             f"{one}_e/t/{other}_0.json": {"turns": [turn("user", f"{one}: (FROM OTHER BOT)hi")]},
         }
         folder = write_all(tmp_path, logs)
-        made.append(transcript_of(kind_named("mindcraft"), RunFiles([str(folder / name) for name in logs])))
-    assert differing(*made) == []
+        runs.append([folder / name for name in logs])
+    assert differing("mindcraft", *runs) == []
 
 
 def test_episodes_differ_first_where_an_action_or_an_unlock_does(tmp_path):
@@ -65,8 +58,4 @@ def test_episodes_differ_first_where_an_action_or_an_unlock_does(tmp_path):
     for content in traces.values():
         for event in content["event_history"]:
             event["metadata"].pop("action_names")
-    kind = kind_named("crafter")
-    made = [
-        transcript_of(kind, RunFiles([str(write_trace(tmp_path, own, f"{name}.json"))])) for name, own in traces.items()
-    ]
-    assert differing(*made) == [2]
+    assert differing("crafter", *([write_trace(tmp_path, own, f"{name}.json")] for name, own in traces.items())) == [2]

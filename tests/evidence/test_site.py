@@ -57,22 +57,16 @@ def test_a_log_that_is_gone_has_a_page_that_says_so(tmp_path, runs):
     assert 'data-events="error decision"' in text
 
 
-def test_pages_name_where_they_stand_in_their_tables(tmp_path, runs):
-    write_pages(tmp_path, runs, lists=[table(runs, "runs <that> failed")])
-    first, second = runs
+def test_pages_name_where_they_stand_in_their_tables_and_that_of_a_pair_leads_to_both(tmp_path, runs):
+    pair, (first, second) = PairRef(*runs.values()), runs
+    write_pages(tmp_path, runs, [pair], [table(runs, "runs <that> failed")])
     text = (tmp_path / first).read_text()
-    assert f'<a rel="next" href="{second}#list=key">' in text
+    link = '<a href="../report.html">runs &lt;that&gt; failed</a>'
+    assert all(part in text for part in (f'<a rel="next" href="{second}#list=key">', "1 of 2", link))
     assert 'rel="prev"' not in text
-    assert "1 of 2" in text
-    assert '<a href="../report.html">runs &lt;that&gt; failed</a>' in text
-
-
-def test_a_pair_has_a_page_that_leads_to_both(tmp_path, runs):
-    pair = PairRef(*runs.values())
-    write_pages(tmp_path, runs, [pair])
-    text = (tmp_path / pair.page).read_text()
-    assert all(f'href="{page}"' in text for page in runs)
-    assert 'first differ at <a href="#r3">' in text  # the final messages, behind two turns that are the same
+    both = (tmp_path / pair.page).read_text()
+    # the final messages differ, behind two turns that are the same
+    assert all(part in both for part in (*(f'href="{page}"' for page in runs), 'first differ at <a href="#r3">'))
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", "x" * 200, "<b>", "-x", "a\udc80"])

@@ -53,12 +53,10 @@ def test_tables_lead_to_runs_and_each_run_has_one_page(reports):
     assert "vnd.evalkit.evidence" not in (reports / "out/one/x.ipynb").read_text()
 
 
-@pytest.mark.parametrize(("evidence", "links", "runs"), [(False, 0, 0), (True, 4, 4)])
-def test_which_runs_get_pages_can_be_chosen_and_changed(reports, evidence, links, runs):
-    make(reports, "params/one/x.yaml", evidence=True)
-    make(reports, "params/one/x.yaml", evidence=evidence)
-    assert linked(reports, "one/x") == links
-    assert len(pages(reports)) == runs
+def test_which_runs_get_pages_can_be_chosen_and_changed(reports):
+    for evidence, links in ((True, 4), (False, 0)):
+        make(reports, "params/one/x.yaml", evidence=evidence)
+        assert (linked(reports, "one/x"), len(pages(reports))) == (links, links)
 
 
 def test_pages_that_a_stopped_batch_left_out_are_written_by_the_next(reports):
