@@ -90,10 +90,9 @@ def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
     explained = [*_EXPLAINED, *[f"Together: {together['warning']}."] * bool(together["warning"])]
     confirmed, reported = _rates(together)
     unnamed = bool((logs.runs["model_name"] == UNKNOWN).all())
-    answer = (
-        f"{confirmed} of the steps of {len(rows)} histories succeeded, {reported} as they reported it: the difference "
-        f"failed silently.{' No log names a model; --model NAME gives one.' * unnamed}"
-    )
+    rest = f"{reported} as they reported it: the difference" if together[SILENT] else "as they reported it: none"
+    answer = f"{confirmed} of the steps of {len(rows)} histories succeeded, {rest} failed silently."
+    answer += " No log names a model; --model NAME gives one." * unnamed
     return [
         Part("the answer", [answer], always=True),
         Part("histories", rows=[*map(_cells, rows), _cells(together)], always=True, spare=_SPARE),

@@ -1,6 +1,5 @@
 """The samples, the example, the page's figures, and what commands show of them."""
 
-import io
 import runpy
 import sys
 from pathlib import Path
@@ -11,7 +10,6 @@ from click.testing import CliRunner
 
 from evalkit.cli import main
 from evalkit.steps import KIND, analysis, extract_key_findings_from_execution, figures, load, show
-from tests.display.test_plots import points
 from tests.steps.test_checkpoints import database, thread
 
 ROOT = Path(__file__).parents[2]
@@ -31,19 +29,7 @@ def test_what_the_old_files_lost_is_unknown_and_what_they_kept_is_equal(logs):
     assert "gsea" not in old
 
 
-def drawn(ax):
-    ax.figure.savefig(io.BytesIO(), format="png", dpi=40)
-    return ax
-
-
-def test_every_figure_is_drawn_also_where_results_were_cut_and_of_nothing(logs):
-    one = [history for history in logs.histories if history.label == "execution_history.json"]
-    own = logs.steps[logs.steps["history"] == one[0].label]
-    assert len(points(drawn(figures.timeline(own)))) == len(own)
-    assert drawn(figures.rates(analysis.success_rates(own))).get_xlim() == (-0.02, 1.02)
-    table = analysis.coverage(one)
-    assert len([text for text in drawn(figures.coverage(table)).texts if text.get_text()]) == len(table)
-
+def test_of_no_history_there_is_nothing_to_draw(logs):
     steps = logs.steps.iloc[:0]
     rates, covered = analysis.success_rates(steps), analysis.coverage([])
     for ax in (figures.timeline(steps), figures.rates(rates), figures.coverage(covered)):

@@ -121,6 +121,9 @@ def test_saving_and_loading_keeps_every_record(tmp_path_factory, function, resul
     assert kept[0]["result"] == result or function != "process_cells"  # every number of a structure
 
 
+MANY = {"top_terms": list("abcdefg"), "top_pvalues": [0.1] * 7, "total_significant": 7}
+
+
 def found(records, kind="successful_analyses"):
     return extract_key_findings_from_execution(records)[kind]
 
@@ -143,6 +146,7 @@ def test_the_other_functions_by_their_real_shapes(make):
         make("compare_cell_counts", COUNTS, kind="structured", parameters=cell_types),
         make("display_dotplot", "<div></div>", parameters=cell_type),
         make("search_enrichment_semantic", SEARCH, parameters={"query": "immune"}),
+        make("perform_enrichment_analyses", {"go": MANY}, kind="structured", parameters=cell_type),
         make("my_tool", "some text"),
         make("conversational_response", "hello"),
         make(None, "hello"),
@@ -153,6 +157,7 @@ def test_the_other_functions_by_their_real_shapes(make):
         "dea_unknown": {"healthy": healthy, "ill": ill},
         "compare_cell_counts_T cell, B cell": {"x": 354, "y": 0},
         "visualization_dotplot_T cell": {"type": "html", "plots": 1, "html_length": 11},
+        "enrichment_T cell": {"go": {"top_terms": list("abcde"), "p_values": [0.1] * 5, "total_significant": 7}},
         "search_immune": {"total_matches": 2, "results": ["a", "b"], "message": None},
         "my_tool": {"summary": "some text"},
     }
