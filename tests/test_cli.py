@@ -36,7 +36,7 @@ def run(*arguments) -> tuple[int, str, str]:
         (["{tmp}/runs", "--layout", "{{model}}"], "layout '{{model}}': use each of"),
         (["{tmp}/runs", "--output", "{tmp}/out.xlsx"], "{tmp}/out.xlsx: the output's name must end in"),
         (["{tmp}/runs", "--output", "{tmp}/no/out.csv"], "{tmp}/no/out.csv: no folder"),
-        (["{tmp}/runs", "--output", "s3://KEY:SEKRET@b/x.csv"], "s3://…@b/x.csv: credentials don't belong in a URL"),
+        (["{tmp}/runs", "--by", "s3://KEY:SEKRET@b"], "s3://…@b: credentials don't belong in a URL"),
         (["samples:nothing"], "samples:nothing: no such samples"),
     ],
 )

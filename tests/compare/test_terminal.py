@@ -86,12 +86,20 @@ def test_scores_with_a_unit_are_compared_in_it_and_never_in_percent(margin):
     assert result.exit_code == 0
 
 
-def test_of_many_pairs_those_of_the_first_model_stand_first_in_the_order_of_the_others():
-    runs = runs_of(played({f"m{i}": rate for i, rate in enumerate([0.1, 0.5, 0.3, 0.9, 0.7])}))
-    text, whole = (describe_comparison(runs, everything=everything) for everything in (False, True))
-    tables = [[line.split()[:2] for line in shown.split("\n\n")[2].split("\n")[2:]] for shown in (text, whole)]
-    first = [["m3", other] for other in ("m4", "m1", "m2", "m0")]
-    assert tables[0] == [*first, ["m4", "m1"], ["…", "…"], ["--all", "also"]]
-    assert tables[1][:5] == tables[0][:5]
-    assert len(tables[1]) == 10
-    assert not re.search(r"\bworse$|   -\d", whole.split("\n\n")[2], re.MULTILINE)  # each from the better one's side
+@pytest.mark.parametrize(("models", "pairs"), [(7, 6), (12, 0)])
+def test_of_many_models_the_first_and_last_stand_there_and_of_their_pairs_those_of_the_first(models, pairs):
+    runs = runs_of(played({f"m{i}": 0.05 + 0.08 * (5 * i % 12) for i in range(models)}))
+    text, all_text = (describe_comparison(runs, everything=everything) for everything in (False, True))
+    shown, whole = (
+        [
+            [line.split()[:2] for line in part.split("\n")[2:]]
+            for part in said.split("\n\n")
+            if part.startswith("model ")
+        ]
+        for said in (text.rpartition("\n--all")[0], all_text)
+    )
+    names = [model for model, _ in whole[0]]
+    assert [model for model, _ in shown[0]] == (names if models < 10 else [*names[:7], "…", *names[-2:]])
+    assert whole[1] == [[a, b] for place, a in enumerate(names) for b in names[place + 1 :]]
+    assert shown[1:] == ([[*whole[1][: pairs - 1], ["…", "…"]]] if pairs else [])
+    assert not re.search(r"\bworse$|   -\d", text, re.MULTILINE)  # from the side of the better one
