@@ -230,10 +230,18 @@ def test_subagents_and_continuations_stand_in_their_place(tmp_path):
     result = {"source_call_id": "c", "content": "answered", "subagent_trajectory_ref": [{"trajectory_id": "sub"}]}
     trajectory["steps"][1] |= {
         "tool_calls": [{"tool_call_id": "c", "function_name": "ask", "arguments": {"who": "sub"}}],
-        "observation": {"results": [result]},
+        "observation": {"results": [{"content": "seen"}, result, {"content": "heard"}]},
     }
     logs = trajectories.load(make.write(tmp_path / "trajectory.json", trajectory))
-    assert logs.turns["text"].tolist() == ["do it", "asking", "sub task", "sub answer", "done"]
+    assert logs.turns["text"].tolist() == [
+        "do it",
+        "asking",
+        "seen",
+        "heard",
+        "sub task",
+        "sub answer",
+        "done",
+    ]
     assert logs.tool_calls[["name", "arguments", "result"]].to_numpy().tolist() == [
         ["ask", '{"who":"sub"}', "answered"]
     ]

@@ -85,7 +85,7 @@ def messages(value: Any, part: str, beside: Beside, depth: int = 0) -> list[Mess
     out: list[Message] = []
     for step in own_steps(value):
         results = objects(step.get("observation"), "results")
-        by_call = {text_of(result.get("source_call_id")): result for result in results}
+        by_call = {key: result for result in results if (key := text_of(result.get("source_call_id")))}
         calls = []
         for call in objects(step, "tool_calls"):
             call_id = text_of(call.get("tool_call_id"))
@@ -106,13 +106,14 @@ def messages(value: Any, part: str, beside: Beside, depth: int = 0) -> list[Mess
                 number_of(part_of(metrics, "cost_usd")),
             )
         )
-        out += [Message("tool", text) for rest in by_call.values() if (text := content_text(rest.get("content")))]
+        rest = [result for result in results if text_of(result.get("source_call_id")) in ("", *by_call)]
+        out += [Message("tool", text) for result in rest if (text := content_text(result.get("content")))]
         for reference in (ref for result in results for ref in objects(result, "subagent_trajectory_ref")):
             key, path = reference.get("trajectory_id") or reference.get("session_id"), reference.get("trajectory_path")
             sub = nested.get(text_of(key)) or (beside(path) if isinstance(path, str) else None)
             if sub is not None and depth < MOST_NESTED:
                 out += messages(sub, part, beside, depth + 1)
     following = value.get("continued_trajectory_ref")
-    if isinstance(following, str) and depth < MOST_NESTED and (rest := beside(following)) is not None:
-        out += messages(rest, part, beside, depth + 1)
+    if isinstance(following, str) and depth < MOST_NESTED and (later := beside(following)) is not None:
+        out += messages(later, part, beside, depth + 1)
     return out
