@@ -186,14 +186,14 @@ class Drawing(NamedTuple):
     pdf: bytes
 
 
-def attach(artist: Artist, tips: Iterable[str], hrefs: Iterable[str] = ()) -> None:
+def attach(artist: Artist, tips: Iterable[str], hrefs: Iterable[object] = ()) -> None:
     """Attach tooltips and links to an artist: one to each point of a collection, or one to a single patch.
 
     They are addresses of the artist, which only SVG has. Texts from logs are made plain; an empty link is none, and
     only relative addresses and ``#anchors`` are allowed.
     """
     tips = [plain(tip) for tip in tips]
-    links = [href if is_local_link(href) else "" for href in hrefs] or [""] * len(tips)
+    links = [str(href) if is_local_link(href) else "" for href in hrefs] or [""] * len(tips)
     marks = [_MARK + json.dumps(pair) if any(pair) else None for pair in zip(tips, links, strict=True)]
     if isinstance(artist, Collection):
         artist.set_urls(marks)

@@ -116,7 +116,7 @@ def estimates(
         ax.axhspan(first - 0.5, first + len(published) - 0.45, color=SHADE, zorder=-1)
     ax.set_xlabel(f"{xlabel} with 95 % interval" if marks["low"].notna().any() else xlabel)
     by = dict.fromkeys(filter(None, (category, hue)))
-    alt = f"{about(xlabel, *by)} {_listed(marks['said'], marks['x'])}"
+    alt = f"{about(xlabel, *by)} {_listed(list(marks['said']), list(marks['x']))}"
     return finish(ax, ROOM, legend=entries, owns_figure=owns_figure, alt=alt)
 
 
@@ -161,7 +161,7 @@ def strips(
     _name_rows(ax, short_labels(names, 30), words)
     bounded = " with 95 % interval" if marks["low"].notna().any() else ""
     ax.set_xlabel(f"{xlabel}; small: single values, large: mean{bounded}")
-    alt = f"{about(xlabel, category)} {_listed(marks['said'], marks['x'])}"
+    alt = f"{about(xlabel, category)} {_listed(list(marks['said']), list(marks['x']))}"
     return finish(ax, ROOM, owns_figure=owns_figure, alt=alt)
 
 

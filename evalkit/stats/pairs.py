@@ -385,8 +385,8 @@ def cost_front(
     check_columns(frame, model, task, value, cost)
     both = np.column_stack([numbers(frame[value]), numbers(frame[cost])])
     both[np.isnan(both).any(axis=1)] = np.nan  # a run counts with both or not at all
-    known = frame.assign(**{value: both[:, 0], cost: both[:, 1]})
-    cells, paid_for = (cells_of(known, model, task, name) for name in (value, cost))
+    runs = frame.assign(**{value: both[:, 0], cost: both[:, 1]})
+    cells, paid_for = (cells_of(runs, model, task, name) for name in (value, cost))
     models, common = cells.models, cells.has()
     where = note("on_common", what="", count=common.sum()) if common.any() else note("tasks_differ")
     where = Notes() if common.all() else where
