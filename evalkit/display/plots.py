@@ -318,7 +318,7 @@ def heatmap(
     down = keys([*rows, *(group[row] for group in groups)])
     across = keys(group[column] for group in groups)
     across = down if set(down) == set(across) else across
-    note = ""
+    cut = ""
     if not rows and len(down) > MOST_ROWS:
         values = pd.to_numeric(pd.Series([cell[value] for cell in cells.values()]), errors="coerce")
         places = {key: i for i, key in enumerate(down)}
@@ -326,7 +326,7 @@ def heatmap(
         spread = (by_row.max() - by_row.min()).fillna(-1.0).to_numpy()
         widest = {down[i] for i in np.argsort(-spread, kind="stable")[:MOST_ROWS]}
         which = "those whose values differ most" if (spread > 0).any() else "the first"
-        note = f"{MOST_ROWS} of {len(down):,} rows: {which}"
+        cut = f"{MOST_ROWS} of {len(down):,} rows: {which}"
         down, cells = [key for key in down if key in widest], {k: cell for k, cell in cells.items() if k[0] in widest}
 
     kinds = kinds or {}
@@ -391,8 +391,9 @@ def heatmap(
     ax.set_xticks(np.arange(len(across)) + 0.5, names, **slanted if max(map(len, names)) > 6 else {})
     ax.set_yticks(np.arange(len(down)) + 0.5, short_labels(down), rotation=0)
     ax.tick_params(length=0)
-    plain = column.replace("_", " ") + ("; cells: percent (n)" if percent and not kinds and not signed else "")
-    ax.set_xlabel("; ".join(filter(None, [plain if xlabel is None else xlabel, note])))
+    if xlabel is None:
+        xlabel = column.replace("_", " ") + ("; cells: percent (n)" if percent and not kinds and not signed else "")
+    ax.set_xlabel("; ".join(filter(None, [xlabel, cut])))
     ax.set_ylabel("")
     figure: Any = ax.figure
     room = figure.get_figwidth() - 2.2 if owns_figure else 9

@@ -82,7 +82,7 @@ def test_the_difference_found_has_the_power_asked_for(n, comparisons):
     assert comparisons > 1 or effect == pytest.approx(TTestPower().solve_power(nobs=n, alpha=0.05, power=0.8), 1e-3)
 
 
-@given(st.floats(0.02, 1), st.floats(0.1, 0.9), st.integers(1, 66), st.booleans())
+@given(st.floats(0.02, 1), st.floats(0.1, 0.9), st.integers(1, 66) | st.integers(1, 10**7), st.booleans())
 def test_the_pairs_needed_are_the_fewest_that_show_the_difference(difference, deviation, comparisons, binary):
     options = {"level": 0.05 / comparisons, "binary": binary}
     fewest = needed(difference, deviation, **options)
@@ -121,14 +121,6 @@ def test_what_cannot_be_planned_is_nan(found, expected):
 def test_a_detectable_gap_is_the_effect_that_a_normal_test_finds(n):
     effect = NormalIndPower().solve_power(None, nobs1=n, alpha=0.05, power=0.8)
     assert detectable_gap(n) == pytest.approx(effect * 0.5, rel=1e-3)
-
-
-@pytest.mark.parametrize("comparisons", [1, 66, 12_000, 10**7])
-@pytest.mark.parametrize("binary", [False, True])
-def test_a_plan_for_any_number_of_comparisons_ends(comparisons, binary):
-    gaps = np.array([shown(n, 0.3, 0.05 / comparisons, binary) for n in (2, 4, 12, 1_000)])
-    assert np.isnan(gaps[0]) or not binary
-    assert (np.diff(gaps[~np.isnan(gaps)]) < 0).all()
 
 
 @pytest.mark.parametrize(("n", "discordant"), [(26, 0.0), (60, 0.2), (100, 0.05), (100, 0.4)])
