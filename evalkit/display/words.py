@@ -184,41 +184,34 @@ def _steps(n: int, n_histories: int, silent: int, confirmed: Any, reported: Any)
     return f"{text}. {shares[1]} report success, {counted_noun(silent, 'silent failure')} among them."
 
 
-def pair_text(row: Mapping[Hashable, Any], noun: str = "task") -> str:
-    """Describe the comparison of a pair of models, a row of `evalkit.compare.pairs`, with its target.
-
-    `noun` is the word for what both ran.
-    """
+def pair_text(row: Mapping[Hashable, Any]) -> str:
+    """Describe the comparison of a pair of models, a row of `evalkit.compare.pairs`, with its target."""
     if unmeasured := [one for one in row["warning"].notes if one.code == "unmeasured"]:
         return f"Not compared: {unmeasured[0]}."
     apart = next((one for one in row["warning"].notes if one.code == "unpaired"), None)
     if row["n_tasks"] == 0 and not apart:
-        return f"Not decided: {row['model_a']} and {row['model_b']} share no {noun}s."
+        return f"Not decided: {row['model_a']} and {row['model_b']} share no tasks."
     ahead, behind, sign = ("a", "b", 1) if row["estimate"] >= 0 else ("b", "a", -1)
     names = [row[f"model_{side}"] for side in (ahead, behind)]
-    like = f"new {noun}s like these" if row["target"] == "new tasks" else f"these {noun}s, run again"
+    like = "new tasks like these" if row["target"] == "new tasks" else "these tasks, run again"
     is_share = row.get("unit", "%") == "%"
     points: dict[str, Any] = {"percent": is_share, "unit": "points" if is_share else row["unit"]}
     means = [format_interval(row[f"mean_{side}"], None, None, percent=is_share) for side in (ahead, behind)]
     low, high = sorted((sign * row["low"], sign * row["high"]))
     tested = row.get("tested", 1)
     family = f" after {row['correction']} correction for {tested} pairs" if tested > 1 else ""
-    shared = f"{' against '.join(means)} on {counted_noun(row['n_tasks'], noun)} shared"
+    shared = f"{' against '.join(means)} on {counted_noun(row['n_tasks'], 'task')} shared"
     if apart:  # each on its own
-        own = (counted_noun(apart.values[side], noun) for side in (ahead, behind))
+        own = (counted_noun(apart.values[side], "task") for side in (ahead, behind))
         shared = " against ".join(f"{mean} on {tasks}" for mean, tasks in zip(means, own, strict=True))
     gap = f"difference {format_interval(abs(row['estimate']), low, high, **points)}{_chance(row)}{family}"
     result = f"{shared}, {gap}{f'; {apart}' if apart else ''}."
-    same = ""
-    if row["equivalent"]:
-        within = format_interval(row["margin"], None, None, **points)
-        same = f"{names[0]} and {names[1]} are equivalent on {like}, within ± {within}"
+    within = format_interval(row["margin"], None, None, **points)
+    same = f"{names[0]} and {names[1]} are equivalent on {like}, within ± {within}"
     if row["decided"]:
-        return (
-            f"{names[0]} is better than {names[1]} on {like}: {result}"
-            + f" The difference is small: {same}." * bool(same)
-        )
-    return f"{same or f'Not decided between {names[0]} and {names[1]} on {like}'}: {result}"
+        text = f"{names[0]} is better than {names[1]} on {like}: {result}"
+        return f"{text} The difference is small: {same}." if row["equivalent"] else text
+    return f"{same if row['equivalent'] else f'Not decided between {names[0]} and {names[1]} on {like}'}: {result}"
 
 
 def _chance(row: Mapping[Hashable, Any]) -> str:
@@ -235,11 +228,9 @@ def _short_pair(row: Mapping[Hashable, Any], before: str = "", *, with_differenc
         f"{_short(row[f'model_{side}'])} ({format_interval(row[f'mean_{side}'], None, None, percent=is_share)})"
         for side in ("ab" if row["estimate"] >= 0 else "ba")
     ]
-    verdict = "equivalent: " if row["equivalent"] else "open: "
-    text = " ahead of ".join(sides)
-    if not row["decided"]:
-        text = f"{verdict if before else verdict.capitalize()}{' against '.join(sides)}"
-    text += f" on {counted_noun(row['n_tasks'], 'task')}"
+    verdict = "equivalent" if row["equivalent"] else "open"
+    open_pair = f"{verdict if before else verdict.capitalize()}: {' against '.join(sides)}"
+    text = f"{' ahead of '.join(sides) if row['decided'] else open_pair} on {counted_noun(row['n_tasks'], 'task')}"
     if with_difference:
         bounds = sorted(math.copysign(1, row["estimate"]) * row[bound] for bound in ("low", "high"))
         unit = "points" if is_share else row["unit"]
