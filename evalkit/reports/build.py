@@ -101,6 +101,8 @@ def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
                 timeout_func=lambda cell: max(0.1, end - time.monotonic()),
                 on_cell_execute=lambda cell, cell_index: begun.append(cell_index),
                 shutdown_kernel="immediate",
+                startup_timeout=600,  # of a busy machine, which by nbclient's own 60 s, and 4 s for outputs,
+                iopub_timeout=60,  # loses a kernel, or what a cell has shown
                 record_timing=False,
                 coalesce_streams=True,
             )
