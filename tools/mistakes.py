@@ -175,8 +175,8 @@ MUTATIONS = (
         'table = analysis.mean_scores(episodes.dropna(subset="task_id"), by)\n',
     ),
     Mutation(
-        "Crafter, terminal: models from the lowest", "evalkit/crafter/terminal.py",
-        'sort_values("estimate", ascending=False, kind', 'sort_values("estimate", kind',
+        "Crafter, terminal: episodes from the lowest", "evalkit/crafter/terminal.py",
+        'sort_values("score", ascending=False, kind', 'sort_values("score", kind',
     ),
     # steps
     Mutation(
