@@ -805,8 +805,9 @@ def short_labels(names: Iterable[Any], width: int = 32) -> list[str]:
 
     A missing one is distinguished from one named ``unknown``.
     """
-    groups = pd.Series(list(names), dtype="object")
-    texts = groups.map(name_of)
-    if texts.eq("unknown").sum() > 1:
-        texts = texts.mask(groups.isna(), "unknown (missing)")
-    return texts.map(distinct_names(texts, width)).tolist()
+    groups = list(names)
+    texts = list(map(name_of, groups))
+    if texts.count("unknown") > 1:
+        texts = ["unknown (missing)" if key_of(name) is None else name_of(name) for name in groups]
+    shown = distinct_names(texts, width)
+    return [shown[text] for text in texts]
