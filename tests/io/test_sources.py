@@ -190,6 +190,7 @@ WITHOUT = ["s3://bucket/user@host/x", "s3://bucket/run?/[ab]*.json", "http://h:8
 @pytest.mark.parametrize(("url", "shown"), WITH.items())
 def test_credentials_are_left_out_of_any_url_of_a_text_and_refused_as_a_source(url, shown):
     assert redacted(f"no file: ['s3://a/x', '{url} and s3://b/y") == f"no file: ['s3://a/x', '{shown} and s3://b/y"
+    assert str(SourceError(f"no {url} there")) == f"no {shown} there"
     for use in (resolve, list_source):
         with pytest.raises(SourceError, match="credentials don't belong in a URL") as raised:
             use(url)
