@@ -42,6 +42,7 @@ COMMANDS = {
     "crafter-verbose": "evalkit crafter samples:crafter --verbose",
     "crafter-one": "evalkit crafter samples:crafter/session_crafter_episode_1_scripted-miner.json",
     "crafter-messy": "evalkit crafter messy:crafter/logs --by-difficulty",
+    "crafter-all": "evalkit crafter messy:crafter/logs --all",
     "steps": "evalkit steps samples:steps",
     "steps-checks": "evalkit steps samples:steps/typed.json --checks",
     "steps-show": "evalkit show samples:steps/typed.json",
