@@ -202,7 +202,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "cycle": lambda models: f"{', '.join(models)}: each is better than another of them, so they have no order",
     "sets": lambda sets: (
         f"{len(sets)} sets of models share no tasks and can't be compared: "
-        + join_first([join_first(models, 4, " and {} more") for models in sets], 4, "; and {} more", "; ")
+        + join_first([join_first(models, 2, " and {} more") for models in sets], 2, "; and {} more", "; ")
     ),
     "unshared": lambda pairs: (
         f"pairs without a shared task: {join_first(list(map(' and '.join, pairs)), 3, ', and {} more')}"

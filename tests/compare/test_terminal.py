@@ -59,7 +59,7 @@ def test_compare_says_which_model_is_better_or_worse(folder, arguments, code, sa
             {f"runs/x/M{n}/t{n}/Andy_0_0.json": 1.0 for n in range(9)},
             [
                 "No best model: 9 models share no tasks",
-                "9 sets of models share no tasks and can't be compared: M0; M1; M2; M3; and 5 more.",
+                "9 sets of models share no tasks and can't be compared: M0; M1; and 7 more.",
             ],
             [],
         ),

@@ -109,11 +109,8 @@ def messages(value: Any, part: str, beside: Beside, depth: int = 0) -> list[Mess
         rest = [result for result in results if text_of(result.get("source_call_id")) in ("", *by_call)]
         out += [Message("tool", text) for result in rest if (text := content_text(result.get("content")))]
         for reference in (ref for result in results for ref in objects(result, "subagent_trajectory_ref")):
-            sub_id, path = (
-                reference.get("trajectory_id") or reference.get("session_id"),
-                reference.get("trajectory_path"),
-            )
-            sub = nested.get(text_of(sub_id)) or (beside(path) if isinstance(path, str) else None)
+            own, path = reference.get("trajectory_id") or reference.get("session_id"), reference.get("trajectory_path")
+            sub = nested.get(text_of(own)) or (beside(path) if isinstance(path, str) else None)
             if sub is not None and depth < MOST_NESTED:
                 out += messages(sub, part, beside, depth + 1)
     following = value.get("continued_trajectory_ref")
