@@ -89,6 +89,9 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
             n_actions = (n_actions or 0) + actions
         if type(event.cost) in (int, float) and 0 <= event.cost < _DEAREST:
             cost = (cost or 0) + event.cost
+        if verdict is NOTHING:  # most events
+            rows.append((position, turn, event.kind, actions, None, 0, None, [], []))
+            continue
         hooks = " ".join([f"{name}:{n}:{known}" for name, n, known in verdict.hooks]) or None
         achievements = " ".join(verdict.achievements) or None
         suspects = sum([one.suspect for one in verdict.invalid])
