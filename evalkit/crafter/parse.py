@@ -80,7 +80,7 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
         several = data.count(b'"event_history"')
         hint = f"; {several} traces are in it: put each into a file of its own" if several > 1 else ""
         return Parsed("skipped" if isinstance(error, OtherShapeError) else "failed", f"{error}{hint}")
-    rows, turns, n_actions, cost = [], set(), None, None
+    rows, turns, n_actions, cost = list[tuple](), set(), None, None
     for position, (event, verdict) in enumerate(zip(judged.events, judged.verdicts, strict=True)):
         turn, actions = event.turn, len(event.actions) if isinstance(event.actions, list) else None
         if turn is not None:

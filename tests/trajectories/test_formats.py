@@ -135,7 +135,8 @@ def test_tau2_success_is_a_whole_reward_unless_something_else_ended_the_run(tmp_
     run = runs_of(tmp_path).iloc[0]
     assert (None if pd.isna(run["score"]) else run["score"]) == (score and pytest.approx(score))
     assert (None if pd.isna(run["is_successful"]) else run["is_successful"]) == outcome
-    assert (run["model_name"], run["agent"], run["cost"], run["temperature"]) == ("gpt-4o", "llm_agent", 0.75, 0.5)
+    assert (run["model_name"], run["agent"], run["cost"], run["temperature"]) == ("gpt-4o", "llm_agent", 0.25, 0.5)
+    assert json.loads(run["extra"])["user_cost"] == 0.5  # of another model
 
 
 def test_a_simulation_of_tau2_that_was_skipped_after_an_error_is_not_measured(tmp_path):

@@ -9,7 +9,7 @@ from typing import Any
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Beside, Message, chat_messages, content_text
 from evalkit.trajectories.format import run_row, score_rows, used
-from evalkit.trajectories.values import count_of, number_of, objects, part_of, text_of, total
+from evalkit.trajectories.values import count_of, number_of, objects, part_of, text_of
 
 _KEYS = {"task_id", "termination_reason"}  # of a simulation
 _CHECKS = ("db_check", "action_checks", "nl_assertions", "communicate_checks")
@@ -80,7 +80,9 @@ def _shared(info: dict[str, Any]) -> dict[str, Any]:
 
 def _run(shared: Mapping[str, Any], simulation: dict[str, Any]) -> tuple:
     reason = simulation.get("termination_reason")
-    checks = {key: item for key in _CHECKS if (item := part_of(simulation.get("reward_info"), key))}
+    extra = {key: item for key in _CHECKS if (item := part_of(simulation.get("reward_info"), key))}
+    if cost_of_user := number_of(simulation.get("user_cost")):
+        extra["user_cost"] = cost_of_user
     return run_row(
         **shared,
         part=simulation.get("id"),
@@ -97,8 +99,8 @@ def _run(shared: Mapping[str, Any], simulation: dict[str, Any]) -> tuple:
         turns=sum(message.get("role") == "assistant" for message in _said(simulation)) or None,
         tokens_in=part_of(simulation, "agent_usage", "prompt_tokens"),
         tokens_out=part_of(simulation, "agent_usage", "completion_tokens"),
-        cost=total(simulation.get(key) for key in ("agent_cost", "user_cost")),
-        extra=checks or None,
+        cost=number_of(simulation.get("agent_cost")),  # as its tokens: the user is simulated by another model
+        extra=extra or None,
     )
 
 
