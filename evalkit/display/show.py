@@ -155,7 +155,7 @@ def show_findings(findings: Iterable[Finding]) -> None:
         item, runs = escape(text), [one for one in finding.examples if isinstance(one, RunLink)]
         if runs and is_local_link(runs[0].href):
             label = plain(runs[0].label)
-            shown = escape(shorten(label, 24))
+            shown = escape(shorten(label, 16))  # so that sentence and link fit a line; the whole one is its title
             item += f' <a class="evalkit-run" href="{escape(runs[0].href)}" title="{escape(label)}">{shown}</a>'
         elif section:  # by JupyterLab's id of it, which a report's page replaces by its own
             item += (
