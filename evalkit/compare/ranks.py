@@ -15,7 +15,7 @@ from evalkit.display.words import MOST_NAME, finding_text, pair_text
 from evalkit.io import SourceError, distinct_names, plain
 from evalkit.kinds import Example, Finding, Outcomes, examples_of, outcomes, rates
 from evalkit.kinds.columns import runs_of
-from evalkit.kinds.estimates import usage
+from evalkit.kinds.estimates import best_first, with_usage
 from evalkit.kinds.findings import MOST_EXAMPLES, doubts, files_of, similar_names, variants
 from evalkit.kinds.runs import UNKNOWN, copied, kind_of
 from evalkit.stats import (
@@ -106,15 +106,13 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     stratum = "stratum" if rows["stratum"].nunique() > 1 else None
     names = ("model_name", "task", "value")
     like = like_with_like(rows, *names, stratum, condition="condition", kind=scored.kind)
-    rated = like.table.drop(columns="warning")
-    by = "estimate" if like.headline == NONE else "adjusted"
-    rated["unnamed"] = rated["model"].eq(UNKNOWN)  # no model: below all that are
-    rated = rated.sort_values(["unnamed", by, "model"], ascending=[True, False, True], ignore_index=True)
-    first = str(rated["model"].iloc[0]) if len(rated) else ""
+    rated = like.table.drop(columns="warning").rename(columns={"model": "model_name"}).sort_values("model_name")
+    rated = best_first(rated, "estimate" if like.headline == NONE else "adjusted")
+    first = str(rated["model_name"].iloc[0]) if len(rated) else ""
     whole = compared if len(rated) <= MOST_PAIRED else None
     ranks = rank_models(rows, *names, condition="condition", first=first, pairs=whole)
     ranks = ranks.drop(columns=["n_tasks", "estimate", "low", "high", "method"])
-    table = rated.merge(ranks, on="model").rename(columns={"model": "model_name"})
+    table = rated.merge(ranks.rename(columns={"model": "model_name"}), on="model_name")
     # models without a measured run stand below, with the reason
     rest = runs[~runs["model_name"].fillna(UNKNOWN).isin(rows["model_name"])].fillna({"model_name": UNKNOWN})
     if len(rest) or table.empty:
@@ -283,10 +281,7 @@ def answer_table(board: Leaderboard, runs: pd.DataFrame | None = None) -> pd.Dat
     table = rank_table(board).drop(columns=["coverage", "warning"])
     columns = ["model_name", "rank", "estimate", "low", "high"]
     table = table[[*columns, *[name for name in table if str(name).startswith("adjusted")], "n", "n_tasks"]]
-    if runs is None:
-        return table
-    taken = usage(runs).pivot(index="model_name", columns="quantity", values="estimate")
-    return table.join(taken.rename(columns="{} per run".format), on="model_name")
+    return table if runs is None else with_usage(table, runs)
 
 
 def findings(

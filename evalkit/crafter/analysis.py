@@ -14,7 +14,8 @@ from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, TIERS, UNKNOWN, WEIGHT
 from evalkit.crafter.scoring import DIGITS
 from evalkit.io import short_paths
 from evalkit.io.text import message_pattern
-from evalkit.kinds import Finding, data_finding, examples_of, flag_counts, usage
+from evalkit.kinds import Finding, data_finding, examples_of, flag_counts
+from evalkit.kinds.estimates import with_usage
 from evalkit.stats import estimate_by, format_interval, mean_interval
 from evalkit.stats.intervals import Kind
 
@@ -75,10 +76,8 @@ def answer_table(table: pd.DataFrame, episodes: pd.DataFrame) -> tuple[pd.DataFr
     means = mean_scores(episodes).rename(columns={"n_clusters": "n_tasks"})
     if not budgets(episodes):
         return table.join(means.set_index("model_name")["without_suspects"], on="model_name"), "Models, the best first"
-    taken = usage(episodes).pivot(index="model_name", columns="quantity", values="estimate")
     rows = means[["model_name", *_BOUNDS, "n", "n_tasks", "without_suspects"]]
-    rows = rows.join(taken.rename(columns="{} per run".format), on="model_name")
-    return rows, "Models by budget, the best at each first"
+    return with_usage(rows, episodes), "Models by budget, the best at each first"
 
 
 def mean_scores(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:

@@ -115,10 +115,10 @@ def denominators(
     return best_first(out) if len(_list(by)) == 1 else out
 
 
-def best_first(table: pd.DataFrame) -> pd.DataFrame:
+def best_first(table: pd.DataFrame, by: str = "estimate") -> pd.DataFrame:
     """Sort groups by their estimates; runs whose model is unknown are no model, and stand below those of all models."""
     unnamed = table["model_name"].eq(UNKNOWN) if "model_name" in table else False
-    order = ["unnamed", "estimate"]
+    order = ["unnamed", by]
     table = table.assign(unnamed=unnamed).sort_values(order, ascending=[True, False], kind="stable", ignore_index=True)
     return table.drop(columns="unnamed")
 
@@ -144,6 +144,12 @@ def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogK
     more = groups.agg(median=("value", "median"), total=("value", "sum"), succeeded=("succeeded", "sum"))
     more["per_success"] = more["total"] / more.pop("succeeded").replace(0, float("nan"))
     return table[["n", "n_clusters", "estimate", "low", "high"]].join(more).join(table["warning"]).reset_index()
+
+
+def with_usage(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Add to a table of models what a run takes on average: columns such as ``cost per run``, of what logs tell."""
+    taken = usage(runs).pivot(index="model_name", columns="quantity", values="estimate")
+    return table.join(taken.rename(columns="{} per run".format), on="model_name")
 
 
 def sums_by(runs: pd.DataFrame, by: str | Sequence[str], counts: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
