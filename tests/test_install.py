@@ -1,4 +1,4 @@
-"""What `pip install evalkit` gives, in a fresh environment outside the checkout: everything that reports need."""
+"""What the wheel gives, in a fresh environment outside the checkout: everything that reports need."""
 
 import os
 import shutil

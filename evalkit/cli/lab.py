@@ -40,7 +40,7 @@ def lab(
     print("\n".join(f"  {plain(path)}{' (kept as it was)' * (path in known)}" for path in paths))
     if not no_start:
         if not find_spec("jupyterlab"):
-            raise SourceError("JupyterLab is not installed: pip install 'evalkit[lab]'")
+            raise SourceError("JupyterLab is not installed: pip install jupyterlab")
         folder, name = os.path.split(absolute(str(paths[0])))
         opened = [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url=/lab/tree/{quote(name)}"]
         sys.exit(subprocess.call([sys.executable, "-m", "jupyterlab", *opened, *["--no-browser"] * no_browser]))

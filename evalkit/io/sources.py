@@ -28,6 +28,7 @@ from evalkit.io.remote import glob_remote, list_remote, state_remote
 
 Source = str | os.PathLike | Iterable[str | os.PathLike]
 SETTLED = 2.0  # seconds without a change: a file that is being written may change within its time stamp
+NOTES = ".evalkit"  # the folder of what evalkit notes beside its pages: records of reports by notebook, marks of pages
 MISSING = FileState(0, 0)  # a dangling link, or a file that vanished after it was listed
 _ARCHIVES = ("zip", "tar")
 _SAMPLES = "samples:"
@@ -132,6 +133,8 @@ def _fixed_part(pattern: str) -> str:
 def list_source(source: Source, pattern: str = "*", *, recursive: bool = True, known: Listing | None = None) -> Listing:
     """List the files of a source, without hidden files and folders; SourceError if it is not there or can't be listed.
 
+    Reports and pages of runs that evalkit wrote into a local folder are left out, as they are no logs.
+
     A source is one or several of folders, files, globs such as ``runs/exp_*``, ``samples:NAME``, URLs that fsspec knows
     (``s3://bucket/runs``, also with ``*``) and archives (``zip://::runs.zip``,
     ``zip://inner/folder::s3://bucket/runs.zip``). The pattern is for names of files in folders: a file that is named
@@ -204,18 +207,20 @@ def _walk(root: str, recursive: bool) -> tuple[list[str], dict[str, int]]:
                 continue
             seen.add(identity)
             folders[folder] = status.st_ctime_ns if status.st_ctime_ns <= newest else 0
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    if entry.name.startswith("."):
-                        continue
-                    is_link = entry.is_symlink()
-                    # a circular link is no folder: reading it reports that
-                    if not (os.path.isdir(entry.path) if is_link else entry.is_dir()):
-                        files.append(entry.path)
-                    elif recursive:
-                        (links if is_link else waiting).append(entry.path)
-                        if is_link:
-                            folders[folder] = 0
+            with os.scandir(folder) as found:
+                entries = list(found)
+            has_notes = any(entry.name == NOTES for entry in entries)
+            for entry in entries:
+                if entry.name.startswith(".") or (has_notes and _is_output(folder, entry.name)):
+                    continue
+                is_link = entry.is_symlink()
+                # a circular link is no folder: reading it reports that
+                if not (os.path.isdir(entry.path) if is_link else entry.is_dir()):
+                    files.append(entry.path)
+                elif recursive:
+                    (links if is_link else waiting).append(entry.path)
+                    if is_link:
+                        folders[folder] = 0
         except OSError as error:
             if folder == root:
                 raise SourceError(f"{root}: {error.strerror or error}") from error
@@ -224,6 +229,11 @@ def _walk(root: str, recursive: bool) -> tuple[list[str], dict[str, int]]:
         if not waiting:
             links.sort(reverse=True)
     return files, folders
+
+
+def _is_output(folder: str, name: str) -> bool:
+    """Return whether evalkit wrote this beside its notes: a page, or a folder of reports, whose name is there, too."""
+    return name.endswith(".html") or name == "manifest.json" or os.path.isdir(f"{folder}/{NOTES}/{name}")
 
 
 def _once(paths: Iterable[str]) -> list[str]:

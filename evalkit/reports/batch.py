@@ -18,6 +18,7 @@ import psutil
 from evalkit.display.show import REPORT
 from evalkit.io.paths import SourceError, check_path, redacted
 from evalkit.io.read import end_with_parent
+from evalkit.io.sources import NOTES
 from evalkit.io.text import plain, warnings_as_usual
 from evalkit.reports.index import is_missing, write_evidence, write_index
 from evalkit.reports.kernels import preload, start_method
@@ -90,6 +91,8 @@ def run(
     check_path(str(output))
     try:
         output.mkdir(parents=True, exist_ok=True)
+        for report in reports:  # noted at once: one of them may read the folder in which another is written
+            (output / NOTES / report.notebook.name).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         cause = "a file, not a folder" if isinstance(error, FileExistsError) else error.strerror
         raise SourceError(f"{output}: {cause}") from error

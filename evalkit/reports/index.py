@@ -17,7 +17,7 @@ from evalkit.evidence import read_references, write_pages
 from evalkit.evidence.pages import embedded, policy_of
 from evalkit.evidence.site import MANIFEST, RUNS
 from evalkit.io.read import read_json
-from evalkit.io.sources import is_sample, shown_paths
+from evalkit.io.sources import NOTES, is_sample, shown_paths
 from evalkit.io.text import plain, short_paths
 from evalkit.io.write import from_spreadsheet
 from evalkit.reports.notebooks import LAST
@@ -27,7 +27,7 @@ STANDINGS = "standings"  # the published table of a report from which the index 
 _NEEDED = {"kind", "outcome", "model_name", "n", "n_tasks", "estimate", "text", "task_set"}
 _MOST_ROWS = 500  # of one report
 SAMPLES, OTHERS = "Sample data", "Other reports"
-_STORED = f"{RUNS}/.evalkit/reports"
+_STORED = f"{RUNS}/{NOTES}/reports"
 _WRITTEN = f"{RUNS}/{MANIFEST}"
 
 

@@ -18,12 +18,11 @@ from typing import Any, NamedTuple
 from evalkit._version import code_version, package_versions
 from evalkit.io.paths import SourceError, check_path, is_secret_name
 from evalkit.io.read import read_json
-from evalkit.io.sources import MISSING, is_sample, list_source, shown_paths, source_names, state_of
+from evalkit.io.sources import MISSING, NOTES, is_sample, list_source, shown_paths, source_names, state_of
 from evalkit.io.store import collected_from
 from evalkit.io.write import write_bytes
 from evalkit.reports.notebooks import REQUIRED, Notebook, texts_of
 
-RECORDS = ".evalkit"  # the folder of records, in the output folder
 _LONGEST = 120  # bytes; suffixes and hashes are added to it, and file systems allow 255
 _SECRET_HINT = (
     "a value of this name would stand on the page, in its file's name, the index and the manifest; set an environment "
@@ -157,7 +156,7 @@ def short_hash(text: str) -> str:
 def read_record(output: Path, key: str) -> Record | None:
     """Return a report's record; None if it is missing, unreadable, that of another report or an older evalkit."""
     try:
-        record: Record = read_json(output / RECORDS / f"{key}.json")
+        record: Record = read_json(output / NOTES / f"{key}.json")
         is_own = record["key"] == key == f"{record['notebook']}/{record['name']}" and "sources" in record
     except (OSError, ValueError, TypeError, KeyError):
         return None
@@ -166,7 +165,7 @@ def read_record(output: Path, key: str) -> Record | None:
 
 def read_records(output: Path) -> list[Record]:
     """Return all records of an output folder, sorted by key; a report whose page was deleted by hand has none."""
-    keys = sorted(f"{path.parent.name}/{path.stem}" for path in output.glob(f"{RECORDS}/*/*.json"))
+    keys = sorted(f"{path.parent.name}/{path.stem}" for path in output.glob(f"{NOTES}/*/*.json"))
     records = (record for key in keys if (record := read_record(output, key)))
     return [record for record in records if not record["page"] or (output / record["page"]).is_file()]
 
@@ -198,7 +197,7 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 def write_record(output: Path, record: Record) -> None:
     """Write the record of a report, the last of its files."""
-    write_file(output / RECORDS / f"{record['key']}.json", json.dumps(record, indent=1, default=str))
+    write_file(output / NOTES / f"{record['key']}.json", json.dumps(record, indent=1, default=str))
 
 
 def input_fingerprint(text: str) -> str:

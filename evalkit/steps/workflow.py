@@ -151,7 +151,7 @@ def build_workflow(
     try:
         from langgraph.graph import END, START, StateGraph
     except ImportError as error:
-        raise ImportError("build_workflow needs LangGraph: pip install 'evalkit[workflow]'") from error
+        raise ImportError("build_workflow needs LangGraph: pip install langgraph") from error
 
     graph: Any = StateGraph(state_type)
     for name, node in {"step_evaluator": partial(step_evaluator_node, options=options), **nodes}.items():

@@ -20,7 +20,9 @@ def names(paths: list[str], root: Path) -> list[str]:
 
 @pytest.fixture
 def tree(tmp_path):
-    for name in ("b/2.JSON", "b/1.txt", "a.json", "b/c/3.json", ".hidden.json", ".folder/4.json"):
+    hidden = (".hidden.json", ".folder/4.json")
+    reports = ("b/.evalkit/notebook/5.json", "b/notebook/5/runs.csv", "b/index.html", "b/manifest.json")
+    for name in ("b/2.JSON", "b/1.txt", "a.json", "b/c/3.json", *hidden, *reports):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(name)
@@ -37,7 +39,7 @@ def tree(tmp_path):
         (".folder", {}, [".folder/4.json"]),
     ],
 )
-def test_files_are_sorted_and_hidden_ones_left_out(tree, source, options, expected):
+def test_files_are_sorted_and_hidden_ones_and_reports_left_out(tree, source, options, expected):
     assert names(list_source(tree / source, **options).files, tree) == expected
 
 

@@ -23,7 +23,7 @@ evalkit.show_pairs(logs, compare.discordant(logs.runs), "opposite")
 def reports(project, tmp_path):
     logs = {f"{model}/{task}/agent_0.json": float(task == model) for model in "ab" for task in "abc"}
     write_all(tmp_path / "logs", logs)
-    text = f"runs: {tmp_path / 'logs'}\n"
+    text = f"runs: {tmp_path}\n"  # in which the reports are written, too
     project("one", SHOW, parameters='runs: str = ""', params={"x.yaml": text, "y.yaml": text + "\n"})
     project("two", SHOW, PAIRS, parameters='runs: str = ""', params={"z.yaml": text})
     return tmp_path
