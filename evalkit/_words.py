@@ -245,5 +245,9 @@ TEXTS: dict[str, str | Callable[..., str]] = {
         )
         + ": these copies count in no rate"
     ),
+    "merged": lambda count: (
+        f"{counted_noun(count, 'run')} with more logs than agents, counted once by the best score: "
+        "logs of several runs need a last number in their names, as in Andy_0_0.json and Andy_0_1.json"
+    ),
     "of_part": "{part}: {notes}",
 }

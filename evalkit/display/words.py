@@ -288,6 +288,7 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
     "data": _data,
     "files": lambda files, names=NO_NOTES: " ".join(map(sentence, (files_text(files), *names.notes))),
     "copies": lambda pairs: sentence(note("copied", pairs=pairs)),
+    "merged": lambda count: sentence(note("merged", count=count)),
     "presence": _presence,
     "ranking": _ranking,
     "rate": _rate,

@@ -309,6 +309,10 @@ def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How 
         copies = runs[runs["copy_of"].notna()]
         links = tuple(Example("a copy", *ids) for ids in copies[["run_id", "copy_of"]].head(1).itertuples(index=False))
         found.append(Finding("copies", "Data quality", {"pairs": pairs}, links))
+    merged = fresh["flag_extra_agent_logs"].astype(bool)
+    if merged.any():
+        examples = examples_of(fresh, {"more logs than agents": merged})
+        found.append(Finding("merged", "Data quality", {"count": int(merged.sum())}, examples))
     return [*found, data_finding(runs, ledger, "run")]
 
 

@@ -177,6 +177,8 @@ def _outcomes(runs: pd.DataFrame, logs: pd.DataFrame, scale: str) -> tuple[pd.Da
     deciding = speaking.sort_values(["run", "differs"], kind="stable").drop_duplicates("run").set_index("run")
 
     agent_count = runs["agents_asked_for"].fillna(n_agents).astype(int)
+    names = logs["agent_name"].str.replace(r"_\d{1,9}$", "", regex=True)  # what still holds digits is an id or a date
+    n_unlike = names.where(names.str.contains(r"\d")).groupby(logs["run"]).nunique().reindex(runs.index, fill_value=0)
     flags = {
         **dict.fromkeys(FLAGS, pd.Series(False, runs.index)),
         **dict(zip(LOG_FLAGS, map(ever.__getitem__, _LOG_FLAGS), strict=True)),
@@ -184,7 +186,7 @@ def _outcomes(runs: pd.DataFrame, logs: pd.DataFrame, scale: str) -> tuple[pd.Da
         "facts_from_id": ~runs["has_definition"] & ~unknown,
         "layout_mismatch": ~runs["fits_layout"],
         "missing_agent_logs": n_agents < agent_count,
-        "extra_agent_logs": n_agents > agent_count,
+        "extra_agent_logs": (n_agents > agent_count) | (n_unlike > 1),
         "conflicting": ever["flag_conflicting"]
         | (raw > lowest["raw_score"])
         | (ever["timed_out"] & (raw != 0) & has_score),

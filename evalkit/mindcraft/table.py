@@ -72,7 +72,7 @@ FLAGS_OF_LOGS = {
 FLAGS_OF_RUNS = {
     "ambiguous_definition": ("several definitions", "files define the task differently; the logs' number may decide"),
     "facts_from_id": ("task read from its id", "no definition: what the task asks for was read from its id"),
-    "extra_agent_logs": ("more logs than agents", "more agents logged than the definition names"),
+    "extra_agent_logs": ("more logs than agents", "more agents than the definition names, or named by ids or dates"),
     "inferred_timeout": ("time-out inferred", "the duration reached the timeout; the log itself does not say so"),
     "layout_mismatch": ("path unlike the layout", "the path does not fit the layout that was stated"),
     "missing_agent_logs": ("fewer logs than agents", "fewer agents logged than the definition names"),

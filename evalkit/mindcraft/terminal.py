@@ -6,13 +6,13 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import check_columns, counted_noun
+from evalkit._words import check_columns, counted_noun, note
 from evalkit.io import SourceError
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
 from evalkit.kinds.estimates import best_first
 from evalkit.kinds.terminal import Part, column_title, fit_table, rate_rows, unmeasured_lines
-from evalkit.mindcraft.analysis import describe_scale, is_stale, overview
+from evalkit.mindcraft.analysis import counted, describe_scale, is_stale, overview
 from evalkit.mindcraft.parse import UNKNOWN
 from evalkit.mindcraft.table import STATUSES, SUCCEEDED_LATE
 
@@ -128,4 +128,6 @@ def _notes(runs: pd.DataFrame) -> list[str]:
         lines.append(f"runs without a model's name: {unknown:,}; {hint}")
     if stale:
         lines.append(f"copies of another run's log, which count in no rate: {stale:,}")
+    if merged := int(counted(runs)["flag_extra_agent_logs"].sum()):
+        lines.append(str(note("merged", count=merged)))
     return lines + [describe_scale(runs)] * bool(runs["flag_scale_assumed"].any())

@@ -5,7 +5,9 @@ import re
 import pytest
 
 from evalkit.mindcraft import load, runs_df
+from evalkit.mindcraft.analysis import data_findings
 from evalkit.mindcraft.layout import split_repetitions
+from evalkit.mindcraft.terminal import describe
 from tests.mindcraft.builders import task, write_all
 
 REPETITION, NUMBER, NAME, SINGLE = "last_number_is_repetition", "number_is_agent", "name_is_agent", "single"
@@ -37,6 +39,25 @@ def test_repetitions_are_told_from_agents(files, agent_count, rule, expected):
     assert {repetition.number: list(repetition.agents) for repetition in repetitions} == expected
     assert {repetition.rule for repetition in repetitions} == {rule}
     assert sorted(log for repetition in repetitions for log in repetition.logs) == list(range(len(files.split())))
+
+
+@pytest.mark.parametrize(
+    ("names", "agent_count", "is_told"),
+    [
+        ("a8f3e2 0d4fa2", 2, True),
+        ("2025-03-01_10-00 2025-03-02_10-00", None, True),
+        ("log_1757845200000 log_1757845300000", None, True),
+        ("andy jill bob", 2, True),
+        ("andy jill bob", None, False),
+        ("Andy_0_0 Jill_1_0", None, False),
+        ("gpt4_0 gpt4_1", None, False),
+    ],
+)
+def test_terminal_and_pages_tell_of_logs_that_may_be_of_several_runs(tmp_path, names, agent_count, is_told):
+    files = {f"x/m/cook/{name}.json": score for score, name in enumerate(names.split())}
+    logs = load(write_all(tmp_path, files), {"cook": task(agent_count=agent_count)})
+    assert (len(logs.runs), "1 run with more logs than agents" in str(describe(logs, {}))) == (1, is_told)
+    assert ("merged" in [found.code for found in data_findings(logs.runs, logs.ledger)]) is is_told
 
 
 NESTED = "experiments/cooking_03-20_10-00/cook_1/"
