@@ -50,17 +50,21 @@ _TRUTH |= dict.fromkeys(
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 
 
-def is_table_of_runs(columns: Sequence[str], *also: str) -> bool:
-    """Return whether columns tell tasks and scores, those named, and something else."""
+def is_table_of_runs(columns: Sequence[str], *also: str, rows: Iterable[Mapping[str, Any]] = ()) -> bool:
+    """Return whether columns, or the statuses in rows, tell tasks and scores, those named, and something else."""
     found = {role for role, levels in NAMES.items() if any(_called(columns, names) for names in levels)}
+    if any(_are_outcomes(row.get(name, "") for row in rows) for name in _called(columns, NAMES["status"][0])):
+        found.add("is_successful")
     return found >= {"task_id", *also} and bool(found & {"score", "is_successful"}) and len(columns) > 2
 
 
-def meanings(columns: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
+def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
     """Return which column of a table stands for which column of runs; `given` ones are not told by name.
 
+    Where no column is called like a score, a status tells success if it says nothing but outcomes, such as failed.
     SourceError for a given column that is not there, several that could be meant, and a table without tasks or scores.
     """
+    columns = list(map(str, table))
     there = ", ".join(columns)
     given = {_ROLES.get(role, role): name for role, name in given.items()}
     for role, name in given.items():
@@ -78,6 +82,8 @@ def meanings(columns: Sequence[str], given: Mapping[str, str]) -> dict[str, str]
                 )
             if role not in found and names:
                 found[role] = names[0]
+    if not found.keys() & {"score", "is_successful"} and "status" in found and _are_outcomes(table[found["status"]]):
+        found["is_successful"] = found["status"]
     for role, instead in (("task_id", "task_id"), ("score", "is_successful")):
         if role not in found and instead not in found:
             raise SourceError(f"no column for the {role}; there are {there}; say which: --column {role}=NAME")
@@ -86,6 +92,12 @@ def meanings(columns: Sequence[str], given: Mapping[str, str]) -> dict[str, str]
 
 def _called(columns: Iterable[str], names: Sequence[str]) -> list[str]:
     return [column for column in columns if re.sub(r"\W+", "_", column.strip().lower()).strip("_") in names]
+
+
+def _are_outcomes(values: Iterable[Any]) -> bool:
+    """Return whether all values that are known are words for outcomes; of numbers, 0 may be a success."""
+    words = {str(value).strip().lower() for value in values} - {"", "none", "nan"}
+    return bool(words) and words <= _TRUTH.keys()
 
 
 def columns_of_runs(table: pd.DataFrame, meaning: Mapping[str, str]) -> pd.DataFrame:
@@ -140,7 +152,7 @@ def runs_of(table: pd.DataFrame) -> pd.DataFrame:
     """
     if "kind" in table:
         return table
-    made = columns_of_runs(table.reset_index(drop=True), meanings(list(map(str, table)), {}))
+    made = columns_of_runs(table.reset_index(drop=True), meanings(table, {}))
     columns = kind_named(ANY_TABLE).tables["runs"]
     flags: Any = [[] for _ in made.index]
     made = made.assign(kind=ANY_TABLE, run_id=run_ids(ANY_TABLE, made.index), run_flags=flags)

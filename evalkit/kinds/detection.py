@@ -18,7 +18,7 @@ HEAD = 65_536  # bytes of a file that are examined
 MOST = 200  # files that are examined
 MOST_CAUSES = 3  # that are named
 
-_BROAD = ("mindcraft",)  # kinds that are tried last: others also hold the mark of their logs, messages with roles
+_BROAD = {"trajectories": 1, "mindcraft": 2}  # tried last: others' logs may look like tables, or hold such messages
 
 
 class FileType(NamedTuple):
@@ -33,7 +33,7 @@ class FileType(NamedTuple):
 def kinds_to_ask() -> list[LogKind]:
     """Return all kinds, the most specific first; one that can't be imported is left out, with a warning."""
     kinds = []
-    for name in sorted(kind_names(), key=lambda name: name in _BROAD):
+    for name in sorted(kind_names(), key=lambda name: _BROAD.get(name, 0)):
         try:
             kinds.append(kind_named(name))
         except SourceError as error:

@@ -108,8 +108,9 @@ def _fill_tables(
         texts = tuple(runs["extra"][at] for at in places)
         rows, first = list(map(msgspec.json.decode, texts)), first_of.setdefault(texts, source)
         try:
-            meaning = meanings(list(dict.fromkeys(name for row in rows for name in row)), given)
-            made = columns_of_runs(pd.DataFrame(rows, dtype="object"), meaning)
+            table = pd.DataFrame(rows, dtype="object")
+            meaning = meanings(table, given)
+            made = columns_of_runs(table, meaning)
         except SourceError as error:
             notes.append(Entry(source, "skipped", f"no table of runs: {error}"))
             understood.append(notes[-1])

@@ -132,3 +132,11 @@ def test_formats_stand_behind_the_noun_and_a_broken_log_names_no_command_again(t
     (tmp_path / "runs.csv").write_text("model,task,score\n")
     with pytest.raises(SourceError, match="kind that evalkit knows\\): a table without rows"):
         evalkit.load(tmp_path)
+
+
+def test_json_lines_of_other_columns_say_what_is_missing_and_hide_no_logs(tmp_path):
+    (tmp_path / "other.jsonl").write_text('{"name": "x", "size": 1}\n{"name": "y", "size": 2}\n')
+    with pytest.raises(SourceError, match="no column for the task_id; there are name, size; say which"):
+        evalkit.load(tmp_path)
+    (tmp_path / "log.json").write_text(LOG)
+    assert evalkit.load(tmp_path).kind.name == "mindcraft"

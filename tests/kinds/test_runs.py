@@ -138,5 +138,9 @@ def test_runs_are_listed_with_ids_that_show_takes(folder):
     for run_id, words in (("m-", "3 runs begin with 'm-'"), ("m-0-", "no run 'm-0-'")):
         code, err = run("show", folder, "--run", run_id)
         assert (code, words in err) == (2, True)
+    logs = load(folder)
     with pytest.raises(SourceError, match="which of 3 runs"):
-        load(folder).show()
+        logs.show()
+    logs.runs = logs.runs[:0]
+    with pytest.raises(SourceError, match="no run was found: see the ledger"):
+        logs.show()

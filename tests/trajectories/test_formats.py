@@ -336,29 +336,27 @@ def test_each_line_of_a_file_may_be_a_trajectory(tmp_path):
     assert logs.turns["text"].tolist() == ["task", "one", "task", "two"]
 
 
-TABLES = {
-    "csv": "model,task,score\na,t1,1\na,t2,0\nb,t1,1\nb,t2,1\n",
-    "tsv": "LLM\tInstance ID\tCorrect\na\tt1\ttrue\na\tt2\tno\nb\tt1\tYes\nb\tt2\tpassed\n",
-    "jsonl": "".join(
-        json.dumps({"model": m, "question_id": t, "reward": r}) + "\n"
-        for m, t, r in (("a", "t1", 1), ("a", "t2", 0), ("b", "t1", 1), ("b", "t2", 1))
-    ),
-    "json": json.dumps(
-        [
-            {"agent": m, "task": t, "passed": r}
-            for m, t, r in (("a", 1, True), ("a", 2, False), ("b", 1, 1), ("b", 2, 1))
-        ]
-    ),
-}
+ROWS = (("a", "t1", "passed"), ("a", "t2", "failed"), ("b", "t1", "Resolved"), ("b", "t2", "success"))
+LINES = "".join(json.dumps(dict(zip(("model", "question_id", "status"), row, strict=True))) + "\n" for row in ROWS)
+TABLES = [
+    ("csv", "model,task,score\na,t1,1\na,t2,0\nb,t1,1\nb,t2,1\n"),
+    ("csv", "model,task,exit_reason\n" + "".join(",".join(row) + "\n" for row in ROWS)),
+    ("tsv", "LLM\tInstance ID\tCorrect\na\tt1\ttrue\na\tt2\tno\nb\tt1\tYes\nb\tt2\tpassed\n"),
+    ("jsonl", LINES.replace('"status"', '"reward"')),
+    ("jsonl", LINES),
+    ("json", json.dumps([{"agent": m, "task": t, "passed": r != "failed"} for m, t, r in ROWS])),
+    ("json", json.dumps([{"model": m, "task": t, "status": r} for m, t, r in ROWS])),
+]
 
 
-@pytest.mark.parametrize("suffix", TABLES)
-def test_a_table_of_runs_needs_no_configuration(tmp_path, suffix):
-    path = make.write(tmp_path / f"runs.{suffix}", TABLES[suffix])
+@pytest.mark.parametrize(("suffix", "text"), TABLES)
+def test_a_table_of_runs_needs_no_configuration(tmp_path, suffix, text):
+    path = make.write(tmp_path / f"runs.{suffix}", text)
     runs = runs_of(path)
     assert runs.groupby("model_name")["score"].mean().tolist() == [0.5, 1.0]
     assert runs["is_successful"].tolist() == [True, False, True, True]
-    assert recognises(path.read_bytes()[:500])[0] == trajectories.KIND.title
+    # a header alone does not tell that a status is an outcome: such a table is read where no logs are
+    assert recognises(path.read_bytes()[:500]) in ((trajectories.KIND.title, "table of runs"), "table")
 
 
 def test_a_parquet_file_is_a_table_of_runs(tmp_path):
@@ -373,6 +371,7 @@ def test_a_parquet_file_is_a_table_of_runs(tmp_path):
     [
         ("model,task,score,score", [], "several columns are called 'score'"),
         ("model,task,colour", [], "no column for the score; there are model, task, colour"),
+        ("status,task,n", [], "no column for the score; there are status, task, n"),  # the status a is no outcome
         ("model,day,score", [], "no column for the task_id; there are model, day, score"),
         ("score,task,model", [], "column score: no number or truth value in it, such as 'a'"),
         (

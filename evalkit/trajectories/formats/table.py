@@ -50,8 +50,9 @@ def recognises(head: bytes) -> str:
             return "Parquet file"  # the names of its columns stand at its end
         columns = pq.read_schema(pa.BufferReader(head)).names
     elif start is not None:
-        rows = read_rows(head, messages=False)[0] if _OBJECT_LINES.match(head) else start
-        return "table of runs" if holds_runs(rows) else ""
+        are_lines = _OBJECT_LINES.match(head)
+        rows = read_rows(head, messages=False)[0] if are_lines else start
+        return "table of runs" if holds_runs(rows) else "table" * bool(are_lines)
     else:
         line, below, *_ = [*_from_header(text := _text(head)), "", ""]
         is_other = line.startswith("|") or "\0" in text  # a table of Markdown is none of runs
@@ -65,7 +66,7 @@ def recognises(head: bytes) -> str:
 def holds_runs(value: Any) -> bool:
     """Return whether a decoded document has rows, or is a row, that tell runs."""
     rows = [row for row in _listed(value) if isinstance(row, dict)]
-    return is_table_of_runs(list(dict.fromkeys(name for row in rows for name in row)))
+    return is_table_of_runs(list(dict.fromkeys(name for row in rows for name in row)), rows=rows)
 
 
 def parse(path: str, data: Any) -> Parsed:
