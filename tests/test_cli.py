@@ -17,66 +17,58 @@ def run(*arguments) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["{tmp}/gone"], "{tmp}/gone: no such file or folder"),
-        (["{tmp}/empty"], "{tmp}/empty: no Mindcraft agent log in it: there is no file"),
-        (["{tmp}/file.txt"], "{tmp}/file.txt: no Mindcraft agent log could be read in it (1 file, broken or"),
-        (["{tmp}/runs", "--tasks", "{tmp}/gone.json"], "{tmp}/gone.json: no such file"),
-        (["{tmp}/runs", "--tasks", "{tmp}/*.yaml"], "{tmp}/*.yaml: no file matches"),
-        (["{tmp}/runs", "--tasks", "{tmp}/runs/m"], "{tmp}/runs/m: no task definition in its 1 JSON file, as {tmp}/"),
-        (["{tmp}/runs", "--tasks", "{tmp}/trace.json"], "{tmp}/trace.json: no task definition in its 1 JSON file"),
-        (
-            ["{tmp}/trace.json"],
-            "{tmp}/trace.json: no Mindcraft agent log could be read in it (1 file; 1 looks like a Crafter session "
-            "trace); `evalkit crafter` reads those",
-        ),
-        (["{tmp}/runs", "--by", "model"], "no column 'model'; did you mean 'model_name'?"),
-        (["{tmp}/runs", "--layout", "{{model}}"], "layout '{{model}}': use each of"),
-        (["{tmp}/runs", "--output", "{tmp}/out.xlsx"], "{tmp}/out.xlsx: the output's name must end in"),
-        (["{tmp}/runs", "--output", "{tmp}/no/out.csv"], "{tmp}/no/out.csv: no folder"),
-        (["{tmp}/runs", "--by", "s3://KEY:SEKRET@b"], "s3://…@b: credentials don't belong in a URL"),
-        (["samples:nothing"], "samples:nothing: no such samples"),
-    ],
-)
-def test_what_can_not_be_done_is_one_line_and_exit_code_2(tmp_path, arguments, message):
-    (tmp_path / "empty").mkdir()
-    files = {"file.txt": b"", "trace.json": {"event_history": []}, "runs/m/cook/Andy_0_0.json": 1}
-    write_all(tmp_path, files)
-    code, out, err = run("mindcraft", *(word.format(tmp=tmp_path) for word in arguments))
+REFUSED = {  # {} is a folder, and three dots stand for further words
+    "mindcraft {}/gone": "{}/gone: no such file or folder",
+    "mindcraft {}/runs --tasks {}/gone.json": "{}/gone.json: no such file",
+    "mindcraft {}/runs --tasks {}/gone.json --follow": "{}/gone.json: no such file",
+    "mindcraft {}/runs --by model": "no column 'model'; did you mean 'model_name'?",
+    "mindcraft {}/runs --layout {model}": "layout '{model}': use each of",
+    "mindcraft {}/runs --output {}/out.xlsx": "{}/out.xlsx: the output's name must end in",
+    "mindcraft {}/runs --output {}/no/out.csv": "{}/no/out.csv: no folder",
+    "mindcraft {}/runs --by s3://KEY:SEKRET@b": "s3://…@b: credentials don't belong in a URL",
+    "show {}/empty.json": "{}/empty.json: no log of a kind that evalkit knows (1 file)",
+    "show {}/turns.json": "{}/turns.json: no Mindcraft agent log could be read ... JSONDecodeError",
+    "show {}/messages.json": "{}/messages.json: no log of a kind ... name their kind: --kind",
+    "show {}/empty.json --kind mindcraft": "{}/empty.json: no Mindcraft ... JSONDecodeError: the file is empty",
+    "show {}/other.json --kind mindcraft": "{}/other.json: no Mindcraft ... not an agent log",
+    "report {}/one.ipynb -o {}/empty.json": "{}/empty.json: a file, not a folder",
+    "report {}/one.ipynb -o {}/empty.json/below": "{}/empty.json/below: Not a directory",
+    "report {}/one.ipynb -p x 1": "command line: unknown parameter x; there is none",
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_what_can_not_be_done_is_one_line_and_exit_code_2(tmp_path, line):
+    broken = {"empty.json": b"", "turns.json": b'{"turns": [', "messages.json": b'{"messages": ['}
+    notebook = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    write_all(tmp_path, {**broken, "other.json": {}, "runs/m/cook/Andy_0_0.json": 1, "one.ipynb": notebook})
+    code, out, err = run(*line.replace("{}", str(tmp_path)).split())
     assert (code, out) == (2, "")
-    assert err.startswith(f"evalkit: {message.format(tmp=tmp_path)}")
+    first, _, further = REFUSED[line].replace("{}", str(tmp_path)).partition(" ... ")
+    assert err.startswith(f"evalkit: {first}")
+    assert further in err
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    "arguments", [["mindcraft"], ["mindcraft", ".", "--scale", "x"], ["steps", ".", "--x"], ["nothing"]]
-)
-def test_wrong_usage_is_exit_code_2(arguments):
-    code, _, err = run(*arguments)
-    assert code == 2
-    assert "Usage: " in err
+MISUSED = {
+    "mindcraft": "Missing argument",
+    "mindcraft . --scale x": "'x' is not one of",
+    "steps . --x": "No such option",
+    "nothing": "No such command",
+    "report --jobs 0": "0 is not in the range",
+    "mindcraft . --follow --output x.csv": "--output does nothing with --follow",
+    "mindcraft . --follow --interval 0.1": "--interval 0.1: at least 0.5 seconds",
+    "mindcraft . --idle 5": "--idle does nothing without --follow",
+    "steps . --follow --checks": "--checks does nothing with --follow",
+}
 
 
-@pytest.mark.parametrize(
-    ("content", "kind", "message"),
-    [
-        (b"", [], "no log of a kind that evalkit knows (1 file)"),
-        ({"model": "m"}, [], "no log of a kind that evalkit knows"),
-        (b'{"turns": [', [], "JSONDecodeError"),
-        (b'{"messages": [', [], "name their kind: --kind"),
-        (b"", ["--kind", "mindcraft"], "JSONDecodeError: the file is empty"),
-        ({"model": "m"}, ["--kind", "mindcraft"], "not an agent log"),
-    ],
-)
-def test_show_names_what_is_no_conversation(tmp_path, content, kind, message):
-    path = write(tmp_path / "Andy_0_0.json", content)
-    code, out, err = run("show", path, *kind)
+@pytest.mark.parametrize("line", MISUSED)
+def test_wrong_usage_is_exit_code_2(line):
+    code, out, err = run(*line.split())
     assert (code, out) == (2, "")
-    assert err.startswith(f"evalkit: {path}: ")
-    assert message in err
-    assert err.count("\n") == 1
+    assert err.startswith("Usage: ")
+    assert MISUSED[line] in err
 
 
 def test_the_version_is_told_and_help_imports_no_pandas():
@@ -103,10 +95,3 @@ def test_ctrl_c_while_collecting_tells_how_to_go_on(tmp_path, monkeypatch):
 
 def _press_ctrl_c(*_, **__):
     raise KeyboardInterrupt
-
-
-def test_an_output_folder_of_reports_that_cannot_be_made_is_one_line(tmp_path):
-    notebook = write(tmp_path / "one.ipynb", {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
-    file = write(tmp_path / "file", "")
-    for output, cause in [(file, "a file, not a folder"), (file / "below", "Not a directory")]:
-        assert run("report", notebook, "-o", output) == (2, "", f"evalkit: {output}: {cause}\n")

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import evalkit
-from evalkit import compare, mindcraft, stats
+from evalkit import compare, mindcraft
 from evalkit.cli import main
 from evalkit.io import list_source, resolve
 from evalkit.kinds import kind_named
@@ -62,15 +62,11 @@ def test_a_package_lists_its_public_names(name):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda runs: mindcraft.analysis.success_by(runs, "model"), "no column 'model'; did you mean 'model_name'?"),
         (lambda runs: mindcraft.analysis.status_counts(runs, "zzz"), "no column 'zzz'; there are "),
-        (lambda runs: stats.estimate_by(runs, "task_typ", "score"), "no column 'task_typ'; did you mean 'task_type'"),
         (lambda runs: compare.leaderboard(runs, "succesful"), "did you mean 'is_successful'?"),
         (lambda runs: compare.leaderboard(runs.drop(columns="run_id")), "no column 'run_id'; "),
         (lambda runs: compare.select(runs, ["dogwod-8b"]), "no runs of model 'dogwod-8b'; did you mean 'dogwood-8b'?"),
         (lambda runs: kind_named("minecraft"), "no kind of logs is called 'minecraft'; did you mean 'mindcraft'?"),
-        (lambda runs: plan(["model_overviews"]), "did you mean 'model_overview'?"),
-        (lambda runs: plan(["model_overview"], values={"modell": ""}), "parameter modell; did you mean 'model'?"),
     ],
 )
 def test_a_wrong_name_gets_a_hint(call, message):

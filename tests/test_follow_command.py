@@ -13,9 +13,7 @@ import time
 from itertools import pairwise
 
 import pytest
-from click.testing import CliRunner
 
-from evalkit.cli import main
 from tests.mindcraft.builders import SCORE, log, write
 from tests.terminal import screen
 
@@ -81,19 +79,3 @@ def test_a_table_follows_what_is_written(tmp_path, terminal):
         assert "\x1b" not in out
         tables = [view.partition("\n")[2] for view in out.split("updated ")[1:]]
         assert all(old != new for old, new in pairwise(tables))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["mindcraft", ".", "--follow", "--output", "x.csv"], "--output does nothing with --follow"),
-        (["steps", ".", "--follow", "--checks"], "--checks does nothing with --follow"),
-        (["mindcraft", ".", "--follow", "--interval", "0.1"], "--interval 0.1: at least 0.5 seconds"),
-        (["mindcraft", ".", "--follow", "--tasks", "gone.json"], "gone.json: no such file"),
-        (["mindcraft", ".", "--idle", "5"], "--idle does nothing without --follow"),
-    ],
-)
-def test_what_goes_together_is_told_at_once(arguments, message):
-    result = CliRunner().invoke(main, arguments)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr

@@ -2,6 +2,8 @@
 
 import time
 
+from axe_playwright_python.sync_playwright import Axe
+
 # Texts that would act if they became markup
 HOSTILE = [
     "<script>window.ran = 1</script>",
@@ -30,6 +32,10 @@ RUNS_OFF = """() => {
     .filter(e => e.getBoundingClientRect().right > width + 1 && !boxed(e))
     .map(e => e.tagName + '.' + e.className + ': ' + e.textContent.slice(0, 40));
 }"""
+
+# Tables that are wider than their boxes
+CUT = """[...document.querySelectorAll('.evalkit-table')]
+  .filter(box => box.scrollWidth > box.clientWidth + 1).map(box => box.getAttribute('aria-label'))"""
 
 # What would run a script, if the page held it
 ACTIVE = """() => [...document.querySelectorAll('*')].filter(e =>
@@ -63,6 +69,34 @@ class Visit:
         while not self.page.evaluate(expression):
             assert time.monotonic() < deadline, expression
             time.sleep(0.05)
+
+    def unfold(self):
+        """Open all that is folded."""
+        self.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+
+    def assert_fits(self):
+        """Assert that the page, unfolded, fits a screen and a phone, asks for nothing and complains of nothing."""
+        self.unfold()
+        for width in (1280, 390):
+            self.page.set_viewport_size({"width": width, "height": 900})
+            self.until(f"{CUT}.length === 0")
+            assert not self.page.evaluate(RUNS_OFF), (self.address, width, self.page.evaluate(RUNS_OFF))
+            assert self.page.evaluate("document.documentElement.scrollWidth") <= width, (self.address, width)
+        assert not self.complaints + self.requests, (self.address, self.complaints, self.requests)
+
+    def assert_accessible(self, scheme, **options):
+        """Assert that axe finds no fault."""
+        self.page.emulate_media(color_scheme=scheme)
+        found = Axe().run(self.page, options={"resultTypes": ["violations"], **options}).response["violations"]
+        faults = [(fault["id"], [node["html"][:200] for node in fault["nodes"]][:3]) for fault in found]
+        assert not faults, (self.address, scheme, faults)
+
+    def assert_inactive(self):
+        """Assert that no text from logs has acted, and that the page's own script is all that can act."""
+        assert self.page.evaluate("window.ran") is None
+        assert self.page.url.partition("#")[0] == self.address
+        (own,) = self.page.evaluate(ACTIVE)
+        assert own.startswith("<script"), (self.address, own)
 
     def __enter__(self):
         return self

@@ -59,8 +59,12 @@ def test_sample_defaults_are_emptied_as_soon_as_one_source_is_given(project):
     assert untouched.parameters == {"n": 2}
 
 
+NO_VALUES = ("x: [", "x: !!python/object:os.system 1", "- 1", "1: x")
+
+
 def test_all_faults_of_all_files_are_listed_at_once(project, tmp_path):
-    project("one", parameters=CELL, params={"a.yaml": "modle: x\nn: many", "b.yaml": "model: 4", "c.yaml": "x: ["})
+    project("one", parameters=CELL, params={"a.yaml": "modle: x\nn: many", "b.yaml": "model: 4"})
+    project("one", parameters=CELL, params={f"c{i}.yaml": text for i, text in enumerate(NO_VALUES)})
     project("two", parameters="must: str", params={"d.yaml": "", "e.yaml": "must:"})
     project("cell", parameters="x: int = (", params={"h.yaml": ""})
     for name in ("gone", "broken"):
@@ -74,7 +78,8 @@ def test_all_faults_of_all_files_are_listed_at_once(project, tmp_path):
         'params/one/a.yaml: n must be int, not str ("many")',
         "params/one/a.yaml: unknown parameter modle; did you mean 'model'?",
         "params/one/b.yaml: model must be str, not int (4)",
-        "params/one/c.yaml: not YAML",
+        *(f"params/one/c{i}.yaml: not YAML" for i in (0, 1)),
+        *(f"params/one/c{i}.yaml: not a mapping of parameter names to values" for i in (2, 3)),
         "params/gone/gone.yaml: gone: no such notebook; did you mean 'one'?",
         "params/two/d.yaml: must has no value",
         "params/two/e.yaml: must has no value",
@@ -191,22 +196,17 @@ def test_sweeps_go_over_all_there_is_and_a_kind_without_a_notebook_gets_the_gene
     assert keys(plan(["logs"])) == ["crafter_scores/logs"]
 
 
-@pytest.mark.parametrize(
-    ("content", "cause"),
-    [
-        ({}, "x: there is no file in it"),
-        ("words", "x: no log of a kind that evalkit knows (1 file)"),
-        (None, "x: no such file, folder or notebook; there are 'cooking_blocked_agents', "),
-    ],
-)
-def test_a_source_without_logs_is_one_fault(tmp_path, monkeypatch, content, cause):
+def test_each_source_without_logs_is_one_fault(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    if content == {}:
-        (tmp_path / "x").mkdir()
-    elif content:
-        (tmp_path / "x").write_text(content)
-    (fault,) = faults_of(["x"])
-    assert fault.startswith(cause)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "text").write_text("words")
+    causes = {
+        "empty": "there is no file in it",
+        "gone": "no such file, folder or notebook; there are 'cooking_blocked_agents', ",
+        "text": "no log of a kind that evalkit knows (1 file)",
+    }
+    for fault, (name, cause) in zip(sorted(faults_of([*causes])), causes.items(), strict=True):
+        assert fault.startswith(f"{name}: {cause}")
 
 
 def test_notebooks_are_copied_to_be_changed_and_never_overwritten(tmp_path, monkeypatch):
