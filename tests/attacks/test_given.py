@@ -4,7 +4,9 @@ import json
 import logging
 import traceback
 import warnings
+from unittest import mock
 
+import fsspec
 import pytest
 
 from evalkit import mindcraft
@@ -61,13 +63,16 @@ def test_no_function_repeats_a_secret(here, name, capfd, caplog):
         assert _files_with_it(here) == [], url
 
 
-def test_storage_options_stay_in_the_process(here):
+def test_storage_options_reach_the_file_system_and_stay_in_the_process(here):
     options = {"client_kwargs": {"headers": {"Authorization": "Bearer SEKRET"}}}
-    (here / "options.json").write_text(json.dumps(options))
-    for command in (("mindcraft",), ("collect", "mindcraft", "-o", "out"), ("mindcraft", "--list", "all")):
-        result = run((*command, "http://127.0.0.1:9/runs", "--storage-options", "options.json"))
-        assert result.exit_code == 2
-        assert SECRET not in result.output
+    with mock.patch("fsspec.core.url_to_fs", wraps=fsspec.core.url_to_fs) as opened:
+        for content in (json.dumps(options), '["SEKRET"]', '{"key": "SEKRET'):
+            (here / "options.json").write_text(content)
+            for command in (("mindcraft",), ("collect", "mindcraft", "-o", "out"), ("mindcraft", "--list", "all")):
+                result = run((*command, "http://127.0.0.1:9/runs", "--storage-options", "options.json"))
+                assert (result.exit_code, result.output.count("\n")) == (2, 1)
+                assert SECRET not in result.output
+        assert {repr(call.kwargs) for call in opened.mock_calls} == {repr(options)}
     with storage(options), pytest.raises(Exception, match="127") as raised:
         mindcraft.load("http://127.0.0.1:9/runs")
     assert SECRET not in f"{raised.value} {raised.value.__cause__} {raised.value!r}"

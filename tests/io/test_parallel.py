@@ -10,7 +10,7 @@ from itertools import chain
 import joblib
 import pytest
 
-from evalkit import crafter, mindcraft
+import evalkit
 from evalkit.io import read
 from evalkit.kinds import pipeline
 from tests.io.probes import die_elsewhere, results, size, which_process, which_thread
@@ -72,21 +72,11 @@ def test_a_cluster_reads_in_its_own_threads_and_in_order(paths):
         assert parse_files(paths, size) == EXPECTED
 
 
-KINDS = {  # what makes frames of the samples
-    "mindcraft": lambda **how: mindcraft.load("samples:mindcraft/runs", "samples:mindcraft/tasks", **how),
-    "crafter": lambda **how: crafter.load("samples:crafter", **how),
-}
-
-
-@pytest.fixture(params=KINDS)
-def load(request, monkeypatch):
-    """Give a function that reads the samples of a kind, few files that are many enough for several processes here."""
-    monkeypatch.setattr(read, "SERIAL_FILES", 2)
-    return KINDS[request.param]
-
-
 @CORES
-def test_two_processes_give_the_frames_of_one_also_where_one_is_killed(load, monkeypatch, tmp_path):
+@pytest.mark.parametrize("kind", ["mindcraft", "crafter", "steps", "trajectories"])
+def test_two_processes_give_the_frames_of_one_also_where_one_is_killed(kind, monkeypatch, tmp_path):
+    monkeypatch.setattr(read, "SERIAL_FILES", 2)  # the samples are many enough for several processes
+    load = partial(evalkit.load, f"samples:{kind}", kind)
     expected = load(jobs=1)
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="other processes failed")

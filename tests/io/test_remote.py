@@ -11,12 +11,9 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import fsspec
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from fsspec.asyn import AsyncFileSystem
 
-from evalkit.cli import main
 from evalkit.io import SourceError, list_source, read_files, remote, storage
-from evalkit.io.paths import storage_options
 from evalkit.io.remote import state_from
 from evalkit.io.store import MANIFEST, read_manifest
 from evalkit.kinds import RunFiles, transcript_of
@@ -107,20 +104,6 @@ def test_a_marker_of_an_empty_folder_is_a_folder_and_a_prefix_no_beginning_of_a_
     put("markedly/exp_1/rice/Andy_0_0.json", said(1))
     runs = load("s3://logs/marked", storage_options=options).runs
     assert runs["task_id"].tolist() == ["bread", "multiagent_cooking_cake"]
-
-
-def test_storage_options_of_a_file_reach_the_file_system_or_are_one_line_and_not_repeated(tmp_path, monkeypatch):
-    path, seen = tmp_path / "secret.json", []
-    command = ["crafter", "samples:crafter", "--storage-options", str(path)]
-    monkeypatch.setattr("evalkit.kinds.pipeline.list_source", lambda *a, **b: seen.append(storage_options()) or 1 / 0)
-    for content in ("[1]", "{"):
-        path.write_text(content)
-        found = CliRunner().invoke(main, command)
-        assert (found.exit_code, found.stdout, found.stderr.count("\n"), seen) == (2, "", 1, [])
-        assert found.stderr.startswith(f"evalkit: {path}: ")
-    path.write_text('{"key": "abc"}')
-    CliRunner().invoke(main, command)
-    assert seen == [{"key": "abc"}]
 
 
 @pytest.mark.parametrize("source", ["s3://logs/nothing", "s3://no-such-bucket/x", "s3://logs/nothing*", "nope://x"])

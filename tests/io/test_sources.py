@@ -22,11 +22,7 @@ def names(paths: list[str], root: Path) -> list[str]:
 def tree(tmp_path):
     hidden = (".hidden.json", ".folder/4.json")
     reports = ("b/.evalkit/notebook/5.json", "b/notebook/5/runs.csv", "b/index.html", "b/manifest.json")
-    for name in ("b/2.JSON", "b/1.txt", "a.json", "b/c/3.json", *hidden, *reports):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(name)
-    return tmp_path
+    return write_all(tmp_path, dict.fromkeys(("b/2.JSON", "b/1.txt", "a.json", "b/c/3.json", *hidden, *reports), ""))
 
 
 @pytest.mark.parametrize(
@@ -99,24 +95,6 @@ def test_an_archive_is_read_under_its_own_name(tmp_path, monkeypatch, kind, name
     runs = evalkit.load(name.replace("{}", kind)).runs
     assert runs["task_id"].tolist() == ["bake", "cook"]
     assert runs["source"].str.startswith(f"{kind}://").all()
-
-
-def test_a_folder_that_can_not_be_listed_stands_among_the_files_until_it_can(tree, monkeypatch):
-    scandir = os.scandir
-
-    def refuse(path):
-        if os.path.basename(path) == "b":
-            raise PermissionError(13, "Permission denied")
-        return scandir(path)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "scandir", refuse)
-        patch.setattr(sources, "SETTLED", -10)
-        listing = list_source(tree, "*")
-        assert names(listing.files, tree) == ["a.json", "b"]
-        with pytest.raises(SourceError, match=r"/b: Permission denied"):
-            list_source(tree / "b")
-    assert names(list_source(tree, known=listing).files, tree) == ["a.json", "b/1.txt", "b/2.JSON", "b/c/3.json"]
 
 
 CHANGES = {

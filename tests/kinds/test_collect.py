@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from evalkit.io import Column, SourceError, read
+from evalkit.io import Column, SourceError, read, sources
 from evalkit.io.store import MANIFEST, read_manifest
 from evalkit.io.write import exclusive
 from evalkit.kinds import FileRules, collect, load, pipeline
@@ -198,7 +198,7 @@ def test_sources_may_be_added_also_with_a_file_that_was_above(games, made, first
     assert_same([games / "a", games / "b"], made, kind)
 
 
-def test_a_folder_that_can_not_be_listed_keeps_its_files(games, made, monkeypatch):
+def test_a_folder_that_can_not_be_listed_keeps_its_files_and_is_listed_again_later(games, made, monkeypatch):
     collect(TOY, games, made)
     scandir = os.scandir
 
@@ -207,6 +207,7 @@ def test_a_folder_that_can_not_be_listed_keeps_its_files(games, made, monkeypatc
             raise PermissionError(13, "Permission denied")
         return scandir(path)
 
+    monkeypatch.setattr(sources, "SETTLED", -10)  # as if folders had been left alone for a while
     (games / "b/new.txt").write_text("")  # else the folder is not listed again
     with monkeypatch.context() as patch:
         patch.setattr(os, "scandir", refuse)
@@ -214,5 +215,7 @@ def test_a_folder_that_can_not_be_listed_keeps_its_files(games, made, monkeypatc
         ledger = load(made, TOY).ledger
         (reason,) = ledger["reason"][ledger["source"] == str(games / "b")]
         assert reason.startswith("the folder can't be listed: ")
+        with pytest.raises(SourceError, match=r"/b: Permission denied"):
+            load(games / "b", TOY)
     collect(TOY, games, made)
     assert_same(games, made)
