@@ -13,6 +13,7 @@ from evalkit.io import SourceError, decode_start
 from evalkit.kinds import load
 from evalkit.kinds.detection import HEAD, describe_source, kind_of_source, recognise
 from tests.kinds.toy import TOY
+from tests.mindcraft.builders import write_all
 
 MESSAGE = {"role": "assistant", "content": "hello"}
 MESSAGES = [{"role": "system", "content": "Task ended with score : 1"}, MESSAGE]
@@ -60,12 +61,11 @@ def test_the_beginning_of_a_file_is_decoded_wherever_it_is_cut(value, at):
     assert start is None or type(start) is type(value)
 
 
-LOG = json.dumps({"memory": "", "turns": [{"role": "user", "content": ""}]})
+LOG = {"memory": "", "turns": [{"role": "user", "content": ""}]}
 
 
 def test_counts_of_a_part_of_the_files_are_not_told_as_those_of_all(tmp_path):
-    for number in range(260):
-        (tmp_path / f"{number:03}.json").write_text(LOG if number % 4 else json.dumps(TRACE))
+    write_all(tmp_path, {f"{number:03}.json": LOG if number % 4 else TRACE for number in range(260)})
     with pytest.warns(UserWarning, match="200 of the files were looked at"):
         assert kind_of_source(tmp_path).name == "mindcraft"
 
@@ -76,19 +76,19 @@ def test_counts_of_a_part_of_the_files_are_not_told_as_those_of_all(tmp_path):
         ({}, "", "no toy game in it: there is no file"),
         ({"a.txt": "x"}, "*.json", "no file matches *.json (1 other file)"),
         (
-            {"a.txt": LOG, "b.txt": LOG, "c.txt": json.dumps(TRACE), "d.txt": ""},
+            {"a.txt": LOG, "b.txt": LOG, "c.txt": TRACE, "d.txt": ""},
             "*.json",
             "no file matches *.json (4 other files; 2 look like Mindcraft agent logs, 1 looks like a Crafter session "
             "trace); `evalkit mindcraft` and `evalkit crafter` read those",
         ),
         (
-            {"a.json": json.dumps(TRACE)},
+            {"a.json": TRACE},
             "",
             "no toy game could be read in it (1 file; 1 looks like a Crafter session trace); `evalkit crafter` reads "
             "those: not a game",
         ),
         (
-            {"a.json": '{"episode_return": 1.0, "progression": 0.1}'},
+            {"a.json": {"episode_return": 1.0, "progression": 0.1}},
             "",
             "(1 file; 1 looks like a Crafter benchmark file); `evalkit.crafter.benchmark.crafter_scores` reads those",
         ),
@@ -96,10 +96,8 @@ def test_counts_of_a_part_of_the_files_are_not_told_as_those_of_all(tmp_path):
     ],
 )
 def test_it_names_what_is_there_and_what_reads_it(tmp_path, files, pattern, message):
-    for name, content in files.items():
-        (tmp_path / name).write_text(content)
     with pytest.raises(SourceError) as raised:
-        load(tmp_path, TOY, pattern=pattern)
+        load(write_all(tmp_path, files), TOY, pattern=pattern)
     assert message in str(raised.value)
 
 
@@ -126,17 +124,14 @@ def test_logs_can_be_sent_to_another_process(kind):
 
 
 def test_formats_stand_behind_the_noun_and_a_broken_log_names_no_command_again(tmp_path):
-    assert "  70 look like agent trajectories (Harbor trial result): evalkit traj" in describe_source(
-        "samples:trajectories"
-    )
-    (tmp_path / "runs.csv").write_text("model,task,score\n")
+    words = "  70 look like agent trajectories (Harbor trial result): evalkit traj"
+    assert words in describe_source("samples:trajectories")
     with pytest.raises(SourceError, match="kind that evalkit knows\\): a table without rows"):
-        evalkit.load(tmp_path)
+        evalkit.load(write_all(tmp_path, {"runs.csv": "model,task,score\n"}))
 
 
 def test_json_lines_of_other_columns_say_what_is_missing_and_hide_no_logs(tmp_path):
-    (tmp_path / "other.jsonl").write_text('{"name": "x", "size": 1}\n{"name": "y", "size": 2}\n')
+    write_all(tmp_path, {"other.jsonl": '{"name": "x", "size": 1}\n{"name": "y", "size": 2}\n'})
     with pytest.raises(SourceError, match="no column for the task_id; there are name, size; say which"):
         evalkit.load(tmp_path)
-    (tmp_path / "log.json").write_text(LOG)
-    assert evalkit.load(tmp_path).kind.name == "mindcraft"
+    assert evalkit.load(write_all(tmp_path, {"log.json": LOG})).kind.name == "mindcraft"

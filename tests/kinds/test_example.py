@@ -17,6 +17,7 @@ from evalkit.kinds import RUN_COLUMNS, collect, detect, kind_named, kind_names
 from evalkit.kinds.follow import Following
 from evalkit.kinds.registry import BUILT_IN
 from tests.kinds.toy import assert_same_frames
+from tests.mindcraft.builders import write_all
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "evalkit-quiz"
@@ -42,14 +43,11 @@ def site(tmp_path_factory):
 
 @pytest.fixture
 def sheets(tmp_path):
+    files = {"broken.json": '{"answers": [', "notes.txt": "notes"}
     for name, (model, quiz, marks) in SHEETS.items():
         answers = [{"question": f"{quiz} {n}?", "answer": f"<{n}>", "correct": mark} for n, mark in enumerate(marks)]
-        path = tmp_path / "sheets" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({"model": model, "quiz": quiz, "seconds": 2.5, "answers": answers}))
-    (tmp_path / "sheets/broken.json").write_text('{"answers": [')
-    (tmp_path / "sheets/notes.txt").write_text("notes")
-    return tmp_path / "sheets"
+        files[name] = {"model": model, "quiz": quiz, "seconds": 2.5, "answers": answers}
+    return write_all(tmp_path / "sheets", files)
 
 
 @pytest.fixture(autouse=True)
@@ -122,9 +120,8 @@ ODD += ['{"model": 1, "quiz": 2, "seconds": "x", "answers": []}', '{"model": 1, 
 
 
 def test_odd_sheets_are_failed_files_and_runs(sheets):
-    for number, text in enumerate(ODD):
-        (sheets / f"odd_{number}.json").write_text(text)
-    (sheets / "empty.json").write_text('{"model": "alpha", "quiz": "none", "answers": []}')
+    write_all(sheets, {f"odd_{number}.json": text for number, text in enumerate(ODD)})
+    write_all(sheets, {"empty.json": {"model": "alpha", "quiz": "none", "answers": []}})
     logs = evalkit.load(sheets)
     assert logs.runs["model_name"].tolist() == ["alpha", "alpha", "beta", "alpha"]
     assert logs.ledger["status"].value_counts().to_dict() == {"failed": len(ODD) + 1, "used": 4}

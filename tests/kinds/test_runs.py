@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from evalkit import compare, io
+from evalkit import compare
 from evalkit.cli import main
 from evalkit.io import SourceError
-from evalkit.kinds import RUN_COLUMNS, LogKind, Parsed, RateRules, choose, load, outcome_of, outcomes, run_columns
+from evalkit.kinds import LogKind, Parsed, RateRules, choose, load, outcome_of, outcomes, run_columns
 from tests.compare.runs import runs_of
 from tests.mindcraft.builders import write_all
 
@@ -76,21 +76,10 @@ def test_conditions_name_the_columns_that_a_run_has():
     assert set(outcomes(runs, kind=KIND).table["condition"]) == {""}
 
 
-def told(*rows):
-    common = {"kind": "mindcraft", "model_name": "a", "status": "SUCCESS", "run_flags": []}
-    return io.frame([{"run_id": f"m-{i}", **common, **row} for i, row in enumerate(rows)], RUN_COLUMNS)
-
-
 def test_what_runs_take_is_estimated_over_tasks_and_by_success():
-    table = compare.usage(
-        told(
-            {"task_id": "t", "tokens_in": 10, "is_successful": True, "duration": 1.0},
-            {"task_id": "t", "tokens_in": 30, "is_successful": False},
-            {"task_id": "u", "tokens_in": 50, "is_successful": True},
-            {"task_id": "u", "is_successful": True},
-            {"task_id": "v", "model_name": "b", "tokens_in": 7, "is_successful": False},
-        )
-    ).set_index(["model_name", "quantity"])
+    runs = runs_of([("a", "t", True), ("a", "t", False), ("a", "u", True), ("a", "u", True), ("b", "v", False)])
+    taken = {"tokens_in": [10, 30, 50, None, 7], "duration": [1.0, *[None] * 4]}
+    table = compare.usage(runs.assign(**taken)).set_index(["model_name", "quantity"])
     assert table.index.tolist() == [("a", "duration (seconds)"), ("a", "tokens in"), ("b", "tokens in")]
     tokens = table.loc[("a", "tokens in")]
     told_of = ["n", "n_clusters", "estimate", "median", "total", "per_success"]
@@ -98,7 +87,7 @@ def test_what_runs_take_is_estimated_over_tasks_and_by_success():
     assert math.isnan(table.loc[("b", "tokens in"), "per_success"])  # no success, so no price of one
     assert table.loc[("b", "tokens in"), "n"] == 1
     for by in ("model_name", []):
-        assert compare.usage(told({"task_id": "t", "is_successful": True}), by).empty
+        assert compare.usage(runs, by).empty
 
 
 def run(*arguments):
