@@ -70,6 +70,8 @@ def _plain_errors() -> Iterator[None]:
 class _Place:
     """The file system of a bucket, a host or an archive, with URLs turned into its paths and back."""
 
+    _within = ""
+
     @_plain_errors()
     def __init__(self, url: str) -> None:
         if redacted(url) != url:
@@ -82,16 +84,19 @@ class _Place:
             if not inner:
                 check_regular(os.stat(archive))
             self.fs, self._prefix = fsspec.filesystem(protocol, fo=archive, **inner), root
+            self._within = "./" * (self.fs.ls("", detail=False) == ["."])  # as ``tar -c .`` calls all members
             return
         self.fs, path = fsspec.core.url_to_fs(url, **options)
         host = root.partition("://")[2]
         self._prefix = f"{protocol}://" + f"{host}/" * (not path.lstrip("/").startswith(host))
 
     def path(self, url: str) -> str:
-        return url.rpartition(INSIDE)[2] if self.is_archive else self.fs._strip_protocol(url)
+        if self.is_archive:
+            return self._within + url.rpartition(INSIDE)[2].removeprefix(self._within)
+        return self.fs._strip_protocol(url)
 
     def url(self, path: str) -> str:
-        return path if self.is_web else self._prefix + path.strip("/")
+        return path if self.is_web else self._prefix + path.removeprefix(self._within.strip("/")).strip("/")
 
     def known_size(self, url: str) -> int:
         """Return the length of a file, as far as the index of an archive or an earlier listing tells it."""
@@ -138,7 +143,7 @@ def glob_remote(url: str) -> list[str]:
     place = _Place(url)
     place.fs.invalidate_cache()
     matches = (path.strip("/") for path in place.fs.glob(place.path(url)))
-    return sorted(place.url(path) for path in matches if "/." not in f"/{path}")
+    return sorted(place.url(path) for path in matches if "/." not in f"/{path.removeprefix('./')}")
 
 
 def state_remote(url: str) -> FileState | None:

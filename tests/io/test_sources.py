@@ -87,12 +87,12 @@ def test_a_file_counts_once_whatever_its_names(tmp_path, monkeypatch, named):
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar"])
-@pytest.mark.parametrize("name", ["runs.{}", "{}://runs.{}", "{}://::runs.{}", "run*.{}"])
+@pytest.mark.parametrize("name", ["runs.{}", "{}://runs.{}", "{}://::runs.{}", "{}://m/*::runs.{}", "run*.{}"])
 def test_an_archive_is_read_under_its_own_name(tmp_path, monkeypatch, kind, name):
     monkeypatch.chdir(tmp_path)
     write_all(tmp_path / "logs", {"m/cook/Andy_0_0.json": 1, "m/bake/Andy_0_0.json": 0})
     shutil.make_archive("runs", kind, "logs")
-    runs = evalkit.load(name.replace("{}", kind)).runs
+    runs = evalkit.load(name.format(kind, kind)).runs
     assert runs["task_id"].tolist() == ["bake", "cook"]
     assert runs["source"].str.startswith(f"{kind}://").all()
 

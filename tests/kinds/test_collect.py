@@ -213,8 +213,8 @@ def test_a_folder_that_can_not_be_listed_keeps_its_files_and_is_listed_again_lat
         patch.setattr(os, "scandir", refuse)
         assert collect(TOY, games, made).vanished == 0
         ledger = load(made, TOY).ledger
-        (reason,) = ledger["reason"][ledger["source"] == str(games / "b")]
-        assert reason.startswith("the folder can't be listed: ")
+        (entry,) = ledger[ledger["source"] == str(games / "b")].itertuples()
+        assert (entry.status, entry.reason.partition(":")[0]) == ("failed", "the folder can't be listed")
         with pytest.raises(SourceError, match=r"/b: Permission denied"):
             load(games / "b", TOY)
     collect(TOY, games, made)

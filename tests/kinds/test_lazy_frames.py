@@ -51,7 +51,8 @@ def test_in_a_notebook_logs_are_a_short_summary_with_escaped_texts(tmp_path):
     write(folder / "b.json", model="<b>elm")
     (folder / "c.json").write_text("{}")
     page = load(folder, TOY)._repr_html_()
-    for text in ("&lt;b&gt;logs", "unknown (1 run), &lt;b&gt;elm (1 run)", "3 files: 2 used, 1 skipped, 0 failed"):
+    models, files = "unknown (1 run), &lt;b&gt;elm (1 run)", "3 files: 2 used, 1 skipped, 0 failed"
+    for text in ("&lt;b&gt;logs", models, "<th>moves</th><td>3 rows, 3 columns", files):
         assert text in page
     assert f"1 file, as {folder}/c.json: not a game".replace("<b>", "&lt;b&gt;") in page
     assert "<b>" not in page
