@@ -20,11 +20,11 @@ TASKS = {
     B1: task("construction"),
     B2: task("construction"),
 }
-# model, task, repetition: score, None (no score), "timeout" or "broken"; of c nothing was measured
+# model, task, repetition: score, None (no score), "timeout", "late" (with a score of 1) or "broken"; c was not measured
 RUNS = {
     ("a", "c1", 0): 1, ("a", "c1", 1): 0, ("a", "c2", 0): None, ("a", "hk", 0): 1, ("a", "t1", 0): 1,
     ("a", "t2", 0): 0.5, ("a", B1, 0): 100, ("a", B2, 0): 0,
-    ("b", "c1", 0): 0, ("b", "c2", 0): "timeout", ("b", "t1", 0): "broken", ("b", B1, 0): 40,
+    ("b", "c1", 0): 0, ("b", "c2", 0): "timeout", ("b", "t1", 0): "broken", ("b", B1, 0): 40, ("b", "t2", 0): "late",
     ("c", "t1", 0): None, ("c", "t2", 0): "broken",
 }  # fmt: skip
 
@@ -33,7 +33,8 @@ RUNS = {
 def runs(tmp_path_factory):
     files = {}
     for (model, task_id, repetition), score in RUNS.items():
-        content = {"timeout": log("Task timeout reached"), "broken": b"{"}.get(score, score)
+        late = log("Task timeout reached", f"{SCORE}1")
+        content = {"timeout": log("Task timeout reached"), "late": late, "broken": b"{"}.get(score, score)
         for agent in ("Andy_0", "Jill_1"):
             files[f"hand/{model}/{task_id}/{agent}_{repetition}.json"] = content
     return runs_df(write_all(tmp_path_factory.mktemp("runs"), files), TASKS)
@@ -45,28 +46,22 @@ def rows(table, *columns) -> list[tuple]:
 
 
 def test_a_run_that_was_not_measured_is_a_failure_and_a_model_of_no_others_has_no_rate(runs):
-    expected = [("a", 8, 0.5, 1), ("b", 4, 0.0, 1), ("c", 2, None, 2)]
+    expected = [("a", 8, 0.5, 1), ("b", 5, 0.2, 1), ("c", 2, None, 2)]
     for table in (analysis.success_by(runs), analysis.overview(runs)):
         assert rows(table, "model_name", "n", "estimate", "n_not_measured") == expected
         inside = (table["low"] <= table["estimate"]) & (table["estimate"] <= table["high"])
         assert inside.tolist() == [True, True, False]
         assert [str(warning) for warning in table["warning"]][2:] == ["no run was measured"]
     both = rows(denominators(runs), "n_measured", "measured_estimate", "highest_estimate")  # tasks weigh equally
-    assert both == [(7, 0.5833, 0.6429), (3, 0.0, 0.25), (0, None, None)]
-
-
-def test_a_run_that_timed_out_beside_a_score_of_1_has_succeeded(tmp_path):
-    files = {f"x/a/c{n}/Andy_0_0.json": log("Task timeout reached", f"{SCORE}1", who=str(n)) for n in (1, 2)}
-    late = runs_df(write_all(tmp_path, files), TASKS)
-    assert rows(analysis.status_counts(late), "TIMED_OUT_SUCCEEDED", "TIMED_OUT", "SUCCESS") == [(2, 0, 0)]
-    assert rows(analysis.success_by(late), "estimate") == [(1.0,)]
+    assert both == [(7, 0.5833, 0.6429), (4, 0.25, 0.4), (0, None, None)]
 
 
 def test_statuses_sum_to_n_by_any_columns(runs):
     table = analysis.overview(runs)
-    assert table[list(ENDINGS)].sum(axis=1).tolist() == table["n"].tolist() == [8, 4, 2]
+    assert table[list(ENDINGS)].sum(axis=1).tolist() == table["n"].tolist() == [8, 5, 2]
     assert rows(table, "SUCCESS", "FAILED_PARTIAL_SCORE", "FAILED_SCORE_ZERO") == [(4, 1, 2), (0, 1, 1), (0, 0, 0)]
-    assert rows(table, "TIMED_OUT", "NO_SCORE_LOGGED", "LOG_FILE_ERROR") == [(0, 1, 0), (1, 0, 1), (0, 1, 1)]
+    other = ("TIMED_OUT", "TIMED_OUT_SUCCEEDED", "NO_SCORE_LOGGED", "LOG_FILE_ERROR")
+    assert rows(table, *other) == [(0, 0, 1, 0), (1, 1, 0, 1), (0, 0, 1, 1)]
     for by in ("overall_score", "n_blocked_agents", ["model_name", "model_name"], ["task_type", "difficulty"], []):
         table = analysis.overview(runs, by)
         assert table["n"].sum() == table[list(ENDINGS)].sum().sum() == len(runs)
@@ -132,22 +127,6 @@ def test_crafting_groups_follow_the_definitions_of_minecollab(tmp_path):
     assert dict(zip(table["group"], counts, strict=True)) == GROUPS
 
 
-@pytest.mark.parametrize(
-    ("scores", "words"),
-    [
-        ((1, 40), ["read as percentages", "the highest is 40"]),
-        ((1, 0.5), ["taken for fractions", "the mean is 75 %", "1 of 2 runs is a whole build", "would be 0.75 %"]),
-        ((0, 0), ["read as fractions"]),
-    ],
-)
-def test_the_scale_of_construction_is_said_in_words_with_the_other_reading(tmp_path, scores, words):
-    root = write_all(
-        tmp_path, {f"x/m/{name}/Andy_0_0.json": score for name, score in zip((B1, B2), scores, strict=True)}
-    )
-    text = analysis.describe_scale(runs_df(root, TASKS))
-    assert all(part in text for part in words), text
-
-
 STALE = ["success_by", "score_by", "status_counts", "overview", "event_means", "cooking_by_item", "cooking_table",
          "cooking_trend", "crafting_groups", "construction_scores", "failed_runs", "describe_scale"]  # fmt: skip
 
@@ -187,11 +166,7 @@ def test_outcomes_with_the_ten_documented_keys_are_enough():
     assert run[["source", "experiment", "difficulty", "repetition", "timeout", "overall_score"]].isna().all()
     assert not table.filter(like="flag_").any(axis=None)
     assert table.dtypes.equals(aggregate_results_to_dataframe([TEN]).dtypes)
-
-
-def test_every_analysis_takes_outcomes_with_the_ten_documented_keys():
-    outcomes = [{**TEN, "model_name": model, "overall_is_successful": model == "a"} for model in "ab"]
-    table = aggregate_results_to_dataframe(outcomes)
+    table = aggregate_results_to_dataframe([TEN, {**other, "model_name": "n"}])
     for name in (*STALE, "progress", "flag_counts", "stale_copies", "with_difficulty"):
         getattr(analysis, name)(table)
     assert analysis.success_by(table)["estimate"].tolist() == [1, 0]

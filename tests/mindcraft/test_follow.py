@@ -30,12 +30,10 @@ class Experiment:
         return self.following.look()
 
 
-def table(text):
-    """The rows of the table, by the first column and header."""
-    lines = text.splitlines()
-    rule = next(i for i, line in enumerate(lines) if line.startswith("---"))
-    cells = [re.split(r"\s{2,}", line.strip()) for line in (lines[rule - 1], *lines[rule + 1 : lines.index("", rule)])]
-    return {row[0]: dict(zip(cells[0], row, strict=True)) for row in cells[1:]}
+def first_row(view):
+    """The first row of the table, by header."""
+    heads, _, cells = (re.split(r"\s{2,}", line.strip()) for line in view.text.splitlines()[:3])
+    return dict(zip(heads, cells, strict=True))
 
 
 COLUMNS = ("tasks", "success rate [95 %]", "success", "zero", "running")
@@ -54,7 +52,7 @@ def test_an_experiment_from_its_first_file_to_its_last(tmp_path):
     ):
         experiment.write(files)
         view = experiment.look(5)
-        row = table(view.text)["m"]
+        row = first_row(view)
         assert [row[column].partition(" [")[0] for column in COLUMNS] == shown
         assert f"total: {shown[0]} tasks done, {shown[-1]} run" in view.text
         assert (view.done, "failed" in view.text.replace("0 failed", "")) == (done, False)
@@ -75,7 +73,7 @@ def test_an_experiment_from_its_first_file_to_its_last(tmp_path):
 def test_a_run_is_finished_by_a_final_message_or_by_being_left_alone(tmp_path, finals, age, idle, running):
     experiment = Experiment(tmp_path / "runs", idle=idle)
     experiment.write({"x/m/cook_task/andy_0.json": log(*finals), "x/m/cook_task/jill_1.json": log(who="jill")}, age)
-    assert table(experiment.look().text)["m"]["running"] == str(int(running))
+    assert first_row(experiment.look())["running"] == str(int(running))
 
 
 @pytest.mark.parametrize(
@@ -92,6 +90,5 @@ def test_what_is_expected_is_stated_or_in_the_results_or_defined(tmp_path, resul
     experiment = Experiment(tmp_path / "runs", *["cook", "bake"] * definitions, expected=expected)
     experiment.write({"exp_1/cook/Andy_0_0.json": 1, "exp_1/results.txt": repr({"model": "m", **results})})
     view = experiment.look()
-    (row,) = table(view.text).values()
-    assert (row["tasks"], view.done) == (shown, False)
+    assert (first_row(view)["tasks"], view.done) == (shown, False)
     assert f"total: {shown} tasks done" in view.text

@@ -96,32 +96,40 @@ LOG = "exp_1/cook/Andy_0_0.json"
 S3 = "cooking/from/s3/suite/exp/"
 
 
+SOURCES = [
+    ({LOG: 1}, ("unknown", "unknown")),
+    ({LOG: 1, "exp_1/cook/results.txt": RESULTS}, ("from-results", "results")),
+    ({LOG: 1, "exp_1/results.json": {"total": 1, "model": "a", "exp_name": "x"}}, ("a", "results")),
+    ({LOG: 1, "results.txt": RESULTS}, ("unknown", "unknown")),
+    ({LOG: 1, "exp_1/last_profile.json": {"name": "Andy", "model": "p"}}, ("p", "profile")),
+    ({LOG: 1, "exp_1/Andy_0.json": {"name": "Andy", "model": {"api": "x", "model": "p"}}}, ("p", "profile")),
+    ({LOG: 1, "exp_1/a.json": {"model": "b"}, "exp_1/c.json": {"model": "a"}}, ("a + b", "profile")),
+    ({LOG: 1, "exp_1/profile.json": {"model": {"api": "x"}}}, ("unknown", "unknown")),
+    ({f"{S3}cook/Andy_0_0.json": 1, f"{S3}results.txt": RESULTS}, ("from-results", "results")),
+    ({"small/llama/cook/agent_0.json": 1, "small/llama/profile.json": {"model": "p"}}, ("p", "profile")),
+    ({"small/llama/cooking_1_Andy_0_0.json": 1}, ("unknown", "unknown")),  # a run's folder, for all one knows
+    ({"exp_1/cook_Andy_0_0.json": 1, "exp_1/results.txt": RESULTS}, ("from-results", "results")),
+    ({LOG: 1, "exp_1/results.txt": RESULTS, "exp_1/profile.json": {"model": "p"}}, ("from-results", "results")),
+    ({LOG: 1, "exp_1/results.txt": RESULTS, "exp_1/results.json": UNNAMED}, ("from-results", "results")),
+]
+S3_LIKE = [  # a path may be, unless a profile or the task tells otherwise
+    ("crafting/study", {"E/gpt-4o/multiagent_cooking_1/agent_0.json": 1}, ("gpt-4o", "parent_folder")),
+    ("crafting/team/evals", {LOG: 1, "exp_1/profile.json": {"model": "p"}}, ("p", "profile")),
+    ("cooking/from", {"s3/suite/exp_1/multiagent_cooking_1/Andy_0_0.json": 1}, ("from/s3", "s3_path")),
+    ("cooking/from/s3/suite", {"named/multiagent_cooking_1/Andy_0_0.json": 1}, ("from/s3", "s3_path")),
+    ("cooking/from/s3/suite/named", {"multiagent_cooking_1/Andy_0_0.json": 1}, ("from/s3", "s3_path")),
+    ("cooking", {"from/s3/suite/exp/cook/Andy_0_0.json": 1}, ("from/s3", "s3_path")),
+]
+
+
 def names(root, **options) -> list[tuple[str, str]]:
     runs = runs_df(root, **options)
     return list(zip(runs["model_name"], runs["model_source"], strict=True))
 
 
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        ({LOG: 1}, ("unknown", "unknown")),
-        ({LOG: 1, "exp_1/cook/results.txt": RESULTS}, ("from-results", "results")),
-        ({LOG: 1, "exp_1/results.json": {"total": 1, "model": "a", "exp_name": "x"}}, ("a", "results")),
-        ({LOG: 1, "results.txt": RESULTS}, ("unknown", "unknown")),
-        ({LOG: 1, "exp_1/last_profile.json": {"name": "Andy", "model": "p"}}, ("p", "profile")),
-        ({LOG: 1, "exp_1/Andy_0.json": {"name": "Andy", "model": {"api": "x", "model": "p"}}}, ("p", "profile")),
-        ({LOG: 1, "exp_1/a.json": {"model": "b"}, "exp_1/c.json": {"model": "a"}}, ("a + b", "profile")),
-        ({LOG: 1, "exp_1/profile.json": {"model": {"api": "x"}}}, ("unknown", "unknown")),
-        ({f"{S3}cook/Andy_0_0.json": 1, f"{S3}results.txt": RESULTS}, ("from-results", "results")),
-        ({"small/llama/cook/agent_0.json": 1, "small/llama/profile.json": {"model": "p"}}, ("p", "profile")),
-        ({"small/llama/cooking_1_Andy_0_0.json": 1}, ("unknown", "unknown")),  # a run's folder, for all one knows
-        ({"exp_1/cook_Andy_0_0.json": 1, "exp_1/results.txt": RESULTS}, ("from-results", "results")),
-        ({LOG: 1, "exp_1/results.txt": RESULTS, "exp_1/profile.json": {"model": "p"}}, ("from-results", "results")),
-        ({LOG: 1, "exp_1/results.txt": RESULTS, "exp_1/results.json": UNNAMED}, ("from-results", "results")),
-    ],
-)
-def test_the_best_source_names_the_model(tmp_path, files, expected):
-    assert names(write_all(tmp_path / "experiments", files)) == [expected]
+@pytest.mark.parametrize(("where", "files", "expected"), [*(("experiments", *source) for source in SOURCES), *S3_LIKE])
+def test_the_best_source_names_the_model(tmp_path, where, files, expected):
+    assert names(write_all(tmp_path / where, files)) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -145,21 +153,6 @@ def test_a_folder_names_a_model_in_the_source_or_above_a_task_type(tmp_path, mon
     assert [name for name, _ in names((root / source).name)] == [model]
     if model == "unknown":
         assert names(root / source, model="m") == [("m", "stated")]
-
-
-@pytest.mark.parametrize(
-    ("where", "files", "expected"),
-    [
-        ("crafting/study", {"E/gpt-4o/multiagent_cooking_1/agent_0.json": 1}, ("gpt-4o", "parent_folder")),
-        ("crafting/team/evals", {LOG: 1, "exp_1/profile.json": {"model": "p"}}, ("p", "profile")),
-        ("cooking/from", {"s3/suite/exp_1/multiagent_cooking_1/Andy_0_0.json": 1}, ("from/s3", "s3_path")),
-        ("cooking/from/s3/suite", {"named/multiagent_cooking_1/Andy_0_0.json": 1}, ("from/s3", "s3_path")),
-        ("cooking/from/s3/suite/named", {"multiagent_cooking_1/Andy_0_0.json": 1}, ("from/s3", "s3_path")),
-        ("cooking", {"from/s3/suite/exp/cook/Andy_0_0.json": 1}, ("from/s3", "s3_path")),
-    ],
-)
-def test_a_path_may_be_s3_like_unless_a_profile_or_the_task_tells_otherwise(tmp_path, where, files, expected):
-    assert names(write_all(tmp_path / where, files)) == [expected]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from evalkit.io import SourceError
 from evalkit.mindcraft import aggregate_results, aggregate_results_to_dataframe, extract_task_outcome, load
+from evalkit.mindcraft.analysis import describe_scale
 from evalkit.mindcraft.table import AGENTS, COUNT_COLUMNS, RUNS
 from tests.mindcraft.builders import EXPERIMENT, SCORE, log, task, write, write_all
 
@@ -16,19 +17,21 @@ DTYPES = {"str": "str", "name": "str", "int": "int64", "int?": "Int64", "float":
 
 
 @pytest.mark.parametrize(
-    ("scores", "read"),
+    ("scores", "read", "words"),
     [
-        ([1, 40], [("percent", 0.01, False), ("percent", 0.4, False)]),
-        ([1, 0.4], [("fraction", 1.0, True), ("fraction", 0.4, True)]),
-        ([1, 0], [("fraction", 1.0, True), ("fraction", 0.0, False)]),
+        ([1, 40], [("percent", 0.01, False), ("percent", 0.4, False)], ["read as percentages", "the highest is 40"]),
+        ([1, 0.5], [("fraction", 1.0, True), ("fraction", 0.5, True)],
+         ["taken for fractions", "the mean is 75 %", "1 of 2 runs is a whole build", "would be 0.75 %"]),
+        ([0, 0], [("fraction", 0.0, False)] * 2, ["read as fractions"]),
     ],
-)
-def test_the_scale_of_construction_is_decided_over_all_that_is_loaded(tmp_path, scores, read):
+)  # fmt: skip
+def test_the_scale_of_construction_is_decided_over_all_that_is_loaded_and_said(tmp_path, scores, read, words):
     names = ("exp_1/weak/a/Andy_0_0.json", "exp_2/strong/b/Andy_0_0.json")
     root = write_all(tmp_path, dict(zip(names, scores, strict=True)))
     tasks = {name: task("construction", 1) for name in ("a", "b")}
     for runs in (load(root, tasks).runs, aggregate_results(sorted(root.glob("*/*/*")), tasks)):
         assert list(zip(runs["score_scale"], runs["overall_score"], runs["flag_scale_assumed"], strict=True)) == read
+        assert [part for part in words if part not in describe_scale(runs)] == []
 
 
 def test_an_empty_task_folder_is_a_run_without_score(tmp_path):
