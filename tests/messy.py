@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 
 from tests.crafter.traces import config, environment, hook, runtime, trace
 from tests.mindcraft.builders import SCORE, log, task, write_all
+from tests.steps.cases import BAD, GOOD, SILENT
 from tests.trajectories.folders import inspect_archive, inspect_log, mini, sample, trial
 
 SHARED = "a-family-of-models-of-one-name-and-of-many-sizes-"  # longer than any door shows
@@ -74,17 +75,14 @@ CRAFTER = {
 }
 
 
-_GOOD = {"function_name": "f", "parameters": {}, "success": True, "result_summary": "done", "error": None}
-_BAD = {**_GOOD, "success": False, "result_summary": None, "error": "no cells"}
-_SILENT = {**_GOOD, "function_name": "process_cells", "result_summary": "{'status': 'no_cells_found'}"}
 _SKIPPED = {
     "step_index": 3, "step": {"function_name": "f", "parameters": {}, "skip_reason": "cell type not there"},
     "success": False, "result_type": "skipped", "result": None, "error": None,
 }  # fmt: skip
 STEPS = {
-    f"{ONE}/execution_history.json": [_GOOD, _GOOD, _BAD, _BAD, _GOOD],
-    f"{TWO}/execution_history.json": [_GOOD, _SILENT, _SKIPPED],
-    "below/it/execution_history.json": [_GOOD] * 4,
+    f"{ONE}/execution_history.json": [GOOD, GOOD, BAD, BAD, GOOD],
+    f"{TWO}/execution_history.json": [GOOD, SILENT, _SKIPPED],
+    "below/it/execution_history.json": [GOOD] * 4,
     f"{NONE}/execution_history.json": [],
     "broken.json": b'[{"function_name": "f", "succ',
     "log.json": _AGENT_LOG,  # of another kind
@@ -139,7 +137,7 @@ _CHAT = {"messages": [{"role": "system", "content": f"{SCORE}1"}, {"role": "assi
 MIXED = {
     **{f"traces/{name}": content for name, content in CRAFTER.items()},
     **{f"runs/{model}/t{n}/Andy_0_0.json": n % 2 for model in ("GPT-4o", "openai/gpt-4o") for n in range(2)},
-    "steps [é]/execution_history.json": [_GOOD, _BAD],
+    "steps [é]/execution_history.json": [GOOD, BAD],
     "runs/GPT-4o/t0/cut.json": b'{"session_id": "a", "event_history": [{"even',  # a trace among runs
     "runs/cut.json": b"",
     "rollouts/chat.json": _CHAT,  # logs of nothing that evalkit knows

@@ -18,6 +18,11 @@ EXPRESSION = {
 CELLS = "Process cells completed. group_to_cell_type = {'0': 'T cell', '1': 'B cell', '2': 'T cell'}"
 COUNTS = {"count_results": [{"category": "x", "cell_count": "354"}, {"category": "y", "cell_count": 0}]}
 
+# flat records: a success, a failure, and a success whose result says otherwise
+GOOD = {"function_name": "f", "parameters": {}, "success": True, "result_summary": "done", "error": None}
+BAD = {**GOOD, "success": False, "result_summary": None, "error": "no cells"}
+SILENT = {**GOOD, "function_name": "process_cells", "result_summary": "{'status': 'no_cells_found'}"}
+
 # the same step in the three shapes of records
 A = {"step_index": 3, "step": {"function_name": "process_cells"}, "success": True, "result": CELLS, "error": None}
 B = {**A, "result_type": "structured", "result_summary": "s", "result_metadata": {}, "error_type": None}

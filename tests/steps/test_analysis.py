@@ -7,19 +7,11 @@ from hypothesis import strategies as st
 from evalkit.io import SourceError
 from evalkit.stats import mean_interval
 from evalkit.steps import History, analysis, checks_df, load, steps_df
-from evalkit.steps.analysis import adherence, confirmed_success, coverage, failure_kinds, focus, success_rates
+from evalkit.steps.analysis import adherence, coverage, failure_kinds, focus, success_rates
 from evalkit.steps.judge import as_history
 from evalkit.steps.show import findings, short_steps, with_runs
+from tests.steps.cases import BAD, GOOD, SILENT
 from tests.steps.records import JSON, RECORD
-
-
-def test_success_as_reported_and_as_confirmed(logs):
-    rates = success_rates(logs.steps).set_index(["history", "success"])
-    assert rates.loc[("a.json", "reported"), ["estimate", "n"]].tolist() == [4 / 8, 8]
-    assert rates.loc[("a.json", "confirmed"), ["estimate", "n"]].tolist() == [3 / 8, 8]
-    assert (rates["low"] < rates["estimate"]).all()
-    found = confirmed_success(logs.steps[logs.steps["history"] == "a.json"])
-    assert (found.estimate, found.n) == (3 / 8, 8)
 
 
 def test_failures_by_kind(logs):
@@ -62,9 +54,6 @@ def test_any_history_becomes_frames(records):
     failure_kinds(steps)
 
 
-GOOD = {"function_name": "f", "parameters": {}, "success": True, "result_summary": "done", "error": None}
-BAD = {**GOOD, "success": False, "result_summary": None, "error": "no cells"}
-SILENT = {**GOOD, "function_name": "process_cells", "result_summary": "{'status': 'no_cells_found'}"}
 # the later of these 28 histories of one file name, the more fails
 RUNS = {
     f"run_{n:02d}/execution_history.json": [GOOD] * 8 + [BAD] * (n // 3) + [SILENT] * (n // 7) for n in range(1, 29)

@@ -5,22 +5,9 @@ import pytest
 
 from evalkit.kinds import RUN_COLUMNS
 from evalkit.steps import checks_df, load, steps_df
-from evalkit.steps.kind import frames_of
 from evalkit.steps.parse import parse_file
-from evalkit.steps.table import FLAGS, TABLES
+from evalkit.steps.table import FLAGS
 from tests.steps.cases import A, B, C
-
-PANDAS = {"str": "str", "name": "str", "int": "int64", "int?": "Int64", "float": "float64", "bool": "bool",
-          "bool?": "boolean", "list": "object", "time": "datetime64[ms, UTC]"}  # fmt: skip
-
-
-@pytest.mark.parametrize("which", TABLES)
-@pytest.mark.parametrize("empty", [False, True])
-def test_frames_have_the_columns_written_down(logs, which, empty):
-    table, columns = frames_of([] if empty else logs.histories)[which], TABLES[which]
-    assert list(table) == [column.name for column in columns]
-    assert {c.name: str(table[c.name].dtype) for c in columns} == {c.name: PANDAS[c.dtype] for c in columns}
-    assert table.empty is empty
 
 
 def test_the_rows_of_steps(logs):

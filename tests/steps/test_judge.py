@@ -14,18 +14,8 @@ from evalkit.steps import (
     plan_adherence,
 )
 from evalkit.steps.judge import as_history
-from tests.steps.cases import CELLS, ENRICHMENT
+from tests.steps.cases import ENRICHMENT
 from tests.steps.records import JSON, RECORD
-
-
-def test_every_evaluation_says_these(make):
-    found = evaluate_step(make("process_cells", CELLS, kind="structured", index=2), {})
-    expected = {"step_index": 2, "function_name": "process_cells", "success": True, "result_type": "structured",
-                "evaluation_version": "v1_checking_only", "verdict": "success", "critical_failure": False,
-                "silent_failure": False, "silent_failure_reason": None, "truncated": False, "attempt": 1}  # fmt: skip
-    assert {key: found[key] for key in expected} == expected
-    assert "T" in found["timestamp"]
-
 
 FAILURES = [
     ("ValueError", "no cells", False),

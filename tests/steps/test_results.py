@@ -11,36 +11,28 @@ def several(*plots):
 
 
 SILENT = [
-    ("display_dotplot", "Dotplot not available for this cell type", "not available"),
     ("display_dotplot", "No enrichment results found", "No enrichment"),
     ("display_dotplot", "❌ Error: <b>no</b> data", "no</b> data"),
-    ("display_dotplot", None, "no plot"),
-    ("display_dotplot", several(), "no plot"),
     ("display_dotplot", several({"html": "Error: no data"}), "no data"),
     ("display_dotplot", "Success", "no plot"),  # what shape A made of None
     ("process_cells", "Process cells failed: no markers", "no markers"),
     ("process_cells", {"status": "no_cells_found", "message": "none of 354"}, "no_cells_found (none of 354)"),
     ("process_cells", {"status": "Annotation failed"}, "Annotation failed"),
-    ("process_cells", "Process cells completed. group_to_cell_type = {}", "no group of cells was named"),
     ("dea_split_by_condition", {"status": "insufficient_cells", "dea_results": []}, "insufficient_cells"),
     ("dea_split_by_condition", {}, "no result"),
     ("dea_split_by_condition", "Success", "no result"),  # what shape A made of {} and None
     ("compare_cell_counts", "Error: no such category", "no such category"),
     ("search_enrichment_semantic", "{'error': \"it's" + "x" * 20, "it's"),  # cut inside the message
-    ("anything", {"error": "x"}, "x"),
 ]
-LOUD = [
+LOUD = [  # further ones are in `SAID`
     ("display_dotplot", "<html>Error bars, none found</html>"),
     ("display_dotplot", "plot was shown"),
     ("display_dotplot", several({"html": "<p>x</p>"}, {"html": None})),
-    ("display_dotplot", {"type": "file_ref", "path": "a.html"}),
-    ("process_cells", {"status": "leaf_node", "group_to_cell_type": {}}),
     ("process_cells", {"status": "insufficient_markers", "group_to_cell_type": {"0": "T cell"}}),
     ("process_cells", "group_to_cell_type = {"),  # cut right behind the bracket
     ("other", {"status": "failed"}),  # what its status means is not known
     ("dea_split_by_condition", {"dea_results": []}),
     ("perform_enrichment_analyses", {"status": "needs_processing"}),
-    ("perform_enrichment_analyses", {"error": None, "go": {}}),
     ("perform_enrichment_analyses", "{'error': None, 'go': {}}"),
     ("perform_enrichment_analyses", "{'error': None, 'go': {'top_te"),
     ("conversational_response", "Error bars show that …"),
@@ -132,25 +124,31 @@ ONLY_KEGG, NO_TYPES = {"parameters": {"analyses": ["kegg"]}}, {"discovered_cell_
 CHILDREN, EMPTY = {"expected_children": ["T cells", "NK cell"]}, {"dea_results": []}
 MATCHES = str({"search_results": {"results": [{"term": "a"}, {"term": "b"}], "total_matches": 77}})
 FAILED = {"error": "x", "results": [], "total_matches": 0}
-HTML = {"type": "html", "html_generated": True, "plots": 1, "status": "generated", "plot": 1}
+SILENTLY, LOUDLY = {"verdict": "silent failure"}, {"verdict": "success"}
+EVERY = {  # every evaluation says these
+    "step_index": 0, "function_name": ENRICH, "success": True, "result_type": "structured", "attempt": 1,
+    "evaluation_version": "v1_checking_only", "critical_failure": False, "silent_failure": False,
+    "silent_failure_reason": None, "truncated": False, **LOUDLY,
+}  # fmt: skip
+NONE = {"html_length": 0, "plots": 0, "status": "no_plot", "plot": 0, **SILENTLY}
+HTML = {"type": "html", "html_generated": True, "plots": 1, "status": "generated", "plot": 1, **LOUDLY}
 FILE = {"type": "file_ref", "html_generated": False, "html_length": None, "plots": 1, "status": "stored_in_file"}
 SAID = [
-    # function, result, further keys of the step: what the evaluation says, that of the function, and scores of checks
+    # function, result, further keys of the step: what the evaluation says, that of the function, and checks
     (ENRICH, ENRICHMENT, {}, {
         "pathway_counts": {"go": 12, "kegg": 3, "gsea": 0}, "total_significant_pathways": 15, "method_count": 2,
         "successful_methods": ["GO", "KEGG"], "data_quality": "high_structured_access", "status": None,
-        "top_pathways": {"go": ["a", "b", "c"], "kegg": ["k1", "k2", "k3"]}, "concerns": [], "highlights": []}),
+        "top_pathways": {"go": ["a", "b", "c"], "kegg": ["k1", "k2", "k3"]}, "concerns": [], "highlights": []} | EVERY),
     # concerns and highlights; numbers may be written as text
     (ENRICH, go([], 0), {}, {"concerns": ["No significant pathways found in any method",
-                                          "Consider adjusting parameters or trying different approaches"]}),
-    (ENRICH, go(["a"], 100), {}, {"concerns": [], "highlights": []}),
+                                          "Consider adjusting parameters or trying different approaches"],
+                             "successful_methods": []}),
+    (ENRICH, go(["a"], 100), {}, {"concerns": [], "highlights": [], "successful_methods": ["GO"]}),
     (ENRICH, go(["a"], "354"), {}, {"highlights": ["Rich pathway enrichment found (354 total)",
                                                    "Successful methods: GO"]}),
     # a method is successful only where it has terms
-    (ENRICH, go(["a"], 1), {}, {"successful_methods": ["GO"]}),
     (ENRICH, go(None, 5), {}, {"successful_methods": ["GO"]}),  # the count is known, the list was not kept
     (ENRICH, go(["a"], None), {}, {"successful_methods": ["GO"]}),  # the list is there, the count is not
-    (ENRICH, go([], 0), {}, {"successful_methods": []}),
     (ENRICH, go([], 5), {}, {"successful_methods": []}),  # the list is whole, and empty
     (ENRICH, go(), {}, {"successful_methods": []}),
     # a total is unknown where a method that was asked for is
@@ -165,11 +163,12 @@ SAID = [
     (PLOT, "<div>" + "x" * 495, {}, {**HTML, "html_length": 500}),
     (PLOT, several({"html": "<p>1</p>"}, {"html": "<p>22</p>"}), {},
      {**HTML, "type": "multiple_plots", "html_length": 17, "plots": 2}),
-    (PLOT, several(), {}, {"type": "multiple_plots", "html_length": 0, "plots": 0, "status": "no_plot", "plot": 0}),
-    (PLOT, {"type": "file_ref", "path": "a/b.html"}, {}, FILE),
+    (PLOT, several(), {}, {**NONE, "type": "multiple_plots"}),
+    (PLOT, {"type": "file_ref", "path": "a/b.html"}, {}, FILE | LOUDLY),
     (PLOT, "{'type': 'file_ref', 'path': 'a/b.html'}", {}, FILE),
-    (PLOT, "Dotplot not available", {}, {"type": "text", "html_generated": False, "status": "message_instead"}),
-    (PLOT, None, {}, {"type": "none", "html_generated": False, "html_length": 0, "plots": 0, "status": "no_plot"}),
+    (PLOT, "Dotplot not available", {},
+     {"type": "text", "html_generated": False, "status": "message_instead", **SILENTLY}),
+    (PLOT, None, {}, {**NONE, "type": "none", "html_generated": False}),
     (CELL_TYPES, CELLS, CHILDREN, {
         "discovery_status": "discovered", "discovered_cell_types": ["T cell", "B cell"], "cell_type_count": 2,
         "group_count": 3, "missing_children": ["NK cell"], "unexpected_children": ["B cell"],
@@ -183,15 +182,14 @@ SAID = [
      {**NO_TYPES, "discovery_status": "leaf_node", "discovery": None, "verdict": "success"}),
     (CELL_TYPES, "{'status': 'no_cells_found', 'cell_type': 'B cell'}", {},
      {**NO_TYPES, "discovery_status": "no_cells_found", "discovery": 0, "verdict": "silent failure"}),
-    (CELL_TYPES, "group_to_cell_type = {}", {}, {**NO_TYPES, "discovery_status": "empty_mapping"}),
+    (CELL_TYPES, "group_to_cell_type = {}", {}, {**NO_TYPES, **SILENTLY, "discovery_status": "empty_mapping"}),
     (CELL_TYPES, "something else", {},
      {**NO_TYPES, "discovery_status": "unknown", "discovery": None, "data_completeness": "complete"}),
     (CELL_TYPES, None, {}, {**NO_TYPES, "discovery_status": "no_result", "verdict": "silent failure"}),
     # discoveries in words
-    (CELL_TYPES, "Discovered new cell type: T cell", {},
-     {"discovered_cell_types": ["T cell"], "discovery_status": "discovered", "group_count": None}),
     (CELL_TYPES, "✅ discovered new cell type : T cell.\nDiscovered new cell type: B cell\nDone.", {},
-     {"discovered_cell_types": ["T cell", "B cell"], "verdict": "success", "data_completeness": "complete"}),
+     {"discovered_cell_types": ["T cell", "B cell"], "discovery_status": "discovered", "group_count": None,
+      "verdict": "success", "data_completeness": "complete"}),
     (CELL_TYPES, "Discovered new cell types: ['T cell', 'B cell']", {},
      {"discovered_cell_types": ["T cell", "B cell"], "cell_type_count": 2}),
     (CELL_TYPES, {"status": "completed", "message": "Discovered new cell type: T cell"}, {},
@@ -202,10 +200,15 @@ SAID = [
     (SEARCH, "{'search_results': {'total_matches': 7, 'results': [", {}, {"total_matches": 7, "verdict": "success"}),
     (SEARCH, MATCHES, {}, {"total_matches": 77}),
     (SEARCH, MATCHES[: MATCHES.index("77")], {}, {"total_matches": None, "search_matches": None, "verdict": "success"}),
-    (SEARCH, FAILED, {}, {"total_matches": None, "message": "x", "verdict": "silent failure"}),
-    (SEARCH, {"search_results": FAILED}, {}, {"total_matches": None, "message": "x", "verdict": "silent failure"}),
+    (SEARCH, FAILED, {}, {"total_matches": None, "message": "x", **SILENTLY, "search_matches is": "unknown"}),
+    (SEARCH, {"search_results": FAILED}, {}, {"total_matches": None, "message": "x", **SILENTLY}),
+    (SEARCH, {"results": []}, {}, {"total_matches": 0, "search_matches": 0, "search_matches is": "no matches"}),
+    (DEA, EXPRESSION, {}, {"genes_per_condition": {"healthy": 2, "ill": 0}, "empty_conditions": ["ill"],
+                           "condition_count": 2, "conditions_with_genes": 0.5}),
+    (COUNT, COUNTS, {}, {"cells_per_category": {"x": 354, "y": 0}, "empty_categories": ["y"], "category_count": 2,
+                         "total_cells": 354}),
     # an empty list is 0, and unknown beside an error
-    (DEA, EMPTY, {}, {"condition_count": 0}),
+    (DEA, EMPTY, {}, {"condition_count": 0, "conditions_with_genes is": "no conditions"}),
     (DEA, {**EMPTY, "error": "x"}, {}, {"condition_count": None}),
 ]  # fmt: skip
 
@@ -213,7 +216,8 @@ SAID = [
 @pytest.mark.parametrize(("function", "result", "step", "expected"), SAID)
 def test_what_the_evaluation_of_a_result_says(make, function, result, step, expected):
     evaluation = evaluate_step(make(function, result, **step))
-    said = evaluation | {one["name"]: one["score"] for one in evaluation["checks"]}
+    said = evaluation | {f"{one['name']} is": one["label"] for one in evaluation["checks"]}
+    said |= {one["name"]: one["score"] for one in evaluation["checks"]}
     for key, of_function in evaluation.items():
         said |= of_function if key.endswith("_evaluation") else {}
     assert {key: said[key] for key in expected} == expected

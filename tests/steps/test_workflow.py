@@ -163,36 +163,27 @@ def test_the_node_judges_the_newest_record_once_logs_its_report_and_changes_noth
 
 
 PLAN = {"steps": [{}, {}, {}]}
-STUCK = {"critical_failure": False, "retry_cap_reached": True}
+CRITICAL_STEP, GOOD_STEP = {"critical_failure": True}, {"critical_failure": False}
+STUCK = {**GOOD_STEP, "retry_cap_reached": True}
 
 
-def test_where_the_executor_leads():
-    for history, index, route in (
-        ([{}], 1, "step_evaluate"),
-        ([{}], 3, "step_evaluate"),
-        ([{}], 4, "complete"),
-        ([{}], np.int64(4), "complete"),
-        ([], 0, "complete"),
-        (None, 0, "complete"),
-    ):
-        state = {"execution_history": history, "current_step_index": index, "execution_plan": PLAN}
-        assert route_from_executor(state) == route
+ROUTES = [
+    # the router, what it looks at beside the plan of three steps, the current step: the route
+    *((route_from_executor, "execution_history", *case) for case in (
+        ([{}], 1, "step_evaluate"), ([{}], 3, "step_evaluate"), ([{}], 4, "complete"), ([{}], np.int64(4), "complete"),
+        ([], 0, "complete"), (None, 0, "complete"),
+    )),
+    *((route_from_step_evaluator, "last_step_evaluation", *case) for case in (
+        (CRITICAL_STEP, 1, "abort"), (CRITICAL_STEP, 3, "abort"), (STUCK, 2, "abort"), (STUCK, 3, "complete"),
+        (GOOD_STEP, 3, "complete"), (GOOD_STEP, 2, "continue"), (None, 0, "continue"),
+    )),
+]  # fmt: skip
 
 
-def test_where_the_evaluator_leads():
-    for last, index, route in (
-        ({"critical_failure": True}, 1, "abort"),
-        ({"critical_failure": True}, 3, "abort"),
-        ({"critical_failure": False}, 3, "complete"),
-        ({"critical_failure": False}, 2, "continue"),
-        (STUCK, 2, "abort"),
-        (STUCK, 3, "complete"),
-        ({"status": "no_history", "critical_failure": False}, 0, "continue"),
-        (None, 0, "continue"),
-    ):
-        for plan in (PLAN, PLAN["steps"]):
-            state = {"last_step_evaluation": last, "current_step_index": index, "execution_plan": plan}
-            assert route_from_step_evaluator(state) == route
+@pytest.mark.parametrize(("router", "key", "value", "index", "route"), ROUTES)
+def test_where_the_routers_lead(router, key, value, index, route):
+    for plan in (PLAN, PLAN["steps"]):
+        assert router({key: value, "current_step_index": index, "execution_plan": plan}) == route
 
 
 def test_the_end_of_a_stored_history(history):
