@@ -72,17 +72,14 @@ def test_the_samples_are_real_episodes_in_which_hooks_and_game_agree():
     for path in SAMPLES:
         content = json.loads(path.read_text())
         config, results = (entry["data"] for entry in content["session_metadata"])
-        named = [
-            name
-            for event in content["event_history"]
-            for e in event["event_metadata"]
-            for name in e["data"].get("achievements", [])
-        ]
+        hooks = [hook["data"] for event in content["event_history"] for hook in event["event_metadata"]]
+        named = [name for data in hooks for name in data.get("achievements", [])]
         counts = results["achievement_counts"]
         assert sorted(named) == sorted(name for name, n in counts.items() if n > 0)
         assert results["achievements"] == {name: n > 0 for name, n in counts.items()}
-        assert evaluate_trace(path)["flags"] == []
-        reached.setdefault(config["model_name"], set()).update(evaluate_trace(path)["counts"])
+        evaluated = evaluate_trace(path)
+        assert evaluated["flags"] == []
+        reached.setdefault(config["model_name"], set()).update(evaluated["counts"])
     assert "medium_achievement" in reached["scripted-forager"]
     assert "hard_achievement" in reached["scripted-miner"]
     assert sum(path.stat().st_size for path in SAMPLES) < 600_000

@@ -32,20 +32,9 @@ def test_content_that_is_no_text_is_shown_as_it_is(tmp_path):
     out = lines(tmp_path, [turn("user", None), turn("system", {"a": 1}), 5])
     assert out[-3:] == ["« user: (no text: None)", "· system: (no text: {'a': 1})", "? (no turn): 5"]
     assert "flags: turns without text" in out[1]
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"", "the file is empty"),
-        (b'{"turns": [', "JSONDecodeError"),
-        ({"model": "m"}, "no list of turns"),
-        (b"5", "no list of turns"),
-    ],
-)
-def test_a_file_that_is_no_conversation_is_named_with_the_cause(tmp_path, content, words):
-    with pytest.raises(SourceError, match=rf"Andy_0_0\.json.*{words}"):
-        lines(tmp_path, content)
+    for content in ({"model": "m"}, b"5"):  # what can't be read: `test_cli.py`
+        with pytest.raises(SourceError, match=r"Andy_0_0\.json.*no list of turns"):
+            lines(tmp_path, content)
 
 
 TURN = st.tuples(

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from evalkit.cli import main
-from evalkit.steps import KIND, analysis, extract_key_findings_from_execution, figures, load, show
+from evalkit.steps import KIND, analysis, figures, load, show
 from tests.steps.test_checkpoints import database, thread
 
 ROOT = Path(__file__).parents[2]
@@ -18,15 +18,6 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def logs():
     return load("samples:steps")
-
-
-def test_what_the_old_files_lost_is_unknown_and_what_they_kept_is_equal(logs):
-    by = {history.label: extract_key_findings_from_execution(history) for history in logs.histories}
-    names = ("typed.json", "execution_history.json")
-    new, old = (by[name]["successful_analyses"]["enrichment_T cell"] for name in names)
-    assert (new["go"], new["kegg"]) == (old["go"], old["kegg"])
-    assert (new["reactome"]["total_significant"], old["reactome"]["total_significant"]) == (3, None)
-    assert "gsea" not in old
 
 
 def test_of_no_history_there_is_nothing_to_draw(logs):

@@ -1,7 +1,6 @@
 import logging
-import operator
 from datetime import datetime
-from typing import Annotated, TypedDict
+from typing import TypedDict, get_type_hints
 
 import numpy as np
 import pytest
@@ -112,22 +111,13 @@ def test_objects_in_a_checkpoint_are_read_as_data_and_never_called(tmp_path):
 def test_a_state_may_declare_more_but_not_less():
     pytest.importorskip("langgraph", reason="needs the extra 'workflow'")
 
-    class More(WorkflowState):
-        extra: str
-
-    class Less(TypedDict):
-        execution_plan: dict
-        current_step_index: int
-        execution_history: list
-        step_evaluation_history: Annotated[list, operator.add]
-
-    class NoReducer(Less):
-        last_step_evaluation: dict
-        step_evaluation_history: list
-
+    declared = get_type_hints(WorkflowState, include_extras=True)
+    more = TypedDict("More", {**declared, "extra": str})
+    no_reducer = TypedDict("NoReducer", {**declared, "step_evaluation_history": list})
+    del declared["last_step_evaluation"]
     nodes, _ = workflow([DONE])
-    assert build_workflow(nodes, state_type=More).invoke({"extra": "kept"})["extra"] == "kept"
-    for state_type in (Less, NoReducer):
+    assert build_workflow(nodes, state_type=more).invoke({"extra": "kept"})["extra"] == "kept"
+    for state_type in (TypedDict("Less", declared), no_reducer):
         with pytest.raises(ValueError, match=r"must declare execution_plan, .*, the last with a reducer"):
             build_workflow(nodes, state_type=state_type)
     del nodes["planner"]
