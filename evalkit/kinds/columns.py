@@ -120,13 +120,15 @@ def columns_of_runs(table: pd.DataFrame, meaning: Mapping[str, str]) -> pd.DataF
     if "is_successful" not in made:
         made["is_successful"] = made["score"] if is_binary(made["score"]) else np.nan
     made["score"] = made["score"].fillna(made["is_successful"]) if "score" in made else made["is_successful"]
+    made["is_successful"] = made["is_successful"].gt(0.5).where(made["is_successful"].notna(), None)
     return made
 
 
 def is_binary(scores: pd.Series) -> bool:
-    """Return whether all scores that are known are 0 or 1."""
+    """Return whether all scores that are known are 0 or 1, but for rounding; not if all are very small."""
     known = scores.dropna()
-    return bool((np.minimum(known.abs(), (known - 1).abs()) <= 1e-6).all())
+    is_near = np.minimum(known.abs(), (known - 1).abs()) <= 1e-6
+    return bool(is_near.all()) and not 0 < known.abs().max() < 0.5
 
 
 def _number(value: Any) -> float | None:
@@ -159,5 +161,5 @@ def runs_of(table: pd.DataFrame) -> pd.DataFrame:
     made["model_name"] = made["model_name"].fillna(UNKNOWN) if "model_name" in made else UNKNOWN
     own = made.groupby(["model_name", "task_id"]).cumcount()
     made["repetition"] = made["repetition"].fillna(own) if "repetition" in made else own
-    made["success_rate"] = made["is_successful"]
+    made["success_rate"] = made["is_successful"].astype("float64")
     return frame_of({column.name: made.get(column.name, [None] * len(made)) for column in columns}, columns)

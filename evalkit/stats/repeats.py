@@ -60,8 +60,6 @@ def reliability(
         half = runs.groupby(level=0).quantile(0.5, interpolation="lower").min() if len(runs) else 1
         ks = range(1, int(min(max(half, 1), MOST_K)) + 1)
     ks = sorted(set(ks))
-    if any(k < 1 or int(k) != k for k in ks):
-        raise ValueError(f"ks are whole numbers from 1, not {list(ks)}")
     measures = []
     for name, own in rows.groupby(by, observed=True):
         counts = own.groupby(task, observed=True)["_value"].agg(["size", "sum"])

@@ -117,7 +117,6 @@ def _fill_tables(
             unknown.update(places)
             continue
         rest = [{key: item for key, item in row.items() if key not in meaning.values()} for row in rows]
-        made["is_successful"] = made["is_successful"].gt(0.5).where(made["is_successful"].notna(), None)
         made["extra"] = [msgspec.json.encode(row).decode() if row else None for row in rest]
         if "started" in made:
             made["started"] = made["started"].dt.tz_localize(None)

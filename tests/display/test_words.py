@@ -3,14 +3,12 @@
 import copy
 import math
 import pickle
-import string
-from inspect import signature
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from evalkit._words import TEXTS, Notes, format_interval, left_out, note
+from evalkit._words import Notes, format_interval, left_out, note
 from evalkit.display import Look, finding_text
 from evalkit.display.plots import describe_curves, describe_estimates, describe_shares, describe_timeline
 from evalkit.io.write import write_frame
@@ -99,20 +97,6 @@ def test_notes_are_asked_for_codes_and_say_their_text():
     assert (bool(left_out(0, "row")), Notes() + Notes(), str(Notes())) == (False, Notes(), "")
     hostile = 'a; {b} (c): "d" <e>\n%s'  # never read as a template, nor split
     assert str(note("unmeasured", model=hostile)).count(hostile) == 1
-
-
-@pytest.mark.parametrize("code", TEXTS)
-def test_every_text_of_a_note_can_be_made(code):
-    text = TEXTS[code]
-    names = signature(text).parameters if callable(text) else {name for _, name, _, _ in string.Formatter().parse(text)}
-    values = dict.fromkeys(set(names) - {None}, 3) | ({"noun": "row"} if code == "left_out" else {})
-    values |= {name: [("a", "b"), ("c", "d")] for name in ("sets", "pairs") if callable(text) and name in values}
-    values |= {name: ["a", "b"] for name in ("models", "names") if name in values}
-    values |= {"models": [("a", 1, 2)]} if code == "not_measured" else {}
-    values |= {"conditions": ["depth=1", ""]} if "conditions" in values else {}
-    values |= {"settings": {"agent": ["a", ""]}} if "settings" in values else {}
-    values |= {"pairs": [("a", "b", 3)]} if code == "copied" else {}
-    assert str(note(code, **values))
 
 
 def test_results_with_notes_survive_pickling_copying_and_files(tmp_path):

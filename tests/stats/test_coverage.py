@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import coverage
 from benchmarks.simulate import CORRELATIONS, RATES, VALUES, cluster_coverage, exact_coverage, score_coverage, sizes_of
-from evalkit.stats import intervals, mean_interval, rate_interval
+from evalkit.stats import intervals
 
 
 def tolerance(share, samples):
@@ -57,34 +57,6 @@ def test_means_without_bounds_cover_what_they_promise(name):
     draw, mean = VALUES[name]
     low, high = intervals.corrected_t(draw(np.random.default_rng(4), (4_000, 20)))
     assert 0.935 - tolerance(0.05, 4_000) <= ((low <= mean) & (mean <= high)).mean() <= 0.965
-
-
-def test_the_interval_for_these_tasks_covers_what_it_promises():
-    rng, found = np.random.default_rng(6), []
-    for _ in range(1_000):
-        rates = rng.beta(0.6, 0.6, 20)
-        low, high = rate_interval(rng.random(80) < np.repeat(rates, 4), np.arange(80) // 4, target="these tasks")[1:3]
-        found.append(low <= rates.mean() <= high)
-    assert 0.932 - tolerance(0.05, 1_000) <= np.mean(found) <= 0.97 + tolerance(0.05, 1_000)
-
-
-def test_the_study_runs_the_formulas_of_the_public_functions():
-    rng = np.random.default_rng(13)
-    sizes = np.array([1, 2, 3, 6, 4])
-    successes = rng.binomial(sizes, 0.6, (30, 5))
-    codes, means = np.repeat(np.arange(5), sizes), successes / sizes
-    low, high = intervals.bounded(means, sizes, True)
-    for i, row in enumerate(successes):
-        values = np.concatenate([[1] * s + [0] * (n - s) for s, n in zip(row, sizes, strict=True)])
-        found = rate_interval(values, codes)
-        assert (found.low, found.high) == pytest.approx((low[i], high[i]))
-        assert bool(found.warning) == bool(intervals.unmixed(means[i]))
-    scores = rng.exponential(size=(30, 7))
-    low, high = intervals.corrected_t(scores)
-    for i, row in enumerate(scores):
-        found = mean_interval(row)
-        assert (found.low, found.high) == pytest.approx((low[i], high[i]))
-        assert bool(found.warning) == bool(intervals.skewed(row))
 
 
 @pytest.mark.parametrize("claim", ["decided pair", "best", "trend"])

@@ -11,7 +11,7 @@ from evalkit import stats
 FUNCTIONS = {
     "estimate_by": lambda f: stats.estimate_by(f, "model", "value", "task"),
     "estimate_by, score": lambda f: stats.estimate_by(f, "model", "cost", "task", "score", target="these tasks"),
-    "compare_all": lambda f: stats.compare_all(f, "model", "task", "value", margin=0.1),
+    "compare_all": lambda f: stats.compare_all(f, "model", "task", "value", margin=0.1, stratum="type"),
     "these tasks": lambda f: stats.compare_all(f, "model", "task", "value", target="these tasks"),
     "pair_structure": lambda f: stats.pair_structure(stats.compare_all(f, "model", "task", "value")),
     "rank_models": lambda f: stats.rank_models(f, "model", "task", "value"),
@@ -60,17 +60,12 @@ FRAMES = {
 
 @pytest.mark.parametrize("kind", FRAMES)
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_data_never_raise_nor_warn(function, kind):
+def test_data_never_raise_nor_warn_and_are_left_as_they_were(function, kind):
+    given = FRAMES[kind](frame())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        FUNCTIONS[function](FRAMES[kind](frame()))
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_the_frame_handed_in_is_left_as_it_was(function):
-    given = frame()
-    FUNCTIONS[function](given)
-    pd.testing.assert_frame_equal(given, frame())
+        FUNCTIONS[function](given)
+    pd.testing.assert_frame_equal(given, FRAMES[kind](frame()))
 
 
 @pytest.mark.parametrize("function", [name for name in FUNCTIONS if name != "pair_structure"])

@@ -52,7 +52,7 @@ def test_measures_are_means_over_tasks_with_the_interval_of_bounded_values():
 
 def test_agreement_is_the_share_of_pairs_of_runs_that_end_alike():
     table = pd.DataFrame({"model": "m", "task": list("aaabbb"), "value": [1, 1, 0, 0, 0, 0]})
-    assert measured(table, ks=[1]).loc["agreement", "estimate"] == pytest.approx((1 / 3 + 1) / 2)
+    assert measured(table, ks=[1]).loc["agreement", ["k", "estimate"]].tolist() == pytest.approx([2, (1 / 3 + 1) / 2])
 
 
 def test_retrying_until_success_is_flagged_and_honest_repetition_is_not():
@@ -70,6 +70,7 @@ def test_the_last_run_of_a_task_is_told_by_the_order_given():
     assert found.p_value == pytest.approx(2 * 0.25**12)
     assert (found.flagged, found.n_tasks) == (True, 12)
     assert repeats_test(values, tasks, [-a for a in attempts]).p_value > 0.01  # the last never succeeds: .75 ** 12
+    assert repeats_test([1, 0, 0, 1], list("aabb")).p_value == 1  # one of the two lasts: both tails hold most of it
 
 
 def test_the_flag_is_raised_wrongly_in_about_one_percent():
