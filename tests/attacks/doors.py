@@ -14,42 +14,48 @@ from evalkit.kinds.follow import Following
 from evalkit.reports import plan
 
 KINDS = ("mindcraft", "crafter", "steps")
-READ = {  # what is given is a file or folder to read
-    **{kind: (kind, "{}") for kind in KINDS},
-    **{f"{kind} --list": (kind, "{}", "--list", "all") for kind in KINDS},
-    **{f"collect {kind}": ("collect", kind, "{}", "-o", "out") for kind in KINDS},
-    **{f"show --kind {kind}": ("show", "{}", "--kind", kind) for kind in KINDS},
-    "--tasks": ("mindcraft", "samples:mindcraft/runs", "--tasks", "{}"),
-    "--storage-options": ("mindcraft", "samples:mindcraft/runs", "--storage-options", "{}"),
-    "collect -o": ("collect", "steps", "samples:steps", "-o", "{}"),
-    "show": ("show", "{}"),
-    "view": ("view", "{}", "-o", "out"),
-    "detect": ("detect", "{}"),
-    "compare": ("compare", "{}"),
-    "report": ("report", "{}"),
-    "zip archive": ("steps", "zip://{}!/"),
-    "tar archive": ("steps", "tar://{}!/"),
-    "file URL": ("steps", "file://{}"),
-}
-NAMED = {  # a name, a value or an output
-    **{f"{kind} --output": (kind, f"samples:{kind}", "--output", "{}") for kind in KINDS},
-    **{f"collect {kind} -o": ("collect", kind, f"samples:{kind}", "-o", "{}/x") for kind in KINDS},
-    "--pattern": ("mindcraft", "samples:mindcraft/runs", "--pattern", "{}"),
-    "--list": ("mindcraft", "samples:mindcraft/runs", "--list", "{}"),
-    "--where": ("crafter", "samples:crafter", "--where", "model_name={}"),
-    "show --run": ("show", "samples:mindcraft/runs", "--run", "{}"),
-    "show --kind": ("show", "samples:mindcraft/runs", "--kind", "{}"),
-    "view -o": ("view", "samples:steps", "-o", "{}/x"),
-    "compare --baseline": ("compare", "samples:mindcraft/runs", "--baseline", "{}"),
-    "compare --option": ("compare", "samples:mindcraft/runs", "--option", "{}", "{}"),
-    "report -p": ("report", "step_evaluation", "-p", "history", "{}"),
-    "report, a parameter's name": ("report", "step_evaluation", "-p", "{}", "a"),
-    "report --name": ("report", "step_evaluation", "-p", "history", "not there", "--name", "{}"),
-    "report -o": ("report", "step_evaluation", "-p", "history", "not there", "-o", "{}"),
-    "notebooks": ("notebooks", "{}"),
-    "a command": ("{}",),
-    "an option": ("mindcraft", "--{}"),
-}
+
+
+def of_kinds(*lines: str) -> list[str]:
+    """Give command lines for each kind, whose name stands for ``KIND``."""
+    return [line.replace("KIND", kind) for line in lines for kind in KINDS]
+
+
+READ = [  # what is given is a file or folder to read
+    *of_kinds("KIND {}", "KIND {} --list all", "collect KIND {} -o out", "show {} --kind KIND"),
+    "mindcraft samples:mindcraft/runs --tasks {}",
+    "mindcraft samples:mindcraft/runs --storage-options {}",
+    "collect steps samples:steps -o {}",
+    "show {}",
+    "view {} -o out",
+    "detect {}",
+    "compare {}",
+    "report {}",
+    "steps zip://{}!/",
+    "steps tar://{}!/",
+    "steps file://{}",
+]
+VALUES = [  # a value
+    "crafter samples:crafter --where model_name={}",
+    "show samples:mindcraft/runs --run {}",
+    "compare samples:mindcraft/runs --baseline {}",
+    "report step_evaluation -p {} a",
+]
+NAMED = [  # a name, a value or an output
+    *of_kinds("KIND samples:KIND --output {}", "collect KIND samples:KIND -o {}/x"),
+    *VALUES,
+    "mindcraft samples:mindcraft/runs --pattern {}",
+    "mindcraft samples:mindcraft/runs --list {}",
+    "show samples:mindcraft/runs --kind {}",
+    "view samples:steps -o {}/x",
+    "compare samples:mindcraft/runs --option {} {}",
+    "report step_evaluation -p history {}",
+    "report step_evaluation -p history gone --name {}",
+    "report step_evaluation -p history gone -o {}",
+    "notebooks {}",
+    "{}",
+    "mindcraft --{}",
+]
 READERS = {
     "load": evalkit.load,
     **{f"{module.__name__}.load": module.load for module in (mindcraft, crafter, steps)},
@@ -70,9 +76,9 @@ FUNCTIONS = READERS | {
 }
 
 
-def run(arguments, given=""):
+def run(line, given=""):
     """Run a command with what is given; it must end by itself, with a message or a table, not by an exception."""
-    result = CliRunner().invoke(main, [argument.replace("{}", str(given)) for argument in arguments])
+    result = CliRunner().invoke(main, [word.replace("{}", str(given)) for word in line.split()])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     assert result.output.strip()
     return result

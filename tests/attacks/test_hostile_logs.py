@@ -8,21 +8,16 @@ from evalkit import crafter, steps
 from evalkit.crafter.benchmark import load_runs
 from evalkit.kinds import RunFiles, kind_named, transcript_of
 from evalkit.kinds.follow import Following
-from tests.attacks.doors import KINDS, run
+from tests.attacks.doors import KINDS, of_kinds, run
 from tests.attacks.hostile import assert_plain, write_hostile
 
-COMMANDS = {
-    **{f"detect {kind}": ("detect", f"logs/{kind}") for kind in KINDS},
-    **{kind: (kind, f"logs/{kind}") for kind in KINDS},
-    **{f"{kind} --list": (kind, f"logs/{kind}", "--list", "all") for kind in KINDS},
-    **{f"{kind} of a dataset": (kind, f"data/{kind}") for kind in KINDS},
-    **{f"view {kind}": ("view", f"logs/{kind}", "-o", "out") for kind in KINDS},
-    **{f"compare {kind}": ("compare", f"logs/{kind}") for kind in KINDS},
-    **{f"compare {kind} --baseline": ("compare", f"logs/{kind}", "--baseline", "good") for kind in KINDS},
-    "mindcraft --tasks": ("mindcraft", "logs/mindcraft", "--tasks", "tasks.json", "--by", "target_items"),
-    "crafter --verbose": ("crafter", "logs/crafter", "-v", "--by-difficulty"),
-    "steps --checks": ("steps", "logs/steps", "--checks"),
-}
+COMMANDS = [
+    *of_kinds("detect logs/KIND", "KIND logs/KIND", "KIND logs/KIND --list all", "KIND data/KIND"),
+    *of_kinds("view logs/KIND -o out", "compare logs/KIND", "compare logs/KIND --baseline good"),
+    "mindcraft logs/mindcraft --tasks tasks.json --by target_items",
+    "crafter logs/crafter -v --by-difficulty",
+    "steps logs/steps --checks",
+]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -32,20 +27,20 @@ def here(tmp_path_factory):
     write_hostile(folder)
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(folder)
-        for kind in KINDS:
-            run(("collect", kind, f"logs/{kind}", "-o", f"data/{kind}"))
+        for line in of_kinds("collect KIND logs/KIND -o data/KIND"):
+            run(line)
         yield folder
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_shows_hostile_names_as_plain_text(command):
-    assert_plain(run(COMMANDS[command]).output)
+    assert_plain(run(command).output)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_runs_are_shown_and_followed_as_plain_text(here, kind):
     for path in sorted((here / "logs" / kind).rglob("*.json")):
-        assert_plain(run(("show", str(path), "--kind", kind)).output, lines=False)
+        assert_plain(run(f"show {{}} --kind {kind}", path).output, lines=False)
     assert_plain(Following(kind_named(kind), f"logs/{kind}", {}).look(80).text, lines=False)  # it breaks lines
 
 
