@@ -60,15 +60,12 @@ def kind_named(name: str) -> "LogKind":
     points = _entry_points(*sys.path)
     if name not in points:
         raise SourceError(f"no kind of logs is called {name!r}; {did_you_mean(name, kind_names())}")
-    point = points[name]
     try:
-        kind = point.load()
+        kind = points[name].load()
+        if kind.name != name:
+            raise ValueError(f"it calls itself {kind.name!r}")
     except Exception as error:  # of another package
-        raise SourceError(f"kind {name}: {point.value}: {type(error).__name__}: {error}") from error
-    if type(kind).__name__ != "LogKind":
-        raise SourceError(f"kind {name}: {point.value} is a {type(kind).__name__}, not a LogKind")
-    if kind.name != name:
-        raise SourceError(f"kind {name}: {point.value} calls itself {kind.name!r}")
+        raise SourceError(f"kind {name}: {points[name].value}: {type(error).__name__}: {error}") from error
     return kind
 
 

@@ -27,8 +27,9 @@ DTYPES = {"text": "str", "count": "int64", "maybe": "Int64", "share": "float64",
         [],
         [{"count": 1}],
         [{"text": "a", "count": 1, "maybe": 2, "share": 0.5, "sure": True, "unsure": False, "items": [1]}] * 2,
+        [{"text": "a\ud83d", "count": 1, "share": 2**70}, {"text": 5, "count": 1}],
     ],
-    ids=["no rows", "missing values", "all values"],
+    ids=["no rows", "missing values", "all values", "values of several types"],
 )
 def test_dtypes_are_those_declared(rows):
     table = frame(rows, COLUMNS)

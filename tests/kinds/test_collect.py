@@ -92,8 +92,9 @@ def test_what_a_dataset_has_not_written_is_never_removed(games, made, tmp_path):
     assert_same(games, made)
 
 
-def test_a_dataset_keeps_its_parts_however_its_url_is_written(games):
-    url = "memory://made//twice"
+@pytest.mark.parametrize("url", ["memory://made//twice", "local://{}/not/there/yet"])
+def test_a_dataset_keeps_its_parts_however_its_url_is_written(games, tmp_path, url):
+    url = url.format(tmp_path)
     for _ in range(2):
         collect(TOY, games, url)
         assert_same(games, url)

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from importlib.metadata import EntryPoint
 
 import pandas as pd
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 import evalkit
 from evalkit.io import SourceError, decode_start
-from evalkit.kinds import load
+from evalkit.kinds import load, registry
 from evalkit.kinds.detection import HEAD, describe_source, kind_of_source, recognise
 from tests.kinds.toy import TOY
 from tests.mindcraft.builders import write_all
@@ -102,13 +103,29 @@ def test_it_names_what_is_there_and_what_reads_it(tmp_path, files, pattern, mess
 
 
 def test_options_are_those_of_the_kind(tmp_path):
-    assert evalkit.load("samples:crafter", counting="hook").episodes["score"].sum() < 268
+    assert evalkit.load("samples:craft*", counting="hook").episodes["score"].sum() < 268
     with pytest.raises(SourceError, match="mindcraft logs have no option 'counting'; there are 'tasks'"):
         evalkit.load("samples:mindcraft/runs", counting="hook")
     with pytest.raises(SourceError, match="trajectories logs have no option 'scores'; did you mean 'score'"):
         evalkit.trajectories.load("samples:trajectories", scores="reward")
     with pytest.raises(SourceError, match="there is no file in it"):
         evalkit.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("tests.kinds.gone:KIND", "ModuleNotFoundError"),
+        ("tests.kinds.toy:GAMES", "'tuple' object has no attribute 'name'"),
+        ("tests.kinds.toy:TOY", "it calls itself 'toy'"),
+    ],
+)
+def test_a_kind_of_another_package_that_is_none_is_named_and_left_out(monkeypatch, place, words):
+    monkeypatch.setattr(registry, "_entry_points", lambda *_: {"own": EntryPoint("own", place, registry.GROUP)})
+    with pytest.raises(SourceError, match=f"kind own: {place}: .*{words}"):
+        evalkit.load("samples:crafter", "own")
+    with pytest.warns(UserWarning, match=words):
+        assert evalkit.load("samples:crafter").kind.name == "crafter"
 
 
 @pytest.mark.parametrize("kind", ["mindcraft/runs", "crafter", "steps"])

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from evalkit.io import SourceError
 from evalkit.io import store as store_module
 from evalkit.io.store import RecordStore
 from evalkit.io.write import LOCK
@@ -99,14 +100,18 @@ def test_a_file_whose_values_fit_no_column_fails_alone(games, row):
     assert found.ledger["reason"][1].startswith("a value does not fit its column: ")
 
 
-@pytest.mark.parametrize("place", ["off", "file"])
+@pytest.mark.parametrize("place", ["off", "file", "full"])
 def test_a_cache_that_is_off_or_can_not_be_written_is_done_without(games, tmp_path, monkeypatch, place):
+    def refuse(data, path):
+        raise SourceError(f"{path}: No space left on device")
+
     (tmp_path / "file").touch()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EVALKIT_CACHE", place)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setattr(store_module, "write_bytes", refuse)
     assert len(load(games, TOY).runs) == 2
-    assert {path.name for path in tmp_path.iterdir()} == {"file", "games"}
+    assert {path.name for path in tmp_path.iterdir()} - {"full"} == {"file", "games"}
 
 
 def test_other_programs_read_the_tables_with_real_lists_and_maps(games, tmp_path):
