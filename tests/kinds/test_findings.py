@@ -38,33 +38,27 @@ def test_names_that_may_mean_one_model_are_told(names, groups):
     assert [note.values["names"] for note in similar_names(names).notes] == groups
 
 
-def texts(rows, **more) -> list[str]:
-    return list(map(finding_text, doubts(outcomes(runs_of(rows)), **more)))
+TWO_MODELS = [(model, task, True) for model in "ab" for task in "rst"]
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "more", "said"),
     [
-        ([("a", t, True) for t in "rstu"] + [("b", t, True) for t in "rst"], ["missing: b 1."]),
-        ([(m, t, True) for m in "ab" for t in "rstu" for _ in range(2)][:-1], ["missing: b 1."]),
-        ([(m, t, True) for m in "ab" for t in "rstu"] + [("a", "r", False)] * 2, ["surplus: a 2."]),
-        ([("a", t, True) for t in "rstu"] + [("b", t, True) for t in "vwxy"], []),  # task sets of their own
-        ([("a", t, True) for t in "rst"] + [("b", t, True) for t in "stu"], ["missing: a 1, b 1."]),
-        ([("a", t, True) for t in "rst"], []),
+        ([("a", t, True) for t in "rstu"] + [("b", t, True) for t in "rst"], {}, "missing: b 1."),
+        ([(m, t, True) for m in "ab" for t in "rstu" for _ in range(2)][:-1], {}, "missing: b 1."),
+        ([*TWO_MODELS, ("a", "r", False), ("a", "r", False)], {}, "surplus: a 2."),
+        ([("a", t, True) for t in "rstu"] + [("b", t, True) for t in "vwxy"], {}, ""),  # task sets of their own
+        ([("a", t, True) for t in "rst"] + [("b", t, True) for t in "stu"], {}, "missing: a 1, b 1."),
+        (TWO_MODELS[:3], {}, ""),
+        (TWO_MODELS, {"planned": "rst"}, ""),
+        (TWO_MODELS, {"planned": "rstu"}, "missing: a 1, b 1."),  # tasks that definitions name are planned
+        (TWO_MODELS, {"planned": "rstu", "models": ["b"]}, "missing: b 1."),
     ],
 )
-def test_runs_that_others_have_are_missing_and_more_than_they_have_are_too_many(rows, said):
-    found = texts(rows)
+def test_runs_that_others_have_are_missing_and_more_than_they_have_are_too_many(rows, more, said):
+    found = list(map(finding_text, doubts(outcomes(runs_of(rows)), **more)))
     assert len(found) == bool(said)
-    assert all(words in found[0] for words in said)
-
-
-def test_tasks_that_definitions_name_are_planned():
-    rows = [(model, task, True) for model in "ab" for task in "rst"]
-    assert texts(rows, planned="rst") == []
-    (text,) = texts(rows, planned=["r", "s", "t", "u"])
-    assert "missing: a 1, b 1." in text
-    assert "missing: b 1." in texts(rows, planned=["r", "s", "t", "u"], models=["b"])[0]
+    assert all(said in text for text in found)
 
 
 ONE_TASK = [(m, f"task_v{i}", i % 10 < rate) for m, rate in (("a", 8), ("b", 2)) for i in range(1, 61)]
