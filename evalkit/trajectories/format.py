@@ -95,11 +95,10 @@ def run_rows(columns: Mapping[str, Iterable[Any]], shared: Mapping[str, Any] = M
 
     What is not given, or is of no use, is missing.
     """
-    if unknown := (columns.keys() | shared.keys()) - _OF_COLUMN.keys():
+    if unknown := (columns.keys() | shared.keys()) - _COLUMNS.keys():
         raise TypeError(f"no columns of runs: {sorted(unknown)}")
     values = [
-        map(of_type, columns[name]) if name in columns else repeat(of_type(shared.get(name)))
-        for name, of_type in _OF_COLUMN.items()
+        read(columns[name]) if name in columns else repeat(*read([shared.get(name)])) for name, read in _COLUMNS.items()
     ]
     return list(zip(*values, strict=False))
 
@@ -132,14 +131,22 @@ def score_rows(part: str, scores: Any, grades: Mapping[str, float] = MappingProx
     return rows
 
 
-_OF_TYPE: dict[str, Callable[[Any], Any]] = {  # how a value of a log becomes one of a column
-    **dict.fromkeys(("str", "name", "line"), lambda value: None if value is None else text_of(value) or None),
-    "int?": count_of,
-    "float": number_of,
-    "time": time_of,
+def _texts(values: Iterable[Any]) -> list[str | None]:
+    return [value or None if isinstance(value, str) or value is None else text_of(value) for value in values]
+
+
+def _readers(of_value: Callable[[Any], Any]) -> Callable[[Iterable[Any]], list[Any]]:
+    return lambda values: [None if value is None else of_value(value) for value in values]
+
+
+_OF_TYPE = {  # how values of logs become a column: most are missing or as they should be, so these are no calls
+    **dict.fromkeys(("str", "name", "line"), _texts),
+    "int?": _readers(count_of),
+    "float": _readers(number_of),
+    "time": _readers(time_of),
 }
-_OF_COLUMN = {
+_COLUMNS: dict[str, Callable[[Iterable[Any]], list[Any]]] = {
     **{column.name: _OF_TYPE[column.dtype] for column in RUNS},
-    "part": text_of,
-    "status": lambda value: text_of(value) or "completed",
+    "part": lambda values: [text or "" for text in _texts(values)],
+    "status": lambda values: [text or "completed" for text in _texts(values)],
 }

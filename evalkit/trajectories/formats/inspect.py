@@ -24,7 +24,9 @@ from evalkit.trajectories.values import count_of, error_text, objects, part_of, 
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
 MOST_BYTES = 2**31  # of a member of an archive
 _ZSTANDARD = 93
-_MEMBER = struct.Struct("<4s5H3L2H")  # what stands before each: with its method, sizes, and those of its name
+_MEMBER = struct.Struct("<4s4xH4x3L2H")  # what stands before each: its method, check sum, sizes, and those of its name
+_LISTED = struct.Struct("<4s6xH4x3LH12xL")  # what the directory says of each before its name; at last, its place
+_TAIL = 65_536  # bytes at the end of an archive that hold the end of its directory
 _LIMITS = ("message_limit", "max_messages", "token_limit", "time_limit", "working_limit", "cost_limit", "turn_limit")
 
 
@@ -77,20 +79,19 @@ def excerpt(file: BinaryIO) -> bytes:
 
     Of a log that is still written, or was not to its end, the journal and the samples that are whole tell the runs.
     """
+    header, summaries = _last_members(file)
+    if header.startswith(b"{") and b'"model_usage"' in summaries:  # all is there: `parse` decodes it
+        return EXCERPT + b"," + header[1:-1] + b',"samples":' + summaries + b"}"
     members, lost = _members(file)
 
-    def read(name: str, decoder: msgspec.json.Decoder | None = None) -> Any:
+    def read(name: str, decoder: msgspec.json.Decoder) -> Any:
         try:
-            data = _unpacked(file, members[name]) if name in members else None
-            return _decoded(data, decoder) if data and decoder else data
+            return _decoded(_unpacked(file, members[name]), decoder) if name in members else None
         except Exception:
             lost.append(f"{name} is broken")
             del members[name]
             return None
 
-    header, summaries = ((read(name) or b"").strip() for name in ("header.json", "summaries.json"))
-    if header.startswith(b"{") and b'"model_usage"' in summaries and not lost:  # all is there: `parse` decodes it
-        return EXCERPT + b"," + header[1:-1] + b',"samples":' + summaries + b"}"
     log: Any = read("header.json", _LOG)
     if log is None:
         if (log := read("_journal/start.json", _LOG)) is None:
@@ -229,15 +230,39 @@ def _members(file: BinaryIO) -> tuple[dict[str, zipfile.ZipInfo], list[str]]:
         data = file.read(MOST_BYTES)
     found, at = {}, 0
     while 0 <= at <= len(data) - _MEMBER.size:
-        _, _, _, method, _, _, crc, packed, size, name_size, extra_size = _MEMBER.unpack_from(data, at)
+        _, *facts, packed, size, name_size, extra_size = _MEMBER.unpack_from(data, at)
         start = at + _MEMBER.size + name_size + extra_size
-        info = zipfile.ZipInfo(data[at + _MEMBER.size :][:name_size].decode("utf-8", "replace"))
-        info.header_offset, info.compress_type, info.CRC = at, method, crc
-        info.compress_size, info.file_size = packed, size
+        name = data[at + _MEMBER.size :][:name_size].decode("utf-8", "replace")
         if start + packed <= len(data):
-            found[info.filename] = info
+            found[name] = _member(name, at, *facts, packed, size)
         at = data.find(b"PK\x03\x04", start + packed)
     return found, ["the archive has no end"]
+
+
+def _member(name: str, place: int, method: int, check_sum: int, packed: int, size: int) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name)
+    info.header_offset, info.compress_type, info.CRC = place, method, check_sum
+    info.compress_size, info.file_size = packed, size
+    return info
+
+
+def _last_members(file: BinaryIO) -> list[bytes]:
+    """Return the header and the summaries of a whole archive, which its directory names last; else nothing.
+
+    To read all of a directory, with its thousands of samples, takes longer than all else.
+    """
+    file.seek(max(0, file.seek(0, io.SEEK_END) - _TAIL))
+    tail, found = file.read(), []
+    try:
+        for name in ("header.json", "summaries.json"):
+            at = tail.rindex(name.encode()) - _LISTED.size
+            mark, *facts, name_size, place = _LISTED.unpack_from(tail, at)
+            if mark != b"PK\x01\x02" or name_size != len(name):
+                return [b"", b""]
+            found.append(_unpacked(file, _member(name, place, *facts)).strip())
+    except Exception:  # the whole directory tells what is wrong
+        return [b"", b""]
+    return found
 
 
 def _unpacked(file: BinaryIO, info: zipfile.ZipInfo) -> bytes:
