@@ -323,8 +323,10 @@ def _plans(runs: _Runs, said: pa.Table) -> tuple[dict[str, list[Any]], list[str 
     above = {os.path.dirname(source): source for source in whole - sources}
     of_source = {source: source if source in whole else _above(source, above) for source in sources}
     of_run = [of_source[source] for source in runs["source"]]
-    firsts, tasks = dict[Any, tuple](), dict[tuple, tuple]()
-    for plan, (model, dataset, task) in zip(of_run, _rows(runs, "model_name", "dataset", "task_id"), strict=True):
+    firsts, tasks = dict[Any, tuple](), dict[tuple, tuple]()  # what a plan leaves out, its runs tell
+    is_whole = not (said["model_name"].null_count or said["dataset"].null_count)
+    told = () if is_whole else zip(of_run, _rows(runs, "model_name", "dataset", "task_id"), strict=True)
+    for plan, (model, dataset, task) in told:
         firsts.setdefault(plan, (model, dataset))
         tasks.setdefault((plan, task), (dataset, task))
         if task and "/" in task:  # a lock calls a task by its folder

@@ -128,12 +128,13 @@ def parse(path: str, data: bytes) -> Parsed:
         "limits": ", ".join(f"{name} {value}" for name, value in limits.items()),
         "temperature": part_of(evaluation.model_generate_config or part_of(log.plan, "config"), "temperature"),
     }
-    parts, scores, headline = list(map(_part, samples)), [], part_of(log.results, "headline", "scorer")
+    parts, scores, headline = list(map(_part, samples)), [], text_of(part_of(log.results, "headline", "scorer"))
     only_scorer = text_of(part_of(log.results, "scorer", "name")) or "score"  # in early 2024
     for part, sample in zip(parts, samples, strict=True):
         by_scorer = sample.scores or ({only_scorer: sample.score} if sample.score else {})
-        names = sorted(by_scorer, key=lambda name: name != headline)  # that of the headline first
-        scores += score_rows(part, {name: by_scorer[name].value for name in names}, GRADES)
+        if headline in by_scorer:  # the first counts
+            by_scorer = {headline: by_scorer[headline], **by_scorer}
+        scores += score_rows(part, {name: score.value for name, score in by_scorer.items()}, GRADES)
     epochs, ids = count_of(config.get("epochs")) or 1, part_of(evaluation.dataset, "sample_ids")
     model, dataset = text_of(evaluation.model) or None, shared["dataset"]
     plans: list[tuple] = [
