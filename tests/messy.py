@@ -55,21 +55,21 @@ _TWO = hook("easy_achievement", ["collect_wood", "place_table"])
 _INVALID, _UNNAMED = hook("invalid_action"), hook("easy_achievement")
 
 
-def _trace(model: str, *hooks: dict, world: str | None = None, difficulty: str = "easy", aborted: bool = False) -> dict:
+def played(model: str, *hooks: dict, world: str | None = None, difficulty: str = "easy", aborted: bool = False) -> dict:
     events = [] if aborted else [environment(0, hooks), runtime(1)]
     settings = config(model_name=model, difficulty=difficulty, task_instance_id=world)
     return trace(*events, metadata=[settings], session_id=None)
 
 
 CRAFTER = {
-    "good.json": _trace(ONE, _HARD, _TWO, world="w1"),
-    "again.json": _trace(ONE, _EASY, _INVALID, world="w1"),  # the same world
-    "other.json": _trace(ONE, *[_INVALID] * 3, difficulty="hard"),
-    "aborted.json": _trace(ONE, aborted=True),
-    "below/it/good.json": _trace(TWO, _EASY, difficulty="hard"),
-    "below/it/unnamed.json": _trace(TWO, _UNNAMED),  # does not say which achievement
-    "below/nothing.json": _trace(TWO),
-    "none.json": _trace(NONE, aborted=True),
+    "good.json": played(ONE, _HARD, _TWO, world="w1"),
+    "again.json": played(ONE, _EASY, _INVALID, world="w1"),  # the same world
+    "other.json": played(ONE, *[_INVALID] * 3, difficulty="hard"),
+    "aborted.json": played(ONE, aborted=True),
+    "below/it/good.json": played(TWO, _EASY, difficulty="hard"),
+    "below/it/unnamed.json": played(TWO, _UNNAMED),  # does not say which achievement
+    "below/nothing.json": played(TWO),
+    "none.json": played(NONE, aborted=True),
     "broken.json": b'{"session_id": "a", "event_his',
     "log.json": _AGENT_LOG,  # of another kind
 }
@@ -89,7 +89,7 @@ STEPS = {
 }
 
 
-def _trial(model: str, task: str, reward: float | None, error: str = "", number: int = 0) -> tuple[str, dict]:
+def harbor_trial(model: str, task: str, reward: float | None, error: str = "", number: int = 0) -> tuple[str, dict]:
     made = trial(task, reward, error, id=f"{task}-{model}-{number}")
     made["agent_info"]["model_info"] = {"name": model, "provider": None}
     return f"job/{task}__{model[-3:]}{number}/result.json", made
@@ -107,15 +107,15 @@ TRAJECTORIES = {
     "job/result.json": {"id": "job", "n_total_trials": 10, "stats": {"n_retries": 1}},
     **dict(
         [
-            _trial(ONE, "cook", 1.0),
-            _trial(ONE, "cook", 0.0, number=1),  # a repetition
-            _trial(ONE, "bake", 1.0),
-            _trial(ONE, "fry", None, "AgentTimeoutError"),  # the agent's own: a failure
-            _trial(ONE, "stew", 0.0, "SandboxBuildFailedError"),  # not the agent's: no measurement
-            _trial(TWO, "cook", 1.0),
-            _trial(TWO, "bake", 0.0),
-            _trial(SLOW, "cook", None, "AgentTimeoutError"),
-            _trial(SLOW, "bake", None, "AgentTimeoutError"),
+            harbor_trial(ONE, "cook", 1.0),
+            harbor_trial(ONE, "cook", 0.0, number=1),  # a repetition
+            harbor_trial(ONE, "bake", 1.0),
+            harbor_trial(ONE, "fry", None, "AgentTimeoutError"),  # the agent's own: a failure
+            harbor_trial(ONE, "stew", 0.0, "SandboxBuildFailedError"),  # not the agent's: no measurement
+            harbor_trial(TWO, "cook", 1.0),
+            harbor_trial(TWO, "bake", 0.0),
+            harbor_trial(SLOW, "cook", None, "AgentTimeoutError"),
+            harbor_trial(SLOW, "bake", None, "AgentTimeoutError"),
         ]
     ),
     "logs/first.eval": _questions(sample("q1", "I", uuid="a"), sample("q3", "I", uuid="b"), day=1),  # repeated later

@@ -6,9 +6,9 @@ import pytest
 from click.testing import CliRunner
 
 from evalkit.cli import main
-from tests.crafter.traces import config, environment, hook, runtime, trace
+from tests.crafter.traces import hook
+from tests.messy import harbor_trial, played
 from tests.mindcraft.builders import write_all
-from tests.trajectories.folders import trial
 
 LINES, WIDTH = 24, 80
 ANSWER = re.compile(r"\b(leads|best|first|is the only model|of the steps of \d+ histories succeeded|records?:)\b")
@@ -29,8 +29,7 @@ def mindcraft(model: int, task: int) -> tuple[str, object]:
 
 def crafter(model: int, task: int) -> tuple[str, object]:
     hooks = [hook("easy_achievement", ["collect_wood"])] * succeeded(model, task) + [hook("invalid_action")] * model
-    about = config(model_name=name_of(model), task_instance_id=f"w{task}", max_turns=10 * (task + 1))
-    return f"{model}_{task}.json", trace(environment(0, hooks), runtime(1), metadata=[about], session_id=None)
+    return f"{model}_{task}.json", played(name_of(model), *hooks, world=f"w{task}")
 
 
 def steps(model: int, task: int) -> tuple[str, object]:
@@ -39,9 +38,7 @@ def steps(model: int, task: int) -> tuple[str, object]:
 
 
 def trajectories(model: int, task: int) -> tuple[str, object]:
-    about = {"name": "terminus-2", "version": "2", "model_info": {"name": name_of(model), "provider": "x"}}
-    one = trial(f"t{task}", float(succeeded(model, task)), agent_info=about)
-    return f"{model}/t{task}__a/result.json", {**one, "id": f"{model}-{task}", "config": {}}
+    return harbor_trial(name_of(model), f"t{task}", float(succeeded(model, task)), number=model)
 
 
 @pytest.mark.parametrize("models", [1, 9, 40])

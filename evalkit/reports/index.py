@@ -65,10 +65,11 @@ def _groups(records: list[Record]) -> list[dict[str, Any]]:
     by_source: dict[str, list[Record]] = {}
     for record in records:
         is_about_samples = any(map(is_sample, record["sources"]))
-        by_source.setdefault(SAMPLES if is_about_samples else ", ".join(record["sources"]), []).append(record)
+        sources = ", ".join(source.rstrip("/") for source in record["sources"])
+        by_source.setdefault(SAMPLES if is_about_samples else sources, []).append(record)
     groups, ends = [], short_paths(by_source.keys() - {SAMPLES})  # no more of a path than tells it from the others
     for sources, group in sorted(by_source.items(), key=lambda item: (item[0] == SAMPLES, item[0])):
-        name = ends.get(sources, sources).rstrip("/")
+        name = ends.get(sources, sources)
         title = name.rpartition("/")[2]
         rows = sorted(group, key=lambda row: (*_question(row), row["title"], row["name"]))
         asked = itertools.groupby([_row(record, group) for record in rows], key=_question)
