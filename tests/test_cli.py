@@ -33,6 +33,7 @@ REFUSED = {  # {} is a folder, and three dots stand for further words
     "show {}/other.json --kind mindcraft": "{}/other.json: no Mindcraft ... not an agent log",
     "report {}/one.ipynb -o {}/empty.json": "{}/empty.json: a file, not a folder",
     "report {}/one.ipynb -o {}/empty.json/below": "{}/empty.json/below: Not a directory",
+    "lab {}/runs -o {}/empty.json/new": "{}/empty.json/new: Not a directory",
     "report {}/one.ipynb -p x 1": "command line: unknown parameter x; there is none",
 }
 
@@ -58,6 +59,7 @@ MISUSED = {
     "report --jobs 0": "0 is not in the range",
     "mindcraft . --follow --output x.csv": "--output does nothing with --follow",
     "mindcraft . --follow --interval 0.1": "--interval 0.1: at least 0.5 seconds",
+    "mindcraft . --list all --output x.csv": "--output does nothing with --list",
     "mindcraft . --idle 5": "--idle does nothing without --follow",
     "steps . --follow --checks": "--checks does nothing with --follow",
 }

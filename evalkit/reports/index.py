@@ -172,11 +172,11 @@ def keep_evidence(output: Path, key: str, given: list[Any]) -> None:
         path.unlink(missing_ok=True)
 
 
-def write_evidence(output: Path, *, mask: bool = True) -> int:
-    """Write the pages of all runs that the reports of an output folder link to, each once; return how many changed."""
+def write_evidence(output: Path, *, mask: bool = True) -> None:
+    """Write the pages of all runs that the reports of an output folder link to, each once."""
     stored = sorted((output / _STORED).glob("*/*.json"))
     if not stored and not (output / _WRITTEN).is_file():
-        return 0
+        return
     runs, pairs, lists, sources = dict[str, Any](), dict[Any, Any](), list[Any](), set[str]()
     records = {record["key"]: record for record in read_records(output)}
     for path in stored:
@@ -188,7 +188,7 @@ def write_evidence(output: Path, *, mask: bool = True) -> int:
         runs |= more_runs
         pairs |= {pair.page: pair for pair in more_pairs}
         lists += more_lists
-    return write_pages(output / RUNS, runs, list(pairs.values()), lists, mask=mask, shown=shown_paths(sorted(sources)))
+    write_pages(output / RUNS, runs, list(pairs.values()), lists, mask=mask, shown=shown_paths(sorted(sources)))
 
 
 def is_missing(output: Path) -> bool:

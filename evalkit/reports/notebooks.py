@@ -249,19 +249,13 @@ class _Loader(yaml.SafeLoader):
 
 
 def read_values(path: str | os.PathLike) -> dict[str, Any]:
-    """Read a params file as papermill does; raises ValueError if it can't be read."""
+    """Read a params file as papermill does, none if it is empty; ValueError if it can't be read or is no mapping."""
     try:
-        return parse_values(Path(path).read_text(encoding="utf-8"))
+        values = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=_Loader)
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8 at byte {error.start}") from error
     except OSError as error:
         raise ValueError(error.strerror or str(error)) from error
-
-
-def parse_values(text: str) -> dict[str, Any]:
-    """Read values from YAML text, none if it is empty; raises ValueError if they are not a mapping."""
-    try:
-        values = yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
         where = getattr(error, "problem_mark", None)
         line = f" (line {where.line + 1})" if where else ""

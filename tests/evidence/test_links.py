@@ -9,7 +9,7 @@ from matplotlib.colors import to_hex
 from evalkit import Evidence, compare, show_findings
 from evalkit.display import plots, show_figure
 from evalkit.display.drawing import PALETTE, keep_looks
-from evalkit.display.show import REPORT
+from evalkit.display.show import REPORT, TABLE
 from evalkit.evidence import links
 from evalkit.io.text import is_local_link
 from evalkit.kinds import Example, Finding
@@ -138,6 +138,9 @@ def test_of_many_runs_points_and_groups_some_lead_to_pages_evenly_over_models_an
     assert "200 of 303 runs, chosen evenly" in shown[-1]["text/plain"]
     points = Evidence(logs, many).link(many[["run_id"]])
     assert (points["href"] != "").sum() == links.MOST_RUNS
+    links.show_runs(logs, many[["task_id", "run_id"]], "More", name="more")
+    assert [data[TABLE]["rows"] for data in shown if TABLE in data] == [303]
+    assert shown[-1]["text/plain"] == links.LIMITED
 
 
 def test_pairs_of_models_lead_to_the_tasks_they_decided_oppositely(logs, shown):

@@ -1,6 +1,5 @@
 """Pages of runs in a real browser: what they show, what keys do, and that nothing from logs acts."""
 
-import base64
 import re
 
 import html5lib
@@ -12,8 +11,6 @@ from evalkit.cli import main
 from evalkit.evidence import PairRef, RunList, reference, write_pages
 from tests.attacks.hostile import write_hostile
 from tests.browser import needs_browser, open_browser
-from tests.crafter.traces import environment, runtime, trace
-from tests.crafter.traces import write as write_trace
 from tests.mindcraft.builders import SCORE, turn, write_all
 from tests.reports.pages import HOSTILE, Visit
 
@@ -153,15 +150,3 @@ def test_runs_of_a_list_follow_each_other_by_keys_and_turns_have_links(site, bro
         visit.until("document.querySelector('#t9').getBoundingClientRect().top < innerHeight")
         visit.page.keyboard.press("j")
         assert visit.page.evaluate("location.hash") == "#t10"
-
-
-def test_a_picture_that_was_seen_often_stands_in_a_page_once(tmp_path):
-    pixels = base64.b64encode(bytes(range(256)) * 48).decode()
-    events = []
-    for number, text in enumerate((pixels, pixels, BAD)):
-        seen = {"observation_image_base64": text, "observation_image_shape": [64, 64, 3]}
-        events += [runtime(number), environment(number, system_state_after={"public_state": seen})]
-    write_trace(tmp_path, trace(*events), "session.json")
-    (path,) = view(tmp_path, tmp_path / "out")
-    assert path.read_text().count("data:image/webp;base64,") == 1
-    assert path.read_text().count('<use href="#picture-1"') == 2

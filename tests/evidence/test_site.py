@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from evalkit.evidence import PairRef, RunList, page_name, read_references, reference, write_pages
+from evalkit.evidence.pages import LARGEST, MOST, run_page
+from evalkit.kinds import Image, Transcript, Turn
 from evalkit.mindcraft import load
 from tests.mindcraft.builders import write_all
 
@@ -48,6 +50,17 @@ def test_pages_that_nothing_leads_to_go_and_other_files_stay(tmp_path, runs):
     assert second not in json.loads((out / ".evalkit/pages.json").read_text())
 
 
+def test_of_a_long_run_the_middle_is_left_out_of_a_long_turn_its_end_and_a_picture_stands_there_once(runs):
+    turn = Turn("alder", "assistant", "x" * (LARGEST + 1), images=(Image(64, 64, bytes(64 * 64 * 3)),))
+    turns = [turn, turn, *[Turn("alder", "assistant", "hi")] * MOST]
+    page = run_page(next(iter(runs.values())), Transcript("", [], turns))
+    assert "<title>t0, exp, score of zero</title>" in page
+    assert page.count("the first 100,000 of 100,001 characters") == page.count('<use href="#picture-1"') == 2
+    assert page.count("data:image/webp;base64,") == 1
+    assert "2 turns in between are not shown" in page
+    assert [f'id="t{n}"' in page for n in (1, 1000, 1001, 1002, 1003, 2002)] == [True, True, False, False, True, True]
+
+
 def test_a_log_that_is_gone_has_a_page_that_says_so(tmp_path, runs):
     page, run = next(iter(runs.items()))
     Path(run.paths[0]).unlink()
@@ -67,6 +80,12 @@ def test_pages_name_where_they_stand_in_their_tables_and_that_of_a_pair_leads_to
     both = (tmp_path / pair.page).read_text()
     # the final messages differ, behind two turns that are the same
     assert all(part in both for part in (*(f'href="{page}"' for page in runs), 'first differ at <a href="#r3">'))
+
+
+def test_a_run_is_described_in_words(logs):
+    facts = dict(reference(logs, {**logs.runs.iloc[0].to_dict(), "duration": 57.0}).facts)
+    shown = [facts[name] for name in ("kind", "model", "status", "score", "success", "duration")]
+    assert shown == ["mindcraft", "exp", "score of zero", "0", "no", "57 s"]
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", "x" * 200, "<b>", "-x", "a\udc80"])

@@ -69,18 +69,10 @@ def test_copies_read_the_source_from_anywhere_and_are_kept_once_edited(here):
     assert f"reads {here}/mc/runs; --output DIR takes another folder" in refused.stderr
 
 
-def test_several_kinds_make_the_notebooks_of_each_and_none_is_refused(here):
-    shutil.copytree(resolve("samples:steps"), here / "all/steps")
-    shutil.copytree(resolve("samples:crafter"), here / "all/crafter")
-    (here / "none").mkdir()
-    (here / "none/a.txt").write_text("text")
-    assert run("all").exit_code == 0
-    assert {path.name for path in (here / "evalkit-lab").iterdir()} == {
-        "crafter_scores.ipynb",
-        "step_evaluation.ipynb",
-    }
-    assert run("none", "-o", "new").exit_code == 2
-    assert run("all", "-o", "none/a.txt/new").stderr == "evalkit: none/a.txt/new: Not a directory\n"
+def test_without_jupyterlab_its_package_is_named(here, monkeypatch):
+    monkeypatch.setattr("evalkit.cli.lab.find_spec", lambda name: None)
+    result = CliRunner().invoke(main, ["lab", "samples:crafter"])
+    assert (result.exit_code, result.stderr) == (2, "evalkit: JupyterLab is not installed: pip install jupyterlab\n")
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from evalkit.reports.notebooks import (
     Parameter,
     check_value,
     from_text,
-    parse_values,
     read_notebook,
     read_parameters,
+    read_values,
 )
 
 CELL = """
@@ -72,9 +72,10 @@ def test_values_are_read_by_the_parameters_type_and_others_are_faults(read, kind
         st.one_of(st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(), st.dates().map(str)),
     )
 )
-def test_values_are_read_as_papermill_reads_them(values):
-    text = yaml.safe_dump(values)
-    assert parse_values(text) == yaml.load(text, Loader=NoDatesSafeLoader)
+def test_values_are_read_as_papermill_reads_them(tmp_path_factory, values):
+    path = tmp_path_factory.getbasetemp() / "values.yaml"
+    path.write_text(text := yaml.safe_dump(values), "utf-8")
+    assert read_values(path) == yaml.load(text, Loader=NoDatesSafeLoader)
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"cells": 1}', b'{"cells": [{}]}', b"\xff\xfe"])

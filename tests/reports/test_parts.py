@@ -5,6 +5,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from evalkit.display import new_axes
 from evalkit.display.drawing import draw
+from evalkit.display.show import HIDDEN
 from evalkit.reports.page import render
 
 START = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1">'
@@ -47,6 +48,12 @@ def test_a_figure_of_evalkit_passes_whole_but_for_its_style():
         '\n<figcaption>&lt;b&gt; <span class="files"><a href="a%20b.svg">SVG</a> '
         '<a href="javascript%3Ax">JAVASCRIPT:X</a></span></figcaption>\n'
     )
+
+
+def test_what_is_for_other_front_ends_only_is_left_out():
+    outputs = [new_output("display_data", {"text/plain": text}, metadata={HIDDEN: text == "a"}) for text in "ab"]
+    page = render(new_notebook(cells=[new_code_cell(outputs=outputs)]), key="a/b")
+    assert ("<pre>a" in page, "<pre>b" in page) == (False, True)
 
 
 def test_any_other_svg_is_an_image_in_which_nothing_is_active():

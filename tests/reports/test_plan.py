@@ -47,6 +47,9 @@ def test_a_notebook_named_with_values_is_run_once_with_these(project, tmp_path):
     (report,) = plan(["one"], texts=[("runs", "logs"), ("tasks", "x"), ("tasks", "[y, z]")])
     assert report.parameters == {"runs": "logs", "tasks": ["x", "y", "z"]}
     assert report.name.startswith("logs-")
+    assert keys(plan(["one"], values={"n": 2}, name="mine")) == ["one/mine"]
+    assert faults_of(["one"], values={"n": 2}, name="a/b") == ["--name a/b: can't be the name of a file; a_b could"]
+    assert faults_of(["one"], name="mine") == ["--name mine: names one report, and 2 would be made"]
 
 
 def test_sample_defaults_are_emptied_as_soon_as_one_source_is_given(project):
@@ -183,10 +186,13 @@ def test_a_folder_within_the_source_is_given_to_the_parameter_that_asks_for_it(t
         assert report.parameters == {"runs": source, "tasks": tasks}
 
 
-def test_sweeps_go_over_all_there_is_and_a_kind_without_a_notebook_gets_the_general_one(logs, project):
+def test_sweeps_go_over_all_there_is_and_a_kind_without_a_notebook_gets_the_general_one(logs, project, monkeypatch):
     project("own", parameters='traces: str = ""\nmodel: str = ""', metadata={"evalkit": SWEPT})
     assert keys(plan(["logs", "own"])) == ["own/logs-2", "own/logs-logs-1"]
     assert keys(plan(["logs", "own"], values={"model": "3"})) == ["own/logs-3"]
+    monkeypatch.setattr("evalkit.reports.planning.MOST_OF_SWEEP", 1)
+    with pytest.warns(UserWarning, match="2 reports of own: only the first 1 are made; -p model MODEL makes another"):
+        assert keys(plan(["logs", "own"])) == ["own/logs-logs-1"]
     general = {"evalkit": {"kind": ANY_KIND, "source": "logs"}}
     project("any", parameters='logs: list[str] = []\nkind: str = ""', metadata=general)
     (report,) = plan(["logs", "any"])
@@ -227,24 +233,16 @@ def test_notebooks_are_copied_to_be_changed_and_never_overwritten(tmp_path, monk
 # Credentials are refused before anything is made of them, and repeated nowhere
 
 SECRET = "SEK"  # a part of every secret in WITH
-WAYS = {
-    "an item": {"values": lambda url: {"tasks": ["x", url]}},
-    "a sweep": {"values": lambda url: {"runs": ["x", url]}},
-    "a mapping": {"values": lambda url: {"by": {"x": url}}},
-    "its key": {"values": lambda url: {"by": {url: "x"}}},
-    "a wrong type": {"values": lambda url: {"n": url}},
-    "no parameter": {"values": lambda url: {url: "x"}},
-    "typed as a list": {"texts": lambda url: [("tasks", f"[x, '{url}']")]},
-    "typed for a number": {"texts": lambda url: [("n", url)]},
-}
 
 
 @pytest.mark.parametrize("url", WITH)
 def test_no_report_is_planned_with_credentials(project, url):
     project("one", parameters=f"{CELL}\nby: dict[str, str] = {{}}")
-    for make in WAYS.values():
+    valued = ({"tasks": ["x", url]}, {"runs": ["x", url]}, {"by": {"x": url}}, {"by": {url: "x"}}, {"n": url}, {url: 1})
+    typed = (("tasks", f"[x, '{url}']"), ("n", url))
+    for wrong in (*({"values": values} for values in valued), *({"texts": [text]} for text in typed)):
         with pytest.raises(PlanError) as raised:
-            plan(["one"], **{name: values(url) for name, values in make.items()})
+            plan(["one"], **wrong)
         assert SECRET not in f"{raised.value} {raised.value.faults} {raised.value.__cause__}"
     project("one", parameters=CELL, params={"a.yaml": f"runs: '{url}'"})
     project("two", parameters=f"runs: str = {url!r}", params={"b.yaml": ""})
