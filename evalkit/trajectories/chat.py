@@ -85,7 +85,7 @@ def chat_messages(messages: Any) -> list[Message]:
                 when if isinstance(when, str) else time.isoformat() if (time := time_of(when)) else "",
                 count_of(part_of(usage, "prompt_tokens")),
                 count_of(part_of(usage, "completion_tokens")),
-                number_of(message.get("cost") or part_of(extra, "cost")),
+                number_of(message.get("cost", part_of(extra, "cost"))),
             )
         )
     return out
@@ -99,15 +99,16 @@ def _as_chat(message: dict[str, Any]) -> dict[str, Any]:
         return message
     items = objects(message, "output")
     said = [part for item in items if item.get("type") == "message" for part in objects(item, "content")]
-    calls = [{**item, "id": item.get("call_id")} for item in items if item.get("type") == "function_call"]
+    calls = [item for item in items if item.get("type") == "function_call"]
     return {"role": "assistant", "content": said, "tool_calls": calls, "usage": message.get("usage")}
 
 
 def _chat_call(call: Mapping[str, Any]) -> Call:
     function = call.get("function")
     named = function if isinstance(function, dict) else call
-    name = named.get("name") or (function if isinstance(function, str) else "")
-    return Call(text_of(name), text_of(named.get("arguments")), text_of(call.get("id")))
+    name = named.get("name") or named.get("function_name") or (function if isinstance(function, str) else "")
+    call_id = call.get("tool_call_id") or call.get("call_id") or call.get("id")
+    return Call(text_of(name), text_of(named.get("arguments")), text_of(call_id))
 
 
 def _reasoning(message: Mapping[str, Any]) -> str:

@@ -41,9 +41,8 @@ def parse(path: str, value: Any) -> Parsed:
         counts = count_of(value.get("n_total_trials")), count_of(part_of(value, "stats", "n_retries"))
         return used(plans=[(None, None, "", *counts)] * any(counts))
     parts = [value, *objects(value, "step_results")]
-    errors = _errors(value)
     # what was not the agent's fault decides: the reward of such a trial is no measurement
-    error = min(errors, key=lambda error: error.get("exception_type") in AGENT_FAILED, default={})
+    error = min(_errors(parts), key=lambda error: error.get("exception_type") in AGENT_FAILED, default={})
     agent, model = part_of(value, "agent_info"), part_of(value, "agent_info", "model_info")
     names = [text_of(part_of(model, key)) for key in ("provider", "name")]
     run = run_row(
@@ -71,15 +70,14 @@ def parse(path: str, value: Any) -> Parsed:
 
 def messages(value: Any, part: str, beside: Beside) -> list[Message]:
     """List what was raised, and the rewards: what the result of a trial adds to its trajectory."""
-    said = [f"{error.get('exception_type')}: {text_of(error.get('exception_message'))}" for error in _errors(value)]
-    rewards = [
-        f"{key} = {text_of(reward)}"
-        for part in (value, *objects(value, "step_results"))
-        for key, reward in (part_of(part, "verifier_result", "rewards") or {}).items()
-    ]
-    return [Message("error", text) for text in said] + [Message("system", text, "verifier") for text in rewards]
+    parts, said = [value, *objects(value, "step_results")], list[Message]()
+    for error in _errors(parts):
+        said.append(Message("error", f"{error.get('exception_type')}: {text_of(error.get('exception_message'))}"))
+    for one in parts:
+        for key, reward in (part_of(one, "verifier_result", "rewards") or {}).items():
+            said.append(Message("system", f"{key} = {text_of(reward)}", "verifier"))
+    return said
 
 
-def _errors(value: Any) -> list[dict[str, Any]]:
-    errors = (part.get("exception_info") for part in (value, *objects(value, "step_results")))
-    return [error for error in errors if isinstance(error, dict)]
+def _errors(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [error for part in parts if isinstance(error := part.get("exception_info"), dict)]

@@ -5,18 +5,19 @@ report, and without one a run has no outcome.
 """
 
 import posixpath
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
 import msgspec
 
 from evalkit.kinds import Parsed
-from evalkit.trajectories.chat import Beside, Call, Message, chat_messages, content_text
+from evalkit.trajectories.chat import Beside, Message, chat_messages
 from evalkit.trajectories.format import run_row, used
 from evalkit.trajectories.values import count_of, number_of, objects, part_of, text_of, total
 
-# the status of the runs of tasks in lists of a report, such as `resolved_ids`; the first that names a task counts
-_VERDICTS = ("resolved", "error", "empty_patch", "unresolved", "incomplete")
+# the status of the runs of tasks in lists of a report, such as `resolved_ids`; the last that names a task counts
+_VERDICTS = ("incomplete", "unresolved", "empty_patch", "error", "resolved")
 _LIMITS = ("step_limit", "cost_limit", "wall_time_limit_seconds")
 
 
@@ -57,8 +58,8 @@ def parse(path: str, value: Any) -> Parsed:
     spoken, value = messages(value), value if isinstance(value, dict) else {}
     info, is_mini = value.get("info"), title.startswith("mini")
     stats, agent = part_of(info, "model_stats"), part_of(info, "config", "agent")
-    cost = number_of(part_of(stats, "instance_cost"))
-    reason, times = text_of(part_of(info, "exit_status")), [message.when for message in spoken if message.when]
+    cost, reason = number_of(part_of(stats, "instance_cost")), text_of(part_of(info, "exit_status"))
+    times = [message.when for message in spoken if message.when] or [None]
     run = run_row(
         format="mini-swe-agent" if is_mini else "SWE-agent",
         task_id=value.get("instance_id") or name.removesuffix(".json").removesuffix(".traj"),
@@ -67,8 +68,8 @@ def parse(path: str, value: Any) -> Parsed:
         agent_version=part_of(info, "mini_version") or part_of(info, "swe_agent_version"),
         exit_reason=reason,
         status=reason.replace(" ", "_"),
-        started=next(iter(times), None),
-        ended=times[-1] if times else None,
+        started=times[0],
+        ended=times[-1],
         turns=count_of(part_of(stats, "api_calls")) or sum(message.role == "assistant" for message in spoken),
         tokens_in=part_of(stats, "tokens_sent"),
         tokens_out=part_of(stats, "tokens_received"),
@@ -87,31 +88,25 @@ def messages(value: Any, part: str = "", beside: Beside | None = None) -> list[M
         return chat_messages(history)
     # what the agent was told before its first step, then each step
     first = next((at for at, item in enumerate(history) if item["role"] == "assistant"), len(history))
-    out = [Message(text_of(item["role"]), content_text(item.get("content"))) for item in history[:first]]
+    said = history[:first]
     for step in steps:
-        thought, action = text_of(step.get("thought")), text_of(step.get("action"))
-        call = Call("shell", action, "", text_of(step.get("observation")))
-        out.append(Message("assistant", thought or text_of(step.get("response")), calls=(call,) if action else ()))
-    return out
+        said.append({"role": "assistant", "content": step.get("thought") or step.get("response")})
+        if action := step.get("action"):
+            said[-1]["tool_calls"] = [{"name": "shell", "arguments": action}]
+            said.append({"role": "tool", "content": step.get("observation")})
+    return chat_messages(said)
 
 
 def _verdicts(report: dict[str, Any]) -> dict[str, str]:
     """Return the status of each task of a report, of all runs of a model or of one."""
     if "resolved_ids" not in report:
         return {task: "resolved" if part_of(item, "resolved") else "unresolved" for task, item in report.items()}
-    verdicts: dict[str, str] = {}
-    for verdict in _VERDICTS:
-        for task in report.get(f"{verdict}_ids") or ():
-            verdicts.setdefault(text_of(task), verdict)
-    return verdicts
+    return {text_of(task): verdict for verdict in _VERDICTS for task in report.get(f"{verdict}_ids") or ()}
 
 
 def _replayed(value: Any) -> Any:
     """Return the model of SWE-agent's own configuration, which stands in its trajectory as text."""
     config = part_of(value, "replay_config")
-    if isinstance(config, str):
-        try:
-            config = msgspec.json.decode(config)
-        except msgspec.DecodeError:
-            return None
+    with suppress(TypeError, msgspec.DecodeError):
+        config = msgspec.json.decode(config)
     return part_of(config, "agent", "model", "name")

@@ -80,9 +80,8 @@ def _shared(info: dict[str, Any]) -> dict[str, Any]:
 
 def _run(shared: Mapping[str, Any], simulation: dict[str, Any]) -> tuple:
     reason = simulation.get("termination_reason")
-    extra = {key: item for key in _CHECKS if (item := part_of(simulation.get("reward_info"), key))}
-    if cost_of_user := number_of(simulation.get("user_cost")):
-        extra["user_cost"] = cost_of_user
+    extra = {name: part_of(simulation, "reward_info", name) for name in _CHECKS}
+    extra["user_cost"] = number_of(simulation.get("user_cost"))
     return run_row(
         **shared,
         part=simulation.get("id"),
@@ -100,7 +99,7 @@ def _run(shared: Mapping[str, Any], simulation: dict[str, Any]) -> tuple:
         tokens_in=part_of(simulation, "agent_usage", "prompt_tokens"),
         tokens_out=part_of(simulation, "agent_usage", "completion_tokens"),
         cost=number_of(simulation.get("agent_cost")),  # as its tokens: the user is simulated by another model
-        extra=extra or None,
+        extra={name: item for name, item in extra.items() if item} or None,
     )
 
 
