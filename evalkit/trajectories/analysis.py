@@ -45,9 +45,8 @@ def with_endings(runs: pd.DataFrame) -> pd.DataFrame:
 def endings(runs: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
     """Count the runs of each group by `ending`: a column for each of `table.ENDINGS`."""
     rows = with_endings(counted(runs))
-    return (
-        pd.crosstab(rows[by], rows["ending"], dropna=False).reindex(columns=list(ENDINGS), fill_value=0).reset_index()
-    )
+    table = pd.crosstab(rows[by], rows["ending"], dropna=False)
+    return table.reindex(columns=list(ENDINGS), fill_value=0).reset_index()
 
 
 def exits(runs: pd.DataFrame) -> pd.DataFrame:
@@ -77,8 +76,7 @@ def trials(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     table.insert(0, "planned", said["planned"].astype("Int64"))
     table["retried"] += said["retried"].reindex(table.index).fillna(0).astype("int64")
     table["missing"] = (table["planned"] - table[["present", "running", "repeated"]].sum(axis=1)).clip(lower=0)
-    names = short_paths(said.index)
-    return table.rename(index=lambda name: names.get(name, name)).rename_axis("plan").reset_index()
+    return table.rename(index=short_paths(said.index)).rename_axis("plan").reset_index()
 
 
 def missing(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
@@ -105,11 +103,10 @@ def over_planned(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     counts = bool(is_broken.all() or rows["is_successful"].notna().any())  # else scores say how much
     rows = rows.assign(is_successful=rows["is_successful"].mask(is_broken & counts, False))
     gone = gone.loc[gone.index.repeat(gone["missing"])].reset_index(drop=True)
-    added = gone.reindex(columns=list(rows)).assign(
-        kind=kind.name, is_successful=False if counts else None, status="missing"
-    )
+    added = gone.reindex(columns=list(rows)).assign(kind=kind.name, status="missing", score=0.0)
+    added["is_successful"] = False if counts else None
     added["run_id"] = [f"missing {number}" for number in added.index]
-    added["run_flags"], added["score"] = [[] for _ in added.index], 0.0
+    added["run_flags"] = [[] for _ in added.index]
     return pd.concat([rows, added.astype(rows.dtypes)], ignore_index=True) if len(added) else rows
 
 
@@ -123,9 +120,9 @@ def reliability(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     for name, rows in (("measured", runs), ("planned", over_planned(runs, plans))):
         data = outcomes(rows, "is_successful").table
         table = reliability_of(data, "model_name", "task", "value", order="repetition")
-        tables.append(table.assign(trials=name))
-    table = pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)
-    return table[["model_name", "trials", *(name for name in table if name not in ("model_name", "trials"))]]
+        table.insert(1, "trials", name)
+        tables.append(table)
+    return pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)
 
 
 def tool_use(logs: Logs, runs: pd.DataFrame, most: int = MOST_READ) -> pd.DataFrame:
@@ -171,10 +168,9 @@ def findings(ranked: Sequence[Finding], runs: pd.DataFrame, plans: pd.DataFrame,
         said["running"] = f", {running:,} still running" * bool(running)
         found.append(Finding("planned", "Planned and present", said, template=text))
     failed = rows[~rows["ending"].isin(["success", "scored", "running"])]
-    counts = failed["ending"].astype("str").value_counts()
-    ways = {ENDINGS[str(name)].text: int(n) for name, n in counts.items()}
-    examples = examples_of(failed, {ENDINGS[str(name)].text: failed["ending"].eq(name) for name in counts.index})
-    values = {"endings": ways, "n": len(rows), "noun": "run"}
+    words = failed["ending"].astype("str").map(lambda name: ENDINGS[name].text)
+    values = {"endings": words.value_counts().to_dict(), "n": len(rows), "noun": "run"}
+    examples = examples_of(failed, {way: words.eq(way) for way in values["endings"]})
     if rows["ending"].ne("scored").any():
         found.append(Finding("endings", "How runs ended", values, examples))
     return [*found, *(one for one in ranked if one.code not in _FIRST), data_finding(runs, ledger, "run")]

@@ -40,22 +40,19 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     total = f"\ntotal: {so_far(done, expected)} trials done, {counted_noun(int(running.sum()), 'run')} running"
     rows = _rows(logs.runs[~running])
     text = fit_table(rows, spare=_SPARE, width=snapshot.width) if rows else "no run has ended"
-    return "\n".join([text, total, *_notes(logs)]), bool(
-        expected is not None and done >= expected and not running.any()
-    )
+    is_complete = expected is not None and done >= expected and not running.any()
+    return "\n".join([text, total, *_notes(logs)]), bool(is_complete)
 
 
 def _rows(runs: pd.DataFrame) -> list[dict[str, str]]:
     """Format the rate or mean score of each model, the best first, and how its runs ended."""
     if runs.empty:
         return []
-    data, ended = outcomes(runs), endings(runs).set_index("model_name")
-    table = best_first(rates(runs))
-    shown = [name for name in ENDINGS if ended[name].any()]
+    data, table = outcomes(runs), best_first(rates(runs))
+    ended = endings(runs).set_index("model_name").reindex(table["model_name"], fill_value=0)
     rows = rate_rows(table, ["model_name"], data.title, percent=data.is_share)
-    for model, cells in zip(table["model_name"], rows, strict=True):
-        counts = ended.loc[model] if model in ended.index else dict.fromkeys(shown, 0)
-        cells |= {ENDINGS[end].text: str(counts[end]) for end in shown}
+    for cells, counts in zip(rows, ended.to_dict("records"), strict=True):
+        cells |= {ending.text: str(counts[name]) for name, ending in ENDINGS.items() if ended[name].any()}
     return rows
 
 

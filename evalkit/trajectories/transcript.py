@@ -3,21 +3,18 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from evalkit.io import SourceError, StorageOptions, frame_of, storage
-from evalkit.kinds import RunFiles, Transcript, Turn, read_log
+from evalkit.kinds import Logs, RunFiles, Transcript, Turn, read_log
 from evalkit.trajectories.chat import Message
 from evalkit.trajectories.parse import opened, parse
 from evalkit.trajectories.table import LAZY_TABLES
 
-if TYPE_CHECKING:
-    from evalkit.kinds import Logs
 
-
-def run_files(logs: "Logs", run: Mapping[str, Any]) -> RunFiles:
+def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
     """Return the files with a run's messages, then that which says how it ended, and which of its runs it is."""
     return RunFiles([*run["trajectories"], run["source"]], run["part"] or "")
 

@@ -85,7 +85,7 @@ def simulation(task: str, trial: int, reward: float | None, reason: str = "user_
                 "tool_calls": [{"id": "call-1", "name": "find_order", "arguments": {"id": 3}}],
             },
             {"role": "tool", "id": "call-1", "content": "order 3", "error": False},
-            {"role": "assistant", "content": "done"},
+            {"role": "assistant", "content": "done", "cost": 0.0},
         ],
     }
 

@@ -153,6 +153,7 @@ def test_tau2_simulations_in_a_folder_are_of_the_results_beside_it(tmp_path):
     assert logs.runs[["model_name", "dataset", "score"]].to_numpy().tolist() == [["gpt-4o", "retail", 1.0]]
     assert logs.plans["planned"].tolist() == [2]
     assert logs.tool_calls[["name", "result"]].to_numpy().tolist() == [["find_order", "order 3"]]
+    assert logs.turns["cost"].notna().tolist() == [False, False, True]  # a cost of 0 is one
 
 
 def test_answers_of_tau2_that_stand_in_one_message_belong_to_their_calls(tmp_path):
