@@ -52,7 +52,10 @@ def read_file(path: str | os.PathLike, *, limited: bool = True) -> bytes:
     ((_, data),) = read_files([os.fspath(path)], limited=limited)
     if isinstance(data, OSError):
         data.filename = redacted(data.filename or os.fspath(path))
-        raise data
+        try:
+            raise data
+        finally:
+            del data  # else the error and this frame hold each other, and so the frames of all callers with their logs
     return data
 
 

@@ -1,9 +1,12 @@
 """Reading: in order, one file at a time in memory; what can't be read is failed with the reason, the rest is read."""
 
 import errno
+import gc
 import os
 import tracemalloc
+import weakref
 import zipfile
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +18,23 @@ from evalkit.io.paths import MOST_BYTES
 from evalkit.kinds import Parsed, load
 from tests.kinds.toy import TOY, write
 from tests.mindcraft.builders import write_all
+
+
+def test_an_error_of_reading_keeps_no_caller_and_what_it_holds_in_memory():
+    class Logs:
+        pass
+
+    def caller():
+        logs = Logs()
+        with suppress(FileNotFoundError):
+            read_file("nowhere")
+        return weakref.ref(logs)
+
+    gc.disable()
+    try:
+        assert caller()() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.timeout(20)
