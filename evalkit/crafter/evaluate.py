@@ -4,13 +4,12 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from evalkit.crafter.format import WEIGHTS, Event, fit
 from evalkit.crafter.kind import KIND, PATTERN
 from evalkit.crafter.parse import parse_file, read_hooks
 from evalkit.crafter.scoring import (
     NO_SCORED_EVENTS,
+    Columns,
     Counting,
     EventScore,
     check_rules,
@@ -19,9 +18,12 @@ from evalkit.crafter.scoring import (
 )
 from evalkit.crafter.table import EPISODES, FLAGS, RECORDS
 from evalkit.crafter.terminal import TraceScore, parts, results_of, trace_text
-from evalkit.io import Entry, Ledger, Source, StorageOptions, check_path, frame, plain, read_file, storage
+from evalkit.io import Entry, Ledger, Source, StorageOptions, check_path, frame, paused_gc, plain, read_file, storage
+from evalkit.io.frames import cut_texts
+from evalkit.io.sources import source_names
+from evalkit.io.store import read_manifest
 from evalkit.kinds import read_records
-from evalkit.kinds.pipeline import tables_of
+from evalkit.kinds.pipeline import list_logs, parse_logs
 from evalkit.kinds.terminal import file_lines, on_screen
 
 
@@ -67,11 +69,12 @@ def evaluate_trace(
         data = error
     parsed = parse_file(place, data)
     if parsed.status == "used":
-        return _results(tables_of(RECORDS, {place: parsed.rows}), weights, counting)[0]
+        return _results(_columns({place: parsed.rows}), weights, counting)[0]
     broken: TraceScore = {"total_score": None, "counts": {}, "trajectory": NO_SCORED_EVENTS, "num_events": 0}
     return {**broken, "trace_file": os.path.basename(place), "source": place, "flags": [], "error": parsed.reason}
 
 
+@paused_gc()
 def evaluate_all_traces(
     trace_dir: Source,
     pattern: str = PATTERN,
@@ -87,19 +90,36 @@ def evaluate_all_traces(
     Returns a list in descending order of total_score; unreadable files, and files that are not traces, are only in its
     `ledger`. It is empty if no file is a trace: `load` and the command raise then.
     """
-    weights = check_rules(weights, counting)
+    weights, named = check_rules(weights, counting), source_names(trace_dir)
     with storage(storage_options):
-        records = read_records(KIND, trace_dir, pattern=pattern, recursive=recursive, jobs=jobs, keep=False)
-    ledger = Ledger(Entry(**row) for row in records.files.select(Entry._fields).to_pylist())
-    return TraceScores(_results(records.tables, weights, counting), ledger)
+        if not named or any(map(read_manifest, named)):  # nothing, or a dataset
+            records = read_records(KIND, named, pattern=pattern, recursive=recursive)
+            told = {name: table.to_pydict() for name, table in records.tables.items()}
+            entries = [Entry(**row) for row in records.files.select(Entry._fields).to_pylist()]
+        else:
+            listing = list_logs(KIND, named, pattern, recursive=recursive)
+            chunks = parse_logs(KIND, listing.files, listing.states, {}, jobs)
+            parsed = {path: one for files, _ in chunks for path, _, one in files}
+            told = _columns({path: parsed[path].rows for path in listing.files})
+            entries = [Entry(path, parsed[path].status, parsed[path].reason) for path in listing.files]
+    return TraceScores(_results(told, weights, counting), Ledger(entries))
 
 
-def _results(tables: Mapping[str, pa.Table], weights: Mapping[str, float], counting: Counting) -> list[TraceScore]:
-    """Score the records of traces as `assemble` does; frames cost more than few traces."""
-    episodes = tables["episodes"].to_pydict()
-    events = tables["events"].select(["hooks", "suspect_invalid_actions"]).to_pydict()
-    scored = score_traces(episodes, events, weights, counting)
-    return results_of({**episodes, **scored.episodes}, {"weights": weights, "counting": counting})
+def _columns(traces: Mapping[str, Mapping[str, Sequence[tuple]]]) -> dict[str, dict[str, list]]:
+    """Return the rows of traces as the columns of `RECORDS`, by table; those of Arrow cost more than few traces."""
+    told = {}
+    for name, columns in RECORDS.items():
+        rows = [row for own in traces.values() for row in own.get(name, ())]
+        values = zip(*rows, strict=True) if rows else [()] * len(columns)
+        told[name] = {one.name: cut_texts(own, one.dtype) for one, own in zip(columns, values, strict=True)}
+    told["episodes"]["source"] = [path for path, own in traces.items() if own]
+    return told
+
+
+def _results(told: Mapping[str, Columns], weights: Mapping[str, float], counting: Counting) -> list[TraceScore]:
+    """Score the records of traces as `assemble` does."""
+    scored = score_traces(told["episodes"], told["events"], weights, counting)
+    return results_of({**told["episodes"], **scored.episodes}, {"weights": weights, "counting": counting})
 
 
 def print_trace_evaluation(result: TraceScore) -> None:

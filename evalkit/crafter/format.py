@@ -33,7 +33,7 @@ WEIGHTS = {"easy_achievement": 1.0, "medium_achievement": 2.5, "hard_achievement
 UNKNOWN = "unknown"
 
 _IMAGE = b'observation_image_base64"'  # a long text is found faster than the end that all keys of images share
-_MAP_OR_IMAGE = b'_base64"'
+_MAP_END = b'map_base64"'
 _OPENING = b': "'  # of a text after its key, as most writers separate them
 _BACKSLASH = ord("\\")
 _NEAR = 256  # bytes between the image and the map of one observation
@@ -208,18 +208,17 @@ def without_images(data: bytes) -> bytes:
     the next quote, unless a backslash precedes that. Anything else stays as it is; what is left out is not checked.
     """
     view, pieces, copied = memoryview(data), list[memoryview](), 0
-    at = data.find(_IMAGE, 0, _FIRST)
+    at, key = data.find(_IMAGE, 0, _FIRST), _IMAGE
     while at >= 0:
-        rest = data.find(b'"', at) + 1
+        rest = at + len(key)
         if data.startswith(_OPENING, rest):
             start = rest + len(_OPENING)
             end = data.find(b'"', start)
             if end > 0 and data[end - 1] != _BACKSLASH:
                 pieces.append(view[copied:start])
                 copied = rest = end
-        at = data.find(_MAP_OR_IMAGE, rest, rest + _NEAR)
-        if at < 0:
-            at = data.find(_IMAGE, rest)
+        near = data.find(_MAP_END, rest, rest + _NEAR) if key is _IMAGE else -1
+        at, key = (near, _MAP_END) if near >= 0 else (data.find(_IMAGE, rest), _IMAGE)
     return b"".join([*pieces, view[copied:]]) if pieces else data
 
 

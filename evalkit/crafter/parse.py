@@ -80,33 +80,30 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
         several = data.count(b'"event_history"')
         hint = f"; {several} traces are in it: put each into a file of its own" if several > 1 else ""
         return Parsed("skipped" if isinstance(error, OtherShapeError) else "failed", f"{error}{hint}")
-    rows, turns, n_actions, cost = list[tuple](), set(), None, None
+    rows = list[tuple]()
     for position, (event, verdict) in enumerate(zip(judged.events, judged.verdicts, strict=True)):
-        turn, actions = event.turn, len(event.actions) if isinstance(event.actions, list) else None
-        if turn is not None:
-            turns.add(turn)
-        if actions is not None:
-            n_actions = (n_actions or 0) + actions
-        if type(event.cost) in (int, float) and 0 <= event.cost < _DEAREST:
-            cost = (cost or 0) + event.cost
+        about = position, event.turn, event.kind, len(event.actions) if isinstance(event.actions, list) else None
         if verdict is NOTHING:  # most events
-            rows.append((position, turn, event.kind, actions, None, 0, None, [], []))
+            rows.append((*about, None, 0, None, (), ()))
             continue
         hooks = " ".join([f"{name}:{n}:{known}" for name, n, known in verdict.hooks]) or None
         achievements = " ".join(verdict.achievements) or None
         suspects = sum([one.suspect for one in verdict.invalid])
         invalid, reasons = [one.action for one in verdict.invalid], [one.reason for one in verdict.invalid]
-        rows.append((position, turn, event.kind, actions, hooks, suspects, achievements, invalid, reasons))
+        rows.append((*about, hooks, suspects, achievements, invalid, reasons))
+    turns = {row[1] for row in rows if row[1] is not None}
+    actions = [row[3] for row in rows if row[3] is not None]
+    costs = [one.cost for one in judged.events if type(one.cost) in (int, float) and 0 <= one.cost < _DEAREST]
     tokens_in, tokens_out = tokens_of(judged.events)
     episode = {
         **judged.session,
         "events": len(rows),
         "turns": len(turns) or None,
-        "actions": n_actions,
+        "actions": sum(actions) if actions else None,
         "can_tell": judged.unlocked is not None,
         "tokens_in": tokens_in,
         "tokens_out": tokens_out,
-        "cost": cost,
+        "cost": sum(costs) if costs else None,
     }
     return Parsed("used", judged.recovered, {"episodes": [tuple(map(episode.get, _EPISODE_COLUMNS))], "events": rows})
 
@@ -124,21 +121,17 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
     config = [entry.data for entry in entries if entry.data] + ([trace.metadata] if trace.metadata else [])
     derived = not any(event.event_metadata or event.hooks_triggered for event in events)
     verdicts = derive(events) if derived else [read_hooks(event) for event in events]
-    named: set[str] = set()
-    has_environment = has_unnamed = has_suspect = disagree = False
-    for event, verdict in zip(events, verdicts, strict=True):
-        said = event.metadata.invalid_action if event.metadata else None
-        disagree |= said is not None and said != bool(verdict.invalid)
-        has_environment |= event.kind == "environment"
-        if verdict is not NOTHING:
-            named.update(verdict.achievements)
-            has_unnamed |= verdict.has_unnamed
-            has_suspect |= any(one.suspect for one in verdict.invalid)
+    told = [verdict for verdict in verdicts if verdict is not NOTHING]
+    named = {name for verdict in told for name in verdict.achievements}
+    has_unnamed = any(verdict.has_unnamed for verdict in told)
+    has_suspect = any(one.suspect for verdict in told for one in verdict.invalid)
+    own = [event.metadata and event.metadata.invalid_action for event in events]  # what events say themselves
+    disagree = any(said not in (None, bool(one.invalid)) for said, one in zip(own, verdicts, strict=True))
     errors = [entry.data for entry in entries if entry.metadata_type == "error"]
     error = ((errors[0] and errors[0].error_message) or "") if errors else None
     claimed = _first([m.achievements for m in config])  # by episode_results
     n_claimed = _first([m.num_achievements for m in config])
-    shows_nothing = bool(events) and not named and not has_environment
+    shows_nothing = bool(events) and not named and all(event.kind != "environment" for event in events)
     can_tell = bool(events) and not has_unnamed and not shows_nothing
     differs = claimed is not None and {name for name, got in claimed.items() if got} != named
     flags = {
@@ -148,7 +141,7 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
         "unnamed_achievements": has_unnamed,
         "no_environment_events": shows_nothing,
         "suspect_invalid_actions": has_suspect,
-        "verdicts_disagree": disagree,  # what events say themselves, and what hooks do
+        "verdicts_disagree": disagree,
         "results_mismatch": can_tell and (differs or n_claimed not in (None, len(named))),
     }
     finished = None if claimed is None and n_claimed is None else "finished"
@@ -176,7 +169,9 @@ def read_hooks(event: Event) -> Verdict:
             is_own = name in WEIGHTS
             named.append((name if is_own else name.strip().lower().replace("-", "_").removesuffix("s"), is_own, hook))
     by_difficulty = any(name in WEIGHTS and name != "invalid_action" for name, _, _ in named)
-    hooks, achievements, invalid = list[tuple[str, int, int]](), list[str](), list[Invalid]()
+    hooks: list[tuple[str, int, int]] = []
+    achievements: list[str] = []
+    invalid: list[Invalid] = []
     has_unnamed = False
     for name, is_own, hook in named:
         data, known = hook.data or HookData(), int(is_own and bool(event.event_metadata))

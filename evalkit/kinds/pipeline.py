@@ -73,7 +73,7 @@ MOST_MODELS, MOST_REASONS = 10, 5  # models, and reasons why files are unused, i
 _PACKED = (".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")  # others, which are read, are sources: ``runs.zip``
 _MISFITS = (AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)  # of values and their columns
 _Rows = Mapping[str, Sequence[tuple]]  # what a file says, by table of records
-_Read = tuple[str, bool, Parsed]  # a file, whether it could be read, and what it says, without its rows
+_Read = tuple[str, bool, Parsed]  # a file, whether it could be read, and what it says
 Progress = Callable[[int, int], object] | None  # of files read, files to read
 
 
@@ -246,30 +246,21 @@ def update(
     `progress` is called after some files each. A file that can't be parsed and `changed_recently` counts as being
     written: its former contents are kept, and it is read again the next time.
     """
-    known, about, being_written, accepts = known or store.known(), about or {}, set[str](), kind.files.accepts
+    known, about, being_written = known or store.known(), about or {}, set[str]()
     above = listing.states.keys() - set(listing.files)
     moved = above ^ (known.states.keys() - set(known.files))  # from the source to above it, or back
     vanished = known.states.keys() - listing.states.keys()
-    to_read, to_parse, size = list[str](), list[str](), 0
-    skipped: list[_Read] = []
+    to_read = list[str]()
     for path, state in listing.states.items():
-        if known.states.get(path) == state and path not in moved:
-            continue
-        to_read.append(path)
-        reason = "packed: unpack it first" if path.lower().endswith(_PACKED) else accepts(path) if accepts else ""
-        if reason and not os.path.isdir(path):
-            skipped.append((path, True, Parsed("skipped", reason)))
-        else:
-            to_parse.append(path)
-            size += 0 if path.endswith(kind.files.excerpted) else state.size
+        if known.states.get(path) != state or path in moved:
+            to_read.append(path)
     if vanished:  # but for the files of a folder that can't be listed now
         unlisted = tuple(f"{path}/" for path in to_read if os.path.isdir(path))
         vanished = {path for path in vanished if not path.startswith(unlisted)}
 
     settled_before = time.time_ns() - int(SETTLED * 1e9)
     done, commit_at = 0, time.monotonic() + COMMIT_EVERY
-    work = partial(_parse_chunk, kind.parse, kind.files.excerpt, kind.records, storage_options())
-    for read, tables in chain([(skipped, {})] if skipped else [], in_chunks(work, to_parse, size, jobs)):
+    for read, tables in parse_logs(kind, to_read, listing.states, kind.records, jobs):
         rows, kept = list[tuple](), list[str]()  # of files; those whose former contents are kept
         for path, was_read, parsed in read:
             state = listing.states[path]
@@ -303,6 +294,29 @@ def update(
     return Changes(*counts, frozenset(being_written))
 
 
+def parse_logs(
+    kind: LogKind,
+    paths: Iterable[str],
+    states: Mapping[str, FileState],
+    records: Mapping[str, Sequence[Column]],
+    jobs: int | None = None,
+) -> Iterator[tuple[list[_Read], dict[str, pa.Table]]]:
+    """Read and parse files, chunk by chunk: what each says, and the tables of `records` that hold the rows of it.
+
+    Without `records` there are no tables, and the rows stay where they are.
+    """
+    to_parse, skipped, size, accepts = list[str](), list[_Read](), 0, kind.files.accepts
+    for path in paths:
+        reason = "packed: unpack it first" if path.lower().endswith(_PACKED) else accepts(path) if accepts else ""
+        if reason and not os.path.isdir(path):
+            skipped.append((path, True, Parsed("skipped", reason)))
+        else:
+            to_parse.append(path)
+            size += 0 if path.endswith(kind.files.excerpted) else states[path].size
+    work = partial(_parse_chunk, kind.parse, kind.files.excerpt, records, storage_options())
+    return chain([(skipped, {})] if skipped else [], in_chunks(work, to_parse, size, jobs))
+
+
 def _parse_chunk(
     parse: Callable[[str, bytes | OSError], Parsed],
     excerpt: Excerpt | None,
@@ -310,10 +324,7 @@ def _parse_chunk(
     options: StorageOptions,
     paths: Sequence[str],
 ) -> tuple[list[_Read], dict[str, pa.Table]]:
-    """Read and parse files, in whatever process; one with values that no column of `records` can hold has failed.
-
-    Returns the files, without their rows, and the tables of these.
-    """
+    """Read and parse files for `parse_logs`, in any process; one with values that fit no column has failed."""
     read, rows = list[_Read](), dict[str, _Rows]()
     with storage(options), paused_gc():
         for path, data in read_files(paths, excerpt=excerpt):
@@ -324,8 +335,9 @@ def _parse_chunk(
                 parsed = parse(path, data)
             if isinstance(data, IsADirectoryError):
                 parsed = Parsed("failed", f"the folder can't be listed: {type(data).__name__}: {data.strerror}")
-            read.append((path, not isinstance(data, OSError), parsed._replace(rows={})))
+            read.append((path, not isinstance(data, OSError), parsed._replace(rows={}) if records else parsed))
             rows[path] = parsed.rows
+            del data  # before the next file is read into the same memory
     try:
         return read, tables_of(records, rows)
     except _MISFITS:
