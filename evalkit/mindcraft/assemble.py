@@ -177,8 +177,9 @@ def _outcomes(runs: pd.DataFrame, logs: pd.DataFrame, scale: str) -> tuple[pd.Da
     deciding = speaking.sort_values(["run", "differs"], kind="stable").drop_duplicates("run").set_index("run")
 
     agent_count = runs["agents_asked_for"].fillna(n_agents).astype(int)
-    names = logs["agent_name"].str.replace(r"_\d{1,9}$", "", regex=True)  # what still holds digits is an id or a date
-    n_unlike = names.where(names.str.contains(r"\d")).groupby(logs["run"]).nunique().reindex(runs.index, fill_value=0)
+    names = logs["agent_name"].str.replace(r"_\d{1,9}$", "", regex=True)
+    ids = names.where(names.str.contains(r"(?:\d\D*){4}|^[0-9a-f-]{6,}$"))  # or dates: agents have names such as gpt-4o
+    n_unlike = ids.groupby(logs["run"]).nunique().reindex(runs.index, fill_value=0)
     flags = {
         **dict.fromkeys(FLAGS, pd.Series(False, runs.index)),
         **dict(zip(LOG_FLAGS, map(ever.__getitem__, _LOG_FLAGS), strict=True)),

@@ -51,6 +51,7 @@ def test_repetitions_are_told_from_agents(files, agent_count, rule, expected):
         ("andy jill bob", None, False),
         ("Andy_0_0 Jill_1_0", None, False),
         ("gpt4_0 gpt4_1", None, False),
+        ("gpt-4o claude-3-5", 2, False),
     ],
 )
 def test_terminal_and_pages_tell_of_logs_that_may_be_of_several_runs(tmp_path, names, agent_count, is_told):
