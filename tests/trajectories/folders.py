@@ -79,11 +79,7 @@ def simulation(task: str, trial: int, reward: float | None, reason: str = "user_
         "reward_info": None if reward is None else {"reward": reward, "reward_breakdown": {"DB": reward}},
         "messages": [
             {"role": "user", "content": "hello"},
-            {
-                "role": "assistant",
-                "content": None,
-                "tool_calls": [{"id": "call-1", "name": "find_order", "arguments": {"id": 3}}],
-            },
+            {"role": "assistant", "tool_calls": [{"id": "call-1", "name": "find_order", "arguments": {"id": 3}}]},
             {"role": "tool", "id": "call-1", "content": "order 3", "error": False},
             {"role": "assistant", "content": "done", "cost": 0.0},
         ],
@@ -154,11 +150,8 @@ def inspect_archive(log: dict[str, Any], *, is_running: bool = False, is_old: bo
 
 def mini(**info: Any) -> dict[str, Any]:
     """Return a trajectory of mini-swe-agent."""
-    stated = {
-        "exit_status": "Submitted",
-        "model_stats": {"instance_cost": 0.5, "api_calls": 2},
-        "mini_version": "2.4.6",
-    }
+    stated = {"exit_status": "Submitted", "mini_version": "2.4.6"}
+    stated["model_stats"] = {"instance_cost": 0.5, "api_calls": 2}
     stated["config"] = {"agent": {"step_limit": 50}, "model": {"model_name": "gpt-4o"}}
     messages = [{"role": "system", "content": "You …"}, {"role": "assistant", "content": "ls"}]
     return {"info": {**stated, **info}, "messages": messages, "trajectory_format": "mini-swe-agent-1.1"}

@@ -16,7 +16,7 @@ from evalkit.cli import main
 from evalkit.display.words import finding_text
 from evalkit.evidence import write_view
 from evalkit.io import SourceError
-from evalkit.trajectories import analysis, figures
+from evalkit.trajectories import analysis
 from tests.trajectories import folders as make
 
 REWARDS = {"a": (1, 1, 0, 1), "b": (0, 0, 1), "c": (1, 1, 1, 1)}  # of four planned trials, one of b is missing
@@ -63,18 +63,12 @@ def test_planned_present_missing_running_repeated_and_retried_trials_are_counted
     # of two files with one run the first by its path counts
     assert (row["planned"], row["present"], row["running"], row["missing"], row["repeated"]) == (6, 2, 1, 2, 1)
     assert analysis.missing(logs.runs, logs.plans).empty  # whose they are is not known
-    wanted = [("a", "openai/gpt-4o"), ("b", "openai/gpt-4o"), ("c", "openai/gpt-4o"), ("c", "other")]
-    wanted = [
-        {"task": {"name": task}, "agent": {"model_name": model, "env": {"KEY": "x"}}}
-        for task, model in [*wanted, ("a", "openai/gpt-4o"), ("d", "other")]
-    ]
+    wanted = [*(("openai/gpt-4o", task) for task in "aabc"), ("other", "c"), ("other", "d")]
+    wanted = [{"task": {"name": task}, "agent": {"model_name": model}} for model, task in wanted]
     make.write(tmp_path / "job" / "lock.json", {"n_concurrent_trials": 4, "trials": wanted})
     logs = trajectories.load(tmp_path)
     gone = analysis.missing(logs.runs, logs.plans)
-    assert gone[["model_name", "task_id", "missing"]].to_numpy().tolist() == [
-        ["other", "c", 1],
-        ["other", "d", 1],
-    ]
+    assert gone[["model_name", "task_id", "missing"]].to_numpy().tolist() == [["other", "c", 1], ["other", "d", 1]]
     found = [finding_text(one) for one in analysis.findings([], logs.runs, logs.plans, logs.ledger)]
     assert found[0].startswith("2 of 6 planned trials missing, 1 still running; ")
 
@@ -88,7 +82,6 @@ def test_endings_tell_failures_at_a_limit_from_others_and_from_what_was_not_meas
     assert counts == {"success": 1, "failure, stopped": 1, "not measured": 2, "no outcome": 1}
     reasons = analysis.exits(logs.runs).set_index("reason")
     assert reasons.loc["RateLimitError", ["ending", "error"]].tolist() == ["not measured", "it broke"]
-    figures.endings(analysis.endings(logs.runs))
 
 
 def test_tools_and_their_errors_are_counted_per_run(tmp_path):
@@ -126,10 +119,8 @@ def test_a_frame_with_model_task_and_score_has_a_leaderboard():
 ROWS = [{"model": "a", "task": "é", "score": 1}, {"model": "b", "task": "é", "score": 0}]
 DOCUMENTS = [
     ROWS,
-    {
-        "about": "mine",
-        "results": [{"task_id": "é", "is_resolved": row["score"], "model": row["model"]} for row in ROWS],
-    },
+    {"about": 1, "results": [{"task_id": "é", "is_resolved": one["score"], "agent": one["model"]} for one in ROWS]},
+    [{"model": row["model"], "task": "é", "status": ("failed", "Resolved")[row["score"]]} for row in ROWS],
     {"runs": ROWS},
     {name: [row[name] for row in ROWS] for name in ROWS[0]},
     pd.DataFrame(ROWS).to_dict(),
@@ -143,6 +134,10 @@ DOCUMENTS = [
         "\ufeffmodel,task,score\na,é,1\nb,é,0\n".encode(),
         "model\ttask\tscore\na\té\t1\nb\té\t0\n".encode("utf-16"),
         '"model","task","score"\n"a","é","1"\n"b","é","0"\n'.encode(),
+        "LLM\tInstance ID\tCorrect\na\té\tYes\nb\té\tno\n".encode(),
+        "model,task,exit_reason\na,é,passed\nb,é,failed\n".encode(),
+        '{"model": "a", "task": "é", "status": "success"}\n{"model": "b", "task": "é", "status": "failed"}\n'.encode(),
+        '{"model": "a", "test_id": "é", "passed": true}\n{"model": "b", "test_id": "é", "passed": 0}\n'.encode(),
         "sep=;\r\nmodel;task;score\r\na;é;1,0\r\nb;é;0,0\r\n".encode(),
         " Model |Task|Is correct?\na|é|y\nb|é|n\n".encode(),
         "LLM,problem,Acc (%)\na,é,100%\nb,é,0 %\n".encode(),
@@ -157,8 +152,8 @@ DOCUMENTS = [
 def test_tables_are_read_as_people_and_spreadsheets_write_them(tmp_path, data):
     path = tmp_path / ("runs.json" if data[:1] in b"[{" else "runs.csv")
     path.write_bytes(data)
-    runs = evalkit.load(path).runs
-    assert runs[["model_name", "task_id", "score"]].to_numpy().tolist() == [["a", "é", 1.0], ["b", "é", 0.0]]
+    columns = ["model_name", "task_id", "score", "is_successful"]
+    assert evalkit.load(path).runs[columns].to_numpy().tolist() == [["a", "é", 1.0, True], ["b", "é", 0.0, False]]
 
 
 def test_a_file_may_hold_one_run_if_it_names_the_model(tmp_path):
@@ -182,15 +177,17 @@ def test_a_line_that_is_still_being_written_is_left_out_and_said(tmp_path):
 
 
 def test_a_table_of_other_columns_says_what_it_has_until_it_is_told_what_they_mean(tmp_path):
-    path = make.write(tmp_path / "ours.csv", "Who did it,Riddle,How well\na,t,1\nb,t,0\n")
+    path = make.write(tmp_path / "ours.csv", "Who did it,Riddle,How well,score\na,t,1,9\nb,t,0,9\n")
     result = CliRunner().invoke(main, ["compare", str(path)])
     assert result.exit_code == 2
-    assert "no column for the task_id; there are Who did it, Riddle, How well" in result.stderr
+    assert "no column for the task_id; there are Who did it, Riddle, How well, score" in result.stderr
     columns = ["model=Who did it", "task=Riddle", "score=How well"]
     told = CliRunner().invoke(main, ["compare", str(path), *(word for one in columns for word in ("--column", one))])
     assert told.exit_code == 0
     runs = trajectories.load(path, columns=columns).runs
-    assert runs[["model_name", "task_id", "score"]].to_numpy().tolist() == [["a", "t", 1.0], ["b", "t", 0.0]]
+    columns = ["model_name", "task_id", "score", "extra"]
+    left = '{"score":"9"}'
+    assert runs[columns].to_numpy().tolist() == [["a", "t", 1.0, left], ["b", "t", 0.0, left]]
 
 
 def test_what_a_log_says_of_keys_and_environments_reaches_no_page(tmp_path):
@@ -220,6 +217,7 @@ def test_reasoning_is_folded_on_pages_and_errors_are_marked(tmp_path):
     answer = {"role": "assistant", "content": "yes", "reasoning_content": "so and so"}
     row["messages"] = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "a/b.png"}}]}, answer]
     logs = trajectories.load(make.write(tmp_path / "runs.jsonl", json.dumps(row)))
+    assert "messages" not in logs.runs["extra"].fillna("").item()
     write_view(logs, logs.runs, tmp_path / "pages")
     (page,) = (path.read_text() for path in (tmp_path / "pages" / "runs").glob("*.html"))
     assert "[image_url: a/b.png]" in page
@@ -231,22 +229,16 @@ def test_subagents_and_continuations_stand_in_their_place(tmp_path):
     trajectory["subagent_trajectories"] = [{**make.atif("sub task", "sub answer"), "trajectory_id": "sub"}]
     result = {"source_call_id": "c", "content": "answered", "subagent_trajectory_ref": [{"trajectory_id": "sub"}]}
     trajectory["steps"][1] |= {
+        "reasoning_content": "hm",
         "tool_calls": [{"tool_call_id": "c", "function_name": "ask", "arguments": {"who": "sub"}}],
         "observation": {"results": [{"content": "seen"}, result, {"content": "heard"}]},
     }
     logs = trajectories.load(make.write(tmp_path / "trajectory.json", trajectory))
-    assert logs.turns["text"].tolist() == [
-        "do it",
-        "asking",
-        "seen",
-        "heard",
-        "sub task",
-        "sub answer",
-        "done",
-    ]
-    assert logs.tool_calls[["name", "arguments", "result"]].to_numpy().tolist() == [
-        ["ask", '{"who":"sub"}', "answered"]
-    ]
+    texts = ["do it", "asking", "seen", "heard", "sub task", "sub answer", "done"]
+    assert logs.turns["text"].tolist() == texts
+    assert logs.turns.loc[1, ["role", "reasoning", "tokens_in", "cost"]].tolist() == ["assistant", "hm", 10, 0.25]
+    calls = logs.tool_calls[["name", "arguments", "result"]].to_numpy().tolist()
+    assert calls == [["ask", '{"who":"sub"}', "answered"]]
 
 
 def test_commands_that_stand_in_texts_have_their_output_and_its_error(tmp_path):
@@ -271,6 +263,4 @@ def test_a_report_makes_no_failure_of_what_something_else_ended(tmp_path):
         make.write(tmp_path / f"t{number}.traj.json", make.mini(exit_status=status))
     report = {"resolved_ids": ["t2"], "unresolved_ids": ["t1"], "empty_patch_ids": ["t0"], "submitted_ids": []}
     make.write(tmp_path / "gpt-4o.r.json", report)
-    runs = trajectories.load(tmp_path).runs.set_index("task_id")
-    assert runs["is_successful"].isna().tolist() == [True, False, False]
-    assert runs["is_successful"].fillna(False).tolist() == [False, False, True]
+    assert trajectories.load(tmp_path).runs["is_successful"].tolist() == [pd.NA, False, True]
