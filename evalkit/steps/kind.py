@@ -15,18 +15,7 @@ import pandas as pd
 
 from evalkit import kinds
 from evalkit.io import Source, absolute, decode_start, frame, paused_gc
-from evalkit.kinds import (
-    Assembled,
-    Command,
-    FileRules,
-    LogKind,
-    Logs,
-    Option,
-    RateRules,
-    Records,
-    RunFiles,
-    run_ids,
-)
+from evalkit.kinds import Assembled, Command, FileRules, LogKind, Logs, Option, RateRules, Records, RunFiles, run_ids
 from evalkit.steps.judge import History, as_history, end_of_route, find_loops, histories_of, plan_adherence
 from evalkit.steps.parse import companions, is_history, parse_file
 from evalkit.steps.record import CRITICAL, DEFAULTS, SILENT, Options, cell_types_of
