@@ -27,99 +27,100 @@ CRAFTING = {
     "depth 1": "depth_1_", "depth 2": "depth_2_",
 }  # fmt: skip
 NOTHING = (0, 0.0, 0.0)
+NO_FOLDER = "no task folder in it: nothing is said"
 
 
 def audited(logs, source):
     return example.audit(logs.runs, example.read_folders(logs.runs, [str(source)]))
 
 
-def said_of(totals: pd.DataFrame, script: str, folder: str = "", model: str | None = None) -> dict[str, tuple]:
-    """What `audit` says: group to (n, successes, rate), or the exception."""
-    own = totals[(totals["script"] == script) & (totals["folder"] == folder)]
-    own = own if model is None else own[own["model_name"] == model]
+def said_of(totals: pd.DataFrame, script: str, where: str = "") -> dict[str, tuple]:
+    """What `audit` says of a folder, or of the model whose buildings are scored: group to (n, successes, rate).
+
+    Of what the scripts say nothing about, it is the exception.
+    """
+    place = "model_name" if script == "construction" else "folder"
+    own = totals[(totals["script"] == script) & (totals[place] == where)]
     values = zip(own["group"], own["their_n"], own["their_successes"], own["their_rate"], own["note"], strict=True)
     return {group: note or (n, successes, rate) for group, n, successes, rate, note in values}
 
 
-def same(ours: dict[str, tuple], theirs: dict[str, tuple], digits: float = 1e-9) -> None:
+def same(ours: dict[str, tuple], theirs: dict[str, tuple]) -> None:
     """Groups that only one side has are empty ones."""
     for group in {*ours, *theirs}:
         left, right = ours.get(group, NOTHING), theirs.get(group, NOTHING)
-        assert left == pytest.approx(right, rel=1e-9, abs=digits, nan_ok=True), group
+        assert left == pytest.approx(right, rel=1e-9, abs=1e-9, nan_ok=True), group
+
+
+def counts(value: dict) -> tuple:
+    n, successes = value["total"], value["success"]
+    return n, successes, successes / n if n else 0.0
+
+
+def of_evaluation(answer, folder) -> dict[str, tuple]:
+    result = answer["result"]
+    rate = result["successful"] if "construction" in folder else result["success_rate"]
+    return {"all": (result["total"], result["successful"], rate)}
+
+
+def of_crafting(answer, folder) -> dict[str, tuple]:
+    keys, result = ("total", "successful", "success_rate"), answer["result"]
+    there = {group: start for group, start in CRAFTING.items() if f"{start}total" in result}
+    return {group: tuple(result[f"{start}{key}"] for key in keys) for group, start in there.items()}
+
+
+def of_cooking(answer, folder) -> dict[str, tuple]:
+    blocked, items, _, _ = answer["result"]
+    every = {name: sum(value[name] for value in blocked.values()) for name in ("total", "success")}
+    theirs = {f"{key.split()[0]} blocked": value for key, value in blocked.items()} | {"all": every}
+    theirs |= {f"item {item}": value for item, value in items.items()}
+    return {group: counts(value) for group, value in theirs.items()}
+
+
+def of_items(answer, folder) -> dict[str, tuple]:
+    cells = ((item, key, value) for item, values in answer["result"][0].items() for key, value in values.items())
+    return {f"item {item}, {key.split()[0]} blocked": counts(value) for item, key, value in cells}
 
 
 class Asked:
-    """The calls of the scripts that a source needs, each with the check of its answer."""
+    """The calls of the scripts that a source needs, each with what to compare of its answer."""
 
     def __init__(self, source: Path, tasks=()) -> None:
         logs = load(source, tasks)
         self.totals = totals = audited(logs, source).totals
         self.calls: list[tuple] = []
-        self.checks: list = []
+        self.known: list[tuple] = []  # script, folder or model, and what the answer says by group
         for folder in sorted(set(totals["folder"]) - {""}):
             below = sorted(entry.path for entry in os.scandir(folder) if entry.is_dir())
             asked = set(totals.loc[totals["folder"] == folder, "script"])
-            self.ask("evaluation", "check_folder_results", [folder], self.evaluation, folder)
+            self.ask("evaluation", "check_folder_results", [folder], folder, of_evaluation)
             for script in asked & {"crafting", "analyse_results"}:
-                self.ask(script, "aggregate_results", [below], self.crafting, folder, script, below)
+                self.ask(script, "aggregate_results", [below], folder, of_crafting)
             if "cooking" in asked:
-                self.ask("cooking", "analyze_experiments", [folder, "m"], self.cooking, folder)
-                self.ask("cooking", "generate_item_blocked_data", [folder], self.items, folder)
+                self.ask("cooking", "analyze_experiments", [folder, "m"], folder, of_cooking)
+                self.ask("cooking", "generate_item_blocked_data", [folder], folder, of_items)
         building = logs.runs[(logs.runs["task_type"] == "construction") & ~logs.runs["flat_layout"]]
         for model, own in building.groupby("model_name"):
             roots = sorted(set(map(os.path.dirname, own["source"])))
-            self.ask("construction", "extract_success_scores", [roots, [model] * len(roots)], self.construction, model)
+            self.ask("construction", "extract_success_scores", [roots, [model] * len(roots)], model, None)
 
-    def ask(self, script, function, arguments, check, *known):
+    def ask(self, script, function, arguments, where, theirs):
         self.calls.append((script, function, arguments))
-        self.checks.append((check, known))
+        self.known.append((script, where, theirs))
 
     def check(self, answers):
-        for (check, known), answer in zip(self.checks, answers, strict=True):
+        for (script, where, theirs), answer in zip(self.known, answers, strict=True):
             assert answer["error"] == ""
-            check(answer, *known)
+            ours = said_of(self.totals, script, where)
+            if theirs is None:
+                self.check_construction(answer, ours)
+            elif set(ours.values()) != {NO_FOLDER}:  # their main function ends before it gets there
+                of_both = {group: value for group, value in ours.items() if ("," in group) is (theirs is of_items)}
+                same(of_both, theirs(answer, where))
+            elif script == "cooking":
+                assert not any(answer["result"][:2])
 
-    def evaluation(self, answer, folder):
-        result = answer["result"]
-        rate = result["successful"] if "construction" in folder else result["success_rate"]
-        same(said_of(self.totals, "evaluation", folder), {"all": (result["total"], result["successful"], rate)})
-
-    def crafting(self, answer, folder, script, below):
-        ours = said_of(self.totals, script, folder)
-        if not below:  # its main function ends before it gets there
-            assert set(ours.values()) == {"no task folder in it: nothing is said"}
-            return
-        keys = {group: key for group, key in CRAFTING.items() if f"{key}total" in answer["result"]}
-        values = {
-            group: [answer["result"][f"{key}{name}"] for name in ("total", "successful", "success_rate")]
-            for group, key in keys.items()
-        }
-        same(ours, {group: tuple(value) for group, value in values.items()})
-
-    def cooking(self, answer, folder):
-        ours = said_of(self.totals, "cooking", folder)
-        ours = {group: value for group, value in ours.items() if "," not in group}
-        if set(ours.values()) == {"no task folder in it: nothing is said"}:
-            assert answer["result"][:2] == [{}, {}]
-            return
-        blocked, items, _, _ = answer["result"]
-        theirs = {f"{key.split()[0]} blocked": counts(value) for key, value in blocked.items()}
-        theirs |= {f"item {item}": counts(value) for item, value in items.items()}
-        n, successes = (sum(value[name] for value in blocked.values()) for name in ("total", "success"))
-        same(ours, {**theirs, "all": counts({"total": n, "success": successes})})
-
-    def items(self, answer, folder):
-        ours = {g: value for g, value in said_of(self.totals, "cooking", folder).items() if "," in g}
-        theirs = {
-            f"item {item}, {key.split()[0]} blocked": counts(value)
-            for item, values in answer["result"][0].items()
-            for key, value in values.items()
-        }
-        if set(ours.values()) != {"no task folder in it: nothing is said"}:
-            same(ours, theirs)
-
-    def construction(self, answer, model):
-        ours = said_of(self.totals, "construction", model=model)
+    def check_construction(self, answer, ours):
         tables = {table[0][0]: [] for table in answer["tables"]}
         for table in answer["tables"]:
             tables[table[0][0]].append(dict(table[1:]) if len(table[0]) > 1 else table[1:])
@@ -143,11 +144,6 @@ class Asked:
         assert ours.get("skipped tasks", NOTHING)[0] == metrics["Skipped Tasks"]
         zeros = [len(rows) for name, (rows, *_) in tables.items() if name.endswith("with 0 Score")]
         assert ours.get("tasks with score 0", NOTHING)[0] == sum(zeros)
-
-
-def counts(value: dict) -> tuple:
-    n, successes = value["total"], value["success"]
-    return n, successes, successes / n if n else 0.0
 
 
 @live
