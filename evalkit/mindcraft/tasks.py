@@ -77,7 +77,7 @@ class TaskDefinitions(dict[str, Definition]):
                 shared[-1] = max(shared[-1], len(os.path.commonprefix([wanted, parts])))  # noqa: RUF071
         if len(variants) == 1:
             return variants[0], bool(variants[0]["definition_file"]) and shared == [0]
-        if shared and max(shared) > 0 and shared.count(max(shared)) == 1:
+        if shared and shared.count(max(shared)) == 1:
             return variants[shared.index(max(shared))], False
         counts = [as_int(one.get("agent_count")) for one in variants]
         return variants[counts.index(logs) if logs and logs in counts else 0], True

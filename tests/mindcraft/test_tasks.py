@@ -54,21 +54,21 @@ def test_a_folder_without_any_definition_is_an_error_that_names_it(tmp_path, fil
 
 
 @pytest.mark.parametrize(
-    ("task_path", "logs", "agents", "ambiguous"),
+    ("task_id", "task_path", "logs", "agents", "ambiguous"),
     [
-        ("tasks/cooking_tasks/train/3_agent.json", 2, 3, False),
-        ("/elsewhere/tasks/cooking_tasks/test/2_agent.json", 3, 2, False),
-        ("tasks\\cooking_tasks\\train\\3_agent.json", 2, 3, False),
-        ("3_agent.json", 2, 3, False),
-        ("tasks/other.json", 3, 3, True),
-        (None, 2, 2, True),
-        (None, 1, 2, True),
+        ("cook", "tasks/cooking_tasks/train/3_agent.json", 2, 3, False),
+        ("cook", "/elsewhere/tasks/cooking_tasks/test/2_agent.json", 3, 2, False),
+        ("cook", "tasks\\cooking_tasks\\train\\3_agent.json", 2, 3, False),
+        ("cook", "tasks/other.json", 3, 3, True),
+        ("cook", None, 1, 2, True),
+        ("own", "3_agent.json", 2, 3, False),
+        ("own", "tasks/other.json", 3, 3, True),  # where it may be defined otherwise
     ],
 )
 def test_differing_definitions_are_told_by_the_file_else_by_the_logs_and_flagged(
-    tmp_path, tasks, task_path, logs, agents, ambiguous
+    tmp_path, tasks, task_id, task_path, logs, agents, ambiguous
 ):
-    files = {f"runs/exp_1/cook/{name}_0.json": 1 for name in ("Andy_0", "Jill_1", "Bob_2")[:logs]}
+    files = {f"runs/exp_1/{task_id}/{name}_0.json": 1 for name in ("Andy_0", "Jill_1", "Bob_2")[:logs]}
     files["runs/exp_1/results.txt"] = repr({"model": "m"} | ({"task_path": task_path} if task_path else {}))
     (run,) = runs_df(write_all(tmp_path, files) / "runs", tasks).to_dict("records")
     assert (run["agent_count"], run["flag_ambiguous_definition"]) == (agents, ambiguous)
@@ -89,11 +89,13 @@ definition = st.dictionaries(st.sampled_from(sorted(TASK_KEYS)) | st.text(max_si
         ({"name": "Andy", "model": "m"}, "skipped", "agent profile", set()),
         ({"turns": [], "memory": ""}, "skipped", "another shape", set()),
         (b'{"a": {"goal"', "failed", "JSONDecodeError", set()),
+        (None, "failed", "FileNotFoundError", set()),
     ],
 )  # fmt: skip
 def test_every_file_of_a_folder_is_in_the_ledger_with_what_it_holds(tmp_path, content, status, reason, ids):
     write(tmp_path / "other.json", {"good": TWO})
-    path = write(tmp_path / "one.json", content)
+    path = tmp_path / "one.json"
+    write(path, content) if content is not None else path.symlink_to("gone.json")
     definitions = load_task_definitions(tmp_path)
     assert set(definitions) == ids | {"good"}
     (entry,) = (entry for entry in definitions.ledger.entries if entry.source == str(path))
@@ -135,10 +137,10 @@ PLAN = "!getCraftingPlan"
         (f"{COOK}_num_agents_5", None, {"agent_count": 5}),
         # cooking: blocked agents from the definition, never from the id beside it
         (COOK, task(blocked_access_to_recipe=[0, "0", 1]), {"n_blocked_agents": 2}),
-        (f"{COOK}_blocked_access_0_1", task(), {"n_blocked_agents": 0}),
+        (f"{COOK}_blocked_access_0_1", task(agent_count=1), {"n_blocked_agents": 0, "agent_count": 1}),
         (f"{COOK}_blocked_access_0_1", None, {"n_blocked_agents": 2}),
         # by the id alone: no suffix says that nobody is blocked, where the id is one of cooking at all
-        (COOK, None, {"task_type": "cooking", "n_blocked_agents": 0}),
+        (COOK, None, {"task_type": "cooking", "n_blocked_agents": 0, "requires_crafting_table": None}),
         ("bread_cake_hells_kitchen", None, {"n_blocked_agents": 0, "hells_kitchen": True}),
         ("my_cooking_test", None, {"task_type": "cooking", "n_blocked_agents": None}),
         (f"{COOK}_blocked_access_all", None, {"n_blocked_agents": None}),
@@ -152,7 +154,8 @@ PLAN = "!getCraftingPlan"
          {"plan_availability": "full", "depth": 1, "missing_items": ["stick"], "requires_crafting_table": True}),
         ("x_with_plan", task("techtree", blocked_actions={"0": [PLAN], "1": []}, requires_crafting_table=False),
          {"plan_availability": "partial", "requires_crafting_table": False}),
-        ("x", task("techtree", blocked_actions={"0": [PLAN]}), {"plan_availability": "partial"}),
+        ("x", task("techtree", target="bed", blocked_actions={"0": [PLAN]}),
+         {"plan_availability": "partial", "target_items": ["bed"]}),
         ("x", task("techtree", blocked_actions={"0": [PLAN], "1": [PLAN]}), {"plan_availability": "none"}),
         ("no_plan", task("techtree", 3, blocked_actions={"0": [PLAN], "1": [PLAN]}), {"plan_availability": "partial"}),
         ("multiagent_crafting_x_partial_plan_requires_ctable__depth_2", None,
