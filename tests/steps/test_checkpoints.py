@@ -3,6 +3,7 @@
 import json
 import os
 import sqlite3
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,17 +24,12 @@ ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELEC
 
 
 def database(rows, *statements):
-    """Give the bytes of a database with these checkpoints, made by statements that may write into its schema."""
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    connection.execute("PRAGMA writable_schema = ON")
-    for statement in statements or [TABLE]:
-        connection.execute(statement)
-    for row in rows:
-        connection.execute("INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?)", row)
-    try:
+    """Give the bytes of a database with these checkpoints, and with what the statements make instead of the table."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        for statement in statements or [TABLE]:
+            connection.execute(statement)
+        connection.executemany("INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?)", rows)
         return connection.serialize()
-    finally:
-        connection.close()
 
 
 def state(*records, **more):
