@@ -98,7 +98,6 @@ def test_copying_a_model_s_logs_to_another_name_leaves_its_own_runs_alone(tmp_pa
     [
         (400, f"{SCORE}0", {"original_mtimes": True}, "TIMED_OUT"),
         (299, f"{SCORE}0", {"original_mtimes": True}, "FAILED_SCORE_ZERO"),
-        (400, f"{SCORE}1", {"original_mtimes": True}, "SUCCESS"),
         (400, f"{SCORE}0", {}, "FAILED_SCORE_ZERO"),
         (400, f"{SCORE}0", {"original_mtimes": True, "tasks": {"cook": task(timeout=500)}}, "FAILED_SCORE_ZERO"),
     ],

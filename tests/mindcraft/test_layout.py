@@ -110,7 +110,7 @@ SOURCES = [
     ({"small/llama/cook/agent_0.json": 1, "small/llama/profile.json": {"model": "p"}}, ("p", "profile")),
     ({"small/llama/cooking_1_Andy_0_0.json": 1}, ("unknown", "unknown")),  # a run's folder, for all one knows
     ({"exp_1/cook_Andy_0_0.json": 1, "exp_1/results.txt": RESULTS}, ("from-results", "results")),
-    ({LOG: 1, "exp_1/results.txt": RESULTS, "exp_1/profile.json": {"model": "p"}}, ("from-results", "results")),
+    ({LOG: 1, "exp_1/results.txt": RESULTS, "exp_1/cook/z.json": {"model": "p"}}, ("from-results", "results")),
     ({LOG: 1, "exp_1/results.txt": RESULTS, "exp_1/results.json": UNNAMED}, ("from-results", "results")),
 ]
 S3_LIKE = [  # a path may be, unless a profile or the task tells otherwise
@@ -120,6 +120,7 @@ S3_LIKE = [  # a path may be, unless a profile or the task tells otherwise
     ("cooking/from/s3/suite", {"named/multiagent_cooking_1/Andy_0_0.json": 1}, ("from/s3", "s3_path")),
     ("cooking/from/s3/suite/named", {"multiagent_cooking_1/Andy_0_0.json": 1}, ("from/s3", "s3_path")),
     ("cooking", {"from/s3/suite/exp/cook/Andy_0_0.json": 1}, ("from/s3", "s3_path")),
+    ("cooking", {"experiments/gpt-4o/exp_1/multiagent_cooking_1/Andy_0_0.json": 1}, ("unknown", "unknown")),
 ]
 
 

@@ -44,7 +44,7 @@ def test_an_empty_task_folder_is_a_run_without_score(tmp_path):
     assert sorted(runs.index) == ["cook", *empty]
     found = runs.loc[empty, ["overall_completion_status", "total_agent_logs_found"]].to_numpy().tolist()
     assert found == [["NO_SCORE_LOGGED", 0]] * 4
-    assert runs.loc["known", "flag_missing_agent_logs"]
+    assert runs.loc["known", ["flag_missing_agent_logs", "flat_layout"]].tolist() == [True, False]
 
 
 LAYOUTS = ("{x}", "{model}/{task_id}", "{task_id}/{task_id}", "models/tasks", "{}", "/")
@@ -61,9 +61,10 @@ def test_folders_are_aggregated_with_model_names(tmp_path):
     root = write_all(tmp_path, {**EXPERIMENT, "x/gpt/cook/agent_0.json": 0, "x/gpt/empty/.keep": ""})
     folders = [root / "exp_1/cook", root / "exp_1/other", root / "x/gpt/cook", root / "x/gpt/empty"]
     runs = aggregate_results(folders, {"cook": task(agent_count=1)})
-    assert runs[["model_name", "task_id", "repetition"]].to_numpy().tolist() == [
-        ["m", "cook", 0], ["m", "cook", 1], ["m", "other", 0], ["gpt", "cook", 0], ["gpt", "empty", 0],
-    ]  # fmt: skip
+    assert runs[["experiment", "model_name", "task_id", "repetition"]].to_numpy().tolist() == [
+        *(["exp_1", "m", *run] for run in (("cook", 0), ("cook", 1), ("other", 0))),
+        *(["x", "gpt", *run] for run in (("cook", 0), ("empty", 0))),
+    ]
     assert runs["has_definition"].tolist() == [True, True, False, True, False]
 
 

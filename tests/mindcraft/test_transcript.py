@@ -8,24 +8,11 @@ from evalkit.io import SourceError
 from evalkit.kinds import RunFiles, transcript_of
 from evalkit.mindcraft import KIND, load
 from evalkit.mindcraft.transcript import AgentTurns, merge
-from tests.mindcraft.builders import SCORE, log, turn, write, write_all
+from tests.mindcraft.builders import SCORE, turn, write, write_all
 
 
 def lines(folder, content, name="Andy_0_0.json") -> list[str]:
     return transcript_of(KIND, RunFiles([str(write(folder / name, content))])).text().splitlines()
-
-
-def test_a_conversation_has_its_outcome_and_all_turns(tmp_path):
-    out = lines(tmp_path, log(f"{SCORE}0.5", f"{SCORE}1"))
-    assert out == [
-        str(tmp_path / "Andy_0_0.json"),
-        "partial score, score 0.5, 4 turns, flags: contradicting final messages",
-        "",
-        "» assistant: On my way. !nearbyBlocks",
-        "« user: Jill_1: (FROM OTHER BOT)hello",
-        f"· system: {SCORE}0.5   ◀ final message",
-        f"· system: {SCORE}1   ◀ final message",
-    ]
 
 
 def test_content_that_is_no_text_is_shown_as_it_is(tmp_path):
