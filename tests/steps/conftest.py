@@ -1,8 +1,7 @@
 import pytest
 
-from evalkit.steps import load, record_execution, save_history
+from evalkit.steps import load
 from evalkit.steps.judge import EVALUATORS
-from tests.steps.cases import CELLS, ENRICHMENT, EXPRESSION
 
 
 @pytest.fixture(scope="session")
@@ -20,50 +19,9 @@ def make():
 
 
 @pytest.fixture(scope="session")
-def history():
-    """Return a function that runs (function, result, error) triples through `record_execution`."""
-
-    def history(*executions):
-        records = []
-        for i, (function, result, error, *parameters) in enumerate(executions):
-            state = {"execution_history": records, "current_step_index": i}
-            step = {"function_name": function, "parameters": parameters[0] if parameters else {}}
-            records = record_execution(state, step, result, error is None, error)
-        return records
-
-    return history
-
-
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory, history):
-    """A folder with two histories: the second one mends a failure and breaks a step."""
-    good, bad = ("process_cells", CELLS, None, {"cell_type": "T cell"}), ValueError("No cells of type 'B cell'")
-    first = history(
-        good,
-        ("perform_enrichment_analyses", ENRICHMENT, None, {"cell_type": "T cell", "analyses": ["go", "kegg"]}),
-        *[("dea_split_by_condition", None, bad, {"cell_type": "B cell"})] * 3,
-        ("display_dotplot", "Dotplot not available", None),
-        ("other", "x" * 700, None),
-        ("load", None, FileNotFoundError("gone"), {}),
-    )
-    for record in first[2:5]:
-        record["step_index"] = 2
-    second = history(
-        good,
-        ("perform_enrichment_analyses", None, ValueError("no")),
-        ("dea_split_by_condition", EXPRESSION, None, {"cell_type": "B cell"}),
-    )
-    folder = tmp_path_factory.mktemp("two")
-    save_history(first, folder / "a.json")
-    save_history(second, folder / "b.jsonl")
-    (folder / "broken.json").write_text("[{")
-    return folder
-
-
-@pytest.fixture(scope="session")
-def logs(folder):
-    """What is loaded of these."""
-    return load(folder)
+def logs():
+    """What is loaded of the samples."""
+    return load("samples:steps")
 
 
 @pytest.fixture

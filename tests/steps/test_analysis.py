@@ -9,17 +9,9 @@ from evalkit.stats import mean_interval
 from evalkit.steps import History, analysis, checks_df, load, steps_df
 from evalkit.steps.analysis import adherence, coverage, failure_kinds, focus, success_rates
 from evalkit.steps.judge import as_history
-from evalkit.steps.show import findings, short_steps, with_runs
+from evalkit.steps.show import findings, with_runs
 from tests.steps.cases import BAD, GOOD, SILENT
 from tests.steps.records import JSON, RECORD
-
-
-def test_failures_by_kind(logs):
-    assert failure_kinds(logs.steps)[["verdict", "kind", "steps"]].to_numpy().tolist() == [
-        ["failure", "ValueError", 4],
-        ["critical failure", "FileNotFoundError", 1],
-        ["silent failure", "a message stands in place of the plot: Dotplot not available", 1],
-    ]
 
 
 def test_findings_lead_to_the_steps_they_count(logs):
@@ -28,17 +20,6 @@ def test_findings_lead_to_the_steps_they_count(logs):
     assert (first.run_id, first.turn) == tuple(silent.iloc[0][["run_id", "turn"]])
     assert found[1].examples[0].run_id in set(logs.runs["run_id"])
     assert [bool(one.examples) for one in found] == [True, True, True, False]
-
-
-def test_tables_of_what_histories_hold(logs):
-    shown = short_steps(logs.steps).iloc[:8]
-    assert shown[["record", "step"]].to_numpy().tolist()[2:5] == [[3, 3], [4, 3], [5, 3]]
-    assert shown["remark"].tolist()[0] == "Process cells: Discovery completed: T cell, B cell"
-    assert shown["remark"].tolist()[2] == "No cells of type 'B cell'"
-    cells = coverage(logs.histories[:1]).set_index(["cell_type", "analysis"])["status"].to_dict()
-    assert cells[("T cell", "perform_enrichment_analyses")] == "success"
-    assert cells[("B cell", "dea_split_by_condition")] == "failure"
-    assert cells[("B cell", "perform_enrichment_analyses")] == "not run"
 
 
 @given(st.lists(RECORD | JSON, max_size=4))

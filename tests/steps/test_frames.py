@@ -10,36 +10,21 @@ from evalkit.steps.table import FLAGS
 from tests.steps.cases import A, B, C
 
 
-def test_the_rows_of_steps(logs):
-    first = logs.steps[logs.steps["history"] == "a.json"]
-    assert first["position"].tolist() == list(range(8))
-    assert first["step_index"].tolist() == [0, 1, 2, 2, 2, 5, 6, 7]
-    assert first["attempt"].tolist() == [1, 1, 1, 2, 3, 1, 1, 1]
-    verdicts = ["success"] * 2 + ["failure"] * 3 + ["silent failure", "success", "critical failure"]
-    assert first["verdict"].tolist() == verdicts
-    assert first["truncated"].tolist() == [False] * 6 + [True, False]
-    cut = first.iloc[6][["stored_length", "original_length", "data_completeness"]]
-    assert cut.tolist() == [500, 700, "limited"]
-    assert first["total_significant"].iloc[1] == 15
-    assert first["error_category"].iloc[7] == "system_error"
-    assert first["cell_type"].iloc[0] == "T cell"
-    assert json.loads(first["parameters"].iloc[1]) == {"cell_type": "T cell", "analyses": ["go", "kegg"]}
-
-
-def test_shorthands_give_the_same_frames(folder, logs):
-    pd.testing.assert_frame_equal(steps_df(folder), logs.steps)
-    pd.testing.assert_frame_equal(checks_df(folder), logs.checks)
+def test_shorthands_give_the_same_frames(logs):
+    pd.testing.assert_frame_equal(steps_df("samples:steps"), logs.steps)
+    pd.testing.assert_frame_equal(checks_df("samples:steps"), logs.checks)
     records = logs.histories[0].records
-    assert steps_df({"execution_history": records})["verdict"].tolist() == logs.steps["verdict"].tolist()[:8]
+    first = logs.steps["verdict"].tolist()[: len(records)]
+    assert steps_df({"execution_history": records})["verdict"].tolist() == first
 
 
 def test_a_run_is_a_row_with_the_common_columns(logs):
     assert [column.name for column in RUN_COLUMNS] == list(logs.runs)[: len(RUN_COLUMNS)]
-    first = logs.runs.set_index("history").loc["a.json"]
-    assert first[["kind", "model_name", "status", "turns", "records"]].tolist() == ["steps", "unknown", "aborted", 8, 8]
-    counts = first[["judged", "reported", "confirmed", "silent_failures", "failures", "loops", "cut"]]
-    assert counts.tolist() == [8, 4, 3, 1, 4, 1, 1]
-    assert first["score"] == 3 / 8
+    first = logs.runs.set_index("history").loc["execution_history.json"]
+    assert first[["kind", "model_name", "status", "turns"]].tolist() == ["steps", "unknown", "aborted", 21]
+    counts = first[["records", "judged", "reported", "confirmed", "silent_failures", "failures", "loops", "cut"]]
+    assert counts.tolist() == [21, 21, 15, 11, 4, 6, 1, 9]
+    assert first["score"] == 11 / 21
     assert first["run_flags"] == ["silent_failures", "critical_failures", "loops", "cut_results"]
     assert first[["tokens_in", "seed", "cost", "is_successful"]].isna().all()
 

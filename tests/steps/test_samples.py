@@ -5,19 +5,13 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-import pytest
 from click.testing import CliRunner
 
 from evalkit.cli import main
-from evalkit.steps import KIND, analysis, figures, load, show
+from evalkit.steps import KIND, analysis, figures, show
 from tests.steps.test_checkpoints import database, thread
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="module")
-def logs():
-    return load("samples:steps")
 
 
 def test_of_no_history_there_is_nothing_to_draw(logs):

@@ -176,7 +176,16 @@ def test_where_the_routers_lead(router, key, value, index, route):
         assert router({key: value, "current_step_index": index, "execution_plan": plan}) == route
 
 
-def test_the_end_of_a_stored_history(history):
+def history(*executions):
+    """Record executions, each given by function, result and error."""
+    records = []
+    for index, (function, result, error) in enumerate(executions):
+        state = {"execution_history": records, "current_step_index": index}
+        records = record_execution(state, {"function_name": function}, result, error is None, error)
+    return records
+
+
+def test_the_end_of_a_stored_history():
     ok, critical = ("process_cells", CELLS, None), ("f", None, FileNotFoundError("x"))
     assert end_of_route([]) == ("", 0)
     assert end_of_route(history(ok, ok)) == ("complete", 2)
