@@ -1,4 +1,4 @@
-"""Results of the agent's functions, in their real shapes."""
+"""Results of the agent's functions and records of its steps, in their real shapes."""
 
 ENRICHMENT = {
     "go": {"top_terms": ["a", "b", "c", "d"], "top_pvalues": [0.001, 0.002, "N/A", 0.04], "total_significant": 12},
@@ -28,3 +28,12 @@ A = {"step_index": 3, "step": {"function_name": "process_cells"}, "success": Tru
 B = {**A, "result_type": "structured", "result_summary": "s", "result_metadata": {}, "error_type": None}
 C = {"timestamp": "t", "function_name": "process_cells", "parameters": {}, "success": True, "error": None,
      "result_summary": CELLS}  # fmt: skip
+
+
+def make(function, result=None, success=True, *, error=None, error_type=None, kind=None, index=0, **step):
+    """Make a record of shape A, or B (with `kind`, its result_type), for a function and its result."""
+    plan = {"function_name": function, "parameters": step.pop("parameters", {}), **step}
+    record = {"step_index": index, "step": plan, "success": success, "result": result, "error": error}
+    if kind:
+        record |= {"result_type": kind, "result_summary": "", "result_metadata": {}, "error_type": error_type}
+    return record

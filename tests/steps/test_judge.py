@@ -14,7 +14,7 @@ from evalkit.steps import (
     plan_adherence,
 )
 from evalkit.steps.judge import as_history
-from tests.steps.cases import ENRICHMENT
+from tests.steps.cases import ENRICHMENT, make
 from tests.steps.records import JSON, RECORD
 
 FAILURES = [
@@ -32,7 +32,7 @@ FAILURES = [
 
 
 @pytest.mark.parametrize(("error_type", "message", "critical"), FAILURES)
-def test_failures_are_critical_by_class_or_message(make, error_type, message, critical):
+def test_failures_are_critical_by_class_or_message(error_type, message, critical):
     found = evaluate_step(make("f", None, False, error=message, error_type=error_type, kind="text"))
     assert (found["critical_failure"], "function_evaluation" in found) == (critical, False)
     assert found["failure_evaluation"] == {
@@ -43,13 +43,13 @@ def test_failures_are_critical_by_class_or_message(make, error_type, message, cr
     }
 
 
-def test_skipped_steps_are_no_failures(make):
+def test_skipped_steps_are_no_failures():
     found = evaluate_step(make("process_cells", None, False, skip_reason="no cells", error="No module named 'x'"))
     assert (found["verdict"], found["critical_failure"]) == ("skipped", False)
     assert found["skipped_evaluation"] == {"skip_reason": "no cells", "status": "skipped"}
 
 
-def test_failures_in_a_row_are_attempts_and_then_a_loop(make):
+def test_failures_in_a_row_are_attempts_and_then_a_loop():
     records = [make("f", None, False, error="x")] * 4 + [make("f", "done")] + [make("f", "done")]
     found = evaluate_history(records)
     assert [one["attempt"] for one in found] == [1, 2, 3, 4, 5, 1]
@@ -91,12 +91,12 @@ REPORTS = [
 
 
 @pytest.mark.parametrize(("record", "start", "lines"), REPORTS)
-def test_the_report_of_a_step(make, record, start, lines):
+def test_the_report_of_a_step(record, start, lines):
     report = format_step_evaluation(evaluate_step({**make(**record), "timestamp": TIME})).splitlines()
     assert report[start:] == [*lines, RULE]
 
 
-def test_a_users_evaluator_is_called(make, evaluators):
+def test_a_users_evaluator_is_called(evaluators):
     @evaluates("score_genes")
     def scores(record, options):
         return {"gene_score": len(record["result"]), "success": "no", "checks": [check("genes", 0.5, "some")]}
@@ -108,7 +108,7 @@ def test_a_users_evaluator_is_called(make, evaluators):
 
 
 @pytest.mark.parametrize("bad", [lambda r, o: 1 / 0, lambda r, o: None, lambda r, o: {"checks": 5}])
-def test_a_faulty_evaluator_stops_nothing(make, evaluators, caplog, bad):
+def test_a_faulty_evaluator_stops_nothing(evaluators, caplog, bad):
     evaluates("mine")(bad)
     assert "evaluator_error" in evaluate_step(make("mine", "x"))
     assert "the evaluator of mine failed" in caplog.text

@@ -11,7 +11,7 @@ import pytest
 
 from evalkit.kinds.follow import Following
 from evalkit.steps import KIND, Options, evaluates, load
-from tests.steps.cases import CELLS, ENRICHMENT
+from tests.steps.cases import CELLS, ENRICHMENT, make
 from tests.steps.test_checkpoints import TABLE, state, thread
 
 OLD = 1_600_000_000
@@ -24,7 +24,7 @@ def cache(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def resting(tmp_path, make):
+def resting(tmp_path):
     """A folder with two histories that were left alone for a while."""
     (tmp_path / "logs").mkdir()
     write(tmp_path / "logs" / "a.json", [make("process_cells", CELLS), make("f", ENRICHMENT, kind="structured")])
@@ -48,7 +48,7 @@ def test_odd_values_come_back_as_they_were(tmp_path, odd):
 
 
 @pytest.mark.parametrize("settled", [True, False])
-def test_what_was_written_to_a_database_last_is_seen(tmp_path, make, settled):
+def test_what_was_written_to_a_database_last_is_seen(tmp_path, settled):
     path = tmp_path / "c.sqlite"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = wal")  # as running agents do
@@ -83,7 +83,7 @@ def states(view):
     return [(line.split()[0], line.split()[-1]) for line in lines]
 
 
-def test_a_history_that_grows_is_running_until_it_rests(tmp_path, make):
+def test_a_history_that_grows_is_running_until_it_rests(tmp_path):
     (tmp_path / "in").mkdir()
     clock, path = [time.time()], tmp_path / "in" / "a.json"
     look = Following(KIND, tmp_path / "in", {}, clock=lambda: clock[0], expected=2).look

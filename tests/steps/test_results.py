@@ -3,7 +3,7 @@
 import pytest
 
 from evalkit.steps import evaluate_step
-from tests.steps.cases import CELLS, COUNTS, ENRICHMENT, EXPRESSION
+from tests.steps.cases import CELLS, COUNTS, ENRICHMENT, EXPRESSION, make
 
 
 def several(*plots):
@@ -41,13 +41,13 @@ LOUD = [  # further ones are in `SAID`
 
 
 @pytest.mark.parametrize(("function", "result", "reason"), [*SILENT, *((*case, None) for case in LOUD)])
-def test_a_success_whose_result_says_otherwise_is_a_silent_failure(make, function, result, reason):
+def test_a_success_whose_result_says_otherwise_is_a_silent_failure(function, result, reason):
     found = evaluate_step(make(function, result))
     assert found["verdict"] == ("success" if reason is None else "silent failure")
     assert (reason or "") in (found["silent_failure_reason"] or "")
 
 
-def test_a_recorded_error_is_a_silent_failure_and_long_messages_are_shortened(make):
+def test_a_recorded_error_is_a_silent_failure_and_long_messages_are_shortened():
     found = evaluate_step(make("f", "x", error="it broke"))
     assert (found["verdict"], found["silent_failure_reason"]) == ("silent failure", "an error is recorded: it broke")
     assert len(evaluate_step(make("f", {"error": "x" * 100_000}))["silent_failure_reason"]) < 300
@@ -83,7 +83,7 @@ STRUCTURES = [
 
 
 @pytest.mark.parametrize(("function", "result", "parameters", "completeness", "issues"), STRUCTURES)
-def test_structures_are_checked(make, function, result, parameters, completeness, issues):
+def test_structures_are_checked(function, result, parameters, completeness, issues):
     found = evaluate_step(make(function, result, kind="structured", parameters=parameters))
     assert found["data_completeness"] == completeness
     assert len(found["parsing_issues"]) == len(issues)
@@ -104,7 +104,7 @@ CUT = [
 
 
 @pytest.mark.parametrize(("function", "text"), CUT)
-def test_a_cut_result_is_limited_and_what_is_not_known_of_it_is_unknown(make, function, text):
+def test_a_cut_result_is_limited_and_what_is_not_known_of_it_is_unknown(function, text):
     step = {"parameters": {"analyses": ["go", "kegg"]}, "expected_children": ["T cell", "B cell", "NK cell"]}
     record = make(function, text, kind="text", **step) | {"result_metadata": {"truncated": [900, len(text)]}}
     evaluation = evaluate_step(record)
@@ -214,7 +214,7 @@ SAID = [
 
 
 @pytest.mark.parametrize(("function", "result", "step", "expected"), SAID)
-def test_what_the_evaluation_of_a_result_says(make, function, result, step, expected):
+def test_what_the_evaluation_of_a_result_says(function, result, step, expected):
     evaluation = evaluate_step(make(function, result, **step))
     said = evaluation | {f"{one['name']} is": one["label"] for one in evaluation["checks"]}
     said |= {one["name"]: one["score"] for one in evaluation["checks"]}

@@ -12,7 +12,7 @@ from evalkit.steps import (
     store_execution_result,
     to_jsonable,
 )
-from tests.steps.cases import CELLS, COUNTS, ENRICHMENT, EXPRESSION
+from tests.steps.cases import CELLS, COUNTS, ENRICHMENT, EXPRESSION, make
 from tests.steps.records import JSON
 
 LONG = "x" * 1234
@@ -126,7 +126,7 @@ def found(records, kind="successful_analyses"):
     return extract_key_findings_from_execution(records)[kind]
 
 
-def test_legacy_text_gives_what_it_holds(make):
+def test_legacy_text_gives_what_it_holds():
     record = make("perform_enrichment_analyses", str(ENRICHMENT)[:130], target_cell_type="B cell")
     go = {"top_terms": ["a", "b", "c", "d"], "p_values": [0.001, 0.002, None, 0.04], "total_significant": 12}
     kegg = {"top_terms": [], "p_values": [], "total_significant": None}
@@ -136,7 +136,7 @@ def test_legacy_text_gives_what_it_holds(make):
     assert partial == {"status": "discovered", "partial": True, **first}
 
 
-def test_the_other_functions_by_their_real_shapes(make):
+def test_the_other_functions_by_their_real_shapes():
     cell_type, cell_types = {"cell_type": "T cell"}, {"cell_types": ["T cell", "B cell"]}
     records = [
         make("dea_split_by_condition", EXPRESSION, kind="structured", parameters=cell_type),
@@ -161,7 +161,7 @@ def test_the_other_functions_by_their_real_shapes(make):
     }
 
 
-def test_failures_and_silent_failures_are_no_findings(make):
+def test_failures_and_silent_failures_are_no_findings():
     records = [
         make("dea_split_by_condition", None, False, error="no cells", error_type="ValueError", kind="text", index=4),
         make("dea_split_by_condition", {}, kind="structured", index=5),
@@ -175,7 +175,7 @@ def test_failures_and_silent_failures_are_no_findings(make):
     assert found(records, "skipped_analyses") == {"process_cells_unknown": {"skip_reason": "not needed"}}
 
 
-def test_a_state_and_nothing_are_read_too(make):
+def test_a_state_and_nothing_are_read_too():
     assert found({"execution_history": [make("my_tool", "x")]}) == {"my_tool": {"summary": "x"}}
     for nothing in (None, [], {}, "text", 5):
         assert found(nothing) == {}
