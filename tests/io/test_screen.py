@@ -1,7 +1,6 @@
 """What a command shows while it works: views in place in a terminal, anew where they changed elsewhere; a bar."""
 
 import io
-import os
 import sys
 
 import pytest
@@ -15,11 +14,11 @@ class Terminal(io.StringIO):
         return True
 
 
-def shown(views, out, monkeypatch, *, until_done=False, lines=24):
+def shown(views, out, monkeypatch, *, until_done=False, lines=24, term="xterm"):
     """Show views one after the other, then Ctrl-C: widths asked for, seconds slept, and what stood on the screen."""
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("LINES", str(lines))
-    monkeypatch.setenv("TERM", os.environ.get("TERM", "") if os.environ.get("TERM") == "dumb" else "xterm")
+    monkeypatch.setenv("TERM", term)
     coming, widths, slept, stood = iter(views), [], [], []
 
     def look(width):
@@ -34,15 +33,15 @@ def shown(views, out, monkeypatch, *, until_done=False, lines=24):
     return widths, slept, stood
 
 
-def test_elsewhere_a_view_is_printed_only_when_its_text_changed(monkeypatch):
-    out = io.StringIO()
+@pytest.mark.parametrize(("out", "term"), [(io.StringIO(), "xterm"), (Terminal(), "dumb")])
+def test_elsewhere_a_view_is_printed_only_when_its_text_changed(monkeypatch, out, term):
     views = [View("one", "1 new"), View("one", "0 new"), View("two", "1 new", done=True), View("two", "0 new")]
-    widths, slept, _ = shown(views, out, monkeypatch)
+    widths, slept, _ = shown(views, out, monkeypatch, term=term)
     head, one, other_head, two, _ = out.getvalue().split("\n\n")
     assert (one, two, head[-7:], other_head[-7:]) == ("one", "two", ", 1 new", ", 1 new")
     assert "\x1b" not in out.getvalue()
     assert (set(widths), slept) == ({None}, [2, 2, 2, 2])
-    assert len(shown(views, out, monkeypatch, until_done=True)[0]) == 3
+    assert len(shown(views, out, monkeypatch, until_done=True, term=term)[0]) == 3
 
 
 def test_a_terminal_is_redrawn_in_place_and_keeps_the_last_view(monkeypatch):

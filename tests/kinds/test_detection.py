@@ -13,6 +13,7 @@ import evalkit
 from evalkit.io import SourceError, decode_start
 from evalkit.kinds import load, registry
 from evalkit.kinds.detection import HEAD, describe_source, kind_of_source, recognise
+from tests.io.test_decode import json_values
 from tests.kinds.toy import TOY
 from tests.mindcraft.builders import write_all
 
@@ -49,12 +50,7 @@ def test_a_kind_is_told_by_the_structure_that_it_needs(content, kind):
     assert (look.kind if look else "") == kind
 
 
-@given(
-    st.recursive(
-        st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
-    ),
-    st.integers(0),
-)
+@given(json_values, st.integers(0))
 def test_the_beginning_of_a_file_is_decoded_wherever_it_is_cut(value, at):
     data = json.dumps(value).encode()
     whole, start = decode_start(data), decode_start(data[: at % (len(data) + 1)])

@@ -8,6 +8,7 @@ from evalkit.io.paths import storage_options
 from evalkit.kinds import Assembled, Transcript, Turn, load
 from evalkit.kinds.pipeline import as_recorded
 from tests.kinds.toy import TOY, write
+from tests.mindcraft.builders import write_all
 
 
 @pytest.fixture
@@ -45,11 +46,8 @@ def test_a_lazy_frame_is_made_once_when_it_is_asked_for_with_the_storage_options
 
 
 def test_in_a_notebook_logs_are_a_short_summary_with_escaped_texts(tmp_path):
-    folder = tmp_path / "<b>logs"
-    folder.mkdir()
-    write(folder / "a.json", ["e4", "d4"])
-    write(folder / "b.json", model="<b>elm")
-    (folder / "c.json").write_text("{}")
+    files = {"a.json": {"moves": ["e4", "d4"]}, "b.json": {"moves": ["e4"], "model": "<b>elm"}, "c.json": {}}
+    folder = write_all(tmp_path / "<b>logs", files)
     page = load(folder, TOY)._repr_html_()
     models, files = "unknown (1 run), &lt;b&gt;elm (1 run)", "3 files: 2 used, 1 skipped, 0 failed"
     for text in ("&lt;b&gt;logs", models, "<th>moves</th><td>3 rows, 3 columns", files):

@@ -10,20 +10,13 @@ from click.testing import CliRunner
 from evalkit import compare
 from evalkit.cli import main
 from evalkit.io import SourceError
-from evalkit.kinds import LogKind, Parsed, RateRules, choose, load, outcome_of, outcomes, run_columns
+from evalkit.kinds import RateRules, choose, load, outcome_of, outcomes
 from tests.compare.runs import runs_of
+from tests.kinds.toy import TOY
 from tests.mindcraft.builders import write_all
 
 WORDS = {"timeout": "failure", "solved": "success", "crashed": "not measured", "busy": "running"}
-KIND = LogKind(
-    name="made",
-    title="made-up log",
-    records={},
-    tables={"runs": run_columns()},
-    parse=lambda path, data: Parsed("used"),
-    recognises=lambda head: "",
-    rates=RateRules(outcome_of=WORDS),
-)
+KIND = replace(TOY, rates=RateRules(outcome_of=WORDS))
 
 
 def frame(*rows: tuple, **more: list) -> pd.DataFrame:
