@@ -73,7 +73,8 @@ def test_an_experiment_from_its_first_file_to_its_last(tmp_path):
 def test_a_run_is_finished_by_a_final_message_or_by_being_left_alone(tmp_path, finals, age, idle, running):
     experiment = Experiment(tmp_path / "runs", idle=idle)
     experiment.write({"x/m/cook_task/andy_0.json": log(*finals), "x/m/cook_task/jill_1.json": log(who="jill")}, age)
-    assert first_row(experiment.look())["running"] == str(int(running))
+    (experiment.root / "x/m/multiagent_cooking_1_bread").mkdir()  # a run that has only begun, just now
+    assert first_row(experiment.look())["running"] == str(running + (idle != 0))
 
 
 @pytest.mark.parametrize(
