@@ -3,6 +3,7 @@
 import os
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -36,15 +37,11 @@ def made(tmp_path):
 
 
 def assert_same(folder, made, kind=TOY, **reading):
-    """Compare the frames of the folder with those of the dataset."""
+    """Compare the frames of the folder with those of the dataset, and the latter's files with those of its manifest."""
     assert_same_frames(load(folder, kind, **reading), load(made, kind, **reading))
-
-
-def assert_same_and_tidy(folder, made):
-    """Also compare the files of tables with those that the manifest names."""
-    assert_same(folder, made)
-    listed = {f"{name}/{number:06d}.parquet" for name, (number, _) in read_manifest(made).tables.items()}
-    assert {path.relative_to(made).as_posix() for path in made.rglob("*.parquet")} == listed
+    if isinstance(made, Path):
+        listed = {f"{name}/{number:06d}.parquet" for name, (number, _) in read_manifest(made).tables.items()}
+        assert {path.relative_to(made).as_posix() for path in made.rglob("*.parquet")} == listed
 
 
 def test_a_dataset_gives_what_its_folder_gives(games, made):
@@ -66,7 +63,7 @@ def test_after_edits_the_dataset_follows_and_without_nothing_is_read_or_written(
     (games / "a/2.json").unlink()
     shutil.rmtree(games / "b")
     assert collect(TOY, games, made)[:4] == (4, 3, 6, 3)
-    assert_same_and_tidy(games, made)
+    assert_same(games, made)
     before = [(path, path.stat().st_mtime_ns) for path in sorted(made.rglob("*.*"))]
     monkeypatch.setattr(pipeline, "read_files", lambda paths: pytest.fail("read"))
     assert collect(TOY, games, made)[:3] == (0, 0, 0)
@@ -89,7 +86,7 @@ def test_what_a_dataset_has_not_written_is_never_removed(games, made, tmp_path):
     collect(TOY, games, made)
     assert [path for path in kept if not path.exists()] == []
     assert not left.exists()
-    assert_same(games, made)
+    assert_same_frames(load(games, TOY), load(made, TOY))
 
 
 @pytest.mark.parametrize("url", ["memory://made//twice", "local://{}/not/there/yet"])
@@ -132,7 +129,7 @@ def test_an_unfinished_dataset_warns(games, made, monkeypatch):
     with pytest.warns(UserWarning, match="was stopped"):
         assert len(load(made, TOY).ledger) == 4  # the one that is not read comes first
     assert collect(TOY, games, made).unchanged == 4
-    assert_same_and_tidy(games, made)
+    assert_same(games, made)
 
 
 def test_a_dataset_of_another_version_warns_and_is_read_anew_when_collected(games, made, monkeypatch):
