@@ -137,22 +137,16 @@ def test_an_error_that_holds_credentials_does_not_hand_them_out_as_the_cause(pro
     assert batch.record("one/defaults")["why"] == "failed last time"
 
 
-RECORD = {
-    "key": "one/a", "headline": {"text": "60 %", "label": "success\x1b[31m"}, "seconds": 1.24, "page_bytes": 123_456,
-    "why": "new", "error": "E: \x1b[31mx\nmore",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("status", "fields", "line"),
-    [
-        ("made", {}, "made      one/a  60 % success\ufffd[31m  (1.2 s, 0.12 MB, new)"),
-        ("made", {"headline": None, "page_bytes": 1_500_001}, "made      one/a  (1.2 s, 1.50 MB, more than 1.5, new)"),
-        ("failed", {}, "FAILED    one/a  E: \ufffd[31mx  (1.2 s)"),
-    ],
-)
-def test_one_plain_line_per_report(status, fields, line):
-    assert line_of(RECORD | fields, status) == line
+def test_one_plain_line_per_report():
+    record = {"key": "one/a", "seconds": 1.24, "why": "new", "error": "E: \x1b[31mx\nmore"}
+    small, large = (
+        {"headline": None, "page_bytes": 123_456},
+        {"headline": {"text": "60 %", "label": "success\x1b[31m"}, "page_bytes": 1_500_001},
+    )
+    assert line_of(record | small, "made") == "made      one/a  (1.2 s, 0.12 MB, new)"
+    end = "(1.2 s, 1.50 MB, more than 1.5, new)"
+    assert line_of(record | large, "made") == f"made      one/a  60 % success\ufffd[31m  {end}"
+    assert line_of(record | small, "failed") == "FAILED    one/a  E: \ufffd[31mx  (1.2 s)"
 
 
 def _runs(process):
