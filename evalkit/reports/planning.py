@@ -177,7 +177,7 @@ def _find_targets(given: list[str], places: Places, faults: Faults, *, once: boo
             elif name in known or not (name.startswith("samples:") or is_url(name) or has_magic(name) or _exists(name)):
                 notebooks.append(places.notebook(name, "file, folder or notebook"))
             else:
-                sources.append(name)
+                sources.append(name if is_url(name) else name.rstrip("/") or name)  # a shell completes folders with a /
     for source in sources:
         with faults.of():
             found += _targets_of_source(source, places, kind, notebooks)
@@ -209,7 +209,7 @@ def _targets_of_source(source: str, places: Places, kind: str, only: Sequence[Pa
             if notebook.kind == ANY_KIND and "kind" in notebook.parameters:
                 values["kind"] = name
             for within, folder in notebook.settings.get("within", {}).items():
-                place = f"{source.rstrip('/')}/{folder}"
+                place = f"{source}/{folder}"
                 if not is_url(source) and not has_magic(source) and _exists(place):
                     values[within] = place
             chosen.append(Target(notebook.path, None, source, values))

@@ -162,6 +162,7 @@ def test_without_folders_of_ones_own_those_of_evalkit_are_taken(tmp_path, monkey
 def test_a_folder_of_several_kinds_is_read_by_the_notebooks_of_each_or_by_the_one_named(logs):
     shutil.copy(HISTORY, logs / "history.json")
     assert keys(plan(["logs"])) == ["crafter_scores/logs", "step_evaluation/logs"]
+    assert [report.parameters["history"] for report in plan(["logs/", "step_evaluation"])] == ["logs"]
     assert keys(plan(["logs"], kind="steps")) == ["step_evaluation/logs"]
     assert keys(plan(["step_evaluation", "logs"])) == ["step_evaluation/logs"]
     with pytest.raises(PlanError, match="logs of kind crafter and steps, for which there is no such notebook"):
