@@ -56,6 +56,8 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
         return Parsed("failed", f"{type(data).__name__}: {data.strerror or data}")
     if not data.strip():
         return Parsed("failed", "the file is empty")
+    if data.startswith(b"PK") and not is_inspect(data):
+        return Parsed("failed", "an archive without a log of inspect_ai in it")
     try:
         reader, value, recovered = opened(path, data)
         if reader is None:

@@ -12,7 +12,7 @@ from matplotlib.backends.backend_svg import RendererSVG
 from matplotlib.collections import LineCollection, PathCollection
 
 from evalkit._words import Notes, note
-from evalkit.display import alt_of, new_axes, plots
+from evalkit.display import alt_of, new_axes, percent_axis, plots
 from evalkit.display.drawing import INK, Look, draw, looks
 from tests.display.gallery import KINDS, counts, names, shapes, table
 
@@ -147,6 +147,7 @@ def test_what_is_highlighted_is_strong_and_the_others_are_pale():
 def test_axes_hold_all_values(values, limits):
     t = pd.DataFrame({"item": ["a", "b"], "estimate": values, "low": NAN, "high": NAN, "n": 3})
     assert plots.estimates(t, "item").get_xlim() == pytest.approx(limits)
+    assert percent_axis(new_axes(), "y").get_ylim() == (-0.02, 1.02)
 
 
 def test_published_results_stand_below_with_a_line_through_the_rows():

@@ -49,8 +49,9 @@ def test_any_change_shows(folder, change):
 
 def test_provenance_names_versions_parameters_and_input(folder, shown, tags):
     ledger = pd.DataFrame({"source": files(folder), "status": ["used", "skipped"], "reason": ""})
-    display.provenance(ledger, runs="<b>$x$", items=["a"])
+    display.provenance(ledger, runs="<b>$x$", items=["a"], api_key="hidden")
     texts = tags(shown[0][0]["text/html"]).texts
+    assert texts[texts.index("parameter api_key") + 1] == "…"
     known = {"1 read, 2 seen", "'<b>$x$'", "['a']", "evalkit", "pandas", "Python", code_version(), "1 bytes in 1 file"}
     assert {*known, fingerprint(files(folder)[:1])} <= set(texts)
 

@@ -430,6 +430,10 @@ def test_parsing_never_raises_whatever_a_document_of_a_format_holds(shape, data)
     assert parsed.status in ("used", "skipped", "failed")
 
 
+def test_an_archive_in_which_nothing_stands_yet_is_named_as_one():
+    assert parse("a.eval", b"PK\x05\x06" + b"\0" * 18) == ("failed", "an archive without a log of inspect_ai in it", {})
+
+
 @given(st.binary(max_size=200))
 def test_parsing_never_raises_for_bytes(data):
     for name in ("a.eval", "a.csv", "a.jsonl", "a.parquet", "a.json"):
