@@ -168,7 +168,6 @@ def read_hooks(event: Event) -> Verdict:
         if name := hook.hook_name:  # newer writers use the plural
             is_own = name in WEIGHTS
             named.append((name if is_own else name.strip().lower().replace("-", "_").removesuffix("s"), is_own, hook))
-    by_difficulty = any(name in WEIGHTS and name != "invalid_action" for name, _, _ in named)
     hooks: list[tuple[str, int, int]] = []
     achievements: list[str] = []
     invalid: list[Invalid] = []
@@ -185,7 +184,7 @@ def read_hooks(event: Event) -> Verdict:
             hooks.append((name, max(len(names), 1), known))
             achievements += names
             has_unnamed |= not names
-        elif name == "new_achievement" and not by_difficulty:
+        elif name == "new_achievement" and not any(n in WEIGHTS and n != "invalid_action" for n, _, _ in named):
             of_game = [n for n in names if n in TIER_OF]
             hooks += _hooks_of(of_game)
             achievements += of_game
