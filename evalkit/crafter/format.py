@@ -37,6 +37,7 @@ _MAP_END = b'map_base64"'
 _OPENING = b': "'  # of a text after its key, as most writers separate them
 _BACKSLASH = ord("\\")
 _NEAR = 256  # bytes between the image and the map of one observation
+_APART = 1 << 10  # bytes between two observations, at least: one that is nearer keeps its image
 _FIRST = 1 << 17  # bytes searched for the first image, which is in the second event, or in none
 _MAP = b'"world_material_map_base64"'
 _MAP_VALUE = re.compile(rb'\s*:\s*"([A-Za-z0-9+/]{64,}={0,2})"')
@@ -211,14 +212,14 @@ def without_images(data: bytes) -> bytes:
     at, key = data.find(_IMAGE, 0, _FIRST), _IMAGE
     while at >= 0:
         rest = at + len(key)
-        if data.startswith(_OPENING, rest):
-            start = rest + len(_OPENING)
+        start = rest + len(_OPENING)
+        if data[rest:start] == _OPENING:
             end = data.find(b'"', start)
             if end > 0 and data[end - 1] != _BACKSLASH:
                 pieces.append(view[copied:start])
                 copied = rest = end
         near = data.find(_MAP_END, rest, rest + _NEAR) if key is _IMAGE else -1
-        at, key = (near, _MAP_END) if near >= 0 else (data.find(_IMAGE, rest), _IMAGE)
+        at, key = (near, _MAP_END) if near >= 0 else (data.find(_IMAGE, rest + _APART), _IMAGE)
     return b"".join([*pieces, view[copied:]]) if pieces else data
 
 

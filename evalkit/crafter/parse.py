@@ -82,15 +82,15 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
         return Parsed("skipped" if isinstance(error, OtherShapeError) else "failed", f"{error}{hint}")
     rows = list[tuple]()
     for position, (event, verdict) in enumerate(zip(judged.events, judged.verdicts, strict=True)):
-        about = position, event.turn, event.kind, len(event.actions) if isinstance(event.actions, list) else None
+        turn, kind, n = event.turn, event.kind, len(event.actions) if isinstance(event.actions, list) else None
         if verdict is NOTHING:  # most events
-            rows.append((*about, None, 0, None, (), ()))
+            rows.append((position, turn, kind, n, None, 0, None, (), ()))
             continue
         hooks = " ".join([f"{name}:{n}:{known}" for name, n, known in verdict.hooks]) or None
         achievements = " ".join(verdict.achievements) or None
         suspects = sum([one.suspect for one in verdict.invalid])
         invalid, reasons = [one.action for one in verdict.invalid], [one.reason for one in verdict.invalid]
-        rows.append((*about, hooks, suspects, achievements, invalid, reasons))
+        rows.append((position, turn, kind, n, hooks, suspects, achievements, invalid, reasons))
     turns = {row[1] for row in rows if row[1] is not None}
     actions = [row[3] for row in rows if row[3] is not None]
     costs = [one.cost for one in judged.events if type(one.cost) in (int, float) and 0 <= one.cost < _DEAREST]
@@ -126,7 +126,9 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
     has_unnamed = any(verdict.has_unnamed for verdict in told)
     has_suspect = any(one.suspect for verdict in told for one in verdict.invalid)
     own = [event.metadata and event.metadata.invalid_action for event in events]  # what events say themselves
-    disagree = any(said not in (None, bool(one.invalid)) for said, one in zip(own, verdicts, strict=True))
+    disagree = any(
+        said is not None and said != bool(verdict.invalid) for said, verdict in zip(own, verdicts, strict=True)
+    )
     errors = [entry.data for entry in entries if entry.metadata_type == "error"]
     error = ((errors[0] and errors[0].error_message) or "") if errors else None
     claimed = _first([m.achievements for m in config])  # by episode_results

@@ -95,7 +95,7 @@ def score_traces(episodes: Columns, events: Columns, weights: Mapping[str, float
     worth = [score_event(event, weights, counting) for event in hooks]
     counts = np.array([list(count_hooks(event, counting).values()) for event in hooks])[codes]
     scores = np.array([one.score for one in worth])[codes]
-    marks, ends = [worth[code].symbol for code in codes], np.cumsum([0, *sizes]).tolist()
+    marks, ends = [worth[code].symbol for code in codes.tolist()], np.cumsum([0, *sizes]).tolist()
     sums = [np.bincount(of, column, n).astype("int64") for column in counts.T]
     points = sum(count * weights[name] for name, count in zip(WEIGHTS, sums, strict=True))
     # by hook a running sum in order, as in the original
