@@ -39,26 +39,17 @@ def test_files_are_sorted_and_hidden_ones_and_reports_left_out(tree, source, opt
     assert names(list_source(tree / source, **options).files, tree) == expected
 
 
-@pytest.mark.parametrize(
-    ("link", "target", "expected"),
-    [
-        ("b/up", ".", []),
-        ("a_link", "b", []),
-        ("z", "../other", ["z/5.json"]),
-        ("circle.json", "circle.json", ["circle.json"]),
-        ("lost.json", "nowhere.json", ["lost.json"]),
-    ],
-)
-def test_links_are_followed_once_and_broken_ones_listed(tmp_path, tree, link, target, expected):
-    shutil.copytree(tree, root := tmp_path / "root", ignore=shutil.ignore_patterns("root"))
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other/5.json").touch()
-    os.symlink((root / target).absolute(), root / link)
-    assert names(list_source(root, "*.json").files, root) == sorted(["a.json", "b/2.JSON", "b/c/3.json", *expected])
+def test_links_are_followed_once_and_broken_ones_listed(tree, tmp_path_factory):
+    other = tmp_path_factory.mktemp("other")
+    (other / "5.json").touch()
+    links = {"a_link": "b", "b/up": ".", "circle.json": "circle.json", "lost.json": "nowhere.json", "z": other}
+    for link, target in links.items():
+        (tree / link).symlink_to(tree / target)
+    found = ["a.json", "b/2.JSON", "b/c/3.json", "circle.json", "lost.json", "z/5.json"]
+    assert names(list_source(tree, "*.json").files, tree) == found
 
 
 ABSENT = {
-    "nothing/here": "nothing/here: no such file or folder",
     "": "path is empty",
     "~no_such_user_here/x": "~no_such_user_here",
     "a\0b": "NUL character",
