@@ -63,11 +63,9 @@ def chat_messages(messages: Any) -> list[Message]:
         message, extra = _as_chat(given), given.get("extra")
         role, text = text_of(message.get("role")) or "user", content_text(message.get("content"))
         returned, error = part_of(extra, "returncode"), message.get("error") or message.get("tool_error")
-        # mini-swe-agent answers commands that stand in a text as a user
-        is_unnamed = returned is not None and role != "tool"
+        is_answer = role == "tool" or returned is not None  # that of a user to a command in a text: mini-swe-agent
         ids = message.get("tool_call_ids") or [message.get("tool_call_id") or message.get("id")]  # the first: SWE-agent
-        call_id = "" if is_unnamed else text_of(ids[0])
-        if (role == "tool" or is_unnamed) and (call := called.get(call_id)):
+        if is_answer and (call := called.get(text_of(ids[0]))):
             call.result, call.is_error = text or error_text(error), bool(error) or returned not in (None, 0)
             continue
         calls = list(map(_chat_call, objects(message, "tool_calls")))
@@ -100,7 +98,9 @@ def _as_chat(message: dict[str, Any]) -> dict[str, Any]:
     items = objects(message, "output")
     said = [part for item in items if item.get("type") == "message" for part in objects(item, "content")]
     calls = [item for item in items if item.get("type") == "function_call"]
-    return {"role": "assistant", "content": said, "tool_calls": calls, "usage": message.get("usage")}
+    tokens_in, tokens_out = (part_of(message, "usage", name) for name in ("input_tokens", "output_tokens"))
+    usage = {"prompt_tokens": tokens_in, "completion_tokens": tokens_out}
+    return {"role": "assistant", "content": said, "tool_calls": calls, "usage": usage}
 
 
 def _chat_call(call: Mapping[str, Any]) -> Call:

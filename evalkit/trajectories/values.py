@@ -51,8 +51,6 @@ def error_text(error: Any) -> str:
 
 def time_of(value: Any) -> datetime | None:
     """Return a time, of ISO text or of seconds since 1970; a time without a zone is UTC."""
-    if value is None:
-        return None
     try:
         time = datetime.fromisoformat(value) if isinstance(value, str) else datetime.fromtimestamp(float(value), UTC)
     except (TypeError, ValueError, OverflowError, OSError):

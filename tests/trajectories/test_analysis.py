@@ -242,13 +242,11 @@ def test_subagents_and_continuations_stand_in_their_place(tmp_path):
 
 
 def test_commands_that_stand_in_texts_have_their_output_and_its_error(tmp_path):
+    call = {"type": "function_call", "call_id": "c", "name": "bash", "arguments": "{}"}
     said = [
         {"role": "assistant", "content": "look", "extra": {"actions": [{"command": "ls x"}], "timestamp": 1.0}},
         {"role": "user", "content": "no such file", "extra": {"returncode": 2}},
-        {
-            "object": "response",
-            "output": [{"type": "function_call", "call_id": "c", "name": "bash", "arguments": "{}"}],
-        },
+        {"object": "response", "output": [call], "usage": {"input_tokens": 7, "output_tokens": 2}},
         {"type": "function_call_output", "call_id": "c", "output": "ok", "extra": {"returncode": 0}},
     ]
     log = make.mini()
@@ -256,6 +254,7 @@ def test_commands_that_stand_in_texts_have_their_output_and_its_error(tmp_path):
     logs = trajectories.load(make.write(tmp_path / "a.traj.json", log))
     calls = logs.tool_calls[["name", "arguments", "result", "is_error"]].to_numpy().tolist()
     assert calls == [["shell", "ls x", "no such file", True], ["bash", "{}", "ok", False]]
+    assert logs.turns.iloc[-1][["tokens_in", "tokens_out"]].tolist() == [7, 2]
 
 
 def test_a_report_makes_no_failure_of_what_something_else_ended(tmp_path):

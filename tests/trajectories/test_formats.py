@@ -55,12 +55,15 @@ def test_a_harbor_job_tells_model_agent_usage_repetitions_and_planned_trials(tmp
 
 
 def test_steps_of_a_trial_are_added_up_and_their_last_reward_counts(tmp_path):
+    late = {"exception_type": "AgentTimeoutError", "exception_message": "late"}
     steps = [
-        {"step_name": "a", "agent_result": {"n_input_tokens": 1, "cost_usd": 0.25}, "verifier_result": None},
+        {"step_name": "a", "agent_result": {"n_input_tokens": 1, "cost_usd": 0.25}, "exception_info": late},
         {"agent_result": {"n_input_tokens": 2, "cost_usd": 0.5}, "verifier_result": {"rewards": {"reward": 1}}},
     ]
     one = make.trial(reward=None, agent_result=None, step_results=steps)
-    assert told(runs_of(make.harbor_job(tmp_path, one)), "tokens_in", "cost", "score") == [[3, 0.75, 1.0]]
+    logs = trajectories.load(make.harbor_job(tmp_path, one))
+    assert told(logs.runs, "tokens_in", "cost", "score", "extra") == [[3, 0.75, 1.0, '{"steps":["a",null]}']]
+    assert told(logs.turns, "role", "text") == [["error", "AgentTimeoutError: late"], ["system", "reward = 1"]]
 
 
 def test_a_trials_trajectory_is_no_run_of_its_own_and_fills_in_what_the_result_lacks(tmp_path):
@@ -144,7 +147,9 @@ def test_a_simulation_of_tau2_that_was_skipped_after_an_error_is_not_measured(tm
 
 def test_tau2_simulations_in_a_folder_are_of_the_results_beside_it(tmp_path):
     results = make.tau2(make.simulation("0", 0, 1.0))
-    make.write(tmp_path / "results.json", {**results, "simulations": [], "simulation_index": []})
+    make.write(
+        tmp_path / "results.json", {**results, "tasks": [], "simulations": [], "simulation_index": [{"task_id": "0"}]}
+    )
     make.write(tmp_path / "simulations" / "0-0.json", make.simulation("0", 0, 1.0))
     logs = trajectories.load(tmp_path)
     assert logs.runs[["model_name", "dataset", "score"]].to_numpy().tolist() == [["gpt-4o", "retail", 1.0]]
@@ -282,18 +287,20 @@ def test_evaluations_without_ids_of_their_own_are_no_copies_of_each_other(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("listed", "score", "status"),
+    ("said", "score", "status"),
     [
-        ("resolved_ids", 1.0, "Submitted"),
-        ("unresolved_ids", 0.0, "unresolved"),
-        ("empty_patch_ids", 0.0, "empty_patch"),
-        ("error_ids", None, "error"),
-        ("completed_ids", None, "Submitted"),
+        ({"resolved_ids": ["astropy-1"]}, 1.0, "Submitted"),
+        ({"unresolved_ids": ["astropy-1"]}, 0.0, "unresolved"),
+        ({"empty_patch_ids": ["astropy-1"], "unresolved_ids": ["astropy-1"]}, 0.0, "empty_patch"),
+        ({"error_ids": ["astropy-1"]}, None, "error"),
+        ({"completed_ids": ["astropy-1"]}, None, "Submitted"),
+        ({"astropy-1": {"resolved": False, "patch_exists": True}}, 0.0, "unresolved"),  # of one run
     ],
 )
-def test_a_report_of_swe_bench_tells_the_outcome_of_a_trajectory(tmp_path, listed, score, status):
+def test_a_report_of_swe_bench_tells_the_outcome_of_a_trajectory(tmp_path, said, score, status):
     make.write(tmp_path / "astropy-1" / "astropy-1.traj.json", make.mini())
-    make.write(tmp_path / "gpt-4o.run1.json", {"resolved_ids": [], "submitted_ids": [], listed: ["astropy-1"]})
+    report = said if "astropy-1" in said else {"resolved_ids": [], "submitted_ids": [], **said}
+    make.write(tmp_path / "gpt-4o.run1.json", report)
     runs = runs_of(tmp_path)
     assert told(runs, "task_id", "status", "score") == [["astropy-1", status, score]]
     assert told(runs, "cost", "turns", "agent_version", "limits") == [[0.5, 2, "2.4.6", "step_limit 50"]]
@@ -308,11 +315,14 @@ def test_a_report_of_swe_bench_tells_the_outcome_of_a_trajectory(tmp_path, liste
     ],
 )
 def test_predictions_name_the_model_of_a_trajectory_that_does_not(tmp_path, name, text):
-    make.write(tmp_path / "a.traj", {"trajectory": [{"action": "ls", "observation": "x", "thought": "t"}], "info": {}})
+    steps = [{"action": "ls", "observation": "x", "thought": "t"}, {"action": "", "observation": "y", "response": "r"}]
+    history = [{"role": "system", "content": "s"}, {"role": "user", "content": "an example", "is_demo": True}]
+    make.write(tmp_path / "a.traj", {"trajectory": steps, "history": history, "info": {}})
     make.write(tmp_path / name, text)
     logs = trajectories.load(tmp_path)
     assert logs.runs["model_name"].tolist() == ["gpt-5"]
-    assert logs.tool_calls[["arguments", "result"]].to_numpy().tolist() == [["ls", "x"]]
+    assert logs.turns["text"].tolist() == ["s", "t", "r"]
+    assert told(logs.tool_calls, "arguments", "result") == [["ls", "x"]]
 
 
 def test_each_line_of_a_file_may_be_a_trajectory(tmp_path):
