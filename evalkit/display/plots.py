@@ -522,12 +522,7 @@ def _draw_curves(ax: Axes, rows: pd.DataFrame, look_of: Mapping[Any, Look], *, s
         if sparse:
             ax.vlines(bounded["x"], bounded["low"], bounded["high"], color=look.colour, lw=2, alpha=0.7, zorder=2)
         elif len(bounded):
-            band: dict[str, Any] = {
-                "color": look.colour,
-                "alpha": 0.15,
-                "linewidth": 0,
-                "step": "post" if steps else None,
-            }
+            band: dict[str, Any] = {"color": look.colour, "alpha": 0.15, "lw": 0, "step": "post" if steps else None}
             ax.fill_between(bounded["x"], bounded["low"], bounded["high"], **band)
         spaced = np.unique(np.linspace(0, len(curve) - 1, 7).round().astype(int))[1:]
         marked.append(curve if sparse or len(curve) < 2 else curve.iloc[spaced])
@@ -601,9 +596,8 @@ def facets(
 ) -> np.ndarray:
     """Draw a panel for every group of a table, in its order; returns the axes of each.
 
-    `draw` is a function of (table, axes) that draws the rows of one panel: any plot of this package, with
-    ``legend=False``. Four stand side by side, each of a `height` in inches; with a label for all of them, panels have
-    none of their own.
+    `draw` is a function of (table, axes) that draws the rows of one panel: any plot of this package. Four stand side by
+    side, each of a `height` in inches; with a label for all of them, panels have none of their own.
     """
     names = keys(table[by])
     if not names:

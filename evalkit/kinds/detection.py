@@ -1,5 +1,6 @@
 """Detect which kinds of logs a source holds by the first bytes of its files."""
 
+import os
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -57,11 +58,11 @@ def detect(source: Source) -> dict[FileType, int]:
 
 
 def _types_of(files: Sequence[str]) -> dict[FileType, int]:
-    """Count the types of `MOST` files, evenly spread; those that only the first files of folders show come last."""
+    """Count the types of `MOST` files, evenly spread; what only the first files of folders show is last."""
     kinds = kinds_to_ask()
-    firsts: dict[str, str] = {}  # of each folder
+    firsts: dict[tuple[str, str], str] = {}  # of each folder and ending
     for file in files if len(files) > MOST else ():
-        firsts.setdefault(file.rpartition("/")[0], file)
+        firsts.setdefault((file.rpartition("/")[0], os.path.splitext(file)[1]), file)
     types: dict[FileType, int] = {}
     for asked in (files, list(firsts.values())):
         step = max(1, len(asked) / MOST)
