@@ -138,7 +138,8 @@ def test_of_many_runs_points_and_groups_some_lead_to_pages_evenly_over_models_an
     assert "200 of 303 runs, chosen evenly" in shown[-1]["text/plain"]
     points = Evidence(logs, many).link(many[["run_id"]])
     assert (points["href"] != "").sum() == links.MOST_RUNS
-    links.show_runs(logs, many[["task_id", "run_id"]], "More", name="more")
+    links.show_runs(logs, many[["task_id", "run_id"]].assign(turn=7), "More", name="more")
+    assert "#t7" in shown[-2]["text/html"]
     assert [data[TABLE]["rows"] for data in shown if TABLE in data] == [303]
     assert shown[-1]["text/plain"] == links.LIMITED
 

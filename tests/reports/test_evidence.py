@@ -50,6 +50,8 @@ def test_tables_lead_to_runs_and_each_run_has_one_page(reports):
     assert len(names) == 6 + 2  # the two that succeeded are in pairs
     text = next(path for path in (reports / "out/runs").glob("*.html") if "one/x" in path.read_text()).read_text()
     assert all(f'<a href="../{key}.html">failed &lt;runs&gt;</a>' in text for key in ("one/x", "one/y", "two/z"))
+    pair = next((reports / "out/runs").glob("*--*.html")).read_text()
+    assert '<a href="../two/z.html">opposite</a>' in pair
     assert "vnd.evalkit.evidence" not in (reports / "out/one/x.ipynb").read_text()
 
 

@@ -134,14 +134,14 @@ def models(tmp_path, page):
 
 
 def test_a_model_has_one_row_per_set_of_tasks_with_its_estimate_of_most_runs_and_all_its_reports(models):
-    six = tasks("alder", 6) + tasks("birch", 5, 1) + [("birch", "t0", False)]
+    six = tasks("alder", 6) + tasks("birch", 4, 2) + [("birch", "t0", False), ("birch", "t1", False)]
     text, rows = models({"one": ("/x", six), "two": ("/x", tasks("alder", 6) * 2), "three": ("/y", tasks("alder", 4))})
     assert [row[:2] + row[3:] for row in rows] == [
         ["alder", "A", "12", "6", "a/one, a/two"],
         ["birch", "A", "6", "6", "a/one"],
         ["alder", "B", "4", "4", "a/three"],
     ]
-    assert rows[1][2] == "50 % [19, 81]"
+    assert rows[1][2] == "33 % [10, 70]"
     assert '<td><a href="a/two.html">alder</a></td>' in text
     assert "Only rows with the same letter are of the same tasks." in text
     assert "Only rows" not in models({"one": ("/x", tasks("alder", 6))})[0]
