@@ -35,21 +35,16 @@ def test_a_key_of_a_known_form_is_masked_and_other_text_stays(shown, text):
     assert masked(f"a {text}, b") == f"a {shown}, b"
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
+@pytest.mark.parametrize("flag", [(), ("--no-mask",)])
+def test_runs_are_shown_without_keys_unless_asked_for(tmp_path, monkeypatch, flag):
     monkeypatch.chdir(tmp_path)
     content = log(f"{SCORE}1")
     content["turns"][:0] = [turn("assistant", f"I say {key}") for key in KEYS.values()]
     write_all(tmp_path, {"logs/m/cook/Andy_0_0.json": content})
-    return tmp_path
-
-
-@pytest.mark.parametrize("flag", [(), ("--no-mask",)])
-def test_runs_are_shown_without_keys_unless_asked_for(here, flag):
     shown = CliRunner().invoke(main, ["show", "logs/m/cook/Andy_0_0.json", *flag]).output
     of_run = CliRunner().invoke(main, ["show", "logs", "--kind", "mindcraft", *flag]).output
     assert CliRunner().invoke(main, ["view", "logs", "-o", "out", *flag]).exit_code == 0
-    pages = "".join(path.read_text() for path in here.glob("out/**/*.html"))
+    pages = "".join(path.read_text() for path in tmp_path.glob("out/**/*.html"))
     for text in (shown, of_run, pages):
         assert "I say" in text
         assert [key for key in KEYS.values() if key.strip() in text] == (list(KEYS.values()) if flag else [])
