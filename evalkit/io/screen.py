@@ -36,7 +36,7 @@ def show_live(
     or a dumb terminal, whose width is None, it is written whenever it has changed. With `until_done` it ends once a
     view is done.
     """
-    console, shown = Console(file=out, highlight=False, markup=False, emoji=False), ""
+    console, shown = Console(file=out), ""
     live = None
     if out.isatty() and os.environ.get("TERM") != "dumb":
         waiting = Text("reading …")

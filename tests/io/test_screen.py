@@ -37,8 +37,8 @@ def shown(views, out, monkeypatch, *, until_done=False, lines=24, term="xterm"):
 def test_elsewhere_a_view_is_printed_only_when_its_text_changed(monkeypatch, out, term):
     views = [View("one", "1 new"), View("one", "0 new"), View("two", "1 new", done=True), View("two", "0 new")]
     widths, slept, _ = shown(views, out, monkeypatch, term=term)
-    head, one, other_head, two, _ = out.getvalue().split("\n\n")
-    assert (one, two, head[-7:], other_head[-7:]) == ("one", "two", ", 1 new", ", 1 new")
+    head, one, other_head, two, end = out.getvalue().split("\n\n")
+    assert (one, two, end, head[-7:], other_head[-7:]) == ("one", "two", "", ", 1 new", ", 1 new")
     assert "\x1b" not in out.getvalue()
     assert (set(widths), slept) == ({None}, [2, 2, 2, 2])
     assert len(shown(views, out, monkeypatch, until_done=True, term=term)[0]) == 3
@@ -46,11 +46,11 @@ def test_elsewhere_a_view_is_printed_only_when_its_text_changed(monkeypatch, out
 
 def test_a_terminal_is_redrawn_in_place_and_keeps_the_last_view(monkeypatch):
     out = Terminal()
-    views = [View("one\nmore", "1 new"), View("[red]two", "2 new"), View("three", "0 new")]
+    views = [View("one\nmore", "1 new"), View("[red]two :tada: 2", "2 new"), View("three", "0 new")]
     widths, _, stood = shown(views, out, monkeypatch)
     assert set(widths) == {80}
     assert stood[0] == ["reading …"]
-    assert [lines[2:] for lines in stood[1:]] == [["one", "more"], ["[red]two"], ["three"]]
+    assert [lines[2:] for lines in stood[1:]] == [["one", "more"], ["[red]two :tada: 2"], ["three"]]
     assert stood[1][0].endswith(", 1 new; Ctrl-C ends")
     assert screen(out.getvalue())[2:] == ["three"]
     assert "Ctrl-C" not in screen(out.getvalue())[0]
