@@ -169,8 +169,8 @@ def findings(ranked: Sequence[Finding], runs: pd.DataFrame, plans: pd.DataFrame,
         found.append(Finding("planned", "Planned and present", said, template=text))
     failed = rows[~rows["ending"].isin(["success", "scored", "running"])]
     words = failed["ending"].astype("str").map(lambda name: ENDINGS[name].text)
-    values = {"endings": words.value_counts().to_dict(), "n": len(rows), "noun": "run"}
-    examples = examples_of(failed, {way: words.eq(way) for way in values["endings"]})
+    ways = {str(way): int(n) for way, n in words.value_counts().items()}
     if rows["ending"].ne("scored").any():
-        found.append(Finding("endings", "How runs ended", values, examples))
+        examples = examples_of(failed, {way: words.eq(way) for way in ways})
+        found.append(Finding("endings", "How runs ended", {"endings": ways, "n": len(rows), "noun": "run"}, examples))
     return [*found, *(one for one in ranked if one.code not in _FIRST), data_finding(runs, ledger, "run")]

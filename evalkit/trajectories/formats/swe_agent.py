@@ -59,7 +59,7 @@ def parse(path: str, value: Any) -> Parsed:
     info, is_mini = value.get("info"), title.startswith("mini")
     stats, agent = part_of(info, "model_stats"), part_of(info, "config", "agent")
     cost, reason = number_of(part_of(stats, "instance_cost")), text_of(part_of(info, "exit_status"))
-    times = [message.when for message in spoken if message.when] or [None]
+    times = [message.when for message in spoken if message.when] or [""]
     run = run_row(
         format="mini-swe-agent" if is_mini else "SWE-agent",
         task_id=value.get("instance_id") or name.removesuffix(".json").removesuffix(".traj"),
