@@ -231,11 +231,11 @@ def _members(file: BinaryIO) -> tuple[dict[str, zipfile.ZipInfo], list[str]]:
         data = file.read(MOST_BYTES)
     found, at = {}, 0
     while 0 <= at <= len(data) - _MEMBER.size:
-        _, *facts, packed, size, name_size, extra_size = _MEMBER.unpack_from(data, at)
+        _, method, check_sum, packed, size, name_size, extra_size = _MEMBER.unpack_from(data, at)
         start = at + _MEMBER.size + name_size + extra_size
         name = data[at + _MEMBER.size :][:name_size].decode("utf-8", "replace")
         if start + packed <= len(data):
-            found[name] = _member(name, at, *facts, packed, size)
+            found[name] = _member(name, at, method, check_sum, packed, size)
         at = data.find(b"PK\x03\x04", start + packed)
     return found, ["the archive has no end"]
 
