@@ -12,22 +12,17 @@ from tests.mindcraft.builders import SCORE, log, task, write_all
 START = 1_700_000_000.0
 
 
-class Experiment:
-    """A folder of runs that a test writes in steps, with a clock of its own."""
+def following(root, *tasks, **options):
+    """Follow a folder of runs, always at the same time."""
+    definitions = {"tasks": {name: task() for name in tasks}}
+    return Following(KIND, root, definitions, clock=lambda: START, **options)
 
-    def __init__(self, root, *tasks, **following):
-        self.root, self.now = root, START
-        options = {"tasks": {name: task() for name in tasks}}
-        self.following = Following(KIND, root, options, clock=lambda: self.now, **following)
 
-    def write(self, files, age=0.0):
-        write_all(self.root, files)
-        for name in files:
-            os.utime(self.root / name, (self.now - age,) * 2)
-
-    def look(self, later=0.0):
-        self.now += later
-        return self.following.look()
+def write_aged(root, files, age=0.0):
+    """Write files that were last changed so many seconds ago."""
+    write_all(root, files)
+    for name in files:
+        os.utime(root / name, (START - age,) * 2)
 
 
 def first_row(view):
@@ -40,18 +35,19 @@ COLUMNS = ("tasks", "success rate [95 %]", "success", "zero", "running")
 
 
 def test_an_experiment_from_its_first_file_to_its_last(tmp_path):
-    experiment = Experiment(tmp_path / "runs", "cook", "bake")
-    assert "waiting for" in experiment.look().text
-    experiment.root.mkdir()
-    assert experiment.look(5).text.startswith("no Mindcraft agent log yet")
+    root = tmp_path / "runs"
+    look = following(root, "cook", "bake").look
+    assert "waiting for" in look().text
+    root.mkdir()
+    assert look().text.startswith("no Mindcraft agent log yet")
     cook, bake = "x/m/cook/andy_0.json", "x/m/bake/andy_0.json"
     for files, shown, done in (
         ({cook: b'{"turns": ['}, ["0 of 2", "–", "0", "0", "1"], False),
         ({cook: 1, bake: None}, ["1 of 2", "100 %", "1", "0", "1"], False),
         ({cook: 1, bake: 0}, ["2 of 2", "50 %", "1", "1", "0"], True),
     ):
-        experiment.write(files)
-        view = experiment.look(5)
+        write_aged(root, files)
+        view = look()
         row = first_row(view)
         assert [row[column].partition(" [")[0] for column in COLUMNS] == shown
         assert f"total: {shown[0]} tasks done, {shown[-1]} run" in view.text
@@ -71,10 +67,10 @@ def test_an_experiment_from_its_first_file_to_its_last(tmp_path):
     ],
 )
 def test_a_run_is_finished_by_a_final_message_or_by_being_left_alone(tmp_path, finals, age, idle, running):
-    experiment = Experiment(tmp_path / "runs", idle=idle)
-    experiment.write({"x/m/cook_task/andy_0.json": log(*finals), "x/m/cook_task/jill_1.json": log(who="jill")}, age)
-    (experiment.root / "x/m/multiagent_cooking_1_bread").mkdir()  # a run that has only begun, just now
-    assert first_row(experiment.look())["running"] == str(running + (idle != 0))
+    logs = {"x/m/cook_task/andy_0.json": log(*finals), "x/m/cook_task/jill_1.json": log(who="jill")}
+    write_aged(tmp_path, logs, age)
+    (tmp_path / "x/m/multiagent_cooking_1_bread").mkdir()  # a run that has only begun, just now
+    assert first_row(following(tmp_path, idle=idle).look())["running"] == str(running + (idle != 0))
 
 
 @pytest.mark.parametrize(
@@ -88,8 +84,7 @@ def test_a_run_is_finished_by_a_final_message_or_by_being_left_alone(tmp_path, f
     ],
 )
 def test_what_is_expected_is_stated_or_in_the_results_or_defined(tmp_path, results, definitions, expected, shown):
-    experiment = Experiment(tmp_path / "runs", *["cook", "bake"] * definitions, expected=expected)
-    experiment.write({"exp_1/cook/Andy_0_0.json": 1, "exp_1/results.txt": repr({"model": "m", **results})})
-    view = experiment.look()
+    write_aged(tmp_path, {"exp_1/cook/Andy_0_0.json": 1, "exp_1/results.txt": repr({"model": "m", **results})})
+    view = following(tmp_path, *["cook", "bake"] * definitions, expected=expected).look()
     assert (first_row(view)["tasks"], view.done) == (shown, False)
     assert f"total: {shown} tasks done" in view.text
