@@ -67,23 +67,11 @@ def test_statuses_sum_to_n_by_any_columns(runs):
         assert table["n"].sum() == table[list(ENDINGS)].sum().sum() == len(runs)
 
 
-def test_cooking_stands_with_overall_rows_by_model_and_by_item(runs):
-    expected = [("a", "0", 2, 0.5), ("a", "1", 1, None), ("a", "overall", 3, 0.25),  # none of Hell's Kitchen
-                ("b", "0", 1, 0.0), ("b", "1", 1, 0.0), ("b", "overall", 2, 0.0)]  # fmt: skip
-    assert rows(analysis.cooking_table(runs), "model_name", "n_blocked_agents", "n", "estimate") == expected
-    assert analysis.headline(analysis.cooking(runs), "cooking")["n_clusters"] == 2
-    by_item = analysis.cooking_by_item(runs, "n_blocked_agents")
-    assert rows(by_item, "item", "n_blocked_agents", "n") == [("bread", 0, 3), ("bread", 1, 2), ("cake", 0, 3)]
+def test_an_unknown_number_of_blocked_agents_stands_before_the_overall_row(runs):
     unknown = runs.assign(n_blocked_agents=runs["n_blocked_agents"].mask(runs["model_name"] == "b"))
-    assert analysis.cooking_table(unknown)["n_blocked_agents"].tolist() == ["0", "1", "overall", "unknown", "overall"]
-
-
-def test_construction_stands_by_material_and_by_room(runs):
-    by_material = analysis.construction_scores(runs, ["materials", "model_name"])
-    assert rows(by_material, "materials", "model_name", "estimate") == [(0, "a", 1), (0, "b", 0.4), (1, "a", 0)]
-    both = analysis.construction_scores(runs, ["rooms", "model_name"])
-    expected = [(1, 2, 0.5, 1, 0.5), (1, 1, 0.4, 1, 1.0)]
-    assert rows(both, "rooms", "n", "estimate", "completed_n", "completion_estimate") == expected
+    expected = [("a", "0", 2, 0.5), ("a", "1", 1, None), ("a", "overall", 3, 0.25),  # none of Hell's Kitchen
+                ("b", "unknown", 2, 0.0), ("b", "overall", 2, 0.0)]  # fmt: skip
+    assert rows(analysis.cooking_table(unknown), "model_name", "n_blocked_agents", "n", "estimate") == expected
 
 
 def test_tasks_of_one_id_and_two_definitions_are_two_tasks(tmp_path):

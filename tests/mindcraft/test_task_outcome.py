@@ -20,13 +20,11 @@ def outcome_of(folder, logs, definition, *scale):
 @pytest.mark.parametrize(
     ("logs", "raw", "status", "conflicting"),
     [
-        ((None, 1), 1, "SUCCESS", False),
         ((log("Agent ended goal"), 1), 1, "SUCCESS", False),
         ((0, 1), 1, "SUCCESS", True),
         ((0.5, 0), 0.5, "FAILED_PARTIAL_SCORE", True),
         ((1, TIMEOUT), 1, "TIMED_OUT", True),
         ((0, TIMEOUT), 0, "TIMED_OUT", False),
-        ((TIMEOUT, None), None, "TIMED_OUT", False),
         ((TIMEOUT, BROKEN), None, "TIMED_OUT", False),
         ((BROKEN, 1), 1, "SUCCESS", False),
         ((BROKEN, BROKEN), None, "LOG_FILE_ERROR", False),
@@ -77,7 +75,6 @@ def test_several_repetitions_are_best_of_n_and_say_so_and_leave_nothing_in_the_c
         (task(agent_count=3), "multiagent_cooking_1_bread", 3),
         (task(agent_count=None), "multiagent_cooking_1_bread", 2),
         (task(task_id="other"), "other", 2),
-        (None, "multiagent_cooking_1_bread", 2),
         ({}, "multiagent_cooking_1_bread", 2),
     ],
 )

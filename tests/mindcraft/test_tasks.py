@@ -127,7 +127,6 @@ PLAN = "!getCraftingPlan"
         ("materials_3_rooms_2_window_0_carpet_0_variant_1", None,
          {"task_type": "construction", "materials": 3, "rooms": 2}),
         (f"materials_{'9' * 30}_rooms_1", None, {"materials": None, "rooms": 1}),
-        ("something_else", None, {"task_type": "unknown"}),
         # agents, timeout, difficulty
         (COOK, task(agent_count="4", timeout=500, difficulty="hard"),
          {"agent_count": 4, "timeout": 500.0, "difficulty": "hard"}),
