@@ -1,7 +1,6 @@
 """Command, printing, results and following give one answer; tests/test_doors.py holds the same for all kinds."""
 
 import os
-import re
 import runpy
 from pathlib import Path
 
@@ -31,11 +30,16 @@ def put(folder, name, *hooks, model="alder", difficulty="easy", aborted=False):
 
 
 @pytest.fixture
-def mixed(tmp_path):
-    """A good, an aborted and a nested trace."""
-    put(tmp_path, "good.json", HARD, TWO)
-    put(tmp_path, "aborted.json", aborted=True)
-    put(tmp_path, "below/nested.json", INVALID, model="birch", difficulty="hard")
+def folder(tmp_path):
+    """Traces that tell no world, two of them of one base name, and all of one session; broken and other files."""
+    good = [*[runtime(i, [INVALID]) for i in range(5)], environment(5, [TWO]), environment(6, [EASY])]
+    good += [runtime(7 + i, [INVALID]) for i in range(4)]
+    write(tmp_path, trace(*good, metadata=[config(model_name="alder")]), "session_b.json")
+    put(tmp_path, "a/session.json", HARD, model="birch", difficulty="hard")
+    put(tmp_path, "session_c.json", aborted=True)
+    put(tmp_path, "e/session.json", HARD)
+    write(tmp_path, {"other": 1}, "config.json")
+    (tmp_path / "session_d.json").write_text('{"session_id": ')
     return tmp_path
 
 
@@ -49,13 +53,13 @@ def followed(source, recursive=True, **options):
     return Following(KIND, source, options, recursive=recursive).look().text
 
 
-def test_the_command_the_function_and_following_take_the_same_options(mixed, capsys):
-    aborted = "1 of 2, left out; mean score with 1 at 0: 3.00 ["
-    print_summary(evaluate_all_traces(mixed, recursive=False, counting="hook"))
-    for text in (command(mixed, "--all", "--no-recursive", "--counting", "hook"), capsys.readouterr().out):
-        assert "All traces: mean score 6.00 (n = 1)" in text
+def test_the_command_the_function_and_following_take_the_same_options(folder, capsys):
+    aborted = "1 of 2, left out; mean score with 1 at 0: 0.77 ["
+    print_summary(evaluate_all_traces(folder, recursive=False, counting="hook"))
+    for text in (command(folder, "--all", "--no-recursive", "--counting", "hook"), capsys.readouterr().out):
+        assert "All traces: mean score 1.55 (n = 1)" in text
         assert f"Aborted: {aborted}" in text
-    assert f"\naborted: {aborted}" in followed(mixed, recursive=False, counting="hook")
+    assert f"\naborted: {aborted}" in followed(folder, recursive=False, counting="hook")
 
 
 @pytest.fixture
@@ -101,45 +105,14 @@ def test_invalid_actions_are_counted_by_action_and_reason(budgets):
     assert without[0] == pytest.approx((4 / 3 + 7) / 2)
 
 
-def test_a_dataset_stands_for_its_folder_with_any_options(mixed, tmp_path_factory):
+def test_a_dataset_stands_for_its_folder_with_any_options(folder, tmp_path_factory):
     made = tmp_path_factory.mktemp("dataset") / "made"
-    assert crafter.collect(mixed, made).new == 3
-    assert evaluate_all_traces(made) == evaluate_all_traces(mixed)
+    assert crafter.collect(folder, made).new == 6
+    assert evaluate_all_traces(made) == evaluate_all_traces(folder)
     weights = {"weights": {"hard_achievement": 7}}
-    for options in ({}, weights, {"counting": "hook"}, {"recursive": False}, {"pattern": "n*"}):
-        for frame, expected in zip(load(made, **options), load(mixed, **options), strict=True):
+    for options in ({}, weights, {"counting": "hook"}, {"recursive": False}, {"pattern": "session.*"}):
+        for frame, expected in zip(load(made, **options), load(folder, **options), strict=True):
             pd.testing.assert_frame_equal(frame, expected)
-
-
-def test_files_of_one_base_name_are_told_apart_in_tables_and_rankings(tmp_path):
-    for i, folder in enumerate(("a/run", "b/run", "b/other")):
-        put(tmp_path, f"{folder}/trace.json", *[EASY] * (3 - i))
-    names = ["a/run/trace.json", "b/run/trace.json", "other/trace.json"]
-    assert re.findall(r"\S+\.json", command(tmp_path).partition("rank  score")[2])[:3] == names
-    assert analysis.best_and_worst(load(tmp_path).episodes)["source"].tolist() == names
-
-
-def test_a_hook_without_names_leaves_open_what_else_its_episode_unlocked(tmp_path):
-    put(tmp_path, "a.json", EASY, hook("easy_achievement"))
-    put(tmp_path, "b.json", INVALID)
-    logs = load(tmp_path)
-    curve = analysis.unlock_curve(logs.achievements, logs.episodes)
-    for table in (analysis.official_scores(logs.achievements), analysis.achievement_rates(logs.achievements), curve):
-        assert (set(table["n"]), set(table["estimate"])) == ({1}, {0.0})  # of the other episode
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """Traces that tell no world, one of them nested, of one session; broken and other files."""
-    good = [*[runtime(i, [INVALID]) for i in range(5)], environment(5, [EASY]), environment(6, [EASY])]
-    good += [runtime(7 + i, [INVALID]) for i in range(4)]
-    write(tmp_path, trace(*good, metadata=[config(model_name="alder")]), "session_b.json")
-    put(tmp_path, "session_a.json", HARD, model="birch")
-    put(tmp_path, "session_c.json", aborted=True)
-    put(tmp_path, "below/session_e.json", HARD)
-    write(tmp_path, {"other": 1}, "config.json")
-    (tmp_path / "session_d.json").write_text('{"session_id": ')
-    return tmp_path
 
 
 def printed(result, capsys):
@@ -150,7 +123,7 @@ def printed(result, capsys):
 def test_a_trace_is_printed_with_its_weights_doubts_and_errors_also_by_the_command(folder, capsys):
     whole = printed(evaluate_trace(folder / "session_b.json"), capsys)
     assert command(folder / "session_b.json").startswith(whole)
-    own = evaluate_trace(folder / "session_a.json", {"hard_achievement": 7.5})
+    own = evaluate_trace(folder / "a/session.json", {"hard_achievement": 7.5})
     assert "     Hard achievements: 1 × 7.5 = 7.50\n" in printed(own, capsys)
     doubtful = trace(runtime(0, [INVALID], [1, 2]), environment(), metadata=[{"metadata_type": "error", "data": {}}])
     assert printed(evaluate_trace(write(folder, doubtful)), capsys).splitlines()[-2:] == [
@@ -165,15 +138,15 @@ def test_a_folder_is_printed_with_its_flags_ranking_and_ledger(folder, capsys):
     print_summary(evaluate_all_traces(folder))
     lines = (out := capsys.readouterr().out).splitlines()
     assert {"Flags: aborted 1, duplicate session 4", "4 traces; 6 files: 4 used, 1 skipped, 1 failed"} <= set(lines)
-    assert "Range: 1.55 to 5.00; median 5.00; standard deviation 1.99" in lines
+    assert "Range: 2.55 to 5.00; median 5.00; standard deviation 1.41" in lines
     assert lines[(top := lines.index("rank  score  trajectory            file") + 2) : top + 4] == [
-        "   1   5.00  +                     session_e.json",
-        "   2   5.00  +                     session_a.json",
-        "   3   1.55  -----++----           session_b.json",
+        "   1   5.00  +                     a/session.json",
+        "   2   5.00  +                     e/session.json",
+        "   3   2.55  -----++----           session_b.json",
         "   –      –  (aborted: no events)  session_c.json",
     ]
     assert "config.json: not a session trace: it has no event_history\n" in out
-    print_summary([evaluate_trace(folder / name) for name in ("session_d.json", "session_a.json")])
+    print_summary([evaluate_trace(folder / name) for name in ("session_d.json", "a/session.json")])
     assert "   not read: session_d.json: JSONDecodeError" in capsys.readouterr().out
     print_summary(evaluate_all_traces(folder, "nothing*"))
     assert capsys.readouterr().out == "no traces\n\n0 traces; 0 files: 0 used, 0 skipped, 0 failed\n"

@@ -15,9 +15,8 @@ from evalkit.crafter.kind import KIND
 from evalkit.crafter.parse import judge_trace, parse_file
 from evalkit.crafter.scoring import assemble
 from evalkit.crafter.transcript import transcript
-from evalkit.io.frames import arrow_table
-from evalkit.io.store import SOURCE
 from evalkit.kinds import Records
+from evalkit.kinds.pipeline import tables_of
 from tests.crafter.traces import config, environment, hook, language_model, results, runtime, trace, write
 
 EASY = hook("easy_achievement", ["collect_wood"])
@@ -249,11 +248,7 @@ def test_anything_like_a_trace_goes_through_every_step(content):
         return
     assert parsed.status == "used"
     events = content["event_history"] if isinstance(content.get("event_history"), list) else []
-    tables = {
-        name: arrow_table([["x"] * len(parsed.rows[name]), *zip(*parsed.rows[name], strict=True)], (SOURCE, *columns))
-        for name, columns in KIND.records.items()
-    }
-    frames = assemble(Records(tables, None, None), {}).frames
+    frames = assemble(Records(tables_of(KIND.records, {"x": parsed.rows}), None, None), {}).frames
     assert [len(frame) for frame in frames.values()] == [1, len(events), 22]
     assert frames["events"]["invalid"].map(len).tolist() == frames["events"]["invalid_actions"].tolist()
     assert transcript(["x"], lambda _: data).text().startswith("x\n")

@@ -16,14 +16,11 @@ def test_the_maximum_of_22_achievements_is_60_and_a_half():
 @pytest.mark.parametrize(
     ("event", "expected"),
     [
-        (environment(hooks=[hook("easy_achievement", ["collect_wood"])]), (1.0, "+")),
-        (runtime(hooks=[INVALID]), (-0.05, "-")),
         (environment(hooks=[hook("easy_achievement", ["collect_wood", "place_table"])]), (2.0, "+")),
         (environment(hooks=[hook("easy_achievement")]), (1.0, "+")),
         (environment(hooks=[hook("new_achievement", ["collect_wood", "eat_cow", "defeat_zombie"])]), (8.5, "+")),
         (environment(hooks=[hook("new_achievement", ["fly"])]), (0.0, "")),
         (environment(hooks=[hook("inventory_increase", items=["wood"])]), (0.0, "")),
-        (environment(hooks=[hook("easy_achievements", ["collect_wood"])]), (1.0, "+")),
         (runtime(hooks=[hook("invalid_actions")]), (-0.05, "-")),
         ({"hooks_triggered": ["easy_achievement", "invalid_action"]}, (0.95, "+")),
         ({"event_metadata": None}, (0.0, "")),
