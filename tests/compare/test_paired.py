@@ -3,19 +3,7 @@
 import pytest
 
 from evalkit import compare
-from evalkit.io import SourceError
 from tests.compare.runs import played, runs_of
-
-
-def test_a_model_without_any_outcome_is_not_compared():
-    (pair,) = compare.pairs(runs_of([("a", "t", True), ("b", "t", None)])).to_dict("records")
-    assert "unmeasured" in pair["warning"]
-    assert pair["sentence"] == "Not compared: no run of b was measured."
-
-
-def test_a_baseline_without_runs_is_an_error_that_names_the_models():
-    with pytest.raises(SourceError, match=r"baseline 'c'.*'a'"):
-        compare.against(runs_of([("a", "t", True)]), "c")
 
 
 @pytest.mark.parametrize(("columns", "unit"), [({"cost": 1.0}, "cost"), ({"duration": 5.0}, "duration"), ({}, "")])

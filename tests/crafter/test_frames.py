@@ -3,7 +3,6 @@
 import pytest
 
 from evalkit.crafter import ACHIEVEMENTS, analysis, benchmark, figures, load
-from evalkit.crafter.table import TABLES
 from tests.crafter.traces import config, environment, hook, language_model, runtime, trace, write
 
 INVALID = hook("invalid_action", action="noop", reason="why")
@@ -57,15 +56,6 @@ def test_the_frames_say_what_a_trace_says_and_leave_open_what_it_does_not(folder
     assert own["turn"].dropna().to_dict() == {"collect_wood": 0, "eat_cow": 1, "place_table": 0}
     assert (own["unlocked"].sum(), own.loc["eat_cow", "tier"]) == (3, "medium")
     assert achievements.query("model_name == 'birch'")["unlocked"].isna().all()
-
-
-def test_columns_are_those_written_down_also_without_rows(folder):
-    full, aborted = load(folder, weights={"invalid_action": -1}, counting="hook"), load(folder, pattern="b*")
-    assert (len(aborted.episodes), len(aborted.events)) == (1, 0)
-    for name, columns in TABLES.items():
-        assert list(getattr(full, name)) == [column.name for column in columns]
-        assert getattr(full, name).dtypes.to_dict() == getattr(aborted, name).dtypes.to_dict()
-    assert full.episodes.set_index("model_name").loc["alder", "score"] == 2.5
 
 
 @pytest.fixture(scope="module")

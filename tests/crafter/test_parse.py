@@ -198,43 +198,43 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=4),
     max_leaves=20,
 )
-HOOK_DATA = st.fixed_dictionaries(
-    {},
-    optional={
-        "achievements": st.lists(st.sampled_from(["collect_wood", "eat_cow", "x"]), max_size=3) | json_values,
-        "suspect": json_values,
-        "reason": json_values,
-    },
-)
+
+
+def some(**values):
+    return st.fixed_dictionaries({}, optional=values)
+
+
+def up_to(most, item):
+    """Make lists of items, or anything."""
+    return st.lists(item, max_size=most) | json_values
+
+
+NAMES = st.sampled_from(["collect_wood", "eat_cow", "x"])
+HOOK_DATA = some(achievements=up_to(3, NAMES), suspect=json_values, reason=json_values)
 NAMES_OF_HOOKS = st.sampled_from([*WEIGHTS, "new_achievement", "invalid_actions", "other"])
-HOOKS = st.fixed_dictionaries({}, optional={"hook_name": NAMES_OF_HOOKS | json_values, "data": json_values | HOOK_DATA})
-OBSERVATIONS = st.fixed_dictionaries(
-    {"achievements_status": st.dictionaries(st.sampled_from(["collect_wood", "x"]), json_values)}
-)
-STATES = json_values | st.fixed_dictionaries({}, optional={"public_state": OBSERVATIONS, "observation": OBSERVATIONS})
+HOOKS = some(hook_name=NAMES_OF_HOOKS | json_values, data=json_values | HOOK_DATA)
+OBSERVATIONS = st.fixed_dictionaries({"achievements_status": st.dictionaries(NAMES, json_values)})
+STATES = json_values | some(public_state=OBSERVATIONS, observation=OBSERVATIONS)
 METADATA = json_values | st.dictionaries(
     st.sampled_from(["turn", "step", "model_name", "prompt_tokens", "invalid_action", "difficulty", "task_instance"]),
     json_values,
 )
-EVENTS = json_values | st.fixed_dictionaries(
-    {},
-    optional={
-        "llm_call_records": json_values,
-        "actions": st.lists(st.integers(0, 16), max_size=5) | json_values,
-        "reward": json_values,
-        "metadata": METADATA,
-        "event_metadata": st.lists(HOOKS | json_values, max_size=3) | json_values,
-        "hooks_triggered": st.lists(st.sampled_from([*WEIGHTS]) | json_values, max_size=2) | json_values,
-        "system_state_before": STATES,
-        "system_state_after": STATES,
-    },
+EVENTS = json_values | some(
+    llm_call_records=json_values,
+    actions=up_to(5, st.integers(0, 16)),
+    reward=json_values,
+    metadata=METADATA,
+    event_metadata=up_to(3, HOOKS | json_values),
+    hooks_triggered=up_to(2, st.sampled_from([*WEIGHTS]) | json_values),
+    system_state_before=STATES,
+    system_state_after=STATES,
 )
 ENTRIES = st.fixed_dictionaries({"metadata_type": st.sampled_from(["episode_results", "error"]), "data": METADATA})
 LIKE_TRACES = st.fixed_dictionaries(
     {"session_id": st.text(max_size=30) | json_values},
     optional={
-        "event_history": st.lists(EVENTS, max_size=5) | json_values,
-        "session_metadata": st.lists(ENTRIES | json_values, max_size=3) | json_values,
+        "event_history": up_to(5, EVENTS),
+        "session_metadata": up_to(3, ENTRIES | json_values),
         "metadata": METADATA,
     },
 )
