@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import compress
+from itertools import compress, repeat
 from typing import Any
 
 import msgspec
@@ -54,7 +54,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     scores = scores.append_column("run_id", of_score).filter(pc.is_valid(of_score))
     versions = list(_rows(runs, "dataset", "task_id", "task_checksum"))
     known = Counter((dataset, task) for dataset, task, version in set(versions) if version)
-    runs["task_version"] = [version if known[dataset, task] > 1 else None for dataset, task, version in versions]
+    several = {task for task, count in known.items() if count > 1}
+    runs["task_version"] = [version if (dataset, task) in several else None for dataset, task, version in versions]
     flags = _repeated(runs)
     flags["overruled"] = _overruled(runs, str(options.get("outcomes") or ""))
     outcomes = zip(runs["score"], runs["status"], strict=True)
@@ -252,7 +253,7 @@ def _score(runs: _Runs, scores: pa.Table, facts: _Facts, key: str) -> list[str |
     for at, (of_format, status, value) in enumerate(_rows(runs, "format", "status", "score")):
         if of_format != "table" and status not in AGENT_FAILED and status not in ENDED:
             score[at] = None
-        elif value is not None and min(abs(value), abs(value - 1)) > 1e-6:
+        elif value not in (None, 0.0, 1.0) and min(abs(value), abs(value - 1)) > 1e-6:
             graded.add(kinds[at])
     for at, (of_format, status) in enumerate(_rows(runs, "format", "status")):
         if kinds[at] not in graded:
@@ -343,5 +344,5 @@ def _plans(runs: _Runs, said: pa.Table) -> tuple[dict[str, list[Any]], list[str 
         if key in plans:  # two names of a lock may be one task
             counts = list(map(total, zip(plans[key], counts, strict=True)))
         plans[key] = tuple(counts)
-    made = [(*key, *counts) for key, counts in plans.items()]
-    return {name: [row[at] for row in made] for at, name in enumerate(said.column_names)}, of_run
+    columns = zip(*((*key, *counts) for key, counts in plans.items()), strict=True) if plans else repeat(())
+    return dict(zip(said.column_names, columns, strict=False)), of_run

@@ -161,7 +161,7 @@ def parse(path: str, data: bytes) -> Parsed:
         ],
         "turns": [one.turn_count or one.message_count for one in samples],
         "retries": [one.retries or len(one.error_retries or ()) or None for one in samples],
-        "error": [error_text(one.error) for one in samples],
+        "error": [one.error and error_text(one.error) for one in samples],
         "extra": [one.metadata or None for one in samples],
     }
     for at, name in enumerate(("tokens_in", "tokens_cache", "tokens_out", "cost")):
