@@ -37,7 +37,7 @@ _MAP_END = b'map_base64"'
 _OPENING = b': "'  # of a text after its key, as most writers separate them
 _BACKSLASH = ord("\\")
 _NEAR = 256  # bytes between the image and the map of one observation
-_APART = 1 << 10  # bytes between two observations, at least: one that is nearer keeps its image
+_APART = 1_400  # bytes between two observations, at least: one that is nearer keeps its image
 _FIRST = 1 << 17  # bytes searched for the first image, which is in the second event, or in none
 _MAP = b'"world_material_map_base64"'
 _MAP_VALUE = re.compile(rb'\s*:\s*"([A-Za-z0-9+/]{64,}={0,2})"')
