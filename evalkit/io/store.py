@@ -206,7 +206,7 @@ class RecordStore:
         if not self.path:
             return
         tables, new = dict(self._written), list[str]()
-        number = 1 + max((number for number, _ in tables.values()), default=0)
+        number = 1 + max(tables.values(), default=(0, 0))[0]
         try:
             for name in self._changed:
                 tables.pop(name, None)
