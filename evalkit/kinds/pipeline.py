@@ -17,22 +17,14 @@ from html import escape
 from itertools import chain
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from evalkit._version import code_version
 from evalkit._words import counted_noun, did_you_mean, join_first
-from evalkit.io.frames import (
-    LEDGER,
-    SOURCE,
-    Column,
-    Entry,
-    arrow_table,
-    frame_of,
-    paused_gc,
-    summarise,
-)
+from evalkit.io.frames import LEDGER, SOURCE, Column, Entry, arrow_table, frame_of, paused_gc, summarise
 from evalkit.io.paths import (
     FileState,
     LimitError,
@@ -390,7 +382,7 @@ def assemble(
     if rename or model:
         assembled = rename_models(assembled, renames_of(rename, model))
     runs = assembled.frames[kind.runs]
-    runs["success_rate"] = runs["is_successful"].astype("Float64").astype("float64")
+    runs["success_rate"] = runs["is_successful"].to_numpy("float64", na_value=np.nan)
     if where or cluster:
         assembled = select_runs(assembled, kind, where, cluster)
     own = records.files.filter(pc.invert(records.files["context"])).select(Entry._fields)
