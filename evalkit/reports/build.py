@@ -11,7 +11,7 @@ from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, CellTimeoutError
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 from papermill.iorw import load_notebook_node
 from papermill.parameterize import parameterize_notebook
@@ -113,6 +113,8 @@ def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
         is_source = error.ename == SourceError.__name__  # its message is a sentence for users
         return nb, Failure(error.evalue if is_source else f"{error.ename}: {error.evalue}", begun[-1])
     except Exception as error:
+        if isinstance(error, AssertionError):  # of nbclient, about a kernel that is gone: those of cells came above
+            error = DeadKernelError("Kernel died")
         return nb, Failure(f"{type(error).__name__}: {error}", begun[-1] if begun else None)
     return nb, None
 

@@ -9,6 +9,7 @@ import gc
 import multiprocessing
 import os
 import pkgutil
+import signal
 import sys
 from importlib import import_module
 from typing import Any
@@ -87,6 +88,7 @@ class _Forked(LocalProvisioner):
 def _be_kernel(connection_file: str, parent: int) -> None:
     """Be a kernel in a session of its own, so that signals reach all that it starts."""
     os.setsid()
+    signal.set_wakeup_fd(-1)  # the parent's loop would take signals to this process for its own, and end the kernel
     end_with_parent(parent)
     asyncio.set_event_loop(asyncio.new_event_loop())
     if "numpy" in sys.modules:

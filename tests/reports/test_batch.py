@@ -83,6 +83,7 @@ def test_a_forked_kernel_shows_what_one_started_anew_shows(project, batch, monke
 BAD = {
     "fails": (["raise ValueError('no')", "print('after')"], "ValueError: no"),
     "dies": (["import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"], "DeadKernelError: "),
+    "is interrupted": (["import signal\nsignal.raise_signal(signal.SIGINT)", "print(1)"], "KeyboardInterrupt: "),
     "needs a kernel that is not there": ([], "NoSuchKernel: No such kernel named no-such"),
 }
 HANGS = {
@@ -123,7 +124,7 @@ def test_a_bad_notebook_harms_only_its_own_report(project, batch, monkeypatch):
             assert said[:1] == ["before\n"]
             assert "after\n" not in said
             assert 'id="failed"' in page
-    assert any(re.match(r"\[\d/6\] FAILED    fails/defaults  ValueError: no  \(\d", line) for line in batch.lines)
+    assert any(re.match(r"\[\d/7\] FAILED    fails/defaults  ValueError: no  \(\d", line) for line in batch.lines)
 
 
 def test_an_error_that_holds_credentials_does_not_hand_them_out_as_the_cause(project, batch, tmp_path, monkeypatch):
