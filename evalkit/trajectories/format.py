@@ -135,15 +135,15 @@ def _texts(values: Iterable[Any]) -> list[str | None]:
     return [value or None if isinstance(value, str) or value is None else text_of(value) for value in values]
 
 
-def _readers(of_value: Callable[[Any], Any]) -> Callable[[Iterable[Any]], list[Any]]:
+def _each_by(of_value: Callable[[Any], Any]) -> Callable[[Iterable[Any]], list[Any]]:
     return lambda values: [None if value is None else of_value(value) for value in values]
 
 
 _OF_TYPE = {  # how values of logs become a column: most are missing or as they should be, so these are no calls
     **dict.fromkeys(("str", "name", "line"), _texts),
-    "int?": _readers(count_of),
-    "float": _readers(number_of),
-    "time": _readers(time_of),
+    "int?": _each_by(count_of),
+    "float": _each_by(number_of),
+    "time": _each_by(time_of),
 }
 _COLUMNS: dict[str, Callable[[Iterable[Any]], list[Any]]] = {
     **{column.name: _OF_TYPE[column.dtype] for column in RUNS},

@@ -79,7 +79,7 @@ def excerpt(file: BinaryIO) -> bytes:
 
     Of a log that is still written, or was not to its end, the journal and the samples that are whole tell the runs.
     """
-    header, summaries = _last_members(file)
+    header, summaries = _header_and_summaries(file)
     if header.startswith(b"{") and b'"model_usage"' in summaries:  # all is there: `parse` decodes it
         return EXCERPT + b"," + header[1:-1] + b',"samples":' + summaries + b"}"
     members, lost = _members(file)
@@ -247,8 +247,8 @@ def _member(name: str, place: int, method: int, check_sum: int, packed: int, siz
     return info
 
 
-def _last_members(file: BinaryIO) -> list[bytes]:
-    """Return the header and the summaries of a whole archive, which its directory names last; else nothing.
+def _header_and_summaries(file: BinaryIO) -> list[bytes]:
+    """Return these members of a whole archive, which its directory names last; else nothing for both.
 
     To read all of a directory, with its thousands of samples, takes longer than all else.
     """
@@ -259,7 +259,7 @@ def _last_members(file: BinaryIO) -> list[bytes]:
             at = tail.rindex(name.encode()) - _LISTED.size
             mark, *facts, name_size, place = _LISTED.unpack_from(tail, at)
             if mark != b"PK\x01\x02" or name_size != len(name):
-                return [b"", b""]
+                raise zipfile.BadZipFile(f"{name} is not listed last")
             found.append(_unpacked(file, _member(name, place, *facts)).strip())
     except Exception:  # the whole directory tells what is wrong
         return [b"", b""]
