@@ -44,7 +44,7 @@ from evalkit.io import read_file
 from evalkit.trajectories.formats import inspect
 data = read_file(sys.argv[1], limited=False)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-messages = inspect.messages(data, "large_epoch_1", lambda name: None)
+messages = inspect.messages(inspect.samples_of(data), "large_epoch_1", lambda name: None)
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024, len(messages))
 """
 

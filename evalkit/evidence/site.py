@@ -17,7 +17,7 @@ from evalkit.io import SourceError, read_json, shown_paths, storage, write_bytes
 from evalkit.io.paths import is_url
 from evalkit.io.sources import NOTES, state_of
 from evalkit.io.store import collected_from
-from evalkit.kinds import Logs, RunFiles, Transcript, Turn, kind_named, transcript_of
+from evalkit.kinds import Logs, RunFiles, Transcript, Turn, kind_named, read_log, transcript_of
 
 RUNS = "runs"  # the folder of pages, beside those of reports
 MANIFEST = f"{NOTES}/pages.json"  # in this folder: a digest of each page's inputs
@@ -42,7 +42,7 @@ def write_pages(
         before = {**read_json(folder / MANIFEST)}
     version, states = code_version(), {page: _states(run) for page, run in runs.items()}
     positions = places([listing._replace(title=shown(listing.title)) for listing in lists])
-    now, written = {}, 0
+    now, written, read = {}, 0, lru_cache(maxsize=1)(read_log)  # runs of one file follow each other
     pages: list[tuple[str, Any]] = [*runs.items(), *((pair.page, pair) for pair in pairs)]
     for page, wanted in pages:
         sources = list(wanted) if isinstance(wanted, PairRef) else [wanted]
@@ -52,8 +52,8 @@ def write_pages(
         now[page] = hashlib.blake2b(given.encode(), digest_size=12).hexdigest()
         if before.get(page) == now[page] and (folder / page).is_file():
             continue
-        read = (_transcript(run.kind, tuple(run.paths), run.part, version, mask) for run in sources)
-        transcripts = [transcript.changed(shown) for transcript in read]
+        found = (_transcript(run.kind, tuple(run.paths), run.part, read, mask) for run in sources)
+        transcripts = [transcript.changed(shown) for transcript in found]
         make: Any = pair_page if isinstance(wanted, PairRef) else run_page
         text = make(PairRef(*named) if isinstance(wanted, PairRef) else named[0], *transcripts, positioned)
         write_bytes(text.encode(errors="replace"), str(folder / page))
@@ -92,9 +92,9 @@ def _states(run: RunRef) -> list[Any]:
 
 
 @lru_cache(maxsize=64)  # for pairs of the same runs
-def _transcript(kind: str, paths: tuple[str, ...], part: str, version: str, mask: bool) -> Transcript:
+def _transcript(kind: str, paths: tuple[str, ...], part: str, read: Callable[[str], bytes], mask: bool) -> Transcript:
     """Return a transcript; for a run whose logs can't be read, one that says why."""
     try:
-        return transcript_of(kind_named(kind), RunFiles(list(paths), part), mask=mask)
+        return transcript_of(kind_named(kind), RunFiles(list(paths), part), read, mask=mask)
     except SourceError as error:
         return Transcript("", [], [Turn("evalkit", "system", str(error), ("can't be read",), ("error", "decision"))])

@@ -68,17 +68,18 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
     return parsed._replace(reason=", ".join(filter(None, [parsed.reason, *recovered])))
 
 
-def opened(path: str, data: bytes) -> tuple[Any, Any, list[str]]:
+def opened(path: str, data: bytes, *, messages: bool = False) -> tuple[Any, Any, list[str]]:
     """Return the module that reads a file, None if no one does, its contents for that module, and what was recovered.
 
-    `BrokenFileError` for a document that is broken.
+    The contents are those for its `parse`, or for its `messages`. `BrokenFileError` for a document that is broken.
     """
     if is_inspect(data):
-        return inspect, data, []
+        return inspect, inspect.samples_of(data) if messages else data, []
     if table.is_named_table(path, data):
-        start = [decode_start(data[:_HEAD])]  # lines may be documents of a format, too
-        reader = next((one for one in FORMATS if one.recognises(start)), None)
-        return (reader, table.read_rows(data)[0], []) if reader else (table, data, [])
+        rows, left_out = table.read_rows(data, messages=messages)  # lines may be documents of a format, too
+        return next((one for one in FORMATS if one.recognises(rows[:1])), table), rows, left_out
     value, recovered = decode_json(data, _ANYTHING)
     reader = next((one for one in FORMATS if one.recognises(value)), None)
-    return reader or (table if table.holds_runs(value) else None), value, recovered
+    if reader is None and table.holds_runs(value):
+        return table, table.read_rows(value)[0], recovered
+    return reader, value, recovered

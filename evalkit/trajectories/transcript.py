@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 import pandas as pd
@@ -46,6 +47,11 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], part: str = "
     return Transcript(" ".join(filter(None, [paths[0], part])), [f"{len(turns)} turns"], turns)
 
 
+@lru_cache(maxsize=1)  # runs of one file follow each other
+def _opened(path: str, data: bytes) -> tuple[Any, Any, list[str]]:
+    return opened(path, data, messages=True)
+
+
 def messages(path: str, part: str, read: Callable[[str], bytes]) -> list[Message]:
     """List the messages of a run in a file; files that its trajectory names are read if they are there.
 
@@ -57,11 +63,11 @@ def messages(path: str, part: str, read: Callable[[str], bytes]) -> list[Message
         for other in (name, own.partition("trajectory.")[0] + name):  # files of several runs have a name before it
             if os.path.basename(other) == other:
                 with suppress(SourceError, ValueError):
-                    return opened(other, read(os.path.join(folder, other)))[1]
+                    return _opened(other, read(os.path.join(folder, other)))[1]
         return None
 
     try:
-        reader, value, _ = opened(path, read(path))
+        reader, value, _ = _opened(path, read(path))
         return reader.messages(value, part, beside) if reader else []
     except Exception as error:
         raise SourceError(f"{path}: {type(error).__name__}: {error}") from error
@@ -83,17 +89,11 @@ def lazy_frame(runs: pd.DataFrame, name: str) -> pd.DataFrame:
 
 def messages_of(runs: pd.DataFrame, options: StorageOptions = None) -> Iterator[tuple[str, list[Message]]]:
     """Yield the messages of each run; none of a run whose file can't be read any more."""
-    kept: dict[str, bytes] = {}
-
-    def read(path: str) -> bytes:
-        if path not in kept:
-            kept.clear()  # runs of one file follow each other
-            kept[path] = read_log(path)
-        return kept[path]
-
+    read = lru_cache(maxsize=1)(read_log)
     with storage(options):
         for run_id, source, paths, part in runs[["run_id", "source", "trajectories", "part"]].itertuples(index=False):
             try:
                 yield run_id, [message for path in [*paths] or [source] for message in messages(path, part or "", read)]
             except SourceError:
                 yield run_id, []
+    _opened.cache_clear()

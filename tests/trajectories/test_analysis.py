@@ -16,7 +16,7 @@ from evalkit.cli import main
 from evalkit.display.words import finding_text
 from evalkit.evidence import write_view
 from evalkit.io import SourceError
-from evalkit.trajectories import analysis
+from evalkit.trajectories import analysis, transcript
 from tests.trajectories import folders as make
 
 REWARDS = {"a": (1, 1, 0, 1), "b": (0, 0, 1), "c": (1, 1, 1, 1)}  # of four planned trials, one of b is missing
@@ -210,6 +210,19 @@ def test_what_a_log_says_of_keys_and_environments_reaches_no_page(tmp_path):
     shown = [path.read_text() for path in (tmp_path / "pages").rglob("*.html")]
     shown += [getattr(logs, frame).to_csv() for frame in ("runs", "scores", "plans", "turns", "tool_calls")]
     assert not [text for text in shown if secret in text or name in text]
+
+
+def test_a_file_of_many_runs_is_opened_once_for_their_messages_and_once_for_their_pages(
+    tmp_path, monkeypatch, simulated
+):
+    opened, paths = transcript.opened, []
+    monkeypatch.setattr(
+        transcript, "opened", lambda path, *data, **more: paths.append(path) or opened(path, *data, **more)
+    )
+    logs = trajectories.load(simulated)
+    assert len(logs.turns) == 3 * len(logs.runs)
+    write_view(logs, logs.runs, tmp_path / "pages")
+    assert paths == [str(simulated)] * 2
 
 
 def test_reasoning_is_folded_on_pages_and_errors_are_marked(tmp_path):

@@ -7,7 +7,7 @@ import io
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import GenericAlias
 from typing import Any, BinaryIO
 
@@ -209,13 +209,18 @@ def _reduced(log: Any) -> list[Any]:
     return list(samples.values())
 
 
-def messages(data: bytes, part: str, beside: Beside) -> list[Message]:
+def samples_of(data: bytes) -> Callable[[str], Any]:
+    """Return what reads the samples of a log: of an archive, each when it is asked for."""
+    if not is_archive(data):
+        return {_part(one): one for one in _decoded(data, _TRANSCRIPTS).samples or ()}.__getitem__
+    file = io.BytesIO(data)
+    members = _members(file)[0]
+    return lambda part: _decoded(_unpacked(file, members[f"samples/{part}.json"]), _MESSAGES)
+
+
+def messages(samples: Callable[[str], Any], part: str, beside: Beside) -> list[Message]:
     """List the messages of a sample of a log."""
-    if is_archive(data):
-        file = io.BytesIO(data)
-        sample = _decoded(_unpacked(file, _members(file)[0][f"samples/{part}.json"]), _MESSAGES)
-    else:
-        sample = {_part(one): one for one in _decoded(data, _TRANSCRIPTS).samples or ()}[part]
+    sample = samples(part)
     attachments = sample.attachments or part_of(sample.transcript, "content") or {}  # the latter in 2024
     said = chat_messages(_attached(sample.messages, attachments))
     return [*said, Message("error", error_text(sample.error))] if sample.error else said

@@ -69,22 +69,21 @@ def holds_runs(value: Any) -> bool:
     return is_table_of_runs(list(dict.fromkeys(name for row in rows for name in row)), rows=rows)
 
 
-def parse(path: str, data: Any) -> Parsed:
+def parse(path: str, rows: list[dict[str, Any]]) -> Parsed:
     """Return a run for each row, all of whose cells but the messages stand in `extra`."""
-    rows, reason = read_rows(data, messages=False)
     cells = [{name: cell for name, cell in row.items() if name not in MESSAGES} for row in rows]
     runs = run_rows({"part": map(str, range(len(rows))), "extra": cells}, {"format": "table"})
-    return used(runs, reason=reason) if runs else Parsed("skipped", "a table without rows")
+    return used(runs) if runs else Parsed("skipped", "a table without rows")
 
 
-def messages(data: Any, part: str, beside: Beside) -> list[Message]:
+def messages(rows: list[dict[str, Any]], part: str, beside: Beside) -> list[Message]:
     """List the messages of a row."""
-    row = read_rows(data)[0][int(part)]
+    row = rows[int(part)]
     found = next((row[name] for name in MESSAGES if row.get(name)), None)
     return chat_messages(msgspec.json.decode(found) if isinstance(found, str) else found)
 
 
-def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]], str]:
+def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]], list[str]]:
     """Read the rows of a table, a file or a decoded document, and what was left out; ValueError if that can't be."""
     rows, broken = list[Any](), 0
     if not isinstance(data, bytes):
@@ -105,7 +104,7 @@ def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]]
                 broken += 1
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError("rows that are no objects")
-    return rows, f"{counted_noun(broken, 'broken line')} left out" * bool(broken)
+    return rows, [f"{counted_noun(broken, 'broken line')} left out"] * bool(broken)
 
 
 def _listed(value: Any) -> list[Any]:
