@@ -155,10 +155,10 @@ def _column(values: Any, dtype: str) -> Any:
         return pd.Series(getattr(values, "array", values), dtype=pandas_dtype, copy=False).array
     if is_arrow:
         values = cut_texts(values, dtype)
+    elif dtype == "bool":
+        return np.array(list(map(bool, values)), "bool")
     else:
-        if dtype == "bool":
-            values = list(map(bool, values))
-        elif not isinstance(values, np.ndarray | pd.Series):
+        if not isinstance(values, np.ndarray | pd.Series):
             values = list(values)
         try:
             values = _array(values, dtype, from_pandas=True)

@@ -7,7 +7,9 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import compress, repeat
+from itertools import compress
+from operator import itemgetter
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -22,7 +24,7 @@ from evalkit.kinds.runs import UNKNOWN
 from evalkit.trajectories.format import AGENT_FAILED, ENDED, RUNS
 from evalkit.trajectories.table import LAZY_TABLES, TABLES
 from evalkit.trajectories.transcript import lazy_frame
-from evalkit.trajectories.values import count_of, total
+from evalkit.trajectories.values import count_of
 
 OUTCOMES = {"success": True, "failure": False, "not measured": None}
 MOST_CONTINUED = 100  # files of one trajectory
@@ -30,24 +32,47 @@ _JOINED = ("model_name", "turns", "tokens_in", "tokens_cache", "tokens_out", "co
 _VERDICTS = {"resolved": 1.0, "unresolved": 0.0, "empty_patch": 0.0}  # others of SWE-bench's are no measurement
 _IDENTITY = ("experiment", "dataset", "agent", "model_name", "task_id")  # runs that share these are repetitions
 _COUNTS = {column.name for column in RUNS if column.dtype == "int?"}
-_Runs = dict[str, list[Any]]  # by column, a value for each run; None where it is missing
 _Facts = Sequence[Mapping[str, Any]]  # rows of the table of facts
+
+
+class _Runs(dict[str, list[Any]]):
+    """Columns that are made or changed, as lists with None for what is missing; the others stay as they were logged."""
+
+    def __init__(self, logged: pa.Table, columns: Mapping[str, list[Any]] = MappingProxyType({})) -> None:
+        super().__init__(columns)
+        self.logged, self._read = logged, dict[str, list[Any]]()
+
+    def __missing__(self, name: str) -> list[Any]:
+        self[name] = self.read(name)
+        return self[name]
+
+    def read(self, name: str) -> list[Any]:
+        """Return a column that stays as it is."""
+        if name not in self and name not in self._read:
+            logged = self.logged[name]  # of times, `to_pylist` takes a hundred times as long
+            self._read[name] = logged.to_numpy().tolist() if name == "started" else logged.to_pylist()
+        return self[name] if name in self else self._read[name]
+
+    def take(self, places: list[int]) -> "_Runs":
+        """Return the runs at some places, in their order."""
+        if places == list(range(len(self.logged))):
+            return self
+        return _Runs(self.logged.take(places), {name: [own[at] for at in places] for name, own in self.items()})
 
 
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     """Build the frames; options are those of `load`."""
     facts, logged, scores = records.tables["facts"].to_pylist(), records.tables["runs"], records.tables["scores"]
-    runs: _Runs = {name: logged[name].to_pylist() for name in logged.column_names if name != "started"}
-    runs["started"] = logged["started"].to_numpy().tolist()  # times of UTC; `to_pylist` takes a hundred times as long
+    runs = _Runs(logged)
     for name in ("score", "score_key", "is_successful", "success_rate"):
         runs[name] = [None] * len(logged)
     runs["trajectories"] = [[] for _ in range(len(logged))]
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
     unknown, notes, understood = _fill_tables(runs, options.get("columns") or (), reasons)
     left = set(range(len(logged))) - unknown - _join(runs, facts)
-    runs = _taken(runs, sorted(sorted(left), key=runs["source"].__getitem__))
-    places = {source: absolute(source) for source in set(runs["source"])}
-    runs["run_id"] = run_ids("trajectories", map(places.get, runs["source"]), runs["part"])
+    runs = runs.take(sorted(sorted(left), key=runs.read("source").__getitem__))
+    places = {source: absolute(source) for source in set(runs.read("source"))}
+    runs["run_id"] = run_ids("trajectories", map(places.get, runs.read("source")), runs.read("part"))
     _add_shared(runs, facts)
     runs["model_name"] = [model or UNKNOWN for model in runs["model_name"]]
     of_score = pa.array(_score(runs, scores, facts, options.get("score") or ""), pa.large_string())
@@ -61,11 +86,19 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     outcomes = zip(runs["score"], runs["status"], strict=True)
     flags["no_outcome"] = [score is None and status in ENDED for score, status in outcomes]
     runs |= {f"flag_{name}": raised for name, raised in flags.items()}
-    runs["run_flags"] = [list(compress(flags, raised)) for raised in zip(*flags.values(), strict=True)]
+    runs["run_flags"] = [
+        list(compress(flags, raised)) if any(raised) else [] for raised in zip(*flags.values(), strict=True)
+    ]
     plans, runs["plan"] = _plans(runs, records.tables["plans"])
-    runs |= {"kind": ["trajectories"] * len(left), "model_source": ["log"] * len(left), "task_type": runs["dataset"]}
+    runs |= {
+        "kind": ["trajectories"] * len(left),
+        "model_source": ["log"] * len(left),
+        "task_type": runs.read("dataset"),
+    }
     order = sorted(range(len(left)), key=list(_rows(runs, "source", "repetition")).__getitem__)
-    tables: dict[str, Mapping[str, Any] | pa.Table] = {"runs": _taken(runs, order), "scores": scores, "plans": plans}
+    runs = runs.take(order)
+    tables: dict[str, Mapping[str, Any] | pa.Table] = {"scores": scores, "plans": plans}
+    tables["runs"] = dict(zip(logged.column_names, runs.logged.columns, strict=True)) | runs
     frames = {
         name: frame_of({column.name: tables[name][column.name] for column in columns}, columns)
         for name, columns in TABLES.items()
@@ -75,14 +108,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
 
 
 def _rows(runs: _Runs, *columns: str) -> Iterator[tuple[Any, ...]]:
-    return zip(*(runs[name] for name in columns), strict=True)
-
-
-def _taken(runs: _Runs, places: list[int]) -> _Runs:
-    """Return the runs at some places, in their order."""
-    if places == list(range(len(runs["source"]))):
-        return runs
-    return {name: [values[at] for at in places] for name, values in runs.items()}
+    return zip(*map(runs.read, columns), strict=True)
 
 
 def _fill_tables(
@@ -130,7 +156,7 @@ def _fill_tables(
         said = [copied, f"columns: {told}" * bool(told), reasons.get(source, "")]
         notes.append(Entry(source, "used", "; ".join(filter(None, said))))
         understood += [notes[-1]] * bool(copied or told)
-    if notes and len(unknown) == len(runs["source"]):
+    if notes and len(unknown) == len(runs.read("source")):
         raise SourceError(f"{notes[0].source}: {notes[0].reason}")
     return unknown, notes, understood
 
@@ -140,11 +166,11 @@ def _join(runs: _Runs, facts: _Facts) -> set[int]:
 
     Returns the places of what is no run of its own.
     """
-    formats = runs["format"]
+    formats = runs.read("format")
     if not {"atif", "harbor"} & set(formats):
         return set()
     of_many = ("table", "inspect_ai", "tau2-bench")
-    place = {source: at for at, source in enumerate(runs["source"]) if formats[at] not in of_many}
+    place = {source: at for at, source in enumerate(runs.read("source")) if formats[at] not in of_many}
     follows: dict[str, str] = {}  # the file that a trajectory goes on in: the one that it goes on from
     for source, at in place.items():
         if following := runs["continues"][at]:
@@ -175,7 +201,7 @@ def _join(runs: _Runs, facts: _Facts) -> set[int]:
             runs["trajectories"][trial].append(source)
             for values in (runs[column] for column in _JOINED):
                 values[trial] = values[place[source]] if values[trial] is None else values[trial]
-    return {at for at, source in enumerate(runs["source"]) if source in gone}
+    return {at for at, source in enumerate(runs.read("source")) if source in gone}
 
 
 def _beside(source: str, name: str) -> set[str]:
@@ -197,7 +223,7 @@ def _add_shared(runs: _Runs, facts: _Facts) -> None:
     for fact in facts:
         if fact["fact"] == "info":
             folder = os.path.join(os.path.dirname(fact["source"]), "simulations") + "/"
-            inside = [at for at, source in enumerate(runs["source"]) if source.startswith(folder)]
+            inside = [at for at, source in enumerate(runs.read("source")) if source.startswith(folder)]
             for column, value in msgspec.json.decode(fact["value"]).items():
                 for at in inside if value not in (None, "") else ():
                     runs[column][at] = value
@@ -238,7 +264,8 @@ def _score(runs: _Runs, scores: pa.Table, facts: _Facts, key: str) -> list[str |
         if score_key[at] is None or name == wanted != score_key[at]:
             score[at], score_key[at] = value, name
     verdicts = _by_task(facts, "outcome")
-    for at, (task, model, source, status) in enumerate(_rows(runs, "task_id", "model_name", "source", "status")):
+    named = _rows(runs, "task_id", "model_name", "source", "status")
+    for at, (task, model, source, status) in enumerate(named if verdicts else ()):
         if score[at] is None and task in verdicts:
             of_model = [fact for fact in verdicts[task] if (fact["model_name"] or "").replace("__", "/") == model]
             verdict = _nearest(source, of_model or verdicts[task])
@@ -246,15 +273,17 @@ def _score(runs: _Runs, scores: pa.Table, facts: _Facts, key: str) -> list[str |
                 score[at] = _VERDICTS.get(verdict)
                 runs["status"][at] = verdict if verdict != "resolved" else status if status in ENDED else "completed"
     # a score between 0 and 1 says how much, not whether: then no run with scores of this kind succeeds or fails
-    data = list(_rows(runs, "format", "dataset"))
-    scorers = {own: name for own, name in zip(data[::-1], score_key[::-1], strict=True) if name}  # the first of each
-    kinds = [(own, name or scorers.get(own)) for own, name in zip(data, score_key, strict=True)]
-    graded = set()
+    kinds: list[tuple] = list(_rows(runs, "format", "dataset"))
+    between = []
     for at, (of_format, status, value) in enumerate(_rows(runs, "format", "status", "score")):
         if of_format != "table" and status not in AGENT_FAILED and status not in ENDED:
             score[at] = None
         elif value not in (None, 0.0, 1.0) and min(abs(value), abs(value - 1)) > 1e-6:
-            graded.add(kinds[at])
+            between.append(at)
+    if between:
+        scorers = {own: name for own, name in zip(kinds[::-1], score_key[::-1], strict=True) if name}  # the first
+        kinds = [(own, name or scorers.get(own)) for own, name in zip(kinds, score_key, strict=True)]
+    graded = {kinds[at] for at in between}
     for at, (of_format, status) in enumerate(_rows(runs, "format", "status")):
         if kinds[at] not in graded:
             if score[at] is None and status in AGENT_FAILED:
@@ -276,12 +305,13 @@ def _repeated(runs: _Runs) -> dict[str, list[bool]]:
         for at in sorted(range(len(same)), key=begun.__getitem__):
             number[at] = before[same[at]] if number[at] is None else number[at]
             before[same[at]] += 1
-    created, latest = list(zip(zip(same, number, strict=True), runs["created"], strict=True)), dict[tuple, str]()
-    for trial, when in created:
-        latest[trial] = max(latest.get(trial, ""), when or "")
-    superseded = [bool(when) and when < latest[trial] for trial, when in created]
-    duplicate, seen = [False] * len(same), set[tuple]()
-    for at, own in enumerate(_rows(runs, "log_id", "format", "task_id")):
+    created = [
+        (trial, when or "") for trial, when in zip(zip(same, number, strict=True), runs.read("created"), strict=True)
+    ]
+    latest = dict(sorted(created, key=itemgetter(1)))
+    superseded = ["" != when < latest[trial] for trial, when in created]
+    duplicate, seen, runs_of_logs = [False] * len(same), set[tuple](), list(_rows(runs, "log_id", "format", "task_id"))
+    for at, own in enumerate(runs_of_logs if len(set(runs_of_logs)) < len(same) else ()):
         if own[0] is not None and own[1] != "table" and not superseded[at]:
             duplicate[at] = own in seen
             seen.add(own)
@@ -311,38 +341,33 @@ def _overruled(runs: _Runs, path: str) -> list[bool]:
     return [run_id in of_run for run_id in runs["run_id"]]
 
 
-def _plans(runs: _Runs, said: pa.Table) -> tuple[dict[str, list[Any]], list[str | None]]:
+def _plans(runs: _Runs, said: pa.Table) -> tuple[pa.Table, list[str | None]]:
     """Return what was planned, by file, model and task, and for each run the file with its plan."""
-    rows = list(zip(*(said[name].to_pylist() for name in said.column_names), strict=True))
-    job = {os.path.dirname(source): source for source, _, _, task, *_ in rows if not task}
+    sources, models, datasets, tasks = (column.to_pylist() for column in said.columns[:4])
+    job = {os.path.dirname(source): source for source, task in zip(sources, tasks, strict=True) if not task}
     plan_of = {  # what a job's lock says is part of the plan that its result states
         source: job.get(folder, source) if name == "lock.json" else source
-        for source in set(said["source"].to_pylist())
+        for source in set(sources)
         for folder, name in [os.path.split(source)]
     }
-    whole, sources = set(plan_of.values()), set(runs["source"])
-    above = {os.path.dirname(source): source for source in whole - sources}
-    of_source = {source: source if source in whole else _above(source, above) for source in sources}
-    of_run = [of_source[source] for source in runs["source"]]
-    firsts, tasks = dict[Any, tuple](), dict[tuple, tuple]()  # what a plan leaves out, its runs tell
-    is_whole = not (said["model_name"].null_count or said["dataset"].null_count)
-    told = () if is_whole else zip(of_run, _rows(runs, "model_name", "dataset", "task_id"), strict=True)
-    for plan, (model, dataset, task) in told:
-        firsts.setdefault(plan, (model, dataset))
-        tasks.setdefault((plan, task), (dataset, task))
-        if task and "/" in task:  # a lock calls a task by its folder
-            tasks.setdefault((plan, task.rpartition("/")[2]), (dataset, task))
-    plans: dict[tuple, tuple] = {}
-    for source, model, dataset, task, *counts in rows:
-        plan = plan_of[source]
-        if task and dataset is None:
-            dataset, task = tasks.get((plan, task), (None, task))
-        if task:  # that of all its runs, if the plan does not say which
-            first_model, first_dataset = firsts.get(plan, (None, None))
-            model, dataset = model or first_model, dataset or first_dataset
-        key = (plan, model, dataset, task)
-        if key in plans:  # two names of a lock may be one task
-            counts = list(map(total, zip(plans[key], counts, strict=True)))
-        plans[key] = tuple(counts)
-    columns = zip(*((*key, *counts) for key, counts in plans.items()), strict=True) if plans else repeat(())
-    return dict(zip(said.column_names, columns, strict=False)), of_run
+    whole, logs = set(plan_of.values()), set(runs.read("source"))
+    above = {os.path.dirname(source): source for source in whole - logs}
+    of_source = {source: source if source in whole else _above(source, above) for source in logs}
+    plans, of_run = [plan_of[source] for source in sources], [of_source[source] for source in runs.read("source")]
+    if None in models or None in datasets:  # what a plan leaves out, its runs tell
+        firsts, known = dict[Any, tuple](), dict[tuple, tuple]()
+        for plan, (model, dataset, task) in zip(of_run, _rows(runs, "model_name", "dataset", "task_id"), strict=True):
+            firsts.setdefault(plan, (model, dataset))
+            known.setdefault((plan, task), (dataset, task))
+            if task and "/" in task:  # a lock calls a task by its folder
+                known.setdefault((plan, task.rpartition("/")[2]), (dataset, task))
+        for at, (plan, task) in enumerate(zip(plans, tasks, strict=True)):
+            if task and datasets[at] is None:
+                datasets[at], tasks[at] = known.get((plan, task), (None, task))
+            if task:  # that of all its runs, if the plan does not say which
+                model, dataset = firsts.get(plan, (None, None))
+                models[at], datasets[at] = models[at] or model, datasets[at] or dataset
+    named, keys = [plans, models, datasets, tasks], said.column_names[:4]  # two names of a lock may be one task
+    groups = pa.table([*named, *said.columns[4:]], said.schema).group_by(keys, use_threads=False)
+    sums = groups.aggregate([(name, "sum") for name in said.column_names[4:]])
+    return sums.rename_columns(said.column_names), of_run

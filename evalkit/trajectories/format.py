@@ -8,7 +8,7 @@ from typing import Any
 from evalkit.io import Column
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import content_text
-from evalkit.trajectories.values import count_of, number_of, seconds_between, text_of, time_of
+from evalkit.trajectories.values import MOST_COUNTED, count_of, number_of, seconds_between, text_of, time_of
 
 TITLE = "agent trajectory"
 
@@ -125,9 +125,12 @@ def score_rows(part: str, scores: Any, grades: Mapping[str, float] = MappingProx
     """Return the rows of `SCORES` of a run's scores by key; a key with several values has a row for each."""
     rows = []
     for key, score in scores.items() if isinstance(scores, dict) else ():
-        for name, value in score.items() if isinstance(score, dict) else [("", score)]:
-            number = grades.get(value) if isinstance(value, str) else number_of(value)
-            rows.append((part, f"{key}/{name}".removesuffix("/"), number, content_text(value)))
+        for name, value in score.items() if isinstance(score, dict) else (("", score),):
+            own = f"{key}/{name}" if name else key
+            if isinstance(value, str):
+                rows.append((part, own, grades.get(value), value))
+            else:
+                rows.append((part, own, number_of(value), content_text(value)))
     return rows
 
 
@@ -135,15 +138,13 @@ def _texts(values: Iterable[Any]) -> list[str | None]:
     return [value or None if isinstance(value, str) or value is None else text_of(value) for value in values]
 
 
-def _each_by(of_value: Callable[[Any], Any]) -> Callable[[Iterable[Any]], list[Any]]:
-    return lambda values: [None if value is None else of_value(value) for value in values]
-
-
-_OF_TYPE = {  # how values of logs become a column: most are missing or as they should be, so these are no calls
+_OF_TYPE: dict[str, Callable[[Iterable[Any]], list[Any]]] = {  # how values become a column; for most, that is no call
     **dict.fromkeys(("str", "name", "line"), _texts),
-    "int?": _each_by(count_of),
-    "float": _each_by(number_of),
-    "time": _each_by(time_of),
+    "int?": lambda values: [
+        one if one is None or (type(one) is int and 0 <= one < MOST_COUNTED) else count_of(one) for one in values
+    ],
+    "float": lambda values: [None if one is None else number_of(one) for one in values],
+    "time": lambda values: [None if one is None else time_of(one) for one in values],
 }
 _COLUMNS: dict[str, Callable[[Iterable[Any]], list[Any]]] = {
     **{column.name: _OF_TYPE[column.dtype] for column in RUNS},

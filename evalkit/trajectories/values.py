@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+MOST_COUNTED = 2**53  # from there on, floats pass over whole numbers
+
 
 def part_of(value: Any, *keys: str) -> Any:
     """Return what stands at a path of keys in JSON; None where the path ends early."""
@@ -35,7 +37,7 @@ def number_of(value: Any) -> float | None:
 
 def count_of(value: Any) -> int | None:
     """Return a whole number from 0; None for anything else."""
-    return int(value) if isinstance(value, (bool, int, float)) and 0 <= value < 2**53 else None
+    return int(value) if isinstance(value, (bool, int, float)) and 0 <= value < MOST_COUNTED else None
 
 
 def total(values: Iterable[Any]) -> float | None:

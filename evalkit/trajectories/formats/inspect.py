@@ -37,7 +37,7 @@ def _reads(name: str, fields: str, **typed: Any) -> Any:
 
 
 _TOKENS = "input_tokens input_tokens_cache_read input_tokens_cache_write output_tokens total_tokens total_cost"
-_USAGE = _reads("Usage", "", **dict.fromkeys(_TOKENS.split(), float))
+_USAGE = _reads("Usage", "", **dict.fromkeys(_TOKENS.split(), int | float))
 _SCORE = _reads("Score", "value")
 _SAMPLE = _reads(  # of a sample, or of its summary; events, the greatest part, are passed over
     "Sample",
@@ -177,8 +177,10 @@ def _ending(sample: Any, of_log: Any) -> tuple[str, str]:
     """Return the status of a sample, and why it ended."""
     if of_log == "started" and sample.completed is False:
         return "running", ""
+    if sample.error or not sample.limit:
+        return ("error", "error") if sample.error else ("", "")
     limit = text_of(part_of(sample.limit, "type") or sample.limit)
-    return ("error", "error") if sample.error else (f"limit_{limit}", f"{limit} limit") if limit else ("", "")
+    return f"limit_{limit}", f"{limit} limit"
 
 
 def _usage(sample: Any) -> Sequence[float | None]:
