@@ -68,9 +68,10 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         runs[name] = [None] * len(logged)
     runs["trajectories"] = [[] for _ in range(len(logged))]
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
-    unknown, notes, understood = _fill_tables(runs, options.get("columns") or (), reasons)
-    left = set(range(len(logged))) - unknown - _join(runs, facts)
-    runs = runs.take(sorted(sorted(left), key=runs.read("source").__getitem__))
+    notes = _fill_tables(runs, options.get("columns") or (), reasons)
+    gone = {note.source for note in notes if note.status == "skipped"} | _join(runs, facts)
+    left = [at for at, source in enumerate(runs.read("source")) if source not in gone]
+    runs = runs.take(sorted(left, key=runs.read("source").__getitem__))
     places = {source: absolute(source) for source in set(runs.read("source"))}
     runs["run_id"] = run_ids("trajectories", map(places.get, runs.read("source")), runs.read("part"))
     _add_shared(runs, facts)
@@ -86,15 +87,11 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     outcomes = zip(runs["score"], runs["status"], strict=True)
     flags["no_outcome"] = [score is None and status in ENDED for score, status in outcomes]
     runs |= {f"flag_{name}": raised for name, raised in flags.items()}
-    runs["run_flags"] = [
-        list(compress(flags, raised)) if any(raised) else [] for raised in zip(*flags.values(), strict=True)
-    ]
+    raised_of = zip(*flags.values(), strict=True)
+    runs["run_flags"] = [list(compress(flags, raised)) if any(raised) else [] for raised in raised_of]
     plans, runs["plan"] = _plans(runs, records.tables["plans"])
-    runs |= {
-        "kind": ["trajectories"] * len(left),
-        "model_source": ["log"] * len(left),
-        "task_type": runs.read("dataset"),
-    }
+    runs["task_type"] = runs.read("dataset")
+    runs |= {"kind": ["trajectories"] * len(left), "model_source": ["log"] * len(left)}
     order = sorted(range(len(left)), key=list(_rows(runs, "source", "repetition")).__getitem__)
     runs = runs.take(order)
     tables: dict[str, Mapping[str, Any] | pa.Table] = {"scores": scores, "plans": plans}
@@ -104,20 +101,17 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         for name, columns in TABLES.items()
     }
     lazy = {name: partial(lazy_frame, frames["runs"], name) for name in LAZY_TABLES}
-    return Assembled(frames, notes, {"understood": understood}, lazy)
+    return Assembled(frames, notes, {"understood": [note for note in notes if note.reason]}, lazy)
 
 
 def _rows(runs: _Runs, *columns: str) -> Iterator[tuple[Any, ...]]:
     return zip(*map(runs.read, columns), strict=True)
 
 
-def _fill_tables(
-    runs: _Runs, columns: Sequence[str], reasons: Mapping[str, str]
-) -> tuple[set[int], list[Entry], list[Entry]]:
+def _fill_tables(runs: _Runs, columns: Sequence[str], reasons: Mapping[str, str]) -> list[Entry]:
     """Fill in the runs of tables, whose columns are called anything.
 
-    Returns the places of runs that are none, since a table could not be understood; the tables' entries of the ledger;
-    and those of them that say what columns were taken for, or why a table could not be understood.
+    Returns the tables' entries of the ledger: what columns were taken for, or why a table was not understood.
     """
     given = {}
     for pair in columns:
@@ -125,7 +119,7 @@ def _fill_tables(
         if not equals:
             raise SourceError(f"column {pair!r}: write what it means and its name, such as score=reward")
         given[role.strip()] = name.strip()
-    unknown, notes, understood = set[int](), list[Entry](), list[Entry]()
+    notes = list[Entry]()
     tables: dict[str, list[int]] = {}  # the places of their runs
     for at, (source, of_format) in enumerate(_rows(runs, "source", "format")):
         if of_format == "table":
@@ -140,8 +134,6 @@ def _fill_tables(
             made = columns_of_runs(table, meaning)
         except SourceError as error:
             notes.append(Entry(source, "skipped", f"no table of runs: {error}"))
-            understood.append(notes[-1])
-            unknown.update(places)
             continue
         rest = [{key: item for key, item in row.items() if key not in meaning.values()} for row in rows]
         made["extra"] = [msgspec.json.encode(row).decode() if row else None for row in rest]
@@ -155,16 +147,15 @@ def _fill_tables(
         copied = f"the same rows as {os.path.basename(first)}, which count again" * (first != source)
         said = [copied, f"columns: {told}" * bool(told), reasons.get(source, "")]
         notes.append(Entry(source, "used", "; ".join(filter(None, said))))
-        understood += [notes[-1]] * bool(copied or told)
-    if notes and len(unknown) == len(runs.read("source")):
+    if notes and {note.source for note in notes if note.status == "skipped"}.issuperset(runs.read("source")):
         raise SourceError(f"{notes[0].source}: {notes[0].reason}")
-    return unknown, notes, understood
+    return notes
 
 
-def _join(runs: _Runs, facts: _Facts) -> set[int]:
+def _join(runs: _Runs, facts: _Facts) -> set[str]:
     """Join trajectories to the trials that they belong to, and to those that they go on from, or are subagents of.
 
-    Returns the places of what is no run of its own.
+    Returns the files of what is no run of its own.
     """
     formats = runs.read("format")
     if not {"atif", "harbor"} & set(formats):
@@ -201,7 +192,7 @@ def _join(runs: _Runs, facts: _Facts) -> set[int]:
             runs["trajectories"][trial].append(source)
             for values in (runs[column] for column in _JOINED):
                 values[trial] = values[place[source]] if values[trial] is None else values[trial]
-    return {at for at, source in enumerate(runs.read("source")) if source in gone}
+    return gone
 
 
 def _beside(source: str, name: str) -> set[str]:

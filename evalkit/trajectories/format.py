@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from evalkit.io import Column
-from evalkit.kinds import Parsed
+from evalkit.kinds import Parsed, run_columns
 from evalkit.trajectories.chat import content_text
 from evalkit.trajectories.values import MOST_COUNTED, count_of, number_of, seconds_between, text_of, time_of
 
@@ -36,35 +36,27 @@ AGENT_FAILED = frozenset(" ".join(_AGENT_FAILED.values()).split())
 ENDED = frozenset(" ".join(_ENDED.values()).split())
 # a run of any other status was ended by something else and not measured, even if a score stands beside
 
+_COMMON = (  # of the columns of any kind, those that a log states
+    "experiment task_id model_name repetition seed started duration turns tokens_in tokens_out cost status"
+)
 RUNS = (
     Column("part", "str", "which run of its file; empty if the file holds one"),
     Column("log_id", "str", "the run's own id, by its log"),
     Column("format", "str", "whose format the log has"),
-    Column("experiment", "name", "what the run is a part of: a job, an evaluation"),
-    Column("created", "str", "when that began"),
-    Column("task_id", "name", "what was to be done"),
+    Column("created", "str", "when that of which the run is a part began"),
     Column("dataset", "name", "what the task belongs to"),
     Column("task_checksum", "str", "digest of the task's files, or its version"),
-    Column("model_name", "name", "the model that ran, with its provider where that is told"),
     Column("agent", "name", "the program that ran the model"),
     Column("agent_version", "str", "its version"),
-    Column("repetition", "int?", "number of the repetition, from 0"),
-    Column("seed", "name", "seed of the run's randomness"),
     Column("exit_reason", "line", "why the run ended, in the words of its log"),
-    Column("started", "time", "when the run began"),
-    Column("duration", "float", "how long it took", "seconds"),
-    Column("turns", "int?", "messages of the model", "count"),
-    Column("tokens_in", "int?", "tokens that models read, those from a cache included", "tokens"),
-    Column("tokens_cache", "int?", "of these, read from a cache", "tokens"),
-    Column("tokens_out", "int?", "tokens that models wrote", "tokens"),
-    Column("cost", "float", "what the run cost", "US dollars"),
+    Column("tokens_cache", "int?", "of the tokens that models read, those from a cache", "tokens"),
     Column("limits", "line", "what the run was allowed to take"),
     Column("temperature", "float", "of the model's sampling, where it was set"),
     Column("retries", "int?", "how often the run was begun again after an error", "count"),
     Column("error", "line", "what was raised, in a line"),
     Column("continues", "str", "the file of the trajectory that goes on from this one"),
     Column("extra", "str", "what else the log says of the run, as JSON"),
-    Column("status", "name", "completed, or what else ended the run"),
+    *(column for column in run_columns() if column.name in _COMMON.split()),
 )
 SCORES = (
     Column("part", "str", "which run of its file"),
