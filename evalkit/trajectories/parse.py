@@ -36,7 +36,8 @@ def is_inspect(data: bytes) -> bool:
     """Return whether a file is a log of inspect_ai, an archive or a document, of which only parts are decoded."""
     if data.startswith(inspect.EXCERPT) or inspect.is_archive(data):
         return True
-    return bool(inspect.recognises(decode_start(data[:_HEAD])))
+    head = data[:_HEAD]
+    return b'"eval"' in head and bool(inspect.recognises(decode_start(head)))
 
 
 def excerpt(path: str, opened: Callable[[], BinaryIO]) -> bytes | None:

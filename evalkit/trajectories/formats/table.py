@@ -26,7 +26,7 @@ MESSAGES = ("messages", "conversation", "trajectory", "history", "traj")  # colu
 _LISTS = ("results", "runs", "records", "rows", "data")  # where a document has its rows
 _MOST_ABOVE = 10  # lines among which that with the names of columns is: above it may stand a title, or comments
 _DECIMALS = re.compile(r"\A(-?\d+),(\d+%?)\Z")
-_OBJECT_LINES = re.compile(rb"\s*\{[^\n]*\}\s*\n\s*\{")
+_BETWEEN_OBJECTS = re.compile(rb"\}\s*\n\s*\{")
 _ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson")
 _ANYTHING = msgspec.json.Decoder()
 
@@ -34,7 +34,13 @@ _ANYTHING = msgspec.json.Decoder()
 def is_named_table(path: str, data: bytes) -> bool:
     """Return whether a file is a table by its name, by the mark of Parquet, or by an object in each of its lines."""
     is_named = os.path.splitext(path)[1].lower() in _ENDINGS
-    return is_named or data.startswith(b"PAR1") or bool(_OBJECT_LINES.match(data))
+    return is_named or data.startswith(b"PAR1") or _has_object_lines(data)
+
+
+def _has_object_lines(data: bytes) -> bool:
+    """Return whether an object ends before the first line break, and one begins behind it: of documents, in none."""
+    at = data.find(b"\n", 1)
+    return bool(_BETWEEN_OBJECTS.search(data[max(0, at - 9) : at + 9])) and data[:at].lstrip().startswith(b"{")
 
 
 def recognises(head: bytes) -> str:
@@ -50,7 +56,7 @@ def recognises(head: bytes) -> str:
             return "Parquet file"  # the names of its columns stand at its end
         columns = pq.read_schema(pa.BufferReader(head)).names
     elif start is not None:
-        are_lines = _OBJECT_LINES.match(head)
+        are_lines = _has_object_lines(head)
         rows = read_rows(head, messages=False)[0] if are_lines else start
         return "table of runs" if holds_runs(rows) else "table" * bool(are_lines)
     else:
