@@ -42,7 +42,8 @@ def write_pages(
         before = {**read_json(folder / MANIFEST)}
     version, states = code_version(), {page: _states(run) for page, run in runs.items()}
     positions = places([listing._replace(title=shown(listing.title)) for listing in lists])
-    now, written, read = {}, 0, lru_cache(maxsize=1)(read_log)  # runs of one file follow each other
+    read = lru_cache(maxsize=1)(read_log)  # runs of one file follow each other
+    now, written = {}, 0
     pages: list[tuple[str, Any]] = [*runs.items(), *((pair.page, pair) for pair in pairs)]
     for page, wanted in pages:
         sources = list(wanted) if isinstance(wanted, PairRef) else [wanted]

@@ -296,13 +296,12 @@ def _repeated(runs: _Runs) -> dict[str, list[bool]]:
         for at in sorted(range(len(same)), key=begun.__getitem__):
             number[at] = before[same[at]] if number[at] is None else number[at]
             before[same[at]] += 1
-    created = [
-        (trial, when or "") for trial, when in zip(zip(same, number, strict=True), runs.read("created"), strict=True)
-    ]
+    trials = zip(same, number, strict=True)
+    created = [(trial, when or "") for trial, when in zip(trials, runs.read("created"), strict=True)]
     latest = dict(sorted(created, key=itemgetter(1)))
     superseded = ["" != when < latest[trial] for trial, when in created]
-    duplicate, seen, runs_of_logs = [False] * len(same), set[tuple](), list(_rows(runs, "log_id", "format", "task_id"))
-    for at, own in enumerate(runs_of_logs if len(set(runs_of_logs)) < len(same) else ()):
+    duplicate, seen, ids = [False] * len(same), set[tuple](), list(_rows(runs, "log_id", "format", "task_id"))
+    for at, own in enumerate(ids if len(set(ids)) < len(ids) else ()):
         if own[0] is not None and own[1] != "table" and not superseded[at]:
             duplicate[at] = own in seen
             seen.add(own)
@@ -358,7 +357,7 @@ def _plans(runs: _Runs, said: pa.Table) -> tuple[pa.Table, list[str | None]]:
             if task:  # that of all its runs, if the plan does not say which
                 model, dataset = firsts.get(plan, (None, None))
                 models[at], datasets[at] = models[at] or model, datasets[at] or dataset
-    named, keys = [plans, models, datasets, tasks], said.column_names[:4]  # two names of a lock may be one task
-    groups = pa.table([*named, *said.columns[4:]], said.schema).group_by(keys, use_threads=False)
+    stated = pa.table([plans, models, datasets, tasks, *said.columns[4:]], said.schema)
+    groups = stated.group_by(said.column_names[:4], use_threads=False)  # two names of a lock may be one task
     sums = groups.aggregate([(name, "sum") for name in said.column_names[4:]])
     return sums.rename_columns(said.column_names), of_run
