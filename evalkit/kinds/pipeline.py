@@ -416,7 +416,7 @@ def run_ids(kind: str, *keys: Iterable[object]) -> list[str]:
     They begin with the first letter of the kind.
     """
     ids = []
-    for key in zip(*(map(str, column) for column in keys), strict=True):
+    for key in zip(*map(partial(map, str), keys), strict=True):
         identity = "\0".join(key).encode(errors="surrogatepass")
         ids.append(f"{kind[0]}-{hashlib.blake2b(identity, digest_size=6).hexdigest()}")
     return ids
