@@ -147,7 +147,7 @@ def _column(values: Any, dtype: str) -> Any:
         items = values.to_pylist() if is_arrow else list(values)
         if is_arrow and dtype == "counts":
             items = [None if item is None else dict(item) for item in items]
-        return pd.Series(np.fromiter(items, object, len(items)), dtype="object").array
+        return pd.arrays.NumpyExtensionArray(np.fromiter(items, object, len(items)))
     pandas_dtype = _PANDAS[dtype]
     if isinstance(values, np.ndarray | pd.Series) and (
         pandas_dtype != "str" or (values.dtype == pandas_dtype and dtype not in _CUT)
