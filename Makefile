@@ -3,6 +3,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+# without bytecode, each of the hundreds of processes that the tests start would take a second longer
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: report test lint docs samples clean
 
