@@ -106,6 +106,8 @@ def kinds_of_source(source: Source) -> list[LogKind]:
     if found := dict.fromkeys(logs) or kinds:
         return [kinds[name] for name in found]
     hint = f"if there are some, name their kind: --kind {' or '.join(kind_names())}"
+    if not any(data for _, data in read_files(files, 1)):
+        hint = "nothing is in " + ("it" if len(files) == 1 else "any of them")
     n = counted_noun(len(files), "file")
     raise SourceError(f"{_name_of(named)}: no log of a kind that evalkit knows ({n}); {hint}")
 
@@ -139,7 +141,7 @@ def nothing_used(
     elif shown := foreign if files else types:
         text += f" ({n}; {', '.join(_texts_of(shown))})"
     else:
-        text += f" ({n}, broken or of no kind that evalkit knows)" if files else f" ({n})"
+        text += f" ({n}, broken or of no kind that evalkit knows)" if files and not types else f" ({n})"
     if readers := list(dict.fromkeys(f"`{one.reader}`" for one in foreign)):
         text += f"; {' and '.join(readers)} read{'s' * (len(readers) == 1)} those"
     elif others and not files:

@@ -100,6 +100,22 @@ def test_it_names_what_is_there_and_what_reads_it(tmp_path, files, pattern, mess
     assert message in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "cause"),
+    [
+        (
+            "results.json",
+            {"info": {"agent_info": {}, "num_trials": 1}, "tasks": []},
+            "simulations stand in files of their own",
+        ),
+        ("runs.csv", "model,task,score\n", "a table without rows"),
+    ],
+)
+def test_logs_without_a_run_are_not_called_broken(tmp_path, name, content, cause):
+    with pytest.raises(SourceError, match=f"could be read in it \\(1 file\\): {cause}$"):
+        evalkit.load(write_all(tmp_path, {name: content}))
+
+
 def test_options_are_those_of_the_kind(tmp_path):
     assert evalkit.load("samples:craft*", counting="hook").episodes["score"].sum() < 268
     with pytest.raises(SourceError, match="mindcraft logs have no option 'counting'; there are 'tasks'"):
@@ -138,11 +154,9 @@ def test_logs_can_be_sent_to_another_process(kind):
         pd.testing.assert_frame_equal(getattr(copy, name), getattr(logs, name))
 
 
-def test_formats_stand_behind_the_noun_and_a_broken_log_names_no_command_again(tmp_path):
+def test_formats_stand_behind_the_noun():
     words = "  70 look like agent trajectories (Harbor trial result): evalkit traj"
     assert words in describe_source("samples:trajectories")
-    with pytest.raises(SourceError, match="kind that evalkit knows\\): a table without rows"):
-        evalkit.load(write_all(tmp_path, {"runs.csv": "model,task,score\n"}))
 
 
 def test_json_lines_of_other_columns_say_what_is_missing_and_hide_no_logs(tmp_path):
