@@ -6,6 +6,7 @@ from matplotlib.axes import Axes
 from evalkit.display import Look, nothing_to_draw, plots, set_alt
 from evalkit.steps.analysis import CONFIRMED, REPORTED
 from evalkit.steps.record import STATUSES, VERDICTS, WENT_WRONG
+from evalkit.steps.results import DISCOVERED
 
 # never colour alone: a marker for points, a sign for cells
 LOOKS = {
@@ -16,6 +17,7 @@ LOOKS = {
     "skipped": Look("#8A8F98", "s", text="–"),
     "unknown": Look("#56B4E9", "^", text="?"),
     "not run": Look("#EEF0F3", "", text="·"),
+    DISCOVERED: Look("#CDE6DC", "", text="D"),
 }
 TOGETHER = "all together"
 MOST_DRAWN = 60  # categories of a figure
@@ -65,5 +67,21 @@ def coverage(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw cell types against analyses of one history; the colour and sign of a cell show how the analysis ended."""
     if table.empty:
         return nothing_to_draw("steps", ax)
-    looks = {status: LOOKS[status] for status in STATUSES}
+    looks = {status: LOOKS[status] for status in (*STATUSES, DISCOVERED)}
     return plots.heatmap(table, "cell_type", "analysis", value="status", kinds=looks, xlabel="", ax=ax)
+
+
+def found(table: pd.DataFrame, quantity: str, ax: Axes | None = None) -> Axes:
+    """Draw one quantity of `analysis.found`, the median over histories: a row per condition, category or cell type.
+
+    What methods found is drawn as cell types against methods. Of more than `MOST_DRAWN` rows the first are drawn.
+    """
+    table = table[table["quantity"].eq(quantity).to_numpy() & table["value"].notna().to_numpy()]
+    if table.empty:
+        return nothing_to_draw(quantity, ax)
+    table = table.assign(n=table["histories"], estimate=table["value"], low=float("nan"), high=float("nan"))
+    xlabel = quantity if table["n"].max() == 1 else f"{quantity}, median over histories"
+    if table["method"].notna().any():
+        return plots.heatmap(table, "cell_type", "method", percent=False, digits=0, xlabel=xlabel, ax=ax)
+    table = table.assign(group=table["category"].fillna(table["cell_type"])).head(MOST_DRAWN)
+    return plots.estimates(table, "group", xlabel=xlabel, percent=False, ax=ax)

@@ -5,8 +5,10 @@ found, what is wrong with the structure, and how it is evaluated and summarised.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, Literal, NamedTuple, TypedDict
 
 from evalkit.io.text import UniqueNames
@@ -18,6 +20,7 @@ DISCOVERED, LEAF_NODE, NO_NEW_TYPES, UNKNOWN = "discovered", "leaf_node", "no_ne
 LEGACY, STRUCTURED, UNEXPECTED = "legacy_text_parsing", "high_structured_access", "unexpected_structure"
 NOTHING: tuple[Any, ...] = (None, "", [], {}, "Success")  # the last is what shape A made of false values
 MOST_SHOWN, MOST_SEARCHED = 200, 2000  # characters of a message
+MOST_NAMED = 10  # genes and matches, as many as an enrichment lists terms
 _NO_PLOT_MADE = "no plot was made"
 
 _ASKED_BY = ("analyses", "analysis", "methods", "method", "analysis_types", "analysis_type", "enrichment_types")
@@ -141,7 +144,7 @@ def _read_enrichment(record: StepRecord, reading: Reading, options: Options) -> 
         if n > 0 if total is None else total > 0 and (n > 0 or not is_complete):
             successful.append(name.upper())
         if terms:
-            top[name] = terms[:3]
+            top[name.upper()] = terms[:3]
         for given, p in zip(p_values, read, strict=True):
             if given not in (None, "N/A") and (p is None or not 0 <= p <= 1):
                 issues.append(f"{name}: {str(given)[:40]!r} is no p-value")
@@ -362,6 +365,44 @@ ANALYSES = {
     "compare_cell_counts": Analysis("compare_cell_counts", (dict, list), _read_counts),
     "search_enrichment_semantic": Analysis("search", (dict, list, str), _read_search),
 }
+
+
+class Quantity(NamedTuple):
+    """A number or a name that a result gives, as a row of `table.RESULTS`."""
+
+    quantity: str
+    value: float | None = None
+    term: str | None = None
+    method: str | None = None
+    category: str | None = None
+
+
+def quantities(function: str | None, reading: Reading) -> Iterator[Quantity]:
+    """Return what an analysis found: each number, then the names behind it (of genes and matches the first ten)."""
+    found = reading.found
+    if function == "perform_enrichment_analyses":
+        for method, entry in found.items():
+            yield Quantity("significant terms", entry["total_significant"], method=method.upper())
+            for term, p in zip_longest(entry["top_terms"], entry["p_values"][: len(entry["top_terms"])]):
+                yield Quantity("p-value", p, term, method.upper())
+    elif function == "dea_split_by_condition":
+        for condition, entry in found.items():
+            yield Quantity("significant genes", entry["significant_genes"], category=condition)
+            for gene in entry["top_genes"][:MOST_NAMED]:
+                yield Quantity("gene", None, gene, category=condition)
+    elif function == "compare_cell_counts":
+        for category, n in found.items():
+            yield Quantity("cells", n, category=category)
+    elif function == "process_cells" and reading.evaluation:
+        yield Quantity("cell types", reading.evaluation["process_cells_evaluation"]["cell_type_count"])
+        clusters = Counter(found["group_to_cell_type"].values())
+        for cell_type in found["discovered_cell_types"]:
+            yield Quantity("clusters", clusters.get(cell_type), cell_type)
+    elif function == "search_enrichment_semantic":
+        yield Quantity("matches", found["total_matches"])
+        for name in found["results"][:MOST_NAMED]:
+            yield Quantity("match", None, name)
+
 
 _PLOTS: dict[str, tuple[int | None, str]] = {  # what stands for a plot: the number of plots, the status
     "html": (1, "generated"),
