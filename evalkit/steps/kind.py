@@ -77,7 +77,7 @@ def frames_of(histories: Sequence[History]) -> dict[str, pd.DataFrame]:
             steps.append({**evaluation, **record, **ids, **found})
             if evaluation["verdict"] == "success":
                 ids["cell_type"] = found["cell_type"]
-                results += [ids | quantity._asdict() for quantity in quantities(step["function_name"], reading)]
+                results += [ids | quantity._asdict() for quantity in quantities(record, reading)]
     rows = {"runs": runs, "steps": steps, "checks": checks, "results": results}
     return {name: frame(rows[name], columns) for name, columns in TABLES.items()}
 

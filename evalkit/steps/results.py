@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypedDict
 
 from evalkit.io.text import UniqueNames
 from evalkit.steps.record import Options, StepRecord
-from evalkit.steps.values import CUT, as_count, as_number, read_literal
+from evalkit.steps.values import CUT, as_count, as_number, as_text, read_literal
 
 METHODS = ("go", "kegg", "reactome", "gsea")
 DISCOVERED, LEAF_NODE, NO_NEW_TYPES, UNKNOWN = "discovered", "leaf_node", "no_new_cell_types", "unknown"
@@ -377,9 +377,9 @@ class Quantity(NamedTuple):
     category: str | None = None
 
 
-def quantities(function: str | None, reading: Reading) -> Iterator[Quantity]:
+def quantities(record: StepRecord, reading: Reading) -> Iterator[Quantity]:
     """Return what an analysis found: each number, then the names behind it (of genes and matches the first ten)."""
-    found = reading.found
+    function, found = record["step"]["function_name"], reading.found
     if function == "perform_enrichment_analyses":
         for method, entry in found.items():
             yield Quantity("significant terms", entry["total_significant"], method=method.upper())
@@ -399,9 +399,10 @@ def quantities(function: str | None, reading: Reading) -> Iterator[Quantity]:
         for cell_type in found["discovered_cell_types"]:
             yield Quantity("clusters", clusters.get(cell_type), cell_type)
     elif function == "search_enrichment_semantic":
-        yield Quantity("matches", found["total_matches"])
+        query = as_text(record["step"]["parameters"].get("query"))
+        yield Quantity("matches", found["total_matches"], category=query)
         for name in found["results"][:MOST_NAMED]:
-            yield Quantity("match", None, name)
+            yield Quantity("match", None, name, category=query)
 
 
 _PLOTS: dict[str, tuple[int | None, str]] = {  # what stands for a plot: the number of plots, the status

@@ -84,7 +84,7 @@ RESULTS = (
     _CELL_TYPE,
     Column("quantity", "str", "significant terms, p-value, significant genes, gene, cells, cell types, clusters, …"),
     Column("method", "name", "of an enrichment: GO, KEGG, REACTOME, GSEA"),
-    Column("category", "name", "condition of genes, or category of cells, as the result names it"),
+    Column("category", "name", "condition of genes, category of cells, or query of a search"),
     Column("term", "name", "term, gene or cell type that is named; missing where the value counts all of them"),
     Column("value", "float", "the number of what the quantity says, or the p-value; NaN where it is unknown"),
 )
