@@ -21,30 +21,27 @@ from evalkit.steps.record import (
     WENT_WRONG,
     cell_types_of,
 )
-from evalkit.steps.results import DISCOVERED
 
 MOST_PAIRS = 100_000  # of cell types and analyses of one history
-ANNOTATION = "process_cells"  # names the cell types below one
 REPORTED, CONFIRMED = "reported", "confirmed"  # by the record; and not contradicted by the result
 
 
 def success_rates(steps: pd.DataFrame, by: str | Sequence[str] = "history") -> pd.DataFrame:
     """Estimate the share of steps that succeeded: as reported, and without silent failures.
 
-    Skipped steps, those whose record does not say, and copies are left out; every attempt counts. Where groups span several
+    Skipped and unknown steps and those of copies are left out; every attempt counts. Where groups span several
     histories, these (or the clusters that `load` was given) weigh equally: the estimate is the mean of their shares.
     Within one history steps are taken as independent, which makes its interval too narrow if one failure causes the
     next. `by` names columns of the frame; an empty list pools all steps. The column `success` is reported or confirmed.
     """
-    counted = originals(steps)
-    counted = counted[~counted["verdict"].isin(NOT_JUDGED).to_numpy()]
+    counted = originals(steps).loc[lambda rows: ~rows["verdict"].isin(NOT_JUDGED)]
     ended = {REPORTED: counted["success"], CONFIRMED: counted["verdict"].eq("success")}
     both = pd.concat([counted.assign(success=name, value=ok.astype("float64")) for name, ok in ended.items()])
     return _shares(both, [*([by] if isinstance(by, str) else by), "success"])
 
 
 def originals(table: pd.DataFrame) -> pd.DataFrame:
-    """Leave the rows of copies out, so that executions that several histories hold count once."""
+    """Leave out the rows of copies, so that executions that several histories hold count once."""
     return table[table["copy_of"].isna().to_numpy()]
 
 
@@ -111,8 +108,7 @@ def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
 
     The kind is the class of the error if recorded, else the message without what varies in it.
     """
-    failed = originals(steps)
-    failed = failed[failed["verdict"].isin(WENT_WRONG).to_numpy()]
+    failed = originals(steps).loc[lambda rows: rows["verdict"].isin(WENT_WRONG)]
     message = failed["error"].where(failed["verdict"] != SILENT, failed["silent_failure_reason"])
     message = message.fillna("unknown error").str.slice(0, 300)
     failed = failed.assign(message=message, kind=failed["error_type"].fillna(message.map(message_pattern)))
@@ -133,44 +129,43 @@ def truncation(steps: pd.DataFrame) -> pd.DataFrame:
 
 def reporting_success(steps: pd.DataFrame) -> pd.DataFrame:
     """Select the steps that report success, whether their results confirm it or not; copies are left out."""
-    steps = originals(steps)
-    return steps[steps["verdict"].isin(("success", SILENT)).to_numpy()]
+    return originals(steps[steps["verdict"].isin(("success", SILENT)).to_numpy()])
 
 
 def found(results: pd.DataFrame) -> pd.DataFrame:
-    """Summarise what the steps of all histories found (`FOUND`), in the order of the first: numbers, and the names behind.
+    """Summarise what steps found in a row per number, such as the significant terms of one method for one cell type.
 
-    A row holds one number, such as the significant terms of one method for one cell type; copies are left out. Each
-    history counts once, by the last of its steps that found this number.
+    The value is the median over histories but copies, each by its last step of that kind; then the lowest and highest
+    value, and the names behind it, those of most histories first. The numbers of enrichments come first.
     """
-    rows, by = [], ["function_name", "cell_type", "method", "category"]
-    for _, group in originals(results).groupby(by, dropna=False, sort=False):
-        group = group[group["position"] == group.groupby("history")["position"].transform("max")]
-        values = group.loc[group["term"].isna(), "value"]
-        named = group["term"].value_counts()
-        row = dict(group.iloc[0]) | {"histories": group["history"].nunique(), "terms": named.index.tolist()}
-        rows.append(row | {"value": values.median(), "lowest": values.min(), "highest": values.max()})
-    return frame(rows, table.FOUND)
+    by = ["function_name", "cell_type", "method", "category"]
+    rows = originals(results)
+    rows = rows[rows["position"] == rows.groupby(["history", *by], dropna=False)["position"].transform("max")]
+    numbers = rows[rows["term"].isna()].groupby([*by, "quantity"], dropna=False, sort=False)
+    table = numbers.agg(
+        histories=("history", "nunique"), value=("value", "median"), lowest=("value", "min"), highest=("value", "max")
+    ).reset_index()
+    terms = rows.dropna(subset="term").groupby(by, dropna=False, sort=False)["term"]
+    names = terms.agg(lambda own: list(own.value_counts().index)).rename("terms").reset_index()
+    table = table.merge(names, on=by, how="left")
+    return table.sort_values("method", key=pd.isna, kind="stable", ignore_index=True)
 
 
 def coverage(histories: Sequence[History]) -> pd.DataFrame:
     """Return for each cell type and analysis whether it was done (`COVERAGE`): the best outcome of its steps counts.
 
     Cell types are those a step names and those an annotation discovered, so an analysis that was never requested shows
-    as ``not run``. Nothing says that a cell type can be divided further: without a step of its own, it is ``discovered``
-    for the annotation that named it. Of more than `MOST_PAIRS` pairs only those that were run are listed. Plots and talk
-    are no analyses.
+    as ``not run``; but not `process_cells`, since nothing says that a cell type can be divided further. Of more than
+    `MOST_PAIRS` pairs only those that were run are listed. Plots and talk are no analyses.
     """
     rows = []
     for history in histories:
         verdicts: dict[tuple[str, str], list[tuple[str, int | None]]] = {}
-        types, discovered = dict[str, None](), dict[str, int]()
+        types: dict[str, None] = {}
         for position, (record, evaluation) in enumerate(zip(history.records, history.evaluations, strict=True)):
             function = record["step"]["function_name"]
-            if function == ANNOTATION and record["success"] is True:
-                for cell_type in history.readings[position].found["discovered_cell_types"]:
-                    types[cell_type] = None
-                    discovered.setdefault(cell_type, position)
+            if function == "process_cells" and record["success"] is True:
+                types |= dict.fromkeys(history.readings[position].found["discovered_cell_types"])
             if function is None or function in PSEUDO_STEPS or history.options.is_plot(function):
                 continue
             for cell_type in cell_types_of(record):
@@ -180,12 +175,9 @@ def coverage(histories: Sequence[History]) -> pd.DataFrame:
         every = product(types, analyses) if len(types) * len(analyses) <= MOST_PAIRS else verdicts
         for cell_type, analysis in every:
             ended = verdicts.get((cell_type, analysis), [])
-            if not ended and analysis == ANNOTATION:
-                if cell_type not in discovered:
-                    continue
-                best, first = DISCOVERED, discovered[cell_type]
-            else:
-                best, first = min(ended or [(NOT_RUN, None)], key=lambda pair: STATUSES.index(pair[0]))
+            if not ended and analysis == "process_cells":
+                continue
+            best, first = min(ended or [(NOT_RUN, None)], key=lambda pair: STATUSES.index(pair[0]))
             row = {"history": history.label, "cell_type": cell_type, "analysis": analysis, "status": best}
             rows.append(row | {"steps": len(ended), "position": first})
     return frame(rows, table.COVERAGE)

@@ -6,7 +6,6 @@ from matplotlib.axes import Axes
 from evalkit.display import Look, nothing_to_draw, plots, set_alt
 from evalkit.steps.analysis import CONFIRMED, REPORTED
 from evalkit.steps.record import STATUSES, VERDICTS, WENT_WRONG
-from evalkit.steps.results import DISCOVERED
 
 # never colour alone: a marker for points, a sign for cells
 LOOKS = {
@@ -17,7 +16,6 @@ LOOKS = {
     "skipped": Look("#8A8F98", "s", text="–"),
     "unknown": Look("#56B4E9", "^", text="?"),
     "not run": Look("#EEF0F3", "", text="·"),
-    DISCOVERED: Look("#CDE6DC", "", text="D"),
 }
 TOGETHER = "all together"
 MOST_DRAWN = 60  # categories of a figure
@@ -67,21 +65,20 @@ def coverage(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw cell types against analyses of one history; the colour and sign of a cell show how the analysis ended."""
     if table.empty:
         return nothing_to_draw("steps", ax)
-    looks = {status: LOOKS[status] for status in (*STATUSES, DISCOVERED)}
+    looks = {status: LOOKS[status] for status in STATUSES}
     return plots.heatmap(table, "cell_type", "analysis", value="status", kinds=looks, xlabel="", ax=ax)
 
 
 def found(table: pd.DataFrame, quantity: str, ax: Axes | None = None) -> Axes:
-    """Draw one quantity of `analysis.found`, the median over histories: a row per condition, category or cell type.
+    """Draw one quantity of `analysis.found`: cell types against methods, or its conditions or categories below another.
 
-    What methods found is drawn as cell types against methods. Of more than `MOST_DRAWN` rows the first are drawn.
+    A cell holds the median over histories, and their number if there are several.
     """
-    table = table[table["quantity"].eq(quantity).to_numpy() & table["value"].notna().to_numpy()]
-    if table.empty:
+    rows = table[table["quantity"].eq(quantity)]
+    if rows.empty:
         return nothing_to_draw(quantity, ax)
-    table = table.assign(n=table["histories"], estimate=table["value"], low=float("nan"), high=float("nan"))
-    xlabel = quantity if table["n"].max() == 1 else f"{quantity}, median over histories"
-    if table["method"].notna().any():
-        return plots.heatmap(table, "cell_type", "method", percent=False, digits=0, xlabel=xlabel, ax=ax)
-    table = table.assign(group=table["category"].fillna(table["cell_type"])).head(MOST_DRAWN)
-    return plots.estimates(table, "group", xlabel=xlabel, percent=False, ax=ax)
+    rows = rows.assign(about=rows["category"].fillna(rows["cell_type"]), by=rows["method"].fillna(quantity))
+    several = rows["histories"].max() > 1
+    xlabel = f"{quantity}: median (histories)" if several else quantity
+    rows = rows.assign(n=rows["histories"]) if several else rows
+    return plots.heatmap(rows, "about", "by", value="value", percent=False, digits=0, xlabel=xlabel, ax=ax)

@@ -16,12 +16,10 @@ import pandas as pd
 from evalkit import kinds
 from evalkit.io import Source, absolute, decode_start, frame, paused_gc
 from evalkit.kinds import Assembled, Command, FileRules, LogKind, Logs, Option, RateRules, Records, RunFiles, run_ids
-from evalkit.steps.copies import copies
 from evalkit.steps.judge import History, as_history, end_of_route, find_loops, histories_of, plan_adherence
 from evalkit.steps.parse import companions, is_history, parse_file
 from evalkit.steps.record import CRITICAL, DEFAULTS, SILENT, Options, cell_types_of
-from evalkit.steps.results import quantities
-from evalkit.steps.table import FLAGS, LABELS, RECORDS, TABLES
+from evalkit.steps.table import FLAGS, LABELS, QUANTITY, RECORDS, TABLES
 from evalkit.steps.terminal import describe, progress, write
 from evalkit.steps.transcript import transcript
 from evalkit.steps.values import as_count
@@ -33,7 +31,7 @@ _STATE = re.compile(rb'\ASQLite format 3|"execution_history"\s*:\s*\[')
 
 @paused_gc()
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
-    """Build the frames of runs (one per history), steps, checks and results, and the histories; options as for `load`."""
+    """Build the frames of runs (one per history), steps, checks, results, and the histories; options as for `load`."""
     plans = records.tables["histories"].select(["source", "thread", "plan"]).to_pydict().values()
     steps = records.tables["steps"].select(["source", "thread", "entry"]).to_pydict().values()
     histories = histories_of(zip(*plans, strict=True), zip(*steps, strict=True), options.get("options") or DEFAULTS)
@@ -43,16 +41,15 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
 def frames_of(histories: Sequence[History]) -> dict[str, pd.DataFrame]:
     """Build the frames of histories."""
     ids_of_runs = run_ids("steps", [absolute(h.source) for h in histories], [h.thread for h in histories])
-    original_of = copies(histories)
     runs, steps, checks, results = list[dict](), list[dict](), list[dict](), list[dict]()
-    for i, (run_id, history) in enumerate(zip(ids_of_runs, histories, strict=True)):
-        copy_of = histories[original_of[i]].label if i in original_of else None
-        runs.append({"run_id": run_id, **_run(history, copy_of)})
+    for run_id, history in zip(ids_of_runs, histories, strict=True):
+        runs.append({"run_id": run_id, **_run(history)})
         each = zip(history.records, history.evaluations, history.readings, strict=True)
         for position, (record, evaluation, reading) in enumerate(each):
             step, result = record["step"], record["result"]
-            ids = {"history": history.label, "copy_of": copy_of, "source": history.source, "thread": history.thread, "position": position}
-            ids |= {"step_index": record["step_index"], "function_name": step["function_name"]}
+            ids = {"history": history.label, "source": history.source, "thread": history.thread, "position": position}
+            ids |= {"copy_of": history.copy_of, "step_index": record["step_index"]}
+            ids["function_name"] = step["function_name"]
             checks += [made | ids for made in evaluation["checks"]]
 
             cut = record["result_metadata"].get("truncated")
@@ -77,12 +74,12 @@ def frames_of(histories: Sequence[History]) -> dict[str, pd.DataFrame]:
             steps.append({**evaluation, **record, **ids, **found})
             if evaluation["verdict"] == "success":
                 ids["cell_type"] = found["cell_type"]
-                results += [ids | quantity._asdict() for quantity in quantities(record, reading)]
+                results += [ids | dict(zip(QUANTITY, row, strict=True)) for row in reading.quantities]
     rows = {"runs": runs, "steps": steps, "checks": checks, "results": results}
     return {name: frame(rows[name], columns) for name, columns in TABLES.items()}
 
 
-def _run(history: History, copy_of: str | None) -> dict[str, Any]:
+def _run(history: History) -> dict[str, Any]:
     """Return the row of a history; the other columns are known of none.
 
     The status is how the workflow's routers would have ended the run, unknown without records. The run is successful
@@ -107,7 +104,7 @@ def _run(history: History, copy_of: str | None) -> dict[str, Any]:
         "loops": loops,
         "cut_results": cut,
         "unknown_outcomes": verdicts["unknown"],
-        "duplicate": copy_of is not None,
+        "duplicate": history.copy_of,
     }
     return {
         "kind": "steps",
@@ -122,7 +119,7 @@ def _run(history: History, copy_of: str | None) -> dict[str, Any]:
         "run_flags": list(filter(raised.get, FLAGS)),
         "thread": history.thread,
         "history": history.label,
-        "copy_of": copy_of,
+        "copy_of": history.copy_of,
         "records": records,
         "judged": n,
         "reported": verdicts["success"] + verdicts[SILENT],
@@ -160,14 +157,11 @@ KIND = LogKind(
     Records and steps count from 1 here and in reports, from 0 in the columns position and step_index of written files.
     With --follow, a history that has not changed for --idle seconds (60) counts as finished.
     """,
-        views=(
-            Option("checks", bool, False, "Show every check of every step.", followed=False),
-            Option("results", bool, False, "Show everything that steps found.", followed=False),
-        ),
+        views=(Option("checks", bool, False, "Show every check of every step.", followed=False),),
         describe=describe,
         progress=progress,
         write=write,
-        output_help="Write steps (with --checks or --results: these) to FILE.csv, .json or .parquet.",
+        output_help="Write steps (with --checks: checks) to FILE.csv, .json or .parquet.",
     ),
 )
 
@@ -177,8 +171,8 @@ def load(source: Source, options: Options = DEFAULTS, **others: Any) -> Logs:
 
     By `options` steps are read and judged on each load, with the evaluators registered at that time; the other
     parameters are those of `evalkit.load`. Returns the frames runs (one row per history), steps, checks (one row per
-    step and check), results (one row per number or name that a step found) and ledger, with the columns in `table`, and
-    histories, a list of `History`.
+    step and check), results (one row per number or name that a step found) and ledger, with the columns in `table`,
+    and histories, a list of `History`.
     """
     return kinds.load(source, KIND, options=options, **others)
 

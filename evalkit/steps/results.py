@@ -6,7 +6,7 @@ found, what is wrong with the structure, and how it is evaluated and summarised.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, Literal, NamedTuple, TypedDict
@@ -65,6 +65,7 @@ class Reading:
     error: str | None = None  # returned in its place
     status: str | None = None  # of an analysis that returned nothing else
     found: dict[str, Any] = field(default_factory=dict)  # its contents, as key findings give them, in full
+    quantities: list[tuple] = field(default_factory=list)  # the same as rows: `table.QUANTITY`
     failure: str | None = None  # why the step failed, although it may report success
     nothing_new: bool = False  # the analysis was done, and there was nothing to find
     issues: list[str] = field(default_factory=list)  # of the structure
@@ -140,11 +141,13 @@ def _read_enrichment(record: StepRecord, reading: Reading, options: Options) -> 
         read, n, total = list(map(as_number, p_values)), len(terms), as_count(entry.get("total_significant"))
         is_complete = isinstance(entry.get("top_terms"), list) and not isinstance(entry["top_terms"], CUT)
         reading.found[name] = {"top_terms": terms, "p_values": read, "total_significant": total}
-        totals[name] = total
+        totals[name], method = total, name.upper()
+        reading.quantities.append(("significant terms", method, None, None, total))
+        reading.quantities += [("p-value", method, None, term, p) for term, p in zip_longest(terms, read[:n])]
         if n > 0 if total is None else total > 0 and (n > 0 or not is_complete):
-            successful.append(name.upper())
+            successful.append(method)
         if terms:
-            top[name.upper()] = terms[:3]
+            top[method] = terms[:3]
         for given, p in zip(p_values, read, strict=True):
             if given not in (None, "N/A") and (p is None or not 0 <= p <= 1):
                 issues.append(f"{name}: {str(given)[:40]!r} is no p-value")
@@ -201,7 +204,10 @@ def _read_expression(record: StepRecord, reading: Reading, options: Options) -> 
         is_whole = isinstance(genes, list) and not isinstance(genes, CUT)
         counts[condition] = len(genes) if is_whole else as_count(genes)
         empty += [condition] * (counts[condition] == 0)
-        reading.found[condition] = {"significant_genes": counts[condition], "top_genes": list(map(str, _list(genes)))}
+        named = list(map(str, _list(genes)))
+        reading.found[condition] = {"significant_genes": counts[condition], "top_genes": named}
+        reading.quantities.append(("significant genes", None, condition, None, counts[condition]))
+        reading.quantities += [("gene", None, condition, gene, None) for gene in named[:MOST_NAMED]]
         if "category" in entry and not isinstance(genes, list):
             reading.issues.append(f"{condition[:40]}: no list of genes")
     evaluation = {"genes_per_condition": counts, "condition_count": n, "empty_conditions": empty}
@@ -223,6 +229,7 @@ def _read_counts(record: StepRecord, reading: Reading, options: Options) -> None
     cells, empty = reading.found, list[str]()
     for category, entry in categories.items():
         cells[category] = as_count(entry.get("cell_count"))
+        reading.quantities.append(("cells", None, category, None, cells[category]))
         empty += [category] * (cells[category] == 0)
         if "category" in entry and cells[category] is None:
             reading.issues.append(f"{category[:40]}: no number of cells")
@@ -301,6 +308,9 @@ def _read_annotation(record: StepRecord, reading: Reading, options: Options) -> 
         "group_count": None if is_unknown or (types and not groups) else len(groups),
         "partial": is_partial,
     }
+    clusters = Counter(groups.values())
+    reading.quantities.append(("cell types", None, None, None, evaluation["cell_type_count"]))
+    reading.quantities += [("clusters", None, None, name, clusters.get(name)) for name in types]
     # a leaf has nothing below it to discover
     score = None if status in (UNKNOWN, LEAF_NODE) else status == DISCOVERED
     severity: Severity = "info" if status in (DISCOVERED, LEAF_NODE) else "warning"
@@ -340,6 +350,9 @@ def _read_search(record: StepRecord, reading: Reading, options: Options) -> None
         total = as_count(inner.get("total_matches", whole.get("total_matches")))
         if total is None and isinstance(listed, list) and not isinstance(listed, CUT) and not isinstance(inner, CUT):
             total = len(listed)
+    query = as_text(record["step"]["parameters"].get("query"))
+    reading.quantities.append(("matches", None, query, None, total))
+    reading.quantities += [("match", None, query, name, None) for name in found[:MOST_NAMED]]
     given = inner.get("message") or whole.get("message") or reading.error
     given = reading.value if isinstance(reading.value, str) else given
     message = str(given) if given else None
@@ -365,45 +378,6 @@ ANALYSES = {
     "compare_cell_counts": Analysis("compare_cell_counts", (dict, list), _read_counts),
     "search_enrichment_semantic": Analysis("search", (dict, list, str), _read_search),
 }
-
-
-class Quantity(NamedTuple):
-    """A number or a name that a result gives, as a row of `table.RESULTS`."""
-
-    quantity: str
-    value: float | None = None
-    term: str | None = None
-    method: str | None = None
-    category: str | None = None
-
-
-def quantities(record: StepRecord, reading: Reading) -> Iterator[Quantity]:
-    """Return what an analysis found: each number, then the names behind it (of genes and matches the first ten)."""
-    function, found = record["step"]["function_name"], reading.found
-    if function == "perform_enrichment_analyses":
-        for method, entry in found.items():
-            yield Quantity("significant terms", entry["total_significant"], method=method.upper())
-            for term, p in zip_longest(entry["top_terms"], entry["p_values"][: len(entry["top_terms"])]):
-                yield Quantity("p-value", p, term, method.upper())
-    elif function == "dea_split_by_condition":
-        for condition, entry in found.items():
-            yield Quantity("significant genes", entry["significant_genes"], category=condition)
-            for gene in entry["top_genes"][:MOST_NAMED]:
-                yield Quantity("gene", None, gene, category=condition)
-    elif function == "compare_cell_counts":
-        for category, n in found.items():
-            yield Quantity("cells", n, category=category)
-    elif function == "process_cells" and reading.evaluation:
-        yield Quantity("cell types", reading.evaluation["process_cells_evaluation"]["cell_type_count"])
-        clusters = Counter(found["group_to_cell_type"].values())
-        for cell_type in found["discovered_cell_types"]:
-            yield Quantity("clusters", clusters.get(cell_type), cell_type)
-    elif function == "search_enrichment_semantic":
-        query = as_text(record["step"]["parameters"].get("query"))
-        yield Quantity("matches", found["total_matches"], category=query)
-        for name in found["results"][:MOST_NAMED]:
-            yield Quantity("match", None, name, category=query)
-
 
 _PLOTS: dict[str, tuple[int | None, str]] = {  # what stands for a plot: the number of plots, the status
     "html": (1, "generated"),

@@ -76,7 +76,7 @@ def findings(logs: Logs) -> list[Finding]:
     if len(cut := successful[successful["truncated"]]):
         results.append(Finding("cut", "What was cut", {"cut": len(cut), "n": len(successful)}, examples(cut)))
     if n_copies := len(logs.runs) - n:
-        results.append(Finding("copies", "Data quality", {"copies": n_copies, "n": len(logs.runs)}))
+        results.append(Finding("same_executions", "Data quality", {"copies": n_copies, "n": len(logs.runs)}))
     return [*results, Finding("files", "Data quality", {"files": files_of(logs.ledger)})]
 
 

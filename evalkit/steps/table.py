@@ -79,14 +79,15 @@ CHECKS = (
     Column("explanation", "str", "why"),
     Column("severity", "str", "info, warning, error or critical"),
 )
+QUANTITY = ("quantity", "method", "category", "term", "value")
 RESULTS = (
     *IDS,
     _CELL_TYPE,
-    Column("quantity", "str", "significant terms, p-value, significant genes, gene, cells, cell types, clusters, …"),
+    Column("quantity", "str", "significant terms, p-value, significant genes, gene, cell types, clusters, cells, …"),
     Column("method", "name", "of an enrichment: GO, KEGG, REACTOME, GSEA"),
-    Column("category", "name", "condition of genes, category of cells, or query of a search"),
-    Column("term", "name", "term, gene or cell type that is named; missing where the value counts all of them"),
-    Column("value", "float", "the number of what the quantity says, or the p-value; NaN where it is unknown"),
+    Column("category", "name", "condition of genes, category of cells, query of a search"),
+    Column("term", "name", "term, gene or cell type; missing where the value is the number of all of them"),
+    Column("value", "float", "the number, or the p-value; NaN where it is unknown, and of names"),
 )
 TABLES = {"runs": RUNS, "steps": STEPS, "checks": CHECKS, "results": RESULTS}
 
@@ -108,13 +109,6 @@ OVERVIEW = _columns(
     loops="int",
     cut="int",
     warning="str",  # what is doubtful about the intervals
-)
-FOUND = _columns(
-    *(column for column in RESULTS if column.name in ("cell_type", "quantity", "method", "category")),
-    histories="int",
-    # median over histories, the lowest and the highest
-    **dict.fromkeys(("value", "lowest", "highest"), "float"),
-    terms="list",  # those named by most histories first
 )
 FAILURE_KINDS = _columns(
     verdict="str",

@@ -1,10 +1,7 @@
 """What commands show of histories: summaries, steps and checks; and the files they write."""
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
-
-import pandas as pd
 
 from evalkit._words import counted_noun, format_interval, join_first
 from evalkit.io import plain, write_frame
@@ -17,11 +14,10 @@ from evalkit.steps.judge import History, end_of_route, find_loops
 from evalkit.steps.record import CRITICAL, SILENT, VERDICTS
 from evalkit.steps.values import to_jsonable
 
-MOST_STEPS, MOST_COPIES, FOUND_WIDTH = 12, 3, 100  # on one screen, the last in characters
+MOST_STEPS, MOST_FOUND, MOST_COPIES = 8, 6, 3  # on one screen; steps are those of one history
 IDLE = 60.0  # seconds after which a history that has not changed counts as finished
 _SPARE = ("records", "cut", "loops", "silent", "failed")  # the first goes first
 _SPARE_OF_STEPS = ("cut", "result", "cell type", "step")
-_SPARE_OF_FOUND = ("histories", "cell type")
 _NOTES = ("silent_failure_reason", "error", "skip_reason", "summary")
 _CELLS: dict[str, Callable[[dict[str, Any]], str]] = {
     "#": lambda row: str(row["position"] + 1),
@@ -47,9 +43,9 @@ _FOUND_CELLS: dict[str, Callable[[dict[str, Any]], str]] = {
     "found": lambda row: row["quantity"],
     "cell type": lambda row: plain(row["cell_type"] or "–", 24),
     "by": lambda row: plain(row["method"] or row["category"] or "–", 40),
-    "number": lambda row: _range(row),
+    "number": lambda row: "?" if row["value"] is None else f"{row['value']:g}",
     "histories": lambda row: str(row["histories"]),
-    "first names": lambda row: plain(", ".join(row["terms"]) or "–", 60),
+    "names": lambda row: plain(", ".join(row["terms"] or []) or "–", 60),
 }
 _EXPLAINED = (
     "confirmed: without silent failures; n: steps judged, all but skipped and unknown ones.",
@@ -58,53 +54,25 @@ _EXPLAINED = (
 
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
-    """Format the summary of several histories, the steps of one, and what they found; `views` ask for more.
-
-    Copies have no part of their own: they are named below the answer.
-    """
-    everything, checks, results = (views.get(name) for name in ("all", "checks", "results"))
+    """Format the summary of several histories, and the steps of one; `views` ask for those of all, or for checks."""
+    checks, everything = views.get("checks"), views.get("all")
     rows = to_jsonable(analysis.overview(logs.runs, logs.steps))
-    found = to_jsonable(analysis.found(logs.results))
-    cells = [{name: cell(row) for name, cell in _FOUND_CELLS.items()} for row in found]
-    every_number = Part("what steps found", rows=cells, always=True, most=None, spare=_SPARE_OF_FOUND)
-    if results and not everything:
-        return [every_number]
+    numbers = to_jsonable(analysis.found(logs.results))
+    numbers = [{name: cell(row) for name, cell in _FOUND_CELLS.items()} for row in numbers]
+    found = Part("numbers that steps found", rows=numbers, always=True, most=MOST_FOUND, last=1)
     parts = _overview(logs, rows) if len(logs.runs) > 1 else []
-    if len(rows) == 1:
-        parts = parts[:1]
-    if len(rows) == 1 or checks or everything:
-        parts += _histories(logs, rows, with_checks=bool(checks))
-    if everything:
-        parts.append(every_number)
-    elif not checks:
-        parts.append(Part("what steps found", _found_lines(found), always=True))
-    return parts
-
-
-def _found_lines(found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Format what steps found as a line per quantity, cut to a width, without the names behind the numbers."""
-    numbers = defaultdict[str, list[str]](list)
-    for row in found:
-        of = filter(None, (row["category"] or row["cell_type"], row["method"]))
-        numbers[row["quantity"]].append(" ".join([*of, _range(row)]))
-    lines = [plain(f"found {quantity}: {'; '.join(each)}", FOUND_WIDTH) for quantity, each in numbers.items()]
-    return [*lines, "--results prints every number, and the terms and genes behind it"] if lines else []
-
-
-def _histories(logs: Logs, rows: list[dict[str, Any]], *, with_checks: bool) -> list[Part]:
-    """Format a summary of each history, by its row of the overview, and its steps or their checks."""
-    shown = dict(iter((logs.checks if with_checks else logs.steps).groupby("history")))
-    cells = _CHECK_CELLS if with_checks else _STEP_CELLS
-    counted, parts = {row["history"]: row for row in rows}, list[Part]()
-    for history in logs.histories:
-        if history.label in counted:
-            lines = [plain(history.label), *_summary(history, counted[history.label])]
-            listed = to_jsonable(shown[history.label]) if history.records else []
-            steps = [{name: cell(row) for name, cell in cells.items()} for row in listed]
-            most = None if with_checks else MOST_STEPS
-            parts.append(Part("history", lines, always=True))
-            parts.append(Part("steps", rows=steps, always=True, most=most, spare=_SPARE_OF_STEPS))
-    return parts
+    if len(rows) > 1 and not (checks or everything):
+        return [*parts, found]
+    shown = dict(iter((logs.checks if checks else logs.steps).groupby("history")))
+    cells = _CHECK_CELLS if checks else _STEP_CELLS
+    counted = {row["history"]: row for row in rows}
+    for history in (one for one in logs.histories if one.label in counted):
+        listed = to_jsonable(shown[history.label]) if history.records else []
+        steps = [{name: cell(row) for name, cell in cells.items()} for row in listed]
+        parts.append(Part("history", [plain(history.label), *_summary(history, counted[history.label])], always=True))
+        most = None if checks else MOST_STEPS
+        parts.append(Part("steps", rows=steps, always=True, most=most, spare=_SPARE_OF_STEPS))
+    return parts if checks else [*parts, found]
 
 
 def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
@@ -117,22 +85,23 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     table = fit_table(cells, spare=_SPARE, width=snapshot.width)
     rate = analysis.confirmed_success(logs.steps)
     confirmed = f", confirmed {format_interval(*rate[:3])}" if rate.n else ""
-    n = len(logs.runs)
-    total = f"total: {so_far(n, snapshot.expected)} histories, {len(running)} running{confirmed}"
+    total = f"total: {so_far(len(logs.runs), snapshot.expected)} histories, {len(running)} running{confirmed}"
     ended = not running and not snapshot.being_written
-    text = "\n".join([f"{table}\n\n{total}", *copy_lines(logs.runs)])
-    return text, snapshot.expected is not None and n >= snapshot.expected and ended
+    return f"{table}\n\n{total}", snapshot.expected is not None and len(logs.runs) >= snapshot.expected and ended
 
 
 def write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
-    """Write steps, checks or results as a table."""
-    write_frame(logs.checks if views.get("checks") else logs.results if views.get("results") else logs.steps, path)
+    """Write steps or checks as a table."""
+    write_frame(logs.checks if views.get("checks") else logs.steps, path)
 
 
 def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
-    """Format the rows of histories, the worst first, and one of all together; which are copies, and what is counted."""
-    pooled = to_jsonable(analysis.total(logs.runs, logs.steps))
-    [together] = pooled or rows
+    """Format the rows of histories, the worst first, and one of all together."""
+    total = to_jsonable(analysis.total(logs.runs, logs.steps))
+    [together] = total or rows
+    copies = logs.runs[logs.runs["copy_of"].notna()]
+    named = [f"{plain(copy.history)} = {plain(copy.copy_of)}" for copy in copies.itertuples()]
+    note = f"Histories with equal executions count once: {join_first(named, MOST_COPIES, ', and {} more')}."
     explained = [*_EXPLAINED, *[f"Together: {together['warning']}."] * bool(together["warning"])]
     confirmed, reported = _rates(together)
     unnamed = bool((logs.runs["model_name"] == UNKNOWN).all())
@@ -140,30 +109,11 @@ def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
     answer = f"{confirmed} of the steps of {counted_noun(len(rows), 'history')} succeeded, {rest} failed silently."
     answer += " No log names a model; --model NAME gives one." * unnamed
     return [
-        Part("the answer", [answer, *copy_lines(logs.runs)], always=True),
-        Part("histories", rows=list(map(_cells, [*rows, *pooled])), always=True, spare=_SPARE),
+        Part("the answer", [answer, *[note] * bool(named)], always=True),
+        Part("histories", rows=list(map(_cells, [*rows, *total])), always=True, spare=_SPARE),
         Part("how to read it", explained),
         Part("histories that were not measured", unmeasured_lines(logs.runs, [], logs.kind, "score")),
     ]
-
-
-def copy_lines(runs: pd.DataFrame) -> list[str]:
-    """Say in a line which histories are copies, and of which; no line without any."""
-    copies = runs[runs["copy_of"].notna()]
-    named = [f"{plain(row.history)} (as in {plain(row.copy_of)})" for row in copies.itertuples()]
-    if not named:
-        return []
-    what = "holds" if len(named) == 1 else "hold"
-    listed = join_first(named, MOST_COPIES, ", and {} more")
-    return [f"{counted_noun(len(named), 'history')} {what} the same executions as another and count once: {listed}."]
-
-
-def _range(row: Mapping[str, Any]) -> str:
-    """Format a number of `analysis.found`: the median over histories and, where these differ, the lowest and highest."""
-    if row["value"] is None:
-        return "unknown"
-    middle = f"{row['value']:g}"
-    return middle if row["lowest"] == row["highest"] else f"{middle} ({row['lowest']:g} to {row['highest']:g})"
 
 
 def _cells(row: dict[str, Any]) -> dict[str, str]:
