@@ -27,7 +27,7 @@ def typed(start=0):
         make(function, result, kind="structured", index=i, parameters={"n": 5})
         for i, (function, result) in enumerate(FUNCTIONS.items())
     ]
-    records.append(make("load", None, False, error="no file", kind="text", index=4))
+    records.append(make("load", None, False, error="no file", kind="text", index=4, parameters={"n": 5}))
     for i, record in enumerate(records if start is not None else ()):
         record["timestamp"] = f"2026-03-02T09:{start + i:02d}:00"
     return records
@@ -87,11 +87,11 @@ def test_executions_count_once_whatever_their_files(tmp_path):
     assert logs.runs.set_index("history")["copy_of"].dropna().to_dict() == dict.fromkeys(
         ["execution_history.json", "c.sqlite · one"], "b.json"
     )
-    assert (
-        logs.runs["run_flags"].map(lambda flags: "duplicate" in flags).tolist() == logs.runs["copy_of"].notna().tolist()
-    )
+    flagged = ["duplicate" in flags for flags in logs.runs["run_flags"]]
+    assert flagged == logs.runs["copy_of"].notna().tolist()
     assert analysis.overview(logs.runs, logs.steps)["history"].tolist() == ["b.json", "c.sqlite · two"]
-    assert analysis.confirmed_success(logs.steps)[:1] + (analysis.confirmed_success(logs.steps).n,) == (0.9, 8)
+    confirmed = analysis.confirmed_success(logs.steps)
+    assert (confirmed.estimate, confirmed.n, confirmed.n_clusters) == (0.9, 8, 2)
     assert analysis.failure_kinds(logs.steps)["steps"].tolist() == [1]
     assert analysis.found(logs.results)["histories"].tolist() == [2] * 3 + [2, 2] + [2] + [1, 1]
 
