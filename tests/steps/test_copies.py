@@ -85,11 +85,11 @@ def test_executions_count_once_whatever_their_files(tmp_path):
     logs = load(tmp_path)
     assert len(logs.runs) == 4
     assert logs.runs.set_index("history")["copy_of"].dropna().to_dict() == dict.fromkeys(
-        ["execution_history.json", "c.sqlite · one"], "b.json"
+        ["b.json", "c.sqlite · one"], "execution_history.json"
     )
     flagged = ["duplicate" in flags for flags in logs.runs["run_flags"]]
     assert flagged == logs.runs["copy_of"].notna().tolist()
-    assert analysis.overview(logs.runs, logs.steps)["history"].tolist() == ["b.json", "c.sqlite · two"]
+    assert analysis.overview(logs.runs, logs.steps)["history"].tolist() == ["execution_history.json", "c.sqlite · two"]
     confirmed = analysis.confirmed_success(logs.steps)
     assert (confirmed.estimate, confirmed.n, confirmed.n_clusters) == (0.9, 8, 2)
     assert analysis.failure_kinds(logs.steps)["steps"].tolist() == [1]
