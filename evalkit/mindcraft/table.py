@@ -158,7 +158,13 @@ _IDS = (
     Column("agent_name", "name", "name of the agent"),
 )
 _SCORE = Column("score", "float", "score of this log from 0 to 1", "share")
-AGENTS = (*_IDS, *_OF_LOG[:1], _SCORE, *_OF_LOG[1:], *(Column(f"flag_{name}", "bool", meaning) for name, meaning in LOG_FLAGS.items()))
+AGENTS = (
+    *_IDS,
+    *_OF_LOG[:1],
+    _SCORE,
+    *_OF_LOG[1:],
+    *(Column(f"flag_{name}", "bool", meaning) for name, meaning in LOG_FLAGS.items()),
+)
 TABLES = {"runs": RUNS, "agents": AGENTS}
 _TURN = Column("turn", "int", "place in the log, from 0")
 LAZY_TABLES = {
