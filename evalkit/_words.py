@@ -201,7 +201,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
         "(--score NAME takes one)" * bool(others)
     ),
     "filter": lambda where: f"only runs where {' and '.join(where)}",
-    "table": "{file}: {text}",
+    "table": "{file}: {doubts}",
     # repetitions
     "never_repeated": "no task was run more than once{why}",
     "one_repeated": "one task only was run more than once: it can't tell how runs of the others vary",

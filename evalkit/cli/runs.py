@@ -85,5 +85,5 @@ def compare(
         text, passed = describe_baseline(logs.runs, baseline, strict=strict, **how)
     else:
         text = describe_comparison(logs.runs, **how)
-    print("\n".join([*warned, text, *chosen]))
+    print("\n".join([*warned, text, *([""] if chosen else []), *chosen]))
     sys.exit(0 if passed else 1)

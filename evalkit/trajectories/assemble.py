@@ -154,7 +154,7 @@ def _fill_tables(runs: _Runs, columns: Sequence[str], reasons: Mapping[str, str]
                 runs[column][at] = count_of(value) if column in _COUNTS else value
         copied = f"the same rows as {os.path.basename(first)}, which count again" * (first != source)
         doubtful = list(filter(None, [copied, reasons.get(source, ""), str(unread)]))
-        doubts += note("table", file=file, text="; ".join(doubtful)) if doubtful else Notes()
+        doubts += note("table", file=file, doubts="; ".join(doubtful)) if doubtful else Notes()
         entries.append(Entry(source, "used", "; ".join([*doubtful, str(choices_of(table, meaning, file))])))
         alike.setdefault((tuple(meaning.items()), *table), []).append((file, table))
     if entries and {entry.source for entry in entries if entry.status == "skipped"}.issuperset(runs.read("source")):

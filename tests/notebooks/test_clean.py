@@ -3,6 +3,9 @@
 import ast
 import json
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -73,3 +76,14 @@ def test_it_has_one_headline_a_published_table_and_a_report(path):
     assert source.count("evalkit.show_answer(") == 1
     assert "evalkit.publish(" in source
     assert list((ROOT / "params" / path.stem).glob("*.yaml"))
+
+
+@pytest.mark.parametrize(("options", "passes"), [(["--nbval"], False), ([], True)])
+def test_stored_outputs_are_compared_where_nbval_asks_for_it(tmp_path, options, passes):
+    for name in ("conftest.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    cell = nbformat.v4.new_code_cell("print(1)", execution_count=1, outputs=[nbformat.v4.new_output("stream", text="2\n")])
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "tampered.ipynb")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, "tampered.ipynb"]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (found.returncode == 0) == passes, found.stdout
