@@ -6,17 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import (
-    NO_NOTES,
-    Notes,
-    as_number,
-    counted_noun,
-    fill_template,
-    format_interval,
-    join_first,
-    note,
-    sentence,
-)
+from evalkit._words import Notes, as_number, counted_noun, fill_template, format_interval, join_first, note, sentence
 from evalkit.io.text import shorten
 from evalkit.kinds import Finding
 
@@ -24,6 +14,8 @@ MOST_FLAGS, MOST_WAYS, MOST_NAMED = 2, 3, 4  # flags, ways to end and models nam
 MOST_NAME = 20  # characters of a model's name in a finding that is to fit a line
 MOST_ANSWERED = 2  # models named on each side of the sentence that answers, which has about 25 words
 FEW_TASKS = 10  # below this an interval says little, which a sentence points out
+
+NO_NOTES = Notes()
 
 
 def finding_text(finding: Finding) -> str:

@@ -87,9 +87,8 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
         if kind.rates.denominator == "all":
             known = is_measured.groupby(table["model_name"]).transform("any").astype(bool)
             is_measured = known & table["outcome"].ne("running")
-        return Outcomes(
-            table.assign(value=succeeded.where(is_measured)), "proportion", "success rate", "", left_out, by
-        )
+        table = table.assign(value=succeeded.where(is_measured))
+        return Outcomes(table, "proportion", "success rate", "", left_out, by)
     score = pd.Series(numbers(rows["score"]), rows.index)
     table = table.assign(value=score, outcome=table["outcome"].mask(score.notna() & ~is_measured, "scored"))
     unit = next(column.unit for column in kind.tables[kind.runs] if column.name == "score")

@@ -152,9 +152,10 @@ def _fill_tables(runs: _Runs, columns: Sequence[str], reasons: Mapping[str, str]
             values = made[column].astype("object").where(made[column].notna(), None)
             for at, value in zip(places, values, strict=True):
                 runs[column][at] = count_of(value) if column in _COUNTS else value
-        copied = f"the same rows as {os.path.basename(first)}, which count again" * (first != source)
+        copied = f"the same rows as {os.path.basename(first)}, which count again" if first != source else ""
         doubtful = list(filter(None, [copied, reasons.get(source, ""), str(unread)]))
-        doubts += note("table", file=file, doubts="; ".join(doubtful)) if doubtful else Notes()
+        if doubtful:
+            doubts += note("table", file=file, doubts="; ".join(doubtful))
         entries.append(Entry(source, "used", "; ".join([*doubtful, str(choices_of(table, meaning, file))])))
         alike.setdefault((tuple(meaning.items()), *table), []).append((file, table))
     if entries and {entry.source for entry in entries if entry.status == "skipped"}.issuperset(runs.read("source")):
