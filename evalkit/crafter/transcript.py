@@ -44,7 +44,6 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
     facts = [f"difficulty {session['difficulty']}"]
     if judged.events:
         facts += [f"{len(judged.unlocked)} of {len(TIER_OF)} achievements"] if judged.unlocked is not None else []
-        facts += [flag.replace("_", " ") for flag in session["flags"]]
     else:
         facts.append("aborted: no events")
     return Transcript(os.path.basename(path), facts, turns)

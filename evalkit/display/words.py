@@ -296,7 +296,7 @@ def _nothing(ended: Mapping[str, int], n: int) -> str:
     ways = sorted(ended.items(), key=lambda item: -item[1])
     named = [f"{count:,} of {counted_noun(n, 'run')} ended with {way}" for way, count in ways[:1]]
     named += [f"{count:,} with {way}" for way, count in ways[1:]]
-    return f"{join_first(named, MOST_WAYS, ' and {} more ways')}: no run was measured, so no model is best"
+    return f"{join_first(named, MOST_WAYS, ' and {} more ways')}: no run was measured"
 
 
 FINDINGS: dict[str, str | Callable[..., str]] = {

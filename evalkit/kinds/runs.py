@@ -68,7 +68,7 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     table = rows[_KEPT].assign(model_name=rows["model_name"].fillna(UNKNOWN), task=tasks, outcome=outcome[counts])
     table["task"] = table["task"].where(table["task"].notna(), table["run_id"])
     table["tokens"] = table.pop("tokens_in").astype("Float64") + table.pop("tokens_out").astype("Float64")
-    table["ended"] = rows["status"].astype("str").replace(kind.labels)
+    table["ended"] = "status " + rows["status"].astype("str").replace(kind.labels)
     if "exit_reason" in rows:
         table["ended"] = rows["exit_reason"].mask(rows["exit_reason"].eq("")).fillna(table["ended"])
     conditions = pd.Series("", rows.index, dtype="str")

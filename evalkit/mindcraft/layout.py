@@ -73,15 +73,16 @@ def task_folders(
     if broken and not all_folders:
         names = {row["source"] for row in others if row["other"]}
         doubtful = {place for place in broken if logs[place] in names}
-        foreign = {_parent(absolute(name)) for name in names}
-        foreign |= set(map(_parent, foreign))
+        holding_others = {_parent(absolute(name)) for name in names}
+        foreign = holding_others | set(map(_parent, holding_others))
         read = [run for run in folders if not broken.issuperset(run.logs)]
         depths, experiments = {run.path.count("/") for run in read}, {run.experiment for run in read}
         kept = []
         for run in folders:
             is_known = run.task_id in definitions or type_of(run.task_id, None) != UNKNOWN
             as_deep = not depths or run.path.count("/") in depths
-            is_likely = run.experiment in experiments or foreign.isdisjoint((run.path, run.experiment))
+            is_beside = run.experiment in experiments and run.path not in holding_others
+            is_likely = is_beside or foreign.isdisjoint((run.path, run.experiment))
             if not broken.issuperset(run.logs):
                 is_run = True
             elif run.flat:

@@ -143,6 +143,7 @@ CHAT = {"messages": [{"role": "system", "content": f"{SCORE}1"}]}
         ({**RUN, "t/traces/1.json": b"", "t/traces/2.json": CHAT}, 1),
         ({**RUN, "t/a/1.json": b"", "t/b/1.json": TRACE, "t/c/1.json": TRACE}, 1),
         ({**RUN, "t/multiagent_cooking_1/Andy_0_0.json": b""}, 2),
+        ({**RUN, "m/rollouts/cut.json": b"", "m/rollouts/x.json": TRACE}, 1),
         ({**RUN, "m/cook_1/x.json": TRACE, "m/cook_1/Jill_0_0.json": b""}, 1),
         ({"a.json": TRACE, "b.json": TRACE, "c.json": b"", "m/cook/Andy_0_0.json": 1}, 1),
     ],
