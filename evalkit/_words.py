@@ -44,6 +44,11 @@ def format_interval(
     return text if low is None or high is None else f"{text} [{low * scale:{form}}, {high * scale:{form}}]"
 
 
+def as_list(value: str | Iterable[str]) -> list[str]:
+    """Return texts as a list; a text, as papermill passes a single one for a list, is a list of one."""
+    return ([value] if value else []) if isinstance(value, str) else list(value)
+
+
 def counted_noun(n: int, noun: str) -> str:
     """Format a count with its noun: ``1 run``, ``1,200 runs``, ``2 histories``."""
     return f"{n:,} {noun if n == 1 else plural(noun)}"
@@ -138,6 +143,9 @@ class Notes:
         return Notes(tuple(note._replace(text=texts.get(note.code, note.text)) for note in self.notes))
 
 
+NO_NOTES = Notes()
+
+
 def note(code: str, text: str = "", **values: Any) -> Notes:
     """Make a note with a code, the values of its text, and the template of a code that `TEXTS` does not have."""
     return Notes((Note(code, values, text),))
@@ -173,6 +181,27 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "degenerate": "the statistic is the same, or can't be computed, in resamples: no interval",
     "left_out": lambda count, noun: f"{counted_noun(count, noun)} left out as missing",
     "no_name": lambda count: f"{counted_noun(count, 'run')} without a model left out",
+    # what was chosen
+    "columns": lambda file, meaning: (
+        f"columns of {file}: "
+        + ", ".join(role if role == name else f"{role} = {name}" for role, name in meaning.items())
+    ),
+    "no_model": lambda file, rows, left, likely: (
+        f"no column of {file} is known as the model, so all of {counted_noun(rows, 'run')} count as one model"
+        + "; not used: " * bool(left)
+        + join_first([f"{name} ({counted_noun(n, 'value')})" for name, n in left.items()], 8, " and {} more")
+        + f'; if one names the model: --column model="{likely}" (parameter columns)' * bool(likely)
+    ),
+    "unread": lambda column, count, example: (
+        f"{counted_noun(count, 'cell')} of {column} can't be read, such as {str(example)[:40]!r}, and "
+        f"{'are' if count > 1 else 'is'} missing"
+    ),
+    "scorer": lambda used, others: (
+        f"score: {', '.join(used)}" + f"; there {'is' if len(others) == 1 else 'are'} also {', '.join(others)} "
+        "(--score NAME takes one)" * bool(others)
+    ),
+    "filter": lambda where: f"only runs where {' and '.join(where)}",
+    "table": "{file}: {doubts}",
     # repetitions
     "never_repeated": "no task was run more than once{why}",
     "one_repeated": "one task only was run more than once: it can't tell how runs of the others vary",

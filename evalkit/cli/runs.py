@@ -12,7 +12,7 @@ from evalkit.evidence import write_view
 from evalkit.io.text import plain
 from evalkit.kinds.detection import describe_source, kinds_of_source
 from evalkit.kinds.pipeline import load
-from evalkit.kinds.terminal import choose, list_runs
+from evalkit.kinds.terminal import choose, chosen_lines, list_runs
 
 
 @click.command()
@@ -79,10 +79,11 @@ def compare(
     """
     if not baseline:
         refuse("without --baseline", strict=strict)
-    runs = load(list(sources), kind or "", **given).runs
-    if not baseline:
-        print(describe_comparison(runs, **how))
-        return
-    text, passed = describe_baseline(runs, baseline, strict=strict, **how)
-    print(text)
+    logs = load(list(sources), kind or "", **given)
+    passed, (warned, chosen) = True, chosen_lines(logs)
+    if baseline:
+        text, passed = describe_baseline(logs.runs, baseline, strict=strict, **how)
+    else:
+        text = describe_comparison(logs.runs, **how)
+    print("\n".join([*warned, text, *([""] if chosen else []), *chosen]))
     sys.exit(0 if passed else 1)

@@ -209,7 +209,8 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     estimated = table[table["estimate"].notna()]
     rated = estimated[estimated["model_name"] != UNKNOWN]
     if estimated.empty:
-        return {"code": "nothing"}
+        ended = board.outcomes.table["ended"].value_counts().to_dict()
+        return {"code": "nothing", "ended": ended, "n": sum(ended.values())}
     if rated.empty:
         return {"code": "unnamed", "what": name} | _fields(estimated.iloc[0], "estimate", "")
     if len(rated) == 1:

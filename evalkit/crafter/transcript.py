@@ -41,12 +41,9 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
         turns[place] = turns[place]._replace(events=(*turns[place].events, "decision"))
     if judged.error is not None:
         turns.append(Turn("session", "system", f"error: {judged.error or 'no message'}", ("error",), ("error",)))
-    facts = [session["model_name"], f"difficulty {session['difficulty']}"]
-    facts += [f"task {session['task_id']}"] * (session["task_id"] is not None)
+    facts = [f"difficulty {session['difficulty']}"]
     if judged.events:
-        facts.append(f"score {_points(judged.verdicts):.2f}")
         facts += [f"{len(judged.unlocked)} of {len(TIER_OF)} achievements"] if judged.unlocked is not None else []
-        facts += [flag.replace("_", " ") for flag in session["flags"]]
     else:
         facts.append("aborted: no events")
     return Transcript(os.path.basename(path), facts, turns)

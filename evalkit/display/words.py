@@ -257,7 +257,7 @@ HEADLINES: dict[str, str | Callable[..., str]] = {
     "rate": "{what}",
     "no_rate": "{what}: {warning}",
     "no_runs": "{what}: no runs of this kind",
-    "nothing": "no best model: no run was measured",
+    "nothing": lambda ended, n, **_: _nothing(ended, n) if n else "no best model: no run was measured",
     "unnamed": "{what}; no run with one names its model",
     "one_model": "{what} of {model}",
     "apart": lambda models, n_sets, conditions=False, **_: (
@@ -273,14 +273,30 @@ HEADLINES: dict[str, str | Callable[..., str]] = {
 }
 
 
+_PRESENCE = {
+    "missing": "runs of planned tasks missing",
+    "fewer": "fewer runs than other models on these tasks",
+    "more": "more runs than other models on these tasks",
+}
+
+
 def _presence(models: Sequence[Mapping[Hashable, Any]]) -> str:
-    """Say which models lack runs, or have more than planned, as far as the others' runs and definitions tell."""
+    """Say which models lack runs of planned tasks, and which have fewer or more runs than the others."""
     clauses = []
-    for what in ("missing", "surplus"):
+    for what, text in _PRESENCE.items():
         most_first = sorted(models, key=lambda row: -row[what])
         named = [f"{_short(row['model_name'])} {row[what]:,}" for row in most_first if row[what] > 0]
-        clauses += [f"{what}: {join_first(named, MOST_ANSWERED, ' and {} more')}"] * bool(named)
-    return f"Runs {'; '.join(clauses)}."
+        if named:
+            clauses.append(f"{text}: {join_first(named, MOST_ANSWERED, ' and {} more')}")
+    return sentence("; ".join(clauses))
+
+
+def _nothing(ended: Mapping[str, int], n: int) -> str:
+    """Say how runs ended of which none was measured."""
+    ways = sorted(ended.items(), key=lambda item: -item[1])
+    named = [f"{count:,} of {counted_noun(n, 'run')} ended with {way}" for way, count in ways[:1]]
+    named += [f"{count:,} with {way}" for way, count in ways[1:]]
+    return f"{join_first(named, MOST_WAYS, ' and {} more ways')}: no run was measured"
 
 
 FINDINGS: dict[str, str | Callable[..., str]] = {

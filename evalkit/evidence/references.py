@@ -6,21 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from evalkit.io import absolute, is_url, plain
-from evalkit.kinds import Logs, cell_text
-
-_FACTS = {
-    "model_name": "model",
-    "task_id": "task",
-    "task_type": "type of task",
-    "repetition": "repetition",
-    "experiment": "experiment",
-    "status": "status",
-    "score": "score",
-    "is_successful": "success",
-    "started": "started",
-    "duration": "duration",
-    "run_flags": "flags",
-}
+from evalkit.kinds import Logs
+from evalkit.kinds.transcript import run_facts
 
 
 class RunRef(NamedTuple):
@@ -73,11 +60,7 @@ def page_name(name: str) -> str:
 def reference(logs: Logs, run: Mapping[Any, Any]) -> RunRef:
     """Create the reference of a run, which is a row of the first table of `logs`."""
     files = logs.kind.run_files(logs, run)
-    facts = [("run", plain(run["run_id"])), ("kind", logs.kind.name)]
-    for column, name in _FACTS.items():
-        value = logs.kind.labels.get(run[column], run[column]) if column == "status" else run.get(column)
-        if text := cell_text(value):
-            facts.append((name, f"{text} s" if column == "duration" else text))
+    facts = [("run", plain(run["run_id"])), ("kind", logs.kind.name), *run_facts(logs.kind, run, files)]
     paths = [path if is_url(path) else absolute(path) for path in files.paths]
     return RunRef(str(run["run_id"]), logs.kind.name, paths, files.part, facts)
 

@@ -244,6 +244,8 @@ def without_mark(data: bytes) -> tuple[bytes, list[str]]:
 
 def beginning(data: bytes) -> bytes:
     """Return the first bytes of a file, whose last character may be cut, as UTF-8."""
+    if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):  # the former begins like the mark of UTF-16
+        return data.decode("utf-32", "ignore").encode()
     encoding = next((encoding for mark, (encoding, _) in _MARKS.items() if data.startswith(mark)), "")
     return data.decode(encoding, "ignore").encode() if encoding == "utf-16" else data
 

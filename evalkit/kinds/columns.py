@@ -1,12 +1,14 @@
 """A table with a row for each run, whose columns are called anything usual: what they mean, and the runs it holds."""
 
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from evalkit._words import Notes, note
 from evalkit.io.frames import frame_of
 from evalkit.io.paths import SourceError
 from evalkit.kinds.pipeline import run_ids
@@ -38,6 +40,7 @@ NAMES: dict[str, list[tuple[str, ...]]] = {
     "tokens_out": [("tokens_out", "output_tokens", "completion_tokens", "n_output_tokens", "total_output_tokens")],
     "cost": [("cost", "cost_usd", "total_cost", "price", "usd")],
     "error": [("error", "exception", "error_message")],
+    "target": [("target",), ("expected",), ("expected_answer",), ("reference",), ("ground_truth",), ("gold",)],
 }
 _ROLES = {name: role for role, levels in NAMES.items() for name in levels[0]}  # as people call them
 _NUMBERS = {"score", "is_successful", "repetition", "duration", "turns", "tokens_in", "tokens_out", "cost"}
@@ -47,7 +50,11 @@ _TRUTH = dict.fromkeys(
 _TRUTH |= dict.fromkeys(
     ("false", "f", "no", "n", "✗", "❌", "fail", "failed", "incorrect", "wrong", "unresolved", "failure"), 0.0
 )
+_MISSING = ("", "na", "n/a", "#n/a", "nan", "none", "null", "nat", "-", "–", "?")  # in columns of numbers and times
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
+_DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.ASCII)  # `float` also reads 1_0
+_MINUTES = re.compile(r"\d+:\d+(\.\d+)?", re.ASCII)  # and seconds
+_LIKE_MODEL = re.compile(r"model|llm|agent|system|provider|engine", re.IGNORECASE)
 
 
 def is_table_of_runs(columns: Sequence[str], *also: str, rows: Iterable[Mapping[str, Any]] = ()) -> bool:
@@ -100,28 +107,54 @@ def _are_outcomes(values: Iterable[Any]) -> bool:
     return bool(words) and words <= _TRUTH.keys()
 
 
-def columns_of_runs(table: pd.DataFrame, meaning: Mapping[str, str]) -> pd.DataFrame:
-    """Return the columns of runs that a table tells; numbers and truths that can't be read are missing.
+def columns_of_runs(table: pd.DataFrame, meaning: Mapping[str, str]) -> tuple[pd.DataFrame, Notes]:
+    """Return the columns of runs that a table tells, and notes on the cells that can't be read, which are missing.
 
     The success of runs is stated, or told by scores of which all are 0 or 1: one between says how much, not whether.
-    SourceError for scores none of which can be read.
+    Where both are stated, neither is filled from the other. SourceError for scores none of which can be read.
     """
-    made = pd.DataFrame(index=table.index)
+    made, unread = pd.DataFrame(index=table.index), Notes()
     for role, name in meaning.items():
-        values = table[name].astype("object").where(table[name].notna() & table[name].astype("str").ne(""), None)
+        texts = table[name].astype("str").str.strip().str.lower()
+        missing = table[name].isna() | texts.isin(_MISSING if role == "started" or role in _NUMBERS else ("",))
+        values = table[name].astype("object").where(~missing, None)
         if role == "started":
             made[role] = pd.to_datetime(values, errors="coerce", utc=True, format="mixed")
+        elif role == "is_successful":
+            truths = values.map(_truth_or_number).astype("float64")
+            made[role] = truths.round().where((truths - truths.round()).abs().le(1e-6) & truths.between(-0.5, 1.5))
+        elif role == "score":
+            made[role] = values.map(_truth_or_number).astype("float64")
+        elif role == "duration":
+            seconds = values.map(_seconds).astype("float64")
+            made[role] = seconds.where(seconds >= 0)
         elif role in _NUMBERS:
-            made[role] = values.map(_number).astype("float64").replace([np.inf, -np.inf], np.nan)
-            if role in ("score", "is_successful") and made[role].isna().all() and values.notna().any():
-                raise SourceError(f"column {name}: no number or truth value in it, such as {values.dropna().iloc[0]!r}")
+            made[role] = values.map(_number).astype("float64")
         else:
             made[role] = values.map(lambda value: str(value).strip(), na_action="ignore")
+        wrong = values[values.notna() & made[role].isna()]
+        if role in ("score", "is_successful") and len(wrong) and made[role].isna().all():
+            what = "0, 1 or truth value" if role == "is_successful" else "number or truth value"
+            raise SourceError(f"column {name}: no {what} in it, such as {wrong.iloc[0]!r}")
+        if len(wrong):
+            unread += note("unread", column=name, count=len(wrong), example=wrong.iloc[0])
     if "is_successful" not in made:
         made["is_successful"] = made["score"] if is_binary(made["score"]) else np.nan
-    made["score"] = made["score"].fillna(made["is_successful"]) if "score" in made else made["is_successful"]
+    elif "score" not in made:
+        made["score"] = made["is_successful"]
     made["is_successful"] = made["is_successful"].gt(0.5).where(made["is_successful"].notna(), None)
-    return made
+    return made, unread
+
+
+def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> Notes:
+    """Note what the columns of a table were taken for and, where none is the model, which ones are left."""
+    if "model_name" in meaning:
+        return note("columns", file=file, meaning=dict(meaning))
+    left = {name: table[name].astype("str").nunique() for name in map(str, table) if name not in meaning.values()}
+    several = [name for name, values in left.items() if 1 < values < len(table)]
+    likely = sorted(several or left, key=lambda name: (not _LIKE_MODEL.search(name), left[name]))
+    no_model = note("no_model", file=file, rows=len(table), left=left, likely=next(iter(likely), ""))
+    return no_model + note("columns", file=file, meaning=dict(meaning))
 
 
 def is_binary(scores: pd.Series) -> bool:
@@ -134,16 +167,32 @@ def is_binary(scores: pd.Series) -> bool:
 def _number(value: Any) -> float | None:
     if isinstance(value, str):
         text = _THOUSANDS.sub("", value.strip().lower().lstrip("$€£"))
-        if text in _TRUTH:
-            return _TRUTH[text]
-        number, _, whole = text.partition("/")  # as in 3/4
-        try:
-            return float(number.rstrip(" %")) / float(whole or (100 if number.endswith("%") else 1))
-        except (ValueError, ZeroDivisionError):
+        above, _, below = text.partition("/")  # as in 3/4
+        above, below = above.strip(), below.strip() or ("100" if above.endswith("%") else "1")
+        parts = [above.rstrip(" %"), below]
+        if not all(map(_DECIMAL.fullmatch, parts)) or float(below) == 0:
             return None
+        return float(parts[0]) / float(below)
     try:
-        return float(value)
-    except (TypeError, ValueError):
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if np.isfinite(number) else None
+
+
+def _truth_or_number(value: Any) -> float | None:
+    return _TRUTH.get(str(value).strip().lower(), _number(value))
+
+
+def _seconds(value: Any) -> float | None:
+    """Return the seconds of a duration: a number, or as in ``46s``, ``2m 5s``, ``1:03`` and ``1:02:03``."""
+    number = _number(value)
+    if number is not None or not isinstance(value, str):
+        return number
+    text = value.strip()
+    try:
+        return pd.Timedelta(f"0:{text}" if _MINUTES.fullmatch(text) else text).total_seconds()
+    except ValueError:
         return None
 
 
@@ -154,7 +203,10 @@ def runs_of(table: pd.DataFrame) -> pd.DataFrame:
     """
     if "kind" in table:
         return table
-    made = columns_of_runs(table.reset_index(drop=True), meanings(table, {}))
+    meaning = meanings(table, {})
+    made, unread = columns_of_runs(table.reset_index(drop=True), meaning)
+    for problem in (choices_of(table, meaning, "table").only("no_model") + unread).notes:
+        warnings.warn(str(problem), stacklevel=3)
     columns = kind_named(ANY_TABLE).tables["runs"]
     flags: Any = [[] for _ in made.index]
     made = made.assign(kind=ANY_TABLE, run_id=run_ids(ANY_TABLE, made.index), run_flags=flags)

@@ -1,6 +1,6 @@
 """Findings, which a report begins with: codes with values, made only from estimates and counts.
 
-Those here are of any kind: what is doubtful in the data, and runs that are missing or too many.
+Those here are of any kind: what is doubtful in the data, and which models have fewer or more runs than others.
 """
 
 import re
@@ -102,10 +102,11 @@ def similar_names(names: Iterable[str]) -> Notes:
 
 
 def doubts(scored: Outcomes, planned: Iterable[str] = (), models: Iterable[str] = ()) -> list[Finding]:
-    """Find tasks that are variants of few, and runs that are missing or too many.
+    """Find tasks that are variants of few, tasks that were planned and not run, and models with fewer or more runs.
 
     `planned` are tasks that were to be run, besides those that other models ran; only findings on `models`, if any.
     """
+    planned = list(planned)
     chosen = set(models) or set(scored.table["model_name"])
     cells = presence(scored.table, planned)
     cells = cells[(cells["n"] != cells["planned"]) & cells["model_name"].isin(chosen)]
@@ -113,11 +114,15 @@ def doubts(scored: Outcomes, planned: Iterable[str] = (), models: Iterable[str] 
     found = [Finding("variants", SECTION, {"notes": few})] if few else []
     if len(cells):
         gap = cells["planned"] - cells["n"]
-        counts = cells.assign(missing=gap.clip(lower=0), surplus=(-gap).clip(lower=0))
-        by_model = counts.groupby("model_name")[["missing", "surplus"]].sum().reset_index()
-        by_model = by_model.sort_values(["missing", "surplus"], ascending=False, kind="stable")
-        surplus = scored.table.merge(cells[gap < 0], on=["model_name", "task", "condition"])
-        runs = examples_of(surplus, {"a surplus run": surplus["run_id"].notna()})
+        is_planned = cells["task"].isin(set(planned)) & cells["n"].eq(0)
+        counts = cells.assign(
+            missing=gap.where(is_planned, 0), fewer=gap.mask(is_planned, 0).clip(lower=0), more=(-gap).clip(lower=0)
+        )
+        ways = ["missing", "fewer", "more"]
+        by_model = counts.groupby("model_name")[ways].sum().reset_index()
+        by_model = by_model.sort_values(ways, ascending=False, kind="stable")
+        more = scored.table.merge(cells[gap < 0], on=["model_name", "task", "condition"])
+        runs = examples_of(more, {"a task with more runs": more["run_id"].notna()})
         found.append(Finding("presence", SECTION, {"models": by_model.to_dict("records")}, runs))
     return found
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 import pyarrow as pa
 
+from evalkit._words import Notes
 from evalkit.io.frames import SOURCE, Column, Entry, Status
 from evalkit.io.read import Excerpt
 from evalkit.io.sources import Listing
@@ -71,6 +72,7 @@ class Assembled(NamedTuple):
     notes: Sequence[Entry] = ()  # ledger entries that replace the files' own status and reason
     attributes: Mapping[str, Any] = {}  # further ones of `Logs`
     lazy: Mapping[str, Callable[[], pd.DataFrame]] = {}  # build frames on first access, with the storage options
+    chosen: Notes = Notes()  # what was chosen where logs leave it open: columns, scorers, conditions
 
 
 class RunFiles(NamedTuple):
@@ -78,6 +80,7 @@ class RunFiles(NamedTuple):
 
     paths: Sequence[str]
     part: str = ""  # which of several runs in one file, such as the thread of a checkpoint
+    facts: Sequence[tuple[str, str]] = ()  # further ones from the frames, with their names: what was expected, scorer
 
 
 def own_file(logs: Any, run: Mapping[str, Any]) -> RunFiles:

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evalkit._version import code_version
-from evalkit._words import counted_noun, did_you_mean, join_first
+from evalkit._words import as_list, counted_noun, did_you_mean, join_first, note
 from evalkit.io.frames import LEDGER, SOURCE, Column, Entry, arrow_table, frame_of, paused_gc, summarise
 from evalkit.io.paths import (
     FileState,
@@ -51,14 +51,14 @@ from evalkit.io.sources import (
     state_of,
 )
 from evalkit.io.store import FILES, Manifest, RecordStore, StoreError, cached_store, read_manifest
-from evalkit.io.text import plain
+from evalkit.io.text import masked, plain
 from evalkit.io.write import exclusive
 from evalkit.kinds.detection import kind_of_source, nothing_used
 from evalkit.kinds.kind import RUN_COLUMNS, Assembled, LogKind, Parsed, Records
 from evalkit.kinds.registry import kind_named
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.kinds.selection import rename_models, renames_of, select_runs
-from evalkit.kinds.transcript import Transcript, transcript_of
+from evalkit.kinds.transcript import Transcript, run_facts, transcript_of
 
 COMMIT_EVERY = 5.0  # seconds
 MOST_MODELS, MOST_REASONS = 10, 5  # models, and reasons why files are unused, in the summary of logs
@@ -383,8 +383,12 @@ def assemble(
         assembled = rename_models(assembled, renames_of(rename, model))
     runs = assembled.frames[kind.runs]
     runs["success_rate"] = runs["is_successful"].to_numpy("float64", na_value=np.nan)
+    if model:  # that of runs without one is no question any more
+        assembled = assembled._replace(chosen=assembled.chosen.without("no_model"))
     if where or cluster:
         assembled = select_runs(assembled, kind, where, cluster)
+    if where:
+        assembled = assembled._replace(chosen=assembled.chosen + note("filter", where=as_list(where)))
     own = records.files.filter(pc.invert(records.files["context"])).select(Entry._fields)
     ledger = frame_of(dict(zip(Entry._fields, own.columns, strict=True)), LEDGER)
     if assembled.notes:  # they replace the entries of their files
@@ -436,6 +440,8 @@ class Logs:
         The first frame, with one row per run.
     ledger : DataFrame
         One row per file that was seen: source, status, reason.
+    chosen : Notes
+        What was chosen where logs leave it open: columns of tables, scorers, conditions. Every command prints it.
     storage_options : mapping, optional
         Options with which files behind URLs were read.
     """
@@ -450,6 +456,7 @@ class Logs:
     ) -> None:
         self.kind, self.sources, self.source, self.ledger = kind, list(sources), ", ".join(sources), ledger
         self.storage_options, self.runs = storage_options, assembled.frames[kind.runs]
+        self.chosen = assembled.chosen
         self._frames, self._lazy = dict(assembled.frames), dict(assembled.lazy)
         vars(self).update(assembled.frames, **assembled.attributes)
 
@@ -479,6 +486,7 @@ class Logs:
         lines = [("source", self.source), ("models", join_first(named, MOST_MODELS, ", and {} more models"))]
         for name, table in self._frames.items():
             lines.append((name, f"{counted_noun(len(table), 'row')}, {counted_noun(table.shape[1], 'column')}"))
+        lines += [("chosen", str(self.chosen))] * bool(self.chosen)
         lines.append(("ledger", summarise(self.ledger["status"])))
         others = self.ledger[self.ledger["status"] != "used"].groupby(["status", "reason"])["source"]
         reasons = others.agg(["first", "size"]).nlargest(MOST_REASONS, "size").itertuples()
@@ -502,7 +510,10 @@ class Logs:
             raise SourceError(f"{self.source}: {what}; `evalkit show {self.source} --list all` lists them")
         run = {str(name): value for name, value in found.iloc[0].items()}
         with storage(self.storage_options):
-            return transcript_of(self.kind, self.kind.run_files(self, run), mask=mask)
+            files = self.kind.run_files(self, run)
+            made = transcript_of(self.kind, files, mask=mask)
+        facts = [f"{name} {text}" for name, text in run_facts(self.kind, run, files)]
+        return made._replace(facts=[*(map(masked, facts) if mask else facts), *made.facts])
 
 
 def collect(

@@ -5,8 +5,9 @@ from typing import Literal, NamedTuple
 
 import pandas as pd
 
-from evalkit._words import check_columns, counted_noun, did_you_mean, note
+from evalkit._words import NO_NOTES, Notes, as_list, check_columns, counted_noun, did_you_mean, note, sentence
 from evalkit.io.paths import SourceError
+from evalkit.io.text import plain
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.registry import kind_named
 from evalkit.stats.intervals import numbers
@@ -15,6 +16,7 @@ UNKNOWN = "unknown"  # the model of runs whose logs name none
 AS_LOGGED = "as logged"  # the unit of scores that others set: shares where all lie between 0 and 1
 NO_OUTCOME, NO_SCORE, NO_RUN = note("no_outcome"), note("no_score"), note("no_run")
 MOST_NAMED = 8  # models in a sentence; of more, it has the number
+MOST_SCORER = 30  # characters of the name of a scorer behind that of an estimate
 MEASURED = ("success", "failure")
 _KEPT = ["run_id", "model_name", "task_type", "repetition", "started", "duration", "cost", "tokens_in", "tokens_out"]
 
@@ -24,7 +26,8 @@ class Outcomes(NamedTuple):
 
     `table` has one row per run: model_name, task (what repeats; a run without a task is its own), task_type,
     repetition, value (NaN if it has none), run_id, started, duration, cost, tokens, outcome (success, failure, not
-    measured, running; of scores also scored) and condition (what else makes runs comparable: ``max_turns=20``, or "").
+    measured, running; of scores also scored), ended (how: an error, a limit, a status in words) and condition (what
+    else makes runs comparable: ``max_turns=20``, or "").
     """
 
     table: pd.DataFrame
@@ -32,6 +35,7 @@ class Outcomes(NamedTuple):
     name: str  # of an estimate of them, such as ``success rate``
     unit: str = ""  # of the values, if they are not shares
     left_out: int = 0  # runs whose flags say that they count in no rate
+    by: str = ""  # the scorer or reward of all of them, if logs name one
 
     @property
     def is_share(self) -> bool:
@@ -40,8 +44,8 @@ class Outcomes(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What an estimate of the values is called, with the unit if there is one."""
-        return " in ".join(filter(None, [self.name, self.unit]))
+        """What an estimate of the values is called, with the unit and the scorer if there is one."""
+        return " in ".join(filter(None, [self.name, self.unit])) + (f" ({self.by})" if self.by else "")
 
 
 def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *, cluster: str = "") -> Outcomes:
@@ -64,6 +68,9 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     table = rows[_KEPT].assign(model_name=rows["model_name"].fillna(UNKNOWN), task=tasks, outcome=outcome[counts])
     table["task"] = table["task"].where(table["task"].notna(), table["run_id"])
     table["tokens"] = table.pop("tokens_in").astype("Float64") + table.pop("tokens_out").astype("Float64")
+    table["ended"] = "status " + rows["status"].astype("str").replace(kind.labels)
+    if "exit_reason" in rows:
+        table["ended"] = rows["exit_reason"].mask(rows["exit_reason"].eq("")).fillna(table["ended"])
     conditions = pd.Series("", rows.index, dtype="str")
     for name in kind.rates.conditions:
         if name in rows:
@@ -71,6 +78,8 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
             conditions = conditions.where(rows[name].isna(), text)
     table["condition"] = conditions
     left_out, is_measured = int((~counts).sum()), table["outcome"].isin(MEASURED)
+    scorers = rows["score_key"].dropna().unique().tolist() if "score_key" in rows else []
+    by = plain(scorers[0], MOST_SCORER) if len(scorers) == 1 else ""
     may_succeed = "success" in kind.rates.outcome_of.values()
     has_rate = outcome.isin(MEASURED).any() or (may_succeed and rows["score"].isna().all())
     if value == "is_successful" or (not value and has_rate):
@@ -78,13 +87,14 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
         if kind.rates.denominator == "all":
             known = is_measured.groupby(table["model_name"]).transform("any").astype(bool)
             is_measured = known & table["outcome"].ne("running")
-        return Outcomes(table.assign(value=succeeded.where(is_measured)), "proportion", "success rate", "", left_out)
+        table = table.assign(value=succeeded.where(is_measured))
+        return Outcomes(table, "proportion", "success rate", "", left_out, by)
     score = pd.Series(numbers(rows["score"]), rows.index)
     table = table.assign(value=score, outcome=table["outcome"].mask(score.notna() & ~is_measured, "scored"))
     unit = next(column.unit for column in kind.tables[kind.runs] if column.name == "score")
     if unit.startswith("share") or (unit == AS_LOGGED and score.dropna().between(0, 1).all()):
-        return Outcomes(table, "score", "mean score", left_out=left_out)
-    return Outcomes(table, "mean", "mean score", unit.removeprefix(AS_LOGGED), left_out)
+        return Outcomes(table, "score", "mean score", left_out=left_out, by=by)
+    return Outcomes(table, "mean", "mean score", unit.removeprefix(AS_LOGGED), left_out, by)
 
 
 def outcome_of(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
@@ -119,21 +129,22 @@ def copied(runs: pd.DataFrame, kind: LogKind) -> list[tuple[str, str, int]]:
     return list(pairs.itertuples(index=False, name=None))
 
 
-def select(runs: pd.DataFrame, models: Sequence[str] = ()) -> pd.DataFrame:
-    """Select the runs of some models, or of all if none is named; SourceError if there are none."""
+def select(runs: pd.DataFrame, models: str | Sequence[str] = ()) -> pd.DataFrame:
+    """Select the runs of one or some models, or of all if none is named; SourceError if there are none."""
     there = sorted(runs["model_name"].dropna().unique())
     if not len(runs):
         raise SourceError("no run was found: see the ledger for what was")
-    for name in models:
+    wanted = as_list(models)
+    for name in wanted:
         if name not in there:
             raise SourceError(f"no runs of model {name!r}; {did_you_mean(name, there)}")
-    return runs[runs["model_name"].isin(models)] if len(models) else runs
+    return runs[runs["model_name"].isin(wanted)] if wanted else runs
 
 
-def describe_runs(runs: pd.DataFrame, source: str) -> str:
-    """Describe in a sentence what runs these are, and whether they are samples."""
+def describe_runs(runs: pd.DataFrame, source: str, chosen: Notes = NO_NOTES) -> str:
+    """Describe in a sentence what runs these are, and whether they are samples; then say what was `chosen` for them."""
     models, tasks = (runs[name].dropna().unique() for name in ("model_name", "task_id"))
     named = ", ".join(models) if len(models) <= MOST_NAMED else counted_noun(len(models), "model")
     of = f" of {named}" * bool(len(models)) + f" on {counted_noun(len(tasks), 'task')}" * bool(len(tasks))
     sample = " These are sample data." * source.startswith("samples:")
-    return f"{counted_noun(len(runs), 'run')}{of} from {source}.{sample}"
+    return " ".join([f"{counted_noun(len(runs), 'run')}{of} from {source}.{sample}", *map(sentence, chosen.notes)])

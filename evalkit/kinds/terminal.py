@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 from tabulate import tabulate
 
-from evalkit._words import counted_noun, format_interval
+from evalkit._words import counted_noun, format_interval, sentence
 from evalkit.io.frames import summarise
 from evalkit.io.screen import screen_width
 from evalkit.io.text import distinct_names, plain, shorten
@@ -18,10 +18,12 @@ from evalkit.kinds.findings import similar_names
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.pipeline import Logs
 from evalkit.kinds.runs import outcomes
+from evalkit.kinds.transcript import cell_text
 
 SCREEN = 24  # lines
 MOST_ROWS, LAST_ROWS, FEWEST_ROWS = 10, 2, 5  # of a table on one screen, how many are the last ones, and the least
 MOST_REASONS = 2  # why files could not be read
+MOST_CHOSEN = 4  # what was chosen where logs leave it open, such as the columns of so many tables
 ANSWER = "the answer"  # the title of the part that a kind may begin with
 UNMEASURED = {
     "measured": "of those measured",
@@ -123,8 +125,19 @@ def summary(logs: Logs, views: Mapping[str, Any], answer: str = "") -> str:
     files = file_lines(logs.ledger, len(logs.runs), everything=everything)
     if parts and parts[0].title == ANSWER and logs.runs["model_name"].nunique() < 2:
         answer = ""  # the kind has one of its own
-    first, last = Part(ANSWER, answer.split("\n") * bool(answer), always=True), Part("files", files, always=True)
+    warned, chosen = chosen_lines(logs, everything=everything)
+    first = Part(ANSWER, [*warned, *filter(None, answer.split("\n")), *chosen], always=True)
+    last = Part("files", files, always=True)
     return on_screen([first, *parts, Part("notes", notes), last], everything=everything)
+
+
+def chosen_lines(logs: Logs, *, everything: bool = False) -> tuple[list[str], list[str]]:
+    """Return what to read before the answer, that no column is known as the model, and what was chosen for it."""
+    warned = [plain(sentence(one)) for one in logs.chosen.only("no_model").notes]
+    chosen = [plain(sentence(one)) for one in logs.chosen.without("no_model").notes]
+    if len(chosen) > MOST_CHOSEN and not everything:
+        chosen[MOST_CHOSEN:] = [f"… {counted_noun(len(chosen) - MOST_CHOSEN, 'more note')}: the ledger has them all"]
+    return warned, chosen
 
 
 def overview_rows(runs: pd.DataFrame, kind: LogKind | None = None) -> list[dict[str, str]]:
@@ -216,27 +229,15 @@ def list_runs(logs: Logs, which: Which) -> str:
         for run in chosen.assign(status=chosen["status"].replace(logs.kind.labels)).to_dict("records")
     ]
     used = [name for name in _LISTED.values() if any(row[name] != "–" for row in rows)]
-    end = f"{counted_noun(len(chosen), 'run')} of {len(logs.runs)}, {which}"
+    warned, said = chosen_lines(logs)
+    end = (
+        "".join(f"{line}\n" for line in warned + said)
+        + f"{counted_noun(len(chosen), 'run')} of {len(logs.runs)}, {which}"
+    )
     if not rows:
         return end
     table = fit_table([{name: row[name] for name in used} for row in rows], left=len(used), width=screen_width())
     return f"{table}\n\n{end}; evalkit show {plain(logs.source)} --run RUN shows one"
-
-
-def cell_text(value: Any) -> str:
-    """Format a cell of a frame; empty if it is missing."""
-    if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
-        items = value if isinstance(value, (list, tuple)) else value.tolist()
-        if isinstance(items, (list, tuple)):
-            return plain(", ".join(str(item).replace("_", " ") for item in items))
-        value = items
-    if value is None or value != value or str(value) in ("<NA>", "NaT"):
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if hasattr(value, "isoformat"):
-        return value.strftime("%Y-%m-%d %H:%M:%S %Z").strip()
-    return plain(f"{value:.4g}" if isinstance(value, float) else value)
 
 
 def group_names(values: pd.Series) -> list[str]:

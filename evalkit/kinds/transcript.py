@@ -1,8 +1,8 @@
 """Transcripts: what happened in a run, turn by turn, in the same form for every kind of log."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_file
@@ -13,6 +13,21 @@ SIGNS = {"system": "·", "assistant": "»", "user": "«", "action": "»", "resul
 MOST_SHOWN = 1_000  # turns in a cell of a notebook
 UNFOLDED, HEAD = 400, 120  # characters of a turn, in a cell; a longer one is folded under its first ones
 EVENTS = ("command", "error", "achievement", "decision")  # what a viewer can jump to
+
+
+_FACTS = {
+    "model_name": "model",
+    "task_id": "task",
+    "task_type": "type of task",
+    "repetition": "repetition",
+    "experiment": "experiment",
+    "status": "status",
+    "score": "score",
+    "is_successful": "success",
+    "started": "started",
+    "duration": "duration",
+    "run_flags": "flags",
+}
 
 
 class Image(NamedTuple):
@@ -75,6 +90,32 @@ class Transcript(NamedTuple):
             shown += f"<div>{number} <b>{escape(plain(turn.actor or turn.role))}</b>{marks}{said}</div>"
         rest = f"<p>… {len(self.turns) - MOST_SHOWN:,} more turns, which text() has</p>"
         return f'<div style="max-height:40em;overflow:auto">{shown}{rest * (len(self.turns) > MOST_SHOWN)}</div>'
+
+
+def cell_text(value: Any) -> str:
+    """Format a cell of a frame; empty if it is missing."""
+    if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
+        items = value if isinstance(value, (list, tuple)) else value.tolist()
+        if isinstance(items, (list, tuple)):
+            return plain(", ".join(str(item).replace("_", " ") for item in items))
+        value = items
+    if value is None or str(value) in ("<NA>", "NaT") or value != value:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if hasattr(value, "isoformat"):
+        return value.strftime("%Y-%m-%d %H:%M:%S %Z").strip()
+    return plain(f"{value:.4g}" if isinstance(value, float) else value)
+
+
+def run_facts(kind: LogKind, run: Mapping[Any, Any], files: RunFiles) -> list[tuple[str, str]]:
+    """Return what the frames say of a run, a row of the first one: names and values as text, of what is known."""
+    facts = []
+    for column, name in _FACTS.items():
+        value = kind.labels.get(run[column], run[column]) if column == "status" else run.get(column)
+        if text := cell_text(value):
+            facts.append((name, f"{text} s" if column == "duration" else text))
+    return facts + [(name, plain(text)) for name, text in files.facts if text]
 
 
 def read_log(path: str) -> bytes:

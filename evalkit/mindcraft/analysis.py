@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from evalkit._words import NO_NOTES, Notes, as_list
 from evalkit.display.words import DIRECTIONS
 from evalkit.io import SourceError
 from evalkit.kinds import Example, Finding, data_finding, denominators, examples_of, kind_named, outcomes, rates
@@ -42,7 +43,7 @@ def counted(runs: pd.DataFrame) -> pd.DataFrame:
     return runs[~is_stale(runs)]
 
 
-def select(runs: pd.DataFrame, models: Sequence[str] = (), task_type: str = "") -> pd.DataFrame:
+def select(runs: pd.DataFrame, models: str | Sequence[str] = (), task_type: str = "") -> pd.DataFrame:
     """Select the runs of some models and of one task type, or all; ``crafting`` is another name of ``techtree``.
 
     SourceError if there are no runs at all, or none of a named model.
@@ -67,14 +68,14 @@ def focus(runs: pd.DataFrame, model: str = "", baseline: str = "") -> pd.DataFra
     return runs.assign(side=pd.Categorical(side, [model, other], ordered=True))[selected]
 
 
-def cooking(runs: pd.DataFrame, hells_kitchen: bool = False, items: Sequence[str] = ()) -> pd.DataFrame:
+def cooking(runs: pd.DataFrame, hells_kitchen: bool = False, items: str | Sequence[str] = ()) -> pd.DataFrame:
     """Select the cooking runs, without (or only) Hell's Kitchen, where each agent holds the other's recipe.
 
     With `items`, only runs that have one of them as a target.
     """
     taken = (runs["task_type"] == "cooking") & (runs["hells_kitchen"] == hells_kitchen)
-    if len(items):
-        taken &= runs["target_items"].map(lambda targets: bool(set(targets) & set(items))).astype(bool)
+    if wanted := set(as_list(items)):
+        taken &= runs["target_items"].map(lambda targets: not wanted.isdisjoint(targets)).astype(bool)
     return runs[taken]
 
 
@@ -152,7 +153,7 @@ def published(task_type: str) -> pd.DataFrame:
 
 
 def cooking_by_item(
-    runs: pd.DataFrame, by: str | Sequence[str] = "model_name", items: Sequence[str] = ()
+    runs: pd.DataFrame, by: str | Sequence[str] = "model_name", items: str | Sequence[str] = ()
 ) -> pd.DataFrame:
     """Estimate cooking success by target item (of `items`, or of any); a run counts once for each of its items.
 
@@ -160,11 +161,11 @@ def cooking_by_item(
     """
     by = [by] if isinstance(by, str) else list(by)
     table = cooking(runs).explode("target_items", ignore_index=True).rename(columns={"target_items": "item"})
-    table = table[table["item"].isin(items)] if len(items) else table[table["item"].notna()]
+    table = table[table["item"].isin(as_list(items))] if len(items) else table[table["item"].notna()]
     return success_by(table.astype({"item": "str"}), ["item", *by])
 
 
-def cooking_table(runs: pd.DataFrame, items: Sequence[str] = ()) -> pd.DataFrame:
+def cooking_table(runs: pd.DataFrame, items: str | Sequence[str] = ()) -> pd.DataFrame:
     """Return cooking success by model and number of blocked agents, with an overall row for each model.
 
     Columns as of `evalkit.kinds.denominators`; n_blocked_agents is an ordered category of texts: ``0``, ``1``, …,
@@ -340,9 +341,9 @@ def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFra
     return [*blocked, *data_findings(runs, ledger, "Runs without success")]
 
 
-def describe_runs(runs: pd.DataFrame, source: str) -> str:
-    """Describe in a sentence or two what runs these are, and whether they are made-up samples."""
-    text = describe_any(runs, source)
+def describe_runs(runs: pd.DataFrame, source: str, chosen: Notes = NO_NOTES) -> str:
+    """Describe in a sentence or two what runs these are, and whether they are samples; then what was `chosen`."""
+    text = describe_any(runs, source, chosen)
     text += " They are made up: no model reached these scores." * source.startswith("samples:")
     without = int((~runs["has_definition"]).sum())
     return text + f" No definition was given for {without} of the runs: what can be is read from ids." * bool(without)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from evalkit.io import Column, absolute, cut_name, frame, frame_of, paused_gc
+from evalkit.io import Column, Entry, absolute, cut_name, frame, frame_of, paused_gc
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.mindcraft.layout import name_models, split_repetitions, task_folders
 from evalkit.mindcraft.table import AGENTS, COUNT_COLUMNS, FLAGS, LOG_FLAGS, OUTCOMES, RECORDS, RUNS, CompletionStatus
@@ -63,6 +63,9 @@ def assemble(
         within = listed.get(absolute(entry.source))
         if entry.status == "used" or within is None:
             notes.append(entry._replace(source=within or entry.source))
+    doubtful = {row["source"] for row in others if row["other"]}
+    counted = agents.loc[agents["source"].isin(doubtful), ["source", "parsing_errors"]]
+    notes += [Entry(source, "failed", error) for source, error in counted.itertuples(index=False, name=None)]
     lazy = {"messages": partial(messages_frame, agents), "commands": partial(commands_frame, agents)}
     frames = {"runs": runs.drop(columns="task"), "agents": agents}
     return Assembled(frames, notes, {"definitions": definitions}, lazy)
@@ -137,6 +140,7 @@ def _outcomes(runs: pd.DataFrame, logs: pd.DataFrame, scale: str) -> tuple[pd.Da
     logs["seconds"] = seconds.where(seconds >= 0)  # a file older than its start is not an original
     logs["is_unread"] = ~logs["agent_log_processed"]
     logs["parsing_errors"] = logs["parsing_errors"].map("; ".join).astype("str")
+    read_agents = logs[~logs["is_unread"]].groupby("run")["agent_name"].nunique().reindex(runs.index, fill_value=0)
 
     # those of each run, which may have none
     by_run, n_logs, n_agents = logs.groupby("run"), runs["total_agent_logs_found"].astype(int), runs["n_agents"]
@@ -154,10 +158,20 @@ def _outcomes(runs: pd.DataFrame, logs: pd.DataFrame, scale: str) -> tuple[pd.Da
         scale = "percent"
     is_percent = construction & (scale == "percent")
     # of an unknown type, a score above 1 is a percentage
-    score = raw.mask(is_percent | (unknown & (raw > 1)), raw / 100)
+    in_percent = is_percent | (unknown & (raw > 1))
+    score = raw.mask(in_percent, raw / 100)
     in_range = score.between(0, 1)
     score = score.where(in_range)
     successful = score == 1
+    logs["score"] = logs["raw_score"].mask(logs["run"].map(in_percent), logs["raw_score"] / 100)
+    logs["score"] = logs["score"].where(logs["score"].between(0, 1))
+    by_score = np.select(
+        [logs["score"] == 1, logs["raw_score"] > 0],
+        [str(CompletionStatus.SUCCESS), str(CompletionStatus.FAILED_PARTIAL_SCORE)],
+        str(CompletionStatus.FAILED_SCORE_ZERO),
+    )
+    is_scored = logs["raw_score"].notna() & ~logs["timed_out"].astype(bool)
+    logs["completion_status"] = logs["completion_status"].mask(is_scored, pd.Series(by_score, logs.index))
 
     inferred = (highest["seconds"] >= runs["timeout"]) & ~successful & ~ever["timed_out"]
     endings = {
@@ -187,7 +201,7 @@ def _outcomes(runs: pd.DataFrame, logs: pd.DataFrame, scale: str) -> tuple[pd.Da
         "facts_from_id": ~runs["has_definition"] & ~unknown,
         "layout_mismatch": ~runs["fits_layout"],
         "missing_agent_logs": n_agents < agent_count,
-        "extra_agent_logs": (n_agents > agent_count) | (n_unlike > 1),
+        "extra_agent_logs": (read_agents > agent_count) | (n_unlike > 1),
         "conflicting": ever["flag_conflicting"]
         | (raw > lowest["raw_score"])
         | (ever["timed_out"] & (raw != 0) & has_score),

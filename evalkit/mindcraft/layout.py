@@ -49,8 +49,12 @@ def task_folders(
 
     `broken` are positions of logs, `others` the records of other files. A folder without logs counts if its name is a
     known task's, or if it holds nothing but what a run leaves beside its logs, has a task's name and lies beside other
-    runs; with `all_folders` every folder counts. One of broken logs only is no task's if other runs lie in it or below,
-    or if its name is no task's, and no other run lies as deep, or files of another kind lie in it or beside it.
+    runs; with `all_folders` every folder counts.
+
+    A folder of broken logs only is no task's if other runs lie in it or below. Else it is one if its name is a task's,
+    or if another run lies as deep, and either lies beside it or no file of another kind does. A folder of nothing but
+    files that are logs only within a run (`others` says which) needs another run as deep, and the name of a task, or
+    files called like logs of agents with a server number beside another run.
 
     With an `own_id`, the one folder that was listed is this task's, whatever it is called, but for the flat logs of
     other tasks in it.
@@ -67,16 +71,31 @@ def task_folders(
             above.add(parent)
             parent = _parent(parent)
     if broken and not all_folders:
-        foreign = {_parent(absolute(row["source"])) for row in others if row["other"]}
-        foreign |= set(map(_parent, foreign))
-        unread = [not run.flat and broken.issuperset(run.logs) for run in folders]
-        depths = {run.path.count("/") for run, is_unread in zip(folders, unread, strict=True) if not is_unread}
+        names = {row["source"] for row in others if row["other"]}
+        doubtful = {place for place in broken if logs[place] in names}
+        holding_others = {_parent(absolute(name)) for name in names}
+        foreign = holding_others | set(map(_parent, holding_others))
+        read = [run for run in folders if not broken.issuperset(run.logs)]
+        depths, experiments = {run.path.count("/") for run in read}, {run.experiment for run in read}
         kept = []
-        for run, is_unread in zip(folders, unread, strict=True):
+        for run in folders:
             is_known = run.task_id in definitions or type_of(run.task_id, None) != UNKNOWN
             as_deep = not depths or run.path.count("/") in depths
-            is_alone = foreign.isdisjoint((run.path, run.experiment))
-            if not is_unread or (run.path not in above and (is_known or (as_deep and is_alone))):
+            is_beside = run.experiment in experiments and run.path not in holding_others
+            is_likely = is_beside or foreign.isdisjoint((run.path, run.experiment))
+            if not broken.issuperset(run.logs):
+                is_run = True
+            elif run.flat:
+                is_run = is_known or not doubtful.issuperset(run.logs)
+            elif run.path in above:
+                is_run = False
+            elif doubtful.issuperset(run.logs):
+                agents = [split_stem(stem_of(logs[place]))[0] for place in run.logs]
+                are_agents = all(split_stem(agent)[1] is not None for agent in agents)  # with server numbers
+                is_run = as_deep and (is_known or (are_agents and run.experiment in experiments))
+            else:
+                is_run = is_known or (as_deep and is_likely)
+            if is_run:
                 kept.append(run)
         folders = kept
     beside_runs = {run.experiment for run in folders if not run.flat}
@@ -166,15 +185,16 @@ def split_repetitions(names: tuple[str, ...], agent_count: int | None) -> tuple[
         return (Repetition(0, "none", (), ()),)
     stems = list(map(stem_of, names))
     parsed = list(map(split_stem, stems))
-    agent_names, numbers = {name for name, _ in parsed}, {number for _, number in parsed}
+    numbered = [(name, number) for name, number in parsed if number is not None] or parsed  # others may be no logs
+    agent_names, numbers = {name for name, _ in numbered}, {number for _, number in numbered}
     count = agent_count or len(names)
-    if any(number is not None and name.lower() == "agent" for name, number in parsed):
+    if any(number is not None and name.lower() == "agent" for name, number in numbered):
         rule = "number_is_agent"
     elif any(split_stem(name)[1] is not None for name in agent_names):  # server numbers
         rule = "last_number_is_repetition"
-    elif 1 < len(agent_names) == len(names) and len(numbers) > 1:
+    elif 1 < len(agent_names) == len(numbered) and len(numbers) > 1:
         rule = "name_is_agent"
-    elif len(agent_names) == 1 < count and count >= len(names):
+    elif len(agent_names) == 1 < count and count >= len(numbered):
         rule = "number_is_agent"
     else:
         rule = "last_number_is_repetition"

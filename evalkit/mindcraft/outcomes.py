@@ -89,6 +89,7 @@ def extract_task_outcomes(
     for log in frames["agents"].to_dict("records"):
         outcome = agent_outcome(log["source"], stored[log["source"]])
         outcome["agent_name"], outcome["repetition"] = log["agent_name"], log["repetition"]
+        outcome["completion_status"] = CompletionStatus(log["completion_status"])
         outcome["flags"] += ["stale_copy"] * log["flag_stale_copy"]
         agents[log["run_id"]].append(outcome)
     shared = {

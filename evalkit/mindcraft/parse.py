@@ -77,8 +77,8 @@ MEMORY_KEYS = frozenset((
 LOG_KEYS = MEMORY_KEYS | {"name", "turns"}
 TURN_KEYS = frozenset(("role", "content", "imagePath"))
 ROLES = frozenset(("system", "assistant", "user"))
-OTHER = "no list of turns in it"  # what any other JSON file is called
-_OTHER_ROW = (None, None, None, None, OTHER)
+NO_TURNS = "no list of turns in it"  # of JSON that is no log, and nothing else that is known
+_NO_TURNS_ROW = (None, None, None, None, NO_TURNS)
 RESULTS = "results.txt"  # beside the task folders of an experiment; no JSON
 MAX_RESULTS = 100_000  # bytes: a results file is a few lines; a bigger one is something else
 MAX_INT = 2**53  # above it, floats skip whole numbers
@@ -137,8 +137,12 @@ def agent_outcome(source: str, record: Mapping[str, Any]) -> AgentOutcome:
 
 
 def parse(path: str, data: bytes | OSError) -> Parsed:
-    """Detect what a file is by its name and shape, and parse it; rows as in `table.RECORDS`."""
-    name = os.path.basename(path)
+    """Detect what a file is by its name and shape, and parse it; rows as in `table.RECORDS`.
+
+    In the folder of a run, every JSON file is a log unless it is plainly something else: JSON of another shape under a
+    name without a number, such as ``notes.json``. A file that is a log only there has rows in both tables.
+    """
+    name, is_numbered = os.path.basename(path), split_stem(stem_of(path))[1] is not None
     is_log_by_name = name != RESULTS and name not in NOT_LOGS_BY_NAME and not name.endswith(".traj.json")
     try:
         if isinstance(data, OSError):
@@ -153,13 +157,20 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
             return Parsed("skipped", f"not an agent log: {what}", {"other_files": [_model_row(value, what)]})
         if what or not is_log_by_name:
             return Parsed("skipped", f"not an agent log: {what or 'another kind of file, by its name'}", {})
-        return Parsed("skipped", f"not an agent log: {OTHER}", {"other_files": [_OTHER_ROW]})
+        logs = [_row(broken_log(f"TypeError: {NO_TURNS}"))]
+        is_memory = not value or (isinstance(value, dict) and bool(MEMORY_KEYS & value.keys()))
+        if is_memory and is_numbered:
+            return Parsed("failed", f"TypeError: {NO_TURNS}", {"logs": logs})
+        is_doubtful = is_memory or is_numbered or not isinstance(value, dict | list)
+        rows = {"logs": logs if is_doubtful else [], "other_files": [_NO_TURNS_ROW]}
+        return Parsed("skipped", f"not an agent log: {NO_TURNS}", rows)
     except BrokenFileError as error:
         if not is_log_by_name:
             return Parsed("failed", str(error), {})
         start = None if isinstance(data, OSError) else decode_start(data[:HEAD])
         if isinstance(start, dict) and start and not start.keys() & LOG_KEYS:
-            return Parsed("failed", f"{error} (by its beginning, no agent log)", {"other_files": [_OTHER_ROW]})
+            rows = {"logs": [_row(broken_log(str(error)))] if is_numbered else [], "other_files": [_NO_TURNS_ROW]}
+            return Parsed("failed", f"{error} (by its beginning, no agent log)", rows)
         return Parsed("failed", str(error), {"logs": [_row(broken_log(str(error)))]})
 
 
@@ -260,7 +271,7 @@ def _salvage(value: Any) -> AgentLog:
     fields = value if isinstance(value, dict) else {"turns": value}
     turns = fields.get("turns")
     if not isinstance(turns, list) or (turns is value and not any(isinstance(turn, dict) for turn in turns)):
-        raise WrongShapeError("TypeError: no list of turns in it")
+        raise WrongShapeError(f"TypeError: {NO_TURNS}")
     good = [Turn(turn.get("role"), turn.get("content")) if isinstance(turn, dict) else Turn() for turn in turns]
     return AgentLog(turns=good, taskStart=fields.get("taskStart"))
 

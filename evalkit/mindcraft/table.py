@@ -92,7 +92,7 @@ COUNT_COLUMNS = (
 _MESSAGE = Column("final_system_message", "str", "the message that decided the status")
 _OF_LOG = (
     Column("raw_score", "float", "score as logged", "as logged"),
-    Column("completion_status", "str", "how this log ended"),
+    Column("completion_status", "str", "how this log ended, by its score on the scale of its run"),
     Column("timed_out", "bool", "a time-out was logged"),
     _MESSAGE,
     Column("agent_log_processed", "bool", "the file could be read"),
@@ -112,7 +112,7 @@ RECORDS = {
         Column("task_path", "str", "the definition file that a results file names"),
         Column("total", "int?", "tasks of the experiment, as a results file says", "tasks"),
         Column("profile_model", "name", "the model that an agent's profile names"),
-        Column("other", "str", "what it is instead, if it is none of an experiment's files; empty otherwise"),
+        Column("other", "str", "why it is a log only in the folder of a run; empty for a known file"),
     ),
 }
 RUNS = run_columns(
@@ -157,7 +157,14 @@ _IDS = (
     *(column for column in RUNS if column.name in ("model_name", "task_id", "repetition", "experiment")),
     Column("agent_name", "name", "name of the agent"),
 )
-AGENTS = (*_IDS, *_OF_LOG, *(Column(f"flag_{name}", "bool", meaning) for name, meaning in LOG_FLAGS.items()))
+_SCORE = Column("score", "float", "score of this log from 0 to 1", "share")
+AGENTS = (
+    *_IDS,
+    *_OF_LOG[:1],
+    _SCORE,
+    *_OF_LOG[1:],
+    *(Column(f"flag_{name}", "bool", meaning) for name, meaning in LOG_FLAGS.items()),
+)
 TABLES = {"runs": RUNS, "agents": AGENTS}
 _TURN = Column("turn", "int", "place in the log, from 0")
 LAZY_TABLES = {

@@ -24,6 +24,10 @@ from evalkit.mindcraft.parse import (
 )
 
 Definition = dict[str, Any]
+METRICS = (
+    "total_recipe_steps", "unique_target_items", "overall_difficulty_score", "difficulty_category",
+    "max_steps_per_recipe", "blocked_agents_count",
+)  # fmt: skip
 
 
 class TaskDefinitions(dict[str, Definition]):
@@ -227,9 +231,15 @@ def _items(target: Any) -> list[str]:
 
 
 def metrics_of(definition: Definition) -> dict[str, Any]:
-    """Return the metrics of a definition: the numbers, truth values and texts under ``difficulty_metrics``."""
-    stated, metrics = definition.get("difficulty_metrics"), dict[str, Any]()
-    for name, value in stated.items() if isinstance(stated, dict) else ():
+    """Return the metrics of a definition: the numbers, truth values and texts under ``difficulty_metrics``.
+
+    Those of `METRICS` may also stand beside it; where one stands in both, that under ``difficulty_metrics`` counts.
+    """
+    metrics = dict[str, Any]()
+    stated = {name: definition[name] for name in METRICS if name in definition}
+    if isinstance(nested := definition.get("difficulty_metrics"), dict):
+        stated |= nested
+    for name, value in stated.items():
         if isinstance(value, str) or (isinstance(value, (int, float)) and not abs(value) > MAX_INT):
             metrics[name] = value
     return metrics

@@ -71,7 +71,8 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
 
 def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
     """Return the paths of the logs of a run's agents."""
-    return RunFiles(logs.agents.loc[logs.agents["run_id"] == run["run_id"], "source"].tolist())
+    paths = logs.agents.loc[logs.agents["run_id"] == run["run_id"], "source"].tolist()
+    return RunFiles(paths, facts=[("target", ", ".join(run["target_items"]))])
 
 
 def _turn(agent: str, role: str, content: str) -> Turn:
@@ -180,7 +181,9 @@ def _role_and_text(turn: object) -> tuple[str, str]:
 
 def _facts(outcome: AgentOutcome) -> list[str]:
     score = "none" if outcome["raw_score"] is None else f"{outcome['raw_score']:g}"
-    facts = [STATUSES[outcome["completion_status"]].label, f"score {score}", f"{outcome['message_count']} turns"]
+    facts = [f"logged score {score}", f"{outcome['message_count']} turns"]  # of the run, its frame says how it ended
+    if outcome["raw_score"] is None or outcome["timed_out"]:
+        facts.insert(0, STATUSES[outcome["completion_status"]].label)
     if outcome["flags"]:
         facts.append(f"flags: {', '.join(map(FLAG_LABELS.__getitem__, outcome['flags']))}")
     return facts + outcome["parsing_errors"]

@@ -99,7 +99,7 @@ def over_planned(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     kind, gone = kind_named("trajectories"), missing(runs, plans)
     rows = counted(runs)
     rows = rows[outcome_of(rows, kind).ne("running")]
-    is_broken = rows["score"].isna() & ~rows["flag_no_outcome"]
+    is_broken = rows["score"].isna() & rows["is_successful"].isna() & ~rows["flag_no_outcome"]
     counts = bool(is_broken.all() or rows["is_successful"].notna().any())  # else scores say how much
     rows = rows.assign(is_successful=rows["is_successful"].mask(is_broken & counts, False))
     gone = gone.loc[gone.index.repeat(gone["missing"])].reset_index(drop=True)

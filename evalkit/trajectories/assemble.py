@@ -17,9 +17,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from evalkit._words import Notes, as_list, counted_noun, note
 from evalkit.io import Entry, SourceError, absolute, frame_of
 from evalkit.kinds import Assembled, Records, run_ids
-from evalkit.kinds.columns import columns_of_runs, meanings
+from evalkit.kinds.columns import choices_of, columns_of_runs, meanings
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.trajectories.format import AGENT_FAILED, ENDED, RUNS
 from evalkit.trajectories.table import LAZY_TABLES, TABLES
@@ -68,7 +69,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         runs[name] = [None] * len(logged)
     runs["trajectories"] = [[] for _ in range(len(logged))]
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
-    notes = _fill_tables(runs, options.get("columns") or (), reasons)
+    notes, chosen = _fill_tables(runs, as_list(options.get("columns") or ()), reasons)
     gone = {note.source for note in notes if note.status == "skipped"} | _join(runs, facts)
     left = [at for at, source in enumerate(runs.read("source")) if source not in gone]
     runs = runs.take(sorted(left, key=runs.read("source").__getitem__))
@@ -78,14 +79,19 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     runs["model_name"] = [model or UNKNOWN for model in runs["model_name"]]
     of_score = pa.array(_score(runs, scores, facts, options.get("score") or ""), pa.large_string())
     scores = scores.append_column("run_id", of_score).filter(pc.is_valid(of_score))
+    if used := [key for key in dict.fromkeys(runs["score_key"]) if key]:
+        others = sorted(set(scores["key"].to_pylist()) - set(used))
+        chosen += note("scorer", used=used, others=others)
     versions = list(_rows(runs, "dataset", "task_id", "task_checksum"))
     known = Counter((dataset, task) for dataset, task, version in set(versions) if version)
     several = {task for task, count in known.items() if count > 1}
     runs["task_version"] = [version if (dataset, task) in several else None for dataset, task, version in versions]
     flags = _repeated(runs)
     flags["overruled"] = _overruled(runs, str(options.get("outcomes") or ""))
-    outcomes = zip(runs["score"], runs["status"], strict=True)
-    flags["no_outcome"] = [score is None and status in ENDED for score, status in outcomes]
+    flags["no_outcome"] = [
+        score is None and success is None and status in ENDED
+        for score, success, status in _rows(runs, "score", "is_successful", "status")
+    ]
     runs |= {f"flag_{name}": raised for name, raised in flags.items()}
     raised_of = zip(*flags.values(), strict=True)
     runs["run_flags"] = [list(compress(flags, raised)) if any(raised) else [] for raised in raised_of]
@@ -101,17 +107,18 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         for name, columns in TABLES.items()
     }
     lazy = {name: partial(lazy_frame, frames["runs"], name) for name in LAZY_TABLES}
-    return Assembled(frames, notes, {"understood": [note for note in notes if note.reason]}, lazy)
+    return Assembled(frames, notes, lazy=lazy, chosen=chosen)
 
 
 def _rows(runs: _Runs, *columns: str) -> Iterator[tuple[Any, ...]]:
     return zip(*map(runs.read, columns), strict=True)
 
 
-def _fill_tables(runs: _Runs, columns: Sequence[str], reasons: Mapping[str, str]) -> list[Entry]:
+def _fill_tables(runs: _Runs, columns: Sequence[str], reasons: Mapping[str, str]) -> tuple[list[Entry], Notes]:
     """Fill in the runs of tables, whose columns are called anything.
 
-    Returns the tables' entries of the ledger: what columns were taken for, or why a table was not understood.
+    Returns the tables' entries of the ledger, with what columns were taken for, or why a table was not understood; and
+    the same as notes: one for all tables with the same columns.
     """
     given = {}
     for pair in columns:
@@ -119,21 +126,23 @@ def _fill_tables(runs: _Runs, columns: Sequence[str], reasons: Mapping[str, str]
         if not equals:
             raise SourceError(f"column {pair!r}: write what it means and its name, such as score=reward")
         given[role.strip()] = name.strip()
-    notes = list[Entry]()
+    entries, doubts = list[Entry](), Notes()
     tables: dict[str, list[int]] = {}  # the places of their runs
     for at, (source, of_format) in enumerate(_rows(runs, "source", "format")):
         if of_format == "table":
             tables.setdefault(source, []).append(at)
     first_of = dict[tuple[str, ...], str]()  # the first file with these rows
+    alike = dict[tuple[Any, ...], list[tuple[str, pd.DataFrame]]]()  # tables by their columns and what these mean
     for source, places in tables.items():
         texts = tuple(runs["extra"][at] for at in places)
         rows, first = list(map(msgspec.json.decode, texts)), first_of.setdefault(texts, source)
+        file = os.path.basename(source)
         try:
             table = pd.DataFrame(rows, dtype="object")
             meaning = meanings(table, given)
-            made = columns_of_runs(table, meaning)
+            made, unread = columns_of_runs(table, meaning)
         except SourceError as error:
-            notes.append(Entry(source, "skipped", f"no table of runs: {error}"))
+            entries.append(Entry(source, "skipped", f"no table of runs: {error}"))
             continue
         rest = [{key: item for key, item in row.items() if key not in meaning.values()} for row in rows]
         made["extra"] = [msgspec.json.encode(row).decode() if row else None for row in rest]
@@ -143,13 +152,19 @@ def _fill_tables(runs: _Runs, columns: Sequence[str], reasons: Mapping[str, str]
             values = made[column].astype("object").where(made[column].notna(), None)
             for at, value in zip(places, values, strict=True):
                 runs[column][at] = count_of(value) if column in _COUNTS else value
-        told = ", ".join(f"{role} = {name}" for role, name in meaning.items() if role != name)
-        copied = f"the same rows as {os.path.basename(first)}, which count again" * (first != source)
-        said = [copied, f"columns: {told}" * bool(told), reasons.get(source, "")]
-        notes.append(Entry(source, "used", "; ".join(filter(None, said))))
-    if notes and {note.source for note in notes if note.status == "skipped"}.issuperset(runs.read("source")):
-        raise SourceError(f"{notes[0].source}: {notes[0].reason}")
-    return notes
+        copied = f"the same rows as {os.path.basename(first)}, which count again" if first != source else ""
+        doubtful = list(filter(None, [copied, reasons.get(source, ""), str(unread)]))
+        if doubtful:
+            doubts += note("table", file=file, doubts="; ".join(doubtful))
+        entries.append(Entry(source, "used", "; ".join([*doubtful, str(choices_of(table, meaning, file))])))
+        alike.setdefault((tuple(meaning.items()), *table), []).append((file, table))
+    if entries and {entry.source for entry in entries if entry.status == "skipped"}.issuperset(runs.read("source")):
+        raise SourceError(f"{entries[0].source}: {entries[0].reason}")
+    chosen = Notes()
+    for (meaning, *_), same in alike.items():
+        file = same[0][0] + (f" and {counted_noun(len(same) - 1, 'other file')}" if len(same) > 1 else "")
+        chosen += choices_of(pd.concat([table for _, table in same]), dict(meaning), file)
+    return entries, chosen + doubts
 
 
 def _join(runs: _Runs, facts: _Facts) -> set[str]:
@@ -277,9 +292,11 @@ def _score(runs: _Runs, scores: pa.Table, facts: _Facts, key: str) -> list[str |
     graded = {kinds[at] for at in between}
     for at, (of_format, status) in enumerate(_rows(runs, "format", "status")):
         if kinds[at] not in graded:
+            if of_format == "table":  # it states what it knows
+                continue
             if score[at] is None and status in AGENT_FAILED:
                 score[at] = 0.0
-            if score[at] is not None and of_format != "table":
+            if score[at] is not None:
                 success[at] = score[at] > 0.5
     return [None if at is None else runs["run_id"][at] for at in of_score]
 

@@ -49,6 +49,7 @@ RUNS = (
     Column("agent", "name", "the program that ran the model"),
     Column("agent_version", "str", "its version"),
     Column("exit_reason", "line", "why the run ended, in the words of its log"),
+    Column("target", "line", "what was expected of the run, such as the right answer"),
     Column("tokens_cache", "int?", "of the tokens that models read, those from a cache", "tokens"),
     Column("limits", "line", "what the run was allowed to take"),
     Column("temperature", "float", "of the model's sampling, where it was set"),

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from evalkit import kinds
+from evalkit._words import as_list
 from evalkit.io import Source
 from evalkit.kinds import Changes, Command, FileRules, LogKind, Logs, Option, RateRules
 from evalkit.kinds.pipeline import load as load_logs
@@ -69,7 +70,7 @@ KIND = LogKind(
 def load(
     path: Source,
     *,
-    columns: Sequence[str] = (),
+    columns: str | Sequence[str] = (),
     score: str = "",
     outcomes: str | os.PathLike = "",
     **options: Any,
@@ -78,7 +79,7 @@ def load(
 
     Parameters
     ----------
-    columns : sequence of str
+    columns : str or sequence of str
         What the columns of a table of runs mean, such as ``score=reward``, where their names don't tell.
     score : str
         Which of several scores or rewards counts; by default ``reward``, else the first.
@@ -90,7 +91,7 @@ def load(
     Logs
         The frames ``runs``, ``scores``, ``plans`` and ``ledger``; ``turns`` and ``tool_calls``, read when first used.
     """
-    options |= {"columns": tuple(columns), "score": score, "outcomes": os.fspath(outcomes)}
+    options |= {"columns": tuple(as_list(columns)), "score": score, "outcomes": os.fspath(outcomes)}
     return load_logs(path, KIND, **options)
 
 

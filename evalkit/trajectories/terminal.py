@@ -6,7 +6,6 @@ from typing import Any
 import pandas as pd
 
 from evalkit._words import counted_noun
-from evalkit.io import plain
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot, outcome_of, outcomes, rates
 from evalkit.kinds.estimates import best_first
@@ -15,7 +14,6 @@ from evalkit.trajectories.analysis import counted, endings, trials
 from evalkit.trajectories.table import ENDINGS
 
 _SPARE = [status.text for status in ENDINGS.values()]  # columns that a narrow screen can do without
-MOST_TOLD = 3  # tables of runs of which it is said how they were understood
 
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
@@ -57,7 +55,7 @@ def _rows(runs: pd.DataFrame) -> list[dict[str, str]]:
 
 
 def _notes(logs: Logs) -> list[str]:
-    """Say what is missing of the plan, counts in no rate, or was overruled, and how tables were understood."""
+    """Say what is missing of the plan, counts in no rate, or was overruled."""
     table, runs = trials(logs.runs, logs.plans), logs.runs
     missing, planned = int(table["missing"].sum()), int(table["planned"].sum())
     repeated, overruled = int(table["repeated"].sum()), int(runs["flag_overruled"].sum())
@@ -65,6 +63,7 @@ def _notes(logs: Logs) -> list[str]:
     lines = [f"{missing:,} of {counted_noun(planned, 'planned trial')} {is_are} missing"] * bool(missing)
     lines += [f"{counted_noun(repeated, 'run')} held by other logs, too, or repeated later: left out"] * bool(repeated)
     lines += [f"outcomes overruled: {overruled:,}"] * bool(overruled)
-    if len(runs) and runs["is_successful"].isna().all() and runs["score"].isna().all():
-        lines.append("no log tells an outcome: of SWE-agent, put SWE-bench's report beside it; else --outcomes FILE")
-    return lines + [f"{plain(entry.source)}: {plain(entry.reason)}" for entry in logs.understood[:MOST_TOLD]]
+    if len(runs) and runs["flag_no_outcome"].all():
+        report = "put SWE-bench's report beside it, or " * runs["format"].isin(["SWE-agent", "mini-swe-agent"]).any()
+        lines.append(f"no log tells an outcome: {report}state outcomes with --outcomes FILE")
+    return lines

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from evalkit.io import SourceError, StorageOptions, frame_of, storage
-from evalkit.kinds import Logs, RunFiles, Transcript, Turn, read_log
+from evalkit.kinds import Logs, RunFiles, Transcript, Turn, cell_text, read_log
 from evalkit.trajectories.chat import Message
 from evalkit.trajectories.parse import opened, parse
 from evalkit.trajectories.table import LAZY_TABLES
@@ -17,7 +17,8 @@ from evalkit.trajectories.table import LAZY_TABLES
 
 def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
     """Return the files with a run's messages, then that which says how it ended, and which of its runs it is."""
-    return RunFiles([*run["trajectories"], run["source"]], run["part"] or "")
+    facts = [("target", cell_text(run["target"])), ("scorer", cell_text(run["score_key"]))]
+    return RunFiles([*run["trajectories"], run["source"]], run["part"] or "", facts)
 
 
 def transcript(paths: Sequence[str], read: Callable[[str], bytes], part: str = "") -> Transcript:

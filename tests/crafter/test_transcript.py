@@ -44,7 +44,8 @@ def path(tmp_path):
 def test_a_trace_is_shown_turn_by_turn(path):
     assert shown(path) == [
         "a.json",
-        "alder, difficulty easy, task t1, score 0.90, 1 of 22 achievements, error entry, suspect invalid actions",
+        "model alder, task t1, status error, score 0.9, started 2025-01-01 00:00:00 UTC, "
+        "flags error entry, suspect invalid actions, difficulty easy, 1 of 22 achievements",
         "",
         "» turn 0: move_up, do, jump",
         "    to the \ufffd[31mtree",
@@ -60,10 +61,11 @@ def test_a_trace_is_shown_turn_by_turn(path):
 
 
 def test_a_trace_without_turns_or_events_is_shown_too(tmp_path):
+    begun = "started 2025-01-01 00:00:00 UTC"
     without_turns = [{"actions": [6]}, {"reward": 1.0, "hooks_triggered": ["hard_achievement"]}]
     for events, lines in (
-        ([], ["alder, difficulty hard, aborted: no events", ""]),
-        (without_turns, ["alder, difficulty hard, score 5.00, unnamed achievements", "",
+        ([], [f"model alder, status aborted, {begun}, flags aborted, difficulty hard, aborted: no events", ""]),
+        (without_turns, [f"model alder, score 5, {begun}, flags unnamed achievements, difficulty hard", "",
                          "» event 0: sleep", "» event 1: no action"]),
     ):  # fmt: skip
         path = write(tmp_path, trace(*events, metadata=[config(model_name="alder", difficulty="hard")]))

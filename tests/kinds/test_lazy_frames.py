@@ -36,7 +36,9 @@ def logs(tmp_path, made):
 def test_a_lazy_frame_is_made_once_when_it_is_asked_for_with_the_storage_options_of_load(logs, made):
     assert list(map(len, logs)) == [2, 3, 2]  # games, moves and the ledger
     assert "openings" not in repr(logs)
-    with pytest.raises(AttributeError, match="'endings': these logs have colour, games, kind, ledger, moves, openings"):
+    with pytest.raises(
+        AttributeError, match="'endings': these logs have chosen, colour, games, kind, ledger, moves, openings"
+    ):
         _ = logs.endings
     assert made == []
     assert logs.openings["text"].tolist() == ["e4", "c4"]

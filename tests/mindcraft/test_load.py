@@ -143,6 +143,7 @@ CHAT = {"messages": [{"role": "system", "content": f"{SCORE}1"}]}
         ({**RUN, "t/traces/1.json": b"", "t/traces/2.json": CHAT}, 1),
         ({**RUN, "t/a/1.json": b"", "t/b/1.json": TRACE, "t/c/1.json": TRACE}, 1),
         ({**RUN, "t/multiagent_cooking_1/Andy_0_0.json": b""}, 2),
+        ({**RUN, "m/rollouts/cut.json": b"", "m/rollouts/x.json": TRACE}, 1),
         ({**RUN, "m/cook_1/x.json": TRACE, "m/cook_1/Jill_0_0.json": b""}, 1),
         ({"a.json": TRACE, "b.json": TRACE, "c.json": b"", "m/cook/Andy_0_0.json": 1}, 1),
     ],
@@ -153,3 +154,49 @@ def test_a_broken_file_belongs_to_the_kind_of_its_siblings(tmp_path, files, runs
     assert set(logs.runs["model_name"]) <= {"m", "n", "t"}
     assert len(logs.ledger) == len(files)
     assert set(logs.runs.loc[logs.runs["flag_unreadable_logs"], "task_id"]) <= {"fry", "cook_1", "multiagent_cooking_1"}
+
+
+@pytest.mark.parametrize(
+    "content", [b"null", b"{}", b'{"memory": "m", "self_prompt": null}', b'{"error": "429"}', b"[1]", b"no JSON"]
+)
+def test_a_file_without_turns_in_the_folder_of_a_run_is_an_unreadable_log_of_it(tmp_path, content):
+    only, beside = "exp_1/fry/Andy_0_0.json", "exp_1/cook_1/Bob_2_0.json"
+    folder = write_all(tmp_path, {"exp_1/cook_1/Andy_0_0.json": 1, only: content, beside: content})
+    logs = load(folder)
+    assert logs.runs.set_index("task_id")["status"].to_dict() == {"cook_1": "SUCCESS", "fry": "LOG_FILE_ERROR"}
+    assert logs.runs["total_agent_logs_found"].tolist() == [2, 1]
+    reasons = logs.ledger.set_index("source").loc[[str(tmp_path / only), str(tmp_path / beside)]]
+    assert set(reasons["status"]) == {"failed"}
+    assert logs.runs["parsing_errors"].ne("").all()
+    folders = sorted((tmp_path / "exp_1").iterdir())
+    assert aggregate_results(folders)["status"].tolist() == ["SUCCESS", "LOG_FILE_ERROR"]
+    outcomes = [extract_task_outcome(one, None) for one in folders]
+    assert [one["overall_completion_status"] for one in outcomes] == ["SUCCESS", "LOG_FILE_ERROR"]
+    assert [one["total_agent_logs_found"] for one in outcomes] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("exp_1/cook_1/notes.json", b'{"a": 1}'),
+        ("exp_1/cook_1/last_profile.json", b'{"name": "Andy"}'),
+        ("exp_1/settings.json", b'{"host": "x"}'),
+        ("exp_1/data/ckpt_1.json", b'{"loss": 1}'),
+        ("config/empty.json", b"{}"),
+    ],
+)
+def test_files_that_are_plainly_something_else_are_no_logs(tmp_path, name, content):
+    logs = load(write_all(tmp_path, {"exp_1/cook_1/Andy_0_0.json": 1, name: content}))
+    assert logs.runs["total_agent_logs_found"].tolist() == [1]
+    assert logs.ledger["status"].tolist().count("skipped") == 1
+
+
+def test_the_agents_of_a_construction_have_scores_and_statuses_on_the_scale_of_their_runs(tmp_path):
+    files = {f"e/construction_{name}/Andy_0_0.json": score for name, score in {"a": 1, "b": 100, "c": 0}.items()}
+    logs = load(write_all(tmp_path, files))
+    assert logs.agents["raw_score"].tolist() == [1, 100, 0]
+    assert logs.agents["score"].tolist() == [0.01, 1, 0]
+    statuses = ["FAILED_PARTIAL_SCORE", "SUCCESS", "FAILED_SCORE_ZERO"]
+    assert logs.agents["completion_status"].tolist() == logs.runs["status"].tolist() == statuses
+    outcome = extract_task_outcome(tmp_path / "e/construction_a", None, scale="percent")
+    assert outcome["agent_outcomes"][0]["completion_status"] == "FAILED_PARTIAL_SCORE"

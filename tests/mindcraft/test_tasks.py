@@ -12,7 +12,7 @@ from evalkit.io.frames import frame
 from evalkit.mindcraft import load, load_task_definitions, runs_df
 from evalkit.mindcraft.parse import TASK_KEYS
 from evalkit.mindcraft.table import RUNS
-from evalkit.mindcraft.tasks import task_facts
+from evalkit.mindcraft.tasks import metrics_of, task_facts
 from tests.mindcraft.builders import ANYTHING, task, write, write_all
 
 TWO, THREE = task(agent_count=2), task(agent_count=3)
@@ -177,3 +177,9 @@ def test_any_definition_gives_facts_that_fit_a_frame(task_id, definition):
     assert set(facts) == set(task_facts("", None))
     columns = [column for column in RUNS if column.name in facts and column.name != "agent_count"]
     assert len(frame([facts], columns)) == 1
+
+
+def test_metrics_may_stand_beside_those_of_the_difficulty():
+    definition = task(total_recipe_steps=7, unique_target_items=2, difficulty_metrics={"total_recipe_steps": 5, "n": 1})
+    assert metrics_of(definition) == {"total_recipe_steps": 5, "unique_target_items": 2, "n": 1}
+    assert metrics_of(task(total_recipe_steps=7)) == {"total_recipe_steps": 7}

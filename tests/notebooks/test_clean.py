@@ -3,10 +3,19 @@
 import ast
 import json
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
+import pandas as pd
 import pytest
+
+import evalkit
+from evalkit import compare
+from evalkit.mindcraft import analysis
+from evalkit.reports.notebooks import read_notebook
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -73,3 +82,35 @@ def test_it_has_one_headline_a_published_table_and_a_report(path):
     assert source.count("evalkit.show_answer(") == 1
     assert "evalkit.publish(" in source
     assert list((ROOT / "params" / path.stem).glob("*.yaml"))
+
+
+@pytest.mark.parametrize(("options", "passes"), [(["--nbval"], False), ([], True)])
+def test_stored_outputs_are_compared_where_nbval_asks_for_it(tmp_path, options, passes):
+    for name in ("conftest.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    cell = nbformat.v4.new_code_cell(
+        "print(1)", execution_count=1, outputs=[nbformat.v4.new_output("stream", text="2\n")]
+    )
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "tampered.ipynb")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, "tampered.ipynb"]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (found.returncode == 0) == passes, found.stdout
+
+
+def test_a_string_for_a_list_parameter_as_papermill_passes_it_is_a_list_of_one():
+    lists = {name for path in NOTEBOOKS for name, one in read_notebook(path).parameters.items() if "list" in one.type}
+    assert lists == {"columns", "items", "models", "rename", "where"}  # a new one needs a line below
+    given = {"rename": "alder-large=oak", "where": "task_type=cooking"}
+    logs = [evalkit.mindcraft.load("samples:mindcraft", **{name: value}) for name, value in given.items()]
+    listed = [evalkit.mindcraft.load("samples:mindcraft", **{name: [value]}) for name, value in given.items()]
+    for one, other in zip(logs, listed, strict=True):
+        pd.testing.assert_frame_equal(one.runs, other.runs)
+        assert one.chosen == other.chosen
+    runs, item = logs[1].runs, "bread"
+    for text in ("alder-large", "dogwood-8b"):
+        pd.testing.assert_frame_equal(compare.select(runs, text), compare.select(runs, [text]))
+        pd.testing.assert_frame_equal(analysis.select(runs, text, "cooking"), analysis.select(runs, [text], "cooking"))
+    for select in (analysis.cooking, analysis.cooking_table):
+        pd.testing.assert_frame_equal(select(runs, items=item), select(runs, items=[item]))
+    by_item = (analysis.cooking_by_item(runs, "model_name", items) for items in (item, [item]))
+    pd.testing.assert_frame_equal(*by_item)

@@ -8,8 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit import trajectories
+import evalkit
+from evalkit import compare, kinds, trajectories
+from evalkit.compare.terminal import answer, describe_comparison
+from evalkit.display.words import finding_text
 from evalkit.io import SourceError
+from evalkit.kinds.terminal import summary
 from evalkit.trajectories.parse import parse
 from tests.trajectories import folders as make
 
@@ -368,9 +372,12 @@ def test_a_copy_of_a_table_is_named(tmp_path):
     for name in ("a.csv", "b.csv"):
         make.write(tmp_path / name, "model,task,score\noak,t,1\n")
     logs = trajectories.load(tmp_path)
-    assert [entry.reason.split(";")[0] for entry in logs.understood] == [
-        "columns: task_id = task, model_name = model",
-        "the same rows as a.csv, which count again",
+    first, second = logs.ledger["reason"]
+    assert first == "columns of a.csv: task_id = task, model_name = model, score"
+    assert second.split("; ")[0] == "the same rows as a.csv, which count again"
+    assert [str(one) for one in logs.chosen.notes] == [
+        "columns of a.csv and 1 other file: task_id = task, model_name = model, score",
+        "b.csv: the same rows as a.csv, which count again",
     ]
 
 
@@ -461,3 +468,129 @@ def test_parsing_never_raises_for_bytes(data):
 )
 def test_what_holds_no_runs_is_skipped_and_said(name, data, said):
     assert parse(name, data)[:2] == ("skipped", said)
+
+
+def table(folder, name, text):
+    make.write(folder / name, text)
+    return trajectories.load(folder)
+
+
+def test_a_missing_score_is_not_filled_from_an_outcome_nor_from_how_a_run_ended(tmp_path):
+    rows = [f"t{i},oak,{0.7 if i < 3 else ''},{'timeout' if i == 5 else 'done'},{i != 0}" for i in range(6)]
+    runs = table(tmp_path, "a.csv", "\n".join(["task,model,score,status,passed", *rows])).runs
+    assert runs["score"].count() == 3
+    assert runs["score"].dropna().tolist() == [0.7] * 3
+    assert runs["is_successful"].tolist() == [False, True, True, True, True, True]
+    assert not runs["flag_no_outcome"].any()
+    by_score, by_outcome = (kinds.rates(runs, value=value).iloc[0] for value in ("score", "is_successful"))
+    assert (by_score["n"], round(by_score["estimate"], 6)) == (3, 0.7)
+    assert (by_outcome["n"], round(by_outcome["estimate"], 6)) == (6, round(5 / 6, 6))
+
+
+def test_columns_that_name_no_model_are_listed_first_with_the_option_to_type(tmp_path):
+    rows = [f"t{i},m {j},{i % 2},n{i}{j}" for i in range(4) for j in range(3)]
+    text = "\n".join(["question,LLM used,correct,note", *rows])
+    said = str(table(tmp_path, "a.csv", text).chosen.only("no_model"))
+    assert "LLM used (3 values), note (12 values)" in said
+    assert '--column model="LLM used"' in said
+    logs = trajectories.load(tmp_path, columns="model=LLM used")  # a string is a list of one
+    assert sorted(set(logs.runs["model_name"])) == ["m 0", "m 1", "m 2"]
+    assert "no_model" not in logs.chosen
+    assert "no_model" not in trajectories.load(tmp_path, model="oak").chosen
+    assert "model_name = LLM used" in str(logs.chosen)
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "said"),
+    [
+        ('t0,a,1,ok\nt1,a,1,"oops\nt2,a,0,x\nt3,a,0,x', None, "line 3: a quote is never closed"),
+        ('t0,a,1,"ok', None, "line 2: a quote is never closed"),
+        (f't0,a,1,"{"x" * 200_000}"\nt1,a,0,y', 2, ""),
+        ('t0,a,1,"two\nlines"\nt1,a,0,"said ""so"""', 2, ""),
+        ('t0,a,1,x\nt1,"a,0,x\nt2,a",0,x', 2, "line 3: a quoted cell spans 2 lines like rows; is a quote missing?"),
+        ("t0,a,1,x,y\nt1,a,0,x", 2, "1 row with more cells than there are columns"),
+    ],
+)
+def test_quotes_that_are_not_closed_and_long_cells_lose_no_row_silently(tmp_path, text, rows, said):
+    header = "task,model,passed,text\n"
+    if rows is None:
+        with pytest.raises(SourceError, match=said):
+            table(tmp_path, "a.csv", header + text)
+        return
+    logs = table(tmp_path, "a.csv", header + text)
+    assert len(logs.runs) == rows
+    assert said in str(logs.chosen)
+    assert bool(logs.chosen.only("table")) == bool(said)
+
+
+def test_values_that_say_neither_yes_nor_no_are_missing_and_named(tmp_path):
+    values = ["1", "0", "2", "-1", "1_0", "yes", "n", "1.0", "100 %", "0.5", "n/a", ""]
+    logs = table(tmp_path, "a.csv", "\n".join(["task,model,success", *(f"t{i},a,{v}" for i, v in enumerate(values))]))
+    told = [True, False, None, None, None, True, False, True, True, None, None, None]
+    assert [None if pd.isna(one) else one for one in logs.runs["is_successful"]] == told
+    assert "4 cells of success can't be read, such as '2'" in str(logs.chosen)
+
+
+def test_durations_are_read_in_seconds_and_those_that_are_none_are_named(tmp_path):
+    told: dict[str, float | None] = {
+        "46s": 46,
+        "1:03": 63,
+        "1:02:03": 3723,
+        "2m 5s": 125,
+        "350ms": 0.35,
+        "PT1M3S": 63,
+        "12.5": 12.5,
+    }
+    told |= {"0 days 00:01:03": 63, "soon": None, "-3s": None, "yes": None, "": None}
+    rows = [f"t{i},a,1,{text}" for i, text in enumerate(told)]
+    logs = table(tmp_path, "a.csv", "\n".join(["task,model,passed,duration", *rows]))
+    durations = logs.runs["duration"].astype("object").where(logs.runs["duration"].notna(), None)
+    assert dict(zip(told, durations, strict=True)) == told
+    assert "3 cells of duration can't be read, such as 'soon'" in str(logs.chosen)
+
+
+@pytest.mark.parametrize("encoding", ["utf-32", "utf-16", "utf-8-sig"])
+def test_a_table_in_utf_32_holds_the_same_models(tmp_path, encoding):
+    (tmp_path / "a.csv").write_bytes("task,model,passed\nt,oak,1\nt,elm,0\n".encode(encoding))
+    assert sorted(evalkit.load(tmp_path).runs["model_name"]) == ["elm", "oak"]
+
+
+def inspect_log(path, model, *, error=None, scores=None):
+    samples = [
+        {"id": f"s{i}", "epoch": 1, "target": ["3", "three"], "scores": scores, "error": error, "model_usage": {}}
+        for i in range(6)
+    ]
+    about = {"task": "sums", "task_id": model, "run_id": model, "model": model, "config": {"epochs": 1}}
+    make.write(path, {"version": 2, "status": "success", "eval": about, "samples": samples})
+
+
+def test_where_no_run_was_measured_the_first_sentence_says_how_runs_ended(tmp_path):
+    errors = [
+        {"message": "ConnectionError('refused')", "traceback": ""},
+        {"message": "refused", "traceback": "Traceback\n  line 1\nhttpx.ConnectionError: refused\n"},
+    ]
+    for model, error in zip("ab", errors, strict=True):
+        inspect_log(tmp_path / f"{model}.json", model, error=error)
+    logs = evalkit.load(tmp_path)
+    said = "12 of 12 runs ended with ConnectionError"
+    assert summary(logs, {}, answer(logs.runs)).startswith(said)
+    assert "SWE" not in summary(logs, {}, answer(logs.runs))
+    assert describe_comparison(logs.runs).startswith(said)
+    assert finding_text(compare.findings(compare.leaderboard(logs.runs))[0]).startswith(said)
+
+
+def test_the_scorer_is_named_in_the_title_of_rates_and_the_others_beside_it(tmp_path):
+    scores = {"includes": {"value": "C"}, "match": {"value": "I"}}
+    for model in "ab":
+        inspect_log(tmp_path / f"{model}.json", model, scores=scores)
+    logs = evalkit.load(tmp_path, where="task_id!=s0")
+    assert kinds.outcomes(logs.runs).title == "success rate (includes)"
+    assert "success rate (includes) [95 %]" in summary(logs, {}, answer(logs.runs))
+    said = ["score: includes; there is also match (--score NAME takes one)", "only runs where task_id!=s0"]
+    assert [str(one) for one in logs.chosen.notes] == said
+    assert all(text[1:] in compare.describe_runs(logs.runs, "x", logs.chosen) for text in said)
+    board = compare.leaderboard(logs.runs)
+    assert set(compare.standings(board, logs.runs)["outcome"]) == {"success rate (includes)"}
+    shown = evalkit.load(tmp_path / "a.json").show(logs.runs["run_id"].iloc[0])
+    facts = {"model a", "task s1", "repetition 0", "score 1", "target 3 three", "scorer includes"}
+    assert facts <= {" ".join(fact.split()) for fact in shown.facts}

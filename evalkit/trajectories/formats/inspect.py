@@ -4,6 +4,7 @@ Facts from logs of inspect_ai 0.3 of 2024 to 2026. Arguments of models (`model_a
 """
 
 import io
+import re
 import struct
 import zipfile
 import zlib
@@ -16,7 +17,7 @@ import pyarrow as pa
 
 from evalkit.io import decode_json
 from evalkit.kinds import Parsed
-from evalkit.trajectories.chat import Beside, Message, chat_messages
+from evalkit.trajectories.chat import Beside, Message, chat_messages, content_text
 from evalkit.trajectories.format import run_rows, score_rows, used
 from evalkit.trajectories.values import count_of, error_text, objects, part_of, seconds_between, text_of, total
 
@@ -26,6 +27,7 @@ MOST_BYTES = 2**31  # of a member of an archive
 _ZSTANDARD = 93
 _MEMBER = struct.Struct("<4s4xH4x3L2H")  # what stands before each: its method, check sum, sizes, and those of its name
 _LISTED = struct.Struct("<4s6xH4x3LH12xL")  # what the directory says of each before its name; at last, its place
+_RAISED = re.compile(r"(?:\w+\.)*(\w*(?:Error|Exception|Timeout|Exit|Interrupt|Group))(?=\W|$)")
 _TAIL = 65_536  # bytes at the end of an archive that hold the end of its directory
 _LIMITS = ("message_limit", "max_messages", "token_limit", "time_limit", "working_limit", "cost_limit", "turn_limit")
 
@@ -41,7 +43,8 @@ _USAGE = _reads("Usage", "", **dict.fromkeys(_TOKENS.split(), int | float))
 _SCORE = _reads("Score", "value")
 _SAMPLE = _reads(  # of a sample, or of its summary; events, the greatest part, are passed over
     "Sample",
-    "id uuid metadata error limit started_at completed_at completed message_count turn_count retries error_retries",
+    "id uuid target metadata error limit started_at completed_at completed message_count turn_count retries"
+    " error_retries",
     epoch=int,
     total_time=float,
     scores=GenericAlias(dict, (str, _SCORE)),
@@ -161,6 +164,7 @@ def parse(path: str, data: bytes) -> Parsed:
         ],
         "turns": [one.turn_count or one.message_count for one in samples],
         "retries": [one.retries or len(one.error_retries or ()) or None for one in samples],
+        "target": [content_text(one.target) for one in samples],
         "error": [one.error and error_text(one.error) for one in samples],
         "extra": [one.metadata or None for one in samples],
     }
@@ -178,9 +182,16 @@ def _ending(sample: Any, of_log: Any) -> tuple[str, str]:
     if of_log == "started" and sample.completed is False:
         return "running", ""
     if sample.error or not sample.limit:
-        return ("error", "error") if sample.error else ("", "")
+        return ("error", _error_name(sample.error)) if sample.error else ("", "")
     limit = text_of(part_of(sample.limit, "type") or sample.limit)
     return f"limit_{limit}", f"{limit} limit"
+
+
+def _error_name(error: Any) -> str:
+    """Return the type of what was raised, as the traceback or the message name it; else ``error``."""
+    last = text_of(part_of(error, "traceback")).rstrip().rpartition("\n")[2]
+    found = filter(None, map(_RAISED.match, (last, error_text(error))))
+    return next((match[1] for match in found), "error")
 
 
 def _usage(sample: Any) -> Sequence[float | None]:

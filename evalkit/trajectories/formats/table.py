@@ -3,10 +3,12 @@
 What its columns mean is told by their names, once the user's options are known: `evalkit.kinds.columns`.
 """
 
+import codecs
 import csv
 import io
 import os
 import re
+from collections.abc import Iterator
 from itertools import chain, islice, pairwise
 from typing import Any
 
@@ -29,6 +31,9 @@ _DECIMALS = re.compile(r"\A(-?\d+),(\d+%?)\Z")
 _BETWEEN_OBJECTS = re.compile(rb"\}\s*\n\s*\{")
 _ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson")
 _ANYTHING = msgspec.json.Decoder()
+_END = "\0end of the table"  # a line behind the last one: it is a row of its own if all quotes are closed
+_UTF_32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
+csv.field_size_limit(2**31 - 1)  # by default 131,072 characters, less than many transcripts
 
 
 def is_named_table(path: str, data: bytes) -> bool:
@@ -91,7 +96,7 @@ def messages(rows: list[dict[str, Any]], part: str, beside: Beside) -> list[Mess
 
 def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]], list[str]]:
     """Read the rows of a table, a file or a decoded document, and what was left out; ValueError if that can't be."""
-    rows, broken = list[Any](), 0
+    rows, broken, doubts = list[Any](), 0, list[str]()
     if not isinstance(data, bytes):
         rows = _listed(data)
     elif data.startswith(b"PAR1"):
@@ -101,7 +106,7 @@ def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]]
     elif (text := _text(data)).lstrip().startswith("["):
         rows = decode_json(text.encode(), _ANYTHING)[0]
     elif not text.lstrip().startswith("{"):
-        rows = _cells(text)
+        rows, doubts = _cells(text)
     else:
         for line in filter(str.strip, text.split("\n")):
             try:
@@ -110,7 +115,7 @@ def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]]
                 broken += 1
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError("rows that are no objects")
-    return rows, [f"{counted_noun(broken, 'broken line')} left out"] * bool(broken)
+    return rows, doubts + [f"{counted_noun(broken, 'broken line')} left out"] * bool(broken)
 
 
 def _listed(value: Any) -> list[Any]:
@@ -126,22 +131,43 @@ def _listed(value: Any) -> list[Any]:
     return [value] * is_table_of_runs(list(value), "model_name")
 
 
-def _cells(text: str) -> list[dict[str, Any]]:
-    """Return the rows of a table with commas, semicolons, tabs or bars between cells; empty ones are left out.
+def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the rows of a table with commas, semicolons, tabs or bars between cells, and what is doubtful about them.
 
-    ValueError for columns that have one name.
+    Empty rows are left out. ValueError for columns that have one name, and a quote that is never closed.
     """
-    lines = _from_header(text) or [""]
-    file, delimiter = io.StringIO(text, newline=""), _delimiter(lines[0])
-    file.seek(text.index(lines[0]))
-    reader = csv.DictReader(file, delimiter=delimiter)
-    names = list(filter(None, reader.fieldnames or ()))
-    if twice := [name for name in names if names.count(name) > 1]:
+    header = (_from_header(text) or [""])[0]
+    start, delimiter = text.index(header), _delimiter(header)
+    file, taken, line = io.StringIO(text, newline=""), list[str](), text.count("\n", 0, start)
+    file.seek(start)
+
+    def lines() -> Iterator[str]:
+        for one in chain(file, ["\n", _END]):
+            taken.append(one)
+            yield one
+
+    names, rows, doubts, longer = list[str](), list[dict[str, Any]](), list[str](), 0
+    for cells in csv.reader(lines(), delimiter=delimiter):
+        first, line = line + 1, line + len(taken)
+        if any(_END in cell for cell in cells):
+            if cells != [_END]:
+                raise ValueError(f"line {first}: a quote is never closed, so all rows from there on are lost")
+            break
+        if len(taken) > 1 and all(one.count(delimiter) == len(names) - 1 for one in taken):
+            doubts.append(f"line {first}: a quoted cell spans {len(taken)} lines like rows; is a quote missing?")
+        taken.clear()
+        if not names:
+            names = cells
+            continue
+        longer += len(cells) > len(names)
+        rows.append(dict(zip(names, cells + [""] * (len(names) - len(cells)), strict=False)))
+    if twice := [name for name in names if name and names.count(name) > 1]:
         raise ValueError(f"several columns are called {twice[0]!r}")
-    table = ({name: cell for name, cell in row.items() if name is not None} for row in reader)
+    if longer:
+        doubts.append(f"{counted_noun(longer, 'row')} with more cells than there are columns")
     if delimiter == ";":  # where a comma stands before decimals
-        table = ({name: _DECIMALS.sub(r"\1.\2", cell or "") for name, cell in row.items()} for row in table)
-    return [row for row in table if any(row.values())]
+        rows = [{name: _DECIMALS.sub(r"\1.\2", cell) for name, cell in row.items()} for row in rows]
+    return [row for row in rows if any(row.values())], doubts
 
 
 def _from_header(text: str) -> list[str]:
@@ -154,7 +180,12 @@ def _from_header(text: str) -> list[str]:
 
 
 def _text(data: bytes) -> str:
-    """Decode a table as spreadsheets write it: in UTF-8, in UTF-16 with or without a mark, or as in old Windows."""
+    """Decode a table as spreadsheets write it.
+
+    In UTF-8, in UTF-32 with a mark, in UTF-16 with or without one, or as in old Windows.
+    """
+    if data.startswith(_UTF_32):
+        return data.decode("utf-32", "replace")
     data = without_mark(data)[0]
     if b"\0" in data[:2]:
         return data.decode("utf-16-be" if data.startswith(b"\0") else "utf-16-le", "replace")
