@@ -19,7 +19,6 @@ from evalkit.kinds.estimates import best_first, with_usage
 from evalkit.kinds.findings import MOST_EXAMPLES, doubts, files_of, similar_names, variants
 from evalkit.kinds.runs import UNKNOWN, copied, kind_of
 from evalkit.stats import (
-    Estimate,
     compare_all,
     compare_to_baseline,
     cost_front,
@@ -75,6 +74,11 @@ class Leaderboard(NamedTuple):
     def _repr_html_(self) -> str:
         options = {"digits": 2, "percent": self.outcomes.is_share, "estimate": self.outcomes.title, "counted": "runs"}
         return answer_html(ranked(self), answer_table(self), MODELS, rows=len(self.table), **options)[0]
+
+    @property
+    def has_means(self) -> bool:
+        """Whether the mean of a model is one number: scores under several conditions, such as budgets, have none."""
+        return self.outcomes.is_share or self.outcomes.table.dropna(subset="value")["condition"].nunique() < 2
 
     @property
     def is_adjusted(self) -> bool:
@@ -202,8 +206,9 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     """Describe which model is best, or that the data leave it open.
 
     No model is named if the best ones tie, have no name, or share no tasks. The result has `code` and the values of its
-    text, `evalkit.display.words.headline_text`; of a model that leads, is best (corrected for selection) or alone, also
-    the fields of an estimate.
+    text, `evalkit.display.words.headline_text`; of a model that leads, is best or alone, also the estimate, low and
+    high of its row of the table. Scores under several conditions, such as points in budgets of turns, have none: no
+    mean spans them.
     """
     table, name = board.table, board.outcomes.name
     estimated = table[table["estimate"].notna()]
@@ -211,23 +216,25 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     if estimated.empty:
         return {"code": "nothing"}
     if rated.empty:
-        return {"code": "unnamed", "what": name} | _fields(estimated.iloc[0], "estimate", "")
+        return {"code": "unnamed", "what": name} | _fields(estimated.iloc[0], board.has_means)
     if len(rated) == 1:
         row = rated.iloc[0]
         about = {"code": "one_model", "what": name, "model": row["model_name"], "unnamed": len(estimated) > 1}
-        return about | _fields(row, "estimate", "")
+        return about | _fields(row, board.has_means)
     row = rated.iloc[0]
     structure = pair_structure(board.pairs)
     if structure.cycles:
         return {"code": "cycle", "models": list(structure.cycles[0])}
     first, others, by = row["model_name"], rated.iloc[1:], "estimate" if board.basis == NONE else "adjusted"
-    basis, which = (board.basis, "adjusted_") if board.is_adjusted else ("", "corrected_")
     own = board.pairs[board.pairs[["model_a", "model_b"]].eq(first).any(axis=1)]
     is_paired = own["method"].ne(UNPAIRED)
-    about = {"model": first, "what": name, "basis": basis, "unpaired": not is_paired.all()}
+    about = {"model": first, "what": name, "unpaired": not is_paired.all()}
+    highest = rated.loc[rated["estimate"].idxmax()]
+    if board.is_adjusted and highest["estimate"] > row["estimate"]:
+        about |= {"basis": board.basis, "higher": highest["model_name"]}
     about["doubt"] = ", if its tasks are no variants of few" * ("variants" in board.notes)
     if row["rank_high"] == 1:
-        return {"code": "best"} | about | {"undecided": int((~own["decided"]).sum())} | _fields(row, which[:-1], which)
+        return {"code": "best"} | about | {"undecided": int((~own["decided"]).sum())} | _fields(row, board.has_means)
     if len(own) and own["estimate"].isna().all():
         models = rated["model_name"].tolist()
         sets = [names for one in structure.warning.only("sets").notes for names in one.values["sets"]]
@@ -237,14 +244,19 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     if rated[by].iloc[1] == rated[by].iloc[0]:  # the order of their names means nothing
         return {"code": "tie", "models": rated.loc[rated[by] == rated[by].iloc[0], "model_name"].tolist()}
     is_behind = others["behind_first"].astype(bool)
+    if not board.has_means and board.basis == NONE and not is_behind.any():  # the order of means under other conditions
+        return {"code": "unlike", "models": rated["model_name"].tolist(), "conditions": True}
     sides = {side: others.loc[of, "model_name"].tolist() for side, of in (("behind", is_behind), ("open", ~is_behind))}
     few = bool(((own["n_tasks"] < FEW_SHARED) & is_paired).all())
-    return {"code": "leads"} | about | {**sides, "few": few} | _fields(row, which[:-1], which)
+    return {"code": "leads"} | about | {**sides, "few": few} | _fields(row, board.has_means)
 
 
-def _fields(row: pd.Series, estimate: str, bounds: str) -> dict[str, Any]:
-    values = dict(zip(Estimate._fields[:3], row[[estimate, f"{bounds}low", f"{bounds}high"]], strict=True))
-    return values | {"n": row["n"], "n_clusters": row["n_tasks"], "method": row["method"], "target": row["target"]}
+def _fields(row: pd.Series, has_mean: bool) -> dict[str, Any]:
+    """Return the estimate of a row of the table, if there is one over all its conditions."""
+    if not has_mean:
+        return {}
+    values = row[["estimate", "low", "high", "method", "target"]].to_dict()
+    return values | {"n": row["n"], "n_clusters": row["n_tasks"]}
 
 
 def with_short_names(board: Leaderboard, width: int) -> Leaderboard:

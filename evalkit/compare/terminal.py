@@ -35,9 +35,7 @@ def answer(runs: pd.DataFrame) -> str:
     if named > MOST_ANSWERED:
         return f"{named:,} models, here by their rates alone: `evalkit compare` says which are shown to be better."
     board = leaderboard(runs)
-    rates = board.table.loc[board.table["model_name"] != UNKNOWN, "estimate"]
-    swapped = board.notes.only(*["other_order"] * bool(rates.max() > rates.head(1).max()))  # below stand raw rates
-    return "\n".join([*_answer_lines(board, ranked(board)), *_lines(swapped)])
+    return "\n".join(_answer_lines(board, ranked(board)))
 
 
 def _answer_lines(board: Leaderboard, ranking: Finding) -> list[str]:
@@ -58,10 +56,11 @@ def describe_comparison(
     """
     board = with_short_names(leaderboard(runs, value or "", margin=margin), NAME_WIDTH)
     table, share, rows, pairs, ranking = board.table, board.outcomes.is_share, [], [], ranked(board)
+    title = board.outcomes.title if board.has_means else f"{board.outcomes.title} over all conditions"
     for row, rank in zip(table.to_dict("records"), ranks_text(table), strict=True):
         cells = {"model": row["model_name"], "rank": rank or "–", "runs": str(row["n"]), "tasks": str(row["n_tasks"])}
         ends = row["estimate"], row["low"], row["high"]
-        cells[f"{board.outcomes.title}{INTERVAL}"] = format_interval(*ends, percent=share)
+        cells[f"{title}{INTERVAL}"] = format_interval(*ends, percent=share)
         cells |= {board.basis: format_interval(row["adjusted"], None, None, percent=share)} if board.is_adjusted else {}
         rows.append(cells)
     reasons = zip(table["model_name"], table["warning"], strict=True)

@@ -61,7 +61,8 @@ def trace_text(result: Mapping[str, Any]) -> str:
     lines = [f"📊 Trace: {plain(result['trace_file'])}"]
     if result["total_score"] is None:
         return "\n".join([*lines, f"   Error: {plain(result['error'])}"])
-    lines += [f"   Score: {number(result['total_score'])}", f"   Events: {result['num_events']}", "   Breakdown:"]
+    lines += [f"   Score: {number(result['total_score'])}", f"   Events: {result['num_events']}"]
+    lines += ["   Breakdown:"] if result["counts"] else []
     for name, count in result["counts"].items():
         weight = result["weights"][name]
         lines.append(f"     {_NAMES[name]}: {count} × {weight} = {count * weight:.2f}")
