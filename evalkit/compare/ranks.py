@@ -302,12 +302,13 @@ def findings(
     *,
     planned: Iterable[str] = (),
     ranking: str = RANKING,
+    detect: float = 0.0,
 ) -> list[Finding]:
     """Describe which model is best as far as the data show, what is open, what would decide it, and caveats.
 
     The most important stands first, and conditions that differ before the ranking. With a `ledger` the last one says
     how many files were used; `planned` are the tasks that were to be run, by default those that other models ran;
-    `ranking` is the heading of its section.
+    `ranking` is the heading of its section; `detect` as for `plan_findings`.
     """
     data = board.outcomes
     # the pair of the first model that is nearest to a decision: an open one, if there is any
@@ -330,18 +331,52 @@ def findings(
             counts["first"] = MOST_SHOWN
         row = with_short_names(board, MOST_NAME).pairs.loc[nearest.index].to_dict("records")
         results.append(Finding("nearest_pair", PAIRS, {**counts, "row": next(iter(row), None)}, opposite))
+        results += plan_findings(board, detect)
         if undecided := head.get("undecided", 0):
             results.append(Finding("undecided", PAIRS, {"count": undecided}))
     elif len(board.table) == 1:
         results.append(Finding("alone", PAIRS))
     results += [one for one in doubtful if one.code != "variants"]
     if len(board.table) > 1:
-        caveats = board.notes.without(*FIRST, "variants", *said).notes
+        caveats = board.notes.without(*FIRST, "variants", "same_order", *said).notes
         results += [Finding("caveat", ranking, {"notes": Notes((one,))}) for one in caveats]
     if ledger is not None:
         names = similar_names(board.table["model_name"])
         results.append(Finding("files", "Data quality", {"files": files_of(ledger), "names": names}))
     return results
+
+
+def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
+    """Plan how many tasks decide between the first model and the next one that it is not separable from.
+
+    The true difference is taken to be the observed one; with `detect` also one of so many percentage points, or of
+    scores that are no shares so many of their unit. No findings where the models share no tasks.
+    """
+    data, leading = board.outcomes, [name for name in board.table["model_name"] if name != UNKNOWN][:1]
+    near = board.pairs[board.pairs[["model_a", "model_b"]].isin(leading).any(axis=1)]
+    near = near[~near["decided"] & near["p_adjusted"].notna() & near["estimate"].ne(0)]
+    wanted = []
+    if len(near):
+        row = near.sort_values("p_adjusted").iloc[0]
+        wanted.append((abs(row["estimate"]), [row["model_a"], row["model_b"]]))
+    if detect:
+        wanted.append((detect / 100 if data.is_share else detect, []))
+    shown = data.table[data.table["model_name"].isin({*board.pairs["model_a"], *board.pairs["model_b"]})]
+    found = []
+    for difference, models in wanted:
+        table = plan(data._replace(table=shown), difference)
+        rows = table[table["target"] == "new tasks"].set_index("repeats")["tasks"]
+        values = {
+            "difference": difference,
+            "models": models,
+            "tasks": {repeats: rows[repeats] for repeats in (1, 3)},
+            "n_tasks": int(table["n_tasks"].iloc[0]),
+            "is_share": data.is_share,
+            "unit": data.unit,
+        }
+        if rows[1] == rows[1]:
+            found.append(Finding("plan", "What more runs would decide", values))
+    return found
 
 
 def pairs(
@@ -464,12 +499,12 @@ def reliability(runs: pd.DataFrame, ks: Sequence[int] | None = None) -> pd.DataF
     return reliability_of(scored.table, "model_name", "task", "value", ks=ks, order="repetition")
 
 
-def plan(runs: pd.DataFrame, difference: float | None = None, value: str = "") -> pd.DataFrame:
+def plan(runs: pd.DataFrame | Outcomes, difference: float | None = None, value: str = "") -> pd.DataFrame:
     """Plan tasks and repetitions that show a true difference of a typical pair with 80 % power; `evalkit.stats.plan`.
 
     The difference is by default 0.1 for shares; for other values a quarter of the standard deviation of task means.
     """
-    scored = outcomes(runs, value)
+    scored = runs if isinstance(runs, Outcomes) else outcomes(runs, value)
     if difference is None:
         means = scored.table.groupby(["model_name", "task"])["value"].mean()
         difference = 0.1 if scored.is_share else float(means.std() / 4 or 1.0)

@@ -13,6 +13,7 @@ from evalkit.compare.ranks import (
     against,
     leaderboard,
     pairs_text,
+    plan_findings,
     ranked,
     ranks_text,
     with_short_names,
@@ -48,13 +49,21 @@ def _lines(notes: Notes) -> list[str]:
 
 
 def describe_comparison(
-    runs: pd.DataFrame, *, value: str | None = None, margin: float | None = None, everything: bool = False
+    runs: pd.DataFrame,
+    *,
+    value: str | None = None,
+    margin: float | None = None,
+    detect: float = 0.0,
+    everything: bool = False,
 ) -> str:
     """Format which model is best, the models with their ranks and rates, and pairs, those of the first model first.
 
+    Below stands how many tasks would decide, also for a difference of `detect` (`evalkit.compare.plan_findings`).
     What does not fit on a screen is left out, or with `everything` printed, too.
     """
-    board = with_short_names(leaderboard(runs, value or "", margin=margin), NAME_WIDTH)
+    board = leaderboard(runs, value or "", margin=margin)
+    plans = [plain(finding_text(one)) for one in plan_findings(board, detect)]
+    board = with_short_names(board, NAME_WIDTH)
     table, share, rows, pairs, ranking = board.table, board.outcomes.is_share, [], [], ranked(board)
     title = board.outcomes.title if board.has_means else f"{board.outcomes.title} over all conditions"
     for row, rank in zip(table.to_dict("records"), ranks_text(table), strict=True):
@@ -65,7 +74,7 @@ def describe_comparison(
         rows.append(cells)
     reasons = zip(table["model_name"], table["warning"], strict=True)
     copies = [plain(f"{name}: {why}.") for name, why in reasons if why and "only_copies" in why]
-    notes = _lines(board.notes.without(*FIRST, "variants")) + copies
+    notes = _lines(board.notes.without(*FIRST, "variants", "same_order")) + copies
     notes += _lines(similar_names(runs["model_name"].dropna()))
     notes += filter(None, [undecided_text(ranking.values["headline"].get("undecided", 0))])
     place = {name: number for number, name in enumerate(table["model_name"])}
@@ -81,7 +90,7 @@ def describe_comparison(
     parts = [
         Part("the answer", _answer_lines(board, ranking), always=True),
         Part("models", rows=rows, always=True),
-        Part("notes", notes),
+        Part("what would decide, and notes", [*plans, *notes], always=bool(detect)),
         Part("pairs", rows=pairs, most=MOST_PAIRS, last=0, left=2, spare=("tasks",)),
         Part("pairs in words", pairs_text(board.pairs).split("\n") if everything and pairs else []),
         Part(

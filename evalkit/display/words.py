@@ -135,7 +135,7 @@ def _ranking(
     alike = "; models ran different tasks, taken to be drawn alike" * headline.get("unpaired", False)
     few = "; the shared tasks are too few to tell" * headline.get("few", False)
     adjusted = ""
-    if "basis" in headline:
+    if "higher" in headline:
         adjusted = f"; {headline['basis']} it is before {headline['higher']}, whose raw {what} is higher"
     return f"{answer}{adjusted}{alike}{few}."
 
@@ -283,6 +283,25 @@ def _nearest_pair(decided: int, pairs: int, row: Mapping[Hashable, Any] | None, 
     return _short_pair(row, f"{count}; " * (pairs > 1), with_difference=False)
 
 
+def _plan(
+    difference: float,
+    models: Sequence[str],
+    tasks: Mapping[int, float],
+    n_tasks: int,
+    is_share: bool,
+    unit: str,
+) -> str:
+    """Say how many tasks, run once or several times, show a true difference."""
+    size = format_interval(difference, None, None, percent=is_share, unit="points" if is_share else unit)
+    what = f"{size} between {_short(models[0])} and {_short(models[1])}, as observed" if models else f"{size}"
+    ways = []
+    for repeats, count in tasks.items():
+        if count == count:
+            number = counted_noun(int(count), "task") if math.isfinite(count) else "more than ten million tasks"
+            ways.append(f"{number} run {'once' if repeats == 1 else f'{repeats} times'}")
+    return f"To show {what}, plan {' or '.join(ways)}; now a pair shares {counted_noun(n_tasks, 'task')} (80 % power)."
+
+
 def _known(behind: Sequence[str], open: Sequence[str], few: bool, doubt: str = "", **_: Any) -> str:
     """Say which models the first one is ahead of, and which it is not separable from."""
     verdicts = {"ahead of": behind, "not separable from": open}
@@ -345,9 +364,9 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
         f"For {_models(models, 3)} no trend with blocked agents is shown, nor that there is none."
     ),
     "reach": reach_text,
-    "points": lambda n, above, below, zero, earned, lost: (
-        f"{counted_noun(n, 'episode')}: {above} above zero, {below} below, {zero} at zero; {earned:.2f} points earned, "
-        f"{lost:.2f} lost to invalid actions."
+    "points": lambda n, bands, earned, lost: (
+        f"{counted_noun(n, 'episode')}: {', '.join(f'{count} {name}' for name, count in bands.items())}; "
+        f"{earned:.2f} points earned, {lost:.2f} lost to invalid actions."
     ),
     "steps": _steps,
     "no_steps": "No step can be judged, so there is no success rate.",
@@ -359,6 +378,7 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
     "cut": "Results of {cut:,} of {n:,} steps that report success were cut when stored.",
     "alone": "There is one model only, so nothing is compared.",
     "nearest_pair": _nearest_pair,
+    "plan": _plan,
     "undecided": undecided_text,
     **dict.fromkeys(("caveat", "conditions", "variants"), lambda notes: " ".join(map(sentence, notes.notes))),
 }
