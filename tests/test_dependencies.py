@@ -34,7 +34,7 @@ WITHOUT_IMPORT = {
     "hatchling": "builds the wheel", "import-linter": "the command lint-imports",
     "itables": "for notebooks of users", "jupyterlab": "a command",
     "langgraph-checkpoint-sqlite": "adds a module to langgraph", "mkdocs-material": "a theme of mkdocs",
-    "mkdocstrings-python": "a plugin of mkdocs", "nbstripout": "a command", "nbval": "a plugin of pytest",
+    "mkdocstrings-python": "a plugin of mkdocs", "nbstripout": "a command", "openpyxl": "of pandas", "nbval": "a plugin of pytest",
     "mypy": "a command", "pandas-stubs": "for mypy", "types-psutil": "for mypy", "types-pyyaml": "for mypy",
     "types-tabulate": "for mypy", "types-tqdm": "for mypy",
     "pre-commit": "a command", "pytest-timeout": "a plugin of pytest", "pytest-xdist": "a plugin of pytest",

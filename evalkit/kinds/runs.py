@@ -130,8 +130,9 @@ def select(runs: pd.DataFrame, models: Sequence[str] = ()) -> pd.DataFrame:
     return runs[runs["model_name"].isin(models)] if len(models) else runs
 
 
-def describe_runs(runs: pd.DataFrame, source: str) -> str:
+def describe_runs(runs: pd.DataFrame, source: str | Sequence[str]) -> str:
     """Describe in a sentence what runs these are, and whether they are samples."""
+    source = source if isinstance(source, str) else " and ".join(source)
     models, tasks = (runs[name].dropna().unique() for name in ("model_name", "task_id"))
     named = ", ".join(models) if len(models) <= MOST_NAMED else counted_noun(len(models), "model")
     of = f" of {named}" * bool(len(models)) + f" on {counted_noun(len(tasks), 'task')}" * bool(len(tasks))

@@ -13,6 +13,7 @@ import pandas as pd
 from evalkit._words import Notes, note
 from evalkit.display.words import DIRECTIONS
 from evalkit.io import SourceError
+from evalkit.io.sources import is_sample
 from evalkit.kinds import Example, Finding, data_finding, denominators, examples_of, kind_named, outcomes, rates
 from evalkit.kinds.estimates import best_first, sums_by
 from evalkit.kinds.findings import doubts, flag_counts
@@ -414,10 +415,10 @@ def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFra
     return [*blocked, *data_findings(runs, ledger, "Runs without success")]
 
 
-def describe_runs(runs: pd.DataFrame, source: str) -> str:
+def describe_runs(runs: pd.DataFrame, source: str | Sequence[str]) -> str:
     """Describe in a sentence or two what runs these are, and whether they are made-up samples."""
     text = describe_any(runs, source)
-    text += " They are made up: no model reached these scores." * source.startswith("samples:")
+    text += " They are made up: no model reached these scores." * is_sample(source)
     without = int((~runs["has_definition"]).sum())
     return text + f" No definition was given for {without} of the runs: what can be is read from ids." * bool(without)
 
