@@ -29,7 +29,7 @@ from evalkit.reports.planning import plan
 @click.option(
     "--timeout", type=POSITIVE, default=600, show_default=True, metavar="SECONDS", help="Time limit of one report."
 )
-@click.option("--each", is_flag=True, help="Reports of each SOURCE by itself; by default those of a kind are compared.")
+@click.option("--each", is_flag=True, help="Do not compare several SOURCEs: reports of each by itself.")
 @click.option("--force", is_flag=True, help="Also make reports that have not changed.")
 @negative_flag("code", "Leave the notebook's code out of the pages.")
 @negative_flag("evidence", "Write no pages of runs.  [default: of those that reports link to, at most 200 each]")

@@ -229,7 +229,7 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     own = board.pairs[board.pairs[["model_a", "model_b"]].eq(first).any(axis=1)]
     is_paired = own["method"].ne(UNPAIRED)
     about = {"model": first, "what": name, "unpaired": not is_paired.all()}
-    highest = rated.loc[rated["estimate"].idxmax()]
+    highest = rated.nlargest(1, "estimate").iloc[0]
     if board.is_adjusted and highest["estimate"] > row["estimate"]:
         about |= {"basis": board.basis, "higher": highest["model_name"]}
     about["doubt"] = ", if its tasks are no variants of few" * ("variants" in board.notes)
@@ -255,8 +255,8 @@ def _fields(row: pd.Series, has_mean: bool) -> dict[str, Any]:
     """Return the estimate of a row of the table, if there is one over all its conditions."""
     if not has_mean:
         return {}
-    values = row[["estimate", "low", "high", "method", "target"]].to_dict()
-    return values | {"n": row["n"], "n_clusters": row["n_tasks"]}
+    values = {name: row[name] for name in ("estimate", "low", "high", "n", "method", "target")}
+    return values | {"n_clusters": row["n_tasks"]}
 
 
 def with_short_names(board: Leaderboard, width: int) -> Leaderboard:

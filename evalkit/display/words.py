@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import Notes, as_number, counted_noun, fill_template, format_interval, join_first, note, sentence
+from evalkit._words import Notes, counted_noun, fill_template, format_interval, join_first, note, sentence
 from evalkit.io.text import shorten
 from evalkit.kinds import Finding
 
@@ -181,10 +181,10 @@ def _drop(headline: Mapping[str, Any]) -> str:
     """Describe how much success drops from no blocked agents to any."""
     if headline["code"] != "drop":
         return sentence(headline_text(headline))
-    sides = [
-        f"{format_interval(headline[f'{side}_estimate'], None, None)} on {counted_noun(headline[f'{side}_clusters'], 'task')}"
-        for side in ("none", "any")
-    ]
+    sides = []
+    for side in ("none", "any"):
+        rate = format_interval(headline[f"{side}_estimate"], None, None)
+        sides.append(f"{rate} on {counted_noun(headline[f'{side}_clusters'], 'task')}")
     said = f"from {sides[0]} without blocked agents to {sides[1]} with any"
     size, low, high = headline["estimate"], headline["low"], headline["high"]
     if low > 0:
@@ -324,7 +324,9 @@ HEADLINES: dict[str, str | Callable[..., str]] = {
     "cycle": lambda models, **_: f"no best model: of {_models(models)} each is better than another one",
     "tie": lambda models, **_: f"no model leads: {_models(models)} tie for first",
     "leads": lambda model, **values: f"{model} {'leads' if values['behind'] else 'is first'}; {_known(**values)}",
-    "unlike": lambda models, **_: f"no best model: under equal conditions none of {_models(models)} is shown to be better",
+    "unlike": lambda models, **_: (
+        f"no best model: under equal conditions none of {_models(models)} is shown to be better"
+    ),
     "best": lambda model, what, basis="", unpaired=False, doubt="", **_: (
         f"best: {model} ({', '.join(filter(None, [what, basis, str(note('unpaired')) * unpaired]))}){doubt}"
     ),

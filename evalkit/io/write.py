@@ -23,7 +23,9 @@ _WRITERS: dict[str, Callable[[pd.DataFrame, str], object]] = {
     ".csv": lambda table, path: for_spreadsheets(table).to_csv(path, index=False),
     ".json": lambda table, path: with_texts(table).to_json(path, orient="records", indent=1, force_ascii=False),
     ".parquet": lambda table, path: with_texts(table).to_parquet(path, index=False),
-    ".tex": lambda table, path: _for_people(table).to_latex(path, index=False, escape=True, na_rep="–", float_format="%.4g"),
+    ".tex": lambda table, path: _for_people(table).to_latex(
+        path, index=False, escape=True, na_rep="–", float_format="%.4g"
+    ),
     ".xlsx": lambda table, path: for_spreadsheets(_for_people(table)).to_excel(path, index=False),
 }
 
@@ -38,7 +40,7 @@ def _for_people(table: pd.DataFrame) -> pd.DataFrame:
         elif column.dtype in (object, "string", "str", "category"):
             texts = column.astype("object")
             changed[name] = texts.map(_on_one_line, na_action="ignore").where(texts.notna(), None)
-    return table.assign(**changed).rename(columns=plain)
+    return pd.DataFrame({**table, **changed}).rename(columns=plain)
 
 
 def _on_one_line(value: Any) -> str:

@@ -51,7 +51,10 @@ def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) 
     """Name models by their folder where each of several sources holds runs of one model, and some share its name."""
     runs = assembled.frames[kind.runs]
     places = {source: source.rstrip("/") for source in sources}
-    own = {source: runs[runs["source"].map(partial(_is_within, place=place)).astype(bool)] for source, place in places.items()}
+    own = {
+        source: runs[runs["source"].map(partial(_is_within, place=place)).astype(bool)]
+        for source, place in places.items()
+    }
     models = [frame["model_name"].fillna(UNKNOWN).unique() for frame in own.values()]
     if sum(map(len, own.values())) != len(runs) or any(len(names) != 1 for names in models):
         return assembled
@@ -60,7 +63,9 @@ def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) 
     short = short_paths(places.values())
     names = {run: short[places[source]] for source, frame in own.items() for run in frame["run_id"]}
     said = ", ".join(sorted({str(one[0]) for one in models}))
-    warnings.warn(f"folders hold runs of one model each ({said}): they are named by folder; --rename changes that", stacklevel=3)
+    warnings.warn(
+        f"folders hold runs of one model each ({said}): they are named by folder; --rename changes that", stacklevel=3
+    )
     return _changed(assembled, partial(_named, names=names))
 
 

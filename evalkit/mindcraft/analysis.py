@@ -27,7 +27,8 @@ from evalkit.stats import detectable_gap, trend_by
 
 __all__ = [
     "blocked_findings", "construction_scores", "cooking", "cooking_by_item", "cooking_drop",
-    "cooking_table", "cooking_trend", "counted", "crafting_groups", "data_findings", "describe_runs", "describe_scale", "event_means",
+    "cooking_table", "cooking_trend", "counted", "crafting_groups", "data_findings", "describe_runs", "describe_scale",
+    "drop_findings", "event_means",
     "failed_runs", "findings", "flag_counts", "focus", "headline", "overview", "planned_tasks", "progress", "published",
     "score_by", "select", "stale_copies", "status_counts", "success_by", "with_difficulty", "with_endings",
     "with_total",
@@ -394,8 +395,8 @@ def drop_findings(runs: pd.DataFrame) -> list[Finding]:
 def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
     """Describe how success of cooking runs changes with the number of blocked agents, and what is doubtful.
 
-    The drop stands first, then the trend, which is as `cooking_trend` returns it. Of the first model without a shown trend, a finding says how large a
-    difference between the fewest and the most blocked agents would show.
+    The drop stands first, then the trend, which is as `cooking_trend` returns it. Of the first model without
+    a shown trend, a finding says how large a difference between the fewest and the most blocked agents would show.
     """
     blocked = drop_findings(runs)
     if len(trend):

@@ -40,7 +40,11 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     runs = _with_groups(logs.runs, by)
     table = overview(runs, by)
     of = "models" if by == ["model_name"] else "groups"
-    blocked = _blocked_parts(runs, always="n_blocked_agents" in by) if by == ["model_name"] or "n_blocked_agents" in by else []
+    blocked = (
+        _blocked_parts(runs, always="n_blocked_agents" in by)
+        if by == ["model_name"] or "n_blocked_agents" in by
+        else []
+    )
     return [
         Part(of, rows=_rows(table, by), always=True, left=len(by), spare=_SPARE),
         *blocked,

@@ -113,7 +113,9 @@ def plan(
         Lists every fault of every file.
     """
     values, texts, faults = dict(values or {}), list(texts), Faults()
-    chosen = _find_targets(list(targets), Places.of(notebooks, params), faults, once=bool(values or texts), kind=kind, each=each)
+    chosen = _find_targets(
+        list(targets), Places.of(notebooks, params), faults, once=bool(values or texts), kind=kind, each=each
+    )
     read: dict[Path, Notebook] = {}
     for path in dict.fromkeys(target.notebook for target in chosen):
         with faults.of():
@@ -150,7 +152,9 @@ def plan(
     return [replace(report, name=name, is_named=True) for report in reports]
 
 
-def _find_targets(given: list[str], places: Places, faults: Faults, *, once: bool, kind: str, each: bool) -> list[Target]:
+def _find_targets(
+    given: list[str], places: Places, faults: Faults, *, once: bool, kind: str, each: bool
+) -> list[Target]:
     """Find the notebooks, params files and sources of logs that were named, or all params files.
 
     `once`: a notebook that is named alone is run once, without its params files.
@@ -184,15 +188,21 @@ def _find_targets(given: list[str], places: Places, faults: Faults, *, once: boo
     by_kind = dict[str, list[str]]()  # the sources that are compared: those that hold logs of a kind
     for source in sources:
         with faults.of():
-            kinds = [kind] if kind else [log_kind.name for log_kind in kinds_of_source(source)]
-            for name in kinds:
-                by_kind.setdefault(name, []).append(source)
-    groups = [(name, [one]) for one in sources for name, own in by_kind.items() if one in own]
-    if not each:
-        groups = list(by_kind.items())
-    for name, own in groups:
+            for log_kind in [kind] if kind else [one.name for one in kinds_of_source(source)]:
+                by_kind.setdefault(log_kind, []).append(source)
+    groups = list(by_kind.items())
+    if each:
+        groups = [(log_kind, [source]) for source in sources for log_kind, own in groups if source in own]
+    used = set[str]()
+    for log_kind, own in groups:
         with faults.of():
-            found += _targets_of_sources(own, places, name, notebooks)
+            if chosen := _targets_of_sources(own, places, log_kind, notebooks):
+                found += chosen
+                used |= set(own)
+    for source in dict.fromkeys(one for _, own in groups for one in own if one not in used):
+        kinds = " and ".join(log_kind for log_kind, own in by_kind.items() if source in own)
+        none = f"for which there is no {'such ' * bool(notebooks)}notebook; `evalkit notebooks` lists those there are"
+        faults.append(f"{source}: holds logs of kind {kinds}, {none}")
     for notebook in [] if sources else notebooks:
         params = [] if once else places.params_of(notebook.stem)
         found += [Target(notebook, file) for file in params or (None,)]
@@ -228,9 +238,6 @@ def _targets_of_sources(sources: Sequence[str], places: Places, kind: str, only:
             if places_within:
                 values[within] = places_within if len(places_within) > 1 else places_within[0]
         chosen.append(Target(notebook.path, None, source, values))
-    if not chosen:
-        none = f"for which there is no {'such ' * bool(wanted)}notebook; `evalkit notebooks` lists those there are"
-        raise SourceError(f"{source}: holds logs of kind {kind}, {none}")
     return chosen
 
 
@@ -328,9 +335,11 @@ def _expanded(drafts: Sequence[Draft]) -> list[Report]:
         reports = made.setdefault(key, [])
         given = [value for name, value in fixed.items() if name not in target.values]
         options = [item for value in given for item in (value if isinstance(value, list) else [value])]
-        if len(options) > 1:  # the page and the index list them
-            options = [short_hash(str(options))]
-        own = [*target.source.split(", "), *options]
+        named = target.source.split(", ") if target.source else options[:1]
+        rest = options if target.source else options[1:]
+        if len(rest) > 1:  # the page and the index list them
+            rest = [short_hash(str(rest))]
+        own = [*named, *rest]
         stem = [target.params_file.stem] if target.params_file else own
         try:
             items = [_items(draft, name, hook) if isinstance(hook, str) else hook for name, hook in sweeps.items()]

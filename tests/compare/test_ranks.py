@@ -92,7 +92,8 @@ def budgets(models):
     ("models", "text"),
     [
         ({"aaa": (10, 20, 50), "b": (50,)}, "aaa is shown to be the best of 2 models, under equal conditions."),
-        ({"aaa": (10, 20), "b": (20, 50), "c": (20,)}, "aaa is shown to be the best of 3 models, under equal conditions."),
+        ({"aaa": (10, 20), "b": (20, 50), "c": (20,)},
+         "aaa is shown to be the best of 3 models, under equal conditions."),
         ({"a": (10, 20), "b": (20, 50), "c": (10, 50)},
          "No best model: under equal conditions none of a, b and c is shown to be better."),
         ({"a": (10, 20)}, "a is the only model that was measured."),

@@ -2,7 +2,16 @@
 
 import pytest
 
-from evalkit.crafter import ACHIEVEMENTS, analysis, benchmark, figures, load
+from evalkit.crafter import (
+    ACHIEVEMENTS,
+    BANDS,
+    analysis,
+    benchmark,
+    evaluate_trace,
+    figures,
+    load,
+    print_trace_evaluation,
+)
 from tests.crafter.traces import config, environment, hook, language_model, runtime, trace, write
 
 INVALID = hook("invalid_action", action="noop", reason="why")
@@ -131,3 +140,22 @@ def test_many_trajectories_are_thinned_evenly_per_model(logs):
     assert len(figures.trajectories(logs.episodes).get_yticks()) == 6
     names = [tick.get_text().split()[-1] for tick in figures.trajectories(logs.episodes, 4).get_yticklabels()]
     assert names == ["2.00", "0.00", "1.90", "-0.10"]
+
+
+def test_points_add_up_to_the_score_and_bands_count_every_episode_with_one(logs):
+    parts = analysis.points(logs.episodes)
+    means = analysis.mean_scores(logs.episodes).set_index("model_name")
+    assert parts.groupby("model_name", observed=True)["estimate"].sum().to_dict() == pytest.approx(
+        means["estimate"].to_dict()
+    )
+    assert (parts["low"].isna() | (parts["low"] <= parts["high"])).all()
+    counts = analysis.bands(logs.episodes).set_index("model_name")
+    assert counts["n"].to_dict() == means["n"].to_dict()
+    assert counts[list(BANDS)].sum(axis=1).tolist() == counts["n"].tolist()
+    together = analysis.bands(logs.episodes, []).iloc[0]
+    assert together["Poor"] == (logs.episodes["score"] < 0).sum()
+
+
+def test_a_trace_without_scored_events_has_no_empty_breakdown(tmp_path, capsys):
+    print_trace_evaluation(evaluate_trace(write(tmp_path, trace(environment(0)))))
+    assert "Breakdown" not in capsys.readouterr().out
