@@ -49,34 +49,27 @@ def rename_models(assembled: Assembled, renames: Mapping[str, str]) -> Assembled
 
 def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) -> Assembled:
     """Name models by their folder where each of several sources holds runs of one model, and some share its name."""
-    runs = assembled.frames[kind.runs]
-    places = {source: source.rstrip("/") for source in sources}
-    own = {
-        source: runs[runs["source"].map(partial(_is_within, place=place)).astype(bool)]
-        for source, place in places.items()
-    }
-    models = [frame["model_name"].fillna(UNKNOWN).unique() for frame in own.values()]
-    if sum(map(len, own.values())) != len(runs) or any(len(names) != 1 for names in models):
+    runs, names, models = assembled.frames[kind.runs], dict[str, str](), set[str]()
+    short = short_paths(source.rstrip("/") for source in sources)
+    for place, name in short.items():
+        own = runs[[path == place or path.startswith(f"{place}/") for path in runs["source"]]]
+        if own["model_name"].nunique(dropna=False) != 1:
+            return assembled
+        names |= dict.fromkeys([*own["run_id"], *own["source"]], name)
+        models.add(str(own["model_name"].iloc[0]))
+    if len(models) == len(short) or not runs["run_id"].isin(names).all():
         return assembled
-    if len({names[0] for names in models}) == len(sources):
-        return assembled
-    short = short_paths(places.values())
-    names = {run: short[places[source]] for source, frame in own.items() for run in frame["run_id"]}
-    said = ", ".join(sorted({str(one[0]) for one in models}))
-    warnings.warn(
-        f"folders hold runs of one model each ({said}): they are named by folder; --rename changes that", stacklevel=3
-    )
+    said = f"folders hold runs of one model each ({', '.join(sorted(models))}): they are named by folder"
+    warnings.warn(f"{said}; --rename changes that", stacklevel=3)
     return _changed(assembled, partial(_named, names=names))
 
 
-def _is_within(path: str, place: str) -> bool:
-    return path == place or path.startswith(f"{place}/")
-
-
 def _named(frame: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
-    if "model_name" not in frame or "run_id" not in frame:
+    """Name the models of a frame by run, or by file."""
+    if "model_name" not in frame:
         return frame
-    changed = {"model_name": frame["run_id"].map(names).astype(frame["model_name"].dtype)}
+    key = "run_id" if "run_id" in frame else "source"
+    changed = {"model_name": frame[key].map(names).astype(frame["model_name"].dtype)}
     if "copy_of" in frame:
         changed["copied_model"] = frame["copy_of"].map(names).astype(frame["copied_model"].dtype)
     return frame.assign(**changed)

@@ -47,7 +47,8 @@ def like_with_like(
     Arguments are as for `compare_all` and `estimate_by`; `stratum` is the column of the type of task. Tasks under
     different conditions are different ones, from the same cluster; adjusted rates are those under the conditions that
     all models ran, since nothing shows what a model would reach under another one. The
-    table has model, n (runs), n_tasks, coverage; estimate, low, high, method (raw); adjusted, adjusted_low and adjusted_high; warning.
+    table has model, n (runs), n_tasks, coverage; estimate, low, high, method (raw); adjusted, adjusted_low and
+    adjusted_high; warning.
     """
     cells = cells_of(frame, model, task, value, condition, stratum)
     coverage = (cells.sizes > 0).mean(axis=0) if cells.tasks else math.nan

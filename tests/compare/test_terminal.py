@@ -109,7 +109,10 @@ def test_of_many_models_the_first_and_last_stand_there_and_of_their_pairs_those_
 
 
 def test_what_would_decide_is_planned_for_the_observed_difference_and_for_a_named_one():
-    runs = runs_of(played({"a": 0.6, "b": 0.45, "c": 0.1}, tasks=30))
+    models = {"a": [1, 1, 0], "b": [1, 0, 1], "c": [0, 0, 0]}
+    tasks = range(30)
+    cells = [(m, f"t{t}", bool(own[t % 3]) or (m == "a" and t in (2, 5))) for m, own in models.items() for t in tasks]
+    runs = runs_of(cells)
     text = describe_comparison(runs, detect=10)
     observed, named = re.findall(r"^To show (\d+) points.*? plan ([\d,]+) tasks run once", text, re.MULTILINE)
     board = leaderboard(runs)
