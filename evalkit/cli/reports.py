@@ -42,8 +42,8 @@ def report(targets: tuple[str, ...], kind: str | None, output: str, given: dict[
 
     SOURCE, a folder of logs (or a file, a glob, a URL or a dataset), is run with all notebooks for the kinds of logs it
     holds; several of one kind are compared. NOTEBOOK (a name or a path) beside it selects only that notebook; alone, it
-    is run with each file of params/NOTEBOOK/, or with given parameters once. FILE is one params file. Without arguments, every file of params/
-    becomes a report.
+    is run with each file of params/NOTEBOOK/, or with given parameters once. FILE is one params file. Without
+    arguments, every file of params/ becomes a report.
 
     The exit code is 1 if a report failed, and 2 if the batch is invalid.
     """
