@@ -377,6 +377,7 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
         + "; ".join(f"{kind} ({count})" for kind, count in first)
         + "."
     ),
+    "same_executions": "{copies:,} of {n:,} histories hold the same executions as another one. They count once.",
     "cut": "Results of {cut:,} of {n:,} steps that report success were cut when stored.",
     "alone": "There is one model only, so nothing is compared.",
     "nearest_pair": _nearest_pair,

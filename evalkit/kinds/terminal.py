@@ -17,7 +17,7 @@ from evalkit.kinds.estimates import denominators, rates
 from evalkit.kinds.findings import similar_names
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.pipeline import Logs
-from evalkit.kinds.runs import UNKNOWN, outcomes
+from evalkit.kinds.runs import outcomes
 
 SCREEN = 24  # lines
 MOST_ROWS, LAST_ROWS, FEWEST_ROWS = 10, 2, 5  # of a table on one screen, how many are the last ones, and the least
@@ -121,7 +121,7 @@ def summary(logs: Logs, views: Mapping[str, Any], answer: str = "") -> str:
         ]
     notes = [plain(note) for note in similar_names(logs.runs["model_name"].dropna()).notes]
     files = file_lines(logs.ledger, len(logs.runs), everything=everything)
-    if parts and parts[0].title == ANSWER and (logs.runs["model_name"] == UNKNOWN).all():
+    if parts and parts[0].title == ANSWER and logs.runs["model_name"].nunique() < 2:
         answer = ""  # the kind has one of its own
     first, last = Part(ANSWER, answer.split("\n") * bool(answer), always=True), Part("files", files, always=True)
     return on_screen([first, *parts, Part("notes", notes), last], everything=everything)

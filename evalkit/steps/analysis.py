@@ -29,15 +29,20 @@ REPORTED, CONFIRMED = "reported", "confirmed"  # by the record; and not contradi
 def success_rates(steps: pd.DataFrame, by: str | Sequence[str] = "history") -> pd.DataFrame:
     """Estimate the share of steps that succeeded: as reported, and without silent failures.
 
-    Skipped steps, and those whose record does not say, are left out; every attempt counts. Where groups span several
+    Skipped and unknown steps and those of copies are left out; every attempt counts. Where groups span several
     histories, these (or the clusters that `load` was given) weigh equally: the estimate is the mean of their shares.
     Within one history steps are taken as independent, which makes its interval too narrow if one failure causes the
     next. `by` names columns of the frame; an empty list pools all steps. The column `success` is reported or confirmed.
     """
-    counted = steps[~steps["verdict"].isin(NOT_JUDGED).to_numpy()]
+    counted = originals(steps).loc[lambda rows: ~rows["verdict"].isin(NOT_JUDGED)]
     ended = {REPORTED: counted["success"], CONFIRMED: counted["verdict"].eq("success")}
     both = pd.concat([counted.assign(success=name, value=ok.astype("float64")) for name, ok in ended.items()])
     return _shares(both, [*([by] if isinstance(by, str) else by), "success"])
+
+
+def originals(table: pd.DataFrame) -> pd.DataFrame:
+    """Leave out the rows of copies, so that executions that several histories hold count once."""
+    return table[table["copy_of"].isna().to_numpy()]
 
 
 def _shares(steps: pd.DataFrame, by: list[str]) -> pd.DataFrame:
@@ -62,14 +67,15 @@ def confirmed_success(steps: pd.DataFrame) -> Estimate:
 
 
 def overview(runs: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
-    """Summarise each history in a row (`OVERVIEW`): the lowest confirmed success first, of equal ones the longer."""
-    rows = _summarise(runs, steps, success_rates(steps))
+    """Summarise each history but copies (`OVERVIEW`): the lowest confirmed success first, of equal ones the longer."""
+    rows = _summarise(originals(runs), steps, success_rates(steps))
     order = ["confirmed_estimate", "n", "history"]
     return rows.sort_values(order, ascending=[True, False, True], na_position="last", ignore_index=True)
 
 
 def total(runs: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
     """Summarise several histories, which weigh equally, in one row with the columns of `overview`; one gives no row."""
+    runs, steps = originals(runs), originals(steps)
     name = {"history": f"all {len(runs)} histories"}
     several = runs.assign(**name) if len(runs) > 1 else runs.iloc[:0]
     return _summarise(several, steps.assign(**name), success_rates(steps, []).assign(**name))
@@ -102,7 +108,7 @@ def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
 
     The kind is the class of the error if recorded, else the message without what varies in it.
     """
-    failed = steps[steps["verdict"].isin(WENT_WRONG).to_numpy()]
+    failed = originals(steps).loc[lambda rows: rows["verdict"].isin(WENT_WRONG)]
     message = failed["error"].where(failed["verdict"] != SILENT, failed["silent_failure_reason"])
     message = message.fillna("unknown error").str.slice(0, 300)
     failed = failed.assign(message=message, kind=failed["error_type"].fillna(message.map(message_pattern)))
@@ -122,15 +128,35 @@ def truncation(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def reporting_success(steps: pd.DataFrame) -> pd.DataFrame:
-    """Select the steps that report success, whether their results confirm it or not."""
-    return steps[steps["verdict"].isin(("success", SILENT)).to_numpy()]
+    """Select the steps that report success, whether their results confirm it or not; copies are left out."""
+    return originals(steps[steps["verdict"].isin(("success", SILENT)).to_numpy()])
+
+
+def found(results: pd.DataFrame) -> pd.DataFrame:
+    """Summarise what steps found in a row per number, such as the significant terms of one method for one cell type.
+
+    The value is the median over histories but copies, each by its last step of that kind; then the lowest and highest
+    value, and the names behind it, those of most histories first. The numbers of enrichments come first.
+    """
+    by = ["function_name", "cell_type", "method", "category"]
+    rows = originals(results)
+    rows = rows[rows["position"] == rows.groupby(["history", *by], dropna=False)["position"].transform("max")]
+    numbers = rows[rows["term"].isna()].groupby([*by, "quantity"], dropna=False, sort=False)
+    table = numbers.agg(
+        histories=("history", "nunique"), value=("value", "median"), lowest=("value", "min"), highest=("value", "max")
+    ).reset_index()
+    terms = rows.dropna(subset="term").groupby(by, dropna=False, sort=False)["term"]
+    names = terms.agg(lambda own: list(own.value_counts().index)).rename("terms").reset_index()
+    table = table.merge(names, on=by, how="left")
+    return table.sort_values("method", key=pd.isna, kind="stable", ignore_index=True)
 
 
 def coverage(histories: Sequence[History]) -> pd.DataFrame:
     """Return for each cell type and analysis whether it was done (`COVERAGE`): the best outcome of its steps counts.
 
     Cell types are those a step names and those an annotation discovered, so an analysis that was never requested shows
-    as ``not run``; of more than `MOST_PAIRS` pairs only those that were run are listed. Plots and talk are no analyses.
+    as ``not run``; but not `process_cells`, since nothing says that a cell type can be divided further. Of more than
+    `MOST_PAIRS` pairs only those that were run are listed. Plots and talk are no analyses.
     """
     rows = []
     for history in histories:
@@ -149,6 +175,8 @@ def coverage(histories: Sequence[History]) -> pd.DataFrame:
         every = product(types, analyses) if len(types) * len(analyses) <= MOST_PAIRS else verdicts
         for cell_type, analysis in every:
             ended = verdicts.get((cell_type, analysis), [])
+            if not ended and analysis == "process_cells":
+                continue
             best, first = min(ended or [(NOT_RUN, None)], key=lambda pair: STATUSES.index(pair[0]))
             row = {"history": history.label, "cell_type": cell_type, "analysis": analysis, "status": best}
             rows.append(row | {"steps": len(ended), "position": first})

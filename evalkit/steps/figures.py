@@ -67,3 +67,18 @@ def coverage(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
         return nothing_to_draw("steps", ax)
     looks = {status: LOOKS[status] for status in STATUSES}
     return plots.heatmap(table, "cell_type", "analysis", value="status", kinds=looks, xlabel="", ax=ax)
+
+
+def found(table: pd.DataFrame, quantity: str, ax: Axes | None = None) -> Axes:
+    """Draw one quantity of `analysis.found`: cell types against methods, or its conditions or categories below another.
+
+    A cell holds the median over histories, and their number if there are several.
+    """
+    rows = table[table["quantity"].eq(quantity)]
+    if rows.empty:
+        return nothing_to_draw(quantity, ax)
+    rows = rows.assign(about=rows["category"].fillna(rows["cell_type"]), by=rows["method"].fillna(quantity))
+    several = rows["histories"].max() > 1
+    xlabel = f"{quantity}: median (histories)" if several else quantity
+    rows = rows.assign(n=rows["histories"]) if several else rows
+    return plots.heatmap(rows, "about", "by", value="value", percent=False, digits=0, xlabel=xlabel, ax=ax)

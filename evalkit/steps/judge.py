@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import repeat, takewhile
 from typing import Any, NamedTuple
 
@@ -34,6 +34,8 @@ from evalkit.steps.results import Check, Reading, Severity, check, read_result
 from evalkit.steps.values import as_count, as_text, to_jsonable
 
 EVALUATION_VERSION = "v1_checking_only"
+ENOUGH_WORDS = 20  # different ones in results, by which histories without times can be told apart
+_WORD = re.compile(r"(?:\b(?:np|numpy)\.\w+\()?([\w.+-]+)")  # 88 in np.int64(88)
 _DECODER = msgspec.json.Decoder()
 _log = logging.getLogger(__name__)
 _OUTCOMES: dict[str, tuple[int | None, Severity]] = {  # score and severity
@@ -74,6 +76,7 @@ class History:
     plan: Any = None  # if it was stored
     label: str = ""  # that tells it apart from those it was read with
     options: Options = DEFAULTS  # it was normalised with, and is judged by
+    copy_of: str | None = None  # label of the history that holds the same executions, and counts in its place
 
     @cached_property
     def readings(self) -> list[Reading]:
@@ -117,7 +120,64 @@ def histories_of(histories: Iterable[tuple], steps: Iterable[tuple], options: Op
             label = unique(f"{paths[source]} · {thread}" if thread else paths[source])
             records = normalise_history(entries[source, thread], options)
             found.append(History(source, thread, records, plan, label, options))
+    for i, original in find_copies(found).items():
+        found[i] = replace(found[i], copy_of=found[original].label)
     return found
+
+
+def find_copies(histories: Sequence[History]) -> dict[int, int]:
+    """Return which histories repeat another one: the position of each, and of the one that it repeats.
+
+    Calls, errors, results and times must be equal; of a cut result, what was kept. A copy may end earlier if all times
+    are known. If not, results must have `ENOUGH_WORDS`: runs that fail at once look the same. The original is the
+    longest, of equal ones that with the fewest cut results, then one with a plan, then the first.
+    """
+    calls = [[_call_of(record) for record in history.records] for history in histories]
+    times = [[record["timestamp"] for record in history.records] for history in histories]
+    words = cache(lambda i: [_words_of(record) for record in histories[i].records])
+
+    def repeats(i: int, original: int) -> bool:
+        both, n = list(zip(times[i], times[original], strict=False)), len(calls[i])
+        if calls[i] != calls[original][:n] or any(a and b and a != b for a, b in both):
+            return False
+        if not all(a and b for a, b in both):
+            said = {word for kept, _ in words(i) for word in kept}
+            if n < len(calls[original]) or len(said) < ENOUGH_WORDS:
+                return False
+        return all(map(_agree, words(i), words(original)))
+
+    def rank(i: int) -> tuple[int, int, bool]:
+        n_cut = sum("truncated" in record["result_metadata"] for record in histories[i].records)
+        return -len(calls[i]), n_cut, histories[i].plan is None
+
+    copies, originals = dict[int, int](), defaultdict[tuple, list[int]](list)  # originals by their first call
+    for i in sorted(filter(calls.__getitem__, range(len(histories))), key=rank):
+        same_start = originals[calls[i][0]]
+        if (original := next((j for j in same_start if repeats(i, j)), None)) is None:
+            same_start.append(i)
+        else:
+            copies[i] = original
+    return copies
+
+
+def _call_of(record: StepRecord) -> tuple:
+    """Return a call and how it ended; old files hold numbers of parameters as text."""
+    parameters = _WORD.findall(json.dumps(record["step"]["parameters"], sort_keys=True))
+    return record["step"]["function_name"], tuple(parameters), record["success"], record["error"]
+
+
+def _words_of(record: StepRecord) -> tuple[list[str], bool]:
+    """Return the words of a successful step's result, without one at a cut, and whether it was cut."""
+    result, is_cut = record["result"], "truncated" in record["result_metadata"]
+    if record["success"] is not True or not result or result in results.NOTHING:
+        return [], False
+    words = [word for word in _WORD.findall(str(result)) if word not in ("None", "nan")]
+    return words[:-1] if is_cut else words, is_cut
+
+
+def _agree(a: tuple[list[str], bool], b: tuple[list[str], bool]) -> bool:
+    (words, is_cut), (longer, _) = sorted((a, b), key=lambda result: len(result[0]))
+    return words == (longer[: len(words)] if is_cut else longer)
 
 
 def evaluate_history(records: Any, options: Options | None = None) -> list[dict]:

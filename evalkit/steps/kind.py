@@ -20,7 +20,7 @@ from evalkit.kinds import Assembled, Command, FileRules, LogKind, Logs, Option, 
 from evalkit.steps.judge import History, as_history, end_of_route, find_loops, histories_of, plan_adherence
 from evalkit.steps.parse import companions, is_history, parse_file
 from evalkit.steps.record import CRITICAL, DEFAULTS, SILENT, Options, cell_types_of
-from evalkit.steps.table import CHECKS, FLAGS, LABELS, RECORDS, RUNS, STEPS, TABLES
+from evalkit.steps.table import FLAGS, LABELS, QUANTITY, RECORDS, TABLES
 from evalkit.steps.terminal import describe, progress, write
 from evalkit.steps.transcript import transcript
 from evalkit.steps.values import as_count
@@ -32,7 +32,7 @@ _STATE = re.compile(rb'\ASQLite format 3|"execution_history"\s*:\s*\[')
 
 @paused_gc()
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
-    """Build the frames of runs (one per history), steps and checks, and the histories; options as for `load`."""
+    """Build the frames of runs (one per history), steps, checks, results, and the histories; options as for `load`."""
     plans = records.tables["histories"].select(["source", "thread", "plan"]).to_pydict().values()
     steps = records.tables["steps"].select(["source", "thread", "entry"]).to_pydict().values()
     histories = histories_of(zip(*plans, strict=True), zip(*steps, strict=True), options.get("options") or DEFAULTS)
@@ -42,14 +42,15 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
 def frames_of(histories: Sequence[History]) -> dict[str, pd.DataFrame]:
     """Build the frames of histories."""
     ids_of_runs = run_ids("steps", [absolute(h.source) for h in histories], [h.thread for h in histories])
-    runs, steps, checks = list[dict](), list[dict](), list[dict]()
+    runs, steps, checks, results = list[dict](), list[dict](), list[dict](), list[dict]()
     for run_id, history in zip(ids_of_runs, histories, strict=True):
         runs.append({"run_id": run_id, **_run(history)})
         each = zip(history.records, history.evaluations, history.readings, strict=True)
         for position, (record, evaluation, reading) in enumerate(each):
             step, result = record["step"], record["result"]
             ids = {"history": history.label, "source": history.source, "thread": history.thread, "position": position}
-            ids |= {"step_index": record["step_index"], "function_name": step["function_name"]}
+            ids |= {"copy_of": history.copy_of, "step_index": record["step_index"]}
+            ids["function_name"] = step["function_name"]
             checks += [made | ids for made in evaluation["checks"]]
 
             cut = record["result_metadata"].get("truncated")
@@ -72,7 +73,11 @@ def frames_of(histories: Sequence[History]) -> dict[str, pd.DataFrame]:
             for key in ("step_type", "description", "skip_reason"):
                 found[key] = None if step.get(key) is None else str(step[key])
             steps.append({**evaluation, **record, **ids, **found})
-    return {"runs": frame(runs, RUNS), "steps": frame(steps, STEPS), "checks": frame(checks, CHECKS)}
+            if evaluation["verdict"] == "success":
+                ids["cell_type"] = found["cell_type"]
+                results += [ids | dict(zip(QUANTITY, row, strict=True)) for row in reading.quantities]
+    rows = {"runs": runs, "steps": steps, "checks": checks, "results": results}
+    return {name: frame(rows[name], columns) for name, columns in TABLES.items()}
 
 
 def _run(history: History) -> dict[str, Any]:
@@ -100,6 +105,7 @@ def _run(history: History) -> dict[str, Any]:
         "loops": loops,
         "cut_results": cut,
         "unknown_outcomes": verdicts["unknown"],
+        "duplicate": history.copy_of,
     }
     return {
         "kind": "steps",
@@ -114,6 +120,7 @@ def _run(history: History) -> dict[str, Any]:
         "run_flags": list(filter(raised.get, FLAGS)),
         "thread": history.thread,
         "history": history.label,
+        "copy_of": history.copy_of,
         "records": records,
         "judged": n,
         "reported": verdicts["success"] + verdicts[SILENT],
@@ -135,7 +142,7 @@ KIND = LogKind(
     recognises=lambda head: _TITLE if _STATE.search(head) or is_history(decode_start(head)) else "",
     files=FileRules(companions=companions),
     assemble=assemble,
-    rates=RateRules(outcome_of={"unfinished": "not measured"}),
+    rates=RateRules(outcome_of={"unfinished": "not measured"}, excluding_flags=("duplicate",)),
     settings=("options",),
     transcript=transcript,
     run_files=lambda logs, run: RunFiles([run["source"]], run["thread"] or ""),
@@ -165,7 +172,8 @@ def load(source: Source, options: Options = DEFAULTS, **others: Any) -> Logs:
 
     By `options` steps are read and judged on each load, with the evaluators registered at that time; the other
     parameters are those of `evalkit.load`. Returns the frames runs (one row per history), steps, checks (one row per
-    step and check) and ledger, with the columns in `table`, and histories, a list of `History`.
+    step and check), results (one row per number or name that a step found) and ledger, with the columns in `table`,
+    and histories, a list of `History`.
     """
     return kinds.load(source, KIND, options=options, **others)
 

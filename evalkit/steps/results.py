@@ -5,19 +5,22 @@ found, what is wrong with the structure, and how it is evaluated and summarised.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, Literal, NamedTuple, TypedDict
 
 from evalkit.io.text import UniqueNames
 from evalkit.steps.record import Options, StepRecord
-from evalkit.steps.values import CUT, as_count, as_number, read_literal
+from evalkit.steps.values import CUT, as_count, as_number, as_text, read_literal
 
 METHODS = ("go", "kegg", "reactome", "gsea")
 DISCOVERED, LEAF_NODE, NO_NEW_TYPES, UNKNOWN = "discovered", "leaf_node", "no_new_cell_types", "unknown"
 LEGACY, STRUCTURED, UNEXPECTED = "legacy_text_parsing", "high_structured_access", "unexpected_structure"
 NOTHING: tuple[Any, ...] = (None, "", [], {}, "Success")  # the last is what shape A made of false values
 MOST_SHOWN, MOST_SEARCHED = 200, 2000  # characters of a message
+MOST_NAMED = 10  # genes and matches, as many as an enrichment lists terms
 _NO_PLOT_MADE = "no plot was made"
 
 _ASKED_BY = ("analyses", "analysis", "methods", "method", "analysis_types", "analysis_type", "enrichment_types")
@@ -62,6 +65,7 @@ class Reading:
     error: str | None = None  # returned in its place
     status: str | None = None  # of an analysis that returned nothing else
     found: dict[str, Any] = field(default_factory=dict)  # its contents, as key findings give them, in full
+    quantities: list[tuple] = field(default_factory=list)  # the same as rows: `table.QUANTITY`
     failure: str | None = None  # why the step failed, although it may report success
     nothing_new: bool = False  # the analysis was done, and there was nothing to find
     issues: list[str] = field(default_factory=list)  # of the structure
@@ -137,11 +141,13 @@ def _read_enrichment(record: StepRecord, reading: Reading, options: Options) -> 
         read, n, total = list(map(as_number, p_values)), len(terms), as_count(entry.get("total_significant"))
         is_complete = isinstance(entry.get("top_terms"), list) and not isinstance(entry["top_terms"], CUT)
         reading.found[name] = {"top_terms": terms, "p_values": read, "total_significant": total}
-        totals[name] = total
+        totals[name], method = total, name.upper()
+        reading.quantities.append(("significant terms", method, None, None, total))
+        reading.quantities += [("p-value", method, None, term, p) for term, p in zip_longest(terms, read[:n])]
         if n > 0 if total is None else total > 0 and (n > 0 or not is_complete):
-            successful.append(name.upper())
+            successful.append(method)
         if terms:
-            top[name] = terms[:3]
+            top[method] = terms[:3]
         for given, p in zip(p_values, read, strict=True):
             if given not in (None, "N/A") and (p is None or not 0 <= p <= 1):
                 issues.append(f"{name}: {str(given)[:40]!r} is no p-value")
@@ -198,7 +204,10 @@ def _read_expression(record: StepRecord, reading: Reading, options: Options) -> 
         is_whole = isinstance(genes, list) and not isinstance(genes, CUT)
         counts[condition] = len(genes) if is_whole else as_count(genes)
         empty += [condition] * (counts[condition] == 0)
-        reading.found[condition] = {"significant_genes": counts[condition], "top_genes": list(map(str, _list(genes)))}
+        named = list(map(str, _list(genes)))
+        reading.found[condition] = {"significant_genes": counts[condition], "top_genes": named}
+        reading.quantities.append(("significant genes", None, condition, None, counts[condition]))
+        reading.quantities += [("gene", None, condition, gene, None) for gene in named[:MOST_NAMED]]
         if "category" in entry and not isinstance(genes, list):
             reading.issues.append(f"{condition[:40]}: no list of genes")
     evaluation = {"genes_per_condition": counts, "condition_count": n, "empty_conditions": empty}
@@ -220,6 +229,7 @@ def _read_counts(record: StepRecord, reading: Reading, options: Options) -> None
     cells, empty = reading.found, list[str]()
     for category, entry in categories.items():
         cells[category] = as_count(entry.get("cell_count"))
+        reading.quantities.append(("cells", None, category, None, cells[category]))
         empty += [category] * (cells[category] == 0)
         if "category" in entry and cells[category] is None:
             reading.issues.append(f"{category[:40]}: no number of cells")
@@ -298,6 +308,9 @@ def _read_annotation(record: StepRecord, reading: Reading, options: Options) -> 
         "group_count": None if is_unknown or (types and not groups) else len(groups),
         "partial": is_partial,
     }
+    clusters = Counter(groups.values())
+    reading.quantities.append(("cell types", None, None, None, evaluation["cell_type_count"]))
+    reading.quantities += [("clusters", None, None, name, clusters.get(name)) for name in types]
     # a leaf has nothing below it to discover
     score = None if status in (UNKNOWN, LEAF_NODE) else status == DISCOVERED
     severity: Severity = "info" if status in (DISCOVERED, LEAF_NODE) else "warning"
@@ -337,6 +350,9 @@ def _read_search(record: StepRecord, reading: Reading, options: Options) -> None
         total = as_count(inner.get("total_matches", whole.get("total_matches")))
         if total is None and isinstance(listed, list) and not isinstance(listed, CUT) and not isinstance(inner, CUT):
             total = len(listed)
+    query = as_text(record["step"]["parameters"].get("query"))
+    reading.quantities.append(("matches", None, query, None, total))
+    reading.quantities += [("match", None, query, name, None) for name in found[:MOST_NAMED]]
     given = inner.get("message") or whole.get("message") or reading.error
     given = reading.value if isinstance(reading.value, str) else given
     message = str(given) if given else None

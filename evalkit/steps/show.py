@@ -25,7 +25,10 @@ def describe_histories(histories: Sequence[History], name: str = "") -> str:
 
 
 def answer_table(overview: pd.DataFrame) -> pd.DataFrame:
-    """Return the confirmed and the reported success of each history, the lowest first, and what failed in it."""
+    """Return the confirmed and the reported success of each history, the lowest first, and what failed in it.
+
+    `overview` may end with the row of all histories together, as of `analysis.total`.
+    """
     confirmed = {f"confirmed_{end}": end for end in ("estimate", "low", "high")}
     kept = ["history", *confirmed, "reported_estimate", "reported_low", "reported_high", "n", SILENT, "loops", "cut"]
     return overview[kept].rename(columns=confirmed)
@@ -55,7 +58,7 @@ def findings(logs: Logs) -> list[Finding]:
         rows = zip(*(first[name] for name in ("position", "function_name", "run_id", "turn")), strict=True)
         return tuple(Example(f"record {place + 1}, {function}", run, turn=turn) for place, function, run, turn in rows)
 
-    steps, n = logs.steps, len(logs.runs)
+    steps, n = analysis.originals(logs.steps), len(analysis.originals(logs.runs))
     verdicts, rates = steps["verdict"], analysis.success_rates(steps, []).set_index("success")
     results = [Finding("no_steps", "Success", {"n_histories": n})]
     if len(rates):
@@ -72,6 +75,8 @@ def findings(logs: Logs) -> list[Finding]:
     successful = analysis.reporting_success(steps)
     if len(cut := successful[successful["truncated"]]):
         results.append(Finding("cut", "What was cut", {"cut": len(cut), "n": len(successful)}, examples(cut)))
+    if n_copies := len(logs.runs) - n:
+        results.append(Finding("same_executions", "Data quality", {"copies": n_copies, "n": len(logs.runs)}))
     return [*results, Finding("files", "Data quality", {"files": files_of(logs.ledger)})]
 
 

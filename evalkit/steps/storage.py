@@ -24,17 +24,22 @@ def store_execution_result(
 ) -> dict[str, Any]:
     """Convert what a step returned to its stored form: result_type, result, result_summary, result_metadata.
 
-    A step with a ``skip_reason`` is stored as skipped. The result of a failure is not stored: its error belongs in the
-    record (`record_execution`). The result is JSON-able, as of `to_jsonable`; a text longer than ``options.text_limit``
-    is cut, with ``{"truncated": [its length, kept]}``. Numbers, empty results and None are stored as they are.
+    A step with a ``skip_reason`` is stored as skipped. What a failed step returned is stored as text, with the ``type``
+    it had; its error belongs in the record (`record_execution`). The result is JSON-able, as of `to_jsonable`; a text
+    longer than ``options.text_limit`` is cut, with ``{"truncated": [its length, kept]}``. Numbers, empty results and
+    None are stored as they are.
     """
-    step = step if isinstance(step, Mapping) else {}
+    step, returned = step if isinstance(step, Mapping) else {}, type(result).__name__
     result, function = to_jsonable(result), as_text(step.get("function_name"))
     kind, metadata = "text", dict[str, Any]()
     if reason := as_text(step.get("skip_reason")):
         kind, summary, metadata = "skipped", f"Skipped: {reason}", {"skip_reason": reason}
     elif as_bool(success) is not True:
-        summary, result = "Failed" if result in (None, "") else f"Failed: {result}", None
+        summary, text = "Failed", "" if result is None else str(result)
+        result = None
+        if text:
+            summary, (result, metadata) = f"Failed: {text}", _cut(text, options)
+            metadata["type"] = returned
     else:
         reading = _read_success(step, result, options)
         summary = reading.summary
@@ -43,11 +48,14 @@ def store_execution_result(
         elif options.is_plot(function):
             kind, metadata = "visualization", {key: reading.found[key] for key in ("type", "html_length", "plots")}
         elif result and not isinstance(result, (bool, int, float)):
-            text = result if isinstance(result, str) else str(result)
-            result, n = text[: options.text_limit], len(text)
-            metadata = {"length": n} if n <= options.text_limit else {"truncated": [n, options.text_limit]}
+            result, metadata = _cut(str(result), options)
     summary = summary[: options.summary_limit] if kind in ("text", "skipped") else summary
     return {"result_type": kind, "result": result, "result_summary": summary, "result_metadata": metadata}
+
+
+def _cut(text: str, options: Options) -> tuple[str, dict[str, Any]]:
+    n, most = len(text), options.text_limit
+    return text[:most], {"length": n} if n <= most else {"truncated": [n, most]}
 
 
 def create_result_summary(step: Mapping[str, Any] | str | None, result: Any, options: Options = DEFAULTS) -> str:

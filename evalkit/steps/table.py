@@ -11,6 +11,7 @@ FLAGS = {
     "loops": "the same call failed again and again",
     "cut_results": "stored results are cut; what was cut away is unknown",
     "unknown_outcomes": "records do not say whether their steps succeeded",
+    "duplicate": "another history holds the same executions: this one counts in no rate",
 }
 
 _THREAD = Column("thread", "name", "thread of a checkpoint; empty for other files")
@@ -23,10 +24,12 @@ _HISTORY = Column("history", "name", "label that tells the history apart from th
 _POSITION = Column("position", "int", "place of the record in its history, from 0")
 _FUNCTION = Column("function_name", "name", "function of the step")
 _CELL_TYPE = Column("cell_type", "name", "cell type the step is about")
+_COPY_OF = Column("copy_of", "name", "history that holds the same executions and counts in place of this one")
 
 RUNS = run_columns(
     _THREAD,
     _HISTORY,
+    _COPY_OF,
     Column("records", "int", "records in it"),
     Column("judged", "int", "steps that shares rest on: all but skipped and unknown ones"),
     Column("reported", "int", "of these, steps that report success"),
@@ -39,7 +42,7 @@ RUNS = run_columns(
 )
 _SOURCE = Column("source", "str", "path of the history's file")
 _STEP_INDEX = Column("step_index", "int?", "index of the step; if not recorded, counted: a retry keeps its step's")
-IDS = (_HISTORY, _SOURCE, _THREAD, _POSITION, _STEP_INDEX, _FUNCTION)
+IDS = (_HISTORY, _COPY_OF, _SOURCE, _THREAD, _POSITION, _STEP_INDEX, _FUNCTION)
 STEPS = (
     *IDS,
     Column("attempt", "int", "how often the call was made in a row, each time before having failed, from 1"),
@@ -76,7 +79,17 @@ CHECKS = (
     Column("explanation", "str", "why"),
     Column("severity", "str", "info, warning, error or critical"),
 )
-TABLES = {"runs": RUNS, "steps": STEPS, "checks": CHECKS}
+QUANTITY = ("quantity", "method", "category", "term", "value")
+RESULTS = (
+    *IDS,
+    _CELL_TYPE,
+    Column("quantity", "str", "significant terms, p-value, significant genes, gene, cell types, clusters, cells, …"),
+    Column("method", "name", "of an enrichment: GO, KEGG, REACTOME, GSEA"),
+    Column("category", "name", "condition of genes, category of cells, query of a search"),
+    Column("term", "name", "term, gene or cell type; missing where the value is the number of all of them"),
+    Column("value", "float", "the number, or the p-value; NaN where it is unknown, and of names"),
+)
+TABLES = {"runs": RUNS, "steps": STEPS, "checks": CHECKS, "results": RESULTS}
 
 
 def _columns(*first: Column, **others: str) -> tuple[Column, ...]:

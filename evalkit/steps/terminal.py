@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from evalkit._words import counted_noun, format_interval
+from evalkit._words import counted_noun, format_interval, join_first
 from evalkit.io import plain, write_frame
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
@@ -14,7 +14,7 @@ from evalkit.steps.judge import History, end_of_route, find_loops
 from evalkit.steps.record import CRITICAL, SILENT, VERDICTS
 from evalkit.steps.values import to_jsonable
 
-MOST_STEPS = 12  # of one history, on one screen
+MOST_STEPS, MOST_FOUND, MOST_COPIES = 8, 6, 3  # on one screen; steps are those of one history
 IDLE = 60.0  # seconds after which a history that has not changed counts as finished
 _SPARE = ("records", "cut", "loops", "silent", "failed")  # the first goes first
 _SPARE_OF_STEPS = ("cut", "result", "cell type", "step")
@@ -39,6 +39,14 @@ _CHECK_CELLS = _CELLS | {
     "severity": lambda row: plain(row["severity"], 10),
     "explanation": lambda row: plain(row["explanation"], 60),
 }
+_FOUND_CELLS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "found": lambda row: row["quantity"],
+    "cell type": lambda row: plain(row["cell_type"] or "–", 24),
+    "by": lambda row: plain(row["method"] or row["category"] or "–", 40),
+    "number": lambda row: "?" if row["value"] is None else f"{row['value']:g}",
+    "histories": lambda row: str(row["histories"]),
+    "names": lambda row: plain(", ".join(row["terms"] or []) or "–", 60),
+}
 _EXPLAINED = (
     "confirmed: without silent failures; n: steps judged, all but skipped and unknown ones.",
     "The interval of one history takes its steps as independent; all together: the mean of their shares.",
@@ -47,21 +55,24 @@ _EXPLAINED = (
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     """Format the summary of several histories, and the steps of one; `views` ask for those of all, or for checks."""
-    several, checks, everything = len(logs.histories) > 1, views.get("checks"), views.get("all")
+    checks, everything = views.get("checks"), views.get("all")
     rows = to_jsonable(analysis.overview(logs.runs, logs.steps))
-    parts = _overview(logs, rows) if several else []
-    if several and not (checks or everything):
-        return parts
+    numbers = to_jsonable(analysis.found(logs.results))
+    numbers = [{name: cell(row) for name, cell in _FOUND_CELLS.items()} for row in numbers]
+    found = Part("numbers that steps found", rows=numbers, always=True, most=MOST_FOUND, last=1)
+    parts = _overview(logs, rows) if len(logs.runs) > 1 else []
+    if len(rows) > 1 and not (checks or everything):
+        return [*parts, found]
     shown = dict(iter((logs.checks if checks else logs.steps).groupby("history")))
     cells = _CHECK_CELLS if checks else _STEP_CELLS
     counted = {row["history"]: row for row in rows}
-    for history in logs.histories:
+    for history in (one for one in logs.histories if one.label in counted):
         listed = to_jsonable(shown[history.label]) if history.records else []
         steps = [{name: cell(row) for name, cell in cells.items()} for row in listed]
         parts.append(Part("history", [plain(history.label), *_summary(history, counted[history.label])], always=True))
         most = None if checks else MOST_STEPS
         parts.append(Part("steps", rows=steps, always=True, most=most, spare=_SPARE_OF_STEPS))
-    return parts
+    return parts if checks else [*parts, found]
 
 
 def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
@@ -74,9 +85,9 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     table = fit_table(cells, spare=_SPARE, width=snapshot.width)
     rate = analysis.confirmed_success(logs.steps)
     confirmed = f", confirmed {format_interval(*rate[:3])}" if rate.n else ""
-    total = f"total: {so_far(len(cells), snapshot.expected)} histories, {len(running)} running{confirmed}"
+    total = f"total: {so_far(len(logs.runs), snapshot.expected)} histories, {len(running)} running{confirmed}"
     ended = not running and not snapshot.being_written
-    return f"{table}\n\n{total}", snapshot.expected is not None and len(cells) >= snapshot.expected and ended
+    return f"{table}\n\n{total}", snapshot.expected is not None and len(logs.runs) >= snapshot.expected and ended
 
 
 def write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
@@ -86,16 +97,20 @@ def write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
 
 def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
     """Format the rows of histories, the worst first, and one of all together."""
-    [together] = to_jsonable(analysis.total(logs.runs, logs.steps))
+    total = to_jsonable(analysis.total(logs.runs, logs.steps))
+    [together] = total or rows
+    copies = logs.runs[logs.runs["copy_of"].notna()]
+    named = [f"{plain(copy.history)} = {plain(copy.copy_of)}" for copy in copies.itertuples()]
+    note = f"Histories with equal executions count once: {join_first(named, MOST_COPIES, ', and {} more')}."
     explained = [*_EXPLAINED, *[f"Together: {together['warning']}."] * bool(together["warning"])]
     confirmed, reported = _rates(together)
     unnamed = bool((logs.runs["model_name"] == UNKNOWN).all())
     rest = f"{reported} as they reported it: the difference" if together[SILENT] else "as they reported it: none"
-    answer = f"{confirmed} of the steps of {len(rows)} histories succeeded, {rest} failed silently."
+    answer = f"{confirmed} of the steps of {counted_noun(len(rows), 'history')} succeeded, {rest} failed silently."
     answer += " No log names a model; --model NAME gives one." * unnamed
     return [
-        Part("the answer", [answer], always=True),
-        Part("histories", rows=[*map(_cells, rows), _cells(together)], always=True, spare=_SPARE),
+        Part("the answer", [answer, *[note] * bool(named)], always=True),
+        Part("histories", rows=list(map(_cells, [*rows, *total])), always=True, spare=_SPARE),
         Part("how to read it", explained),
         Part("histories that were not measured", unmeasured_lines(logs.runs, [], logs.kind, "score")),
     ]

@@ -1,14 +1,16 @@
-"""Record what reports and commands say on the sample data and on messy folders, as plain text.
+"""Record what reports and commands show on the sample data and on messy folders.
 
-A report is recorded at the notebooks' own door: every headline, text, figure (its labels and the data drawn), table and
-published table, in order. What changes from machine to machine (times, versions, paths) is left out.
+One report of each notebook is recorded whole, as plain text: every headline, text, figure (its labels and the data
+drawn), table and published table, in order. Of every report, the numbers of the table behind its answer are recorded.
+What changes from machine to machine (times, versions, paths) is left out.
 """
 
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import matplotlib as mpl
@@ -59,6 +61,15 @@ COMMANDS = {
     "show-mixed": "evalkit show messy:mixed/logs --run nothing",
     "show": f"evalkit show {_LOG} --last 6",
 }
+PAGES = (  # the report of each notebook that is recorded whole
+    "cooking_blocked_agents/three_items",
+    "crafter_scores/messy",
+    "leaderboard/crafter",
+    "model_comparison/messy",
+    "model_overview/dogwood-8b",
+    "step_evaluation/messy",
+    "trajectories/messy",
+)
 _SHOWS = ("show_answer", "show_details", "show_findings", "show_text", "show_figure", "show_table", "show_runs",
           "show_pairs", "publish")  # fmt: skip
 _IDS = ["run_id", "run_id_a", "run_id_b"]  # made of the place where the samples lie
@@ -70,11 +81,25 @@ def reports() -> list[Path]:
     return sorted([*(ROOT / "params").rglob("*.yaml"), *PARAMS.rglob("*.yaml")])
 
 
-def record_report(params: Path, notebooks: Path = ROOT / "notebooks") -> str:
-    """Run the cells of a report's notebook in this process, and write down all that it shows."""
+class Recorded(NamedTuple):
+    """What a report shows: all of it as text, and the numbers of the table behind its answer as CSV."""
+
+    text: str
+    numbers: str
+
+
+def name_of(params: Path) -> str:
+    """Return the name of a report: its notebook and its parameter file, ``leaderboard/crafter``."""
+    return f"{params.parent.name}/{params.stem}"
+
+
+@cache
+def record_report(params: Path, notebooks: Path = ROOT / "notebooks") -> Recorded:
+    """Run the cells of a report's notebook in this process, and record what it shows."""
     notebook = nbformat.read(notebooks / f"{params.parent.name}.ipynb", as_version=4)
     lines: list[str] = []
-    recorders = {name: _recorder(name, lines) for name in _SHOWS}
+    answers: list[pd.DataFrame] = []
+    recorders = {name: _recorder(name, lines, answers) for name in _SHOWS}
     shown = mock.Mock()  # what is shown otherwise, such as folded texts
     with (
         mock.patch.multiple(evalkit, create=True, provenance=mock.Mock(), **recorders),
@@ -87,7 +112,8 @@ def record_report(params: Path, notebooks: Path = ROOT / "notebooks") -> str:
                 exec(compile(cell.source, f"{params.parent.name}:{cell.id}", "exec"), names)
                 if "parameters" in cell.metadata.get("tags", []):
                     names |= yaml.safe_load(messy.with_folders(params.read_text("utf-8")))
-    return _without_paths("\n".join(lines))
+    numbers = answers[0].drop(columns=["run_id", "sentence", "warning"], errors="ignore")
+    return Recorded(_without_paths("\n".join(lines)), _without_paths("\n".join(_csv(numbers))))
 
 
 def record_command(line: str) -> str:
@@ -119,8 +145,10 @@ def _numbers(line: str) -> list[float]:
     return [float(text.replace(",", "").replace("−", "-")) for text in _NUMBER.findall(line)]
 
 
-def _recorder(name: str, lines: list[str]) -> Callable[..., None]:
+def _recorder(name: str, lines: list[str], answers: list[pd.DataFrame]) -> Callable[..., None]:
     def record(thing: Any = None, *args: Any, **options: Any) -> None:
+        if name == "show_answer":
+            answers.append(args[0])
         if name == "publish" and thing is None:
             for called, table in options.items():
                 lines.extend(["", "## publish", *_published(table, called)])

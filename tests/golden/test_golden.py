@@ -1,8 +1,17 @@
-"""What reports and commands say on the samples stays what it was; ``python -m tests.golden`` writes it anew."""
+"""Reports and commands show on the samples what was recorded; ``python -m tests.golden`` records it again."""
 
 import pytest
 
-from tests.golden.record import COMMANDS, EXPECTED, differences, record_command, record_report, reports
+from tests.golden.record import (
+    COMMANDS,
+    EXPECTED,
+    PAGES,
+    differences,
+    name_of,
+    record_command,
+    record_report,
+    reports,
+)
 
 HINT = "If this is meant: python -m tests.golden, read the difference, and commit it with its reason."
 
@@ -13,9 +22,12 @@ def check(name: str, got: str) -> None:
     assert not found, "\n".join([f"{name} differs in {len(found)} places:", *found[:20], HINT])
 
 
-@pytest.mark.parametrize("params", reports(), ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize("params", reports(), ids=name_of)
 def test_a_report_says_what_it_said(params):
-    check(f"reports/{params.parent.name}/{params.stem}.txt", record_report(params))
+    recorded = record_report(params)
+    check(f"numbers/{name_of(params)}.csv", recorded.numbers)
+    if name_of(params) in PAGES:
+        check(f"pages/{name_of(params)}.txt", recorded.text)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -23,10 +35,12 @@ def test_a_command_says_what_it_said(name):
     check(f"commands/{name}.txt", record_command(COMMANDS[name]))
 
 
-def test_every_expected_text_is_recorded_by_something():
-    names = {f"reports/{path.parent.name}/{path.stem}.txt" for path in reports()}
+def test_every_notebook_has_a_page_and_every_expected_file_is_recorded():
+    assert sorted(page.partition("/")[0] for page in PAGES) == sorted({path.parent.name for path in reports()})
+    names = {f"numbers/{name_of(path)}.csv" for path in reports()}
+    names |= {f"pages/{page}.txt" for page in PAGES}
     names |= {f"commands/{name}.txt" for name in COMMANDS}
-    assert {path.relative_to(EXPECTED).as_posix() for path in EXPECTED.rglob("*.txt")} == names
+    assert {path.relative_to(EXPECTED).as_posix() for path in EXPECTED.rglob("*.*")} == names
 
 
 @pytest.mark.parametrize(

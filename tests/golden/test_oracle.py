@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 from scipy.stats import ttest_1samp
 
-from tests.golden.record import EXPECTED, ROOT
+from tests.golden.record import ROOT, record_report
 
 SAMPLES = ROOT / "evalkit" / "samples"
 TASKS = {
@@ -88,7 +88,7 @@ RUNS = runs()
 
 
 def report(name: str) -> str:
-    return (EXPECTED / "reports" / f"{name}.txt").read_text()
+    return record_report(ROOT / "params" / f"{name}.yaml").text
 
 
 def headline(name: str) -> dict[str, str]:

@@ -16,10 +16,11 @@ from tests.steps.records import JSON, RECORD
 
 def test_findings_lead_to_the_steps_they_count(logs):
     found, steps = findings(logs), with_runs(logs.steps, logs.runs)
-    silent, first = steps[steps["verdict"].eq("silent failure")], found[0].examples[0]
+    silent, first = steps[steps["verdict"].eq("silent failure") & steps["copy_of"].isna()], found[0].examples[0]
     assert (first.run_id, first.turn) == tuple(silent.iloc[0][["run_id", "turn"]])
     assert found[1].examples[0].run_id in set(logs.runs["run_id"])
-    assert [bool(one.examples) for one in found] == [True, True, True, False]
+    assert [bool(one.examples) for one in found] == [True, True, False, False]
+    assert (found[2].code, found[2].values) == ("same_executions", {"copies": 2, "n": 4})
 
 
 @given(st.lists(RECORD | JSON, max_size=4))

@@ -25,7 +25,7 @@ def test_a_run_is_a_row_with_the_common_columns(logs):
     counts = first[["records", "judged", "reported", "confirmed", "silent_failures", "failures", "loops", "cut"]]
     assert counts.tolist() == [21, 21, 15, 11, 4, 6, 1, 9]
     assert first["score"] == 11 / 21
-    assert first["run_flags"] == ["silent_failures", "critical_failures", "loops", "cut_results"]
+    assert first["run_flags"] == ["silent_failures", "critical_failures", "loops", "cut_results", "duplicate"]
     assert first[["tokens_in", "seed", "cost", "is_successful"]].isna().all()
 
 

@@ -138,7 +138,7 @@ SAID = [
     (ENRICH, ENRICHMENT, {}, {
         "pathway_counts": {"go": 12, "kegg": 3, "gsea": 0}, "total_significant_pathways": 15, "method_count": 2,
         "successful_methods": ["GO", "KEGG"], "data_quality": "high_structured_access", "status": None,
-        "top_pathways": {"go": ["a", "b", "c"], "kegg": ["k1", "k2", "k3"]}, "concerns": [], "highlights": []} | EVERY),
+        "top_pathways": {"GO": ["a", "b", "c"], "KEGG": ["k1", "k2", "k3"]}, "concerns": [], "highlights": []} | EVERY),
     # concerns and highlights; numbers may be written as text
     (ENRICH, go([], 0), {}, {"concerns": ["No significant pathways found in any method",
                                           "Consider adjusting parameters or trying different approaches"],

@@ -37,11 +37,11 @@ def test_details_of_several_histories_and_checks_as_a_file(tmp_path):
     def run(*arguments):
         return CliRunner().invoke(main, ["steps", *arguments], catch_exceptions=False).output
 
-    files = ("samples:steps/typed.json", "samples:steps/execution_history.json")
+    files = ("samples:steps/second_run.jsonl", "samples:steps/execution_history.json")
     shown = run(*files, "--all")
-    assert shown.index("all 2 histories ") < shown.index("\ntyped.json\n")
+    assert shown.index("all 2 histories ") < shown.index("\nexecution_history.json\n")
     assert "cut: 9 of 21 stored results" in shown
-    assert "\ntyped.json\n" not in run(*files)
+    assert "\nexecution_history.json\n" not in run(*files)
     assert "expected_cell_types" in run(*files, "--checks", "--output", str(tmp_path / "checks.csv"))
     assert "severity" in pd.read_csv(tmp_path / "checks.csv")
 

@@ -32,7 +32,18 @@ STORED = [
     ("other", {"a": 1}, True, "text", "{'a': 1}", "{'a': 1}", {"length": 8}),
     ("other", 0, True, "text", 0, "0", {}),
     ("perform_enrichment_analyses", None, False, "text", None, "Failed", {}),
-    ("perform_enrichment_analyses", ENRICHMENT, False, "text", None, f"Failed: {ENRICHMENT}"[:100], {}),
+    (
+        "perform_enrichment_analyses",
+        ENRICHMENT,
+        False,
+        "text",
+        str(ENRICHMENT),
+        f"Failed: {ENRICHMENT}"[:100],
+        {"length": len(str(ENRICHMENT)), "type": "dict"},
+    ),
+    ("other", LONG, False, "text", LONG[:500], f"Failed: {LONG}"[:100], {"truncated": [1234, 500], "type": "str"}),
+    ("other", {}, False, "text", "{}", "Failed: {}", {"length": 2, "type": "dict"}),
+    ("other", "", False, "text", None, "Failed", {}),
 ]
 
 

@@ -1,0 +1,106 @@
+"""Histories with the same executions count once, whatever their files and shapes; others are never taken for copies."""
+
+import json
+from copy import deepcopy
+
+import pytest
+from click.testing import CliRunner
+
+from evalkit.cli import main
+from evalkit.steps import analysis, load
+from evalkit.steps.judge import as_history, find_copies
+from tests.steps.cases import BAD, CELLS, COUNTS, ENRICHMENT, EXPRESSION, GOOD, make
+from tests.steps.test_checkpoints import database, state, thread
+from tools.samples.steps import old_flat
+
+FUNCTIONS = {
+    "process_cells": CELLS,
+    "compare_cell_counts": COUNTS,
+    "perform_enrichment_analyses": ENRICHMENT,
+    "dea_split_by_condition": EXPRESSION,
+}
+
+
+def typed(start=0):
+    """Make records of shape B, whose times begin at a minute; without times if that is None."""
+    records = [
+        make(function, result, kind="structured", index=i, parameters={"n": 5})
+        for i, (function, result) in enumerate(FUNCTIONS.items())
+    ]
+    records.append(make("load", None, False, error="no file", kind="text", index=4, parameters={"n": 5}))
+    for i, record in enumerate(records if start is not None else ()):
+        record["timestamp"] = f"2026-03-02T09:{start + i:02d}:00"
+    return records
+
+
+def flat(records):
+    """Return records as they were formerly written to disk, with numbers of parameters as text."""
+    made = []
+    for record in records:
+        step = record["step"] | {"parameters": {"n": "5"}}
+        time = record.get("timestamp", "")
+        made.append(old_flat(step, record["result"], record["success"], record["error"], time))
+    return made
+
+
+def changed(records, at, **values):
+    out = deepcopy(records)
+    out[at] |= values
+    return out
+
+
+TYPED, UNTIMED = typed(), typed(None)
+PAIRS = [
+    # two lists of records, and whether they hold the same executions
+    (TYPED, TYPED, True),
+    (TYPED, flat(TYPED), True),
+    (UNTIMED, flat(TYPED), True),
+    (UNTIMED, UNTIMED, True),
+    (TYPED, typed(30), False),  # another run with the same results
+    (TYPED, changed(TYPED, 1, result={"count_results": [{"category": "x", "cell_count": 353}]}), False),
+    (TYPED, changed(TYPED, 4, error="no cells"), False),
+    (TYPED, changed(TYPED, 2, success=False), False),
+    (TYPED, TYPED[:3], True),  # stored earlier
+    (UNTIMED, UNTIMED[:3], False),  # it may be another run that ended earlier
+    ([BAD] * 5, [BAD] * 5, False),  # nothing tells runs apart that fail at once
+    ([GOOD], [GOOD], False),
+    ([], [], False),
+]
+
+
+@pytest.mark.parametrize(("a", "b", "same"), PAIRS)
+def test_which_histories_hold_the_same_executions(a, b, same):
+    assert bool(find_copies([as_history(a), as_history(b)])) is same
+    assert bool(find_copies([as_history(b), as_history(a)])) is same
+
+
+def test_executions_count_once_whatever_their_files(tmp_path):
+    other = typed(30)[:3]
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b.json").write_text(json.dumps(TYPED))
+    (tmp_path / "a" / "execution_history.json").write_text(json.dumps(flat(TYPED)))
+    (tmp_path / "c.sqlite").write_bytes(
+        database([thread("one", value=state(*TYPED)), thread("two", value=state(*other))])
+    )
+    logs = load(tmp_path)
+    assert len(logs.runs) == 4
+    assert logs.runs.set_index("history")["copy_of"].dropna().to_dict() == dict.fromkeys(
+        ["b.json", "c.sqlite · one"], "execution_history.json"
+    )
+    flagged = ["duplicate" in flags for flags in logs.runs["run_flags"]]
+    assert flagged == logs.runs["copy_of"].notna().tolist()
+    assert analysis.overview(logs.runs, logs.steps)["history"].tolist() == ["execution_history.json", "c.sqlite · two"]
+    confirmed = analysis.confirmed_success(logs.steps)
+    assert (confirmed.estimate, confirmed.n, confirmed.n_clusters) == (0.9, 8, 2)
+    assert analysis.failure_kinds(logs.steps)["steps"].tolist() == [1]
+    assert analysis.found(logs.results)["histories"].tolist() == [2] * 3 + [2, 2] + [2] + [1, 1]
+
+
+def test_three_files_with_the_same_executions_are_one(tmp_path):
+    for name in ("x.json", "y.json", "z.json"):
+        (tmp_path / name).write_text(json.dumps(TYPED))
+    shown = CliRunner().invoke(main, ["steps", str(tmp_path)], catch_exceptions=False).output
+    alone = CliRunner().invoke(main, ["steps", str(tmp_path / "x.json")], catch_exceptions=False).output
+    assert "80 % [38, 96] (4 of 5) confirmed" in alone
+    assert shown.startswith("80 % [38, 96] of the steps of 1 history succeeded")
+    assert "count once: y.json = x.json, z.json = x.json." in shown

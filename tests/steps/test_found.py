@@ -1,0 +1,118 @@
+"""What steps found: a frame of numbers and names, their summary, its figure, and what commands print."""
+
+import math
+
+import pytest
+from click.testing import CliRunner
+
+from evalkit.cli import main
+from evalkit.steps import analysis, evaluate_step, figures, load, save_history
+from evalkit.steps.judge import as_history
+from evalkit.steps.kind import frames_of
+from evalkit.steps.table import QUANTITY
+from tests.steps.cases import CELLS, COUNTS, ENRICHMENT, EXPRESSION, make
+
+SEARCH = {"search_results": {"total_matches": 12, "results": [{"term": f"t{n}"} for n in range(12)]}}
+ROWS = [
+    # function, result: rows of quantity, method, category, term, value
+    ("perform_enrichment_analyses", ENRICHMENT, [
+        ("significant terms", "GO", None, None, 12), ("p-value", "GO", None, "a", 0.001),
+        ("p-value", "GO", None, "b", 0.002), ("p-value", "GO", None, "c", None), ("p-value", "GO", None, "d", 0.04),
+        ("significant terms", "KEGG", None, None, 3), ("p-value", "KEGG", None, "k1", 1e-5),
+        ("p-value", "KEGG", None, "k2", 0.01), ("p-value", "KEGG", None, "k3", 0.02),
+        ("significant terms", "GSEA", None, None, 0)]),
+    ("perform_enrichment_analyses", {"go": {"top_terms": ["a"], "top_pvalues": []}}, [
+        ("significant terms", "GO", None, None, None), ("p-value", "GO", None, "a", None)]),
+    ("perform_enrichment_analyses", {"go": {"top_terms": [], "top_pvalues": [0.5], "total_significant": 0}}, [
+        ("significant terms", "GO", None, None, 0)]),
+    ("perform_enrichment_analyses", {"status": "needs_processing"}, []),
+    ("dea_split_by_condition", EXPRESSION, [
+        ("significant genes", None, "healthy", None, 2), ("gene", None, "healthy", "G1", None),
+        ("gene", None, "healthy", "G2", None), ("significant genes", None, "ill", None, 0)]),
+    ("dea_split_by_condition", {}, []),  # a silent failure
+    ("compare_cell_counts", COUNTS, [("cells", None, "x", None, 354), ("cells", None, "y", None, 0)]),
+    ("process_cells", CELLS, [("cell types", None, None, None, 2), ("clusters", None, None, "T cell", 2),
+                              ("clusters", None, None, "B cell", 1)]),
+    ("process_cells", "Process cells completed, but no new cell types were discovered.", [
+        ("cell types", None, None, None, 0)]),
+    ("process_cells", "Discovered new cell type: NK cell", [
+        ("cell types", None, None, None, 1), ("clusters", None, None, "NK cell", None)]),
+    ("search_enrichment_semantic", SEARCH, [("matches", None, "q", None, 12),
+                                            *[("match", None, "q", f"t{n}", None) for n in range(10)]]),
+    ("display_umap", "<html></html>", []),
+    ("conversational_response", "All done.", []),
+]  # fmt: skip
+
+
+def results_of(*records):
+    return frames_of([as_history(list(records))])["results"]
+
+
+@pytest.mark.parametrize(("function", "result", "rows"), ROWS)
+def test_what_steps_found_is_a_frame(function, result, rows):
+    made = results_of(make(function, result, kind="structured", parameters={"query": "q", "cell_type": "T"}))
+    said = made.astype(object).where(made.notna(), None)
+    assert [tuple(row) for row in said[list(QUANTITY)].to_numpy()] == rows
+    assert set(made["cell_type"]) <= {"T"}
+
+
+def test_a_cut_text_gives_what_it_holds_and_failures_nothing():
+    text = str({"dea_results": [{"category": "ill", "significant_genes": [f"GENE{n}" for n in range(99)]}]})[:500]
+    cut = results_of(make("dea_split_by_condition", text))
+    assert math.isnan(cut["value"].iloc[0])  # not the number of genes that are left
+    assert cut["term"].dropna().tolist() == [f"GENE{n}" for n in range(10)]
+    assert results_of(make("dea_split_by_condition", EXPRESSION, False, error="no")).empty
+
+
+def enriched(go, **more):
+    result = {"go": {"top_terms": ["a", f"b{go}"], "top_pvalues": [0.01, 0.02], "total_significant": go}}
+    return make("perform_enrichment_analyses", result, kind="structured", parameters={"cell_type": "T"}, **more)
+
+
+def test_the_summary_counts_each_history_once_by_its_last_step(tmp_path):
+    for name, numbers in {"one": [90, 4], "two": [6], "three": [20]}.items():
+        save_history([enriched(n, index=i) for i, n in enumerate(numbers)], tmp_path / f"{name}.json")
+    found = analysis.found(load(tmp_path).results)
+    [row] = found.to_dict("records")
+    assert (row["method"], row["cell_type"], row["histories"]) == ("GO", "T", 3)
+    assert (row["value"], row["lowest"], row["highest"]) == (6, 4, 20)
+    assert row["terms"][0] == "a"  # which all three name
+    assert len(row["terms"]) == 4
+
+
+def test_figures_draw_one_quantity_or_say_that_there_is_none(logs):
+    found = analysis.found(logs.results)
+    texts = [text.get_text() for text in figures.found(found, "significant terms").texts]
+    assert "4 (1)" in texts  # KEGG terms of T cells, in one history
+    assert figures.found(found, "cells").get_xlabel().split() == ["cells:", "median", "(histories)"]
+    assert figures.found(analysis.found(logs.results.iloc[:0]), "cells").texts[0].get_text() == "no cells of this kind"
+
+
+def test_commands_print_what_was_found():
+    def run(*options):
+        return CliRunner().invoke(main, ["steps", "samples:steps/typed.json", *options], catch_exceptions=False).output
+
+    assert "family: T-cell surface" in run()
+    assert "more numbers that steps found" in run()
+    assert "CD8B, CD7, RP11-291B21.2, CD8A" in run("--all")
+
+
+def test_no_annotation_is_missed_for_a_cell_type_without_others_below_it():
+    records = [
+        make("process_cells", CELLS, parameters={"cell_type": "PBMC"}),
+        make("process_cells", {"status": "leaf_node"}, kind="structured", parameters={"cell_type": "B cell"}),
+        make("dea_split_by_condition", EXPRESSION, kind="structured", parameters={"cell_type": "Megakaryocyte"}),
+    ]
+    covered = analysis.coverage([as_history(records)])
+    annotated = covered[covered["analysis"].eq("process_cells")].set_index("cell_type")["status"]
+    assert annotated.to_dict() == {"PBMC": "success", "B cell": "success"}
+    others = covered[covered["analysis"].ne("process_cells")].set_index("cell_type")["status"]
+    assert others.to_dict() == {
+        "T cell": "not run", "B cell": "not run", "PBMC": "not run", "Megakaryocyte": "success"
+    }  # fmt: skip
+
+
+def test_successful_methods_name_their_pathways():
+    said = evaluate_step(make("perform_enrichment_analyses", ENRICHMENT, kind="structured"))["enrichment_evaluation"]
+    top = [said["top_pathways"][method] for method in said["successful_methods"]]
+    assert top == [["a", "b", "c"], ["k1", "k2", "k3"]]
