@@ -114,11 +114,11 @@ def test_what_would_decide_is_planned_for_the_observed_difference_and_for_a_name
     cells = [(m, f"t{t}", bool(own[t % 3]) or (m == "a" and t in (2, 5))) for m, own in models.items() for t in tasks]
     runs = runs_of(cells)
     text = describe_comparison(runs, detect=10)
-    observed, named = re.findall(r"^To show (\d+) points.*? plan ([\d,]+) tasks run once", text, re.MULTILINE)
+    observed, named = re.findall(r"^To show ([\d.]+) points.*? plan ([\d,]+) tasks run once", text, re.MULTILINE)
     board = leaderboard(runs)
     assert int(named[1].replace(",", "")) == plan(runs, 0.1)["tasks"].iloc[0]
     gap = board.pairs.set_index(["model_a", "model_b"]).loc[("a", "b"), "estimate"]
-    assert (observed[0], named[0]) == (f"{100 * abs(gap):.0f}", "10")
+    assert (observed[0], named[0]) == (f"{100 * abs(gap):.1f}", "10")
     assert "To show" not in describe_comparison(runs_of(played({"a": 0.95, "b": 0.1})))
 
 
