@@ -23,7 +23,7 @@ REFUSED = {  # {} is a folder, and three dots stand for further words
     "mindcraft {}/runs --tasks {}/gone.json --follow": "{}/gone.json: no such file",
     "mindcraft {}/runs --by model": "no column 'model'; did you mean 'model_name'?",
     "mindcraft {}/runs --layout {model}": "layout '{model}': use each of",
-    "mindcraft {}/runs --output {}/out.xlsx": "{}/out.xlsx: the output's name must end in",
+    "mindcraft {}/runs --output {}/out.ods": "{}/out.ods: the output's name must end in",
     "mindcraft {}/runs --output {}/no/out.csv": "{}/no/out.csv: no folder",
     "mindcraft {}/runs --by s3://KEY:SEKRET@b": "s3://…@b: credentials don't belong in a URL",
     "show {}/empty.json": "{}/empty.json: no log of a kind that evalkit knows (1 file); nothing is in it",
@@ -59,7 +59,7 @@ MISUSED = {
     "report --jobs 0": "0 is not in the range",
     "mindcraft . --follow --output x.csv": "--output does nothing with --follow",
     "mindcraft . --follow --interval 0.1": "--interval 0.1: at least 0.5 seconds",
-    "mindcraft . --list all --output x.csv": "--output does nothing with --list",
+    "mindcraft . --list all --all": "--all does nothing with --list",
     "mindcraft . --idle 5": "--idle does nothing without --follow",
     "steps . --follow --checks": "--checks does nothing with --follow",
 }

@@ -35,6 +35,7 @@ WITHOUT_IMPORT = {
     "itables": "for notebooks of users", "jupyterlab": "a command",
     "langgraph-checkpoint-sqlite": "adds a module to langgraph", "mkdocs-material": "a theme of mkdocs",
     "mkdocstrings-python": "a plugin of mkdocs", "nbstripout": "a command", "nbval": "a plugin of pytest",
+    "openpyxl": "of pandas",
     "mypy": "a command", "pandas-stubs": "for mypy", "types-psutil": "for mypy", "types-pyyaml": "for mypy",
     "types-tabulate": "for mypy", "types-tqdm": "for mypy",
     "pre-commit": "a command", "pytest-timeout": "a plugin of pytest", "pytest-xdist": "a plugin of pytest",

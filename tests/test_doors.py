@@ -203,10 +203,12 @@ def dataset(kind, tmp_path_factory) -> str:
 
 
 class Page(NamedTuple):
-    """What a report says: its published tables, and its headline."""
+    """What a report says: its published tables, its headline, and the files of the page and of the index."""
 
     tables: Mapping[str, pd.DataFrame]
     headline: Mapping[str, Any]
+    html: str
+    index: str
 
 
 @pytest.fixture(scope="module")
@@ -219,7 +221,9 @@ def page(kind, dataset, tmp_path_factory) -> Page:
     assert summary.failed == []
     files = {path.stem: path for path in output.rglob("*.csv") if path.read_text().strip()}
     [made] = json.loads(summary.manifest.read_text())["reports"]
-    return Page({name: pd.read_csv(path, na_values=["–"]) for name, path in files.items()}, made["headline"])
+    tables = {name: pd.read_csv(path, na_values=["–"]) for name, path in files.items()}
+    html = (output / made["page"]).read_text()
+    return Page(tables, made["headline"], html, summary.index.read_text())
 
 
 def following(kind: Kind) -> str:
@@ -251,6 +255,26 @@ def test_every_door_gives_the_same_n_estimate_and_interval(kind, door, dataset, 
 def test_what_is_left_out_is_told(kind):
     assert kind.note in kind.said()
     assert kind.note in following(kind)
+
+
+STATED = re.compile(r"-?\d[\d.]*(?: %)? (?:points )?\[[^]]*\]")
+
+
+def stated(text: str) -> str:
+    """Give the first estimate with its interval of a text, without its unit."""
+    found = STATED.search(text)
+    assert found, text
+    return found[0].replace(" points", "")
+
+
+def test_the_first_sentence_states_an_estimate_of_the_table_below_it(kind, page):
+    """In the terminal, on the page and in the index: the same number and interval as in a row of the table."""
+    head, _, rest = kind.said().partition("\n\n")
+    assert stated(head) in rest
+    answer, _, rest = page.html.partition('class="evalkit-answer"')[2].partition("</p>")
+    shown = re.findall(r"<nobr>([^<]*)</nobr>", rest.partition("</table>")[0])
+    assert stated(answer) in shown
+    assert stated(answer) in page.index
 
 
 def test_the_page_gives_the_same_n_estimate_and_interval(kind, logs, expected, page):

@@ -15,7 +15,7 @@ from evalkit.kinds import pipeline
 from evalkit.kinds.follow import Following
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.registry import COMMON, Option, kind_named, kind_names
-from evalkit.kinds.terminal import list_runs, summary
+from evalkit.kinds.terminal import choose, list_runs, summary
 
 SHORTEST_INTERVAL = 0.5  # seconds between two updates
 _SOURCES: click.Parameter = click.Argument(["sources"], nargs=-1, required=True, metavar="SOURCE...")
@@ -61,12 +61,14 @@ def kind_command(kind: LogKind) -> click.Command:
             return
         refuse("without --follow", **following)
         if which:
-            refuse("with --list", output=output, all=everything, **unfollowed)
+            refuse("with --list", all=everything, **unfollowed)
         if output:
             check_output(output)
         logs = pipeline.load(list(sources), kind, **reading, **options)
         if which:
             print_paged(list_runs(logs, which) + "\n")
+            if output:
+                write_frame(choose(logs.runs, which), output)
             return
         grouped = any(views[option.name] for option in kind.command.views if option.regroups)
         first = "" if grouped or len(logs.runs) < 2 else answer(logs.runs)

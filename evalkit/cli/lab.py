@@ -24,9 +24,16 @@ from evalkit.reports.planning import plan
 @with_reading_options
 @click.option("--output", "-o", default="evalkit-lab", show_default=True, metavar="DIR", help="Folder for the copies.")
 @click.option("--no-browser", is_flag=True, help="Start the server, and print its address.")
+@click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="Port of the server.  [default: 8888 or next]")
 @click.option("--no-start", is_flag=True, help="Only write the notebooks.")
 def lab(
-    sources: tuple[str, ...], kind: str | None, output: str, no_browser: bool, no_start: bool, given: dict[str, Any]
+    sources: tuple[str, ...],
+    kind: str | None,
+    output: str,
+    no_browser: bool,
+    port: int | None,
+    no_start: bool,
+    given: dict[str, Any],
 ) -> None:
     """Open JupyterLab on copies of the notebooks for SOURCE, with their parameters filled in.
 
@@ -43,4 +50,6 @@ def lab(
             raise SourceError("JupyterLab is not installed: pip install jupyterlab")
         folder, name = os.path.split(absolute(str(paths[0])))
         opened = [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url=/lab/tree/{quote(name)}"]
+        if port:
+            opened.append(f"--ServerApp.port={port}")
         sys.exit(subprocess.call([sys.executable, "-m", "jupyterlab", *opened, *["--no-browser"] * no_browser]))

@@ -9,6 +9,7 @@ from typing import Any, get_args
 import click
 
 from evalkit.io.paths import SourceError
+from evalkit.io.write import OUTPUT
 from evalkit.kinds.registry import COMMON, Option, kind_named, kind_names
 from evalkit.kinds.terminal import Which
 
@@ -24,6 +25,11 @@ def negative_flag(name: str, text: str) -> Callable[[Callable[..., Any]], Callab
 
 
 unmasked = negative_flag("mask", "Show API keys and tokens that logs hold; by default they are masked.")
+
+
+def write_to(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add ``--output``, the file that `what` a command prints is written to."""
+    return click.option("--output", "-o", metavar="FILE", help=f"Also write {what} to {OUTPUT}.")
 
 
 def click_option(option: Option) -> click.Option:

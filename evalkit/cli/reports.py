@@ -29,6 +29,7 @@ from evalkit.reports.planning import plan
 @click.option(
     "--timeout", type=POSITIVE, default=600, show_default=True, metavar="SECONDS", help="Time limit of one report."
 )
+@click.option("--each", is_flag=True, help="Do not compare several SOURCEs: reports of each by itself.")
 @click.option("--force", is_flag=True, help="Also make reports that have not changed.")
 @negative_flag("code", "Leave the notebook's code out of the pages.")
 @negative_flag("evidence", "Write no pages of runs.  [default: of those that reports link to, at most 200 each]")
@@ -40,14 +41,14 @@ def report(targets: tuple[str, ...], kind: str | None, output: str, given: dict[
     """Make reports: execute notebooks with parameters, and write HTML pages with an index.
 
     SOURCE, a folder of logs (or a file, a glob, a URL or a dataset), is run with all notebooks for the kinds of logs it
-    holds. NOTEBOOK (a name or a path) beside it selects only that notebook; alone, it is run with each file of
-    params/NOTEBOOK/, or with given parameters once. FILE is one params file. Without arguments, every file of params/
-    becomes a report.
+    holds; several of one kind are compared. NOTEBOOK (a name or a path) beside it selects only that notebook; alone, it
+    is run with each file of params/NOTEBOOK/, or with given parameters once. FILE is one params file. Without
+    arguments, every file of params/ becomes a report.
 
     The exit code is 1 if a report failed, and 2 if the batch is invalid.
     """
     started = time.monotonic()
-    planned = {name: options.pop(name) for name in ("params", "notebooks", "texts", "name")}
+    planned = {name: options.pop(name) for name in ("params", "notebooks", "texts", "name", "each")}
     if not targets and planned["params"] is None and not Path("params").is_dir():
         click.echo("no folder params here: making the sample reports; your own: evalkit report FOLDER")
     reports = plan(targets, kind=kind or "", values=values_of(given), **planned)

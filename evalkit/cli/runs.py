@@ -6,10 +6,22 @@ from typing import Any
 
 import click
 
-from evalkit.cli.options import COUNT, LISTS, POSITIVE, of_kind, print_paged, refuse, unmasked, with_reading_options
+from evalkit.cli.options import (
+    COUNT,
+    LISTS,
+    POSITIVE,
+    of_kind,
+    print_paged,
+    refuse,
+    unmasked,
+    with_reading_options,
+    write_to,
+)
+from evalkit.compare.ranks import against, leaderboard, rank_table
 from evalkit.compare.terminal import describe_baseline, describe_comparison
 from evalkit.evidence import write_view
 from evalkit.io.text import plain
+from evalkit.io.write import check_output, write_frame
 from evalkit.kinds.detection import describe_source, kinds_of_source
 from evalkit.kinds.pipeline import load
 from evalkit.kinds.terminal import choose, chosen_lines, list_runs
@@ -22,17 +34,30 @@ from evalkit.kinds.terminal import choose, chosen_lines, list_runs
 @of_kind
 @with_reading_options
 @click.option("--last", type=COUNT, metavar="N", help="Only the last N turns.")
+@write_to("the listed runs")
 @unmasked
 def show(
-    source: str, run: str | None, which: Any, kind: str | None, last: int | None, mask: bool, given: dict[str, Any]
+    source: str,
+    run: str | None,
+    which: Any,
+    kind: str | None,
+    last: int | None,
+    output: str | None,
+    mask: bool,
+    given: dict[str, Any],
 ) -> None:
     """Print a run turn by turn: SOURCE is one log, or a folder, dataset or URL, whose runs it lists without --run."""
+    if output:
+        check_output(output)
     if run and not kind:  # an id begins with the first letter of its kind
         kind = next((known.name for known in kinds_of_source(source) if run.startswith(f"{known.name[0]}-")), None)
     logs = load(source, kind or "", **given)
     if which or (not run and len(logs.runs) > 1):
         print_paged(list_runs(logs, which or "all") + "\n")
+        if output:
+            write_frame(choose(logs.runs, which or "all"), output)
         return
+    refuse("with one run", output=output)
     print_paged(logs.show(run or "", mask=mask).text(last))
 
 
@@ -67,9 +92,20 @@ def detect(source: str) -> None:
 @click.option("--baseline", metavar="MODEL", help="Compare every model with this one; exit code 1 on a regression.")
 @click.option("--margin", type=POSITIVE, metavar="NUMBER", help="The largest loss that is no regression; see above.")
 @click.option("--strict", is_flag=True, help="With --baseline: exit code 1 also if nothing is decided.")
+@click.option("--detect", type=POSITIVE, metavar="POINTS", help="Plan how many tasks would show this difference.")
 @click.option("--all", "everything", is_flag=True, help="Print everything: all models, pairs and notes.")
+@write_to("the models, or with --baseline their verdicts,")
 def compare(
-    sources: tuple[str, ...], kind: str | None, baseline: str | None, strict: bool, given: dict[str, Any], **how: Any
+    sources: tuple[str, ...],
+    kind: str | None,
+    baseline: str | None,
+    strict: bool,
+    detect: float | None,
+    output: str | None,
+    given: dict[str, Any],
+    everything: bool,
+    value: str | None,
+    margin: float | None,
 ) -> None:
     """Compare the models of SOURCE on the tasks that they share.
 
@@ -77,13 +113,25 @@ def compare(
     the margin; it is not worse if its loss is shown to be smaller. The margin is in the unit of what is compared: 0.05
     of a rate, which is the default, is 5 percentage points, and 2 of scores in points is 2 points, without a default.
     """
-    if not baseline:
-        refuse("without --baseline", strict=strict)
-    logs = load(list(sources), kind or "", **given)
-    passed, (warned, chosen) = True, chosen_lines(logs)
     if baseline:
-        text, passed = describe_baseline(logs.runs, baseline, strict=strict, **how)
+        refuse("with --baseline", detect=detect)
     else:
-        text = describe_comparison(logs.runs, **how)
-    print("\n".join([*warned, text, *([""] if chosen else []), *chosen]))
+        refuse("without --baseline", strict=strict)
+    if output:
+        check_output(output)
+    how: dict[str, Any] = {"value": value or "", "margin": margin}
+    logs = load(list(sources), kind or "", **given)
+    runs = logs.runs
+    passed = True
+    if baseline:
+        text, passed = describe_baseline(runs, baseline, strict=strict, everything=everything, **how)
+    else:
+        text = describe_comparison(runs, detect=detect or 0.0, everything=everything, **how)
+    warned, chosen = chosen_lines(logs)
+    if chosen:
+        chosen = ["", *chosen]
+    print("\n".join([*warned, text, *chosen]))
+    if output:
+        table = against(runs, baseline, **how) if baseline else rank_table(leaderboard(runs, **how))
+        write_frame(table, output)
     sys.exit(0 if passed else 1)

@@ -19,7 +19,6 @@ from evalkit.kinds.estimates import best_first, with_usage
 from evalkit.kinds.findings import MOST_EXAMPLES, doubts, files_of, similar_names, variants
 from evalkit.kinds.runs import UNKNOWN, copied, kind_of
 from evalkit.stats import (
-    Estimate,
     compare_all,
     compare_to_baseline,
     cost_front,
@@ -75,6 +74,11 @@ class Leaderboard(NamedTuple):
     def _repr_html_(self) -> str:
         options = {"digits": 2, "percent": self.outcomes.is_share, "estimate": self.outcomes.title, "counted": "runs"}
         return answer_html(ranked(self), answer_table(self), MODELS, rows=len(self.table), **options)[0]
+
+    @property
+    def has_means(self) -> bool:
+        """Whether the mean of a model is one number: scores under several conditions, such as budgets, have none."""
+        return self.outcomes.is_share or self.outcomes.table.dropna(subset="value")["condition"].nunique() < 2
 
     @property
     def is_adjusted(self) -> bool:
@@ -202,8 +206,9 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     """Describe which model is best, or that the data leave it open.
 
     No model is named if the best ones tie, have no name, or share no tasks. The result has `code` and the values of its
-    text, `evalkit.display.words.headline_text`; of a model that leads, is best (corrected for selection) or alone, also
-    the fields of an estimate.
+    text, `evalkit.display.words.headline_text`; of a model that leads, is best or alone, also the estimate, low and
+    high of its row of the table. Scores under several conditions, such as points in budgets of turns, have none: no
+    mean spans them.
     """
     table, name = board.table, board.outcomes.name
     estimated = table[table["estimate"].notna()]
@@ -212,23 +217,25 @@ def headline(board: Leaderboard) -> dict[str, Any]:
         ended = board.outcomes.table["ended"].value_counts().to_dict()
         return {"code": "nothing", "ended": ended, "n": sum(ended.values())}
     if rated.empty:
-        return {"code": "unnamed", "what": name} | _fields(estimated.iloc[0], "estimate", "")
+        return {"code": "unnamed", "what": name} | _fields(estimated.iloc[0], board.has_means)
     if len(rated) == 1:
         row = rated.iloc[0]
         about = {"code": "one_model", "what": name, "model": row["model_name"], "unnamed": len(estimated) > 1}
-        return about | _fields(row, "estimate", "")
+        return about | _fields(row, board.has_means)
     row = rated.iloc[0]
     structure = pair_structure(board.pairs)
     if structure.cycles:
         return {"code": "cycle", "models": list(structure.cycles[0])}
     first, others, by = row["model_name"], rated.iloc[1:], "estimate" if board.basis == NONE else "adjusted"
-    basis, which = (board.basis, "adjusted_") if board.is_adjusted else ("", "corrected_")
     own = board.pairs[board.pairs[["model_a", "model_b"]].eq(first).any(axis=1)]
     is_paired = own["method"].ne(UNPAIRED)
-    about = {"model": first, "what": name, "basis": basis, "unpaired": not is_paired.all()}
+    about = {"model": first, "what": name, "unpaired": not is_paired.all()}
+    highest = rated.nlargest(1, "estimate").iloc[0]
+    if board.is_adjusted and highest["estimate"] > row["estimate"]:
+        about |= {"basis": board.basis, "higher": highest["model_name"]}
     about["doubt"] = ", if its tasks are no variants of few" * ("variants" in board.notes)
     if row["rank_high"] == 1:
-        return {"code": "best"} | about | {"undecided": int((~own["decided"]).sum())} | _fields(row, which[:-1], which)
+        return {"code": "best"} | about | {"undecided": int((~own["decided"]).sum())} | _fields(row, board.has_means)
     if len(own) and own["estimate"].isna().all():
         models = rated["model_name"].tolist()
         sets = [names for one in structure.warning.only("sets").notes for names in one.values["sets"]]
@@ -238,14 +245,19 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     if rated[by].iloc[1] == rated[by].iloc[0]:  # the order of their names means nothing
         return {"code": "tie", "models": rated.loc[rated[by] == rated[by].iloc[0], "model_name"].tolist()}
     is_behind = others["behind_first"].astype(bool)
+    if not board.has_means and board.basis == NONE and not is_behind.any():  # the order of means under other conditions
+        return {"code": "unlike", "models": rated["model_name"].tolist(), "conditions": True}
     sides = {side: others.loc[of, "model_name"].tolist() for side, of in (("behind", is_behind), ("open", ~is_behind))}
     few = bool(((own["n_tasks"] < FEW_SHARED) & is_paired).all())
-    return {"code": "leads"} | about | {**sides, "few": few} | _fields(row, which[:-1], which)
+    return {"code": "leads"} | about | {**sides, "few": few} | _fields(row, board.has_means)
 
 
-def _fields(row: pd.Series, estimate: str, bounds: str) -> dict[str, Any]:
-    values = dict(zip(Estimate._fields[:3], row[[estimate, f"{bounds}low", f"{bounds}high"]], strict=True))
-    return values | {"n": row["n"], "n_clusters": row["n_tasks"], "method": row["method"], "target": row["target"]}
+def _fields(row: pd.Series, has_mean: bool) -> dict[str, Any]:
+    """Return the estimate of a row of the table, if there is one over all its conditions."""
+    if not has_mean:
+        return {}
+    values = {name: row[name] for name in ("estimate", "low", "high", "n", "method", "target")}
+    return values | {"n_clusters": row["n_tasks"]}
 
 
 def with_short_names(board: Leaderboard, width: int) -> Leaderboard:
@@ -291,12 +303,13 @@ def findings(
     *,
     planned: Iterable[str] = (),
     ranking: str = RANKING,
+    detect: float = 0.0,
 ) -> list[Finding]:
     """Describe which model is best as far as the data show, what is open, what would decide it, and caveats.
 
     The most important stands first, and conditions that differ before the ranking. With a `ledger` the last one says
     how many files were used; `planned` are the tasks that were to be run, by default those that other models ran;
-    `ranking` is the heading of its section.
+    `ranking` is the heading of its section; `detect` as for `plan_findings`.
     """
     data = board.outcomes
     # the pair of the first model that is nearest to a decision: an open one, if there is any
@@ -319,18 +332,52 @@ def findings(
             counts["first"] = MOST_SHOWN
         row = with_short_names(board, MOST_NAME).pairs.loc[nearest.index].to_dict("records")
         results.append(Finding("nearest_pair", PAIRS, {**counts, "row": next(iter(row), None)}, opposite))
+        results += plan_findings(board, detect)
         if undecided := head.get("undecided", 0):
             results.append(Finding("undecided", PAIRS, {"count": undecided}))
     elif len(board.table) == 1:
         results.append(Finding("alone", PAIRS))
     results += [one for one in doubtful if one.code != "variants"]
     if len(board.table) > 1:
-        caveats = board.notes.without(*FIRST, "variants", *said).notes
+        caveats = board.notes.without(*FIRST, "variants", "same_order", *said).notes
         results += [Finding("caveat", ranking, {"notes": Notes((one,))}) for one in caveats]
     if ledger is not None:
         names = similar_names(board.table["model_name"])
         results.append(Finding("files", "Data quality", {"files": files_of(ledger), "names": names}))
     return results
+
+
+def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
+    """Plan how many tasks decide between the first model and the next one that it is not separable from.
+
+    The true difference is taken to be the observed one; with `detect` also one of so many percentage points, or of
+    scores that are no shares so many of their unit. No findings where the models share no tasks.
+    """
+    data, leading = board.outcomes, [name for name in board.table["model_name"] if name != UNKNOWN][:1]
+    near = board.pairs[board.pairs[["model_a", "model_b"]].isin(leading).any(axis=1)]
+    near = near[~near["decided"] & near["p_adjusted"].notna() & near["estimate"].ne(0)]
+    wanted = []
+    if len(near):
+        row = near.sort_values("p_adjusted").iloc[0]
+        wanted.append((abs(row["estimate"]), [row["model_a"], row["model_b"]]))
+    if detect:
+        wanted.append((detect / 100 if data.is_share else detect, []))
+    shown = data.table[data.table["model_name"].isin({*board.pairs["model_a"], *board.pairs["model_b"]})]
+    found = []
+    for difference, models in wanted:
+        table = plan(data._replace(table=shown), difference)
+        rows = table[table["target"] == "new tasks"].set_index("repeats")["tasks"]
+        values = {
+            "difference": difference,
+            "models": models,
+            "tasks": {repeats: rows[repeats] for repeats in (1, 3)},
+            "n_tasks": int(table["n_tasks"].iloc[0]),
+            "is_share": data.is_share,
+            "unit": data.unit,
+        }
+        if rows[1] == rows[1]:
+            found.append(Finding("plan", "What more runs would decide", values))
+    return found
 
 
 def pairs(
@@ -453,12 +500,12 @@ def reliability(runs: pd.DataFrame, ks: Sequence[int] | None = None) -> pd.DataF
     return reliability_of(scored.table, "model_name", "task", "value", ks=ks, order="repetition")
 
 
-def plan(runs: pd.DataFrame, difference: float | None = None, value: str = "") -> pd.DataFrame:
+def plan(runs: pd.DataFrame | Outcomes, difference: float | None = None, value: str = "") -> pd.DataFrame:
     """Plan tasks and repetitions that show a true difference of a typical pair with 80 % power; `evalkit.stats.plan`.
 
     The difference is by default 0.1 for shares; for other values a quarter of the standard deviation of task means.
     """
-    scored = outcomes(runs, value)
+    scored = runs if isinstance(runs, Outcomes) else outcomes(runs, value)
     if difference is None:
         means = scored.table.groupby(["model_name", "task"])["value"].mean()
         difference = 0.1 if scored.is_share else float(means.std() / 4 or 1.0)

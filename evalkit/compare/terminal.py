@@ -13,6 +13,7 @@ from evalkit.compare.ranks import (
     against,
     leaderboard,
     pairs_text,
+    plan_findings,
     ranked,
     ranks_text,
     with_short_names,
@@ -35,9 +36,7 @@ def answer(runs: pd.DataFrame) -> str:
     if named > MOST_ANSWERED:
         return f"{named:,} models, here by their rates alone: `evalkit compare` says which are shown to be better."
     board = leaderboard(runs)
-    rates = board.table.loc[board.table["model_name"] != UNKNOWN, "estimate"]
-    swapped = board.notes.only(*["other_order"] * bool(rates.max() > rates.head(1).max()))  # below stand raw rates
-    return "\n".join([*_answer_lines(board, ranked(board)), *_lines(swapped)])
+    return "\n".join(_answer_lines(board, ranked(board)))
 
 
 def _answer_lines(board: Leaderboard, ranking: Finding) -> list[str]:
@@ -50,23 +49,32 @@ def _lines(notes: Notes) -> list[str]:
 
 
 def describe_comparison(
-    runs: pd.DataFrame, *, value: str | None = None, margin: float | None = None, everything: bool = False
+    runs: pd.DataFrame,
+    *,
+    value: str | None = None,
+    margin: float | None = None,
+    detect: float = 0.0,
+    everything: bool = False,
 ) -> str:
     """Format which model is best, the models with their ranks and rates, and pairs, those of the first model first.
 
+    Below stands how many tasks would decide, also for a difference of `detect` (`evalkit.compare.plan_findings`).
     What does not fit on a screen is left out, or with `everything` printed, too.
     """
-    board = with_short_names(leaderboard(runs, value or "", margin=margin), NAME_WIDTH)
+    board = leaderboard(runs, value or "", margin=margin)
+    plans = [plain(finding_text(one)) for one in plan_findings(board, detect)]
+    board = with_short_names(board, NAME_WIDTH)
     table, share, rows, pairs, ranking = board.table, board.outcomes.is_share, [], [], ranked(board)
+    title = board.outcomes.title if board.has_means else f"{board.outcomes.title} over all conditions"
     for row, rank in zip(table.to_dict("records"), ranks_text(table), strict=True):
         cells = {"model": row["model_name"], "rank": rank or "–", "runs": str(row["n"]), "tasks": str(row["n_tasks"])}
         ends = row["estimate"], row["low"], row["high"]
-        cells[f"{board.outcomes.title}{INTERVAL}"] = format_interval(*ends, percent=share)
+        cells[f"{title}{INTERVAL}"] = format_interval(*ends, percent=share)
         cells |= {board.basis: format_interval(row["adjusted"], None, None, percent=share)} if board.is_adjusted else {}
         rows.append(cells)
     reasons = zip(table["model_name"], table["warning"], strict=True)
     copies = [plain(f"{name}: {why}.") for name, why in reasons if why and "only_copies" in why]
-    notes = _lines(board.notes.without(*FIRST, "variants")) + copies
+    notes = _lines(board.notes.without(*FIRST, "variants", "same_order")) + copies
     notes += _lines(similar_names(runs["model_name"].dropna()))
     notes += filter(None, [undecided_text(ranking.values["headline"].get("undecided", 0))])
     place = {name: number for number, name in enumerate(table["model_name"])}
@@ -82,7 +90,7 @@ def describe_comparison(
     parts = [
         Part("the answer", _answer_lines(board, ranking), always=True),
         Part("models", rows=rows, always=True),
-        Part("notes", notes),
+        Part("what would decide, and notes", [*plans, *notes], always=bool(detect)),
         Part("pairs", rows=pairs, most=MOST_PAIRS, last=0, left=2, spare=("tasks",)),
         Part("pairs in words", pairs_text(board.pairs).split("\n") if everything and pairs else []),
         Part(

@@ -11,7 +11,7 @@ import pandas as pd
 from evalkit._words import counted_noun, left_out, note
 from evalkit.crafter.benchmark import pooled_score
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, TIERS, UNKNOWN, WEIGHTS
-from evalkit.crafter.scoring import DIGITS
+from evalkit.crafter.scoring import BANDS, DIGITS, band
 from evalkit.io import short_paths
 from evalkit.io.text import message_pattern
 from evalkit.kinds import Finding, data_finding, examples_of, flag_counts
@@ -20,9 +20,9 @@ from evalkit.stats import estimate_by, format_interval, mean_interval
 from evalkit.stats.intervals import Kind
 
 __all__ = [
-    "achievement_rates", "answer_table", "best_and_worst", "breakdown", "budgets", "estimates",
+    "achievement_rates", "answer_table", "bands", "best_and_worst", "breakdown", "budgets", "estimates",
     "flag_counts", "interval_text", "invalid_actions", "mean_scores", "number", "official_scores", "per_budget",
-    "progressions", "unlock_curve", "unlock_turns", "with_aborted_at_zero", "with_worlds",
+    "points", "progressions", "unlock_curve", "unlock_turns", "with_aborted_at_zero", "with_worlds",
 ]  # fmt: skip
 
 _LONGEST = 300  # characters of a reason
@@ -126,6 +126,33 @@ def breakdown(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     return table
 
 
+def points(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
+    """Estimate the mean points per episode that each kind of hook earns or costs; those of a group add up to its score.
+
+    Returns `by`, hook (easy, medium, hard, invalid action), n, n_clusters, estimate, low, high (points, by `WEIGHTS`),
+    method, warning, score (the mean score of the group, of which the estimates are the parts).
+    """
+    by, table = _columns(by), breakdown(episodes, by).drop(columns=["total", "points"])
+    weights = {hook: WEIGHTS[column.removesuffix("s")] for column, hook in HOOKS.items()}
+    weight = table["hook"].astype("str").map(weights).astype("float64")
+    ends = table[["low", "high"]].mul(weight, axis=0)
+    table["estimate"], table["low"], table["high"] = table["estimate"] * weight, ends.min(axis=1), ends.max(axis=1)
+    table["score"] = table.groupby(by or (lambda _: 0), observed=True)["estimate"].transform("sum", min_count=1)
+    return table
+
+
+def bands(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
+    """Count the episodes in each band of scores: `by`, n (episodes with a score), then a column for each of `BANDS`.
+
+    Excellent is a score above 2 (multiple achievements), Good from 1 (some), Limited from 0 (few), Poor below 0
+    (dominated by invalid actions).
+    """
+    named = episodes["score"].map(band, na_action="ignore")
+    rows = episodes.assign(**{name: named.eq(name).fillna(False).astype("int64") for name in BANDS})
+    groups = _groups(rows.assign(n=named.notna().astype("int64")), by)
+    return groups[["n", *BANDS]].sum().reset_index(drop=not len(by))
+
+
 def invalid_actions(events: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     """Count invalid actions by action and reason, the most frequent first.
 
@@ -160,9 +187,7 @@ def findings(episodes: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
         "n": len(scores),
         "earned": points.drop("invalid action").sum() + 0.0,
         "lost": -points["invalid action"] + 0.0,
-        "above": int((scores > 0).sum()),
-        "below": int((scores < 0).sum()),
-        "zero": int((scores == 0).sum()),
+        "bands": bands(episodes, []).iloc[0][list(BANDS)].to_dict(),
     }
     ends = {f"{number(end)} points": episodes["score"].eq(end) for end in episodes["score"].agg(["max", "min"])}
     return [Finding("points", "What the points come from", values, examples_of(episodes, ends)), data]

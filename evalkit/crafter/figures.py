@@ -44,15 +44,15 @@ def against_references(table: pd.DataFrame, references: pd.DataFrame, *, xlabel:
 
 
 def breakdown(table: pd.DataFrame) -> Axes:
-    """Draw the mean counts per episode of `analysis.breakdown`, a panel with its own scale per kind of hook."""
+    """Draw the mean points per episode of `analysis.points`, a panel per kind of hook, on one scale."""
     names = list(dict.fromkeys(table["model_name"]))
 
     def draw(panel: pd.DataFrame, ax: Axes) -> None:
         style: dict[str, Any] = {"percent": False, "order": names, "xlabel": xlabel}
         plots.estimates(panel, "model_name", **style, ax=ax)
 
-    xlabel, height = "mean count per episode", 0.9 + 0.3 * len(names)
-    return plots.facets(table, "hook", draw, sharex=False, height=height, xlabel=xlabel)[0]
+    xlabel, height = "mean points per episode", 0.9 + 0.3 * len(names)
+    return plots.facets(table, "hook", draw, height=height, xlabel=xlabel)[0]
 
 
 def achievements(rates: pd.DataFrame, ax: Axes | None = None) -> Axes:

@@ -11,7 +11,7 @@ from evalkit._words import counted_noun
 from evalkit.crafter import analysis
 from evalkit.crafter.analysis import interval_text, number
 from evalkit.crafter.format import WEIGHTS
-from evalkit.crafter.scoring import NO_SCORED_EVENTS
+from evalkit.crafter.scoring import BANDS, NO_SCORED_EVENTS
 from evalkit.crafter.table import FLAGS
 from evalkit.io import distinct_names, plain, short_paths
 from evalkit.io.screen import so_far
@@ -23,10 +23,10 @@ Group = Literal["model_name", "difficulty"]
 TraceScore = dict[str, Any]  # see `evalkit.crafter.evaluate_trace`
 
 _NAMES = {name: name.replace("_", " ").capitalize() + "s" for name in WEIGHTS}
-_HOOKS = {column: column.split("_")[0] for column in analysis.HOOKS}  # easy, medium, hard, invalid
+_HOOKS = {column: f"{column.split('_')[0]} points" for column in analysis.HOOKS}  # easy, medium, hard, invalid
 # columns of episodes that results have, too
 ABOUT = ("session_id", "task_id", "task_source", "max_turns", "model_name", "difficulty")
-_SPARE = ("easy", "medium", "hard", "without suspects", "invalid")  # columns; the first goes first
+_SPARE = ("without suspects", *_HOOKS.values())  # columns; the first goes first
 TOP_REASONS, MOST_TRACES = 3, 6  # reasons of invalid actions, and traces, on one screen
 _NAME, _FILE, _STRIP = 40, 120, 40  # characters of a model, of a file's path, and of a trajectory
 
@@ -61,7 +61,8 @@ def trace_text(result: Mapping[str, Any]) -> str:
     lines = [f"📊 Trace: {plain(result['trace_file'])}"]
     if result["total_score"] is None:
         return "\n".join([*lines, f"   Error: {plain(result['error'])}"])
-    lines += [f"   Score: {number(result['total_score'])}", f"   Events: {result['num_events']}", "   Breakdown:"]
+    lines += [f"   Score: {number(result['total_score'])}", f"   Events: {result['num_events']}"]
+    lines += ["   Breakdown:"] if result["counts"] else []
     for name, count in result["counts"].items():
         weight = result["weights"][name]
         lines.append(f"     {_NAMES[name]}: {count} × {weight} = {count * weight:.2f}")
@@ -128,10 +129,12 @@ def parts(
     (row,) = analysis.mean_scores(episodes, []).to_dict("records")
     n = f"n = {row['n']}" + f" traces of {counted_noun(row['n_clusters'], 'task')}" * (row["n_clusters"] != row["n"])
     doubts = row["warning"].without("left_out")
+    counted = ", ".join(f"{name} {n}" for name, n in analysis.bands(episodes, []).iloc[0][list(BANDS)].items())
     budgets = _budgets(episodes)
     together = [f"Budgets, by which models stand apart: {budgets}"] if budgets else []
     mean = f"All traces: mean score{' over all budgets' * bool(budgets)} {interval_text(row)} ({n})"
     together.append(f"{mean}; {doubts}" if doubts else mean)
+    together.append(f"Bands: {counted}")
     together += [f"Aborted: {text}" for text in _aborted(episodes)]
     counts = {name.replace("_", " "): int(episodes[f"flag_{name}"].sum()) for name in FLAGS}
     if flags := [f"{name} {n}" for name, n in counts.items() if n]:
@@ -161,7 +164,7 @@ def _aborted(episodes: pd.DataFrame) -> list[str]:
 
 
 def group_rows(episodes: pd.DataFrame, by: Group, seen: Callable[[int], str] | None = None) -> list[dict[str, str]]:
-    """Format a row per group: mean score, that without suspect invalid actions, and mean counts per trace.
+    """Format a row per group: mean score, the points it is the sum of, and that without suspect invalid actions.
 
     `seen` formats how many traces a group has so far, in a column of its own. A group with aborted traces has a second
     row, in which they count as 0.
@@ -170,7 +173,7 @@ def group_rows(episodes: pd.DataFrame, by: Group, seen: Callable[[int], str] | N
     table = analysis.mean_scores(episodes, by)
     table = table if table[by].dtype == "category" else best_first(table)  # categories are in an order of their own
     names = distinct_names(table[by].astype("str"), _NAME)
-    counts = analysis.breakdown(episodes, by).pivot(index=by, columns="hook", values="estimate")
+    of_score = analysis.points(episodes, by).pivot(index=by, columns="hook", values="estimate")
     sizes = episodes[by].value_counts()
     zero = {row[by]: row for row in analysis.with_aborted_at_zero(episodes, by).to_dict("records")}
     has_suspects = (table["without_suspects"] - table["estimate"]).abs().gt(0).any()
@@ -180,7 +183,7 @@ def group_rows(episodes: pd.DataFrame, by: Group, seen: Callable[[int], str] | N
         cells |= {"traces": seen(int(sizes[row[by]]))} if seen else {}
         cells |= {"n": str(row["n"]), f"mean score{INTERVAL}": interval_text(row)}
         cells |= {"without suspects": number(row["without_suspects"])} if has_suspects else {}
-        cells |= dict(zip(_HOOKS.values(), map(number, counts.loc[row[by]]), strict=True))
+        cells |= dict(zip(_HOOKS.values(), map(number, of_score.loc[row[by]]), strict=True))
         rows.append(cells)
         if other := zero.get(row[by]):
             again = {by.removesuffix("_name"): f"with {other['aborted']} aborted at 0", "n": str(other["n"])}

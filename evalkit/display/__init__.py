@@ -4,7 +4,8 @@ from evalkit._lazy import door
 
 _PLACES = {
     "drawing": (
-        "MARKERS PALETTE TONES Look alt_of attach keep_looks looks new_axes nothing_to_draw percent_axis set_alt"
+        "MARKERS PALETTE TONES Look alt_of attach keep_looks looks new_axes nothing_to_draw percent_axis set_alt "
+        "with_zero"
     ),
     "inputs": "provenance",
     "show": (

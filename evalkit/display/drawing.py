@@ -180,6 +180,14 @@ def percent_axis(ax: Axes, which: Literal["x", "y"] = "x") -> Axes:
     return ax
 
 
+def with_zero(ax: Axes, values: Iterable[float]) -> Axes:
+    """Begin the x axis at 0 where all values are equal: its scale would magnify nothing."""
+    known = sorted({value for value in values if np.isfinite(value)})
+    if len(known) == 1 and known[0]:
+        ax.set_xlim(*sorted((0.0, known[0] * 1.1)))
+    return ax
+
+
 class Drawing(NamedTuple):
     """A figure in the formats for pages, front ends and papers; empty if not made."""
 

@@ -36,6 +36,7 @@ from evalkit.display.drawing import (
     percent_axis,
     set_alt,
     themed,
+    with_zero,
 )
 from evalkit.io import distinct_names, plain
 from evalkit.io.text import shorten
@@ -275,6 +276,8 @@ def _write_beside(
         percent_axis(ax).set_xlim(np.nanmin([-0.02, *extent]), np.nanmax([1.02, *extent]))
     elif np.nanmin([0.0, *extent]) < 0:
         ax.axvline(0, color=EDGE, lw=0.8, zorder=0)
+    if not percent:
+        with_zero(ax, extent)
 
 
 def _name_rows(ax: Axes, names: Sequence[str], words: str) -> None:

@@ -68,7 +68,8 @@ def answer_html(
     text = plain(finding_text(finding))
     page = f'<p class="evalkit-answer"{TEXT}><strong>{html.escape(text)}</strong></p>'
     if len(table):
-        shown, cells = table_html(table, caption, rows=rows, rest="further below", bars=True, **options)
+        rows = rows if len(table) > rows + 2 else len(table)  # to hide one or two would save nothing
+        shown, cells = table_html(table, caption, rows=rows, rest="in the tables below", bars=True, **options)
         page, text = page + shown, f"{text}\n\n{cells}"
     return page, text
 
@@ -160,8 +161,7 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool) -> tuple[pd.DataF
         folder = common_folder(map(os.path.dirname, table["source"])) if "source" in table else ""
     out: dict[str, list[str]] = {}
     bounds: set[str] = set()
-    twice = ["success_rate"] * ("estimate" in table)  # the estimate under a second name, for users of frames
-    for name in table.columns.drop([*_TECHNICAL, *_OF_ROWS, *twice], errors="ignore"):
+    for name in table.columns.drop([*_TECHNICAL, *_OF_ROWS], errors="ignore"):
         low, high = (str(name).replace("estimate", bound) for bound in ("low", "high"))
         if "estimate" in str(name) and low in table and high in table:
             triples = zip(table[name], table[low], table[high], strict=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import Notes, as_number, counted_noun, fill_template, format_interval, join_first, note, sentence
+from evalkit._words import Notes, counted_noun, fill_template, format_interval, join_first, note, sentence
 from evalkit.io.text import shorten
 from evalkit.kinds import Finding
 
@@ -99,8 +99,11 @@ def _ranking(
     unit: str,
     rates: Sequence[Mapping[str, Any]],
 ) -> str:
-    """Describe a headline with its estimate; without one, the highest of the `rates` of the first models."""
-    if as_number(headline.get("estimate")) is None:
+    """Describe a headline with its estimate; where models tie or share no tasks, the highest of their `rates`.
+
+    No estimate spans several conditions: then a model is only said to be ahead of others under equal ones.
+    """
+    if headline["code"] not in ("one_model", "unnamed", "best", "leads"):
         said, values = headline_text(headline, begins=True), [_value(row, is_share, unit) for row in rates]
         if headline["code"] == "tie" and len(set(values)) == 1:
             return f"{said}, each with a {what} of {values[0]}."
@@ -108,27 +111,33 @@ def _ranking(
             return f"{said}."
         size = _size(rates[0]["n"], rates[0]["n_tasks"])
         return f"{said}; the highest {what} is {values[0]}, of {rates[0]['model_name']} {size}."
-    value, model = f"a {what} of {_value(headline, is_share, unit)}", headline.get("model", "")
-    size = _size(headline["n"], headline["n_clusters"])
-    doubt = headline.get("doubt", "")
+    model, doubt = headline.get("model", ""), headline.get("doubt", "")
+    rate, value = "", " under equal conditions"
+    if "estimate" in headline:
+        rate = f"{_value(headline, is_share, unit)} {_size(headline['n'], headline['n_clusters'])}"
+        value = f" with a {what} of {rate}"
     match headline["code"]:
         case "one_model":
             only = "has a name and was measured" if headline.get("unnamed") else "was measured"
-            return f"{model} is the only model that {only}, with {value} {size}."
+            rated = f",{value}" if rate else ""
+            return f"{model} is the only model that {only}{rated}."
         case "unnamed":
-            is_rate = f"The {what} is {_value(headline, is_share, unit)} {size}."
-            return f"{is_rate} No run that was measured names its model; --model NAME gives one."
+            said = f"The {what} is {rate}. " if rate else ""
+            return f"{said}No run that was measured names its model; --model NAME gives one."
         case "best":
-            answer = f"{model} is shown to be the best of {n_models} models{doubt}, with {value}."
+            answer = f"{model} is shown to be the best of {n_models} models{doubt},{value}"
         case _ if headline["behind"]:
             ahead, unshown = (_models(headline[side], MOST_ANSWERED) for side in ("behind", "open"))
-            answer = f"{model} leads with {value}: ahead of {ahead}{doubt}, but not separable from {unshown}."
+            answer = f"{model} leads{value}: ahead of {ahead}{doubt}, but not separable from {unshown}"
         case _:
             unshown = _models(headline["open"], MOST_ANSWERED)
-            answer = f"No model is shown to be best: {model} is first with {value}, not separable from {unshown}."
+            answer = f"No model is shown to be best: {model} is first{value}, not separable from {unshown}"
     alike = "; models ran different tasks, taken to be drawn alike" * headline.get("unpaired", False)
     few = "; the shared tasks are too few to tell" * headline.get("few", False)
-    return f"{answer} The {what} is {headline['basis'] or 'corrected for picking the first'} {size}{alike}{few}."
+    adjusted = ""
+    if "higher" in headline:
+        adjusted = f"; {headline['basis']} it is before {headline['higher']}, whose raw {what} is higher"
+    return f"{answer}{adjusted}{alike}{few}."
 
 
 def undecided_text(count: int) -> str:
@@ -166,6 +175,34 @@ def trend_text(row: Mapping[Hashable, Any]) -> str:
     if row["direction"] in DIRECTIONS:
         return f"{model}: {DIRECTIONS[row['direction']]} ({result})."
     return f"{model}: no trend is shown ({result}); that is no proof that there is none."
+
+
+def _drop(headline: Mapping[str, Any]) -> str:
+    """Describe how much success drops from no blocked agents to any."""
+    if headline["code"] != "drop":
+        return sentence(headline_text(headline))
+    sides = []
+    for side in ("none", "any"):
+        rate = format_interval(headline[f"{side}_estimate"], None, None)
+        sides.append(f"{rate} on {counted_noun(headline[f'{side}_clusters'], 'task')}")
+    said = f"from {sides[0]} without blocked agents to {sides[1]} with any"
+    size, low, high = headline["estimate"], headline["low"], headline["high"]
+    if low > 0:
+        return f"Cooking success drops by {_points(size, low, high)}, {said}."
+    if high < 0:
+        return f"Cooking success rises by {_points(-size, -high, -low)}, {said}."
+    return f"No drop of cooking success with blocked agents is shown: {_points(size, low, high)}, {said}."
+
+
+def _drops(rows: Sequence[Mapping[str, Any]]) -> str:
+    """List the drop of each model."""
+    known = [row for row in rows if not math.isnan(row["estimate"])]
+    texts = [f"{_short(row['model_name'])} {_points(row['estimate'], row['low'], row['high'])}" for row in known]
+    return f"Drop by model: {join_first(texts, MOST_NAMED, ' and {} more') or 'no model ran both'}."
+
+
+def _points(estimate: float, low: float, high: float) -> str:
+    return format_interval(estimate, low, high, unit="points")
 
 
 def reach_text(model: str, tasks: Mapping[float, int], gap: float) -> str:
@@ -246,6 +283,25 @@ def _nearest_pair(decided: int, pairs: int, row: Mapping[Hashable, Any] | None, 
     return _short_pair(row, f"{count}; " * (pairs > 1), with_difference=False)
 
 
+def _plan(
+    difference: float,
+    models: Sequence[str],
+    tasks: Mapping[int, float],
+    n_tasks: int,
+    is_share: bool,
+    unit: str,
+) -> str:
+    """Say how many tasks, run once or several times, show a true difference."""
+    size = format_interval(difference, None, None, percent=is_share, unit="points" if is_share else unit)
+    what = f"{size} between {_short(models[0])} and {_short(models[1])}, as observed" if models else f"{size}"
+    ways = []
+    for repeats, count in tasks.items():
+        if count == count:
+            number = counted_noun(int(count), "task") if math.isfinite(count) else "more than ten million tasks"
+            ways.append(f"{number} run {'once' if repeats == 1 else f'{repeats} times'}")
+    return f"To show {what}, plan {' or '.join(ways)}; now a pair shares {counted_noun(n_tasks, 'task')} (80 % power)."
+
+
 def _known(behind: Sequence[str], open: Sequence[str], few: bool, doubt: str = "", **_: Any) -> str:
     """Say which models the first one is ahead of, and which it is not separable from."""
     verdicts = {"ahead of": behind, "not separable from": open}
@@ -256,6 +312,7 @@ def _known(behind: Sequence[str], open: Sequence[str], few: bool, doubt: str = "
 HEADLINES: dict[str, str | Callable[..., str]] = {
     "rate": "{what}",
     "no_rate": "{what}: {warning}",
+    "drop": "{what}, in points",
     "no_runs": "{what}: no runs of this kind",
     "nothing": lambda ended, n, **_: _nothing(ended, n) if n else "no best model: no run was measured",
     "unnamed": "{what}; no run with one names its model",
@@ -267,7 +324,10 @@ HEADLINES: dict[str, str | Callable[..., str]] = {
     "cycle": lambda models, **_: f"no best model: of {_models(models)} each is better than another one",
     "tie": lambda models, **_: f"no model leads: {_models(models)} tie for first",
     "leads": lambda model, **values: f"{model} {'leads' if values['behind'] else 'is first'}; {_known(**values)}",
-    "best": lambda model, what, basis, unpaired=False, doubt="", **_: (
+    "unlike": lambda models, **_: (
+        f"no best model: under equal conditions none of {_models(models)} is shown to be better"
+    ),
+    "best": lambda model, what, basis="", unpaired=False, doubt="", **_: (
         f"best: {model} ({', '.join(filter(None, [what, basis, str(note('unpaired')) * unpaired]))}){doubt}"
     ),
 }
@@ -310,14 +370,21 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
     "rate": _rate,
     "pair": _short_pair,
     "no_other": lambda model: f"These data hold no other model to compare {_short(model)} with.",
+    "drop": _drop,
+    "drops": _drops,
+    "own_tasks": lambda tasks: (
+        "The numbers of blocked agents have tasks of their own ("
+        + ", ".join(f"{level:.0f}: {counted_noun(n, 'task')}" for level, n in tasks.items())
+        + "): a drop may also come from harder tasks."
+    ),
     "trend": trend_text,
     "no_trend": lambda models: (
         f"For {_models(models, 3)} no trend with blocked agents is shown, nor that there is none."
     ),
     "reach": reach_text,
-    "points": lambda n, above, below, zero, earned, lost: (
-        f"{counted_noun(n, 'episode')}: {above} above zero, {below} below, {zero} at zero; {earned:.2f} points earned, "
-        f"{lost:.2f} lost to invalid actions."
+    "points": lambda n, bands, earned, lost: (
+        f"{counted_noun(n, 'episode')}: {', '.join(f'{count} {name}' for name, count in bands.items())}; "
+        f"{earned:.2f} points earned, {lost:.2f} lost to invalid actions."
     ),
     "steps": _steps,
     "no_steps": "No step can be judged, so there is no success rate.",
@@ -330,6 +397,7 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
     "cut": "Results of {cut:,} of {n:,} steps that report success were cut when stored.",
     "alone": "There is one model only, so nothing is compared.",
     "nearest_pair": _nearest_pair,
+    "plan": _plan,
     "undecided": undecided_text,
     **dict.fromkeys(("caveat", "conditions", "variants"), lambda notes: " ".join(map(sentence, notes.notes))),
 }

@@ -98,15 +98,19 @@ def distinct_names(names: Iterable[str], width: int = 32) -> dict[str, str]:
     unique = UniqueNames("{} ({})", (text for text in cut.values() if shared[text] == 1))
     for text in (text for text, count in shared.items() if count > 1):
         alike = [name for name in cut if cut[name] == text]
-        begin = max(len(os.path.commonprefix([texts[name] for name in alike])) - width // 4, 0)  # noqa: RUF071
+        same = len(os.path.commonprefix([texts[name] for name in alike]))  # noqa: RUF071
+        begin = max(same - width // 4, 0)
+        end = max(len(texts[name]) for name in alike) - width + 1
+        if begin < end <= same:  # the end alone tells them apart: it needs no second cut
+            begin = end
         cut |= {name: unique(shorten("…" * bool(begin) + texts[name][begin:], width)) for name in alike}
     return cut
 
 
 def shorten(text: str, width: int) -> str:
-    """Cut a text in its middle: the names of models differ at both ends."""
+    """Cut a text in its middle: the names of models differ at both ends. A dot beside the cut would look like part."""
     half = (width - 1) // 2
-    return text if len(text) <= width else f"{text[: width - 1 - half]}…{text[-half:]}"
+    return text if len(text) <= width else f"{text[: width - 1 - half].rstrip('.')}…{text[-half:].lstrip('.')}"
 
 
 def cut_line(text: str) -> str:

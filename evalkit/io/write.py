@@ -3,6 +3,7 @@
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
+from importlib.util import find_spec
 from typing import Any
 from uuid import uuid4
 
@@ -12,15 +13,38 @@ from filelock import FileLock, Timeout
 from evalkit._words import Notes
 from evalkit.io.paths import SourceError, check_path, is_url
 from evalkit.io.remote import remove_remote, write_remote
+from evalkit.io.text import plain
 
 LOCK = ".evalkit.lock"  # the file locked while a process writes into a folder
 _FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
+OUTPUT = "FILE.csv, .xlsx, .tex, .json or .parquet"
 TEMPORARY = ".evalkit-"  # the prefix of a file's name while it is written; incomplete if no process writes it
 _WRITERS: dict[str, Callable[[pd.DataFrame, str], object]] = {
     ".csv": lambda table, path: for_spreadsheets(table).to_csv(path, index=False),
     ".json": lambda table, path: with_texts(table).to_json(path, orient="records", indent=1, force_ascii=False),
     ".parquet": lambda table, path: with_texts(table).to_parquet(path, index=False),
+    ".tex": lambda table, path: _for_people(table).to_latex(
+        path, index=False, escape=True, na_rep="–", float_format="%.4g"
+    ),
+    ".xlsx": lambda table, path: for_spreadsheets(_for_people(table)).to_excel(path, index=False),
 }
+
+
+def _for_people(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame with lists and texts as plain text on one line, and times in UTC, which Excel has no zones for."""
+    table = with_texts(table)
+    changed = {}
+    for name, column in table.items():
+        if isinstance(column.dtype, pd.DatetimeTZDtype):
+            changed[name] = column.dt.tz_convert(None)
+        elif column.dtype in (object, "string", "str", "category"):
+            texts = column.astype("object")
+            changed[name] = texts.map(_on_one_line, na_action="ignore").where(texts.notna(), None)
+    return pd.DataFrame({**table, **changed}).rename(columns=plain)
+
+
+def _on_one_line(value: Any) -> str:
+    return plain(", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value)
 
 
 def for_spreadsheets(table: pd.DataFrame) -> pd.DataFrame:
@@ -59,21 +83,31 @@ def _as_text(value: Any) -> Any:
 def check_output(path: str) -> None:
     """Raise SourceError for an output file that can't be written, before any work is done for it.
 
-    That is one of another suffix than .csv, .json or .parquet, in a missing folder, or with an invalid path.
+    That is one of another suffix than `OUTPUT` names, in a missing folder, with an invalid path, or for Excel without
+    the package that writes it.
     """
     check_path(path)
-    if os.path.splitext(path)[1].lower() not in _WRITERS:
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix not in _WRITERS:
         raise SourceError(f"{path}: the output's name must end in {', '.join(_WRITERS)}")
+    if suffix == ".xlsx" and not find_spec("openpyxl"):
+        raise SourceError(f"{path}: openpyxl, which writes Excel files, is not installed: pip install openpyxl")
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         raise SourceError(f"{path}: no folder {folder}")
 
 
 def write_frame(table: pd.DataFrame, path: str) -> None:
-    """Write a frame as CSV, JSON (a list of records) or Parquet, by the suffix; SourceError if it can't be written."""
+    """Write a frame by the suffix of its name: CSV, JSON (a list of records), Parquet, LaTeX or Excel.
+
+    SourceError if it can't be written. Texts of CSV and Excel files are never formulas (`for_spreadsheets`).
+    """
     check_output(path)
     with _replaced(path) as temporary:
-        _WRITERS[os.path.splitext(path)[1].lower()](table, temporary)
+        try:
+            _WRITERS[os.path.splitext(path)[1].lower()](table, temporary)
+        except ValueError as error:  # such as more rows than a sheet has
+            raise SourceError(f"{path}: {error}") from error
 
 
 def write_text(text: str, path: str | os.PathLike) -> None:

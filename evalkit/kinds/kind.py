@@ -14,6 +14,7 @@ from evalkit._words import Notes
 from evalkit.io.frames import SOURCE, Column, Entry, Status
 from evalkit.io.read import Excerpt
 from evalkit.io.sources import Listing
+from evalkit.io.write import OUTPUT
 from evalkit.kinds.registry import COMMON, Option, kind_named
 
 RUN_COLUMNS = (
@@ -126,7 +127,7 @@ class Command:
     # of (Snapshot, options and views): the text with --follow, and whether all is done
     progress: Callable[..., tuple[str, bool]] | None = None
     write: Callable[..., None] | None = None  # of (Logs, views, path): ``--output``
-    output_help: str = "Write the runs to FILE.csv, FILE.json or FILE.parquet."
+    output_help: str = f"Write the runs to {OUTPUT}."
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,7 +57,7 @@ from evalkit.kinds.detection import kind_of_source, nothing_used
 from evalkit.kinds.kind import RUN_COLUMNS, Assembled, LogKind, Parsed, Records
 from evalkit.kinds.registry import kind_named
 from evalkit.kinds.runs import UNKNOWN
-from evalkit.kinds.selection import rename_models, renames_of, select_runs
+from evalkit.kinds.selection import name_by_source, rename_models, renames_of, select_runs
 from evalkit.kinds.transcript import Transcript, run_facts, transcript_of
 
 COMMIT_EVERY = 5.0  # seconds
@@ -379,6 +379,8 @@ def assemble(
     options = {**kind.defaults, **options}
     rename, model, where, cluster = map(options.pop, ("rename", "model", "where", "cluster"))
     assembled = kind.assemble(records, options) if kind.assemble else as_recorded(kind, records)
+    if len(sources) > 1 and not rename:
+        assembled = name_by_source(assembled, kind, sources)
     if rename or model:
         assembled = rename_models(assembled, renames_of(rename, model))
     runs = assembled.frames[kind.runs]

@@ -141,8 +141,9 @@ def select(runs: pd.DataFrame, models: str | Sequence[str] = ()) -> pd.DataFrame
     return runs[runs["model_name"].isin(wanted)] if wanted else runs
 
 
-def describe_runs(runs: pd.DataFrame, source: str, chosen: Notes = NO_NOTES) -> str:
+def describe_runs(runs: pd.DataFrame, source: str | Sequence[str], chosen: Notes = NO_NOTES) -> str:
     """Describe in a sentence what runs these are, and whether they are samples; then say what was `chosen` for them."""
+    source = source if isinstance(source, str) else " and ".join(source)
     models, tasks = (runs[name].dropna().unique() for name in ("model_name", "task_id"))
     named = ", ".join(models) if len(models) <= MOST_NAMED else counted_noun(len(models), "model")
     of = f" of {named}" * bool(len(models)) + f" on {counted_noun(len(tasks), 'task')}" * bool(len(tasks))

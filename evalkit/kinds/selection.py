@@ -11,6 +11,7 @@ import pandas as pd
 
 from evalkit._words import did_you_mean
 from evalkit.io.paths import SourceError
+from evalkit.io.text import short_paths
 from evalkit.kinds.kind import Assembled, LogKind
 from evalkit.kinds.runs import UNKNOWN
 
@@ -44,6 +45,34 @@ def rename_models(assembled: Assembled, renames: Mapping[str, str]) -> Assembled
         hint = did_you_mean(name, old)
         warnings.warn(f"--rename {name}={renames[name]}: no run of model {name!r}; {hint}", stacklevel=3)
     return _changed(assembled, partial(_renamed, renames=renames))
+
+
+def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) -> Assembled:
+    """Name models by their folder where each of several sources holds runs of one model, and some share its name."""
+    runs, names, models = assembled.frames[kind.runs], dict[str, str](), set[str]()
+    short = short_paths(source.rstrip("/") for source in sources)
+    for place, name in short.items():
+        own = runs[[path == place or path.startswith(f"{place}/") for path in runs["source"]]]
+        if own["model_name"].nunique(dropna=False) != 1:
+            return assembled
+        names |= dict.fromkeys([*own["run_id"], *own["source"]], name)
+        models.add(str(own["model_name"].iloc[0]))
+    if len(models) == len(short) or not runs["run_id"].isin(names).all():
+        return assembled
+    said = f"folders hold runs of one model each ({', '.join(sorted(models))}): they are named by folder"
+    warnings.warn(f"{said}; --rename changes that", stacklevel=3)
+    return _changed(assembled, partial(_named, names=names))
+
+
+def _named(frame: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
+    """Name the models of a frame by run, or by file."""
+    if "model_name" not in frame:
+        return frame
+    key = "run_id" if "run_id" in frame else "source"
+    changed = {"model_name": frame[key].map(names).astype(frame["model_name"].dtype)}
+    if "copy_of" in frame:
+        changed["copied_model"] = frame["copy_of"].map(names).astype(frame["copied_model"].dtype)
+    return frame.assign(**changed)
 
 
 def _renamed(frame: pd.DataFrame, renames: Mapping[str, str]) -> pd.DataFrame:

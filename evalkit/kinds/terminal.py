@@ -67,7 +67,7 @@ class Part(NamedTuple):
         if not self.rows:
             return [piece for line in self.lines for piece in _wrapped(line, width)]
         rows = list(self.rows)
-        if most is not None and len(rows) > most:
+        if most is not None and len(rows) > most + 1:  # to hide two rows would save one line
             rest = len(rows) - self.last
             rows = [*rows[: most - self.last - 1], dict.fromkeys(rows[0], "…"), *rows[rest:]]
         return fit_table(rows, left=self.left, spare=self.spare, width=width).split("\n")
@@ -93,7 +93,7 @@ def on_screen(parts: Iterable[Part], *, everything: bool) -> str:
         if part.always or len(lines) < room:
             shown.append(lines)
             room -= 0 if part.always and not part.rows else len(lines) + 1
-            left_out += [f"{len(part.rows) - most + 1:,} more {part.title}"] * (len(part.rows) > most)
+            left_out += [f"{len(part.rows) - most + 1:,} more {part.title}"] * (len(part.rows) > most + 1)
         else:
             left_out.append(part.title)
     text = "\n\n".join(map("\n".join, shown))

@@ -7,11 +7,13 @@ are for new tasks like these. Runs flagged ``stale_copy`` hold another run's log
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from evalkit._words import NO_NOTES, Notes, as_list
+from evalkit._words import NO_NOTES, Notes, as_list, note
 from evalkit.display.words import DIRECTIONS
 from evalkit.io import SourceError
+from evalkit.io.sources import is_sample
 from evalkit.kinds import Example, Finding, data_finding, denominators, examples_of, kind_named, outcomes, rates
 from evalkit.kinds.estimates import best_first, sums_by
 from evalkit.kinds.findings import doubts, flag_counts
@@ -24,12 +26,14 @@ from evalkit.mindcraft.tasks import TYPE_NAMES, TaskDefinitions
 from evalkit.stats import detectable_gap, trend_by
 
 __all__ = [
-    "blocked_findings", "construction_scores", "cooking", "cooking_by_item", "cooking_table",
-    "cooking_trend", "counted", "crafting_groups", "data_findings", "describe_runs", "describe_scale", "event_means",
+    "blocked_findings", "construction_scores", "cooking", "cooking_by_item", "cooking_drop",
+    "cooking_table", "cooking_trend", "counted", "crafting_groups", "data_findings", "describe_runs", "describe_scale",
+    "drop_findings", "event_means",
     "failed_runs", "findings", "flag_counts", "focus", "headline", "overview", "planned_tasks", "progress", "published",
     "score_by", "select", "stale_copies", "status_counts", "success_by", "with_difficulty", "with_endings",
+    "with_total",
 ]  # fmt: skip
-OVERALL = "overall"
+OVERALL, ALL_MODELS = "overall", "all models together"
 ENDINGS = ("SUCCESS", SUCCEEDED_LATE, *(str(status) for status in CompletionStatus if status != "SUCCESS"))
 
 
@@ -95,12 +99,20 @@ def with_difficulty(runs: pd.DataFrame) -> pd.DataFrame:
 def success_by(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
     """Estimate the success rate (score = 1) of groups of runs; one that was not measured counts as a failure.
 
-    `by` names the columns of the groups; an empty list is for all runs together. Columns as of `evalkit.kinds.rates`,
-    and success_rate, which is the estimate again under a common name. Stale copies are left out; `warning` says how
+    `by` names the columns of the groups; an empty list is for all runs together. Columns as of `evalkit.kinds.rates`:
+    the rate is `estimate`, in which tasks weigh equally, and a run that was not measured fails. The mean of the column
+    `success_rate` of the runs is another one, over the measured runs. Stale copies are left out; `warning` says how
     many.
     """
-    out = rates(runs, by, "is_successful", kind_named("mindcraft"))
-    return out.assign(success_rate=out["estimate"])
+    return rates(runs, by, "is_successful", kind_named("mindcraft"))
+
+
+def with_total(runs: pd.DataFrame, by: str, name: str) -> pd.DataFrame:
+    """Estimate the success rate of all runs together, as a row of this name, and below it that of each group."""
+    groups = success_by(runs, by)
+    if len(groups) < 2:
+        return groups
+    return pd.concat([success_by(runs, []).assign(**{by: name}), groups], ignore_index=True)[list(groups)]
 
 
 def score_by(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
@@ -177,6 +189,46 @@ def cooking_table(runs: pd.DataFrame, items: str | Sequence[str] = ()) -> pd.Dat
     columns = [pd.Categorical(texts, levels, ordered=True), pd.Categorical([OVERALL] * len(runs), levels, ordered=True)]
     twice = pd.concat([runs.assign(n_blocked_agents=column) for column in columns], ignore_index=True)
     return denominators(twice, ["model_name", "n_blocked_agents"], "is_successful", kind_named("mindcraft"))
+
+
+def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
+    """Estimate how much cooking success drops from no blocked agents to any; Hell's Kitchen is left out.
+
+    The rows are all models together, if there are several, then each model, the largest drop first. Columns:
+    model_name, estimate, low, high (the drop of the success rate; tasks weigh equally), none_estimate, any_estimate
+    with low and high (the rates without and with blocked agents), n, n_clusters, none_clusters, any_clusters (tasks),
+    warning. The two sides have tasks of their own, so they are taken as independent: the interval is put together from
+    those of the rates (square-and-add, Newcombe 1998). NaN where one side has no measured run.
+    """
+    runs = cooking(runs)
+    runs = runs[runs["n_blocked_agents"].notna()]
+    together = runs.assign(model_name=ALL_MODELS)[: len(runs) if runs["model_name"].nunique() > 1 else 0]
+    both = pd.concat([together, runs], ignore_index=True)
+    is_blocked = (both["n_blocked_agents"] > 0).astype(bool)
+    rated = success_by(both.assign(side=is_blocked.map({False: "none", True: "any"})), ["model_name", "side"])
+    sides = rated.set_index(["side", "model_name"])
+    models = pd.Index(both["model_name"].unique(), name="model_name")
+    none, any_ = (sides.reindex([(side, name) for name in models]).set_index(models) for side in ("none", "any"))
+    table = pd.DataFrame({"estimate": none["estimate"] - any_["estimate"]}, index=models)
+    table["low"] = table["estimate"] - np.hypot(none["estimate"] - none["low"], any_["high"] - any_["estimate"])
+    table["high"] = table["estimate"] + np.hypot(none["high"] - none["estimate"], any_["estimate"] - any_["low"])
+    for name, side in (("none", none), ("any", any_)):
+        for end in ("estimate", "low", "high"):
+            table[f"{name}_{end}"] = side[end]
+    table["n"] = none["n"].fillna(0).add(any_["n"].fillna(0)).astype("int64")
+    for name, side in (("none", none), ("any", any_)):
+        table[f"{name}_clusters"] = side["n_clusters"].fillna(0).astype("int64")
+    table.insert(len(table.columns) - 2, "n_clusters", table["none_clusters"] + table["any_clusters"])
+    missing = {"none": note("one_side", text="no run without blocked agents was measured")}
+    missing["any"] = note("one_side", text="no run with blocked agents was measured")
+    warnings = []
+    for name in models:
+        lacking = [notes for side, notes in missing.items() if pd.isna(table.loc[name, f"{side}_estimate"])]
+        told = [side.loc[name, "warning"] for side in (none, any_) if isinstance(side.loc[name, "warning"], Notes)]
+        warnings.append(sum([*lacking, *told], Notes()))
+    table["warning"] = pd.Series(warnings, models, dtype="object")
+    table = table.reset_index().sort_values("estimate", ascending=False, kind="stable")
+    return table.sort_values("model_name", key=lambda names: names != ALL_MODELS, kind="stable", ignore_index=True)
 
 
 def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
@@ -317,13 +369,36 @@ def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How 
     return [*found, data_finding(runs, ledger, "run")]
 
 
-def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
-    """Describe whether success of cooking runs changes with the number of blocked agents, and what is doubtful.
+def drop_findings(runs: pd.DataFrame) -> list[Finding]:
+    """Describe how much cooking success drops with blocked agents, for all models together and for each.
 
-    `trend` is as `cooking_trend` returns it. Of the first model without a shown trend, a finding says how large a
-    difference between the fewest and the most blocked agents would show.
+    The first finding answers the title of the page; another one says that the numbers of blocked agents have tasks of
+    their own.
     """
-    blocked = [_rate(cooking(runs), "cooking success of all models together", "Success by number of blocked agents")]
+    section, drops = "Success by number of blocked agents", cooking_drop(runs)
+    what = "drop of cooking success from no blocked agents to any"
+    if drops.empty:
+        return [Finding("drop", section, {"headline": {"code": "no_runs", "what": what}})]
+    first: dict[Any, Any] = drops.iloc[0].to_dict()
+    code = "no_rate" if pd.isna(first["estimate"]) else "drop"
+    found = [Finding("drop", section, {"headline": {**first, "code": code, "what": what}})]
+    if len(drops) > 1:
+        found.append(Finding("drops", section, {"rows": drops.iloc[1:].to_dict("records")}))
+    fresh = counted(cooking(runs))
+    levels = fresh.groupby("task_id")["n_blocked_agents"].nunique()
+    if (levels == 1).any():
+        tasks = fresh.groupby("n_blocked_agents")["task_id"].nunique().to_dict()
+        found.append(Finding("own_tasks", section, {"tasks": tasks}))
+    return found
+
+
+def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
+    """Describe how success of cooking runs changes with the number of blocked agents, and what is doubtful.
+
+    The drop stands first, then the trend, which is as `cooking_trend` returns it. Of the first model without
+    a shown trend, a finding says how large a difference between the fewest and the most blocked agents would show.
+    """
+    blocked = drop_findings(runs)
     if len(trend):
         shown = trend["direction"].isin(DIRECTIONS)
         each = trend if len(trend) <= 2 else trend[shown]  # of few models each has a sentence
@@ -341,10 +416,11 @@ def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFra
     return [*blocked, *data_findings(runs, ledger, "Runs without success")]
 
 
-def describe_runs(runs: pd.DataFrame, source: str, chosen: Notes = NO_NOTES) -> str:
-    """Describe in a sentence or two what runs these are, and whether they are samples; then what was `chosen`."""
+def describe_runs(runs: pd.DataFrame, source: str | Sequence[str], chosen: Notes = NO_NOTES) -> str:
+    """Describe in a sentence or two what runs these are, and whether they are made-up samples; then what was `chosen`."""
     text = describe_any(runs, source, chosen)
-    text += " They are made up: no model reached these scores." * source.startswith("samples:")
+    if is_sample(source):
+        text += " They are made up: no model reached these scores."
     without = int((~runs["has_definition"]).sum())
     return text + f" No definition was given for {without} of the runs: what can be is read from ids." * bool(without)
 

@@ -6,16 +6,28 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import check_columns, counted_noun, note
-from evalkit.io import SourceError
+from evalkit._words import check_columns, counted_noun, format_interval, note
+from evalkit.display.words import finding_text
+from evalkit.io import SourceError, plain
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
 from evalkit.kinds.estimates import best_first
-from evalkit.kinds.terminal import Part, column_title, fit_table, rate_rows, unmeasured_lines
-from evalkit.mindcraft.analysis import counted, describe_scale, is_stale, overview
+from evalkit.kinds.terminal import INTERVAL, Part, column_title, fit_table, group_names, rate_rows, unmeasured_lines
+from evalkit.mindcraft.analysis import (
+    ALL_MODELS,
+    cooking,
+    cooking_drop,
+    counted,
+    describe_scale,
+    drop_findings,
+    is_stale,
+    overview,
+    success_by,
+)
 from evalkit.mindcraft.parse import UNKNOWN
 from evalkit.mindcraft.table import STATUSES, SUCCEEDED_LATE
 
+_ENDS = ["estimate", "low", "high"]
 _SPARE = ("success", "zero", "partial", "no score", "timed out", "broken", "running")  # the first goes first
 
 
@@ -28,10 +40,40 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     runs = _with_groups(logs.runs, by)
     table = overview(runs, by)
     of = "models" if by == ["model_name"] else "groups"
+    blocked = (
+        _blocked_parts(runs, always="n_blocked_agents" in by)
+        if by == ["model_name"] or "n_blocked_agents" in by
+        else []
+    )
     return [
         Part(of, rows=_rows(table, by), always=True, left=len(by), spare=_SPARE),
+        *blocked,
         Part("notes", _notes(runs)),
         Part("rates without the runs that were not measured", unmeasured_lines(runs, by, logs.kind)),
+    ]
+
+
+def _blocked_parts(runs: pd.DataFrame, *, always: bool) -> list[Part]:
+    """Format the drop of cooking success with blocked agents, and a grid of models and numbers of blocked agents."""
+    chosen = cooking(runs)
+    levels = sorted(chosen["n_blocked_agents"].dropna().unique())
+    if len(levels) < 2:
+        return []
+    drops, grid = cooking_drop(chosen), success_by(chosen, ["model_name", "n_blocked_agents"])
+    together = success_by(chosen, "n_blocked_agents").assign(model_name=ALL_MODELS)
+    cells = pd.concat([grid, together]).set_index(["model_name", "n_blocked_agents"])
+    names, rows = group_names(drops["model_name"]), []
+    for name, row in zip(names, drops.to_dict("records"), strict=True):
+        of_row = {"cooking, by blocked agents [95 %]": name}
+        for level in levels:
+            key = (row["model_name"], level)
+            of_row[f"{level:g} blocked"] = format_interval(*cells.loc[key, _ENDS]) if key in cells.index else "–"
+        of_row[f"drop, points{INTERVAL}"] = format_interval(*map(row.get, _ENDS), unit="")
+        rows.append(of_row)
+    said = [plain(finding_text(one)) for one in drop_findings(chosen) if one.code != "drops"]
+    return [
+        Part("the drop with blocked agents", said, always=always),
+        Part("models by blocked agents", rows=rows, always=always),
     ]
 
 

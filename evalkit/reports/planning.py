@@ -40,7 +40,7 @@ from evalkit.reports.notebooks import (
     read_notebook,
     read_values,
 )
-from evalkit.reports.report import Report, file_name, refuse_secrets
+from evalkit.reports.report import Report, file_name, refuse_secrets, short_hash
 
 ALL = "all"
 MOST_OF_SWEEP = 40  # reports of a source that differ in one parameter, such as the model
@@ -60,7 +60,7 @@ class Target(NamedTuple):
 
     notebook: Path
     params_file: Path | None = None
-    source: str = ""
+    source: str = ""  # those that are compared, as one text
     values: Mapping[str, Any] = {}  # those of a source
 
     @property
@@ -78,6 +78,7 @@ def plan(
     values: Mapping[str, Any] | None = None,
     texts: Iterable[tuple[str, str]] = (),
     name: str = "",
+    each: bool = False,
 ) -> list[Report]:
     """Return the reports of a batch, with all parameters checked.
 
@@ -90,6 +91,8 @@ def plan(
     params, notebooks : path, optional
         Folders of ``NOTEBOOK/REPORT.yaml`` and of ``NOTEBOOK.ipynb``; by default those of the current folder, then
         evalkit's own.
+    each : bool
+        Whether each of several sources has reports of its own; by default those of a kind are compared in one.
     kind : str
         The kind of logs of all sources; by default it is detected from their content.
     values : mapping, optional
@@ -110,7 +113,9 @@ def plan(
         Lists every fault of every file.
     """
     values, texts, faults = dict(values or {}), list(texts), Faults()
-    chosen = _find_targets(list(targets), Places.of(notebooks, params), faults, once=bool(values or texts), kind=kind)
+    chosen = _find_targets(
+        list(targets), Places.of(notebooks, params), faults, once=bool(values or texts), kind=kind, each=each
+    )
     read: dict[Path, Notebook] = {}
     for path in dict.fromkeys(target.notebook for target in chosen):
         with faults.of():
@@ -147,7 +152,9 @@ def plan(
     return [replace(report, name=name, is_named=True) for report in reports]
 
 
-def _find_targets(given: list[str], places: Places, faults: Faults, *, once: bool, kind: str) -> list[Target]:
+def _find_targets(
+    given: list[str], places: Places, faults: Faults, *, once: bool, kind: str, each: bool
+) -> list[Target]:
     """Find the notebooks, params files and sources of logs that were named, or all params files.
 
     `once`: a notebook that is named alone is run once, without its params files.
@@ -178,44 +185,59 @@ def _find_targets(given: list[str], places: Places, faults: Faults, *, once: boo
                 notebooks.append(places.notebook(name, "file, folder or notebook"))
             else:
                 sources.append(name if is_url(name) else name.rstrip("/") or name)  # a shell completes folders with a /
+    by_kind = dict[str, list[str]]()  # the sources that are compared: those that hold logs of a kind
     for source in sources:
         with faults.of():
-            found += _targets_of_source(source, places, kind, notebooks)
+            for log_kind in [kind] if kind else [one.name for one in kinds_of_source(source)]:
+                by_kind.setdefault(log_kind, []).append(source)
+    groups = list(by_kind.items())
+    if each:
+        groups = [(log_kind, [source]) for source in sources for log_kind, own in groups if source in own]
+    used = set[str]()
+    for log_kind, own in groups:
+        with faults.of():
+            if chosen := _targets_of_sources(own, places, log_kind, notebooks):
+                found += chosen
+                used |= set(own)
+    for source in dict.fromkeys(one for _, own in groups for one in own if one not in used):
+        kinds = " and ".join(log_kind for log_kind, own in by_kind.items() if source in own)
+        none = f"for which there is no {'such ' * bool(notebooks)}notebook; `evalkit notebooks` lists those there are"
+        faults.append(f"{source}: holds logs of kind {kinds}, {none}")
     for notebook in [] if sources else notebooks:
         params = [] if once else places.params_of(notebook.stem)
         found += [Target(notebook, file) for file in params or (None,)]
     return found
 
 
-def _targets_of_source(source: str, places: Places, kind: str, only: Sequence[Path]) -> list[Target]:
-    """Select notebooks for a source of logs: all those of each kind of logs that it holds, or those of `only`."""
+def _targets_of_sources(sources: Sequence[str], places: Places, kind: str, only: Sequence[Path]) -> list[Target]:
+    """Select notebooks for sources of logs of one kind: all those of the kind, or those of `only`."""
     known = []
     for path in (places.all_notebooks() | {path.stem: path for path in only}).values():
         with suppress(SourceError):
             notebook = read_notebook(path)
             if notebook.kind and notebook.settings.get("source") in notebook.parameters:
                 known.append(notebook)
-    kinds = [kind] if kind else [log_kind.name for log_kind in kinds_of_source(source)]
-    wanted = {path.resolve() for path in only}
+    wanted, source = {path.resolve() for path in only}, ", ".join(sources)
     chosen = []
-    for name in kinds:
-        specific = [notebook for notebook in known if notebook.kind == kind_named(name).name]
-        general = [notebook for notebook in known if notebook.kind == ANY_KIND]
-        for notebook in specific + general if wanted else specific or general:
-            if wanted and notebook.path.resolve() not in wanted:
-                continue
-            parameter = notebook.parameters[notebook.settings["source"]]
-            values: dict[str, Any] = {parameter.name: [source] if parameter.type.startswith("list") else source}
-            if notebook.kind == ANY_KIND and "kind" in notebook.parameters:
-                values["kind"] = name
-            for within, folder in notebook.settings.get("within", {}).items():
-                place = f"{source}/{folder}"
-                if not is_url(source) and not has_magic(source) and _exists(place):
-                    values[within] = place
-            chosen.append(Target(notebook.path, None, source, values))
-    if not chosen:
-        none = f"for which there is no {'such ' * bool(wanted)}notebook; `evalkit notebooks` lists those there are"
-        raise SourceError(f"{source}: holds logs of kind {' and '.join(kinds)}, {none}")
+    specific = [notebook for notebook in known if notebook.kind == kind_named(kind).name]
+    general = [notebook for notebook in known if notebook.kind == ANY_KIND]
+    for notebook in specific + general if wanted else specific or general:
+        if wanted and notebook.path.resolve() not in wanted:
+            continue
+        parameter = notebook.parameters[notebook.settings["source"]]
+        is_list = parameter.type.startswith("list") or len(sources) > 1
+        values: dict[str, Any] = {parameter.name: list(sources) if is_list else source}
+        if notebook.kind == ANY_KIND and "kind" in notebook.parameters:
+            values["kind"] = kind
+        for within, folder in notebook.settings.get("within", {}).items():
+            places_within = [
+                f"{one}/{folder}"
+                for one in sources
+                if not is_url(one) and not has_magic(one) and _exists(f"{one}/{folder}")
+            ]
+            if places_within:
+                values[within] = places_within if len(places_within) > 1 else places_within[0]
+        chosen.append(Target(notebook.path, None, source, values))
     return chosen
 
 
@@ -264,7 +286,9 @@ def _check(
             continue
         items = value if isinstance(value, list) else [value]
         with faults.of():
-            if value == ALL and name in functions:
+            if isinstance(value, list) and name in target.values:  # sources that are compared, and no sweep
+                draft.fixed[name] = value
+            elif value == ALL and name in functions:
                 draft.sweeps[name] = functions[name]
             elif items == [] and parameter.type in _SINGLE:
                 raise ValueError(f"{name} is an empty list")
@@ -309,7 +333,13 @@ def _expanded(drafts: Sequence[Draft]) -> list[Report]:
         target, notebook, fixed, sweeps = draft
         key = (target.source, str(target.values.get("kind", notebook.kind)))
         reports = made.setdefault(key, [])
-        own = [target.source, *(value for name, value in fixed.items() if name not in target.values)]
+        given = [value for name, value in fixed.items() if name not in target.values]
+        options = [item for value in given for item in (value if isinstance(value, list) else [value])]
+        named = target.source.split(", ") if target.source else options[:1]
+        rest = options if target.source else options[1:]
+        if len(rest) > 1:  # the page and the index list them
+            rest = [short_hash(str(rest))]
+        own = [*named, *rest]
         stem = [target.params_file.stem] if target.params_file else own
         try:
             items = [_items(draft, name, hook) if isinstance(hook, str) else hook for name, hook in sweeps.items()]

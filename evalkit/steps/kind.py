@@ -15,6 +15,7 @@ import pandas as pd
 
 from evalkit import kinds
 from evalkit.io import Source, absolute, decode_start, frame, paused_gc
+from evalkit.io.write import OUTPUT
 from evalkit.kinds import Assembled, Command, FileRules, LogKind, Logs, Option, RateRules, Records, RunFiles, run_ids
 from evalkit.steps.judge import History, as_history, end_of_route, find_loops, histories_of, plan_adherence
 from evalkit.steps.parse import companions, is_history, parse_file
@@ -161,7 +162,7 @@ KIND = LogKind(
         describe=describe,
         progress=progress,
         write=write,
-        output_help="Write steps (with --checks: checks) to FILE.csv, .json or .parquet.",
+        output_help=f"Write steps (with --checks: checks) to {OUTPUT}.",
     ),
 )
 

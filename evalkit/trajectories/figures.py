@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import AutoLocator
 
-from evalkit.display import Look, describe_curves, plots, set_alt
+from evalkit.display import Look, describe_curves, plots, set_alt, with_zero
 from evalkit.trajectories.table import ENDINGS
 
 __all__ = ["cost", "endings", "reliability"]
@@ -32,7 +32,7 @@ def cost(front: pd.DataFrame, unit: str, *, percent: bool = True, ax: Axes | Non
         ax.set_xscale("log")
         ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     else:
-        ax.xaxis.set_major_locator(AutoLocator())
+        with_zero(ax, points["cost"]).xaxis.set_major_locator(AutoLocator())
     best = ", ".join(front.loc[front["on_front"].astype("boolean").fillna(False), "model"])
     words = describe_curves(points, "cost", "model", percent=percent)
     set_alt(ax, f"Results by cost ({_UNITS.get(unit, unit)}). {words} On the front: {best}.")

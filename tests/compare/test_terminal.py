@@ -2,11 +2,14 @@
 
 import re
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 from evalkit.cli import main
+from evalkit.compare import leaderboard, plan
 from evalkit.compare.terminal import describe_comparison
+from evalkit.kinds.terminal import Part, on_screen
 from tests.compare.runs import played, runs_of
 from tests.mindcraft.builders import write_all
 
@@ -103,3 +106,33 @@ def test_of_many_models_the_first_and_last_stand_there_and_of_their_pairs_those_
     assert whole[1] == [[a, b] for place, a in enumerate(names) for b in names[place + 1 :]]
     assert shown[1:] == ([[*whole[1][: pairs - 1], ["…", "…"]]] if pairs else [])
     assert not re.search(r"\bworse$|   -\d", text, re.MULTILINE)  # from the side of the better one
+
+
+def test_what_would_decide_is_planned_for_the_observed_difference_and_for_a_named_one():
+    models = {"a": [1, 1, 0], "b": [1, 0, 1], "c": [0, 0, 0]}
+    tasks = range(30)
+    cells = [(m, f"t{t}", bool(own[t % 3]) or (m == "a" and t in (2, 5))) for m, own in models.items() for t in tasks]
+    runs = runs_of(cells)
+    text = describe_comparison(runs, detect=10)
+    observed, named = re.findall(r"^To show ([\d.]+) points.*? plan ([\d,]+) tasks run once", text, re.MULTILINE)
+    board = leaderboard(runs)
+    assert int(named[1].replace(",", "")) == plan(runs, 0.1)["tasks"].iloc[0]
+    gap = board.pairs.set_index(["model_a", "model_b"]).loc[("a", "b"), "estimate"]
+    assert (observed[0], named[0]) == (f"{100 * abs(gap):.1f}", "10")
+    assert "To show" not in describe_comparison(runs_of(played({"a": 0.95, "b": 0.1})))
+
+
+@pytest.mark.parametrize(("more", "column"), [([], "rank"), (["--baseline", "old"], "verdict")])
+def test_the_printed_table_is_written_to_a_file(folder, tmp_path, more, column):
+    path = tmp_path / "out.csv"
+    CliRunner().invoke(main, ["compare", str(folder), *more, "--output", str(path)])
+    assert column in pd.read_csv(path)
+    listed = tmp_path / "runs.xlsx"
+    CliRunner().invoke(main, ["show", str(folder), "--list", "failed", "--output", str(listed)])
+    assert len(pd.read_excel(listed)) == 45
+
+
+def test_a_table_hides_no_two_rows_for_one_line():
+    for rows, shown in ((10, 10), (11, 11), (12, 9)):
+        text = on_screen([Part("rows", rows=[{"m": f"m{i}"} for i in range(rows)])], everything=False)
+        assert len(re.findall(r"^m\d", text, re.MULTILINE)) == shown

@@ -2,7 +2,16 @@
 
 import pytest
 
-from evalkit.crafter import ACHIEVEMENTS, analysis, benchmark, figures, load
+from evalkit.crafter import (
+    ACHIEVEMENTS,
+    BANDS,
+    analysis,
+    benchmark,
+    evaluate_trace,
+    figures,
+    load,
+    print_trace_evaluation,
+)
 from tests.crafter.traces import config, environment, hook, language_model, runtime, trace, write
 
 INVALID = hook("invalid_action", action="noop", reason="why")
@@ -120,7 +129,8 @@ def test_achievements_are_rates_and_a_curve_of_the_episodes_that_can_tell(logs, 
 
 def test_findings_say_where_the_points_come_from_and_what_is_doubtful(logs, played):
     points, data = (finding.values for finding in analysis.findings(logs.episodes, logs.ledger))
-    assert points == pytest.approx({"n": 6, "earned": 6.0, "lost": 0.3, "above": 4, "below": 1, "zero": 1})
+    assert points.pop("bands") == {"Excellent": 0, "Good": 3, "Limited": 2, "Poor": 1}
+    assert points == pytest.approx({"n": 6, "earned": 6.0, "lost": 0.3})
     assert (data["flags"]["aborted"], data["files"]) == (1, {"all": 7, "skipped": 0, "failed": 0})
     unscored = load(played / "z.json")
     (only,) = analysis.findings(unscored.episodes, unscored.ledger)
@@ -131,3 +141,22 @@ def test_many_trajectories_are_thinned_evenly_per_model(logs):
     assert len(figures.trajectories(logs.episodes).get_yticks()) == 6
     names = [tick.get_text().split()[-1] for tick in figures.trajectories(logs.episodes, 4).get_yticklabels()]
     assert names == ["2.00", "0.00", "1.90", "-0.10"]
+
+
+def test_points_add_up_to_the_score_and_bands_count_every_episode_with_one(logs):
+    parts = analysis.points(logs.episodes)
+    means = analysis.mean_scores(logs.episodes).set_index("model_name")
+    assert parts.groupby("model_name", observed=True)["estimate"].sum().to_dict() == pytest.approx(
+        means["estimate"].to_dict()
+    )
+    assert (parts["low"].isna() | (parts["low"] <= parts["high"])).all()
+    counts = analysis.bands(logs.episodes).set_index("model_name")
+    assert counts["n"].to_dict() == means["n"].to_dict()
+    assert counts[list(BANDS)].sum(axis=1).tolist() == counts["n"].tolist()
+    together = analysis.bands(logs.episodes, []).iloc[0]
+    assert together["Poor"] == (logs.episodes["score"] < 0).sum()
+
+
+def test_a_trace_without_scored_events_has_no_empty_breakdown(tmp_path, capsys):
+    print_trace_evaluation(evaluate_trace(write(tmp_path, trace(environment(0)))))
+    assert "Breakdown" not in capsys.readouterr().out

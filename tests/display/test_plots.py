@@ -250,3 +250,11 @@ def test_panels_stand_for_groups_and_their_rows_keep_their_places():
     assert [panel.get_title("left") for panel in panels] == ["a", "unknown"]
     assert [points(panel)[:, 1].tolist() for panel in panels] == [[0], [1]]
     assert plots.facets(EMPTY, "item", lambda own, ax: None).shape == (1,)
+
+
+def test_an_axis_of_equal_values_begins_at_zero():
+    table = pd.DataFrame(
+        {"model": ["a", "b"], "estimate": [337.0] * 2, "low": [NAN] * 2, "high": [NAN] * 2, "n": [1, 1]}
+    )
+    low, high = plots.estimates(table, "model", percent=False).get_xlim()
+    assert (low, high) == (0.0, pytest.approx(370.7))

@@ -92,6 +92,8 @@ def test_different_files_never_have_the_same_name(paths):
         (["alder", "birch"], ["alder", "birch"]),
         (["a" * 12 + "1"], ["aaaa…aa1"]),
         (["x" * 8 + "1" + "y" * 8, "x" * 8 + "2" + "y" * 8], ["…xx1…yyy", "…xx2…yyy"]),
+        (["abcdefxghijklmn", "abcdefxghijzlmn"], ["…ijklmn", "…ijzlmn"]),  # one cut is enough
+        (["abcd.fghijk"], ["abcd…ijk"]),  # three dots, not four
         (["a\x1b", "a\x07", "b"], ["a\ufffd", "a\ufffd (2)", "b"]),
     ],
 )

@@ -31,7 +31,26 @@ def test_a_frame_is_written_as_its_suffix_says(tmp_path, suffix):
     assert os.listdir(tmp_path) == [path.name]
 
 
-@pytest.mark.parametrize("name", ["out.xlsx", "out", ".csv", "no/such/folder/out.csv", "a\0.csv"])
+def test_excel_and_latex_hold_plain_text_and_no_formula(tmp_path):
+    times = pd.to_datetime(["2025-01-01T00:00:00Z", None, None])
+    table = TABLE.assign(name=[FORMULA, "50 % & a_b", "x\x07"], when=times)
+    for suffix in ("xlsx", "tex"):
+        write_frame(table, str(tmp_path / f"out.{suffix}"))
+    cells = pd.read_excel(tmp_path / "out.xlsx")
+    assert cells["name"].tolist() == [f"'{FORMULA}", "50 % & a_b", "x\ufffd"]
+    assert cells["when"][0] == pd.Timestamp("2025-01-01")
+    text = (tmp_path / "out.tex").read_text()
+    assert r"50 \% \& a\_b" in text
+    assert "bread" in text
+
+
+def test_without_the_package_for_excel_its_name_is_said_beforehand(tmp_path, monkeypatch):
+    monkeypatch.setattr("evalkit.io.write.find_spec", lambda name: None)
+    with pytest.raises(SourceError, match="pip install openpyxl"):
+        check_output(str(tmp_path / "out.xlsx"))
+
+
+@pytest.mark.parametrize("name", ["out.ods", "out", ".csv", "no/such/folder/out.csv", "a\0.csv"])
 def test_an_output_that_can_not_be_is_refused_beforehand(tmp_path, name):
     for use in (check_output, partial(write_frame, TABLE)):
         with pytest.raises(SourceError, match=r"out|csv"):

@@ -1,5 +1,6 @@
 """Which runs are loaded and under which names, on every door and for every kind."""
 
+import contextlib
 import os
 import pickle
 
@@ -13,6 +14,7 @@ from evalkit.io import SourceError
 from evalkit.kinds import outcomes
 from evalkit.kinds.selection import meets, renames_of
 from tests import messy
+from tests.crafter.traces import hook, write
 
 RUNS = pd.DataFrame({
     "task": pd.array(["a", "b", None], "str"),
@@ -122,3 +124,31 @@ def test_a_renaming_is_a_mapping_or_a_list_of_texts(rename):
     for wrong in ("a", "=b", "a="):
         with pytest.raises(SourceError, match="write OLD=NEW"):
             renames_of([wrong])
+
+
+def crafter_folders(tmp_path, *models):
+    paths = []
+    for place, model in enumerate(models):
+        path = tmp_path / f"prompt{place}"
+        path.mkdir()
+        write(path, messy.played(model, hook("invalid_action"), world=f"w{place}"))
+        paths.append(str(path))
+    return paths
+
+
+@pytest.mark.parametrize(
+    ("models", "rename", "names"),
+    [
+        (("m", "m"), [], ["prompt0", "prompt1"]),  # one model each, of one name
+        (("m", "m", "n"), [], ["prompt0", "prompt1", "prompt2"]),
+        (("m", "n"), [], ["m", "n"]),  # they have names of their own
+        (("m", "m"), ["m=n"], ["n", "n"]),  # the user names them
+    ],
+)
+def test_models_of_one_name_in_folders_of_their_own_are_named_by_folder(tmp_path, models, rename, names):
+    sources = crafter_folders(tmp_path, *models)
+    context = pytest.warns(UserWarning, match="named by folder") if "prompt0" in names else contextlib.nullcontext()
+    with context:
+        logs = evalkit.load(sources, "crafter", rename=rename)
+    assert sorted(logs.runs["model_name"]) == names
+    assert sorted(logs.events["model_name"].unique()) == sorted(set(names))

@@ -1,9 +1,14 @@
 """Tables, figures and findings of runs: counted by hand, with runs that logged no score both ways."""
 
+import re
+
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 from evalkit import compare
+from evalkit.cli import main
+from evalkit.display import finding_text
 from evalkit.display.drawing import has_nothing_to_draw
 from evalkit.kinds import denominators
 from evalkit.mindcraft import aggregate_results_to_dataframe, analysis, figures, load, runs_df
@@ -196,3 +201,68 @@ def test_findings_lead_to_runs_that_they_count(tmp_path):
     ways = {one.label: runs.loc[one.run_id, "status"] for one in endings}
     assert ways == {"score of zero": "FAILED_SCORE_ZERO", "no score logged": "NO_SCORE_LOGGED"}
     assert all(one.label.replace(" ", "_") in runs.loc[one.run_id, "run_flags"] for one in data)
+
+
+def blocked(folder, models, tasks):
+    """Make cooking runs: by model the successes without and with blocked agents, of so many tasks each."""
+    files, definitions = {}, {}
+    for side, n_blocked in (("free", 0), ("one", 1), ("two", 2)):
+        for place in range(tasks):
+            name = f"{side}{place}"
+            definitions[name] = task(target={"bread": 1}, blocked_access_to_recipe=list(map(str, range(n_blocked))))
+            for model, successes in models.items():
+                score = int(place < successes[min(n_blocked, 1)])
+                files[f"x/{model}/{name}/Andy_0_0.json"] = log(f"{SCORE}{score}", who=f"{model} {name}")
+    return runs_df(write_all(folder, files), definitions)
+
+
+def test_the_drop_of_cooking_success_is_that_of_all_models_together_and_of_each(tmp_path):
+    runs = blocked(tmp_path, {"a": (10, 4), "b": (5, 5)}, tasks=10)
+    table = analysis.cooking_drop(runs)
+    assert table["model_name"].tolist() == [analysis.ALL_MODELS, "a", "b"]
+    assert table["estimate"].tolist() == pytest.approx([0.3, 0.6, 0.0])
+    assert table["none_estimate"].tolist() == pytest.approx([0.75, 1.0, 0.5])
+    assert table[["none_clusters", "any_clusters"]].to_numpy().tolist() == [[10, 20]] * 3
+    row = table.iloc[1]  # Newcombe 1998, method 10, with the limits of Wilson
+    assert row["low"] == pytest.approx(0.6 - ((1 - row["none_low"]) ** 2 + (row["any_high"] - 0.4) ** 2) ** 0.5)
+    drop, each, tasks = analysis.drop_findings(runs)
+    assert finding_text(drop).startswith("Cooking success drops by 30 points [")
+    assert "from 75 % on 10 tasks without blocked agents to 45 % on 20 tasks with any" in finding_text(drop)
+    assert finding_text(each).startswith("Drop by model: a 60 points [")
+    assert "have tasks of their own (0: 10 tasks, 1: 10 tasks, 2: 10 tasks)" in finding_text(tasks)
+
+
+@pytest.mark.parametrize(
+    ("successes", "text"),
+    [
+        ((5, 5), "No drop of cooking success with blocked agents is shown: 0 points ["),
+        ((0, 10), "Cooking success rises by 100"),
+    ],
+)  # fmt: skip
+def test_a_drop_is_claimed_only_where_its_interval_shows_one(tmp_path, successes, text):
+    drop, *_ = analysis.drop_findings(blocked(tmp_path, {"a": successes}, tasks=10))
+    assert finding_text(drop).startswith(text)
+
+
+def test_without_runs_on_both_sides_there_is_no_drop_but_a_reason(runs):
+    table = analysis.cooking_drop(runs[runs["task_id"] == "c1"])
+    assert table["estimate"].isna().all()
+    assert "no run with blocked agents was measured" in str(table["warning"].iloc[0])
+    assert analysis.cooking_drop(runs[:0]).empty
+
+
+def test_the_command_prints_a_grid_of_models_and_blocked_agents(tmp_path):
+    files = {f"runs/x/m/{name}/Andy_0_0.json": score for name, score in (("c1", 1), ("c2", 0))}
+    definitions = write_all(tmp_path, {**files, "tasks.json": TASKS})
+    line = ["mindcraft", str(definitions / "runs"), "--tasks", str(definitions / "tasks.json")]
+    for more in ([], ["--by", "n_blocked_agents"]):
+        text = CliRunner().invoke(main, [*line, *more]).output
+        assert re.search(r"0 blocked +1 blocked +drop, points", text)
+        assert "have tasks of their own" in text
+
+
+def test_the_table_of_types_begins_with_the_rate_of_all(runs):
+    own = runs[runs["model_name"] == "a"]
+    table = analysis.with_total(own, "task_type", "all types")
+    assert table["task_type"].iloc[0] == "all types"
+    assert table["estimate"].iloc[0] == analysis.success_by(own, [])["estimate"].item()

@@ -125,3 +125,10 @@ def test_run_all_in_lab_leads_to_the_last_figure_and_nbval_finds_the_stored_outp
     strict = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "-c", os.devnull]
     found = subprocess.run([*strict, "--rootdir", tmp_path, tmp_path / "copies"], capture_output=True, text=True)
     assert found.returncode == 0, found.stdout
+
+
+def test_the_server_listens_at_the_port_that_was_named(here, monkeypatch):
+    called = []
+    monkeypatch.setattr("evalkit.cli.lab.subprocess.call", lambda line: called.append(line) or 0)
+    CliRunner().invoke(main, ["lab", "samples:crafter", "--port", "9123"])
+    assert "--ServerApp.port=9123" in called[0]

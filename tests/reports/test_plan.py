@@ -283,3 +283,24 @@ def test_names_are_safe_whatever_the_values(values):
     assert not set(name) & set('/\\:*?"<>|\0\n')
     assert name not in (".", "..")
     assert not name.startswith((".", "-"))
+
+
+def test_several_sources_of_a_kind_are_compared_unless_each_is_asked_for(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        shutil.copy(TRACE, tmp_path / name)
+    sources = [str(tmp_path / name) for name in ("one", "two")]
+    (both,) = plan(sources)
+    assert both.parameters["traces"] == sources
+    assert both.name == "one-two"
+    assert [report.name for report in plan(sources, each=True)] == ["one", "two"]
+
+
+def test_the_name_of_a_report_does_not_list_more_than_one_option(tmp_path):
+    (tmp_path / "logs").mkdir()
+    shutil.copy(TRACE, tmp_path / "logs")
+    source = str(tmp_path / "logs")
+    names = [plan([source], values={"where": ["turns>=1", *more]})[0].name for more in ([], ["turns>=2"], ["turns>=3"])]
+    assert names[0] == "logs-turns_1"
+    assert all(re.fullmatch(r"logs-[0-9a-f]{6}", name) for name in names[1:])
+    assert len(set(names)) == 3
