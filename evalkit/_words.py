@@ -178,7 +178,9 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "one_repeated": "one task only was run more than once: it can't tell how runs of the others vary",
     "singles": "tasks with a single run: their spread is taken from the others",
     "nothing_mixed": "no task has both successes and failures",
-    "too_few_runs": lambda count, runs: f"{counted_noun(count, 'task')} with fewer than {runs} runs left out",
+    "too_few_runs": lambda count, runs: (
+        f"{counted_noun(count, 'task')} with fewer than {runs} runs left out, so that this is not about all tasks"
+    ),
     "retried": "the number of runs depends on their outcome ({method}, p = {p_value:.2g}): biased",
     # pairs
     "skewed_pair": "few tasks for how skewed the differences are: one is claimed from p = {claim_at:.2g} down",

@@ -23,7 +23,7 @@ Numbers = np.ndarray | float
 CONFIDENCE = 0.95  # of all intervals; figures, tables and sentences say so
 LEVEL = 1 - CONFIDENCE  # of all tests
 KNOWN_SHARE = 2 / 3  # of the binomial variance, taken as known whatever the clusters show (docs/coverage.md)
-PSEUDO_SPREAD = 0.25  # squared deviations of a pseudo-observation within tasks, in units of the range squared
+SKEW_OF_RATES, SKEW_OF_SCORES = 3, 2  # times skewness² / C: by how much the variance between clusters is widened
 HALL_FROM = 5  # values from which skewness can be estimated
 HALL_MOST = 2.0  # the corrected half-width, at most this many times that of t
 RARE_CLUSTERS = 2  # that hold a success, or a failure: too few for the interval of a rate
@@ -360,38 +360,79 @@ def bounded(
 
     Wilson on the effective n, which is at least C. Of 0/1 values two thirds of the variance of as many independent
     trials are taken as known. What exceeds them is multiplied by (t / z)² for its degrees of freedom (Korn and Graubard
-    1998), and for other values by 1 + 2 skewness² / C, since it goes with the mean (docs/coverage.md). Where nothing
-    varies, the effective n is C, as if the runs of a cluster always agreed.
+    1998). The variance goes with the mean where means are skewed, so that it is widened by skewness² / C times 2, or
+    for 0/1 values times 3, of which only what exceeds the variance of independent trials (docs/coverage.md). Where
+    nothing varies, the effective n is C, as if the runs of a cluster always agreed.
     """
     rate, variance, count = means.mean(-1), variance_of_mean(means), len(sizes)
-    known = KNOWN_SHARE * rate * (1 - rate) * (1 / sizes).sum() / count**2 * binary
-    skew = 0.0 if binary else skewness(means)
-    factor = (quantile(confidence, count - 1) / quantile(confidence)) ** 2 * (1 + 2 * skew**2 / count)
-    variance = known + np.maximum(variance - known, 0) * factor
+    independent = rate * (1 - rate) * (1 / sizes).sum() / count**2 if binary else 0.0
+    known = KNOWN_SHARE * independent
+    estimated = np.maximum(variance - known, 0)
+    between = np.maximum(variance - independent, 0)
+    widening = (SKEW_OF_RATES if binary else SKEW_OF_SCORES) * skewness(means) ** 2 / count
+    factor = (quantile(confidence, count - 1) / quantile(confidence)) ** 2
+    variance = known + (estimated + widening * between) * factor
     return effective_wilson(rate, variance, count, count, confidence)
 
 
-def within_tasks(variances: np.ndarray, sizes: np.ndarray, pseudo: float) -> tuple[np.ndarray, int]:
+def within_tasks(variances: np.ndarray, sizes: np.ndarray, pseudo: float) -> tuple[np.ndarray, float]:
     """Return the variance of the mean of task means over repetitions of the same tasks, and its degrees of freedom.
 
-    Tasks with a single run, whose variance is NaN, get the mean variance of the others; the freedom is then the number
-    of the others − 1, else runs − tasks. `pseudo` are the squared deviations of one pseudo-observation; 0 adds none.
+    These are Satterthwaite's (1946) if runs of all tasks vary alike: runs − tasks where all tasks have as many runs,
+    fewer where the variance rests on tasks with few. Tasks with a single run, whose variance is NaN, get the mean
+    variance of the others; the freedom is then at most the number of the others − 1. `pseudo` are the squared
+    deviations of one pseudo-observation; 0 adds none.
     """
-    repeated, freedom = sizes > 1, int((sizes - 1).sum())
+    repeated = sizes > 1
+    weights = 1 / sizes[repeated]
+    freedom = float(weights.sum() ** 2 / (weights**2 / (sizes[repeated] - 1)).sum())
+    if not repeated.all():
+        freedom = min(freedom, float(repeated.sum()) - 1)
+    added = freedom * variances_within(variances, sizes) + pseudo * (1 / sizes).sum()
+    return added / (freedom + (pseudo > 0)) / len(sizes) ** 2, freedom
+
+
+def variances_within(variances: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return the sum over tasks of the variance of a task's mean, over repetitions of the tasks."""
+    repeated = sizes > 1
     typical = variances[..., repeated].mean(-1, keepdims=True)
-    filled = np.where(repeated, variances, typical)
-    added = freedom * (filled / sizes).sum(-1) + pseudo * (1 / sizes).sum()
-    variance = added / (freedom + (pseudo > 0)) / len(sizes) ** 2
-    return variance, freedom if repeated.all() else int(repeated.sum()) - 1
+    return (np.where(repeated, variances, typical) / sizes).sum(-1)
+
+
+def most_unseen(sizes: np.ndarray, confidence: float = CONFIDENCE) -> float:
+    """Return how far the sum of the rates of tasks may be from what was seen if all runs of each task agreed.
+
+    That is the largest sum of failure rates with which no run fails in 5 % (1 − confidence) of samples; about 3 / r for r
+    runs of each of many tasks, as in the rule of three. The chances of success that maximise it are proportional to the sizes, for
+    as many of the smallest tasks as these stay below 1.
+    """
+    ordered = np.sort(sizes).astype(float)
+    totals = ordered.cumsum()
+    scale = np.exp((math.log(1 - confidence) - (ordered * np.log(ordered)).cumsum()) / totals)
+    sums = np.arange(1, len(ordered) + 1) - scale * totals
+    return float(sums[scale * ordered <= 1].max())
 
 
 def bounded_within(
     means: np.ndarray, variances: np.ndarray, sizes: np.ndarray, confidence: float = CONFIDENCE
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the interval of the mean of task means of values from 0 to 1 for repetitions of these tasks."""
-    count, (variance, freedom) = len(sizes), within_tasks(variances, sizes, PSEUDO_SPREAD)
-    variance = variance * (quantile(confidence, freedom) / quantile(confidence)) ** 2
-    return effective_wilson(means.mean(-1), variance, count, count**2 / (1 / sizes).sum(), confidence)
+    """Return the interval of the mean of task means of values from 0 to 1 for repetitions of these tasks.
+
+    Wilson on the effective n of the variance within tasks, to which that of `most_unseen` is added, since tasks whose
+    few runs agreed may vary, too. Where a task's mean is 1 the interval reaches at least as far down as that of the
+    normal distribution, and where one is 0 as far up: Wilson's is short on the side of the nearer bound, where all
+    tasks are alike.
+    """
+    count, rate, z = len(sizes), means.mean(-1), quantile(confidence)
+    unseen = most_unseen(sizes, confidence)
+    variance = (variances_within(variances, sizes) + (unseen / z) ** 2) / count**2
+    when_equal = min(count**2 / (1 / sizes).sum(), z**2 * (count / unseen - 1))
+    low, high = effective_wilson(rate, variance, count, when_equal, confidence)
+    half = z * np.sqrt(variance)
+    is_mixed = (rate > 0) & (rate < 1)
+    low = np.where(is_mixed & (means == 1).any(-1), np.clip(rate - half, 0, low), low)
+    high = np.where(is_mixed & (means == 0).any(-1), np.clip(rate + half, high, 1), high)
+    return low, high
 
 
 def unmixed(means: np.ndarray) -> np.ndarray:
