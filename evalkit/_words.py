@@ -161,6 +161,11 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "no_values": "no values",
     "one_value": "a single value has no interval",
     "one_cluster": "a single cluster has no interval",
+    "one_family": "most tasks are of a single family: nothing tells how families vary",
+    "families": lambda count: (
+        f"intervals are for new families of tasks, of which there {'are' if count > 1 else 'is'} {count:,}"
+    ),
+    "no_ratio": "no success, or nothing that it took: no ratio",
     "all_equal": "all values are equal: their spread can't be estimated",
     "clusters_equal": "all clusters have the same mean: their spread can't be estimated",
     "cautious": "all {what} are equal: a cautious interval",

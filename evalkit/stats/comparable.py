@@ -35,6 +35,7 @@ def like_with_like(
     stratum: str | None = None,
     *,
     condition: str = "",
+    family: str = "",
     kind: Kind = "proportion",
 ) -> LikeWithLike:
     """Return each model's raw rate beside its coverage of the tasks and its rate adjusted for them.
@@ -45,12 +46,15 @@ def like_with_like(
     rates order differently.
 
     Arguments are as for `compare_all` and `estimate_by`; `stratum` is the column of the type of task. Tasks under
-    different conditions are different ones, from the same cluster. The table has model, n (runs), n_tasks, coverage;
+    different conditions are different ones, from the same cluster; `family` is the column of the family of a task. The
+    table has model, n (runs), n_tasks, coverage;
     estimate, low, high, method (raw); adjusted, adjusted_low and adjusted_high; warning.
     """
-    cells = cells_of(frame, model, task, value, condition, stratum)
+    cells = cells_of(frame, model, task, value, condition, stratum, family)
     known = frame[frame[model].notna() & frame[task].notna()].astype({model: "str"})
-    raw = estimate_by(known, model, value, task, kind).rename(columns={model: "model", "n_clusters": "n_tasks"})
+    raw = estimate_by(known, model, value, task, kind, families=family or None).rename(
+        columns={model: "model", "n_clusters": "n_tasks"}
+    )
     coverage = (cells.sizes > 0).mean(axis=0) if cells.tasks else math.nan
     table = pd.DataFrame({"model": pd.Series(cells.models, dtype="str"), "coverage": coverage})
     table = table.merge(raw.drop(columns="target"), on="model", how="left")

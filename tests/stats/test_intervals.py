@@ -198,6 +198,37 @@ def test_these_tasks_have_the_spread_within_tasks_only():
     assert (same.low, same.high) == pytest.approx((min(low, same.estimate - half), max(high, same.estimate + half)))
 
 
+def test_families_change_the_interval_and_not_the_estimate():
+    # 1 success in 251 tasks, in 6 families of which one is large: the rate is 1 of 251, not 1 of 6
+    passed = np.arange(251) == 250
+    families = np.r_[np.repeat(range(5), 49), [5] * 6]
+    found = rate_interval(passed, range(251), families=families)
+    alone = rate_interval(passed, range(251))
+    assert found.estimate == alone.estimate == pytest.approx(1 / 251)
+    assert found.high > 1.4 * alone.high
+    assert "families" in found.warning
+    assert found[3:5] == (251, 251)
+
+
+@pytest.mark.parametrize("counts", [[10] * 12, [2] * 60, [1] * 120])
+def test_families_of_equal_size_have_the_interval_of_their_means(counts):
+    rng = np.random.default_rng(3)
+    codes = np.repeat(range(len(counts)), counts)
+    values = (rng.random(120) + rng.random(len(counts))[codes]) / 2
+    found = mean_interval(values, range(120), families=codes)
+    means = np.bincount(codes, values) / counts
+    expected = mean_interval(means, range(len(counts)))
+    assert (found.estimate, found.low, found.high) == pytest.approx(expected[:3])
+
+
+@pytest.mark.parametrize(("families", "reason"), [([0] * 20, "single family"), ([0] * 18 + [1, 2], "single family")])
+def test_a_family_that_holds_most_tasks_shows_nothing_of_others(families, reason):
+    found = rate_interval(np.arange(20) % 2, range(20), families=families)
+    assert found.estimate == 0.5
+    assert math.isnan(found.low)
+    assert reason in str(found.warning)
+
+
 @pytest.mark.parametrize("sizes", [[2] * 12, [2, 10] * 6, [20] * 5 + [2], [3, 4, 50], [1, 5, 5]])
 def test_what_runs_that_agree_can_t_exclude_is_the_largest_sum_of_rates(sizes):
     # no rates with a larger sum leave a chance of 5 % that no run fails: the runs of tasks add up
