@@ -44,7 +44,9 @@ def task_items(runs: pd.DataFrame | Outcomes, value: str = "") -> pd.DataFrame:
     return table.sort_values(["discrimination", "task"], kind="stable", ignore_index=True)[COLUMNS]
 
 
-def fewer_tasks(runs: pd.DataFrame | Outcomes, value: str = "", *, rng: np.random.Generator | None = None):
+def fewer_tasks(
+    runs: pd.DataFrame | Outcomes, value: str = "", *, rng: np.random.Generator | None = None
+) -> pd.DataFrame:
     """Estimate how often fewer tasks, drawn at random, give the ranks that all tasks that every model ran give.
 
     The table has a row per number of tasks: n_tasks, same_first (the share of 200 draws with the same first model) and

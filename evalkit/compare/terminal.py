@@ -127,7 +127,7 @@ def _budget_rows(data: Outcomes) -> list[dict[str, str]]:
     rows = []
     for budget, own in table.groupby("budget"):
         texts = zip(own["model_name"], own["estimate"], own["low"], own["high"], strict=True)
-        rates = {name: format_interval(*ends) for name, *ends in texts}
+        rates = {str(name): format_interval(*ends) for name, *ends in texts}
         rows.append({f"at most, {unit} per run": f"{budget:,.4g}"} | rates)
     return rows
 

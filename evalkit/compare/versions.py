@@ -42,7 +42,7 @@ def changed_tasks(runs: pd.DataFrame | Outcomes, baseline: str, value: str = "")
         for at, row in both.iterrows():
             passed = [row["total"], row["total_baseline"]]
             failed = [row["n"] - row["total"], row["n_baseline"] - row["total_baseline"]]
-            both.loc[at, "p_value"] = stats.fisher_exact([passed, failed]).pvalue  # type: ignore[call-overload]
+            both.loc[at, "p_value"] = stats.fisher_exact([passed, failed]).pvalue
         for _, own in both.groupby("model_name"):
             both.loc[own.index, "p_adjusted"] = holm(own["p_value"])
     both["shown"] = both["p_adjusted"] <= LEVEL

@@ -70,9 +70,9 @@ def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] 
     if cluster:
         own = _logged(runs, cluster)
         if own is None and cluster not in runs:
-            there = [*runs, *_logged_names(runs)]
+            names = [*runs, *_logged_names(runs)]
             raise SourceError(
-                f"cluster {cluster!r}: runs have no such column; {did_you_mean(cluster, there, cutoff=0.4)}"
+                f"cluster {cluster!r}: runs have no such column; {did_you_mean(cluster, names, cutoff=0.4)}"
             )
         values = runs[cluster] if own is None else own
         runs = runs.assign(cluster=values.astype("str").where(values.notna()))

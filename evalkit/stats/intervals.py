@@ -290,8 +290,8 @@ def by_family(means: np.ndarray, sizes: np.ndarray, codes: np.ndarray) -> Units:
     share = len(counts) / len(means)
     deviations = np.bincount(codes, weights=means - means.mean())
     if len(counts) > 1:
-        deviations = deviations * (1 - 1 / len(counts)) / (1 - counts / len(means))
-        deviations -= deviations.mean()
+        enlarged = deviations * (1 - 1 / len(counts)) / (1 - counts / len(means))
+        deviations = enlarged - enlarged.mean()
     trials = 1 / (share * (1 / sizes).mean())
     independent = float(counts.sum() ** 2 / (counts**2).sum())
     of_family = np.bincount(codes, weights=means) / counts
@@ -345,7 +345,7 @@ def ratio_interval(
     if count < 2 or not (without > 1e-12 * sums).all(axis=None):
         return found._replace(warning=note("one_cluster") if count < 2 else note("degenerate"))
     estimate = math.log(found.estimate)
-    pseudo = count * estimate - (count - 1) * np.log(without["above"] / without["below"]).to_numpy()
+    pseudo = count * estimate - (count - 1) * np.log((without["above"] / without["below"]).to_numpy())
     low, high = (math.exp(end) for end in corrected_t(pseudo))
     doubt = Notes()
     if not low < high:
