@@ -126,9 +126,10 @@ def _budget_rows(data: Outcomes) -> list[dict[str, str]]:
     table, unit = at_budget(data)
     rows = []
     for budget, own in table.groupby("budget"):
-        texts = zip(own["model_name"], own["estimate"], own["low"], own["high"], strict=True)
-        rates = {str(name): format_interval(*ends) for name, *ends in texts}
-        rows.append({f"at most, {unit} per run": f"{budget:,.4g}"} | rates)
+        rates = {f"at most, {unit} per run": f"{budget:,.4g}"}
+        for row in own.to_dict("records"):
+            rates[str(row["model_name"])] = format_interval(row["estimate"], row["low"], row["high"])
+        rows.append(rates)
     return rows
 
 
