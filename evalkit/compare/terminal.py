@@ -110,7 +110,7 @@ def _items_lines(data: Outcomes) -> list[str]:
     """Say in two sentences what the tasks tell of models, and how few of them would do."""
     table, fewer = task_items(data), fewer_tasks(data)
     found = table["verdict"].value_counts()
-    counts = ", ".join(f"{n:,} {VERDICTS_OF_TASKS[verdict]}" for verdict, n in found.items())
+    counts = ", ".join(f"{n:,} {VERDICTS_OF_TASKS[str(verdict)]}" for verdict, n in found.items())
     against_order = table.loc[table["verdict"] == "against the order", "task"].head(MOST_PAIRS)
     lines = [f"Of {len(table):,} tasks: {counts}."]
     if len(against_order):
