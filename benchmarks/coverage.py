@@ -93,6 +93,39 @@ def single_rates(samples: int, rng: Rng) -> Cells:
                 yield f"rate {rate} on {tasks} tasks, 3 runs, correlation {correlation}", float(missed)
 
 
+def repeated_rates(samples: int, rng: Rng) -> Cells:
+    """An interval of a rate of tasks with 20 runs each misses it, unwarned."""
+    for tasks in (12, 20, 40, 100, 200):
+        for correlation in (0.1, 0.3, 0.6):
+            for rate in (0.01, 0.03, 0.1, 0.5, 0.9, 0.97, 0.99):
+                missed = cluster_coverage(np.full(tasks, 20), correlation, rate, samples, rng)[1]
+                yield f"rate {rate} on {tasks} tasks, 20 runs, correlation {correlation}", float(missed)
+
+
+def these_tasks(samples: int, rng: Rng) -> Cells:
+    """An interval for these tasks run again misses their rate."""
+    for tasks in (3, 12, 40):
+        for pattern in ("2", "3", "5", "20", "2,10", "2,2,2,20"):
+            sizes = sizes_of(pattern, tasks)
+            for name, rates in _rates_of_tasks(tasks, rng):
+                means = rng.binomial(sizes, rates, (samples, tasks)) / sizes
+                variances = means * (1 - means) * sizes / (sizes - 1)
+                missed = ~holds(intervals.bounded_within(means, variances, sizes), rates.mean())
+                yield f"{name}, {tasks} tasks, runs {pattern}", float(missed.mean())
+
+
+def _rates_of_tasks(tasks: int, rng: Rng) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield rates of tasks: mostly 0 or 1, of any size, or a few that are mixed among those that never change."""
+    for spread in (0.1, 0.3, 1.0):
+        yield f"beta({spread}, {spread})", rng.beta(spread, spread, tasks)
+    places = np.arange(tasks)
+    for mixed in (1, 3, tasks):
+        for rate in (0.03, 0.25, 0.5, 0.75):
+            yield f"{mixed} mixed at {rate}, others 0", np.where(places < mixed, rate, 0.0)
+            if mixed < tasks:
+                yield f"{mixed} mixed at {rate}, others 0 or 1", np.where(places < mixed, rate, places % 2)
+
+
 def decided_pairs(samples: int, rng: Rng) -> Cells:
     """One of two models with equal means is said to be better."""
     for tasks in TASKS:
@@ -258,6 +291,8 @@ def _power(n: int, runs: int) -> float:
 CLAIMS: dict[str, tuple[float, Callable[[int, Rng], Cells], float]] = {
     "interval": (0.05, of_clusters, 1),
     "interval of a single rate": (0.05, single_rates, 5),
+    "interval of a rate, 20 runs": (0.05, repeated_rates, 5),
+    "interval for these tasks": (0.05, these_tasks, 5),
     "decided pair": (0.05, decided_pairs, 1),
     "all pairs of 2 to 12 models": (0.05, families, 1),
     "best": (0.05, best, 1),

@@ -169,6 +169,11 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "no_values": "no values",
     "one_value": "a single value has no interval",
     "one_cluster": "a single cluster has no interval",
+    "one_family": "most tasks are of a single family: nothing tells how families vary",
+    "families": lambda count: (
+        f"intervals are for new families of tasks, of which there {'are' if count > 1 else 'is'} {count:,}"
+    ),
+    "no_ratio": "no success, or nothing that it took: no ratio",
     "all_equal": "all values are equal: their spread can't be estimated",
     "clusters_equal": "all clusters have the same mean: their spread can't be estimated",
     "cautious": "all {what} are equal: a cautious interval",
@@ -207,7 +212,9 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "one_repeated": "one task only was run more than once: it can't tell how runs of the others vary",
     "singles": "tasks with a single run: their spread is taken from the others",
     "nothing_mixed": "no task has both successes and failures",
-    "too_few_runs": lambda count, runs: f"{counted_noun(count, 'task')} with fewer than {runs} runs left out",
+    "too_few_runs": lambda count, runs: (
+        f"{counted_noun(count, 'task')} with fewer than {runs} runs left out, so that this is not about all tasks"
+    ),
     "retried": "the number of runs depends on their outcome ({method}, p = {p_value:.2g}): biased",
     # pairs
     "skewed_pair": "few tasks for how skewed the differences are: one is claimed from p = {claim_at:.2g} down",

@@ -26,6 +26,8 @@ from evalkit.kinds.detection import describe_source, kinds_of_source
 from evalkit.kinds.pipeline import load
 from evalkit.kinds.terminal import choose, chosen_lines, list_runs
 
+TARGETS: dict[str, Any] = {"new": "new tasks", "these": "these tasks"}
+
 
 @click.command()
 @click.argument("source")
@@ -91,6 +93,7 @@ def detect(source: str) -> None:
 @click.option("--value", type=click.Choice(["is_successful", "score"]), help="What to compare.  [default: success]")
 @click.option("--baseline", metavar="MODEL", help="Compare every model with this one; exit code 1 on a regression.")
 @click.option("--margin", type=POSITIVE, metavar="NUMBER", help="The largest loss that is no regression; see above.")
+@click.option("--target", type=click.Choice(list(TARGETS)), help="With --baseline: new tasks, or these run again.")
 @click.option("--strict", is_flag=True, help="With --baseline: exit code 1 also if nothing is decided.")
 @click.option("--detect", type=POSITIVE, metavar="POINTS", help="Plan how many tasks would show this difference.")
 @click.option("--all", "everything", is_flag=True, help="Print everything: all models, pairs and notes.")
@@ -99,6 +102,7 @@ def compare(
     sources: tuple[str, ...],
     kind: str | None,
     baseline: str | None,
+    target: str | None,
     strict: bool,
     detect: float | None,
     output: str | None,
@@ -109,6 +113,9 @@ def compare(
 ) -> None:
     """Compare the models of SOURCE on the tasks that they share.
 
+    With --baseline and --target these, two versions of an agent are compared on a fixed benchmark: the tasks that the
+    new one broke and fixed are listed with their runs.
+
     Each task has the same weight. With --baseline, a model is a regression if it shows a loss that may be as large as
     the margin; it is not worse if its loss is shown to be smaller. The margin is in the unit of what is compared: 0.05
     of a rate, which is the default, is 5 percentage points, and 2 of scores in points is 2 points, without a default.
@@ -116,7 +123,7 @@ def compare(
     if baseline:
         refuse("with --baseline", detect=detect)
     else:
-        refuse("without --baseline", strict=strict)
+        refuse("without --baseline", strict=strict, target=target)
     if output:
         check_output(output)
     how: dict[str, Any] = {"value": value or "", "margin": margin}
@@ -124,6 +131,7 @@ def compare(
     runs = logs.runs
     passed = True
     if baseline:
+        how["target"] = TARGETS[target or "new"]
         text, passed = describe_baseline(runs, baseline, strict=strict, everything=everything, **how)
     else:
         text = describe_comparison(runs, detect=detect or 0.0, everything=everything, **how)

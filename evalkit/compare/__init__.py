@@ -7,6 +7,9 @@ _PLACES = {
         "Leaderboard answer_table leaderboard headline rank_table standings findings "
         "pairs notable pairs_text against discordant examples reliability plan cost"
     ),
+    "versions": "changed_tasks",
+    "items": "task_items fewer_tasks",
+    "budget": "at_budget",
     "evalkit.kinds.estimates": "denominators usage",
     "evalkit.kinds.runs": "describe_runs select",
 }

@@ -109,12 +109,12 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     rows = rows.assign(stratum=(kinds + ", " + rows["condition"]).str.strip(", "))
     stratum = "stratum" if rows["stratum"].nunique() > 1 else None
     names = ("model_name", "task", "value")
-    like = like_with_like(rows, *names, stratum, condition="condition", kind=scored.kind)
+    like = like_with_like(rows, *names, stratum, condition="condition", family="family", kind=scored.kind)
     rated = like.table.drop(columns="warning").rename(columns={"model": "model_name"}).sort_values("model_name")
     rated = best_first(rated, "estimate" if like.headline == NONE else "adjusted")
     first = str(rated["model_name"].iloc[0]) if len(rated) else ""
     whole = compared if len(rated) <= MOST_PAIRED else None
-    ranks = rank_models(rows, *names, condition="condition", first=first, pairs=whole)
+    ranks = rank_models(rows, *names, condition="condition", family="family", first=first, pairs=whole)
     ranks = ranks.drop(columns=["n_tasks", "estimate", "low", "high", "method"])
     table = rated.merge(ranks.rename(columns={"model": "model_name"}), on="model_name")
     # models without a measured run stand below, with the reason
@@ -125,9 +125,11 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
         table = pd.concat([table, unrated], ignore_index=True)
     types = {"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean", "behind_first": "boolean"}
     table = table[_COLUMNS.split()].astype(types)
-    # caveats: variants of few tasks, what makes tasks differ, conditions, runs that were not measured, and copies
+    # caveats: families, what makes tasks differ, conditions, runs that were not measured, and copies
     linked = compared.assign(n_tasks=compared["n_tasks"].clip(lower=compared["estimate"].notna().astype(int)))
-    notes = variants(scored) + (Notes() if like.headline == RAW else like.reason) + pair_structure(linked).warning
+    families = rows["family"].nunique()
+    kin = note("families", count=families) if families < rows["task"].nunique() else Notes()
+    notes = variants(scored) + kin + (Notes() if like.headline == RAW else like.reason) + pair_structure(linked).warning
     mixes = rows.groupby("model_name")["condition"].agg(frozenset)
     if mixes.nunique() > 1 or (rows.groupby("task")["condition"].nunique() > 1).any():
         there = [name for name in kind_of(runs).rates.conditions if name in runs]
@@ -399,7 +401,7 @@ def pairs(
     if rows["model_name"].nunique() > MOST_PAIRED:
         means = rows.groupby(["model_name", "task"])["value"].mean().groupby("model_name").mean()
         rows = rows[rows["model_name"].isin(means.nlargest(MOST_SHOWN).index)]
-    how = {"margin": margin, "condition": "condition", "stratum": "task_type"}
+    how = {"margin": margin, "condition": "condition", "stratum": "task_type", "family": "family"}
     table = compare_all(rows, "model_name", "task", "value", target=target, **how)
     has_value = data.table.groupby("model_name")["value"].count() > 0
     for side in ("model_a", "model_b"):
@@ -486,7 +488,7 @@ def against(
     if baseline and baseline not in there:
         raise SourceError(f"no runs of the baseline {baseline!r}; there are runs of {', '.join(map(repr, there))}")
     least = margin or (LEAST if scored.is_share else sys.float_info.min)
-    base, how = baseline or there[0], {"margin": least, "condition": "condition"}
+    base, how = baseline or there[0], {"margin": least, "condition": "condition", "family": "family"}
     table = compare_to_baseline(scored.table, "model_name", "task", "value", base, target=target, **how)
     return table if baseline else table.iloc[:0]
 

@@ -6,6 +6,8 @@ from typing import Any
 import pandas as pd
 
 from evalkit._words import Notes, format_interval, sentence
+from evalkit.compare.budget import at_budget
+from evalkit.compare.items import fewer_tasks, task_items
 from evalkit.compare.ranks import (
     FIRST,
     LEAST,
@@ -18,15 +20,24 @@ from evalkit.compare.ranks import (
     ranks_text,
     with_short_names,
 )
+from evalkit.compare.versions import changed_tasks
 from evalkit.display.words import finding_text, undecided_text
 from evalkit.io import distinct_names, plain
 from evalkit.kinds import Finding, Outcomes, outcomes
 from evalkit.kinds.findings import similar_names, variants
 from evalkit.kinds.runs import UNKNOWN, kind_of
 from evalkit.kinds.terminal import INTERVAL, NAME_WIDTH, Part, on_screen, unmeasured_lines
+from evalkit.stats.intervals import CONFIDENCE, Target
 
 MOST_ANSWERED = 40  # models that the commands of kinds rank; `evalkit compare` ranks any number
 MOST_PAIRS, MOST_VERDICTS = 6, 16  # on one screen
+VERDICTS_OF_TASKS = {
+    "all solve": "solved by all models",
+    "none solves": "solved by none",
+    "equal": "with equal results of all models",
+    "against the order": "against the order of models",
+    "discriminates": "that separate models in their order",
+}
 VERDICTS = ("regression", "not decided", "not worse", "better")  # those that a build fails on stand first
 
 
@@ -41,7 +52,7 @@ def answer(runs: pd.DataFrame) -> str:
 
 def _answer_lines(board: Leaderboard, ranking: Finding) -> list[str]:
     """Say which model is best, with its estimate, and what the claim rests on."""
-    return [plain(finding_text(ranking)), *_lines(board.notes.only(*FIRST, "variants"))]
+    return [plain(finding_text(ranking)), *_lines(board.notes.only(*FIRST, "variants", "families"))]
 
 
 def _lines(notes: Notes) -> list[str]:
@@ -74,7 +85,7 @@ def describe_comparison(
         rows.append(cells)
     reasons = zip(table["model_name"], table["warning"], strict=True)
     copies = [plain(f"{name}: {why}.") for name, why in reasons if why and "only_copies" in why]
-    notes = _lines(board.notes.without(*FIRST, "variants", "same_order")) + copies
+    notes = _lines(board.notes.without(*FIRST, "variants", "families", "same_order")) + copies
     notes += _lines(similar_names(runs["model_name"].dropna()))
     notes += filter(None, [undecided_text(ranking.values["headline"].get("undecided", 0))])
     place = {name: number for number, name in enumerate(table["model_name"])}
@@ -92,6 +103,8 @@ def describe_comparison(
         Part("models", rows=rows, always=True),
         Part("what would decide, and notes", [*plans, *notes], always=bool(detect)),
         Part("pairs", rows=pairs, most=MOST_PAIRS, last=0, left=2, spare=("tasks",)),
+        Part("tasks", _items_lines(board.outcomes) if everything and len(table) > 1 else []),
+        Part("at equal budgets", rows=_budget_rows(board.outcomes) if everything else []),
         Part("pairs in words", pairs_text(board.pairs).split("\n") if everything and pairs else []),
         Part(
             "rates without the runs that were not measured",
@@ -99,6 +112,33 @@ def describe_comparison(
         ),
     ]
     return on_screen(parts, everything=everything)
+
+
+def _items_lines(data: Outcomes) -> list[str]:
+    """Say in two sentences what the tasks tell of models, and how few of them would do."""
+    table, fewer = task_items(data), fewer_tasks(data)
+    found = table["verdict"].value_counts()
+    counts = ", ".join(f"{n:,} {VERDICTS_OF_TASKS[str(verdict)]}" for verdict, n in found.items())
+    against_order = table.loc[table["verdict"] == "against the order", "task"].head(MOST_PAIRS)
+    lines = [f"Of {len(table):,} tasks: {counts}."]
+    if len(against_order):
+        lines.append(f"Against the order of models, perhaps by chance: {', '.join(map(plain, against_order))}.")
+    enough = fewer.loc[fewer["same_first"] >= CONFIDENCE, "n_tasks"]
+    if len(enough):
+        lines.append(f"{enough.iloc[0]:,} tasks, drawn at random, name the same first model in 95 % of draws or more.")
+    return lines
+
+
+def _budget_rows(data: Outcomes) -> list[dict[str, str]]:
+    """Format the success of each model at equal budgets."""
+    table, unit = at_budget(data)
+    rows = []
+    for budget, own in table.groupby("budget"):
+        rates = {f"at most, {unit} per run": f"{budget:,.4g}"}
+        for row in own.to_dict("records"):
+            rates[str(row["model_name"])] = format_interval(row["estimate"], row["low"], row["high"])
+        rows.append(rates)
+    return rows
 
 
 def _difference(row: Mapping[Any, Any], data: Outcomes) -> dict[str, str]:
@@ -117,6 +157,7 @@ def describe_baseline(
     *,
     value: str | None = None,
     margin: float | None = None,
+    target: Target = "new tasks",
     strict: bool = False,
     everything: bool = False,
 ) -> tuple[str, bool]:
@@ -124,7 +165,7 @@ def describe_baseline(
 
     It may not if a model is a regression or, with `strict`, is not shown to be no worse.
     """
-    table = against(runs, baseline, value or "", margin=margin)
+    table = against(runs, baseline, value or "", margin=margin, target=target)
     if table.empty:
         return f"{plain(baseline)} is the only model: there is nothing to compare with it.", not strict
     table = table.sort_values("verdict", key=lambda verdicts: verdicts.map(VERDICTS.index), kind="stable")
@@ -145,5 +186,19 @@ def describe_baseline(
     head = f"Against {plain(baseline)}: {counts}. By {data.title} on the tasks both ran; {loss}."
     bad = {"regression", "not decided"} if strict else {"regression"}
     models = Part("models", rows=rows, always=True, most=MOST_VERDICTS, spare=("tasks",))
-    parts = [Part("the question", [head], always=True), models, Part("doubts", _lines(variants(data)), always=True)]
+    if target == "these tasks":
+        head = f"{head} The question is whether they differ on these very tasks, run again."
+    changed = changed_tasks(data, baseline)
+    tasks = []
+    for row in changed.sort_values("p_adjusted", kind="stable").to_dict("records"):
+        own, base = (format_interval(row[name], None, None, percent=share) for name in ("mean", "mean_baseline"))
+        cells = {"task": plain(row["task"]), "model": names[row["model_name"]], "": row["change"], "model's": own}
+        cells |= {"baseline's": base, "p, corrected": "–" if pd.isna(row["p_adjusted"]) else f"{row['p_adjusted']:.2g}"}
+        tasks.append(cells | {"a run": row["run_ids"][0], "baseline's run": row["run_ids_baseline"][0]})
+    parts = [
+        Part("the question", [head], always=True),
+        models,
+        Part("tasks broken and fixed", rows=tasks, most=MOST_PAIRS, last=0),
+        Part("doubts", _lines(variants(data)), always=True),
+    ]
     return on_screen(parts, everything=everything), not table["verdict"].isin(bad).any()

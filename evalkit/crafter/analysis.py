@@ -116,7 +116,7 @@ def breakdown(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     (count; missing where no trace has a score), points (total × `WEIGHTS`).
     """
     by, rows = _columns(by), with_worlds(episodes)
-    long = rows.melt(id_vars=[*by, "world"], value_vars=list(HOOKS), var_name="hook", value_name="count")
+    long = rows.melt(id_vars=[*by, "world", "family"], value_vars=list(HOOKS), var_name="hook", value_name="count")
     long["count"] = long["count"].astype("Float64")
     long["hook"] = pd.Categorical(long["hook"].map(HOOKS), categories=list(HOOKS.values()), ordered=True)
     table = estimates(long, [*by, "hook"], "count")
@@ -234,7 +234,8 @@ def unlock_curve(achievements: pd.DataFrame, episodes: pd.DataFrame, by: str = "
         last = max([group["turns"].fillna(1).max() - 1, *(turns[-1] for turns in unlock_lists if turns)])
         for turn in sorted({0, last, *(turn for turns in unlock_lists for turn in turns)}):
             counts = [sum(t <= turn for t in turns) for turns in unlock_lists]
-            interval = mean_interval(counts, group["world"], bounds=(0, len(ACHIEVEMENTS)))
+            how = {"bounds": (0, len(ACHIEVEMENTS)), "families": group["family"]}
+            interval = mean_interval(counts, group["world"], **how)
             rows.append({by: name, "turn": int(turn), **interval._asdict()})
     return pd.DataFrame(rows, columns=[by, "turn", "n", "n_clusters", *_ESTIMATE])
 
@@ -253,8 +254,8 @@ def official_scores(achievements: pd.DataFrame) -> pd.DataFrame:
             rows.append({"model_name": name, "n": 0, "warning": _NO_UNLOCKS})
             continue
         table = known.assign(unlocked=known["unlocked"].astype(int))
-        table = table.pivot(index=["world", "source"], columns="achievement", values="unlocked")[list(ACHIEVEMENTS)]
-        score = pooled_score(table.to_numpy(float), table.index.get_level_values("world"))
+        table = table.pivot(index=["family", "source"], columns="achievement", values="unlocked")[list(ACHIEVEMENTS)]
+        score = pooled_score(table.to_numpy(float), table.index.get_level_values("family"))
         lost = left_out(group["source"].nunique() - known["source"].nunique(), "episode").worded(_UNLOCKS)
         rows.append({"model_name": name, "n": score.n_episodes, **score._asdict(), "warning": score.warning + lost})
     return pd.DataFrame(rows, columns=["model_name", "n", *_ESTIMATE])
@@ -272,19 +273,20 @@ def _can_tell(achievements: pd.DataFrame) -> pd.Series:
 
 
 def with_worlds(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the column `world`: the task if it is known, else the trace itself; order the difficulties."""
+    """Add the columns `world` (the task if it is known, else the trace itself) and `family`; order the difficulties."""
     places = {**{name: place for place, name in enumerate(TIERS)}, UNKNOWN: len(TIERS) + 1}
     levels = sorted(set(rows["difficulty"]), key=lambda name: (places.get(name, len(TIERS)), name))
     order = pd.CategoricalDtype(levels, ordered=True)
-    world = rows["cluster"].fillna(rows["task_id"]) if "cluster" in rows else rows["task_id"]
-    return rows.assign(world=world.fillna(rows["source"]), difficulty=rows["difficulty"].astype(order))
+    world = rows["task_id"].fillna(rows["source"])
+    family = rows["cluster"].fillna(world) if "cluster" in rows else world
+    return rows.assign(world=world, family=family, difficulty=rows["difficulty"].astype(order))
 
 
 def estimates(
     rows: pd.DataFrame, by: By, value: str, kind: Kind = "mean", texts: Mapping[str, str] = SCORES
 ) -> pd.DataFrame:
     """Estimate per group, as `evalkit.stats.estimate_by`, by `world` as clusters; `texts` word its warnings by code."""
-    table = estimate_by(rows, by, value, clusters="world", kind=kind)
+    table = estimate_by(rows, by, value, clusters="world", kind=kind, families="family")
     return table.assign(warning=[notes.worded(texts) for notes in table["warning"]])
 
 

@@ -49,6 +49,7 @@ TITLES = {  # of columns that all kinds have, and of estimates; others have the 
     "run_flags": "flags",
     "source": "file or folder",
     "std": "standard deviation",
+    "tasks_used": "share of tasks with k runs",
     "task_id": "task",
     "task_type": "type of task",
 }

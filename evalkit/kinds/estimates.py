@@ -18,7 +18,7 @@ from evalkit.kinds.runs import (
     outcome_of,
     outcomes,
 )
-from evalkit.stats import estimate_by
+from evalkit.stats import estimate_by, positive_mean_interval, ratio_interval
 
 Missing = Literal["", "failure", "exclude", "success"]  # how a run that was not measured counts
 _FILL = {"failure": 0.0, "exclude": float("nan"), "success": 1.0}
@@ -30,6 +30,7 @@ _TAKEN = {  # by a run
     "tokens_out": "tokens out",
     "cost": "cost (US dollars)",
 }
+_PRICE = ["per_success", "per_success_low", "per_success_high"]
 _WAYS: Sequence[tuple[Missing, str]] = (("exclude", "measured"), ("failure", "lowest"), ("success", "highest"))
 _OF_POINTS: Sequence[tuple[Missing, str]] = (("failure", "zero"),)
 
@@ -66,8 +67,9 @@ def rates(
     missing = missing or ("failure" if is_rate and kind.rates.denominator == "all" else "exclude")
     fill = _FILL[missing] if scored.is_share or missing == "failure" else float("nan")
     values = table["value"].where(measured, fill).dropna()
-    rows = pd.DataFrame({"group": number, "value": values, "task": table["task"]}).loc[values.index]
-    out = estimate_by(rows, "group", "value", clusters="task", kind=scored.kind).set_index("group")
+    rows = pd.DataFrame({"group": number, "value": values, "task": table["task"], "family": table["family"]})
+    rows = rows.loc[values.index]
+    out = estimate_by(rows, "group", "value", clusters="task", kind=scored.kind, families="family").set_index("group")
     out = out.reindex(range(len(groups))).fillna(_NOTHING)
     out = out.astype({"n": "int64", "n_clusters": "int64", "method": "str", "target": "str"})
     out.loc[groups["measured"] == 0, ["estimate", "low", "high"]] = float("nan")
@@ -127,23 +129,28 @@ def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogK
     """Estimate what runs take, per group: duration, turns, tokens and cost, as far as logs tell them.
 
     Returns the columns of `by`, quantity, n (runs that tell it), n_clusters (tasks), estimate (mean per run; tasks
-    weigh equally), low, high, median, total, per_success (the total over the number of successes that tell it) and
-    warning. Empty where logs tell nothing.
+    weigh equally), low, high, median, total, per_success (that mean over the success rate of the same runs) with _low
+    and _high, and warning. Intervals are on the log scale, so that none is below 0. Empty where logs tell nothing.
     """
     kind = kind or kind_of(runs)
     runs = runs[~is_excluded(runs, kind)].reset_index(drop=True)
     data = outcomes(runs, "score", kind).table
-    rows = runs[_list(by)].assign(task=data["task"], outcome=outcome_of(runs, kind))
+    rows = runs[_list(by)].assign(task=data["task"], family=data["family"], outcome=outcome_of(runs, kind))
     values = runs[list(_TAKEN)].astype("Float64").astype("float64")
     parts = [rows.assign(quantity=title, value=values[name]) for name, title in _TAKEN.items()]
     long = pd.concat(parts, ignore_index=True).dropna(subset="value")
     long["quantity"] = pd.Categorical(long["quantity"], categories=list(_TAKEN.values()), ordered=True)
     keys = [*_list(by), "quantity"]
-    table = estimate_by(long, keys, "value", clusters="task", kind="mean").set_index(keys)
     groups = long.assign(succeeded=long["outcome"].eq("success")).groupby(keys, dropna=False, observed=True)
-    more = groups.agg(median=("value", "median"), total=("value", "sum"), succeeded=("succeeded", "sum"))
-    more["per_success"] = more["total"] / more.pop("succeeded").replace(0, float("nan"))
-    return table[["n", "n_clusters", "estimate", "low", "high"]].join(more).join(table["warning"]).reset_index()
+    table, made = groups.agg(median=("value", "median"), total=("value", "sum")), []
+    for _, own in groups:
+        mean = positive_mean_interval(own["value"], own["task"], families=own["family"])
+        price = ratio_interval(own["value"], own["succeeded"], own["task"], own["family"])
+        made.append((mean.n, mean.n_clusters, *mean[:3], *price[:3], mean.warning))
+    names = ["n", "n_clusters", "estimate", "low", "high", *_PRICE, "warning"]
+    table = table.join(pd.DataFrame(made, table.index, names))
+    table = table.astype({"n": "int64", "n_clusters": "int64"})
+    return table[["n", "n_clusters", "estimate", "low", "high", "median", "total", *_PRICE, "warning"]].reset_index()
 
 
 def with_usage(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:

@@ -130,7 +130,7 @@ def doubts(scored: Outcomes, planned: Iterable[str] = (), models: Iterable[str] 
 def variants(scored: Outcomes) -> Notes:
     """Note tasks that look like variants of few by their ids: ``_v12``, ``-variant-3``."""
     table = scored.table[(scored.table["task"] != scored.table["run_id"]) & scored.table["value"].notna()]
-    ids = table["task"].astype("str").unique()
+    ids = table["family"].astype("str").unique()
     stems = {VARIANT.sub("", name) for name in ids}
     is_suspect = len(ids) >= FEW_VARIANTS * max(len(stems), 1)
     return note("variants", tasks=len(ids), few=len(stems)) if is_suspect else Notes()

@@ -99,7 +99,7 @@ def load(
     **options
         Of the kind, such as ``tasks`` of Mindcraft; of every kind ``rename``, a list of ``"OLD=NEW"`` or a mapping of
         models' names, ``model``, the model of runs whose logs name none, ``where``, conditions such as
-        ``"max_turns>=20"`` on columns of the runs to load, and ``cluster``, the column that stands for the task.
+        ``"max_turns>=20"`` on columns of the runs to load, and ``cluster``, the column of the families of tasks.
 
     Returns
     -------

@@ -44,7 +44,7 @@ COMMON = (
     Option("rename", str, (), "Read model OLD as NEW; may be repeated.", "OLD=NEW", many=True),
     Option("model", str, "", "The model of runs whose logs name none.", "NAME"),
     Option("where", str, (), _WHERE, "COLUMN=VALUE", many=True),
-    Option("cluster", str, "", "Column that stands for the task, where tasks are variants of few.", "COLUMN"),
+    Option("cluster", str, "", "Column of the families of tasks, where tasks are variants of few.", "COLUMN"),
 )
 
 

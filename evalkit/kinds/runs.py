@@ -24,7 +24,8 @@ _KEPT = ["run_id", "model_name", "task_type", "repetition", "started", "duration
 class Outcomes(NamedTuple):
     """The counted runs, with one value each.
 
-    `table` has one row per run: model_name, task (what repeats; a run without a task is its own), task_type,
+    `table` has one row per run: model_name, task (what repeats; a run without a task is its own), family (of tasks that
+    are variants of one, as the runs were loaded with ``cluster``; else the task), task_type,
     repetition, value (NaN if it has none), run_id, started, duration, cost, tokens, outcome (success, failure, not
     measured, running; of scores also scored), ended (how: an error, a limit, a status in words) and condition (what
     else makes runs comparable: ``max_turns=20``, or "").
@@ -53,8 +54,8 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
 
     `value` is what to compare, ``is_successful`` or ``score``; by default success if any run has one, or could have and
     none has a score. Of success, a run that was not measured has no value, or 0 where the kind's leading rate counts
-    all runs and another run of its model was measured; of scores, a run without one has none. `cluster` is a column
-    that stands for the task where tasks are variants of few; by default the one that `load` was given.
+    all runs and another run of its model was measured; of scores, a run without one has none. `cluster` is the column
+    of the family of a task where tasks are variants of few; by default the one that `load` was given.
     """
     if value not in ("", "is_successful", "score"):
         raise ValueError(f"{value!r} can't be compared: {did_you_mean(value, ('is_successful', 'score'))}")
@@ -64,9 +65,11 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     rows, outcome = runs[counts], outcome_of(runs, kind)
     cluster = cluster or "cluster" * ("cluster" in rows)  # as the runs were loaded with
     tasks = kind.rates.task_of(rows)
-    tasks = rows[cluster].astype("str").where(rows[cluster].notna(), tasks) if cluster else tasks
     table = rows[_KEPT].assign(model_name=rows["model_name"].fillna(UNKNOWN), task=tasks, outcome=outcome[counts])
     table["task"] = table["task"].where(table["task"].notna(), table["run_id"])
+    table["family"] = table["task"]
+    if cluster:
+        table["family"] = rows[cluster].astype("str").where(rows[cluster].notna(), table["task"])
     table["tokens"] = table.pop("tokens_in").astype("Float64") + table.pop("tokens_out").astype("Float64")
     table["ended"] = "status " + rows["status"].astype("str").replace(kind.labels)
     if "exit_reason" in rows:

@@ -1,5 +1,6 @@
 """Which runs are loaded, and under which names: models renamed, conditions on columns, and what stands for a task."""
 
+import json
 import operator
 import re
 import warnings
@@ -90,13 +91,20 @@ def _renamed(frame: pd.DataFrame, renames: Mapping[str, str]) -> pd.DataFrame:
 def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] = (), cluster: str = "") -> Assembled:
     """Keep only the runs that meet conditions, and what is theirs in all other frames; SourceError if none does.
 
-    `cluster` names the column that stands for the task in all rates and comparisons: it is added as ``cluster``.
+    `cluster` names the column of the families of tasks that are variants of few, over which the intervals of all rates
+    and comparisons are made: it is added as ``cluster``. It is one of the log's own, such as one of a table that means
+    nothing to evalkit, if there is one of that name, else one of the runs.
     """
     runs = assembled.frames[kind.runs]
-    if cluster and cluster not in runs:
-        raise SourceError(f"cluster {cluster!r}: runs have no such column; {did_you_mean(cluster, runs, cutoff=0.4)}")
     if cluster:
-        runs = runs.assign(cluster=runs[cluster].astype("str").where(runs[cluster].notna()))
+        own = _logged(runs, cluster)
+        if own is None and cluster not in runs:
+            names = [*runs, *_logged_names(runs)]
+            raise SourceError(
+                f"cluster {cluster!r}: runs have no such column; {did_you_mean(cluster, names, cutoff=0.4)}"
+            )
+        values = runs[cluster] if own is None else own
+        runs = runs.assign(cluster=values.astype("str").where(values.notna()))
     met = meets(runs, where)
     if len(runs) and not met.any():
         texts = [where] if isinstance(where, str) else where
@@ -110,6 +118,26 @@ def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] 
         for name, value in assembled.attributes.items()
     }
     return _changed(assembled, partial(_of_runs, runs=runs[met]))._replace(attributes=attributes)
+
+
+def _said(runs: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return what else the log says of each run, by name."""
+    texts = runs["extra"] if "extra" in runs else pd.Series(None, runs.index, dtype="object")
+    read = [json.loads(text) if isinstance(text, str) else {} for text in texts]
+    return [one if isinstance(one, dict) else {} for one in read]
+
+
+def _logged_names(runs: pd.DataFrame) -> list[str]:
+    return list(dict.fromkeys(name for one in _said(runs) for name in one))
+
+
+def _logged(runs: pd.DataFrame, name: str) -> pd.Series | None:
+    """Return a column of the log itself, which is none of evalkit's; None if there is none of that name."""
+    said = _said(runs)
+    if not any(name in one for one in said):
+        return None
+    values = [one.get(name) for one in said]
+    return pd.Series([None if value is None or value == "" else str(value) for value in values], runs.index)
 
 
 def _of_runs(frame: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:

@@ -417,7 +417,7 @@ def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFra
 
 
 def describe_runs(runs: pd.DataFrame, source: str | Sequence[str], chosen: Notes = NO_NOTES) -> str:
-    """Describe in a sentence or two what runs these are, and whether they are made-up samples; then what was `chosen`."""
+    """Describe what runs these are, whether they are made-up samples, and what was `chosen` for them."""
     text = describe_any(runs, source, chosen)
     if is_sample(source):
         text += " They are made up: no model reached these scores."

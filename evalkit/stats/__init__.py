@@ -7,7 +7,10 @@ Impossible arguments, such as an unknown column, bounds that values exceed or ou
 from evalkit._lazy import door
 
 _PLACES = {
-    "intervals": "Estimate proportion_interval rate_interval mean_interval jackknife_interval estimate_by",
+    "intervals": (
+        "Estimate proportion_interval rate_interval mean_interval positive_mean_interval ratio_interval "
+        "jackknife_interval estimate_by"
+    ),
     "evalkit._words": "format_interval",
     "pairs": "compare_all compare_to_baseline Structure pair_structure rank_models cost_front",
     "comparable": "LikeWithLike like_with_like",

@@ -13,8 +13,9 @@ class Cells(NamedTuple):
     """Runs by task and model: arrays of shape (tasks, models), NaN or 0 where a model has no run of a task.
 
     `lost` counts the runs of each model without a task or a value, `unnamed` those without a model. Where runs differ
-    in condition, a row is a task under one condition, and `clusters` has the code of its task; `strata` are codes of
-    the kinds of tasks, and conditions, if asked for.
+    in condition, a row is a task under one condition, and `clusters` has the code of its task; where tasks are of
+    families, `clusters` has that of its family, and `are_families` is true. `strata` are codes of the kinds of tasks,
+    and conditions, if asked for.
     """
 
     models: list
@@ -26,6 +27,7 @@ class Cells(NamedTuple):
     unnamed: int
     clusters: np.ndarray | None = None
     strata: np.ndarray | None = None
+    are_families: bool = False
 
     @property
     def shares(self) -> bool:
@@ -44,7 +46,10 @@ class Cells(NamedTuple):
         return Clusters(self.sizes[rows, column], self.means[rows, column], self.variances[rows, column])
 
     def by_task(self, values: np.ndarray, rows: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """Average the rows (first axis) of each task, NaN left out, where there are several."""
+        """Average the rows (first axis) of each task, NaN left out, where there are several.
+
+        Of families the average is weighted by their rows, so that the mean of families is that of the rows.
+        """
         if self.clusters is None:
             return values
         codes = np.unique(self.clusters[rows], return_inverse=True)[1]
@@ -52,7 +57,10 @@ class Cells(NamedTuple):
         counts = np.zeros_like(sums)
         np.add.at(sums, codes, np.nan_to_num(values))
         np.add.at(counts, codes, np.isfinite(values))
-        return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+        means = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+        if self.are_families:
+            means = means * counts * (counts > 0).sum(axis=0) / np.maximum(counts.sum(axis=0), 1)
+        return means
 
     def lost_of(self, *columns: int) -> Notes:
         """Describe how many runs of these models, and how many without a model, were left out."""
@@ -61,9 +69,18 @@ class Cells(NamedTuple):
 
 
 def cells_of(
-    frame: pd.DataFrame, model: str, task: str, value: str, condition: str = "", stratum: str | None = None
+    frame: pd.DataFrame,
+    model: str,
+    task: str,
+    value: str,
+    condition: str = "",
+    stratum: str | None = None,
+    family: str = "",
 ) -> Cells:
-    """Average the runs of each model on each task (and under each condition), models in the order of their names."""
+    """Average the runs of each model on each task (and under each condition), models in the order of their names.
+
+    `family` is the column of the family of a task, where tasks are variants of few.
+    """
     check_columns(frame, model, task, value)
     named = frame[frame[model].notna()]
     outcomes = numbers(named[value])
@@ -91,4 +108,9 @@ def cells_of(
         under = tasks if clusters is not None else [(name, "") for name in tasks]
         texts = [f"{kinds.get(name, '')}\0{conditions}" for name, conditions in under]
         strata = coded(pd.Series(texts, dtype="object"))[0]
-    return Cells(models, tasks, means, sizes, variances, lost, len(frame) - len(named), clusters, strata)
+    are_families = False
+    if family and named.groupby(family)[task].nunique().max() > 1:
+        first = np.unique(rows, return_index=True)[1]
+        clusters, are_families = coded(named[family][usable])[0][first], True
+    unnamed = len(frame) - len(named)
+    return Cells(models, tasks, means, sizes, variances, lost, unnamed, clusters, strata, are_families)

@@ -35,6 +35,7 @@ def like_with_like(
     stratum: str | None = None,
     *,
     condition: str = "",
+    family: str = "",
     kind: Kind = "proportion",
 ) -> LikeWithLike:
     """Return each model's raw rate beside its coverage of the tasks and its rate adjusted for them.
@@ -45,15 +46,16 @@ def like_with_like(
     rates order differently.
 
     Arguments are as for `compare_all` and `estimate_by`; `stratum` is the column of the type of task. Tasks under
-    different conditions are different ones, from the same cluster; adjusted rates are those under the conditions that
-    all models ran, since nothing shows what a model would reach under another one. The
-    table has model, n (runs), n_tasks, coverage; estimate, low, high, method (raw); adjusted, adjusted_low and
-    adjusted_high; warning.
+    different conditions are different ones, from the same cluster; `family` is the column of the family of a task.
+    Adjusted rates are those under the conditions that all models ran, since nothing shows what a model would reach
+    under another one. The table has model, n (runs), n_tasks, coverage; estimate, low, high, method (raw); adjusted,
+    adjusted_low and adjusted_high; warning.
     """
-    cells = cells_of(frame, model, task, value, condition, stratum)
+    cells = cells_of(frame, model, task, value, condition, stratum, family)
     coverage = (cells.sizes > 0).mean(axis=0) if cells.tasks else math.nan
     known = frame[frame[model].notna() & frame[task].notna()].astype({model: "str"})
-    raw = estimate_by(known, model, value, task, kind).rename(columns={model: "model", "n_clusters": "n_tasks"})
+    raw = estimate_by(known, model, value, task, kind, families=family or None)
+    raw = raw.rename(columns={model: "model", "n_clusters": "n_tasks"})
     table = pd.DataFrame({"model": pd.Series(cells.models, dtype="str"), "coverage": coverage})
     table = table.merge(raw.drop(columns="target"), on="model", how="left")
     table = table.astype({"n_tasks": "Int64"}).fillna({"n_tasks": 0})
@@ -68,7 +70,7 @@ def like_with_like(
         shared = measured[models == len(table)]
         if shared.empty:
             return LikeWithLike(table.assign(**dict.fromkeys(columns, math.nan)), NONE, note("incomparable"))
-        cells = cells_of(shared, model, task, value, condition, stratum)
+        cells = cells_of(shared, model, task, value, condition, stratum, family)
     table[columns] = np.column_stack(adjust(cells))
     if table["adjusted"].notna().all() and np.ptp(cells.means[cells.sizes > 0]) == 0:
         table[columns] = table[["estimate", "low", "high"]]  # where all runs ended alike, the fit knows only its priors

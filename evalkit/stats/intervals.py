@@ -23,7 +23,7 @@ Numbers = np.ndarray | float
 CONFIDENCE = 0.95  # of all intervals; figures, tables and sentences say so
 LEVEL = 1 - CONFIDENCE  # of all tests
 KNOWN_SHARE = 2 / 3  # of the binomial variance, taken as known whatever the clusters show (docs/coverage.md)
-PSEUDO_SPREAD = 0.25  # squared deviations of a pseudo-observation within tasks, in units of the range squared
+SKEW_OF_RATES, SKEW_OF_SCORES = 3, 2  # times skewness² / C: by how much the variance between clusters is widened
 HALL_FROM = 5  # values from which skewness can be estimated
 HALL_MOST = 2.0  # the corrected half-width, at most this many times that of t
 RARE_CLUSTERS = 2  # that hold a success, or a failure: too few for the interval of a rate
@@ -35,6 +35,7 @@ NEW_VALUES = "new values"  # the target where values are independent
 # where an interval may hold the truth less often than it says, and warns (docs/coverage.md has the figures)
 FEW_VALUES, RARE = 15, 3  # values of a proportion; its successes, or failures
 FEW_CLUSTERS, FEW_SCORES, FEW_LEFT_OUT = 5, 12, 50  # of rates and means, of scores from 0 to 1, of the jackknife
+FEW_FAMILIES, LEAST_FAMILIES = 12, 2  # of equal size, for a firm interval and for any
 FEW = note("few", fewest=FEW_CLUSTERS, what="independent values")
 
 _TYPES = {
@@ -79,7 +80,11 @@ def proportion_interval(successes: int, n: int) -> Estimate:
 
 
 def rate_interval(
-    values: Iterable[Any], clusters: Iterable[Any] | None = None, *, target: Target = "new tasks"
+    values: Iterable[Any],
+    clusters: Iterable[Any] | None = None,
+    *,
+    target: Target = "new tasks",
+    families: Iterable[Any] | None = None,
 ) -> Estimate:
     """Estimate a proportion from 0/1 values, which may repeat within clusters such as tasks.
 
@@ -88,8 +93,13 @@ def rate_interval(
     without a label are one cluster. The `target` says whether the interval holds the rate on new clusters like these,
     or on these very clusters if each were run again, which needs clusters with several values and is narrower. No
     bounds for new tasks from a single cluster, nor for these tasks where none has several values.
+
+    `families` has the family of each value, where clusters are variants of few, such as one task with other seeds. The
+    estimate is still the mean over clusters; the interval is for new families like these.
     """
-    return _interval("proportion", *clean(values, clusters), clusters is not None, target)
+    known, codes, lost = clean(values, clusters)
+    of = None if families is None else _codes_of_families(values, families)
+    return _interval("proportion", known, codes, lost, clusters is not None, target, families=of)
 
 
 def mean_interval(
@@ -98,6 +108,7 @@ def mean_interval(
     *,
     bounds: tuple[float, float] | None = None,
     target: Target = "new tasks",
+    families: Iterable[Any] | None = None,
     confidence: float = CONFIDENCE,
 ) -> Estimate:
     """Estimate a mean of values, which may repeat within clusters such as tasks; arguments as for `rate_interval`.
@@ -108,7 +119,15 @@ def mean_interval(
     are equal.
     """
     kind, (least, most) = ("mean", (0.0, 1.0)) if bounds is None else ("score", bounds)
-    return _interval(kind, *clean(values, clusters), clusters is not None, target, least, most, confidence)
+    known, codes, lost = clean(values, clusters)
+    of = None if families is None else _codes_of_families(values, families)
+    return _interval(kind, known, codes, lost, clusters is not None, target, least, most, confidence, of)
+
+
+def _codes_of_families(values: Iterable[Any], families: Iterable[Any]) -> np.ndarray:
+    """Return the codes of the families of the values that are known."""
+    known = numbers(values)
+    return coded(families, len(known))[0][np.isfinite(known)]
 
 
 def _interval(
@@ -121,10 +140,16 @@ def _interval(
     least: float = 0.0,
     most: float = 1.0,
     confidence: float = CONFIDENCE,
+    families: np.ndarray | None = None,
 ) -> Estimate:
-    """Estimate a rate, or the mean of values, which as scores lie between two bounds; arguments as from `clean`."""
+    """Estimate a rate, or the mean of values, which as scores lie between two bounds; arguments as from `clean`.
+
+    `families` has the code of the family of each value.
+    """
     check_choice("target", target, get_args(Target))
     is_rate, is_bounded, within = kind == "proportion", kind != "mean", target == "these tasks"
+    if families is not None and (within or not is_clustered or not _are_coarser(families, codes)):
+        families = None
     if within and not is_clustered:
         raise ValueError("an estimate for these tasks needs to know them: give clusters")
     width = most - least
@@ -134,7 +159,7 @@ def _interval(
     n, count = len(known), int(codes.max(initial=-1)) + 1
     if is_rate and not np.isin(known, (0.0, 1.0)).all():
         raise ValueError("a rate needs 0/1 values; use mean_interval for others")
-    if is_rate and (not is_clustered or (not within and 1 < n == count)):
+    if is_rate and families is None and (not is_clustered or (not within and 1 < n == count)):
         plain = proportion_interval(int(known.sum()), n)
         return plain._replace(warning=plain.warning + lost, target=target if is_clustered else NEW_VALUES)
     family = "wilson" if is_bounded else "t"
@@ -158,6 +183,12 @@ def _interval(
         reason = note("one_repeated")
     elif not within and count == 1:
         reason = note("one_cluster" if is_clustered else "one_value")
+    units = Units(means, sizes, means, count)
+    if families is not None:
+        units = by_family(means, sizes, families[np.unique(codes, return_index=True)[1]])
+        lost = note("families", count=len(units.values)) + lost
+        if units.independent < LEAST_FAMILIES:
+            reason = note("one_family")
     if reason:
         return result._replace(warning=reason + lost)
     binary = bool(np.isin(known, (0.0, 1.0)).all())
@@ -168,24 +199,29 @@ def _interval(
         else:
             low, high = by_t(mean, *within_tasks(variances, sizes, 0.0), confidence)
     else:
-        warning = Notes()
-        if is_bounded and not binary and count < FEW_SCORES:
+        warning, independent = Notes(), units.independent
+        if is_bounded and not binary and independent < FEW_SCORES:
             warning = note("few_scores", fewest=FEW_SCORES)
-        elif count < FEW_CLUSTERS:
+        elif independent < FEW_CLUSTERS:
             warning = FEW
+        elif families is not None and independent < FEW_FAMILIES:
+            warning = note("few", fewest=FEW_FAMILIES, what="families of equal size")
         elif is_bounded and binary:
-            warning = note("unmixed", most=RARE_CLUSTERS) if unmixed(means) else warning
-        elif skewed(means):
+            if unmixed(units.means):
+                warning = note("unmixed", most=RARE_CLUSTERS)
+            elif families is not None and skewed(units.values):
+                warning = note("skewed")
+        elif skewed(units.values):
             warning = note("skewed")
         if is_bounded:
-            low, high = bounded(means, sizes, binary, confidence)
+            low, high = bounded(units.values, units.sizes, binary, confidence, independent)
         else:
-            low, high = corrected_t(means, confidence)
+            low, high = corrected_t(units.values, confidence)
     noise = 1e-9 * np.abs(known).max()
     if not is_bounded and high - low <= noise:
         reason = note("clusters_equal" if np.ptp(known) > noise and not within else "all_equal")
         return result._replace(warning=reason + lost)
-    if is_bounded and not binary and not within and np.ptp(means) <= noise:
+    if is_bounded and not binary and not within and np.ptp(units.values) <= noise:
         warning = note("cautious", what="values")
     return result._replace(low=float(least + width * low), high=float(least + width * high), warning=warning + lost)
 
@@ -232,6 +268,95 @@ def jackknife_interval(
     return result._replace(low=low, high=high, warning=few + lost)
 
 
+class Units(NamedTuple):
+    """What varies independently: clusters, or families of them."""
+
+    values: np.ndarray  # whose mean is the estimate, and whose variance between units is its variance
+    sizes: np.ndarray  # independent trials of each
+    means: np.ndarray
+    independent: float  # units, of equal size, that tell as much
+
+
+def by_family(means: np.ndarray, sizes: np.ndarray, codes: np.ndarray) -> Units:
+    """Return families of clusters as independent units, given the means, sizes and family codes of the clusters.
+
+    The value of a family is the estimate, the mean of the clusters, plus F / C times the sum of the deviations of its
+    clusters from it. The variance of the mean of these is the cluster-robust one of the mean over clusters. A family
+    with more clusters draws the estimate to itself, for which its deviations are enlarged as by the jackknife (CR3 of
+    Bell and McCaffrey 2002).
+    """
+    codes = np.unique(codes, return_inverse=True)[1]
+    counts = np.bincount(codes)
+    share = len(counts) / len(means)
+    deviations = np.bincount(codes, weights=means - means.mean())
+    if len(counts) > 1:
+        enlarged = deviations * (1 - 1 / len(counts)) / (1 - counts / len(means))
+        deviations = enlarged - enlarged.mean()
+    trials = 1 / (share * (1 / sizes).mean())
+    independent = float(counts.sum() ** 2 / (counts**2).sum())
+    of_family = np.bincount(codes, weights=means) / counts
+    return Units(means.mean() + share * deviations, np.full(len(counts), trials), of_family, independent)
+
+
+def _are_coarser(families: np.ndarray, codes: np.ndarray) -> bool:
+    """Return whether some family holds several clusters."""
+    first = np.unique(codes, return_index=True)[1]
+    return len(np.unique(families[first])) < len(first)
+
+
+def positive_mean_interval(
+    values: Iterable[Any], clusters: Iterable[Any] | None = None, *, families: Iterable[Any] | None = None
+) -> Estimate:
+    """Estimate the mean of values that are never below 0, such as costs: as `mean_interval`, on the log scale.
+
+    The half-width of t is taken relative to the mean, and the bounds are the mean times and divided by e to that power
+    (the delta method), so that they are above 0, and farther on the side of the long tail.
+    """
+    found = mean_interval(values, clusters, families=families)
+    if not (found.estimate > 0 and found.low < found.high):
+        return found
+    below, above = found.estimate - found.low, found.high - found.estimate
+    low = found.estimate * math.exp(-below / found.estimate)
+    high = found.estimate * math.exp(above / found.estimate)
+    return found._replace(low=low, high=high, method=f"{found.method}, log scale")
+
+
+def ratio_interval(
+    above: Iterable[Any], below: Iterable[Any], clusters: Iterable[Any], families: Iterable[Any] | None = None
+) -> Estimate:
+    """Estimate the ratio of two means over clusters of the same weight, such as the cost of a success over tasks.
+
+    `above` and `below` have a value from 0 up for each run. The interval is that of the jackknife on the log scale,
+    over clusters or their families, with Hall's correction. NaN where a mean is 0, as without any success; no bounds
+    where a single unit holds all successes.
+    """
+    frame = pd.DataFrame({"above": numbers(above), "below": numbers(below)})
+    frame["cluster"], _ = coded(clusters, len(frame))
+    frame["family"] = frame["cluster"] if families is None else coded(families, len(frame))[0]
+    known = frame.dropna()
+    tasks = known.groupby("cluster").agg({"above": "mean", "below": "mean", "family": "first"})
+    sums, units = tasks[["above", "below"]].sum(), tasks.groupby("family")[["above", "below"]].sum()
+    count, method = len(units), "jackknife t, log scale"
+    nothing = Estimate(math.nan, math.nan, math.nan, len(known), len(tasks), method, "new tasks")
+    if not (sums > 0).all():
+        return nothing._replace(warning=note("no_values" if known.empty else "no_ratio"))
+    found = nothing._replace(estimate=float(sums["above"] / sums["below"]))
+    without = sums - units
+    if count < 2 or not (without > 1e-12 * sums).all(axis=None):
+        return found._replace(warning=note("one_cluster") if count < 2 else note("degenerate"))
+    estimate = math.log(found.estimate)
+    pseudo = count * estimate - (count - 1) * np.log((without["above"] / without["below"]).to_numpy())
+    low, high = (math.exp(end) for end in corrected_t(pseudo))
+    doubt = Notes()
+    if not low < high:
+        return found._replace(warning=note("degenerate"))
+    if count < FEW_LEFT_OUT:
+        doubt = note("few_for", what="jackknife", fewest=FEW_LEFT_OUT)
+    elif skewed(pseudo):
+        doubt = note("skewed")
+    return found._replace(low=low, high=high, warning=doubt)
+
+
 _COLUMNS = "n n_clusters estimate low high method target warning"
 
 
@@ -243,19 +368,21 @@ def estimate_by(
     kind: Kind = "proportion",
     *,
     target: Target = "new tasks",
+    families: str | None = None,
 ) -> pd.DataFrame:
     """Estimate a proportion or a mean for each group of rows.
 
     `by` are the columns of the groups (a missing key is a group of its own; an empty list gives a single row for all),
-    `value` the column of 0/1 values or numbers, `clusters` that of what repeats, such as the task. `kind` is
-    "proportion" (`rate_interval`), "score" (`mean_interval` of values from 0 to 1) or "mean".
+    `value` the column of 0/1 values or numbers, `clusters` that of what repeats, such as the task, and `families` that
+    of the family of a task, where tasks are variants of few. `kind` is "proportion" (`rate_interval`), "score"
+    (`mean_interval` of values from 0 to 1) or "mean".
 
     The table has the columns of `by`, then n, n_clusters, estimate, low, high, method, target, warning. Rows are sorted
     by the keys (categories in their order), whatever the order in `frame`, which may have none.
     """
     by = [by] if isinstance(by, str) else list(by)
     check_choice("kind", kind, get_args(Kind))
-    check_columns(frame, *by, value, clusters)
+    check_columns(frame, *by, value, clusters, families)
     if taken := set(by).intersection(_COLUMNS.split()):
         raise ValueError(f"can't group by {', '.join(map(repr, sorted(taken)))}: the result has a column of that name")
     if by:
@@ -264,6 +391,7 @@ def estimate_by(
     else:
         keys, number = pd.DataFrame(), np.zeros(len(frame), dtype=int)
     values, labels = numbers(frame[value]), None if clusters is None else pd.factorize(frame[clusters])[0]
+    kin = None if families is None else pd.factorize(frame[families])[0]
     order = np.argsort(number, kind="stable")
     ends = np.flatnonzero(np.diff(number[order], append=-1)) + 1
     seen: dict[tuple, Estimate] = {}  # thousands of groups of a run or two have the same values
@@ -272,10 +400,11 @@ def estimate_by(
         members = order[start:end]
         known = members[np.isfinite(values[members])]
         codes = np.arange(len(known)) if labels is None else np.unique(labels[known], return_inverse=True)[1]
-        key = end - start, values[known].tobytes(), codes.tobytes()
+        of = None if kin is None else kin[known]
+        key = end - start, values[known].tobytes(), codes.tobytes(), b"" if of is None else of.tobytes()
         if key not in seen:
             lost = left_out(end - start - len(known), "value")
-            seen[key] = _interval(kind, values[known], codes, lost, labels is not None, target)
+            seen[key] = _interval(kind, values[known], codes, lost, labels is not None, target, families=of)
         estimates.append(seen[key])
     table = pd.DataFrame(estimates, columns=list(Estimate._fields))
     return pd.concat([keys, typed(table, _COLUMNS)], axis=1)
@@ -354,44 +483,91 @@ def effective_wilson(
 
 
 def bounded(
-    means: np.ndarray, sizes: np.ndarray, binary: bool, confidence: float = CONFIDENCE
+    means: np.ndarray,
+    sizes: np.ndarray,
+    binary: bool,
+    confidence: float = CONFIDENCE,
+    units: float | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the interval of the mean of values from 0 to 1 in C >= 2 clusters.
 
     Wilson on the effective n, which is at least C. Of 0/1 values two thirds of the variance of as many independent
     trials are taken as known. What exceeds them is multiplied by (t / z)² for its degrees of freedom (Korn and Graubard
-    1998), and for other values by 1 + 2 skewness² / C, since it goes with the mean (docs/coverage.md). Where nothing
-    varies, the effective n is C, as if the runs of a cluster always agreed.
+    1998). The variance goes with the mean where means are skewed, so that it is widened by skewness² / C times 2, or
+    for 0/1 values times 3, of which only what exceeds the variance of independent trials (docs/coverage.md). Where
+    nothing varies, the effective n is C, as if the runs of a cluster always agreed. `units` are as many clusters of
+    equal weight as tell the same, by default C.
     """
     rate, variance, count = means.mean(-1), variance_of_mean(means), len(sizes)
-    known = KNOWN_SHARE * rate * (1 - rate) * (1 / sizes).sum() / count**2 * binary
-    skew = 0.0 if binary else skewness(means)
-    factor = (quantile(confidence, count - 1) / quantile(confidence)) ** 2 * (1 + 2 * skew**2 / count)
-    variance = known + np.maximum(variance - known, 0) * factor
-    return effective_wilson(rate, variance, count, count, confidence)
+    independent = rate * (1 - rate) * (1 / sizes).sum() / count**2 if binary else 0.0
+    known = KNOWN_SHARE * independent
+    estimated = np.maximum(variance - known, 0)
+    between = np.maximum(variance - independent, 0)
+    widening = (SKEW_OF_RATES if binary else SKEW_OF_SCORES) * skewness(means) ** 2 / count
+    units = count if units is None else units
+    factor = (quantile(confidence, max(units - 1, 1)) / quantile(confidence)) ** 2
+    variance = known + (estimated + widening * between) * factor
+    return effective_wilson(rate, variance, units, units, confidence)
 
 
-def within_tasks(variances: np.ndarray, sizes: np.ndarray, pseudo: float) -> tuple[np.ndarray, int]:
+def within_tasks(variances: np.ndarray, sizes: np.ndarray, pseudo: float) -> tuple[np.ndarray, float]:
     """Return the variance of the mean of task means over repetitions of the same tasks, and its degrees of freedom.
 
-    Tasks with a single run, whose variance is NaN, get the mean variance of the others; the freedom is then the number
-    of the others − 1, else runs − tasks. `pseudo` are the squared deviations of one pseudo-observation; 0 adds none.
+    These are Satterthwaite's (1946) if runs of all tasks vary alike: runs − tasks where all tasks have as many runs,
+    fewer where the variance rests on tasks with few. Tasks with a single run, whose variance is NaN, get the mean
+    variance of the others; the freedom is then at most the number of the others − 1. `pseudo` are the squared
+    deviations of one pseudo-observation; 0 adds none.
     """
-    repeated, freedom = sizes > 1, int((sizes - 1).sum())
+    repeated = sizes > 1
+    weights = 1 / sizes[repeated]
+    freedom = float(weights.sum() ** 2 / (weights**2 / (sizes[repeated] - 1)).sum())
+    if not repeated.all():
+        freedom = min(freedom, float(repeated.sum()) - 1)
+    added = freedom * variances_within(variances, sizes) + pseudo * (1 / sizes).sum()
+    return added / (freedom + (pseudo > 0)) / len(sizes) ** 2, freedom
+
+
+def variances_within(variances: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return the sum over tasks of the variance of a task's mean, over repetitions of the tasks."""
+    repeated = sizes > 1
     typical = variances[..., repeated].mean(-1, keepdims=True)
-    filled = np.where(repeated, variances, typical)
-    added = freedom * (filled / sizes).sum(-1) + pseudo * (1 / sizes).sum()
-    variance = added / (freedom + (pseudo > 0)) / len(sizes) ** 2
-    return variance, freedom if repeated.all() else int(repeated.sum()) - 1
+    return (np.where(repeated, variances, typical) / sizes).sum(-1)
+
+
+def most_unseen(sizes: np.ndarray, confidence: float = CONFIDENCE) -> float:
+    """Return how far the sum of the rates of tasks may be from what was seen if all runs of each task agreed.
+
+    That is the largest sum of failure rates with which no run fails in 5 % (1 − confidence) of samples; about 3 / r
+    for r runs of each of many tasks, as in the rule of three. The chances of success that maximise it are proportional
+    to the sizes, for as many of the smallest tasks as these stay below 1.
+    """
+    ordered = np.sort(sizes).astype(float)
+    totals = ordered.cumsum()
+    scale = np.exp((math.log(1 - confidence) - (ordered * np.log(ordered)).cumsum()) / totals)
+    sums = np.arange(1, len(ordered) + 1) - scale * totals
+    return float(sums[scale * ordered <= 1].max())
 
 
 def bounded_within(
     means: np.ndarray, variances: np.ndarray, sizes: np.ndarray, confidence: float = CONFIDENCE
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the interval of the mean of task means of values from 0 to 1 for repetitions of these tasks."""
-    count, (variance, freedom) = len(sizes), within_tasks(variances, sizes, PSEUDO_SPREAD)
-    variance = variance * (quantile(confidence, freedom) / quantile(confidence)) ** 2
-    return effective_wilson(means.mean(-1), variance, count, count**2 / (1 / sizes).sum(), confidence)
+    """Return the interval of the mean of task means of values from 0 to 1 for repetitions of these tasks.
+
+    Wilson on the effective n of the variance within tasks, to which that of `most_unseen` is added, since tasks whose
+    few runs agreed may vary, too. Where a task's mean is 1 the interval reaches at least as far down as that of the
+    normal distribution, and where one is 0 as far up: Wilson's is short on the side of the nearer bound, where all
+    tasks are alike.
+    """
+    count, rate, z = len(sizes), means.mean(-1), quantile(confidence)
+    unseen = most_unseen(sizes, confidence)
+    variance = (variances_within(variances, sizes) + (unseen / z) ** 2) / count**2
+    when_equal = min(count**2 / (1 / sizes).sum(), z**2 * (count / unseen - 1))
+    low, high = effective_wilson(rate, variance, count, when_equal, confidence)
+    half = z * np.sqrt(variance)
+    is_mixed = (rate > 0) & (rate < 1)
+    low = np.where(is_mixed & (means == 1).any(-1), np.clip(rate - half, 0, low), low)
+    high = np.where(is_mixed & (means == 0).any(-1), np.clip(rate + half, high, 1), high)
+    return low, high
 
 
 def unmixed(means: np.ndarray) -> np.ndarray:

@@ -16,7 +16,16 @@ from scipy.sparse.csgraph import connected_components
 
 from evalkit._words import Notes, check_columns, note
 from evalkit.stats.cells import Cells, cells_of
-from evalkit.stats.intervals import LEVEL, Target, check_choice, mean_interval, numbers, typed
+from evalkit.stats.intervals import (
+    LEVEL,
+    Target,
+    check_choice,
+    mean_interval,
+    numbers,
+    positive_mean_interval,
+    ratio_interval,
+    typed,
+)
 from evalkit.stats.paired import FEW_SHARED, UNPAIRED, Compared, compare_runs, compare_units, unpaired
 
 RESAMPLED = 20  # times 100 resamples of tasks, for the front
@@ -37,7 +46,10 @@ _RANK_COLUMNS = (
     "model n_tasks estimate low high rank_low rank_high behind_first ties_with_first corrected corrected_low "
     "corrected_high method target warning"
 )
-_COST_COLUMNS = "model n_tasks success success_low success_high cost cost_low cost_high"
+_COST_COLUMNS = (
+    "model n_tasks success success_low success_high cost cost_low cost_high "
+    "per_success per_success_low per_success_high"
+)
 
 
 def compare_all(
@@ -50,6 +62,7 @@ def compare_all(
     margin: float | None = None,
     condition: str = "",
     stratum: str = "",
+    family: str = "",
     rng: np.random.Generator | None = None,
 ) -> pd.DataFrame:
     """Compare every pair of models, paired on the tasks both have runs of.
@@ -65,10 +78,11 @@ def compare_all(
     difference lies within ± `margin` are `equivalent`: two one-sided tests (Schuirmann 1987; for shares the score test
     of Tango 1998) with Holm's correction, from 10 tasks on (scores: 12). `condition` is the column of what makes runs
     comparable beside the task, such as a budget: models are compared within equal ones, whose differences are averaged
-    by task. With `stratum`, the column of the type of task, models that share fewer than 5 tasks, and have as many of
-    their own, are compared unpaired for new tasks, by Welch's t within types and conditions, unless these, or what
-    other models reached, say that their tasks differ in kind; `warning` says so, and all pairs are then corrected by
-    Holm. `rng` is for max-T.
+    by task. `family` is the column of the family of a task, where tasks are variants of few: the difference is still
+    the mean over tasks, its test is over families. With `stratum`, the column of the type of task, models that share
+    fewer than 5 tasks, and have as many of their own, are compared unpaired for new tasks, by Welch's t within types
+    and conditions, unless these, or what other models reached, say that their tasks differ in kind; `warning` says so,
+    and all pairs are then corrected by Holm. `rng` is for max-T.
 
     There is one row per pair, models in the order of their names: model_a, model_b, n_tasks (shared), n_runs (on them),
     mean_a, mean_b (over these tasks), estimate (mean_a − mean_b), low, high, p_value, p_holm, p_adjusted, decided,
@@ -76,7 +90,7 @@ def compare_all(
     (pairs that share tasks), margin, warning. `evalkit.display.pair_text` says it.
     """
     check_choice("target", target, get_args(Target))
-    cells = cells_of(frame, model, task, value, condition, stratum if target == "new tasks" else "")
+    cells = cells_of(frame, model, task, value, condition, stratum if target == "new tasks" else "", family)
     table = pair_rows(cells, list(combinations(range(len(cells.models)), 2)), target, margin)
     by_holm = target == "these tasks" or (table["method"] == UNPAIRED).any()
     table["p_holm"] = table["p_adjusted"] = holm(table["p_value"])
@@ -100,6 +114,7 @@ def compare_to_baseline(
     margin: float = 0.05,
     target: Target = "new tasks",
     condition: str = "",
+    family: str = "",
     rng: np.random.Generator | None = None,
 ) -> pd.DataFrame:
     """Compare every model with a baseline, paired on the tasks both have runs of.
@@ -113,7 +128,7 @@ def compare_to_baseline(
     There is one row per model but the baseline: model, n_tasks, n_runs, mean, mean_baseline, estimate (model −
     baseline), low, high, p_value, p_adjusted, p_not_worse (corrected), verdict, method, target, warning.
     """
-    cells = cells_of(frame, model, task, value, condition)
+    cells = cells_of(frame, model, task, value, condition, family=family)
     if baseline not in cells.models:
         raise ValueError(f"no runs of the baseline {baseline!r}; there are {', '.join(map(repr, cells.models))}")
     base = cells.models.index(baseline)
@@ -153,10 +168,15 @@ def pair_rows(cells: Cells, pairs: list[tuple[int, int]], target: str, margin: f
         elif compared is None:
             p_value, reason = (1.0, note("one_shared")) if count else (math.nan, note("no_shared"))
             compared = Compared(math.nan, math.nan, p_value, "", reason)
+        if cells.are_families:
+            cautious += note("families", count=count)
+            if cells.shares:
+                compared = compared._replace(low=max(compared.low, -1.0), high=min(compared.high, 1.0))
         compared = compared._replace(warning=compared.warning + cautious + cells.lost_of(a, b))
         if cells.strata is not None and count < FEW_SHARED and (apart := unpaired(cells, a, b)):
             *means, compared = apart
-        rows.append((a, b, cells.models[a], cells.models[b], count, runs, *means, *compared, binary))
+        tasks = int(shared.sum()) if cells.are_families else count
+        rows.append((a, b, cells.models[a], cells.models[b], tasks, runs, *means, *compared, binary))
     names = ["a", "b", "model_a", "model_b", "n_tasks", "n_runs", "mean_a", "mean_b", "estimate", *Compared._fields]
     return typed(pd.DataFrame(rows, columns=[*names, "binary"]))
 
@@ -280,6 +300,7 @@ def rank_models(
     value: str,
     *,
     condition: str = "",
+    family: str = "",
     first: str = "",
     pairs: pd.DataFrame | None = None,
     rng: np.random.Generator | None = None,
@@ -305,12 +326,15 @@ def rank_models(
     decided to be better, and the first is not best), corrected, corrected_low, corrected_high, method, target, warning.
     Equal estimates are in the order of their names, which means nothing, as the ranks show.
     """
-    cells = cells_of(frame, model, task, value)
+    cells = cells_of(frame, model, task, value, family=family)
     count, rows = len(cells.models), []
     for i, name in enumerate(cells.models):
         values, bounds = cells.of(i).means, (0.0, 1.0) if cells.shares else None
-        alone = mean_interval(values, np.arange(len(values)), bounds=bounds)
-        at_once = mean_interval(values, np.arange(len(values)), bounds=bounds, confidence=1 - LEVEL / count)
+        tasks = np.arange(len(values))
+        families = tasks if cells.clusters is None else cells.clusters[cells.sizes[:, i] > 0]
+        how: dict[str, Any] = {"bounds": bounds, "families": families}
+        alone = mean_interval(values, tasks, **how)
+        at_once = mean_interval(values, tasks, **how, confidence=1 - LEVEL / count)
         described = alone.method, "new tasks", alone.warning + cells.lost_of(i)
         rows.append((name, alone.n_clusters, *alone[:3], 1, count, False, True, math.nan, *at_once[1:3], *described))
     table = typed(pd.DataFrame(rows, columns=_RANK_COLUMNS.split()))
@@ -320,7 +344,7 @@ def rank_models(
     if pairs is None and count <= MOST_PAIRED:
         pairs = compare_all(frame, model, task, value, condition=condition, rng=rng)
     others = [i for i in range(count) if i != leading]
-    within = cells_of(frame, model, task, value, condition)
+    within = cells_of(frame, model, task, value, condition, family=family)
     tests = pair_rows(within, [(leading, i) for i in others], "new tasks").set_index("b")
     better, worse, behind = np.zeros(count, int), np.zeros(count, int), np.zeros(count, bool)
     if pairs is None:
@@ -379,8 +403,9 @@ def cost_front(
     the column of the cost, such as tokens or time.
 
     There is one row per model, the cheapest first: model, n_tasks, success and cost (means over tasks) with _low and
-    _high, on_front, dominated_by (the cheapest model that is better in one and no worse in the other), front_share (of
-    resamples of tasks, by the Bayesian bootstrap of Rubin 1981, in which it is on the front), warning.
+    _high, per_success (the mean cost over the success rate, for shares) with _low and _high, on_front, dominated_by
+    (the cheapest model that is better in one and no worse in the other), front_share (of resamples of tasks, by the
+    Bayesian bootstrap of Rubin 1981, in which it is on the front), warning.
     """
     check_columns(frame, model, task, value, cost)
     both = np.column_stack([numbers(frame[value]), numbers(frame[cost])])
@@ -398,10 +423,13 @@ def cost_front(
         is_share = bool(((own >= 0) & (own <= 1)).all())
         parts = {
             "success": mean_interval(own, bounds=(0.0, 1.0) if is_share else None),
-            "cost": mean_interval(paid),
+            "cost": positive_mean_interval(paid),
         }
+        price = ratio_interval(paid, own, np.arange(len(own))) if is_share else ratio_interval([], [], [])
         doubts = (note("of_part", part=part, notes=one.warning) for part, one in parts.items() if one.warning)
-        rows.append((name, len(own), *parts["success"][:3], *parts["cost"][:3], sum(doubts, Notes()) + where))
+        rows.append(
+            (name, len(own), *parts["success"][:3], *parts["cost"][:3], *price[:3], sum(doubts, Notes()) + where)
+        )
     table = pd.DataFrame(rows, columns=[*_COST_COLUMNS.split(), "warning"])
     dominating = _dominating(table["success"].to_numpy(float), table["cost"].to_numpy(float))
     known = table[["success", "cost"]].notna().all(axis=1)

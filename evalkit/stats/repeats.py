@@ -15,7 +15,7 @@ from evalkit.stats.intervals import by_cluster, clean, mean_interval, numbers, r
 FLAGGED_AT = 0.01
 MOST_K = 10
 
-_COLUMNS = "measure k n n_clusters estimate low high method target warning"
+_COLUMNS = "measure k n n_clusters tasks_used estimate low high method target warning"
 
 
 class RepeatsTest(NamedTuple):
@@ -37,17 +37,19 @@ def reliability(
     ks: Sequence[int] | None = None,
     order: str | None = None,
 ) -> pd.DataFrame:
-    """Estimate for each group pass@k, pass^k and the agreement of runs, all on the same tasks.
+    """Estimate for each group pass@k, pass^k and the agreement of runs.
 
-    The tasks are those of the group with at least as many runs as the largest k, so that pass@k can't fall and pass^k
-    can't rise with k. Each task has the same weight; the target is new tasks like these. `frame` has one row per run,
-    with the columns `by` (such as the model), `task` and `value` (0/1). `ks` are by default 1, 2, ... up to the number
-    of runs that at least half of the tasks of each group have, at most 10. `order` is the column that orders the runs
-    of a task, such as the repetition: it shows whether tasks were retried until they succeeded (`repeats_test`).
+    Each k uses all tasks of the group with at least k runs, so that pass@1 is the success rate. Where some tasks have
+    fewer, a larger k is about other tasks: pass@k may then fall, and pass^k rise, with k. Each task has the same
+    weight; the target is new tasks like these. `frame` has one row per run, with the columns `by` (such as the model),
+    `task` and `value` (0/1). `ks` are by default 1, 2, ... up to the number of runs that at least half of the tasks of
+    each group have, at most 10. `order` is the column that orders the runs of a task, such as the repetition: it shows
+    whether tasks were retried until they succeeded (`repeats_test`).
 
     For each group there are rows of `by`, measure ("pass@k", "pass^k", "agreement": the probability that two runs of a
-    task end alike), k, n (runs), n_clusters (tasks), estimate, low, high, method, target, warning. The warning counts
-    the tasks left out, and says where the number of runs depends on their outcome, which biases all of these.
+    task end alike), k, n (runs), n_clusters (tasks), tasks_used (their share of the tasks of the group), estimate, low,
+    high, method, target, warning. The warning counts the tasks left out, and says where the number of runs depends on
+    their outcome, which biases all of these.
     """
     check_columns(frame, by, task, value, order)
     outcomes = numbers(frame[value])
@@ -63,30 +65,25 @@ def reliability(
     measures = []
     for name, own in rows.groupby(by, observed=True):
         counts = own.groupby(task, observed=True)["_value"].agg(["size", "sum"])
-        used = counts[counts["size"] >= max(ks)]
-        runs = own[own[task].isin(used.index)]
-        n, c = used["size"].to_numpy(), used["sum"].to_numpy()
         tested = repeats_test(own["_value"], own[task], None if order is None else own[order])
-        left = len(counts) - len(used)
-        notes = note("too_few_runs", count=left, runs=max(ks)) if left else Notes()
-        if tested.flagged:
-            notes += note("retried", method=tested.method, p_value=tested.p_value)
-        found = []
-        for k in ks:
-            for measure, formula in (("pass@", pass_at_k), ("pass^", pass_hat_k)):
-                if k == 1:
-                    estimate = rate_interval(runs["_value"], runs[task])
-                else:
-                    estimate = mean_interval(np.asarray(formula(n, c, k)), used.index, bounds=(0.0, 1.0))
-                found.append((f"{measure}{k}", k, estimate._replace(n=len(runs))))
-        again, n, c = used.index[n > 1], n[n > 1], c[n > 1]
-        alike = (c * (c - 1) + (n - c) * (n - c - 1)) / (n * (n - 1))
-        estimate = mean_interval(alike, again, bounds=(0.0, 1.0))
-        found.append(("agreement", 2, estimate._replace(n=int(n.sum()))))
-        measures += [
-            {by: name, "measure": measure, "k": k, **estimate._asdict(), "warning": estimate.warning + notes}
-            for measure, k, estimate in found
-        ]
+        retried = note("retried", method=tested.method, p_value=tested.p_value) if tested.flagged else Notes()
+        for measure, k in [*((measure, k) for k in ks for measure in ("pass@", "pass^")), ("agreement", 2)]:
+            used = counts[counts["size"] >= k]
+            n, c = used["size"].to_numpy(), used["sum"].to_numpy()
+            if measure == "agreement":
+                shares = (c * (c - 1) + (n - c) * (n - c - 1)) / (n * (n - 1))
+            else:
+                shares = np.asarray(pass_at_k(n, c, k) if measure == "pass@" else pass_hat_k(n, c, k))
+            if k == 1:
+                estimate = rate_interval(own["_value"], own[task])
+            else:
+                estimate = mean_interval(shares, used.index, bounds=(0.0, 1.0))
+            left = len(counts) - len(used)
+            doubts = note("too_few_runs", count=left, runs=k) if left else Notes()
+            row = {by: name, "measure": measure if measure == "agreement" else f"{measure}{k}", "k": k}
+            row |= estimate._replace(n=int(n.sum()))._asdict()
+            row |= {"tasks_used": len(used) / len(counts), "warning": estimate.warning + doubts + retried}
+            measures.append(row)
     table = pd.DataFrame(measures, columns=[by, *_COLUMNS.split()])
     return pd.concat([table[[by]], typed(table, _COLUMNS)], axis=1) if measures else table
 

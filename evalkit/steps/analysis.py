@@ -30,7 +30,8 @@ def success_rates(steps: pd.DataFrame, by: str | Sequence[str] = "history") -> p
     """Estimate the share of steps that succeeded: as reported, and without silent failures.
 
     Skipped and unknown steps and those of copies are left out; every attempt counts. Where groups span several
-    histories, these (or the clusters that `load` was given) weigh equally: the estimate is the mean of their shares.
+    histories, these weigh equally: the estimate is the mean of their shares, its interval that over histories, or over
+    their families if `load` was given a cluster.
     Within one history steps are taken as independent, which makes its interval too narrow if one failure causes the
     next. `by` names columns of the frame; an empty list pools all steps. The column `success` is reported or confirmed.
     """
@@ -53,7 +54,8 @@ def _shares(steps: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     of_history = steps.groupby([*by, "history", *clusters], dropna=False)["value"].agg(["mean", "size"]).reset_index()
     for name in clusters:
         of_history[name] = of_history[name].fillna(of_history["history"])
-    rates = estimate_by(of_history, by, "mean", clusters="cluster" if clusters else None, kind="score")
+    families = {"clusters": "history", "families": "cluster"} if clusters else {}
+    rates = estimate_by(of_history, by, "mean", kind="score", **families)
     n: Any = of_history.groupby(by, dropna=False)["size"].sum().to_numpy() if by else len(steps)
     return rates.assign(n=n).astype({"n": rates["n"].dtype})
 

@@ -40,8 +40,20 @@ def cost(front: pd.DataFrame, unit: str, *, percent: bool = True, ax: Axes | Non
 
 
 def reliability(table: pd.DataFrame, measure: str, ax: Axes | None = None) -> Axes:
-    """Draw ``pass@`` or ``pass^`` against the number of attempts k, per model, over the planned trials."""
+    """Draw ``pass@`` or ``pass^`` against the number of attempts k, per model, over the planned trials.
+
+    Where not all tasks of a model have k runs, its k is labelled with the share that have, the least of the models.
+    """
     rows = table[table["measure"].str.startswith(measure) & table["trials"].eq("planned")]
     best = rows[rows["k"] == 1].sort_values("estimate", ascending=False)["model_name"].head(MOST_MODELS)
+    rows = rows[rows["model_name"].isin(best)]
     style: dict[str, Any] = {"xlabel": "attempts, k", "ylabel": f"{measure}k, share of tasks"}
-    return plots.curves(rows[rows["model_name"].isin(best)], "k", "model_name", **style, ax=ax)
+    ax = plots.curves(rows, "k", "model_name", **style, ax=ax)
+    least = rows.groupby("k")["tasks_used"].min()
+    if (least < 1).any():
+        labels = [str(k) if share == 1 else f"{k}\n({share:.0%} of tasks)" for k, share in least.items()]
+        ax.set_xticks(least.index, labels)
+        shares = ", ".join(f"k = {k} on {share:.0%}" for k, share in least[least < 1].items())
+        words = describe_curves(rows, "k", "model_name")
+        set_alt(ax, f"{measure}k by k. {words} Not all tasks have k runs: {shares} of a model's tasks, or more.")
+    return ax

@@ -10,8 +10,9 @@ from click.testing import CliRunner
 
 import evalkit
 from evalkit.cli import main
+from evalkit.compare import leaderboard
 from evalkit.io import SourceError
-from evalkit.kinds import outcomes
+from evalkit.kinds import outcomes, rates
 from evalkit.kinds.selection import meets, renames_of
 from tests import messy
 from tests.crafter.traces import hook, write
@@ -89,14 +90,32 @@ def test_no_run_that_meets_a_condition_is_an_error_that_says_which_values_there_
 
 
 @pytest.mark.parametrize("kind", messy.KINDS)
-def test_a_cluster_stands_for_the_task(kind):
+def test_a_cluster_is_the_family_of_tasks_and_leaves_tasks_and_estimates_as_they_are(kind):
     source = str(messy.folder(kind) / "logs")
     runs = evalkit.load(source, kind, cluster="model_name").runs
-    assert set(outcomes(runs).table["task"]) == set(runs["model_name"])
+    plain = evalkit.load(source, kind).runs
+    assert set(outcomes(runs).table["family"]) == set(runs["model_name"])
+    assert outcomes(runs).table["task"].equals(outcomes(plain).table["task"])
+    assert rates(runs)["estimate"].equals(rates(plain)["estimate"])
+    found, expected = leaderboard(runs).pairs["estimate"], leaderboard(plain).pairs["estimate"]
+    assert found.tolist() == pytest.approx(expected.tolist(), nan_ok=True)
     unknown = runs.assign(cluster=None)  # its task stands for a run without one
-    assert outcomes(unknown).table["task"].equals(outcomes(unknown.drop(columns="cluster")).table["task"])
+    assert outcomes(unknown).table["family"].equals(outcomes(plain).table["task"])
     with pytest.raises(SourceError, match="cluster 'modelname': runs have no such column; did you mean 'model_name'"):
         evalkit.load(source, kind, cluster="modelname")
+
+
+def test_any_column_of_a_table_can_be_the_family_also_one_that_means_nothing_or_is_called_as_one_of_evalkit(tmp_path):
+    rows = [f"m,t{task},kind{task % 3},topic{task % 4},{task % 2}" for task in range(12)]
+    (tmp_path / "runs.csv").write_text("\n".join(["model,task,task_type,topic,score", *rows]))
+    for column, names in (("topic", ["topic0", "topic1"]), ("task_type", ["kind0", "kind1"])):
+        runs = evalkit.load(str(tmp_path), cluster=column).runs
+        assert runs["cluster"].head(2).tolist() == names
+        row = rates(runs).iloc[0]
+        assert (row["estimate"], row["n_clusters"]) == (0.5, 12)
+        assert f"{len(set(runs['cluster']))}" in str(row["warning"])
+    with pytest.raises(SourceError, match="did you mean 'topic'"):
+        evalkit.load(str(tmp_path), cluster="topik")
 
 
 @pytest.mark.parametrize(("kind", "later"), [("mindcraft", "messages"), ("crafter", "events")])

@@ -40,6 +40,12 @@ def test_rates_of_clusters_of_any_sizes_cover_what_they_promise(count, pattern):
     assert found[:, :, 2].mean(axis=1).min() < 0.9  # plain Wilson takes all runs as independent
 
 
+@pytest.mark.parametrize("claim", ["interval of a rate, 20 runs", "interval for these tasks"])
+def test_rates_near_0_and_tasks_with_few_runs_are_held(claim):
+    cells = list(coverage.CLAIMS[claim][1](1_000, np.random.default_rng(2)))
+    assert max(share for _, share in cells) <= 0.065 + tolerance(0.05, 1_000)
+
+
 @pytest.mark.parametrize("name", ["skewed", "narrow", "zeros and uniform", "zeros and high"])
 @pytest.mark.parametrize("runs", [1, 4])
 def test_means_of_skewed_and_zero_heavy_scores_cover_what_they_promise(name, runs):

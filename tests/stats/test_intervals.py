@@ -5,10 +5,17 @@ import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import optimize, stats
 from statsmodels.stats.proportion import proportion_confint
 
-from evalkit.stats import estimate_by, jackknife_interval, mean_interval, proportion_interval, rate_interval
+from evalkit.stats import (
+    estimate_by,
+    intervals,
+    jackknife_interval,
+    mean_interval,
+    proportion_interval,
+    rate_interval,
+)
 
 VALUES = np.random.default_rng(1).exponential(size=40)
 COUNTS = st.integers(1, 300).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -131,12 +138,15 @@ def test_tasks_weigh_equally(rows):
 
 
 def test_the_effective_n_is_that_of_the_variance_between_clusters():
-    # 12 clusters of 4: two thirds of p (1 − p) / 48 are known, the rest of the variance is taken times (t / z)²
+    # 12 clusters of 4: two thirds of p (1 − p) / 48 are known, the rest of the variance is taken times (t / z)²; what
+    # exceeds independent trials is widened by 3 skewness² / 12
     passed = np.array([0, 4, 1, 3, 2, 2, 4, 0, 1, 3, 4, 4])
     values, clusters = np.repeat(passed, 4) > np.tile(range(4), 12), np.repeat(range(12), 4)
     p, variance = passed.mean() / 4, (passed / 4).var(ddof=1) / 12
-    known = 2 / 3 * p * (1 - p) / 48
-    used = known + (variance - known) * (stats.t.ppf(0.975, 11) / stats.norm.ppf(0.975)) ** 2
+    independent = p * (1 - p) / 48
+    widened = 3 * stats.skew(passed / 4) ** 2 / 12 * (variance - independent)
+    factor = (stats.t.ppf(0.975, 11) / stats.norm.ppf(0.975)) ** 2
+    used = 2 / 3 * independent + (variance - 2 / 3 * independent + widened) * factor
     low, high = proportion_confint(p * p * (1 - p) / used, p * (1 - p) / used, method="wilson")
     found = rate_interval(values, clusters)
     assert (found.estimate, found.low, found.high) == pytest.approx((p, low, high))
@@ -178,11 +188,68 @@ def test_these_tasks_have_the_spread_within_tasks_only():
     assert new.estimate == same.estimate
     assert same.high - same.low < new.high - new.low
     assert (same.method, same.target) == ("wilson within tasks", "these tasks")
-    # squared deviations: 0.75 within c, and a quarter of a pseudo-observation; 9 degrees of freedom
-    variance = (9 * (0.75 / 3) / 4 + 0.25 * 3 / 4) / 10 / 9
-    effective = same.estimate * (1 - same.estimate) / variance / (stats.t.ppf(0.975, 9) / stats.norm.ppf(0.975)) ** 2
+    # squared deviations: 0.75 within c; that no run of the three tasks fails has a chance of 5 % at most up to a sum
+    # of their rates of 3 (1 − .05 ** (1 / 12)), whose variance is added
+    z = stats.norm.ppf(0.975)
+    variance = ((0.75 / 3) / 4 + (3 * (1 - 0.05 ** (1 / 12)) / z) ** 2) / 9
+    effective = same.estimate * (1 - same.estimate) / variance
     low, high = proportion_confint(same.estimate * effective, effective, method="wilson")
-    assert (same.low, same.high) == pytest.approx((low, high))
+    half = z * variance**0.5  # one task always passed, and one never: either may vary, too
+    assert (same.low, same.high) == pytest.approx((min(low, same.estimate - half), max(high, same.estimate + half)))
+
+
+def test_families_change_the_interval_and_not_the_estimate():
+    # 1 success in 251 tasks, in 6 families of which one is large: the rate is 1 of 251, not 1 of 6
+    passed = np.arange(251) == 250
+    families = np.r_[np.repeat(range(5), 49), [5] * 6]
+    found = rate_interval(passed, range(251), families=families)
+    alone = rate_interval(passed, range(251))
+    assert found.estimate == alone.estimate == pytest.approx(1 / 251)
+    assert found.high > 1.4 * alone.high
+    assert "families" in found.warning
+    assert found[3:5] == (251, 251)
+
+
+@pytest.mark.parametrize("counts", [[10] * 12, [2] * 60, [1] * 120])
+def test_families_of_equal_size_have_the_interval_of_their_means(counts):
+    rng = np.random.default_rng(3)
+    codes = np.repeat(range(len(counts)), counts)
+    values = (rng.random(120) + rng.random(len(counts))[codes]) / 2
+    found = mean_interval(values, range(120), families=codes)
+    means = np.bincount(codes, values) / counts
+    expected = mean_interval(means, range(len(counts)))
+    assert (found.estimate, found.low, found.high) == pytest.approx(expected[:3])
+
+
+@pytest.mark.parametrize(("families", "reason"), [([0] * 20, "single family"), ([0] * 18 + [1, 2], "single family")])
+def test_a_family_that_holds_most_tasks_shows_nothing_of_others(families, reason):
+    found = rate_interval(np.arange(20) % 2, range(20), families=families)
+    assert found.estimate == 0.5
+    assert math.isnan(found.low)
+    assert reason in str(found.warning)
+
+
+@pytest.mark.parametrize("sizes", [[2] * 12, [2, 10] * 6, [20] * 5 + [2], [3, 4, 50], [1, 5, 5]])
+def test_what_runs_that_agree_can_t_exclude_is_the_largest_sum_of_rates(sizes):
+    # no rates with a larger sum leave a chance of 5 % that no run fails: the runs of tasks add up
+    found = intervals.most_unseen(np.array(sizes))
+    best = optimize.minimize(
+        lambda rates: -rates.sum(),
+        np.full(len(sizes), 0.1),
+        bounds=[(0, 1 - 1e-9)] * len(sizes),
+        constraints={"type": "ineq", "fun": lambda rates: math.log(20) + (np.array(sizes) * np.log1p(-rates)).sum()},
+    )
+    assert found == pytest.approx(-best.fun, rel=1e-3)
+
+
+def test_one_run_less_of_a_task_hardly_changes_an_interval_for_these_tasks():
+    passed = np.tile([1, 1, 1, 0, 0, 0], 10)
+    tasks = np.repeat(range(20), 3)
+    whole = rate_interval(passed, tasks, target="these tasks")
+    for left_out in range(6):
+        kept = np.arange(60) != left_out
+        found = rate_interval(passed[kept], tasks[kept], target="these tasks")
+        assert (found.low, found.high) == pytest.approx((whole.low, whole.high), abs=0.03)
 
 
 @pytest.mark.parametrize(

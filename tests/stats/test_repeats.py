@@ -27,15 +27,27 @@ def measured(table, **options):
     return reliability(table, "model", "task", "value", **options).set_index("measure")
 
 
-def test_all_measures_are_of_one_set_of_tasks():
-    table = pd.concat(
-        [retried(most=n, seed=n, stop=False).assign(task=lambda t, n=n: t["task"] + 100 * n) for n in (2, 5)]
-    )
+def test_each_k_uses_all_tasks_with_as_many_runs_and_says_their_share():
+    few = retried(most=2, seed=2, stop=False)
+    more = retried(tasks=120, most=5, seed=5, stop=False).assign(task=lambda rows: rows["task"] + 100)
+    table = pd.concat([few, more])
     found = measured(table, ks=[1, 2, 4])
-    assert found["n_clusters"].unique().tolist() == [40]
-    assert found["warning"].map(str).str.contains("40 tasks with fewer than 4 runs left out").all()
-    assert found.loc[["pass@1", "pass@2", "pass@4"], "estimate"].is_monotonic_increasing
-    assert found.loc[["pass^1", "pass^2", "pass^4"], "estimate"].is_monotonic_decreasing
+    assert found["n_clusters"].to_dict() == {
+        "pass@1": 160, "pass^1": 160, "pass@2": 160, "pass^2": 160, "pass@4": 120, "pass^4": 120, "agreement": 160,
+    }  # fmt: skip
+    assert found["tasks_used"].tolist() == [1, 1, 1, 1, 0.75, 0.75, 1]
+    assert found.loc["pass@1", "estimate"] == rate_interval(table["value"], table["task"]).estimate
+    assert found.loc["pass@4", "estimate"] == measured(more, ks=[4]).loc["pass@4", "estimate"]
+    noted = found["warning"].map(str).str.contains("40 tasks with fewer than 4 runs left out")
+    assert noted.tolist() == [False] * 4 + [True] * 2 + [False]
+
+
+def test_pass_at_1_is_the_rate_of_all_tasks_where_hard_ones_have_fewer_runs():
+    hard = [("m", f"hard{task}", run, 0.0) for task in range(20) for run in range(2)]
+    easy = [("m", f"easy{task}", run, float(run < 4)) for task in range(40) for run in range(5)]
+    found = measured(pd.DataFrame(hard + easy, columns=["model", "task", "attempt", "value"]))
+    assert found.loc["pass@1", "estimate"] == pytest.approx(40 * 0.8 / 60)
+    assert found.loc["pass@5", ["estimate", "tasks_used"]].tolist() == pytest.approx([1, 2 / 3])
 
 
 def test_measures_are_means_over_tasks_with_the_interval_of_bounded_values():

@@ -1,0 +1,33 @@
+"""Compare models at equal budgets: the success of runs that took no more than so much."""
+
+import numpy as np
+import pandas as pd
+
+from evalkit.kinds import Outcomes, outcomes
+from evalkit.stats import estimate_by
+
+COSTS = ("cost", "tokens", "duration")
+SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)  # of the runs of all models, that a budget allows
+
+
+def at_budget(runs: pd.DataFrame | Outcomes, value: str = "") -> tuple[pd.DataFrame, str]:
+    """Estimate success at equal budgets per run: a run that took more than the budget has failed.
+
+    Budgets are quantiles of what the runs of all models took, and the largest. The text says in what: cost (US
+    dollars), tokens or duration (seconds), whichever runs tell first. This is what runs would have reached had they
+    been stopped at the budget, if agents do not know of it. Only runs that tell what they took count.
+
+    Columns are budget, model_name, n, n_clusters (tasks), estimate, low, high, method, target, warning. No rows, and an
+    empty text, without successes, or where runs tell none of these.
+    """
+    data = runs if isinstance(runs, Outcomes) else outcomes(runs, value)
+    rows = data.table.dropna(subset="value")
+    told = [name for name in COSTS if rows[name].notna().any()]
+    if not told or not data.is_share:
+        return pd.DataFrame(columns=["budget", "model_name", "n", "n_clusters", "estimate", "low", "high"]), ""
+    taken = rows[told[0]].astype("Float64").astype("float64")
+    rows, taken = rows[taken.notna()], taken.dropna()
+    budgets = sorted({*np.quantile(taken, SHARES), taken.max()})
+    parts = [rows.assign(budget=budget, value=rows["value"].where(taken <= budget, 0.0)) for budget in budgets]
+    how = {"kind": data.kind, "clusters": "task", "families": "family"}
+    return estimate_by(pd.concat(parts), ["budget", "model_name"], "value", **how), told[0]
