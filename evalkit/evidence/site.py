@@ -13,7 +13,7 @@ import pandas as pd
 from evalkit._version import code_version
 from evalkit.evidence.pages import list_page, pair_page, places, run_page
 from evalkit.evidence.references import PairRef, RunList, RunRef, reference
-from evalkit.io import SourceError, read_json, shown_paths, storage, write_bytes
+from evalkit.io import SourceError, masked, masking, read_json, shown_paths, storage, write_bytes
 from evalkit.io.paths import is_url
 from evalkit.io.sources import NOTES, state_of
 from evalkit.io.store import collected_from
@@ -41,14 +41,18 @@ def write_pages(
     with contextlib.suppress(OSError, ValueError, TypeError):
         before = {**read_json(folder / MANIFEST)}
     version, states = code_version(), {page: _states(run) for page, run in runs.items()}
-    positions = places([listing._replace(title=shown(listing.title)) for listing in lists])
+    change = (lambda text: masked(shown(text))) if mask else shown
+    positions = places([listing._replace(title=change(listing.title)) for listing in lists])
     read = lru_cache(maxsize=1)(read_log)  # runs of one file follow each other
     now, written = {}, 0
     pages: list[tuple[str, Any]] = [*runs.items(), *((pair.page, pair) for pair in pairs)]
     for page, wanted in pages:
         sources = list(wanted) if isinstance(wanted, PairRef) else [wanted]
         inputs, positioned = [states.get(run.page) or _states(run) for run in sources], positions.get(page, [])
-        named = [run._replace(paths=list(map(shown, run.paths))) for run in sources]
+        named = []
+        for run in sources:
+            facts = [(name, change(text)) for name, text in run.facts]
+            named.append(run._replace(paths=list(map(change, run.paths)), facts=facts))
         given = json.dumps([version, wanted, named, inputs, positioned, mask], default=str)
         now[page] = hashlib.blake2b(given.encode(), digest_size=12).hexdigest()
         if before.get(page) == now[page] and (folder / page).is_file():
@@ -56,7 +60,8 @@ def write_pages(
         found = (_transcript(run.kind, tuple(run.paths), run.part, read, mask) for run in sources)
         transcripts = [transcript.changed(shown) for transcript in found]
         make: Any = pair_page if isinstance(wanted, PairRef) else run_page
-        text = make(PairRef(*named) if isinstance(wanted, PairRef) else named[0], *transcripts, positioned)
+        with masking(False):  # all is masked that is to be
+            text = make(PairRef(*named) if isinstance(wanted, PairRef) else named[0], *transcripts, positioned)
         write_bytes(text.encode(errors="replace"), str(folder / page))
         written += 1
     for page in before.keys() - now.keys():
@@ -80,7 +85,9 @@ def write_view(logs: Logs, runs: pd.DataFrame, output: Path, title: str = "", *,
         write_pages(output / RUNS, {run.page: run for run in references}, lists=[members], mask=mask, shown=shown)
     note = f"{len(references)} of {len(logs.runs)} runs. Each row links to the page of its run."
     index = output / "index.html"
-    write_bytes(list_page(named, note, runs, RUNS).encode(errors="replace"), str(index))
+    with masking(mask):
+        page = list_page(masked(named) if mask else named, note, runs, RUNS)
+    write_bytes(page.encode(errors="replace"), str(index))
     return index
 
 

@@ -18,6 +18,7 @@ import psutil
 from evalkit.display.show import REPORT
 from evalkit.io.paths import SourceError, check_path, redacted
 from evalkit.io.read import end_with_parent
+from evalkit.io.secrets import MASK, masking
 from evalkit.io.sources import NOTES
 from evalkit.io.text import plain, warnings_as_usual
 from evalkit.reports.index import is_missing, write_evidence, write_index
@@ -74,7 +75,7 @@ def run(
     evidence : bool
         Whether the runs that reports link to, at most 200 of each, get pages beside them.
     mask : bool
-        Whether to mask credentials of known forms on pages of runs.
+        Whether to mask credentials of known forms in reports and on pages of runs.
     say : function
         Called with one line per finished report.
 
@@ -120,7 +121,7 @@ def run(
                 record = read_record(output, report.key)
             why = why_make(record, stamp, output) or ("forced" if force else "")
             if why or record is None:
-                job = Job(report, output, why, stamp, code, evidence, timeout)
+                job = Job(report, output, why, stamp, code, evidence, mask, timeout)
                 due.append((record["seconds"] if record else math.inf, job))
             else:
                 done(record, "unchanged")
@@ -192,11 +193,13 @@ def _work(job: Job, sender: Connection, parent: int) -> None:
     for descriptor in (1, 2):
         os.dup2(nowhere, descriptor)
     os.environ[REPORT] = "1" if job.evidence else ""
+    os.environ[MASK] = "on" if job.mask else "off"  # for kernels that are not forked
     warnings_as_usual()  # warnings of a notebook belong to its outputs
     try:
         from evalkit.reports.build import build
 
-        record = build(job)
+        with masking(job.mask):
+            record = build(job)
     except Exception as error:  # such as a full disk
         record = _failed(job, str(error) if isinstance(error, SourceError) else f"{type(error).__name__}: {error}")
     sender.send(record)

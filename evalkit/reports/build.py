@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import json
+import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from evalkit._version import __version__
 from evalkit.display.show import FIGURE, FINDINGS, HEADLINE, TABLE
 from evalkit.evidence import EVIDENCE
 from evalkit.io.paths import SourceError, redacted
+from evalkit.io.secrets import is_masking, masked
 from evalkit.io.text import plain
 from evalkit.reports.index import keep_evidence
 from evalkit.reports.kernels import THIS, manager_of
@@ -27,6 +29,7 @@ from evalkit.reports.notebooks import title_of
 from evalkit.reports.page import render
 from evalkit.reports.report import Failure, Job, Record, files_beside, mapped, read_record, write_file, write_record
 
+_is_text = re.compile(r"text/|application/(json|javascript|x-latex)").match  # of types of outputs
 _INJECTED = "injected-parameters"  # tag of the cell in which papermill puts parameters
 
 
@@ -140,6 +143,11 @@ def _taken_out(
             cell.outputs = outputs
 
     nb = mapped(nb, shown)
+    for output in (output for cell in nb.cells for output in cell.get("outputs", [])) if is_masking() else ():
+        for name in output.keys() & {"text", "evalue", "traceback"}:
+            output[name] = mapped(output[name], masked)  # printed by a notebook's own code
+        for name in filter(_is_text, output.get("data", {})):
+            output.data[name] = mapped(output.data[name], masked)
     headline, findings, tables, figures = None, list[dict](), dict[str, dict](), list[str]()
     files: dict[str, str | bytes] = {}
     for output in (output for cell in nb.cells for output in cell.get("outputs", [])):

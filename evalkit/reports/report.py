@@ -85,6 +85,7 @@ class Job(NamedTuple):
     stamp: dict[str, Any]
     code: bool
     evidence: bool  # whether runs get pages
+    mask: bool  # whether credentials in logs are masked
     timeout: float  # seconds
 
     def record(self, **fields: Any) -> Record:
