@@ -17,7 +17,7 @@ from evalkit.kinds import Example, Finding, Outcomes, examples_of, outcomes, rat
 from evalkit.kinds.columns import runs_of
 from evalkit.kinds.estimates import best_first, with_usage
 from evalkit.kinds.findings import MOST_EXAMPLES, doubts, files_of, similar_names, variants
-from evalkit.kinds.runs import UNKNOWN, copied, kind_of
+from evalkit.kinds.runs import UNKNOWN, copied, kind_of, leading
 from evalkit.stats import (
     Estimate,
     compare_all,
@@ -447,9 +447,10 @@ def reliability(runs: pd.DataFrame, ks: Sequence[int] | None = None) -> pd.DataF
     """Estimate pass@k, pass^k and agreement per model, on tasks with at least max(ks) runs.
 
     The table is that of `evalkit.stats.reliability`, by model_name; no rows if runs have no success or failure.
+    Of more than 200 models, it has those with the highest means.
     """
     scored = outcomes(runs, "is_successful")
-    return reliability_of(scored.table, "model_name", "task", "value", ks=ks, order="repetition")
+    return reliability_of(leading(scored.table), "model_name", "task", "value", ks=ks, order="repetition")
 
 
 def plan(runs: pd.DataFrame, difference: float | None = None, value: str = "") -> pd.DataFrame:

@@ -31,8 +31,10 @@ def write_pages(
     *,
     mask: bool = True,
     shown: Callable[[str], str] = str,
+    is_complete: bool = True,
 ) -> int:
     """Write the pages of runs and pairs into a folder, and delete those that are no longer linked; return how many.
+    Unless the list `is_complete`, none is deleted.
 
     `runs` are keyed by the names of their pages, `lists` are the tables that link to them. With `mask`, credentials of
     known forms are masked; `shown` shortens the paths in a text, as `evalkit.io.shown_paths` does.
@@ -64,6 +66,8 @@ def write_pages(
             text = make(PairRef(*named) if isinstance(wanted, PairRef) else named[0], *transcripts, positioned)
         write_bytes(text.encode(errors="replace"), str(folder / page))
         written += 1
+    if not is_complete:
+        now = before | now
     for page in before.keys() - now.keys():
         (folder / Path(page).name).unlink(missing_ok=True)
     if now != before:

@@ -48,8 +48,8 @@ class Transcript(NamedTuple):
         """Return the transcript with its texts changed by a function, such as `evalkit.io.masked`."""
         turns = []
         for turn in self.turns:
-            said = {"actor": change(turn.actor), "text": change(turn.text), "same": change(turn.same)}
-            turns.append(turn._replace(**said, marks=tuple(map(change, turn.marks))))
+            turn = turn._replace(actor=change(turn.actor), text=change(turn.text), same=change(turn.same))
+            turns.append(turn._replace(marks=tuple(map(change, turn.marks))))
         return Transcript(change(self.title), list(map(change, self.facts)), turns)
 
     @masking(False)  # of one that was made with credentials, as asked for

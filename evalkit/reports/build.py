@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import json
+import os
 import re
 import time
 from collections.abc import Callable
@@ -24,7 +25,7 @@ from evalkit.io.paths import SourceError, redacted
 from evalkit.io.secrets import is_masking, masked
 from evalkit.io.text import plain
 from evalkit.reports.index import keep_evidence
-from evalkit.reports.kernels import THIS, manager_of
+from evalkit.reports.kernels import FOLDER, THIS, manager_of
 from evalkit.reports.notebooks import title_of
 from evalkit.reports.page import render
 from evalkit.reports.report import Failure, Job, Record, files_beside, mapped, read_record, write_file, write_record
@@ -33,8 +34,11 @@ _is_text = re.compile(r"text/|application/(json|javascript|x-latex)").match  # o
 _INJECTED = "injected-parameters"  # tag of the cell in which papermill puts parameters
 
 
-def build(job: Job) -> Record:
-    """Make a report: its page, executed notebook, tables and figures and, last, its record, which is returned."""
+def build(job: Job) -> tuple[Record, list[Any]]:
+    """Make a report: its page, executed notebook, tables and figures and, last, its record.
+
+    Returns the record, and the evidence for pages of runs.
+    """
     started = time.monotonic()
     nb, failure = _execute(job)
     seconds, made = time.monotonic() - started, datetime.now(UTC)
@@ -72,6 +76,7 @@ def build(job: Job) -> Record:
         page_bytes=len(page.encode(errors="replace")),
         executed=f"{report.key}.ipynb",
         previous=previous,
+        links=bool(evidence),
     )
     keep_evidence(job.output, report.key, evidence)
     files |= {f"{report.name}.ipynb": nbformat.writes(nb), f"{report.name}.html": page}
@@ -83,7 +88,7 @@ def build(job: Job) -> Record:
         path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # the folder holds other files
             path.parent.rmdir()
-    return record
+    return record, evidence
 
 
 def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
@@ -97,7 +102,7 @@ def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
         part.metadata.pop("papermill", None)
     begun: list[int] = []
     try:
-        with TemporaryDirectory(prefix="evalkit-") as folder:
+        with TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-") as folder:
             client = NotebookClient(
                 nb,
                 manager_of(name, folder),
