@@ -62,8 +62,8 @@ SECRETS = {
     "xAI": Secret("xai-", "xai-", r"[A-Za-z0-9]{20,}"),
     "JSON web token": Secret("eyj", "eyJ", r"[\w-]{12,}(?:\.[\w-]*){0,2}"),
     "login of a URL": Secret("://", r"(?<![\w+.-])[\w+.-]++://[^\s/@:\"'<>]{0,99}:", r"[^\s/@\"'<>]{1,200}@", re.I),
-    "signed URL": Secret("=", rf"{_PARAMETER}(?:{_SIGNATURES})=", r"[^\s&\"'<>#;]{4,}", re.IGNORECASE),
-    "signed URL, encoded": Secret("%3d", rf"{_PARAMETER}(?:{_SIGNATURES})%3D", r"[^\s&\"'<>#;%]{4,}", re.IGNORECASE),
+    "signed URL": Secret("=", rf"{_PARAMETER}(?:{_SIGNATURES})=", r"[\w%+/=.~-]{4,}", re.IGNORECASE),
+    "signed URL, encoded": Secret("%3d", rf"{_PARAMETER}(?:{_SIGNATURES})%3D", r"(?:[\w+/=.~-]|%25)+", re.IGNORECASE),
     "private key": Secret(
         "private key",
         r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----",
