@@ -389,7 +389,7 @@ def discordant(runs: pd.DataFrame | Outcomes, model_a: str = "", model_b: str = 
     if another run of its model has one, as in all comparisons. For scores, pairs that differ by more than half of the
     largest difference count as opposite.
 
-    Without names of models every pair of models is looked at; with one, that model against all others. Columns are
+    Without names of models every pair of models is looked at, of more than 200 those with the highest means; with one, that model against all others. Columns are
     task, model_a, model_b, repetition (of `model_a`), value_a, value_b, run_id_a, run_id_b; one row per pair of runs,
     sorted by models and task.
     """
@@ -397,6 +397,7 @@ def discordant(runs: pd.DataFrame | Outcomes, model_a: str = "", model_b: str = 
     named = {name for name in (model_a, model_b) if name}
     table = scored.table.dropna(subset="value")
     table = table[table["model_name"].isin(named)] if len(named) == 2 else table
+    table = table if named else leading(table)
     table = table.sort_values(["model_name", "task", "repetition"], kind="stable", ignore_index=True)
     place = table.groupby(["model_name", "task"]).cumcount()
     order = {name: n for n, name in enumerate([model_a, *sorted(set(table["model_name"]) - named), model_b])}

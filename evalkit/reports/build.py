@@ -149,10 +149,10 @@ def _taken_out(
 
     nb = mapped(nb, shown)
     for output in (output for cell in nb.cells for output in cell.get("outputs", [])) if is_masking() else ():
-        for name in output.keys() & {"text", "evalue", "traceback"}:
-            output[name] = mapped(output[name], masked)  # printed by a notebook's own code
-        for name in filter(_is_text, output.get("data", {})):
-            output.data[name] = mapped(output.data[name], masked)
+        for field in output.keys() & {"text", "evalue", "traceback"}:
+            output[field] = mapped(output[field], masked)  # printed by a notebook's own code
+        for form in filter(_is_text, output.get("data", {})):
+            output.data[form] = mapped(output.data[form], masked)
     headline, findings, tables, figures = None, list[dict](), dict[str, dict](), list[str]()
     files: dict[str, str | bytes] = {}
     for output in (output for cell in nb.cells for output in cell.get("outputs", [])):
