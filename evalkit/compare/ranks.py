@@ -389,9 +389,9 @@ def discordant(runs: pd.DataFrame | Outcomes, model_a: str = "", model_b: str = 
     if another run of its model has one, as in all comparisons. For scores, pairs that differ by more than half of the
     largest difference count as opposite.
 
-    Without names of models every pair of models is looked at, of more than 200 those of the highest means; with one, that model against all others. Columns are
-    task, model_a, model_b, repetition (of `model_a`), value_a, value_b, run_id_a, run_id_b; one row per pair of runs,
-    sorted by models and task.
+    Without names of models every pair of models is looked at, of more than 200 those of the highest means; with one,
+    that model against all others. Columns are task, model_a, model_b, repetition (of `model_a`), value_a, value_b,
+    run_id_a, run_id_b; one row per pair of runs, sorted by models and task.
     """
     scored = runs if isinstance(runs, Outcomes) else outcomes(runs, value)
     named = {name for name in (model_a, model_b) if name}
