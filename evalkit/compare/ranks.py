@@ -17,7 +17,7 @@ from evalkit.kinds import Example, Finding, Outcomes, examples_of, outcomes, rat
 from evalkit.kinds.columns import runs_of
 from evalkit.kinds.estimates import best_first, with_usage
 from evalkit.kinds.findings import MOST_EXAMPLES, doubts, files_of, similar_names, variants
-from evalkit.kinds.runs import UNKNOWN, copied, kind_of
+from evalkit.kinds.runs import UNKNOWN, copied, kind_of, leading
 from evalkit.stats import (
     compare_all,
     compare_to_baseline,
@@ -439,14 +439,15 @@ def discordant(runs: pd.DataFrame | Outcomes, model_a: str = "", model_b: str = 
     if another run of its model has one, as in all comparisons. For scores, pairs that differ by more than half of the
     largest difference count as opposite.
 
-    Without names of models every pair of models is looked at; with one, that model against all others. Columns are
-    task, model_a, model_b, repetition (of `model_a`), value_a, value_b, run_id_a, run_id_b; one row per pair of runs,
-    sorted by models and task.
+    Without names of models every pair of models is looked at, of more than 200 those of the highest means; with one,
+    that model against all others. Columns are task, model_a, model_b, repetition (of `model_a`), value_a, value_b,
+    run_id_a, run_id_b; one row per pair of runs, sorted by models and task.
     """
     scored = runs if isinstance(runs, Outcomes) else outcomes(runs, value)
     named = {name for name in (model_a, model_b) if name}
     table = scored.table.dropna(subset="value")
     table = table[table["model_name"].isin(named)] if len(named) == 2 else table
+    table = table if named else leading(table)
     table = table.sort_values(["model_name", "task", "repetition"], kind="stable", ignore_index=True)
     place = table.groupby(["model_name", "task"]).cumcount()
     order = {name: n for n, name in enumerate([model_a, *sorted(set(table["model_name"]) - named), model_b])}
@@ -497,9 +498,10 @@ def reliability(runs: pd.DataFrame, ks: Sequence[int] | None = None) -> pd.DataF
     """Estimate pass@k, pass^k and agreement per model, on tasks with at least max(ks) runs.
 
     The table is that of `evalkit.stats.reliability`, by model_name; no rows if runs have no success or failure.
+    Of more than 200 models, it has those with the highest means.
     """
     scored = outcomes(runs, "is_successful")
-    return reliability_of(scored.table, "model_name", "task", "value", ks=ks, order="repetition")
+    return reliability_of(leading(scored.table), "model_name", "task", "value", ks=ks, order="repetition")
 
 
 def plan(runs: pd.DataFrame | Outcomes, difference: float | None = None, value: str = "") -> pd.DataFrame:

@@ -49,7 +49,7 @@ Row = Mapping[Hashable, Any]
 WIDTH = 7.0  # of a figure, in inches
 ROOM = WIDTH - 2.4  # for the label below, beside the names of rows
 LANES = 13  # of single values in a row
-MOST_ROWS = 40  # of a heatmap
+MOST_ROWS = 40  # of a figure
 MOST_SAID = 40  # groups that an alt text lists one by one
 HEIGHT = 3.4  # of a figure of curves, in inches
 FEW = 12  # positions of curves with a marker and an interval each; more get a band and sparse markers
@@ -92,6 +92,9 @@ def estimates(
     axis. By default axes are on a new figure of fitting size.
     """
     hue = hue or (category if category == "model_name" else None)
+    cut = ""
+    for name in [] if order else dict.fromkeys(filter(None, (category, hue))):
+        table, cut = first_of(table, name, cut)
     marks, names, look_of = _place(table, category, hue, highlight, percent, order)
     if marks.empty:
         return nothing_to_draw(ax=ax)
@@ -115,7 +118,8 @@ def estimates(
         ax.errorbar(row["mean"], y, xerr=as_number(row.get("spread")), fmt="|", color=QUIET, ms=9, lw=1.6)
     if len(published):
         ax.axhspan(first - 0.5, first + len(published) - 0.45, color=SHADE, zorder=-1)
-    ax.set_xlabel(f"{xlabel} with 95 % interval" if marks["low"].notna().any() else xlabel)
+    xlabel = f"{xlabel} with 95 % interval" if marks["low"].notna().any() else xlabel
+    ax.set_xlabel("; ".join(filter(None, [xlabel, cut])))
     by = dict.fromkeys(filter(None, (category, hue)))
     alt = f"{about(xlabel, *by)} {_listed(list(marks['said']), list(marks['x']))}"
     return finish(ax, ROOM, legend=entries, owns_figure=owns_figure, alt=alt)
@@ -138,7 +142,7 @@ def strips(
     `values` have the columns named and, optionally, tip and href, one row per value. `means` have `category`, estimate,
     low, high and n, in the order of the rows. The rest is as for `estimates`.
     """
-    values = values.dropna(subset=value)
+    values, (means, cut) = values.dropna(subset=value), first_of(means, category)
     marks, names, look_of = _place(means, category, category, highlight, percent)
     if marks.empty:
         return nothing_to_draw(ax=ax)
@@ -161,7 +165,7 @@ def strips(
     _write_beside(ax, marks, percent, has_value=owns_figure, below=0.28, others=values[value])
     _name_rows(ax, short_labels(names, 30), words)
     bounded = " with 95 % interval" if marks["low"].notna().any() else ""
-    ax.set_xlabel(f"{xlabel}; small: single values, large: mean{bounded}")
+    ax.set_xlabel("; ".join(filter(None, [xlabel, f"small: single values, large: mean{bounded}", cut])))
     alt = f"{about(xlabel, category)} {_listed(list(marks['said']), list(marks['x']))}"
     return finish(ax, ROOM, owns_figure=owns_figure, alt=alt)
 
@@ -180,6 +184,7 @@ def shares(
     mapping of its parts; bars without any counts are not drawn. `parts` maps these columns, from left to right, to
     their looks, whose texts stand in the legend.
     """
+    table, cut = first_of(table, category)
     counts = table[list(parts)].astype(float).fillna(0)
     filled = counts.sum(axis=1).to_numpy() > 0
     if not filled.any():
@@ -211,7 +216,7 @@ def shares(
         ax.annotate(f"n={total:.0f}", (1.0, y), (4, 0), size=8, **_BESIDE)
     _name_rows(ax, short_labels((row[category] for row in rows), 30), "")
     ax.grid(False)
-    ax.set_xlabel("share of runs; the numbers are counts")
+    ax.set_xlabel("; ".join(filter(None, ["share of runs; the numbers are counts", cut])))
     percent_axis(ax).set_xlim(0, 1)
     alt = f"{about('counts', category)} {describe_shares(table, category, parts)}"
     return finish(ax, ROOM, legend=entries, owns_figure=owns_figure, alt=alt)
@@ -464,7 +469,8 @@ def curves(
     values hold until the next position. Without `dodge`, points stand exactly at their x, also where they hide each
     other.
     """
-    drawn = table[table[x].notna() & table["estimate"].notna()].sort_values(x, kind="stable")
+    drawn, cut = first_of(table[table[x].notna() & table["estimate"].notna()], hue)
+    drawn = drawn.sort_values(x, kind="stable")
     if drawn.empty:
         return nothing_to_draw(ax=ax)
     names = keys(drawn[hue])
@@ -505,7 +511,7 @@ def curves(
         ax.margins(x=0.12)
     else:
         ax.locator_params(axis="x", integer=bool((drawn[x] % 1 == 0).all()))
-    ax.set_xlabel(xlabel or x.replace("_", " "))
+    ax.set_xlabel("; ".join(filter(None, [xlabel or x.replace("_", " "), cut])))
     ax.set_ylabel(f"{ylabel}, 95 % interval" if rows["low"].notna().any() else ylabel)
     if percent:
         percent_axis(ax, "y").set_ylim(-0.05, 1.05)
@@ -626,6 +632,18 @@ def facets(
     figure.supxlabel(broken(xlabel, size[0] - 1.0), size=10.5, color=INK)
     figure.supylabel(broken(ylabel, size[1] - 0.4), size=10.5, color=INK)
     return panels[: len(names)]
+
+
+def first_of(table: pd.DataFrame, column: str, cut: str = "") -> tuple[pd.DataFrame, str]:
+    """Keep the rows of the first 40 groups, more than a figure has room for; also say how many there are, or `cut`."""
+    names = keys(table[column])
+    if len(names) <= MOST_ROWS:
+        return table, cut
+    kept = set(names[:MOST_ROWS])
+    words = column.replace("_", " ").removesuffix(" name")
+    return table[
+        [key_of(value) in kept for value in table[column]]
+    ], f"the first {MOST_ROWS} of {len(names):,} {words}s"
 
 
 def keys(values: Iterable) -> list:

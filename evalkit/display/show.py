@@ -20,6 +20,7 @@ from evalkit.display.drawing import alt_of, draw, has_nothing_to_draw
 from evalkit.display.tables import answer_html, escape, table_html
 from evalkit.display.words import finding_text, headline_text
 from evalkit.io import for_spreadsheets, plain
+from evalkit.io.secrets import is_masking
 from evalkit.io.text import is_local_link, shorten
 from evalkit.kinds import Finding
 
@@ -192,7 +193,8 @@ def publish(**tables: pd.DataFrame) -> None:
     """
     for name, table in tables.items():
         _check_name(name)
-        data = {"name": name, "csv": for_spreadsheets(table).to_csv(index=False), "rows": len(table)}
+        csv = for_spreadsheets(table, mask=is_masking()).to_csv(index=False)
+        data = {"name": name, "csv": csv, "rows": len(table)}
         display({TABLE: data, "text/plain": ""}, raw=True, metadata={HIDDEN: True})
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from evalkit._version import code_version
 from evalkit.evidence.pages import list_page, pair_page, places, run_page
 from evalkit.evidence.references import PairRef, RunList, RunRef, reference
-from evalkit.io import SourceError, read_json, shown_paths, storage, write_bytes
+from evalkit.io import SourceError, masked, masking, read_json, shown_paths, storage, write_bytes
 from evalkit.io.paths import is_url
 from evalkit.io.sources import NOTES, state_of
 from evalkit.io.store import collected_from
@@ -31,8 +31,10 @@ def write_pages(
     *,
     mask: bool = True,
     shown: Callable[[str], str] = str,
+    is_complete: bool = True,
 ) -> int:
     """Write the pages of runs and pairs into a folder, and delete those that are no longer linked; return how many.
+    Unless the list `is_complete`, none is deleted.
 
     `runs` are keyed by the names of their pages, `lists` are the tables that link to them. With `mask`, credentials of
     known forms are masked; `shown` shortens the paths in a text, as `evalkit.io.shown_paths` does.
@@ -41,14 +43,18 @@ def write_pages(
     with contextlib.suppress(OSError, ValueError, TypeError):
         before = {**read_json(folder / MANIFEST)}
     version, states = code_version(), {page: _states(run) for page, run in runs.items()}
-    positions = places([listing._replace(title=shown(listing.title)) for listing in lists])
+    change = (lambda text: masked(shown(text))) if mask else shown
+    positions = places([listing._replace(title=change(listing.title)) for listing in lists])
     read = lru_cache(maxsize=1)(read_log)  # runs of one file follow each other
     now, written = {}, 0
     pages: list[tuple[str, Any]] = [*runs.items(), *((pair.page, pair) for pair in pairs)]
     for page, wanted in pages:
         sources = list(wanted) if isinstance(wanted, PairRef) else [wanted]
         inputs, positioned = [states.get(run.page) or _states(run) for run in sources], positions.get(page, [])
-        named = [run._replace(paths=list(map(shown, run.paths))) for run in sources]
+        named = []
+        for run in sources:
+            facts = [(name, change(text)) for name, text in run.facts]
+            named.append(run._replace(paths=list(map(change, run.paths)), facts=facts))
         given = json.dumps([version, wanted, named, inputs, positioned, mask], default=str)
         now[page] = hashlib.blake2b(given.encode(), digest_size=12).hexdigest()
         if before.get(page) == now[page] and (folder / page).is_file():
@@ -56,9 +62,12 @@ def write_pages(
         found = (_transcript(run.kind, tuple(run.paths), run.part, read, mask) for run in sources)
         transcripts = [transcript.changed(shown) for transcript in found]
         make: Any = pair_page if isinstance(wanted, PairRef) else run_page
-        text = make(PairRef(*named) if isinstance(wanted, PairRef) else named[0], *transcripts, positioned)
+        with masking(False):  # all is masked that is to be
+            text = make(PairRef(*named) if isinstance(wanted, PairRef) else named[0], *transcripts, positioned)
         write_bytes(text.encode(errors="replace"), str(folder / page))
         written += 1
+    if not is_complete:
+        now = before | now
     for page in before.keys() - now.keys():
         (folder / Path(page).name).unlink(missing_ok=True)
     if now != before:
@@ -80,7 +89,9 @@ def write_view(logs: Logs, runs: pd.DataFrame, output: Path, title: str = "", *,
         write_pages(output / RUNS, {run.page: run for run in references}, lists=[members], mask=mask, shown=shown)
     note = f"{len(references)} of {len(logs.runs)} runs. Each row links to the page of its run."
     index = output / "index.html"
-    write_bytes(list_page(named, note, runs, RUNS).encode(errors="replace"), str(index))
+    with masking(mask):
+        page = list_page(masked(named) if mask else named, note, runs, RUNS)
+    write_bytes(page.encode(errors="replace"), str(index))
     return index
 
 

@@ -7,7 +7,8 @@ _PLACES = {
     "paths": "FileState SourceError StorageOptions absolute check_path is_url redacted storage",
     "sources": "shown_paths Listing Source list_source own_sources resolve state_of",
     "write": "check_output for_spreadsheets write_bytes write_frame write_text",
-    "text": "distinct_names masked message_pattern plain short_paths shorten warnings_as_lines",
+    "secrets": "masked masking",
+    "text": "distinct_names message_pattern plain short_paths shorten warnings_as_lines",
     "read": (
         "BrokenFileError WrongShapeError beginning decode_json decode_start read_file read_files read_json without_mark"
     ),

@@ -8,6 +8,7 @@ import errno
 import os
 import re
 import stat
+import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,7 +18,8 @@ from evalkit.io.text import cut_line
 
 StorageOptions = Mapping[str, Any] | None
 
-MOST_BYTES = "EVALKIT_MAX_BYTES"  # the variable that says how long a file, or a member of an archive, may be
+MOST_BYTES = "EVALKIT_MAX_BYTES"  # the variable that says how large a file may be, also once it is decoded
+CELL = 32  # bytes that a value of a table takes at least
 INSIDE = "!/"  # between an archive and the path within it
 CREDENTIALS_HINT = "credentials don't belong in a URL; give storage options or set the environment"
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -149,6 +151,15 @@ def check_size(size: int) -> None:
     """Raise LimitError for a file by its size."""
     if size > most_bytes():
         raise too_large(size)
+
+
+def check_members(members: Iterable[zipfile.ZipInfo]) -> None:
+    """Raise OSError for members of a zip archive that share bytes: a small one may unpack to any size like this."""
+    end = 0
+    for member in sorted(members, key=lambda member: member.header_offset):
+        if member.header_offset < end:
+            raise OSError(errno.EINVAL, f"{member.filename} overlaps another member of the archive")
+        end = member.header_offset + member.compress_size + 1
 
 
 def check_regular(status: os.stat_result) -> None:

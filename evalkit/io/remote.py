@@ -21,6 +21,7 @@ from evalkit.io.paths import (
     SECRET_NAME,
     FileState,
     LimitError,
+    check_members,
     check_regular,
     is_url,
     most_bytes,
@@ -84,6 +85,8 @@ class _Place:
             if not inner:
                 check_regular(os.stat(archive))
             self.fs, self._prefix = fsspec.filesystem(protocol, fo=archive, **inner), root
+            if protocol == "zip":
+                check_members(self.fs.zip.infolist())
             self._within = "./" * (self.fs.ls("", detail=False) == ["."])  # as ``tar -c .`` calls all members
             return
         self.fs, path = fsspec.core.url_to_fs(url, **options)

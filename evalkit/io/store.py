@@ -19,9 +19,12 @@ import os
 import re
 import shutil
 import time
+import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -220,11 +223,12 @@ class RecordStore:
             manifest = {"format": FORMAT, "tables": tables, "about": about}
             new.clear()  # if the manifest can't be written, it may still be there, so the files of both states stay
             write_bytes(f"{json.dumps(manifest, default=str)}\n".encode(), f"{self.path}/{MANIFEST}")
-        except SourceError:  # such as a full disk, which needs the room
+        except SourceError as error:  # such as a full disk, which needs the room
             remove_files(new)
-            if self.is_cache:
-                return
-            raise
+            if not self.is_cache:
+                raise
+            _warn_once(str(error))
+            return
         self._written = tables
         self._changed.clear()
         for name in self.tables:
@@ -236,6 +240,43 @@ class RecordStore:
                         remove_files([path])
 
 
+@cache
+def _warn_once(text: str) -> None:
+    warnings.warn(f"{text}: going on without the cache", stacklevel=5)
+
+
+def cache_folder() -> Path | None:
+    """Return the user's cache, which only the user can read; None if it is off or can't be written, which is said."""
+    given = os.environ.get("EVALKIT_CACHE", "")
+    if given.lower() == "off":
+        return None
+    root = Path(given or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "evalkit").expanduser()
+    try:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with TemporaryFile(dir=root):
+            return root
+    except OSError as error:
+        _warn_once(f"{root}: {error.strerror}")
+    return None
+
+
+def notes_of(output: Path) -> Path | None:
+    """Return the folder of the cache with what is noted of an output folder and not for those who are handed it."""
+    digest = hashlib.blake2b(os.fsencode(output.resolve()), digest_size=16).hexdigest()
+    root = cache_folder()
+    return root and root / f"reports-{digest}"
+
+
+@contextlib.contextmanager
+def private_files() -> Iterator[None]:
+    """Create files and folders within a ``with`` block that only the user can read."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
 @contextlib.contextmanager
 def cached_store(key: Sequence[Any], columns: Mapping[str, Sequence[Column]]) -> Iterator[RecordStore]:
     """Give the store in the user's cache for a key, plain JSON; no other process uses it meanwhile.
@@ -243,10 +284,10 @@ def cached_store(key: Sequence[Any], columns: Mapping[str, Sequence[Column]]) ->
     If there is no key, the cache is off or can't be used, or another process has the store for too long, it is one in
     memory. Stores that were not used for a month are removed.
     """
-    store, folder = RecordStore("", columns), os.environ.get("EVALKIT_CACHE", "")
+    store = RecordStore("", columns)
     with contextlib.ExitStack() as held:
-        if key and folder.lower() != "off":
-            root = Path(folder or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "evalkit").expanduser()
+        if key and (root := cache_folder()):
+            held.enter_context(private_files())
             text = json.dumps(key, default=str).encode(errors="surrogatepass")
             path = root / f"records-{hashlib.blake2b(text, digest_size=16).hexdigest()}"
             with contextlib.suppress(SourceError, OSError):
@@ -255,5 +296,6 @@ def cached_store(key: Sequence[Any], columns: Mapping[str, Sequence[Column]]) ->
                         shutil.rmtree(lock.parent, ignore_errors=True)
                 if held.enter_context(exclusive(str(path), WAIT)):
                     os.utime(path / LOCK)
+                    path.chmod(0o700)  # it may be older than this rule
                     store = RecordStore(str(path), columns, is_cache=True)
         yield store

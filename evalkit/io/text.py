@@ -10,22 +10,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from evalkit.io.secrets import is_masking, masked
+
 # controls, format characters (direction overrides), surrogates, private, unassigned
 _DROPPED = {"Cc", "Cf", "Cs", "Co", "Cn"}
 _JOINERS = {"\u200d", "\ufe0f"}  # keep composed emoji whole
 MOST_LINE = 500  # characters of a message
 MOST_MATCHED = 1_000  # characters of an id or a name, from its beginning, that patterns are matched with
-_KEYS = re.compile(  # credentials that are known by their form; what is kept of each says which it was
-    r"\b(?P<bearer>(?i:bearer)\s+)(?=[\w.~+/=-]*\d)[\w.~+/=-]{8,}"
-    r"|\b(?P<sk>sk-)(?:[a-z0-9]{1,12}-){0,3}\w{16,}[\w-]*"
-    r"|\b(?P<github>gh[opsur]_|github_pat_)\w{20,}"
-    r"|\b(?P<aws>AKIA|ASIA)[0-9A-Z]{16}\b"
-    r"|\b(?P<google>AIza)[\w-]{30,}"
-    r"|\b(?P<slack>xox[a-z]-)[\w-]{10,}"
-    r"|\b(?P<hub>hf_)[A-Za-z0-9]{20,}"
-    r"|\b(?P<jwt>eyJ)[\w-]{8,}\.[\w-]{8,}\.[\w-]*",
-    re.ASCII,
-)
 # What varies in messages: names and paths, for which … stands, and numbers, for which # stands
 _MOST_WORDS = 3  # of a name; a longer quotation is a message of its own
 _LEFT = "{0}…{0}"  # of a quoted name
@@ -43,9 +34,9 @@ def plain(text: object, width: int | None = None, *, keep_lines: bool = False) -
 
     Control and format characters (escape sequences, carriage returns, direction overrides, lone surrogates) are
     replaced by ``\ufffd``; line breaks and tabs become spaces, unless `keep_lines`. A text of more than `width`
-    characters is cut and ends in ``…``.
+    characters is cut and ends in ``…``. Credentials of known forms are masked, unless `evalkit.io.masking` is off.
     """
-    text = str(text)
+    text = masked(str(text)) if is_masking() else str(text)
     if not (text.isascii() and text.isprintable()):
         text = "".join(_clean(character, keep_lines) for character in text)
     if width is not None and len(text) > width:
@@ -63,11 +54,6 @@ def _clean(character: str, keep_lines: bool) -> str:
     if unicodedata.category(character) in _DROPPED and character not in _JOINERS:
         return "\ufffd"
     return character
-
-
-def masked(text: str) -> str:
-    """Replace credentials of known forms in a text by their beginning and ``…``: API keys, tokens, ``Bearer …``."""
-    return _KEYS.sub(lambda match: f"{match[match.lastgroup or 0]}…", text)
 
 
 def short_paths(paths: Iterable[str]) -> dict[str, str]:

@@ -13,6 +13,7 @@ from filelock import FileLock, Timeout
 from evalkit._words import Notes
 from evalkit.io.paths import SourceError, check_path, is_url
 from evalkit.io.remote import remove_remote, write_remote
+from evalkit.io.secrets import masked
 from evalkit.io.text import plain
 
 LOCK = ".evalkit.lock"  # the file locked while a process writes into a folder
@@ -47,15 +48,17 @@ def _on_one_line(value: Any) -> str:
     return plain(", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value)
 
 
-def for_spreadsheets(table: pd.DataFrame) -> pd.DataFrame:
+def for_spreadsheets(table: pd.DataFrame, *, mask: bool = False) -> pd.DataFrame:
     """Return a frame whose texts no spreadsheet takes for formulas when written as CSV.
 
     Names in logs may begin with ``=``, ``+``, ``-``, ``@``, a tab or a line break: such texts get an apostrophe in
-    front, as do column names. Numbers stay as they are, even in texts.
+    front, as do column names. Numbers stay as they are, even in texts. With `mask`, credentials of known forms are
+    masked, also in lists and mappings, which become text.
     """
     table, texts = with_texts(table), (object, "string", "str", "category")
-    columns = [column.map(_as_text) if column.dtype in texts else column for _, column in table.items()]
-    return pd.concat(columns, axis=1).set_axis(list(map(_as_text, table.columns)), axis=1) if columns else table
+    cell = (lambda value: _as_text(_masked(value))) if mask else _as_text
+    columns = [column.map(cell) if column.dtype in texts else column for _, column in table.items()]
+    return pd.concat(columns, axis=1).set_axis(list(map(cell, table.columns)), axis=1) if columns else table
 
 
 def with_texts(table: pd.DataFrame) -> pd.DataFrame:
@@ -67,6 +70,10 @@ def with_texts(table: pd.DataFrame) -> pd.DataFrame:
 def from_spreadsheet(text: str) -> str:
     """Return a text as it was before `for_spreadsheets`."""
     return text[1:] if _as_text(text[1:]) == text else text
+
+
+def _masked(value: Any) -> Any:
+    return masked(str(value)) if isinstance(value, str | list | tuple | set | dict) else value
 
 
 def _as_text(value: Any) -> Any:

@@ -322,6 +322,9 @@ def _parse_chunk(
         for path, data in read_files(paths, excerpt=excerpt):
             try:
                 parsed = parse(path, data)
+            except LimitError as error:
+                data = error
+                parsed = parse(path, data)
             except (MemoryError, RecursionError) as error:
                 data = LimitError(f"this file takes more memory or stack than there is ({type(error).__name__})")
                 parsed = parse(path, data)

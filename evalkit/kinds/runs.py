@@ -12,6 +12,7 @@ from evalkit.kinds.kind import LogKind
 from evalkit.kinds.registry import kind_named
 from evalkit.stats.intervals import numbers
 
+MOST_MODELS = 200  # of a table that takes long to make; a page shows no more rows
 UNKNOWN = "unknown"  # the model of runs whose logs name none
 AS_LOGGED = "as logged"  # the unit of scores that others set: shares where all lie between 0 and 1
 NO_OUTCOME, NO_SCORE, NO_RUN = note("no_outcome"), note("no_score"), note("no_run")
@@ -152,3 +153,11 @@ def describe_runs(runs: pd.DataFrame, source: str | Sequence[str], chosen: Notes
     of = f" of {named}" * bool(len(models)) + f" on {counted_noun(len(tasks), 'task')}" * bool(len(tasks))
     sample = " These are sample data." * source.startswith("samples:")
     return " ".join([f"{counted_noun(len(runs), 'run')}{of} from {source}.{sample}", *map(sentence, chosen.notes)])
+
+
+def leading(table: pd.DataFrame, most: int = MOST_MODELS) -> pd.DataFrame:
+    """Return the rows of the models with the highest means of the column `value` over tasks, if there are too many."""
+    if table["model_name"].nunique() <= most:
+        return table
+    means = table.groupby(["model_name", "task"])["value"].mean().groupby("model_name").mean()
+    return table[table["model_name"].isin(means.nlargest(most).index)]

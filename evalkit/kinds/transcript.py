@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_file
-from evalkit.io.text import masked, plain
+from evalkit.io.secrets import masked, masking
+from evalkit.io.text import plain
 from evalkit.kinds.kind import LogKind, RunFiles
 
 SIGNS = {"system": "·", "assistant": "»", "user": "«", "action": "»", "result": "·"}
@@ -60,9 +61,13 @@ class Transcript(NamedTuple):
 
     def changed(self, change: Callable[[str], str]) -> "Transcript":
         """Return the transcript with its texts changed by a function, such as `evalkit.io.masked`."""
-        turns = [turn._replace(text=change(turn.text), same=change(turn.same)) for turn in self.turns]
+        turns = []
+        for turn in self.turns:
+            turn = turn._replace(actor=change(turn.actor), text=change(turn.text), same=change(turn.same))
+            turns.append(turn._replace(marks=tuple(map(change, turn.marks))))
         return Transcript(change(self.title), list(map(change, self.facts)), turns)
 
+    @masking(False)  # of one that was made with credentials, as asked for
     def text(self, last: int | None = None, width: int | None = None) -> str:
         """Format the transcript, or its `last` turns, as plain text; only a turn's first line begins at the margin.
 
@@ -78,6 +83,7 @@ class Transcript(NamedTuple):
             lines.append(f"{SIGNS.get(turn.role, '?')} {plain(turn.actor or turn.role)}: {text}{marks}")
         return "\n".join(lines) + "\n"
 
+    @masking(False)
     def _repr_html_(self) -> str:
         """Return its turns for a cell of a notebook, where long ones are folded."""
         shown = f"<p><strong>{escape(plain(self.title))}</strong><br>{escape(plain(', '.join(self.facts)))}</p>"

@@ -18,10 +18,11 @@ import psutil
 from evalkit.display.show import REPORT
 from evalkit.io.paths import SourceError, check_path, redacted
 from evalkit.io.read import end_with_parent
+from evalkit.io.secrets import MASK, masking
 from evalkit.io.sources import NOTES
 from evalkit.io.text import plain, warnings_as_usual
-from evalkit.reports.index import is_missing, write_evidence, write_index
-from evalkit.reports.kernels import preload, start_method
+from evalkit.reports.index import has_evidence, is_missing, write_evidence, write_index
+from evalkit.reports.kernels import preload, remove_left_folders, start_method
 from evalkit.reports.report import Job, Record, Report, input_fingerprint, read_record, stamp_of, why_make, write_record
 
 TIMEOUT = 600.0  # seconds for one report
@@ -74,7 +75,7 @@ def run(
     evidence : bool
         Whether the runs that reports link to, at most 200 of each, get pages beside them.
     mask : bool
-        Whether to mask credentials of known forms on pages of runs.
+        Whether to mask credentials of known forms in reports and on pages of runs.
     say : function
         Called with one line per finished report.
 
@@ -109,6 +110,8 @@ def run(
 
     # new reports first, then those that took longest, so that no long one is left to one core at the end
     due: list[tuple[float, Job]] = []
+    are_pages_gone = is_missing(output)
+    remove_left_folders()
     fingerprint = cache(input_fingerprint)  # each source is listed once
     with _signals_noted() as stopped:
         for report in reports:
@@ -119,16 +122,20 @@ def run(
                 report = report.marked()  # it replaces no report of other parameters
                 record = read_record(output, report.key)
             why = why_make(record, stamp, output) or ("forced" if force else "")
+            if record and record["links"] and are_pages_gone and not has_evidence(output, report.key):
+                why = why or "the pages of its runs are missing"
             if why or record is None:
-                job = Job(report, output, why, stamp, code, evidence, timeout)
+                job = Job(report, output, why, stamp, code, evidence, mask, timeout)
                 due.append((record["seconds"] if record else math.inf, job))
             else:
                 done(record, "unchanged")
         due.sort(key=lambda one: one[0], reverse=True)
-        for record in _make([job for _, job in due], jobs, stopped):
+        passed_on = dict[str, list[Any]]()
+        for record, evidence_of_it in _make([job for _, job in due], jobs, stopped):
+            passed_on[record["key"]] = evidence_of_it
             done(record, record["status"])
         if not stopped and (keys["made"] or keys["failed"] or is_missing(output)):
-            write_evidence(output, mask=mask)
+            write_evidence(output, passed_on, mask=mask)
         index, manifest = write_index(output)
     return Summary(**keys, stopped=bool(stopped), index=index, manifest=manifest)
 
@@ -146,8 +153,8 @@ def line_of(record: Record, status: str) -> str:
     return "  ".join(filter(None, [f"{status:9} {plain(record['key'])}", plain(text, 200), note]))
 
 
-def _make(due: list[Job], jobs: int, stopped: list[int]) -> Iterator[Record]:
-    """Make reports, several at a time, until all are made or the batch is stopped; yield the record of each."""
+def _make(due: list[Job], jobs: int, stopped: list[int]) -> Iterator[tuple[Record, list[Any]]]:
+    """Make reports, several at a time, until all are made or the batch is stopped; yield what `build` returns."""
     context: Any = multiprocessing.get_context(start_method())
     if due and start_method() == "fork":
         preload()
@@ -168,7 +175,7 @@ def _make(due: list[Job], jobs: int, stopped: list[int]) -> Iterator[Record]:
                 process.join()
             except EOFError:
                 process.join()
-                yield _failed(job, f"the report's process ended with exit code {process.exitcode}")
+                yield _failed(job, f"the report's process ended with exit code {process.exitcode}"), []
     for _, process in running.values():  # end it and all that it started
         with contextlib.suppress(psutil.NoSuchProcess):
             first = psutil.Process(process.pid)
@@ -192,14 +199,17 @@ def _work(job: Job, sender: Connection, parent: int) -> None:
     for descriptor in (1, 2):
         os.dup2(nowhere, descriptor)
     os.environ[REPORT] = "1" if job.evidence else ""
+    os.environ[MASK] = "on" if job.mask else "off"  # for kernels that are not forked
     warnings_as_usual()  # warnings of a notebook belong to its outputs
     try:
         from evalkit.reports.build import build
 
-        record = build(job)
+        with masking(job.mask):
+            made = build(job)
     except Exception as error:  # such as a full disk
-        record = _failed(job, str(error) if isinstance(error, SourceError) else f"{type(error).__name__}: {error}")
-    sender.send(record)
+        cause = str(error) if isinstance(error, SourceError) else f"{type(error).__name__}: {error}"
+        made = _failed(job, cause), []
+    sender.send(made)
     os._exit(0)
 
 

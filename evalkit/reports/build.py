@@ -3,6 +3,8 @@
 import base64
 import contextlib
 import json
+import os
+import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -20,18 +22,23 @@ from evalkit._version import __version__
 from evalkit.display.show import FIGURE, FINDINGS, HEADLINE, TABLE
 from evalkit.evidence import EVIDENCE
 from evalkit.io.paths import SourceError, redacted
+from evalkit.io.secrets import is_masking, masked
 from evalkit.io.text import plain
 from evalkit.reports.index import keep_evidence
-from evalkit.reports.kernels import THIS, manager_of
+from evalkit.reports.kernels import FOLDER, THIS, manager_of
 from evalkit.reports.notebooks import title_of
 from evalkit.reports.page import render
 from evalkit.reports.report import Failure, Job, Record, files_beside, mapped, read_record, write_file, write_record
 
+_is_text = re.compile(r"text/|application/(json|javascript|x-latex)").match  # of types of outputs
 _INJECTED = "injected-parameters"  # tag of the cell in which papermill puts parameters
 
 
-def build(job: Job) -> Record:
-    """Make a report: its page, executed notebook, tables and figures and, last, its record, which is returned."""
+def build(job: Job) -> tuple[Record, list[Any]]:
+    """Make a report: its page, executed notebook, tables and figures and, last, its record.
+
+    Returns the record, and the evidence for pages of runs.
+    """
     started = time.monotonic()
     nb, failure = _execute(job)
     seconds, made = time.monotonic() - started, datetime.now(UTC)
@@ -69,6 +76,7 @@ def build(job: Job) -> Record:
         page_bytes=len(page.encode(errors="replace")),
         executed=f"{report.key}.ipynb",
         previous=previous,
+        links=bool(evidence),
     )
     keep_evidence(job.output, report.key, evidence)
     files |= {f"{report.name}.ipynb": nbformat.writes(nb), f"{report.name}.html": page}
@@ -80,7 +88,7 @@ def build(job: Job) -> Record:
         path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # the folder holds other files
             path.parent.rmdir()
-    return record
+    return record, evidence
 
 
 def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
@@ -94,7 +102,7 @@ def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
         part.metadata.pop("papermill", None)
     begun: list[int] = []
     try:
-        with TemporaryDirectory(prefix="evalkit-") as folder:
+        with TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-") as folder:
             client = NotebookClient(
                 nb,
                 manager_of(name, folder),
@@ -140,6 +148,11 @@ def _taken_out(
             cell.outputs = outputs
 
     nb = mapped(nb, shown)
+    for output in (output for cell in nb.cells for output in cell.get("outputs", [])) if is_masking() else ():
+        for field in output.keys() & {"text", "evalue", "traceback"}:
+            output[field] = mapped(output[field], masked)  # printed by a notebook's own code
+        for form in filter(_is_text, output.get("data", {})):
+            output.data[form] = mapped(output.data[form], masked)
     headline, findings, tables, figures = None, list[dict](), dict[str, dict](), list[str]()
     files: dict[str, str | bytes] = {}
     for output in (output for cell in nb.cells for output in cell.get("outputs", [])):

@@ -4,6 +4,8 @@ import csv
 import itertools
 import json
 import math
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,8 @@ from evalkit.evidence import read_references, write_pages
 from evalkit.evidence.pages import embedded, policy_of
 from evalkit.evidence.site import MANIFEST, RUNS
 from evalkit.io.read import read_json
-from evalkit.io.sources import NOTES, is_sample, shown_paths
+from evalkit.io.sources import is_sample, shown_paths
+from evalkit.io.store import notes_of, private_files
 from evalkit.io.text import plain, short_paths
 from evalkit.io.write import from_spreadsheet
 from evalkit.reports.notebooks import LAST
@@ -27,7 +30,6 @@ STANDINGS = "standings"  # the published table of a report from which the index 
 _NEEDED = {"kind", "outcome", "model_name", "n", "n_tasks", "estimate", "text", "task_set"}
 _MOST_ROWS = 500  # of one report
 SAMPLES, OTHERS = "Sample data", "Other reports"
-_STORED = f"{RUNS}/{NOTES}/reports"
 _WRITTEN = f"{RUNS}/{MANIFEST}"
 
 
@@ -164,33 +166,49 @@ def _number(text: str) -> float:
 
 
 def keep_evidence(output: Path, key: str, given: list[Any]) -> None:
-    """Store the evidence of a report, in place of what it passed on before."""
-    path = output / _STORED / f"{key}.json"
+    """Store the evidence of a report, which holds full paths, in the cache, in place of what it passed on before."""
+    notes = notes_of(output)
+    if notes is None:
+        return
+    path = notes / "evidence" / f"{key}.json"
     if given:
-        write_file(path, json.dumps(given))
+        with private_files():
+            write_file(path, json.dumps(given))
     else:
         path.unlink(missing_ok=True)
 
 
-def write_evidence(output: Path, *, mask: bool = True) -> None:
-    """Write the pages of all runs that the reports of an output folder link to, each once."""
-    stored = sorted((output / _STORED).glob("*/*.json"))
-    if not stored and not (output / _WRITTEN).is_file():
-        return
+def write_evidence(output: Path, given: Mapping[str, list[Any]], *, mask: bool = True) -> None:
+    """Write the pages of all runs that the reports of an output folder link to, each once.
+
+    `given` is the evidence of reports by key, that of others is stored; where some is not, pages are kept as they are.
+    """
     runs, pairs, lists, sources = dict[str, Any](), dict[Any, Any](), list[Any](), set[str]()
-    records = {record["key"]: record for record in read_records(output)}
-    for path in stored:
-        key = f"{path.parent.name}/{path.stem}"
-        if (record := records.get(key)) is None:
+    notes, is_complete = notes_of(output), True
+    for record in read_records(output):
+        key, passed_on = record["key"], given.get(record["key"])
+        if passed_on is None:
+            with suppress(OSError, ValueError):
+                passed_on = read_json(notes / "evidence" / f"{key}.json") if notes else None
+        if passed_on is None:
+            is_complete &= not record.get("links")
             continue
         sources |= set(places_of(record))
-        more_runs, more_pairs, more_lists = read_references(read_json(path), f"../{key}.html")
+        more_runs, more_pairs, more_lists = read_references(passed_on, f"../{key}.html")
         runs |= more_runs
         pairs |= {pair.page: pair for pair in more_pairs}
         lists += more_lists
-    write_pages(output / RUNS, runs, list(pairs.values()), lists, mask=mask, shown=shown_paths(sorted(sources)))
+    if runs or (output / _WRITTEN).is_file():
+        how: dict[str, Any] = {"mask": mask, "shown": shown_paths(sorted(sources)), "is_complete": is_complete}
+        write_pages(output / RUNS, runs, list(pairs.values()), lists, **how)
+
+
+def has_evidence(output: Path, key: str) -> bool:
+    """Return whether the evidence of a report is stored, so that its runs' pages can be written again."""
+    notes = notes_of(output)
+    return notes is not None and (notes / "evidence" / f"{key}.json").is_file()
 
 
 def is_missing(output: Path) -> bool:
     """Return whether pages that reports link to are missing, as after a batch that was stopped."""
-    return any((output / _STORED).glob("*/*.json")) and not (output / _WRITTEN).is_file()
+    return not (output / _WRITTEN).is_file() and any(record.get("links") for record in read_records(output))

@@ -1,7 +1,7 @@
 """A report: its notebook and parameters, the job of making it, and the record of what was made.
 
-A record lies in the output folder, and marks the report as complete; by it is seen what has changed since. It holds
-full paths, and is not for those who are handed the page.
+A record lies in the output folder, and marks the report as complete; by it is seen what has changed since. What it
+says of full paths lies in the user's cache.
 """
 
 import hashlib
@@ -10,6 +10,7 @@ import re
 import unicodedata
 import uuid
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,10 +20,11 @@ from evalkit._version import code_version, package_versions
 from evalkit.io.paths import SourceError, check_path, is_secret_name
 from evalkit.io.read import read_json
 from evalkit.io.sources import MISSING, NOTES, is_sample, list_source, shown_paths, source_names, state_of
-from evalkit.io.store import collected_from
+from evalkit.io.store import collected_from, notes_of, private_files
 from evalkit.io.write import write_bytes
 from evalkit.reports.notebooks import REQUIRED, Notebook, texts_of
 
+_PRIVATE = ("parameters", "params_file", "sources")  # fields of a record that hold full paths
 _LONGEST = 120  # bytes; suffixes and hashes are added to it, and file systems allow 255
 _SECRET_HINT = (
     "a value of this name would stand on the page, in its file's name, the index and the manifest; set an environment "
@@ -85,6 +87,7 @@ class Job(NamedTuple):
     stamp: dict[str, Any]
     code: bool
     evidence: bool  # whether runs get pages
+    mask: bool  # whether credentials in logs are masked
     timeout: float  # seconds
 
     def record(self, **fields: Any) -> Record:
@@ -113,6 +116,7 @@ class Job(NamedTuple):
             "page": "",  # relative to the output folder
             "page_bytes": 0,
             "executed": "",
+            "links": False,  # to pages of runs
             "stamp": self.stamp,  # of its inputs, see `stamp_of`
             "previous": None,  # headline and time of the page it replaced
         }
@@ -157,9 +161,12 @@ def read_record(output: Path, key: str) -> Record | None:
     """Return a report's record; None if it is missing, unreadable, that of another report or an older evalkit."""
     try:
         record: Record = read_json(output / NOTES / f"{key}.json")
-        is_own = record["key"] == key == f"{record['notebook']}/{record['name']}" and "sources" in record
+        is_own = record["key"] == key == f"{record['notebook']}/{record['name']}" and "links" in record
     except (OSError, ValueError, TypeError, KeyError):
         return None
+    notes = notes_of(output)
+    with suppress(OSError, ValueError, TypeError):
+        record |= read_json(notes / "records" / f"{key}.json") if notes else {}
     return record if is_own else None
 
 
@@ -197,7 +204,12 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 def write_record(output: Path, record: Record) -> None:
     """Write the record of a report, the last of its files."""
-    write_file(output / NOTES / f"{record['key']}.json", json.dumps(record, indent=1, default=str))
+    if notes := notes_of(output):
+        with private_files():
+            private = {name: record[name] for name in _PRIVATE}
+            write_file(notes / "records" / f"{record['key']}.json", json.dumps(private, default=str))
+    shown = mapped(record, shown_paths([*places_of(record), record["params_file"]]))
+    write_file(output / NOTES / f"{record['key']}.json", json.dumps(shown, indent=1, default=str))
 
 
 def input_fingerprint(text: str) -> str:
@@ -219,10 +231,10 @@ def stamp_of(report: Report, options: list[bool], fingerprint: Callable[[str], s
     for name, value in report.all_parameters.items():
         texts = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str) and item]
         if fingerprints := {text: mark for text in texts if (mark := fingerprint(text))}:
-            inputs[name] = fingerprints
+            inputs[name] = _digest(fingerprints)
     return {
         "notebook": _digest([(cell.get("cell_type"), cell["source"]) for cell in report.notebook.cells]),
-        "parameters": json.loads(json.dumps(report.parameters, default=str)),
+        "parameters": {name: _digest(value) for name, value in report.parameters.items()},
         "input": inputs,
         "packages": package_versions(),
         "evalkit": code_version(),

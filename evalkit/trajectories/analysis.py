@@ -12,7 +12,7 @@ import pandas as pd
 from evalkit._words import counted_noun
 from evalkit.io import short_paths
 from evalkit.kinds import Finding, Logs, data_finding, examples_of, flag_counts, kind_named, outcomes
-from evalkit.kinds.runs import is_excluded, outcome_of
+from evalkit.kinds.runs import is_excluded, leading, outcome_of
 from evalkit.stats import estimate_by
 from evalkit.stats import reliability as reliability_of
 from evalkit.trajectories.format import AGENT_FAILED
@@ -113,12 +113,13 @@ def over_planned(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
 def reliability(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     """Estimate pass@k, pass^k and agreement per model by both conventions: over measured trials and over planned ones.
 
-    Of planned trials, those that are missing or were not measured have failed. The table is that of
+    Of planned trials, those that are missing or were not measured have failed; of more than 200 models, the table has
+    those with the highest means. The table is that of
     `evalkit.stats.reliability`, by model_name and trials (measured, planned); no rows if runs have no outcome.
     """
     tables = []
     for name, rows in (("measured", runs), ("planned", over_planned(runs, plans))):
-        data = outcomes(rows, "is_successful").table
+        data = leading(outcomes(rows, "is_successful").table)
         table = reliability_of(data, "model_name", "task", "value", order="repetition")
         table.insert(1, "trials", name)
         tables.append(table)

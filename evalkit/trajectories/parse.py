@@ -6,6 +6,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from evalkit.io import decode_json, decode_start
+from evalkit.io.paths import LimitError
 from evalkit.kinds import Parsed
 from evalkit.trajectories.format import TITLE
 from evalkit.trajectories.formats import atif, harbor, inspect, swe_agent, table, tau2
@@ -52,7 +53,7 @@ def excerpt(path: str, opened: Callable[[], BinaryIO]) -> bytes | None:
 
 
 def parse(path: str, data: bytes | OSError) -> Parsed:
-    """Parse one file; what it holds never raises."""
+    """Parse one file; what it holds never raises, but for LimitError where it is too large once it is decoded."""
     if isinstance(data, OSError):
         return Parsed("failed", f"{type(data).__name__}: {data.strerror or data}")
     if not data.strip():
@@ -64,8 +65,10 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
         if reader is None:
             return Parsed("skipped", "of no format of trajectories that is known")
         parsed = reader.parse(path, value)
+    except LimitError:
+        raise
     except Exception as error:
-        return Parsed("failed", f"{type(error).__name__}: {error}")
+        return Parsed("failed", f"{type(error).__name__}: {getattr(error, 'strerror', None) or error}")
     return parsed._replace(reason=", ".join(filter(None, [parsed.reason, *recovered])))
 
 

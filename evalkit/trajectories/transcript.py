@@ -59,11 +59,13 @@ def messages(path: str, part: str, read: Callable[[str], bytes]) -> list[Message
     SourceError for a file that can't be read, or is broken.
     """
     folder, own = os.path.split(path)
+    visited = {own}  # each file is read once, however often it is named
 
     def beside(name: str) -> Any:
         for other in (name, own.partition("trajectory.")[0] + name):  # files of several runs have a name before it
-            if os.path.basename(other) == other:
+            if os.path.basename(other) == other and other not in visited:
                 with suppress(SourceError, ValueError):
+                    visited.add(other)
                     return _opened(other, read(os.path.join(folder, other)))[1]
         return None
 

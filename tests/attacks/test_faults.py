@@ -8,6 +8,8 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
+import warnings
 
 import pytest
 from click.testing import CliRunner
@@ -16,6 +18,7 @@ from evalkit import mindcraft
 from evalkit.cli import main
 from evalkit.io import SourceError, write
 from evalkit.io.write import TEMPORARY
+from evalkit.reports.kernels import FOLDER, remove_left_folders
 from tests.mindcraft.builders import write_all
 
 COMMANDS = {
@@ -112,3 +115,27 @@ def test_a_reader_that_leaves_is_no_failure():
     line = f"{sys.executable} -m evalkit show samples:steps/typed.json | head -n 1; exit ${{PIPESTATUS[0]}}"
     ended = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_cache_that_can_not_be_written_is_said_once_and_not_needed(here, monkeypatch):
+    (here / "cache").write_text("a file, and no folder")
+    monkeypatch.setenv("EVALKIT_CACHE", str(here / "cache"))
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        counts = [len(mindcraft.load("logs").runs) for _ in range(2)]
+    assert counts == [2, 2]
+    assert [str(one.message).endswith("going on without the cache") for one in warned] == [True]
+    monkeypatch.setenv("EVALKIT_CACHE", str(here / "other"))
+    mindcraft.load("logs")
+    assert (here / "other").is_dir()
+
+
+def test_temporary_folders_of_killed_reports_are_removed_and_others_stay(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    names = {f"{FOLDER}{ended.pid}-x": False, f"{FOLDER}{os.getpid()}-x": True, f"{FOLDER}1x-x": True, "other": True}
+    for name in names:
+        (tmp_path / name).mkdir()
+    remove_left_folders()
+    assert {name: (tmp_path / name).exists() for name in names} == names

@@ -103,7 +103,7 @@ def messages(value: Any, part: str, beside: Beside, depth: int = 0) -> list[Mess
         out += [one for one in chat_messages([said, *answers]) if one.text or one.role != "tool"]
         for ref in _refs(step):
             path = ref.get("trajectory_path")
-            sub = nested.get(_id(ref)) or (beside(path) if isinstance(path, str) else None)
+            sub = nested.pop(_id(ref), None) or (beside(path) if isinstance(path, str) else None)
             if sub is not None and depth < MOST_NESTED:
                 out += messages(sub, part, beside, depth + 1)
     following = value.get("continued_trajectory_ref")

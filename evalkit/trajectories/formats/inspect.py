@@ -16,6 +16,7 @@ import msgspec
 import pyarrow as pa
 
 from evalkit.io import decode_json
+from evalkit.io.paths import LimitError, check_members, check_size, most_bytes
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Beside, Message, chat_messages, content_text
 from evalkit.trajectories.format import run_rows, score_rows, used
@@ -23,7 +24,6 @@ from evalkit.trajectories.values import count_of, error_text, objects, part_of, 
 
 # correct, incorrect, partly, no answer; the rest as inspect_ai's own `value_to_float`
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
-MOST_BYTES = 2**31  # of a member of an archive
 _ZSTANDARD = 93
 _MEMBER = struct.Struct("<4s4xH4x3L2H")  # what stands before each: its method, check sum, sizes, and those of its name
 _LISTED = struct.Struct("<4s6xH4x3LH12xL")  # what the directory says of each before its name; at last, its place
@@ -86,10 +86,19 @@ def excerpt(file: BinaryIO) -> bytes:
     if header.startswith(b"{") and b'"model_usage"' in summaries:  # all is there: `parse` decodes it
         return EXCERPT + b"," + header[1:-1] + b',"samples":' + summaries + b"}"
     members, lost = _members(file)
+    size = 0
 
     def read(name: str, decoder: msgspec.json.Decoder) -> Any:
+        nonlocal size
         try:
-            return _decoded(_unpacked(file, members[name]), decoder) if name in members else None
+            if name not in members:
+                return None
+            data = _unpacked(file, members[name])
+            size += len(data)
+            check_size(size)
+            return _decoded(data, decoder)
+        except LimitError:
+            raise
         except Exception:
             lost.append(f"{name} is broken")
             del members[name]
@@ -243,10 +252,11 @@ def _members(file: BinaryIO) -> tuple[dict[str, zipfile.ZipInfo], list[str]]:
     """Return the members of an archive by their names; of one without its end, those that are whole, and say so."""
     try:
         with zipfile.ZipFile(file) as archive:
+            check_members(archive.infolist())
             return {info.filename: info for info in archive.infolist()}, []
     except zipfile.BadZipFile:
         file.seek(0)
-        data = file.read(MOST_BYTES)
+        data = file.read(most_bytes())
     found, at = {}, 0
     while 0 <= at <= len(data) - _MEMBER.size:
         _, method, check_sum, packed, size, name_size, extra_size = _MEMBER.unpack_from(data, at)
@@ -286,17 +296,17 @@ def _header_and_summaries(file: BinaryIO) -> list[bytes]:
 
 def _unpacked(file: BinaryIO, info: zipfile.ZipInfo) -> bytes:
     """Unpack a member of an archive, also by Zstandard, which `zipfile` knows only since Python 3.14."""
-    if info.file_size > MOST_BYTES:
-        raise ValueError(f"{info.filename}: {info.file_size / 2**30:.1f} GiB unpacked, more than is read")
+    check_size(info.file_size)
     file.seek(info.header_offset + 26)
     name_size, extra_size = struct.unpack("<HH", file.read(4))  # of the member's own header
     file.seek(name_size + extra_size, io.SEEK_CUR)
-    data, most = file.read(info.compress_size), info.file_size or MOST_BYTES
+    data, most = file.read(info.compress_size), info.file_size or most_bytes() + 1
     if info.compress_type == _ZSTANDARD:
         with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
             data = stream.read(most)
     elif info.compress_type == zipfile.ZIP_DEFLATED:
         data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, most)
+    check_size(len(data))
     if info.CRC and zlib.crc32(data) != info.CRC:
         raise zipfile.BadZipFile(f"{info.filename}: its check sum is another")
     return data

@@ -8,16 +8,19 @@ import csv
 import io
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain, islice, pairwise
 from typing import Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from evalkit._words import counted_noun
 from evalkit.io import BrokenFileError, decode_json, decode_start
+from evalkit.io.paths import CELL, check_size
 from evalkit.io.read import without_mark
 from evalkit.kinds import Parsed
 from evalkit.kinds.columns import is_table_of_runs
@@ -27,6 +30,7 @@ from evalkit.trajectories.format import run_rows, used
 MESSAGES = ("messages", "conversation", "trajectory", "history", "traj")  # columns that hold what was said
 _LISTS = ("results", "runs", "records", "rows", "data")  # where a document has its rows
 _MOST_ABOVE = 10  # lines among which that with the names of columns is: above it may stand a title, or comments
+_BATCH = 1_000  # rows of a Parquet file that are decoded at a time
 _DECIMALS = re.compile(r"\A(-?\d+),(\d+%?)\Z")
 _BETWEEN_OBJECTS = re.compile(rb"\}\s*\n\s*\{")
 _ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson")
@@ -100,9 +104,7 @@ def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]]
     if not isinstance(data, bytes):
         rows = _listed(data)
     elif data.startswith(b"PAR1"):
-        file = pq.ParquetFile(pa.BufferReader(data))
-        names = [name for name in file.schema_arrow.names if messages or name not in MESSAGES]
-        rows = file.read(names).to_pylist()
+        rows = _parquet_rows(pa.BufferReader(data), messages=messages)
     elif (text := _text(data)).lstrip().startswith("["):
         rows = decode_json(text.encode(), _ANYTHING)[0]
     elif not text.lstrip().startswith("{"):
@@ -116,6 +118,37 @@ def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]]
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError("rows that are no objects")
     return rows, doubts + [f"{counted_noun(broken, 'broken line')} left out"] * bool(broken)
+
+
+def _parquet_rows(data: pa.Buffer, *, messages: bool) -> list[dict[str, Any]]:
+    """Read the rows of a Parquet file; LimitError for one that is too large once every row has its own values.
+
+    Columns are decoded to dictionaries, in which a text of many rows stands once, and counted before rows are made.
+    """
+    schema = pq.read_schema(data)
+    stored = pq.read_metadata(data)
+    check_size(sum(stored.row_group(at).total_byte_size for at in range(stored.num_row_groups)))
+    columns = [stored.schema.column(at).path for at in range(len(stored.schema))]
+    file, rows, size = pq.ParquetFile(data, read_dictionary=columns), list[Any](), 0
+    names = [name for name in schema.names if messages or name not in MESSAGES]
+    for batch in file.iter_batches(_BATCH, columns=names):
+        size += sum(map(_decoded_size, batch.columns))
+        check_size(size)
+        rows += batch.to_pylist()
+    return rows
+
+
+def _decoded_size(values: pa.Array) -> int:
+    """Return how many bytes values take once each is decoded."""
+    size, kind = CELL * len(values), values.type
+    if pa.types.is_dictionary(kind):
+        lengths = pc.binary_length(values.dictionary).cast(pa.int64())
+        return size + (pc.sum(lengths.take(values.indices)).as_py() or 0)
+    if pa.types.is_map(kind):
+        return size + _decoded_size(values.keys) + _decoded_size(values.items)
+    if pa.types.is_struct(kind):
+        return size + sum(map(_decoded_size, values.flatten()))
+    return size + (_decoded_size(values.flatten()) if pa.types.is_nested(kind) else values.nbytes)
 
 
 def _listed(value: Any) -> list[Any]:
@@ -161,8 +194,10 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
             continue
         longer += len(cells) > len(names)
         rows.append(dict(zip(names, cells + [""] * (len(names) - len(cells)), strict=False)))
-    if twice := [name for name in names if name and names.count(name) > 1]:
-        raise ValueError(f"several columns are called {twice[0]!r}")
+        check_size(CELL * len(names) * len(rows))  # a short row has an empty cell in every other column
+    name, count = (Counter(filter(None, names)).most_common(1) or [("", 0)])[0]
+    if count > 1:
+        raise ValueError(f"several columns are called {name!r}")
     if longer:
         doubts.append(f"{counted_noun(longer, 'row')} with more cells than there are columns")
     if delimiter == ";":  # where a comma stands before decimals

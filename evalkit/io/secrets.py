@@ -1,0 +1,124 @@
+"""Credentials in text from logs: what they look like, as data, and masking them before the text is shown.
+
+Every search takes time in proportion to the text: once the first characters of a credential have matched, so does all
+that follows, or the search has an upper limit.
+"""
+
+import base64
+import binascii
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NamedTuple
+
+MASK = "EVALKIT_MASK"  # the variable that says "off" to a process that shows credentials
+_is_masking: ContextVar[bool] = ContextVar("is_masking", default=os.environ.get(MASK) != "off")
+
+# What may stand before a credential: no letter or digit, unless it ends an escape: of JSON or a URL, or a colour's
+_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=%[0-9A-F]{2})|(?<=\\u[0-9a-f]{4})|(?<=\\x[0-9a-f]{2})|(?<=[0-9;\[]m))"
+_GAP = r"(?:\s|%20|\\[nrt]|:|\"|'){1,8}"
+_PARAMETER = r"(?:[?&;]|%26|%3F|\\u0026)"  # what stands before a parameter of a URL
+_SIGNATURES = (
+    r"(?:x-(?:amz|goog|oss)-)?(?:signature|security-token|credential)|sig|awsaccesskeyid|key-pair-id"
+    r"|(?:access_|id_|refresh_|auth_)?token|(?:api|access)_?key|client_secret|password"
+)
+
+
+class Secret(NamedTuple):
+    """A form of credential: what any text with one holds, in lower case; what is kept of it; and the rest of it."""
+
+    hint: str
+    kept: str
+    rest: str
+    flags: int = 0
+
+
+SECRETS = {
+    "bearer": Secret("bearer", rf"bearer{_GAP}", r"(?=[\w.~+/=-]{0,200}\d)[\w.~+/=-]{8,}", re.IGNORECASE),
+    "basic": Secret("basic", rf"basic{_GAP}", r"(?P<login>[A-Za-z0-9+/]{6,}={0,2})", re.IGNORECASE),
+    "OpenAI, Anthropic, OpenRouter": Secret("sk-", "sk-", r"(?:\w{1,15}+-){0,4}+\w{16,}[\w-]*"),
+    "Stripe": Secret("k_live_", "[rs]k_live_", r"\w{10,}"),
+    "Stripe test": Secret("k_test_", "[rs]k_test_", r"\w{10,}"),
+    "GitHub": Secret("gh", "gh[opsur]_|github_pat_", r"\w{20,}"),
+    "GitLab": Secret("-", "gl(?:pat|dt|rt|ptt|cbt|soat|ft)-", r"[\w-]{20,}"),
+    "AWS id": Secret("akia", "AKIA", r"[0-9A-Z]{16}\b"),
+    "AWS temporary id": Secret("asia", "ASIA", r"[0-9A-Z]{16}\b"),
+    "AWS secret": Secret("access", r"secret_?access_?key\W{1,6}", r"[A-Za-z0-9/+]{40}", re.IGNORECASE),
+    "Azure": Secret("accountkey=", "AccountKey=", r"[A-Za-z0-9+/=]{20,}", re.IGNORECASE),
+    "Google": Secret("aiza", "AIza", r"[\w-]{30,}"),
+    "Google OAuth": Secret("ya29.", r"ya29\.", r"[\w.-]{20,}"),
+    "Groq": Secret("gsk_", "gsk_", r"\w{20,}"),
+    "Hugging Face": Secret("hf_", "hf_", r"[A-Za-z0-9]{20,}"),
+    "NVIDIA": Secret("nvapi-", "nvapi-", r"[\w-]{20,}"),
+    "npm": Secret("npm_", "npm_", r"[A-Za-z0-9]{30,}"),
+    "Perplexity": Secret("pplx-", "pplx-", r"[A-Za-z0-9]{20,}"),
+    "PyPI": Secret("pypi-", "pypi-", r"[\w-]{40,}"),
+    "Replicate": Secret("r8_", "r8_", r"[A-Za-z0-9]{20,}"),
+    "Slack": Secret("xox", "xox[a-z]-", r"[\w-]{10,}"),
+    "Slack app": Secret("xapp-", "xapp-", r"[\w-]{10,}"),
+    "Slack hook": Secret("hooks.slack.com", r"hooks\.slack\.com/services/", r"[\w/]{10,}"),
+    "xAI": Secret("xai-", "xai-", r"[A-Za-z0-9]{20,}"),
+    "JSON web token": Secret("eyj", "eyJ", r"[\w-]{12,}(?:\.[\w-]*){0,2}"),
+    "login of a URL": Secret("://", r"(?<![\w+.-])[\w+.-]++://[^\s/@:\"'<>]{0,99}:", r"[^\s/@\"'<>]{1,200}@", re.I),
+    "signed URL": Secret("=", rf"{_PARAMETER}(?:{_SIGNATURES})=", r"[\w%+/=.~-]{4,}", re.IGNORECASE),
+    "signed URL, encoded": Secret("%3d", rf"{_PARAMETER}(?:{_SIGNATURES})%3D", r"(?:[\w+/=.~-]|%25)+", re.IGNORECASE),
+    "private key": Secret(
+        "private key",
+        r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----",
+        r"[^-]*+(?:-(?!----)[^-]*+)*+(?:-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----|\Z)",
+    ),
+}
+_UNSTARTED = {"login of a URL", "signed URL", "signed URL, encoded", "AWS secret"}  # which stand within a word, too
+
+
+def _form(name: str) -> str:
+    """Return the pattern of a form of credential, which looks at what stands before it only where it may begin."""
+    start = "" if name in _UNSTARTED else rf"(?={SECRETS[name].kept}){_START}"
+    return f"{start}(?P<kept>{SECRETS[name].kept}){SECRETS[name].rest}"
+
+
+_PATTERNS = [(one.hint, re.compile(_form(name), one.flags | re.ASCII)) for name, one in SECRETS.items()]
+_AWS_ID = re.compile(r"(?:AKIA|ASIA)(?:[0-9A-Z]{16}\b|…)")
+_AWS_SECRET = re.compile(r"(?<![\w/+])(?=[a-z0-9/+]{0,39}[A-Z])[A-Za-z0-9/+]{40}(?![\w/+=])")  # no digest of a commit
+
+
+def masked(text: str) -> str:
+    """Replace credentials of known forms in a text by their beginning and ``…``; the secret of a known AWS id, too."""
+    lower = text.lower()
+    has_id = ("akia" in lower or "asia" in lower) and _AWS_ID.search(text)
+    for hint, pattern in _PATTERNS:
+        if hint in lower:
+            text = pattern.sub(_mask, text)
+    return _AWS_SECRET.sub("…", text) if has_id else text
+
+
+def _mask(match: re.Match) -> str:
+    found = match.groupdict()
+    if (login := found.get("login")) and not _is_login(login):
+        return match[0]
+    end = match[0][-1] if match[0].endswith("@") else ""  # which the host follows
+    return f"{found['kept']}…{end}"
+
+
+def _is_login(text: str) -> bool:
+    try:
+        return b":" in base64.b64decode(text + "=" * (-len(text) % 4))
+    except binascii.Error:
+        return False
+
+
+@contextmanager
+def masking(is_on: bool) -> Iterator[None]:
+    """Mask credentials in all text that is made plain within a ``with`` block, or leave them."""
+    token = _is_masking.set(is_on)
+    try:
+        yield
+    finally:
+        _is_masking.reset(token)
+
+
+def is_masking() -> bool:
+    """Return whether credentials are masked in text that is made plain; they are unless something else was said."""
+    return _is_masking.get()

@@ -1,0 +1,142 @@
+"""Small files that would take all memory or time: each fails alone, with a sentence that says why.
+
+Every attack has a control: the same file below the limit, or of a smaller size, is used.
+"""
+
+import io
+import json
+import zipfile
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from evalkit import trajectories
+from evalkit.io import SourceError
+from evalkit.io.paths import MOST_BYTES
+from evalkit.kinds import load
+from evalkit.kinds.transcript import read_log
+from evalkit.trajectories.transcript import transcript
+
+LIMIT = 200_000
+HEADER = {"eval": {"task": "t", "model": "m", "run_id": "r"}}
+GOOD = "model,task,score\nm,a,1\nm,b,0\nn,a,0\n"
+
+
+def parquet(rows, text, **more):
+    repeated = pa.DictionaryArray.from_arrays(pa.array([0] * rows), [text])
+    columns = {"task": list(map(str, range(rows))), "score": [1.0] * rows, "model": ["m"] * rows, "note": repeated}
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({**columns, **{name: pa.array(cells) for name, cells in more.items()}}), buffer)
+    return buffer.getvalue()
+
+
+def archive(**members):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as written:
+        for name, value in members.items():
+            written.writestr(name.replace("__", "/") + ".json", json.dumps(value))
+    return buffer.getvalue()
+
+
+def overlapping(count):
+    """Return an archive whose directory names one member many times."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as written:
+        written.writestr("header.json", json.dumps(HEADER))
+        written.writestr("samples/1_epoch_1.json", json.dumps({"id": 1, "epoch": 1}))
+        for number in range(2, count + 1):
+            twin = zipfile.ZipInfo(f"samples/{number}_epoch_1.json")
+            sample = written.getinfo("samples/1_epoch_1.json")
+            for name in ("header_offset", "compress_type", "CRC", "compress_size", "file_size"):
+                setattr(twin, name, getattr(sample, name))
+            written.filelist.append(twin)
+    return buffer.getvalue()
+
+
+SAMPLES = {f"samples__{number}_epoch_1": {"id": number, "epoch": 1, "x": "x" * 30_000} for number in range(10)}
+LARGE = "more than the limit of 200000"
+FILES = {  # name: the attack, the control, and what is said of the attack
+    "text.parquet": (parquet(50, "x" * 10_000), parquet(5, "x" * 10_000), LARGE),
+    "rows.parquet": (parquet(3_000, "x"), parquet(300, "x"), LARGE),
+    "list.parquet": (parquet(9, "x", l=[["y" * 3_000] * 9] * 9), parquet(9, "x", l=[["y" * 300] * 9] * 9), LARGE),
+    "map.parquet": (parquet(9, "x", s=[{"a": "y" * 30_000}] * 9), parquet(9, "x", s=[{"a": "y" * 30}] * 9), LARGE),
+    "wide.csv": (
+        b"task,score,model," + b",".join(b"c%d" % n for n in range(500)) + b"\n" + b"t,1,m\n" * 50,
+        b"task,score,model," + b",".join(b"c%d" % n for n in range(500)) + b"\n" + b"t,1,m\n",
+        LARGE,
+    ),
+    "member.eval": (archive(header=HEADER | {"x": "x" * 300_000}), archive(header=HEADER | {"x": "x" * 100}), LARGE),
+    "members.eval": (archive(header=HEADER, **SAMPLES), archive(header=HEADER, samples__1_epoch_1={"id": 1}), LARGE),
+    "overlap.eval": (overlapping(3), overlapping(1), "overlaps another member"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_decodes_to_too_much_fails_alone_and_is_read_with_a_higher_limit(tmp_path, monkeypatch, name):
+    monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path / "cache"))
+    attack, control, said = FILES[name]
+    assert len(attack) < LIMIT / 2
+    for folder, data in (("attack", attack), ("control", control)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / name).write_bytes(data)
+        (tmp_path / folder / "good.csv").write_text(GOOD)
+    monkeypatch.setenv(MOST_BYTES, str(LIMIT))
+    ledger = load(tmp_path / "attack", "trajectories").ledger.set_index("source")
+    (bad,) = (path for path in ledger.index if path.endswith(name))
+    assert ledger.loc[bad, "status"] == "failed"
+    assert said in ledger.loc[bad, "reason"]
+    assert ledger["status"].tolist().count("used") == 1
+    assert load(tmp_path / "control", "trajectories").ledger["status"].tolist() == ["used", "used"]
+    if said == LARGE:
+        monkeypatch.setenv(MOST_BYTES, "1e9")
+        assert load(tmp_path / "attack", "trajectories").ledger["status"].tolist() == ["used", "used"]
+
+
+def test_members_that_overlap_make_an_archive_of_logs_unreadable(tmp_path):
+    (tmp_path / "logs.zip").write_bytes(overlapping(3))
+    with pytest.raises(SourceError, match=r"logs\.zip.*overlaps another member"):
+        trajectories.load(str(tmp_path / "logs.zip"))
+
+
+def _trajectory(name, refs, **more):
+    ref = [{"trajectory_path": ref} for ref in refs]
+    step = {
+        "source": "agent",
+        "message": f"said in {name}",
+        "observation": {"results": [{"subagent_trajectory_ref": ref}]},
+    }
+    about = {"schema_version": "ATIF-v1.4", "session_id": name, "agent": {"name": "a", "version": "1"}}
+    return {**about, "steps": [step], **more}
+
+
+def test_a_trajectory_that_names_itself_or_a_ring_is_shown_once(tmp_path):
+    names = [f"{number}.json" for number in range(12)]
+    for name in names:
+        (tmp_path / name).write_text(json.dumps(_trajectory(name, names * 12, continued_trajectory_ref=name)))
+    shown = transcript([str(tmp_path / "0.json")], read_log).turns
+    said = [turn.text for turn in shown]
+    assert said[0] == "said in 0.json"
+    assert len(said) == len(set(said)) > 1
+
+
+def test_subagents_within_a_file_are_shown_once_each(tmp_path):
+    document = _trajectory("leaf", [])
+    for depth in range(8):
+        refs = [{"trajectory_id": document["session_id"]}] * 12
+        above = _trajectory(f"level {depth}", [], subagent_trajectories=[document])
+        above["steps"][0]["observation"]["results"][0]["subagent_trajectory_ref"] = refs
+        document = above
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    said = [turn.text for turn in transcript([str(tmp_path / "a.json")], read_log).turns]
+    assert len(said) == len(set(said)) == 9
+
+
+def test_a_table_of_many_columns_names_the_one_that_stands_twice():
+    columns = ["task", "score", "model", *(f"c{number}" for number in range(20_000)), "c7"]
+    data = f"{','.join(columns)}\n{','.join('1' * len(columns))}\n".encode()
+    from evalkit.trajectories.formats.table import read_rows
+
+    with pytest.raises(ValueError, match="several columns are called 'c7'"):
+        read_rows(data)
+    assert len(read_rows(data.replace(b",c7\n", b",d\n"))[0]) == 1
