@@ -185,6 +185,10 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "few_pairs": "too few tasks to show how skewed scores are: a difference is claimed from p = {claim_at:.2g} down",
     "no_shared": "no shared tasks",
     "unpaired": "different tasks, taken to be drawn alike",
+    "partly_shared": "{a} and {b} tasks that only one of them ran, taken to be drawn alike",
+    "few_seeds": lambda seeds: (
+        f"all runs share {' and '.join(map(str, seeds))} seeds: as wide as the differences between seeds make it"
+    ),
     "conditions_differ": lambda conditions: f"conditions differ ({_few(conditions)}): only equal ones are compared",
     "settings_differ": lambda settings: (
         "models did not run alike: "

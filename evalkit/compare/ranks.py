@@ -30,7 +30,7 @@ from evalkit.stats import (
 from evalkit.stats import plan as plan_pairs
 from evalkit.stats import reliability as reliability_of
 from evalkit.stats.intervals import Target
-from evalkit.stats.paired import FEW_SHARED, UNPAIRED
+from evalkit.stats.paired import PARTLY, UNPAIRED
 from evalkit.stats.pairs import MOST_PAIRED
 
 MODELS = "Models, the best first"
@@ -39,8 +39,10 @@ RANKING, PAIRS = "Which model is best?", "Pairs of models"
 FIRST = ("conditions_differ", "settings_differ")  # notes to read before any estimate stands beside another
 SENTENCE_NAME = 32  # characters of a name in it
 RAW, NONE = "raw", "none"
+WITHIN = {"condition": "condition", "stratum": "task_type", "seed": "seed"}  # what models are compared within
 MOST_PAIRS = 45  # shown on a page: those of 10 models
 MOST_SHOWN = 30  # models whose pairs are made where there are too many for all
+FEW_PAIRS = 5  # shared tasks, with which no two models can be told apart
 LEAST = 0.05  # loss of a share that is acceptable by default
 MOST_VALUES = 6  # of a condition in a sentence
 COSTS = ("cost", "tokens", "duration")
@@ -110,7 +112,7 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     rated = best_first(rated, "estimate" if like.headline == NONE else "adjusted")
     first = str(rated["model_name"].iloc[0]) if len(rated) else ""
     whole = compared if len(rated) <= MOST_PAIRED else None
-    ranks = rank_models(rows, *names, condition="condition", first=first, pairs=whole)
+    ranks = rank_models(rows, *names, **WITHIN, first=first, pairs=whole)
     ranks = ranks.drop(columns=["n_tasks", "estimate", "low", "high", "method"])
     table = rated.merge(ranks.rename(columns={"model": "model_name"}), on="model_name")
     # models without a measured run stand below, with the reason
@@ -223,8 +225,8 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     first, others, by = row["model_name"], rated.iloc[1:], "estimate" if board.basis == NONE else "adjusted"
     basis, which = (board.basis, "adjusted_") if board.is_adjusted else ("", "corrected_")
     own = board.pairs[board.pairs[["model_a", "model_b"]].eq(first).any(axis=1)]
-    is_paired = own["method"].ne(UNPAIRED)
-    about = {"model": first, "what": name, "basis": basis, "unpaired": not is_paired.all()}
+    has_shared = own["n_tasks"] > 0
+    about = {"model": first, "what": name, "basis": basis, "unpaired": not has_shared.all()}
     about["doubt"] = ", if its tasks are no variants of few" * ("variants" in board.notes)
     if row["rank_high"] == 1:
         return {"code": "best"} | about | {"undecided": int((~own["decided"]).sum())} | _fields(row, which[:-1], which)
@@ -238,7 +240,7 @@ def headline(board: Leaderboard) -> dict[str, Any]:
         return {"code": "tie", "models": rated.loc[rated[by] == rated[by].iloc[0], "model_name"].tolist()}
     is_behind = others["behind_first"].astype(bool)
     sides = {side: others.loc[of, "model_name"].tolist() for side, of in (("behind", is_behind), ("open", ~is_behind))}
-    few = bool(((own["n_tasks"] < FEW_SHARED) & is_paired).all())
+    few = bool((own["n_tasks"].lt(FEW_PAIRS) & own["method"].ne(UNPAIRED) & own["method"].ne(PARTLY)).all())
     return {"code": "leads"} | about | {**sides, "few": few} | _fields(row, which[:-1], which)
 
 
@@ -338,10 +340,9 @@ def pairs(
     """Compare every pair of models on the tasks both ran; of more than 100 models, of the 30 with the highest means.
 
     `runs` and `value` are as for `leaderboard`; the `target` is the difference on new tasks like these, or on these
-    very tasks run again. For new tasks, models that share fewer than 5 tasks, and have as many of their own, are
-    compared unpaired, by Welch's t, unless their conditions or types of tasks, or what other models reached, say that
-    their tasks differ in kind; `warning` says that the tasks are taken to be drawn alike, and all pairs are then
-    corrected by Holm. Pairs whose difference is shown to lie within ± `margin` are equivalent.
+    very tasks run again. For new tasks, models are also compared on the tasks that only one of them ran, within types
+    and conditions, as if these were drawn alike; `warning` counts them. Pairs whose difference is shown to lie within
+    ± `margin` are equivalent.
 
     The table is that of `evalkit.stats.compare_all`, with unit (``%`` for shares) and sentence (what the pair says). A
     model without any outcome is not compared, and the pair says why.
@@ -351,8 +352,7 @@ def pairs(
     if rows["model_name"].nunique() > MOST_PAIRED:
         means = rows.groupby(["model_name", "task"])["value"].mean().groupby("model_name").mean()
         rows = rows[rows["model_name"].isin(means.nlargest(MOST_SHOWN).index)]
-    how = {"margin": margin, "condition": "condition", "stratum": "task_type"}
-    table = compare_all(rows, "model_name", "task", "value", target=target, **how)
+    table = compare_all(rows, "model_name", "task", "value", target=target, margin=margin, **WITHIN)
     has_value = data.table.groupby("model_name")["value"].count() > 0
     for side in ("model_a", "model_b"):
         nothing = ~table[side].map(has_value).astype(bool)
@@ -438,8 +438,8 @@ def against(
     if baseline and baseline not in there:
         raise SourceError(f"no runs of the baseline {baseline!r}; there are runs of {', '.join(map(repr, there))}")
     least = margin or (LEAST if scored.is_share else sys.float_info.min)
-    base, how = baseline or there[0], {"margin": least, "condition": "condition"}
-    table = compare_to_baseline(scored.table, "model_name", "task", "value", base, target=target, **how)
+    base, names = baseline or there[0], ("model_name", "task", "value")
+    table = compare_to_baseline(scored.table, *names, base, target=target, margin=least, **WITHIN)
     return table if baseline else table.iloc[:0]
 
 

@@ -204,6 +204,9 @@ def pair_text(row: Mapping[Hashable, Any]) -> str:
     if apart:  # each on its own
         own = (counted_noun(apart.values[side], "task") for side in (ahead, behind))
         shared = " against ".join(f"{mean} on {tasks}" for mean, tasks in zip(means, own, strict=True))
+    partly = next((one for one in row["warning"].notes if one.code == "partly_shared"), None)
+    if partly:  # of the model ahead first
+        shared += f" and {partly.values[ahead]} against {partly.values[behind]} others, taken to be drawn alike"
     gap = f"difference {format_interval(abs(row['estimate']), low, high, **points)}{_chance(row)}{family}"
     result = f"{shared}, {gap}{f'; {apart}' if apart else ''}."
     within = format_interval(row["margin"], None, None, **points)

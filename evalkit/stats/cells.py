@@ -9,6 +9,13 @@ from evalkit._words import Notes, check_columns, left_out, note
 from evalkit.stats.intervals import Clusters, by_cluster, coded, numbers
 
 
+class SeedSpread(NamedTuple):
+    """The variance of a model's mean between its seeds, and its degrees of freedom; 0 where seeds are not crossed."""
+
+    variance: float = 0.0
+    freedom: int = 0
+
+
 class Cells(NamedTuple):
     """Runs by task and model: arrays of shape (tasks, models), NaN or 0 where a model has no run of a task.
 
@@ -26,6 +33,7 @@ class Cells(NamedTuple):
     unnamed: int
     clusters: np.ndarray | None = None
     strata: np.ndarray | None = None
+    seeds: list[SeedSpread] | None = None  # of each model
 
     @property
     def shares(self) -> bool:
@@ -61,10 +69,19 @@ class Cells(NamedTuple):
 
 
 def cells_of(
-    frame: pd.DataFrame, model: str, task: str, value: str, condition: str = "", stratum: str | None = None
+    frame: pd.DataFrame,
+    model: str,
+    task: str,
+    value: str,
+    condition: str = "",
+    stratum: str | None = None,
+    seed: str = "",
 ) -> Cells:
-    """Average the runs of each model on each task (and under each condition), models in the order of their names."""
-    check_columns(frame, model, task, value)
+    """Average the runs of each model on each task (and under each condition), models in the order of their names.
+
+    `seed` is the column of what runs of different tasks share, such as a trained checkpoint.
+    """
+    check_columns(frame, model, task, value, *filter(None, [seed]))
     named = frame[frame[model].notna()]
     outcomes = numbers(named[value])
     usable = np.isfinite(outcomes) & named[task].notna().to_numpy()
@@ -91,4 +108,28 @@ def cells_of(
         under = tasks if clusters is not None else [(name, "") for name in tasks]
         texts = [f"{kinds.get(name, '')}\0{conditions}" for name, conditions in under]
         strata = coded(pd.Series(texts, dtype="object"))[0]
-    return Cells(models, tasks, means, sizes, variances, lost, len(frame) - len(named), clusters, strata)
+    seeds = None
+    if seed:
+        known = pd.DataFrame({"row": rows, "model": columns[usable], "value": outcomes[usable]})
+        seeds = _seed_spreads(known.assign(seed=named[seed][usable].to_numpy()), len(models))
+    return Cells(models, tasks, means, sizes, variances, lost, len(frame) - len(named), clusters, strata, seeds)
+
+
+def _seed_spreads(runs: pd.DataFrame, count: int) -> list[SeedSpread]:
+    """Return the variance of each model's mean between its seeds (Cameron, Gelbach and Miller 2011).
+
+    Seeds count where a model has several of them, and one of these ran several tasks. What a run deviates by is taken
+    from the mean of its task, or, where the task has one seed, from the mean of the model.
+    """
+    spreads = [SeedSpread()] * count
+    runs = runs[runs["seed"].notna()]
+    by_model = runs.groupby("model")
+    crossed = by_model["seed"].nunique().gt(1) & runs.groupby(["model", "seed"])["row"].nunique().groupby("model").max().gt(1)
+    for model, own in runs[runs["model"].map(crossed).astype(bool)].groupby("model"):
+        by_task = own.groupby("row")
+        centre = by_task["value"].transform("mean")
+        centre = centre.where(by_task["seed"].transform("nunique") > 1, by_task["value"].mean().mean())
+        share = 1 / (own["row"].nunique() * by_task["value"].transform("size"))
+        sums = ((own["value"] - centre) * share).groupby(own["seed"]).sum()
+        spreads[model] = SeedSpread(float((sums**2).sum() * len(sums) / (len(sums) - 1)), len(sums) - 1)
+    return spreads

@@ -97,7 +97,7 @@ def test_binary_pairs_have_the_interval_of_agresti_and_min():
     half = stats.norm.ppf(0.975) * math.sqrt((p + q - (p - q) ** 2) / n)
     found = compared(a, b)
     assert (found.low, found.high) == pytest.approx((p - q - half, p - q + half))
-    assert found.method == "Agresti-Min; McNemar exact"
+    assert found.method == "Agresti-Min; McNemar exact unconditional"
 
 
 @pytest.mark.parametrize("kinds", [(-1, 0, 1), (-1, -2 / 3, -1 / 3, 0, 1 / 3, 2 / 3, 1)])

@@ -39,7 +39,7 @@ def test_each_pair_is_compared_on_its_shared_tasks():
         assert (row["mean_a"], row["mean_b"]) == pytest.approx((a.mean(), b.mean()))
         assert row["estimate"] == pytest.approx((a - b).mean())
         assert (row["low"], row["high"], row["p_value"]) == pytest.approx(tested[:3])
-        assert (row["method"], row["target"]) == ("Agresti-Min; McNemar exact", "new tasks")
+        assert (row["method"], row["target"]) == ("Agresti-Min; McNemar exact unconditional", "new tasks")
     assert found["p_holm"].tolist() == pytest.approx(holm(found["p_value"]).tolist())
     assert (found["p_adjusted"] >= found["p_value"]).all()
     assert found["decided"].tolist() == (found["p_adjusted"] <= 0.05).tolist()
