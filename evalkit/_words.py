@@ -242,6 +242,12 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "incomparable": "models ran different tasks, which neither shared tasks nor shared types make comparable",
     "same_order": "models ran different tasks; {basis}, their order is that of the raw rates",
     "other_order": ("models ran different tasks: the raw rates put {one} before {other}, those {basis} do not"),
+    "absent": lambda models, first="", best="": (
+        join_first([f"{name} lacks {n} of {planned} runs" for name, n, planned in models], 2, " and {} more models do")
+        + " that other models show to be planned"
+        + (f"; had these failed, {best} would be shown to be the best" if best else "")
+        + (f"; had these failed, no model would be shown to be the best, and {first} be first" if first and not best else "")
+    ),
     "copied": lambda pairs: (
         "logs are copied into "
         + join_first(

@@ -150,9 +150,41 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
         counted = bool(scored.table.loc[gone, "value"].notna().any())
         notes += note("not_measured", models=some, counted=counted) if some else Notes()
         notes += note("none_measured", models=none) if none else Notes()
+    lacking = absent(rows, scored.is_share)
+    notes += note("absent", **lacking) if lacking else Notes()
     copies = copied(runs, kind_of(runs)) if scored.left_out else []
     notes += note("copied", pairs=copies) if copies else Notes()
     return Leaderboard(table, compared, like.headline, notes, scored)
+
+
+def absent(rows: pd.DataFrame, is_share: bool) -> dict[str, Any]:
+    """Find which models lack runs of tasks of which others have more, and who would be best had these runs failed.
+
+    `rows` are runs as in `Outcomes`. The result is empty where no run is absent; else it has `models` (name, runs that
+    are absent, runs planned: as many of each task as any model has, under equal conditions), and of shares `best` (the
+    model shown to be the best, or "") and `first`. A model that lacks more than half of the runs was not planned to run
+    them, and is not among the models.
+    """
+    recorded = rows.groupby(["task", "condition", "model_name"]).size().unstack(fill_value=0)
+    lacking = recorded.rsub(recorded.max(axis=1), axis=0)
+    planned = int(recorded.max(axis=1).sum())
+    missing = lacking.sum()
+    missing = missing[(missing > 0) & (missing <= planned / 2)]
+    if missing.empty:
+        return {}
+    found: dict[str, Any] = {"models": [(name, int(count), planned) for name, count in missing.items()]}
+    if is_share:
+        counts = lacking[missing.index].stack()
+        counts = counts[counts > 0]
+        failed = counts.index.repeat(counts).to_frame(index=False).assign(value=0.0)
+        failed["task_type"] = failed["task"].map(rows.groupby("task")["task_type"].first())
+        filled = pd.concat([rows[["task", "condition", "model_name", "value", "task_type"]], failed], ignore_index=True)
+        nothing = pd.DataFrame({"decided": pd.Series(dtype=bool)})  # only the first is tested
+        how = {"condition": "condition", "stratum": "task_type"}
+        ranks = rank_models(filled, "model_name", "task", "value", **how, pairs=nothing)
+        first = ranks.iloc[0]
+        found |= {"first": first["model"], "best": first["model"] if first["rank_high"] == 1 else ""}
+    return found
 
 
 def rank_table(board: Leaderboard) -> pd.DataFrame:
@@ -227,6 +259,7 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     own = board.pairs[board.pairs[["model_a", "model_b"]].eq(first).any(axis=1)]
     has_shared = own["n_tasks"] > 0
     about = {"model": first, "what": name, "basis": basis, "unpaired": not has_shared.all()}
+    about["absent"] = next((one.values for one in board.notes.only("absent").notes), None)
     about["doubt"] = ", if its tasks are no variants of few" * ("variants" in board.notes)
     if row["rank_high"] == 1:
         return {"code": "best"} | about | {"undecided": int((~own["decided"]).sum())} | _fields(row, which[:-1], which)
@@ -326,6 +359,7 @@ def findings(
         results.append(Finding("alone", PAIRS))
     results += [one for one in doubtful if one.code != "variants"]
     if len(board.table) > 1:
+        said += ["absent"] * bool(head.get("absent"))
         caveats = board.notes.without(*FIRST, "variants", *said).notes
         results += [Finding("caveat", ranking, {"notes": Notes((one,))}) for one in caveats]
     if ledger is not None:

@@ -128,7 +128,9 @@ def _ranking(
             answer = f"No model is shown to be best: {model} is first with {value}, not separable from {unshown}."
     alike = "; models ran different tasks, taken to be drawn alike" * headline.get("unpaired", False)
     few = "; the shared tasks are too few to tell" * headline.get("few", False)
-    return f"{answer} The {what} is {headline['basis'] or 'corrected for picking the first'} {size}{alike}{few}."
+    lacking = headline.get("absent")
+    absent = f" {sentence(str(note('absent', **lacking)))}" if lacking else ""
+    return f"{answer} The {what} is {headline['basis'] or 'corrected for picking the first'} {size}{alike}{few}.{absent}"
 
 
 def undecided_text(count: int) -> str:

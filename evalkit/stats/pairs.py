@@ -16,7 +16,18 @@ from scipy.sparse.csgraph import connected_components
 
 from evalkit._words import Notes, check_columns, note
 from evalkit.stats.cells import Cells, cells_of
-from evalkit.stats.intervals import LEVEL, Target, check_choice, mean_interval, numbers, typed, variance_of_mean
+from evalkit.stats.intervals import (
+    LEVEL,
+    Target,
+    check_choice,
+    corrected_t,
+    mean_interval,
+    numbers,
+    quantile,
+    skewness,
+    typed,
+    variance_of_mean,
+)
 from evalkit.stats.paired import SMALLEST, Compared, allow_for_seeds, combine, compare_runs, compare_units, padded, unshared
 
 RESAMPLED = 20  # times 100 resamples of tasks, for the front
@@ -168,7 +179,7 @@ def pair_rows(
             variance = float(variance_of_mean(differences))
         parts[np.unique(clusters[shared]), number] = _unit(differences)
         apart = unshared(cells, a, b) if is_new and not variance == 0 else None
-        if apart is not None:
+        if apart is not None and (count or min(apart.tasks) > 1):
             on_shared = None if math.isnan(variance) else compared
             if count == 1 and on_shared is not None:
                 on_shared = on_shared._replace(low=-1.0, high=1.0, warning=Notes())
@@ -307,8 +318,9 @@ def rank_models(
       the first needs no correction for all pairs (Gutmann and Maymin 1987; Hsu 1984). Its rank is then 1, and no other
       model ties with it.
     - The corrected estimate allows for having been picked from all models: shrunk towards their mean by the share of
-      the spread of models that is noise (Efron and Morris 1975), and with an interval that holds for all models at once
-      (Bonferroni), hence for any that is picked by its result.
+      the spread of models that is noise (Efron and Morris 1975). Its interval, at a level divided by the number of models
+      (Bonferroni), holds for all models at once, hence for any that is picked by its result, where values are shares
+      (Clopper and Pearson). That of other values (t) falls short on few tasks, and where values are skewed.
 
     Arguments are those of `compare_all`; `first` is the model that is tested for being best, by default that with the
     highest estimate, and `pairs` the result of `compare_all`, if already computed.
@@ -323,9 +335,9 @@ def rank_models(
     for i, name in enumerate(cells.models):
         values, bounds = cells.of(i).means, (0.0, 1.0) if cells.shares else None
         alone = mean_interval(values, np.arange(len(values)), bounds=bounds)
-        at_once = mean_interval(values, np.arange(len(values)), bounds=bounds, confidence=1 - LEVEL / count)
+        at_once = _at_once(values, cells.shares, 1 - LEVEL / count)
         described = alone.method, "new tasks", alone.warning + cells.lost_of(i)
-        rows.append((name, alone.n_clusters, *alone[:3], 1, count, False, True, math.nan, *at_once[1:3], *described))
+        rows.append((name, alone.n_clusters, *alone[:3], 1, count, False, True, math.nan, *at_once, *described))
     table = typed(pd.DataFrame(rows, columns=_RANK_COLUMNS.split()))
     if not count:
         return table
@@ -370,6 +382,27 @@ def rank_models(
     shrunk = centre + signal * (table["estimate"] - centre)
     table["corrected"] = shrunk.clip(table["corrected_low"].fillna(-math.inf), table["corrected_high"].fillna(math.inf))
     return typed(table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True))
+
+
+def _at_once(values: np.ndarray, shares: bool, confidence: float) -> tuple[float, float]:
+    """Return an interval of the mean of values of tasks that holds at a confidence far above 95 %.
+
+    Of shares by Clopper and Pearson (1934), which is never too narrow, on the number of tasks, or on the effective
+    number (Korn and Graubard 1998) where that is larger; of other values by t with Hall's correction.
+    """
+    count, nothing = len(values), (math.nan, math.nan)
+    if count < 2:
+        return nothing
+    variance, rate = float(variance_of_mean(values)), float(values.mean())
+    if not shares:
+        low, high = corrected_t(values, confidence) if variance > 0 else nothing
+        return float(low), float(high)
+    factor = float(quantile(confidence, count - 1) / quantile(confidence)) ** 2 * (1 + 2 * skewness(values) ** 2 / count)
+    n = max(count, rate * (1 - rate) / (variance * factor)) if variance * factor > 0 else count
+    tail = (1 - confidence) / 2
+    low = float(special.betaincinv(n * rate, n - n * rate + 1, tail)) if rate > 0 else 0.0
+    high = float(special.betaincinv(n * rate + 1, n - n * rate, 1 - tail)) if rate < 1 else 1.0
+    return low, high
 
 
 def cost_front(
