@@ -246,7 +246,11 @@ TEXTS: dict[str, str | Callable[..., str]] = {
         join_first([f"{name} lacks {n} of {planned} runs" for name, n, planned in models], 2, " and {} more models do")
         + " that other models show to be planned"
         + (f"; had these failed, {best} would be shown to be the best" if best else "")
-        + (f"; had these failed, no model would be shown to be the best, and {first} be first" if first and not best else "")
+        + (
+            f"; had these failed, no model would be shown to be the best, and {first} be first"
+            if first and not best
+            else ""
+        )
     ),
     "copied": lambda pairs: (
         "logs are copied into "

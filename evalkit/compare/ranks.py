@@ -174,9 +174,8 @@ def absent(rows: pd.DataFrame, is_share: bool) -> dict[str, Any]:
         return {}
     found: dict[str, Any] = {"models": [(name, int(count), planned) for name, count in missing.items()]}
     if is_share:
-        counts = lacking[missing.index].stack()
-        counts = counts[counts > 0]
-        failed = counts.index.repeat(counts).to_frame(index=False).assign(value=0.0)
+        counts = lacking[list(missing.index)].melt(ignore_index=False, value_name="count").reset_index()
+        failed = counts.loc[counts.index.repeat(counts["count"].to_numpy())].drop(columns="count").assign(value=0.0)
         failed["task_type"] = failed["task"].map(rows.groupby("task")["task_type"].first())
         filled = pd.concat([rows[["task", "condition", "model_name", "value", "task_type"]], failed], ignore_index=True)
         nothing = pd.DataFrame({"decided": pd.Series(dtype=bool)})  # only the first is tested

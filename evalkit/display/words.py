@@ -130,7 +130,9 @@ def _ranking(
     few = "; the shared tasks are too few to tell" * headline.get("few", False)
     lacking = headline.get("absent")
     absent = f" {sentence(str(note('absent', **lacking)))}" if lacking else ""
-    return f"{answer} The {what} is {headline['basis'] or 'corrected for picking the first'} {size}{alike}{few}.{absent}"
+    return (
+        f"{answer} The {what} is {headline['basis'] or 'corrected for picking the first'} {size}{alike}{few}.{absent}"
+    )
 
 
 def undecided_text(count: int) -> str:

@@ -23,8 +23,9 @@ class Outcomes(NamedTuple):
     """The counted runs, with one value each.
 
     `table` has one row per run: model_name, task (what repeats; a run without a task is its own), task_type,
-    repetition, seed, value (NaN if it has none), run_id, started, duration, cost, tokens, outcome (success, failure, not
-    measured, running; of scores also scored) and condition (what else makes runs comparable: ``max_turns=20``, or "").
+    repetition, seed, value (NaN if it has none), run_id, started, duration, cost, tokens, outcome (success, failure,
+    not measured, running; of scores also scored) and condition (what else makes runs comparable: ``max_turns=20``, or
+    "").
     """
 
     table: pd.DataFrame
@@ -62,7 +63,7 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     tasks = kind.rates.task_of(rows)
     tasks = rows[cluster].astype("str").where(rows[cluster].notna(), tasks) if cluster else tasks
     table = rows[_KEPT].assign(model_name=rows["model_name"].fillna(UNKNOWN), task=tasks, outcome=outcome[counts])
-    table["seed"] = rows["seed"] if "seed" in rows else None
+    table["seed"] = rows.get("seed")
     table["task"] = table["task"].where(table["task"].notna(), table["run_id"])
     table["tokens"] = table.pop("tokens_in").astype("Float64") + table.pop("tokens_out").astype("Float64")
     conditions = pd.Series("", rows.index, dtype="str")

@@ -124,12 +124,21 @@ def _seed_spreads(runs: pd.DataFrame, count: int) -> list[SeedSpread]:
     spreads = [SeedSpread()] * count
     runs = runs[runs["seed"].notna()]
     by_model = runs.groupby("model")
-    crossed = by_model["seed"].nunique().gt(1) & runs.groupby(["model", "seed"])["row"].nunique().groupby("model").max().gt(1)
+    most_tasks = runs.groupby(["model", "seed"])["row"].nunique().groupby("model").max()
+    crossed = by_model["seed"].nunique().gt(1) & most_tasks.gt(1)
     for model, own in runs[runs["model"].map(crossed).astype(bool)].groupby("model"):
         by_task = own.groupby("row")
         centre = by_task["value"].transform("mean")
         centre = centre.where(by_task["seed"].transform("nunique") > 1, by_task["value"].mean().mean())
         share = 1 / (own["row"].nunique() * by_task["value"].transform("size"))
-        sums = ((own["value"] - centre) * share).groupby(own["seed"]).sum()
-        spreads[model] = SeedSpread(float((sums**2).sum() * len(sums) / (len(sums) - 1)), len(sums) - 1)
+        deviations, tasks = own["value"] - centre, own["row"].nunique()
+        sums = (deviations * share).groupby(own["seed"]).sum()
+        factor = len(sums) / (len(sums) - 1)
+        variance = float((sums**2).sum()) * factor
+        if (
+            len(sums) > 2
+        ):  # the noise of single runs, which is in the variance over tasks; two seeds can't tell it apart
+            noise = (deviations - deviations.groupby(own["seed"]).transform("mean")) * share
+            variance -= float((noise**2).sum()) * factor * tasks / (tasks - 1)
+        spreads[model] = SeedSpread(max(variance, 0.0), len(sums) - 1)
     return spreads

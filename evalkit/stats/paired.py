@@ -286,7 +286,7 @@ def combine(
     beyond chance; the independent tests are combined by the sum of their normal quantiles (Lipták 1958), and the
     interval is put together from both (Zou and Donner 2008). Without shared tasks it is Welch's t, and without unshared
     ones `paired`, so that no number of shared tasks decides how models are compared. `variance` is that of the mean of
-    the `differences` on shared tasks. The fewer these are, the less does it matter that McNemar's statistic is discrete.
+    the `differences` on shared tasks. The fewer these are, the less it matters that McNemar's statistic is discrete.
     """
     unlike, difference = apart.variance, apart.mean_a - apart.mean_b
     if paired is not None:

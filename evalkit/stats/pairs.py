@@ -28,7 +28,16 @@ from evalkit.stats.intervals import (
     typed,
     variance_of_mean,
 )
-from evalkit.stats.paired import SMALLEST, Compared, allow_for_seeds, combine, compare_runs, compare_units, padded, unshared
+from evalkit.stats.paired import (
+    SMALLEST,
+    Compared,
+    allow_for_seeds,
+    combine,
+    compare_runs,
+    compare_units,
+    padded,
+    unshared,
+)
 
 RESAMPLED = 20  # times 100 resamples of tasks, for the front
 MOST_PAIRED = 100  # models of which every pair is compared; of more, only those of the first
@@ -79,12 +88,13 @@ def compare_all(
     comparable beside the task, such as a budget: models are compared within equal ones, whose differences are averaged
     by task. With `stratum`, the column of the type of task, models are for new tasks also compared on the tasks that
     only one of them ran, unpaired within types and conditions, as if these tasks were drawn alike, and both tests are
-    combined (`evalkit.stats.paired.combine`); `warning` counts these tasks. `seed` is the column of what runs of several
-    tasks share, such as a trained checkpoint: where a model has several of these, its differences vary with them, too.
+    combined (`evalkit.stats.paired.combine`); `warning` counts these tasks. `seed` is the column of what runs of
+    several tasks share, such as a trained checkpoint: where a model has several of these, its differences vary with them, too.
     `rng` is for max-T.
 
     There is one row per pair, models in the order of their names: model_a, model_b, n_tasks (shared), n_runs (on them),
-    mean_a, mean_b (over these tasks, with the unshared ones at their weight), estimate (mean_a − mean_b), low, high, p_value, p_holm, p_adjusted, decided,
+    mean_a, mean_b (over these tasks, with the unshared ones at their weight), estimate (mean_a − mean_b), low, high,
+    p_value, p_holm, p_adjusted, decided,
     p_equivalent (corrected; NaN where the tasks are too few to tell), equivalent, method, target, correction, tested
     (pairs that share tasks), margin, warning. `evalkit.display.pair_text` says it.
     """
@@ -187,7 +197,9 @@ def pair_rows(
             own = np.bincount(clusters, weights=apart.parts, minlength=len(parts))
             own = _unit(own if own.any() else np.bincount(clusters, cells.sizes[:, a] + cells.sizes[:, b]) * 1.0)
             parts[:, number] = math.sqrt(weight) * parts[:, number] + math.sqrt(1 - weight) * own
-            ran = [weight * one + (1 - weight) * other if weight else other for one, other in zip(means, apart[:2], strict=False)]
+            ran = list(apart[:2])
+            if weight:
+                ran = [weight * one + (1 - weight) * other for one, other in zip(means[:2], apart[:2], strict=True)]
             means = [*ran, ran[0] - ran[1]]
             variance = 1 / ((1 / variance if weight else 0) + 1 / apart.variance)
             told = note("partly_shared" if count else "unpaired", a=apart.tasks[0], b=apart.tasks[1])
@@ -335,9 +347,9 @@ def rank_models(
     for i, name in enumerate(cells.models):
         values, bounds = cells.of(i).means, (0.0, 1.0) if cells.shares else None
         alone = mean_interval(values, np.arange(len(values)), bounds=bounds)
-        at_once = _at_once(values, cells.shares, 1 - LEVEL / count)
+        corrected = at_once(values, cells.shares, 1 - LEVEL / count)
         described = alone.method, "new tasks", alone.warning + cells.lost_of(i)
-        rows.append((name, alone.n_clusters, *alone[:3], 1, count, False, True, math.nan, *at_once, *described))
+        rows.append((name, alone.n_clusters, *alone[:3], 1, count, False, True, math.nan, *corrected, *described))
     table = typed(pd.DataFrame(rows, columns=_RANK_COLUMNS.split()))
     if not count:
         return table
@@ -384,7 +396,7 @@ def rank_models(
     return typed(table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True))
 
 
-def _at_once(values: np.ndarray, shares: bool, confidence: float) -> tuple[float, float]:
+def at_once(values: np.ndarray, shares: bool, confidence: float) -> tuple[float, float]:
     """Return an interval of the mean of values of tasks that holds at a confidence far above 95 %.
 
     Of shares by Clopper and Pearson (1934), which is never too narrow, on the number of tasks, or on the effective
@@ -397,8 +409,12 @@ def _at_once(values: np.ndarray, shares: bool, confidence: float) -> tuple[float
     if not shares:
         low, high = corrected_t(values, confidence) if variance > 0 else nothing
         return float(low), float(high)
-    factor = float(quantile(confidence, count - 1) / quantile(confidence)) ** 2 * (1 + 2 * skewness(values) ** 2 / count)
-    n = max(count, rate * (1 - rate) / (variance * factor)) if variance * factor > 0 else count
+    factor = float(quantile(confidence, count - 1) / quantile(confidence)) ** 2 * (
+        1 + 2 * skewness(values) ** 2 / count
+    )
+    n = float(count)
+    if variance * factor > 0:
+        n = max(n, rate * (1 - rate) / (variance * factor))
     tail = (1 - confidence) / 2
     low = float(special.betaincinv(n * rate, n - n * rate + 1, tail)) if rate > 0 else 0.0
     high = float(special.betaincinv(n * rate + 1, n - n * rate, 1 - tail)) if rate < 1 else 1.0
