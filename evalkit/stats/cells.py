@@ -1,6 +1,6 @@
 """Average runs by task and model, which comparisons of models start from."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -126,7 +126,8 @@ def _seed_spreads(runs: pd.DataFrame, count: int) -> list[SeedSpread]:
     by_model = runs.groupby("model")
     most_tasks = runs.groupby(["model", "seed"])["row"].nunique().groupby("model").max()
     crossed = by_model["seed"].nunique().gt(1) & most_tasks.gt(1)
-    for model, own in runs[runs["model"].map(crossed).astype(bool)].groupby("model"):
+    of: Any
+    for of, own in runs[runs["model"].map(crossed).astype(bool)].groupby("model"):
         by_task = own.groupby("row")
         centre = by_task["value"].transform("mean")
         centre = centre.where(by_task["seed"].transform("nunique") > 1, by_task["value"].mean().mean())
@@ -140,5 +141,5 @@ def _seed_spreads(runs: pd.DataFrame, count: int) -> list[SeedSpread]:
         ):  # the noise of single runs, which is in the variance over tasks; two seeds can't tell it apart
             noise = (deviations - deviations.groupby(own["seed"]).transform("mean")) * share
             variance -= float((noise**2).sum()) * factor * tasks / (tasks - 1)
-        spreads[model] = SeedSpread(max(variance, 0.0), len(sums) - 1)
+        spreads[of] = SeedSpread(max(variance, 0.0), len(sums) - 1)
     return spreads

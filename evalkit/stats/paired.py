@@ -317,7 +317,9 @@ def combine(
             float(special.ndtr(_quantile(one, weight) + _quantile(other, 1 - weight)))
             for one, other in ((paired.p_above, alone.p_above), (paired.p_below, alone.p_below))
         ]
-        alone = Compared(*ends, p_value, PARTLY, paired.warning, min(paired.claim_at, LEVEL), *sides)
+        alone = Compared(
+            ends[0], ends[1], p_value, PARTLY, paired.warning, min(paired.claim_at, LEVEL), sides[0], sides[1]
+        )
     else:
         estimate = difference
     low, high = (max(alone.low, -1.0), min(alone.high, 1.0)) if shares else alone[:2]

@@ -89,7 +89,8 @@ def compare_all(
     by task. With `stratum`, the column of the type of task, models are for new tasks also compared on the tasks that
     only one of them ran, unpaired within types and conditions, as if these tasks were drawn alike, and both tests are
     combined (`evalkit.stats.paired.combine`); `warning` counts these tasks. `seed` is the column of what runs of
-    several tasks share, such as a trained checkpoint: where a model has several of these, its differences vary with them, too.
+    several tasks share, such as a trained checkpoint: where a model has several of these, its differences vary with
+    them, too.
     `rng` is for max-T.
 
     There is one row per pair, models in the order of their names: model_a, model_b, n_tasks (shared), n_runs (on them),
@@ -188,7 +189,7 @@ def pair_rows(
         elif count > 1:
             variance = float(variance_of_mean(differences))
         parts[np.unique(clusters[shared]), number] = _unit(differences)
-        apart = unshared(cells, a, b) if is_new and not variance == 0 else None
+        apart = unshared(cells, a, b) if is_new and variance != 0 else None
         if apart is not None and (count or min(apart.tasks) > 1):
             on_shared = None if math.isnan(variance) else compared
             if count == 1 and on_shared is not None:
@@ -330,8 +331,8 @@ def rank_models(
       the first needs no correction for all pairs (Gutmann and Maymin 1987; Hsu 1984). Its rank is then 1, and no other
       model ties with it.
     - The corrected estimate allows for having been picked from all models: shrunk towards their mean by the share of
-      the spread of models that is noise (Efron and Morris 1975). Its interval, at a level divided by the number of models
-      (Bonferroni), holds for all models at once, hence for any that is picked by its result, where values are shares
+      the spread of models that is noise (Efron and Morris 1975). Its interval, at a level divided by the number of
+      models (Bonferroni), holds for all models at once, hence for any that is picked by its result, where values are shares
       (Clopper and Pearson). That of other values (t) falls short on few tasks, and where values are skewed.
 
     Arguments are those of `compare_all`; `first` is the model that is tested for being best, by default that with the
@@ -355,8 +356,7 @@ def rank_models(
         return table
     leading = cells.models.index(first) if first else int(np.argmax(table["estimate"].fillna(-math.inf)))
     if pairs is None and count <= MOST_PAIRED:
-        how = {"condition": condition, "stratum": stratum, "seed": seed}
-        pairs = compare_all(frame, model, task, value, **how, rng=rng)
+        pairs = compare_all(frame, model, task, value, condition=condition, stratum=stratum, seed=seed, rng=rng)
     others = [i for i in range(count) if i != leading]
     within = cells_of(frame, model, task, value, condition, stratum, seed)
     tests = pair_rows(within, [(leading, i) for i in others], "new tasks")[0].set_index("b")
@@ -414,7 +414,7 @@ def at_once(values: np.ndarray, shares: bool, confidence: float) -> tuple[float,
     )
     n = float(count)
     if variance * factor > 0:
-        n = max(n, rate * (1 - rate) / (variance * factor))
+        n = max(n, float(rate * (1 - rate) / (variance * factor)))
     tail = (1 - confidence) / 2
     low = float(special.betaincinv(n * rate, n - n * rate + 1, tail)) if rate > 0 else 0.0
     high = float(special.betaincinv(n * rate + 1, n - n * rate, 1 - tail)) if rate < 1 else 1.0
