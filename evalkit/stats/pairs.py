@@ -332,8 +332,8 @@ def rank_models(
       model ties with it.
     - The corrected estimate allows for having been picked from all models: shrunk towards their mean by the share of
       the spread of models that is noise (Efron and Morris 1975). Its interval, at a level divided by the number of
-      models (Bonferroni), holds for all models at once, hence for any that is picked by its result, where values are shares
-      (Clopper and Pearson). That of other values (t) falls short on few tasks, and where values are skewed.
+      models (Bonferroni), holds for all models at once, hence for any that is picked by its result, where values are
+      shares (Clopper and Pearson). That of other values (t) falls short on few tasks, and where values are skewed.
 
     Arguments are those of `compare_all`; `first` is the model that is tested for being best, by default that with the
     highest estimate, and `pairs` the result of `compare_all`, if already computed.

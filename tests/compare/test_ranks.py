@@ -175,3 +175,13 @@ def test_where_pairs_of_the_best_stay_open_a_clause_says_that_best_is_a_test_of_
     clause = undecided_text(count)
     assert clause in map(finding_text, compare.findings(board))
     assert clause in describe_comparison(runs)
+
+
+def test_runs_that_one_model_lacks_are_said_with_what_would_follow_had_they_failed():
+    rows = [("a", f"t{i}", i < 28) for i in range(30)] + [("b", f"t{i}", i < 20) for i in range(40)]
+    board = compare.leaderboard(runs_of(rows))
+    (absent,) = board.notes.only("absent").notes
+    assert absent.values["models"] == [("a", 10, 40)]
+    assert absent.values["best"] == ""
+    assert "a lacks 10 of 40 runs" in finding_text(compare.ranked(board)).replace("A lacks", "a lacks")
+    assert "absent" not in compare.leaderboard(runs_of(CLEAR)).notes
