@@ -33,10 +33,13 @@ from benchmarks.simulate import (
     score_coverage,
     sizes_of,
 )
-from evalkit.stats import intervals, plan, trend_test
+from evalkit.stats import cells as cells_module
+from evalkit.stats import compare_all, intervals, plan, trend_test
+from evalkit.stats import pairs as pairs_module
+from evalkit.stats.comparable import adjust
 from evalkit.stats.intervals import LEVEL
 from evalkit.stats.paired import compare_units, tango
-from evalkit.stats.pairs import max_t
+from evalkit.stats.pairs import max_t, pair_rows
 
 MARK = "<!-- what follows is written by benchmarks/coverage.py -->"
 TASKS = (3, 4, 5, 8, 12, 20, 40, 100)
@@ -168,8 +171,122 @@ def _any_decided(values: np.ndarray, first: np.ndarray, second: np.ndarray, bina
         p_values[pair], claim_at[pair] = compared.p_value, compared.claim_at
     if not (p_values <= claim_at).any():
         return False  # no adjusted one is smaller
-    adjusted = max_t(differences, rng, 1_000, p_values=None if binary else p_values)
+    adjusted = max_t(np.nan_to_num(differences), p_values, rng, 1_000)
     return bool((np.maximum(adjusted, p_values) <= claim_at).any())
+
+
+def partly_shared(samples: int, rng: Rng) -> Cells:
+    """One of two equal models that share some of their tasks is said to be better."""
+    for first, second in ((4, 4), (8, 8), (20, 20), (40, 40), (8, 40)):
+        least = min(first, second)
+        for shared in sorted({0, 1, least // 4, least // 2, least - 1}):
+            for rate, spread in ((0.02, 0.0), (0.1, 0.0), (0.5, 0.0), (0.5, 2.0), (0.9, 1.0), (0.98, 0.0)):
+                decided = _overlapping(first, second, shared, (rate, rate), spread, samples, rng)
+                yield f"{first} and {second} tasks, {shared} shared, rate {rate}, spread {spread}", decided
+
+
+def power_partly_shared(samples: int, rng: Rng) -> Cells:
+    """Models of rates .8 and .4 on 40 tasks each are not told apart."""
+    for shared in (0, 1, 4, 5, 8, 16, 32, 40):
+        decided = _overlapping(40, 40, shared, (0.8, 0.4), 0.0, samples, rng)
+        yield f"{shared} of 40 tasks shared", 1 - decided
+
+
+def _overlapping(
+    first: int, second: int, shared: int, rates: tuple[float, float], spread: float, samples: int, rng: Rng
+) -> float:
+    """Return how often two models are told apart; rates are of tasks of middling ease, on the logit scale."""
+    tasks, decided, done = first + second - shared, 0, 0
+    has = np.zeros((tasks, 2), dtype=int)
+    has[:first, 0], has[first - shared :, 1] = 1, 1
+    while done < samples:
+        pairs = min(samples - done, 50)  # at a time: each also shows the others how easy tasks are
+        ease = spread * rng.normal(size=(tasks, pairs)).repeat(2, axis=1)
+        chances = special.expit(special.logit(np.tile(rates, pairs)) + ease)
+        sizes = np.tile(has, pairs)
+        values = np.where(sizes > 0, rng.binomial(1, chances), np.nan)
+        nothing = np.full(values.shape, np.nan)
+        names = [f"m{i}" for i in range(2 * pairs)]
+        cells = cells_module.Cells(
+            names, list(range(tasks)), values, sizes, nothing, [0] * 2 * pairs, 0, strata=np.zeros(tasks, dtype=int)
+        )
+        table, _ = pair_rows(cells, [(2 * i, 2 * i + 1) for i in range(pairs)], "new tasks")
+        decided, done = decided + int((table["p_value"] <= LEVEL).sum()), done + pairs
+    return decided / samples
+
+
+def rare_breaks(samples: int, rng: Rng) -> Cells:
+    """A model with small gains and rare breaks, of the same mean as the other, is said to be better."""
+    for tasks in (12, 40, 100, 200):
+        for rate, size in ((0.02, 0.6), (0.02, 1.0), (0.05, 0.6)):
+            for noise in (0.0, 0.005, 0.05):
+                gain = size * rate / (1 - rate)
+                base = (
+                    rng.uniform(0.6, 0.85, (samples, tasks)) if size < 1 else np.ones((samples, tasks)) - 2 * gain - 0.2
+                )
+                broken = rng.random((samples, tasks)) < rate
+                change = np.where(broken, -size if size < 1 else -base, gain if size < 1 else base * rate / (1 - rate))
+                a = np.clip(base + change + rng.normal(0, noise, base.shape), 0, 1)
+                found = [compare_units(*values) for values in zip(a, base, strict=True)]
+                share = float(np.mean([one.p_value <= one.claim_at for one in found]))
+                yield f"{tasks} tasks, breaks of {size} on {rate}, noise {noise}", share
+
+
+def crossed_seeds(samples: int, rng: Rng) -> Cells:
+    """One of two algorithms of equal success, each with a few trained checkpoints, is said to be better."""
+    for seeds, tasks in ((2, 50), (3, 20), (3, 50), (5, 50)):
+        for spread in (0.0, 0.3, 0.6, 1.0):
+            decided = 0
+            for _ in range(samples):
+                frames = []
+                ease = rng.normal(size=(tasks, 1))
+                for name in "ab":
+                    chances = special.expit(ease + spread * rng.normal(size=seeds))
+                    task, seed = (side.ravel() for side in np.indices((tasks, seeds)))
+                    values = rng.binomial(1, chances).ravel()
+                    frames.append(pd.DataFrame({"model": name, "task": task, "seed": seed, "value": values}))
+                table = compare_all(pd.concat(frames), "model", "task", "value", seed="seed")
+                decided += table["decided"].iloc[0]
+            yield f"{seeds} checkpoints, {tasks} tasks, spread {spread} on the logit scale", decided / samples
+
+
+def at_once(samples: int, rng: Rng) -> Cells:
+    """Of all models' corrected intervals any misses the truth; single runs."""
+    for models, tasks, rate in ((12, 20, 0.95), (30, 12, 0.98), (12, 40, 0.5), (30, 100, 0.9), (5, 15, 0.8)):
+        missed = 0
+        ends = [pairs_module.at_once(np.arange(tasks) < k, True, 1 - LEVEL / models) for k in range(tasks + 1)]
+        low, high = np.array(ends).T
+        for _ in range(samples):
+            k = rng.binomial(tasks, rate, models)
+            missed += bool(((rate < low[k]) | (rate > high[k])).any())
+        yield f"{models} models, {tasks} tasks, rate {rate}", missed / samples
+
+
+def adjusted_rates(samples: int, rng: Rng) -> Cells:
+    """An adjusted rate misses the rate on all tasks, where one model ran the harder ones."""
+    for tasks, shared in ((40, 8), (40, 16), (20, 8)):
+        for shift in (0.0, 1.5, 3.0):
+            for rates in ((0.6, 0.6), (0.8, 0.4)):
+                missed = _adjusted_missed(tasks, shared, shift, rates, samples, rng)
+                yield f"{tasks} tasks each, {shared} shared, harder by {shift} for one, rates {rates}", missed
+
+
+def _adjusted_missed(
+    tasks: int, shared: int, shift: float, rates: tuple[float, float], samples: int, rng: Rng
+) -> float:
+    count, missed = 2 * tasks - shared, np.zeros(2)
+    sizes = np.zeros((count, 2), dtype=int)
+    sizes[:tasks, 0], sizes[tasks - shared :, 1] = 1, 1
+    harder = np.where(np.arange(count) < tasks - shared, shift, 0.0)
+    many = rng.normal(size=(500, count)) - harder
+    truth = special.expit(special.logit(np.array(rates)) + many[..., None]).mean(axis=(0, 1))
+    for _ in range(samples):
+        chances = special.expit(special.logit(np.array(rates)) + (rng.normal(size=count) - harder)[:, None])
+        values = np.where(sizes > 0, rng.binomial(1, chances), np.nan)
+        nothing = np.full(values.shape, np.nan)
+        _, low, high = adjust(cells_module.Cells(["a", "b"], list(range(count)), values, sizes, nothing, [0, 0], 0))
+        missed += (truth < low) | (truth > high)  # no interval misses nothing
+    return float(missed.max() / samples)
 
 
 def best(samples: int, rng: Rng) -> Cells:
@@ -296,6 +413,12 @@ CLAIMS: dict[str, tuple[float, Callable[[int, Rng], Cells], float]] = {
     "decided pair": (0.05, decided_pairs, 1),
     "all pairs of 2 to 12 models": (0.05, families, 1),
     "best": (0.05, best, 1),
+    "decided pair, partly shared": (0.05, partly_shared, 1),
+    "power, partly shared": (0.2, power_partly_shared, 1),
+    "decided pair, rare breaks": (0.05, rare_breaks, 1),
+    "decided pair, crossed seeds": (0.05, crossed_seeds, 0.3),
+    "corrected intervals at once": (0.05, at_once, 10),
+    "adjusted rate": (0.05, adjusted_rates, 0.2),
     "not worse": (0.05, not_worse, 1),
     "equivalent": (0.05, equivalent, 1),
     "trend": (0.05, trends, 0.5),

@@ -221,6 +221,10 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "few_pairs": "too few tasks to show how skewed scores are: a difference is claimed from p = {claim_at:.2g} down",
     "no_shared": "no shared tasks",
     "unpaired": "different tasks, taken to be drawn alike",
+    "partly_shared": "{a} and {b} tasks that only one of them ran, taken to be drawn alike",
+    "few_seeds": lambda seeds: (
+        f"all runs share {' and '.join(map(str, seeds))} seeds: as wide as the differences between seeds make it"
+    ),
     "conditions_differ": lambda conditions: f"conditions differ ({_few(conditions)}): only equal ones are compared",
     "settings_differ": lambda settings: (
         "models did not run alike: "
@@ -274,6 +278,16 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "incomparable": "models ran different tasks, which neither shared tasks nor shared types make comparable",
     "same_order": "models ran different tasks; {basis}, their order is that of the raw rates",
     "other_order": ("models ran different tasks: the raw rates put {one} before {other}, those {basis} do not"),
+    "absent": lambda models, first="", best="": (
+        join_first([f"{name} lacks {n} of {planned} runs" for name, n, planned in models], 2, " and {} more models do")
+        + " that other models show to be planned"
+        + (f"; had these failed, {best} would be shown to be the best" if best else "")
+        + (
+            f"; had these failed, no model would be shown to be the best, and {first} be first"
+            if first and not best
+            else ""
+        )
+    ),
     "copied": lambda pairs: (
         "logs are copied into "
         + join_first(

@@ -29,7 +29,7 @@ from evalkit.stats import (
 from evalkit.stats import plan as plan_pairs
 from evalkit.stats import reliability as reliability_of
 from evalkit.stats.intervals import Target
-from evalkit.stats.paired import FEW_SHARED, UNPAIRED
+from evalkit.stats.paired import PARTLY, UNPAIRED
 from evalkit.stats.pairs import MOST_PAIRED
 
 MODELS = "Models, the best first"
@@ -38,8 +38,11 @@ RANKING, PAIRS = "Which model is best?", "Pairs of models"
 FIRST = ("conditions_differ", "settings_differ")  # notes to read before any estimate stands beside another
 SENTENCE_NAME = 32  # characters of a name in it
 RAW, NONE = "raw", "none"
+# the columns of outcomes that comparisons take into account
+WITHIN = {"condition": "condition", "stratum": "task_type", "family": "family", "seed": "seed"}
 MOST_PAIRS = 45  # shown on a page: those of 10 models
 MOST_SHOWN = 30  # models whose pairs are made where there are too many for all
+FEW_PAIRS = 5  # shared tasks, with which no two models can be told apart
 LEAST = 0.05  # loss of a share that is acceptable by default
 MOST_VALUES = 6  # of a condition in a sentence
 COSTS = ("cost", "tokens", "duration")
@@ -114,7 +117,7 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
     rated = best_first(rated, "estimate" if like.headline == NONE else "adjusted")
     first = str(rated["model_name"].iloc[0]) if len(rated) else ""
     whole = compared if len(rated) <= MOST_PAIRED else None
-    ranks = rank_models(rows, *names, condition="condition", family="family", first=first, pairs=whole)
+    ranks = rank_models(rows, *names, **WITHIN, first=first, pairs=whole)
     ranks = ranks.drop(columns=["n_tasks", "estimate", "low", "high", "method"])
     table = rated.merge(ranks.rename(columns={"model": "model_name"}), on="model_name")
     # models without a measured run stand below, with the reason
@@ -154,9 +157,40 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
         counted = bool(scored.table.loc[gone, "value"].notna().any())
         notes += note("not_measured", models=some, counted=counted) if some else Notes()
         notes += note("none_measured", models=none) if none else Notes()
+    lacking = absent(rows, scored.is_share)
+    notes += note("absent", **lacking) if lacking else Notes()
     copies = copied(runs, kind_of(runs)) if scored.left_out else []
     notes += note("copied", pairs=copies) if copies else Notes()
     return Leaderboard(table, compared, like.headline, notes, scored)
+
+
+def absent(rows: pd.DataFrame, is_share: bool) -> dict[str, Any]:
+    """Find which models lack runs of tasks of which others have more, and who would be best had these runs failed.
+
+    `rows` are runs as in `Outcomes`. The result is empty where no run is absent; else it has `models` (name, runs that
+    are absent, runs planned: as many of each task as any model has, under equal conditions), and of shares `best` (the
+    model shown to be the best, or "") and `first`. A model that lacks more than half of the runs was not planned to run
+    them, and is not among the models.
+    """
+    recorded = rows.groupby(["task", "condition", "model_name"]).size().unstack(fill_value=0)
+    lacking = recorded.rsub(recorded.max(axis=1), axis=0)
+    planned = int(recorded.max(axis=1).sum())
+    missing = lacking.sum()
+    missing = missing[(missing > 0) & (missing <= planned / 2)]
+    if missing.empty:
+        return {}
+    found: dict[str, Any] = {"models": [(name, int(count), planned) for name, count in missing.items()]}
+    if is_share:
+        counts = lacking[list(missing.index)].melt(ignore_index=False, value_name="count").reset_index()
+        failed = counts.loc[counts.index.repeat(counts["count"].to_numpy())].drop(columns="count").assign(value=0.0)
+        failed["task_type"] = failed["task"].map(rows.groupby("task")["task_type"].first())
+        filled = pd.concat([rows[["task", "condition", "model_name", "value", "task_type"]], failed], ignore_index=True)
+        nothing = pd.DataFrame({"decided": pd.Series(dtype=bool)})  # only the first is tested
+        how = {"condition": "condition", "stratum": "task_type"}
+        ranks = rank_models(filled, "model_name", "task", "value", **how, pairs=nothing)
+        first = ranks.iloc[0]
+        found |= {"first": first["model"], "best": first["model"] if first["rank_high"] == 1 else ""}
+    return found
 
 
 def rank_table(board: Leaderboard) -> pd.DataFrame:
@@ -230,8 +264,9 @@ def headline(board: Leaderboard) -> dict[str, Any]:
         return {"code": "cycle", "models": list(structure.cycles[0])}
     first, others, by = row["model_name"], rated.iloc[1:], "estimate" if board.basis == NONE else "adjusted"
     own = board.pairs[board.pairs[["model_a", "model_b"]].eq(first).any(axis=1)]
-    is_paired = own["method"].ne(UNPAIRED)
-    about = {"model": first, "what": name, "unpaired": not is_paired.all()}
+    has_shared = own["n_tasks"] > 0
+    about = {"model": first, "what": name, "unpaired": not has_shared.all()}
+    about["absent"] = next((one.values for one in board.notes.only("absent").notes), None)
     highest = rated.nlargest(1, "estimate").iloc[0]
     if board.is_adjusted and highest["estimate"] > row["estimate"]:
         about |= {"basis": board.basis, "higher": highest["model_name"]}
@@ -250,7 +285,7 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     if not board.has_means and board.basis == NONE and not is_behind.any():  # the order of means under other conditions
         return {"code": "unlike", "models": rated["model_name"].tolist(), "conditions": True}
     sides = {side: others.loc[of, "model_name"].tolist() for side, of in (("behind", is_behind), ("open", ~is_behind))}
-    few = bool(((own["n_tasks"] < FEW_SHARED) & is_paired).all())
+    few = bool((own["n_tasks"].lt(FEW_PAIRS) & own["method"].ne(UNPAIRED) & own["method"].ne(PARTLY)).all())
     return {"code": "leads"} | about | {**sides, "few": few} | _fields(row, board.has_means)
 
 
@@ -341,6 +376,8 @@ def findings(
         results.append(Finding("alone", PAIRS))
     results += [one for one in doubtful if one.code != "variants"]
     if len(board.table) > 1:
+        if head.get("absent"):
+            said.append("absent")
         caveats = board.notes.without(*FIRST, "variants", "same_order", *said).notes
         results += [Finding("caveat", ranking, {"notes": Notes((one,))}) for one in caveats]
     if ledger is not None:
@@ -388,10 +425,9 @@ def pairs(
     """Compare every pair of models on the tasks both ran; of more than 100 models, of the 30 with the highest means.
 
     `runs` and `value` are as for `leaderboard`; the `target` is the difference on new tasks like these, or on these
-    very tasks run again. For new tasks, models that share fewer than 5 tasks, and have as many of their own, are
-    compared unpaired, by Welch's t, unless their conditions or types of tasks, or what other models reached, say that
-    their tasks differ in kind; `warning` says that the tasks are taken to be drawn alike, and all pairs are then
-    corrected by Holm. Pairs whose difference is shown to lie within ± `margin` are equivalent.
+    very tasks run again. For new tasks, models are also compared on the tasks that only one of them ran, within types
+    and conditions, as if these were drawn alike; `warning` counts them. Pairs whose difference is shown to lie within
+    ± `margin` are equivalent.
 
     The table is that of `evalkit.stats.compare_all`, with unit (``%`` for shares) and sentence (what the pair says). A
     model without any outcome is not compared, and the pair says why.
@@ -401,8 +437,7 @@ def pairs(
     if rows["model_name"].nunique() > MOST_PAIRED:
         means = rows.groupby(["model_name", "task"])["value"].mean().groupby("model_name").mean()
         rows = rows[rows["model_name"].isin(means.nlargest(MOST_SHOWN).index)]
-    how = {"margin": margin, "condition": "condition", "stratum": "task_type", "family": "family"}
-    table = compare_all(rows, "model_name", "task", "value", target=target, **how)
+    table = compare_all(rows, "model_name", "task", "value", target=target, margin=margin, **WITHIN)
     has_value = data.table.groupby("model_name")["value"].count() > 0
     for side in ("model_a", "model_b"):
         nothing = ~table[side].map(has_value).astype(bool)
@@ -489,8 +524,8 @@ def against(
     if baseline and baseline not in there:
         raise SourceError(f"no runs of the baseline {baseline!r}; there are runs of {', '.join(map(repr, there))}")
     least = margin or (LEAST if scored.is_share else sys.float_info.min)
-    base, how = baseline or there[0], {"margin": least, "condition": "condition", "family": "family"}
-    table = compare_to_baseline(scored.table, "model_name", "task", "value", base, target=target, **how)
+    base, names = baseline or there[0], ("model_name", "task", "value")
+    table = compare_to_baseline(scored.table, *names, base, target=target, margin=least, **WITHIN)
     return table if baseline else table.iloc[:0]
 
 

@@ -137,7 +137,10 @@ def _ranking(
     adjusted = ""
     if "higher" in headline:
         adjusted = f"; {headline['basis']} it is before {headline['higher']}, whose raw {what} is higher"
-    return f"{answer}{adjusted}{alike}{few}."
+    absent = ""
+    if lacking := headline.get("absent"):
+        absent = f" {sentence(str(note('absent', **lacking)))}"
+    return f"{answer}{adjusted}{alike}{few}.{absent}"
 
 
 def undecided_text(count: int) -> str:
@@ -241,6 +244,9 @@ def pair_text(row: Mapping[Hashable, Any]) -> str:
     if apart:  # each on its own
         own = (counted_noun(apart.values[side], "task") for side in (ahead, behind))
         shared = " against ".join(f"{mean} on {tasks}" for mean, tasks in zip(means, own, strict=True))
+    partly = next((one for one in row["warning"].notes if one.code == "partly_shared"), None)
+    if partly:  # of the model ahead first
+        shared += f" and {partly.values[ahead]} against {partly.values[behind]} others, taken to be drawn alike"
     gap = f"difference {format_interval(abs(row['estimate']), low, high, **points)}{_chance(row)}{family}"
     result = f"{shared}, {gap}{f'; {apart}' if apart else ''}."
     within = format_interval(row["margin"], None, None, **points)

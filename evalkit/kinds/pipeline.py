@@ -38,6 +38,7 @@ from evalkit.io.paths import (
     storage_options,
 )
 from evalkit.io.read import Excerpt, in_chunks, read_files
+from evalkit.io.secrets import masked
 from evalkit.io.sources import (
     MISSING,
     SETTLED,
@@ -51,7 +52,7 @@ from evalkit.io.sources import (
     state_of,
 )
 from evalkit.io.store import FILES, Manifest, RecordStore, StoreError, cached_store, read_manifest
-from evalkit.io.text import masked, plain
+from evalkit.io.text import plain
 from evalkit.io.write import exclusive
 from evalkit.kinds.detection import kind_of_source, nothing_used
 from evalkit.kinds.kind import RUN_COLUMNS, Assembled, LogKind, Parsed, Records

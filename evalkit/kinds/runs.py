@@ -26,10 +26,10 @@ class Outcomes(NamedTuple):
     """The counted runs, with one value each.
 
     `table` has one row per run: model_name, task (what repeats; a run without a task is its own), family (of tasks that
-    are variants of one, as the runs were loaded with ``cluster``; else the task), task_type,
-    repetition, value (NaN if it has none), run_id, started, duration, cost, tokens, outcome (success, failure, not
-    measured, running; of scores also scored), ended (how: an error, a limit, a status in words) and condition (what
-    else makes runs comparable: ``max_turns=20``, or "").
+    are variants of one, as the runs were loaded with ``cluster``; else the task), task_type, repetition, seed, value
+    (NaN if it has none), run_id, started, duration, cost, tokens, outcome (success, failure, not measured, running; of
+    scores also scored), ended (how: an error, a limit, a status in words) and condition (what else makes runs
+    comparable: ``max_turns=20``, or "").
     """
 
     table: pd.DataFrame
@@ -67,6 +67,7 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     cluster = cluster or "cluster" * ("cluster" in rows)  # as the runs were loaded with
     tasks = kind.rates.task_of(rows)
     table = rows[_KEPT].assign(model_name=rows["model_name"].fillna(UNKNOWN), task=tasks, outcome=outcome[counts])
+    table["seed"] = rows.get("seed")
     table["task"] = table["task"].where(table["task"].notna(), table["run_id"])
     table["family"] = table["task"]
     if cluster:

@@ -1,12 +1,19 @@
 """Average runs by task and model, which comparisons of models start from."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from evalkit._words import Notes, check_columns, left_out, note
 from evalkit.stats.intervals import Clusters, by_cluster, coded, numbers
+
+
+class SeedSpread(NamedTuple):
+    """The variance of a model's mean between its seeds, and its degrees of freedom; 0 where seeds are not crossed."""
+
+    variance: float = 0.0
+    freedom: int = 0
 
 
 class Cells(NamedTuple):
@@ -28,6 +35,7 @@ class Cells(NamedTuple):
     clusters: np.ndarray | None = None
     strata: np.ndarray | None = None
     are_families: bool = False
+    seeds: list[SeedSpread] | None = None  # of each model
 
     @property
     def shares(self) -> bool:
@@ -76,12 +84,14 @@ def cells_of(
     condition: str = "",
     stratum: str | None = None,
     family: str = "",
+    seed: str = "",
 ) -> Cells:
     """Average the runs of each model on each task (and under each condition), models in the order of their names.
 
-    `family` is the column of the family of a task, where tasks are variants of few.
+    `family` is the column of the family of a task, where tasks are variants of few, and `seed` that of what runs of
+    different tasks share, such as a trained checkpoint.
     """
-    check_columns(frame, model, task, value)
+    check_columns(frame, model, task, value, *filter(None, [seed]))
     named = frame[frame[model].notna()]
     outcomes = numbers(named[value])
     usable = np.isfinite(outcomes) & named[task].notna().to_numpy()
@@ -112,5 +122,37 @@ def cells_of(
     if family and named.groupby(family)[task].nunique().max() > 1:
         first = np.unique(rows, return_index=True)[1]
         clusters, are_families = coded(named[family][usable])[0][first], True
+    seeds = None
+    if seed:
+        known = pd.DataFrame({"row": rows, "model": columns[usable], "value": outcomes[usable]})
+        seeds = _seed_spreads(known.assign(seed=named[seed][usable].to_numpy()), len(models))
     unnamed = len(frame) - len(named)
-    return Cells(models, tasks, means, sizes, variances, lost, unnamed, clusters, strata, are_families)
+    return Cells(models, tasks, means, sizes, variances, lost, unnamed, clusters, strata, are_families, seeds)
+
+
+def _seed_spreads(runs: pd.DataFrame, count: int) -> list[SeedSpread]:
+    """Return the variance of each model's mean between its seeds (Cameron, Gelbach and Miller 2011).
+
+    Seeds count where a model has several of them, and one of these ran several tasks. What a run deviates by is taken
+    from the mean of its task, or, where the task has one seed, from the mean of the model.
+    """
+    spreads = [SeedSpread()] * count
+    runs = runs[runs["seed"].notna()]
+    by_model = runs.groupby("model")
+    most_tasks = runs.groupby(["model", "seed"])["row"].nunique().groupby("model").max()
+    crossed = by_model["seed"].nunique().gt(1) & most_tasks.gt(1)
+    of: Any
+    for of, own in runs[runs["model"].map(crossed).astype(bool)].groupby("model"):
+        by_task = own.groupby("row")
+        centre = by_task["value"].transform("mean")
+        centre = centre.where(by_task["seed"].transform("nunique") > 1, by_task["value"].mean().mean())
+        share = 1 / (own["row"].nunique() * by_task["value"].transform("size"))
+        deviations, tasks = own["value"] - centre, own["row"].nunique()
+        sums = (deviations * share).groupby(own["seed"]).sum()
+        factor = len(sums) / (len(sums) - 1)
+        variance = float((sums**2).sum()) * factor
+        if len(sums) > 2:  # subtract the noise of single runs, which the variance over tasks holds already
+            noise = (deviations - deviations.groupby(own["seed"]).transform("mean")) * share
+            variance -= float((noise**2).sum()) * factor * tasks / (tasks - 1)
+        spreads[of] = SeedSpread(max(variance, 0.0), len(sums) - 1)
+    return spreads

@@ -139,7 +139,9 @@ def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     is_bounded = all(_linked(there[used]) for used in left)
     means, sizes = np.nan_to_num(cells.means), cells.sizes.astype(float)
     if cells.shares:
-        kinds = np.zeros(len(tasks), int) if cells.strata is None else cells.strata
+        # tasks that different models ran may differ in kind: their effects have distributions of their own
+        columns = [there, *([] if cells.strata is None else [cells.strata[:, None]])]
+        kinds = np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].ravel()
         start = np.zeros(there.shape[1]), np.full((kinds.max() + 1, len(EASE)), 1 / len(EASE))
         estimates, start = _logistic(means, sizes, kinds, start, 200)
         without = [_logistic(means[used], sizes[used], kinds[used], start, 20)[0] for used in left * is_bounded]
@@ -153,9 +155,29 @@ def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         runs, rates = np.maximum(sizes.sum(axis=0), 1), np.clip(estimates, 0, 1)
         variance = variance * (intervals.quantile(freedom=groups.max()) / intervals.quantile()) ** 2
         variance = np.maximum(variance, rates * (1 - rates) / runs)  # what is expected of tasks not run has no noise
+        variance = np.maximum(variance, _least_variance(cells, rates))
         return estimates, *intervals.effective_wilson(rates, variance, 1, np.maximum(there.sum(axis=0), 1))
     variance = np.where(variance > (1e-9 * estimates) ** 2, variance, math.nan)
     return estimates, *intervals.by_t(estimates, variance, groups.max())
+
+
+def _least_variance(cells: Cells, rates: np.ndarray) -> np.ndarray:
+    """Return the least variance of each adjusted rate, for what links its model to others.
+
+    The rate on tasks that a model did not run rests on its differences from others on those that it shares with them:
+    their variance, after half a pair is added to each kind of pairs, with t for their number.
+    """
+    there = cells.sizes > 0
+    ran, shared = there.sum(axis=0), there & (there.sum(axis=1) > 1)[:, None]
+    values = np.where(there, cells.means, 0.0)
+    others = (values.sum(axis=1)[:, None] - values) / np.maximum(there.sum(axis=1) - 1, 1)[:, None]
+    gaps, links = np.where(shared, values - others, 0.0), shared.sum(axis=0)
+    count = np.maximum(links, 1)
+    centre = gaps.sum(axis=0) / (count + 2)
+    of_links = ((gaps**2).sum(axis=0) + 1) / (count + 2) - centre**2
+    of_links = of_links / count * (special.stdtrit(count, 1 - intervals.LEVEL / 2) / intervals.quantile()) ** 2
+    missing = 1 - ran / len(there)
+    return missing**2 * of_links + (1 - missing) ** 2 * rates * (1 - rates) / np.maximum(ran, 1)
 
 
 def _linked(there: np.ndarray) -> bool:

@@ -1,6 +1,7 @@
 """Compare two conditions on the same units, such as two models on the tasks they share."""
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +9,7 @@ from scipy import special
 
 from evalkit._words import Notes, note
 from evalkit.stats import intervals
-from evalkit.stats.cells import Cells
+from evalkit.stats.cells import Cells, SeedSpread
 from evalkit.stats.intervals import FEW, FEW_CLUSTERS, LEVEL, Clusters, of_repetitions
 
 # what an error of at most 6.5 % takes where 5 % are promised (docs/coverage.md)
@@ -16,15 +17,15 @@ FEW_SHARES, FEW_SCORES = 5, 12  # tasks, below which they can't show how skewed 
 SKEWED = 16  # times the squared skewness, at most the tasks: else the differences are too skewed for t
 AT_FEW, AT_SKEWED = 0.3, 0.02  # the part of the level at which a difference of such scores is claimed
 FEW_FOR_MARGIN = 10  # tasks, below which nothing is said to lie within a margin
-RARE_SHARES = 2  # units of a model with a share above 0, or below 1
+RARE_SHARES, ENOUGH_SHARES = 2, 6  # units with a share above 0, or below 1: rare up to the one, no more from the other
 PSEUDO_PAIR = 0.5  # squared deviations of two runs of a task that end differently
+MOST_PAIRS = 500  # of McNemar's exact distribution; that of more pairs is the same to three digits
+BEYOND_CHANCE = 3.84  # times the variance: a squared difference that is seldom larger by chance
+SMALLEST = 1e-300  # p value, whose normal quantile is still finite
 
-MCNEMAR, PAIRED_T = "Agresti-Min; McNemar exact", "paired t"
+MCNEMAR, PAIRED_T = "Agresti-Min; McNemar exact unconditional", "paired t"
 WITHIN_TASKS, UNPAIRED = "t within tasks", "Welch t, unpaired"
-
-FEW_SHARED = 5  # tasks, below which two models may be compared unpaired
-FEWEST_OF_STRATUM = 2  # tasks of each model, for an unpaired comparison
-APART_AT = 0.1  # of the test that the tasks of two models differ in kind
+PARTLY = "paired and unpaired, combined by weighted z"
 
 
 class Compared(NamedTuple):
@@ -47,45 +48,49 @@ class Compared(NamedTuple):
 def compare_units(a: np.ndarray, b: np.ndarray, margin: float = math.nan) -> Compared:
     """Compare the values of two models on at least two units, such as their means of tasks.
 
-    0/1 outcomes by McNemar's exact test, with Agresti and Min's interval, extended to 0 where the test does not reject
-    it; else by Student's t, whose p value is the larger of two: that of t itself, and that of t transformed to remove
-    its skewness (Hall 1992). For shares (values from 0 to 1, whose difference ends at −1 and 1) of which few are above
-    0 or below 1, or that are skewed or few, it is also at least that of t after half a pair is added to each kind of
-    pairs (Agresti and Min 2005), since what is rare may not have been seen. The interval excludes 0 exactly where the
-    p value is at most 0.05.
+    0/1 outcomes by McNemar's exact unconditional test, with Agresti and Min's interval; else by Student's t, whose p
+    value is the larger of two: that of t itself, and that of t transformed to remove its skewness (Hall 1992). For
+    shares (values from 0 to 1) the p value is also at least the chance that no unit shows a failure that would make
+    both means equal. The fewer units have a share above 0 (or below 1), and the more skewed or fewer the differences
+    are, the more of half a pair is added to each kind of pairs (Agresti and Min 2005), since what is rare may not have
+    been seen. The interval excludes 0 exactly where the p value is at most 0.05.
     """
     differences, both, count = a - b, np.concatenate([a, b]), len(a)
     mean, shares = float(differences.mean()), bool(((both >= 0) & (both <= 1)).all())
-    padded = count + 2  # half a pair is added to each kind of pairs
-    centre = float(differences.sum()) / padded
-    cautious = math.sqrt(((float((differences**2).sum()) + 1) / padded - centre**2) / padded)
-    quantile, error = intervals.quantile(freedom=count - 1), math.sqrt(intervals.variance_of_mean(differences))
-    p_cautious = 2 * float(special.stdtr(count - 1, -abs(centre) / cautious)) if shares else 0.0
-    wide = centre - quantile * cautious, centre + quantile * cautious
+    squares, error = float((differences**2).sum()), math.sqrt(intervals.variance_of_mean(differences))
+    has_no_spread = error <= 1e-9 * np.abs(differences).max()
     if ((both == 0) | (both == 1)).all():
-        wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
-        p_value = min(1.0, 2 * float(special.bdtr(min(wins, losses), wins + losses, 0.5)))
+        p_value = mcnemar(int((differences > 0).sum()), int((differences < 0).sum()), count)
+        centre, cautious = padded(mean, squares, count, 1.0)
         half = intervals.quantile() * cautious
         doubt = FEW if count < FEW_CLUSTERS else Notes()
         compared = Compared(centre - half, centre + half, p_value, MCNEMAR, doubt, LEVEL)
-    elif error <= 1e-9 * np.abs(differences).max() and not shares:
+    elif has_no_spread and not shares:
         compared = Compared(math.nan, math.nan, math.nan if mean else 1.0, PAIRED_T, note("all_equal"))
-    elif error <= 1e-9 * np.abs(differences).max():
-        # the largest chance that n differences of mean 0, from −1 to 1, all lie so far to one side
-        p_value = max(p_cautious, min(1.0, 2 * (1 + abs(mean)) ** -count))
-        compared = Compared(*wide, p_value, PAIRED_T, note("cautious", what="differences"), LEVEL)
     else:
-        p_value = min(1.0, 2 * min(_tail(differences), _tail(-differences)))
-        skew = float(intervals.skewness(differences))
-        slant = skew / math.sqrt(count)
-        low = mean - max(quantile, float(intervals.hall(quantile, slant))) * error
-        high = mean + max(quantile, -float(intervals.hall(-quantile, slant))) * error
-        rarest = np.min(np.sum([a > 0, a < 1, b > 0, b < 1], axis=1))  # units with a share above 0, or below 1
-        few, skewed = count < (FEW_SHARES if shares else FEW_SCORES), SKEWED * skew**2 > count
-        doubt, claim_at = Notes(), LEVEL
-        if shares and (few or skewed or rarest <= RARE_SHARES):
-            low, high, p_value = min(low, wide[0]), max(high, wide[1]), max(p_value, p_cautious)
-        elif not shares and (few or skewed):
+        quantile, skew = intervals.quantile(freedom=count - 1), 0.0
+        low, high, p_value, doubt, claim_at = math.inf, -math.inf, 0.0, note("cautious", what="differences"), LEVEL
+        if not has_no_spread:
+            p_value = min(1.0, 2 * min(_tail(differences), _tail(-differences)))
+            skew = float(intervals.skewness(differences))
+            slant = skew / math.sqrt(count)
+            low = mean - max(quantile, float(intervals.hall(quantile, slant))) * error
+            high = mean + max(quantile, -float(intervals.hall(-quantile, slant))) * error
+            doubt = Notes()
+        if shares:
+            # how much of half a pair of each kind: all where tasks are few, skewed, or hardly any differ from 0 or 1
+            rarest = np.min(np.sum([a > 0, a < 1, b > 0, b < 1], axis=1))
+            rare = (ENOUGH_SHARES - rarest) / (ENOUGH_SHARES - RARE_SHARES)
+            added = min(max(rare, 2 * FEW_SHARES / count - 1, 2 * SKEWED * skew**2 / count - 1, 0.0), 1.0)
+            added = 1.0 if has_no_spread else added
+            centre, cautious = padded(mean, squares, count, added)
+            low, high = min(low, centre - quantile * cautious), max(high, centre + quantile * cautious)
+            p_cautious = 2 * float(special.stdtr(count - 1, -abs(centre) / cautious))
+            # with failures of -1 at the rate that makes the mean 0, the chance of none in so many units
+            p_unseen = min(1.0, 2 * (1 + abs(mean)) ** -count)
+            p_value = max(p_value, p_cautious, p_unseen)
+        elif SKEWED * skew**2 > count or count < FEW_SCORES:
+            skewed = SKEWED * skew**2 > count
             claim_at = LEVEL * (AT_SKEWED if skewed else AT_FEW)
             doubt = note("skewed_pair" if skewed else "few_pairs", claim_at=claim_at)
         compared = Compared(low, high, p_value, PAIRED_T, doubt, claim_at)
@@ -97,6 +102,45 @@ def compare_units(a: np.ndarray, b: np.ndarray, margin: float = math.nan) -> Com
         return compared
     tail = tango if shares else _tail
     return compared._replace(p_above=float(tail(differences, -margin)), p_below=float(tail(-differences, -margin)))
+
+
+def padded(mean: float, squares: float, count: int, added: float) -> tuple[float, float]:
+    """Return the mean difference and its standard error after `added` halves of a pair of each of the four kinds.
+
+    `squares` is the sum of the squared differences of `count` units.
+    """
+    total = count + 2 * added
+    centre = mean * count / total
+    return centre, math.sqrt(max((squares + added) / total - centre**2, 0.0) / total)
+
+
+def mcnemar(wins: int, losses: int, count: int) -> float:
+    """Return the two-sided p value of McNemar's exact unconditional test (Suissa and Shuster 1991).
+
+    That is the largest chance, over all shares of pairs that differ, that |wins − losses| / √(wins + losses) of `count`
+    pairs is as large. Beyond 500 pairs it is that of 500 with the same statistic.
+    """
+    if wins == losses:
+        return 1.0
+    return _largest_chance(min(count, MOST_PAIRS), abs(wins - losses) / math.sqrt(wins + losses))
+
+
+@lru_cache(maxsize=100_000)
+def _largest_chance(count: int, z: float) -> float:
+    differing = np.arange(1, count + 1)
+    fewest = np.ceil((differing + z * np.sqrt(differing)) / 2 - 1e-9)  # wins of these that reach z
+    beyond = 2 * special.bdtr(differing - fewest, differing, 0.5)
+    beyond = np.where(fewest <= differing, np.minimum(beyond, 1.0), 0.0)
+    return float(min(1.0, (_chances_to_differ(count) @ beyond).max()))
+
+
+@lru_cache(maxsize=64)
+def _chances_to_differ(count: int) -> np.ndarray:
+    """Return the chance that 1, 2, ... of so many pairs differ (columns), for shares that differ from 0 to 1 (rows)."""
+    shares = np.sin(np.linspace(0, math.pi / 2, max(64, int(6 * math.sqrt(count))))[1:, None]) ** 2
+    k = np.arange(1, count + 1)
+    ways = special.gammaln(count + 1) - special.gammaln(k + 1) - special.gammaln(count - k + 1)
+    return np.exp(ways + special.xlogy(k, shares) + special.xlog1py(count - k, -np.minimum(shares, 1.0)))
 
 
 def _tail(differences: np.ndarray, null: float = 0.0) -> float:
@@ -157,68 +201,165 @@ def compare_runs(a: Clusters, b: Clusters, shares: bool, margin: float = math.na
     return Compared(low, high, 2 * float(beyond[0]), WITHIN_TASKS, doubt, LEVEL, *map(float, beyond[1:]))
 
 
-def unpaired(cells: Cells, a: int, b: int) -> tuple[float, float, float, Compared] | None:
-    """Compare two models by Welch's t over tasks, stratum by stratum, as if their tasks were drawn alike.
+class Unshared(NamedTuple):
+    """Two models on the tasks that only one of them ran, compared as if these were drawn alike."""
 
-    Strata are, for example, types of tasks and budgets. The difference is the mean of those
-    in the strata that both have, weighted by their tasks; for shares a success and a failure are added to each model
-    and stratum (Agresti and Caffo 2000). Returns the means, their difference and the comparison; None where both have
-    no stratum, or fewer than 5 tasks, or where what other models reached says that the tasks of the two differ in kind.
+    mean_a: float
+    mean_b: float
+    gap: float  # between the means; of shares, after a success and a failure are added to each model and stratum
+    variance: float  # of the gap
+    freedom: float
+    tasks: tuple[int, int]  # of each model
+    parts: np.ndarray  # of each row of the cells in the gap
+
+
+def unshared(cells: Cells, a: int, b: int) -> Unshared | None:
+    """Compare two models on the tasks that only one of them ran, stratum by stratum.
+
+    Strata are, for example, types of tasks and budgets; each counts by what its tasks tell, the harmonic mean of their
+    numbers. For shares a success and a failure are added to each model and stratum (Agresti and Caffo 2000). The
+    variance is Welch's, plus the squared difference between what other models reached on the tasks of the two: the less
+    alike the tasks, the less they tell. None where no stratum has such tasks of both models (of scores: two of each).
     """
-    clusters = np.arange(len(cells.tasks)) if cells.clusters is None else cells.clusters
-    strata = np.zeros(len(clusters), int) if cells.strata is None else cells.strata
-    has = cells.sizes[:, [a, b]] > 0
-    counts = np.array(
-        [[len(np.unique(clusters[has[:, i] & (strata == s)])) for i in (0, 1)] for s in np.unique(strata)]
-    ).reshape(-1, 2)  # also without any task
-    common = np.unique(strata)[(counts >= FEWEST_OF_STRATUM).all(axis=1)]
-    if not len(common) or _differ(cells, a, b, has):
+    if cells.strata is None:
         return None
-    weights = np.array([1 / (1 / counts[counts.min(axis=1) >= FEWEST_OF_STRATUM]).sum(axis=1)]).ravel()
-    means, centres, variances, freedoms, tasks = [], [], [], [], []
-    for side, column in enumerate((a, b)):
-        parts, labels, mean, centre = [], [], 0.0, 0.0
+    clusters = np.arange(len(cells.tasks)) if cells.clusters is None else cells.clusters
+    has = cells.sizes[:, [a, b]] > 0
+    is_shared = np.isin(clusters, clusters[has.all(axis=1)])
+    only = has & ~is_shared[:, None]
+    counts = np.array([np.bincount(cells.strata[side], minlength=cells.strata.max(initial=0) + 1) for side in only.T])
+    common = np.flatnonzero(counts.min(axis=0) >= (1 if cells.shares else 2))
+    if not len(common):
+        return None
+    weights = 1 / (1 / counts[:, common]).sum(axis=0)
+    means, gap, variances, freedoms, numbers = [], 0.0, [], [], []
+    parts = np.zeros(len(cells.tasks))
+    for side, column, sign in ((0, a, 1), (1, b, -1)):
+        terms, labels, mean, used = [], [], 0.0, np.zeros(len(parts), bool)
         for weight, stratum in zip(weights / weights.sum(), common, strict=True):
-            rows = has[:, side] & (strata == stratum)
+            rows = only[:, side] & (cells.strata == stratum)
             values, of = cells.means[rows, column], clusters[rows]
             mean += weight * values.mean()
             if cells.shares:  # each pseudo-task is a cluster of its own
                 values, of = np.append(values, (0.0, 1.0)), np.append(of, (-1 - 2 * stratum, -2 - 2 * stratum))
-            centre += weight * values.mean()
-            parts.append(weight * (values - values.mean()) / len(values))
+            gap += sign * weight * values.mean()
+            terms.append(weight * (values - values.mean()) / len(values))
             labels.append(of)
+            parts[rows] = sign * terms[-1][: rows.sum()]
+            used |= rows
         codes = np.unique(np.concatenate(labels), return_inverse=True)[1]
-        sums = np.bincount(codes, weights=np.concatenate(parts))
+        sums = np.bincount(codes, weights=np.concatenate(terms))
         freedoms.append(len(sums) - len(common))
         variances.append(float((sums**2).sum() * len(sums) / (len(sums) - 1)))
         means.append(mean)
-        centres.append(centre)
-        tasks.append(len(np.unique(clusters[has[:, side] & np.isin(strata, common)])))
+        numbers.append(len(np.unique(clusters[used])))
     variance = sum(variances)
-    if variance <= 0 or min(tasks) < FEW_SHARED:
+    if variance <= 0:
         return None
-    freedom = variance**2 / sum(v**2 / f for v, f in zip(variances, freedoms, strict=True))
-    estimate, gap = means[0] - means[1], centres[0] - centres[1]
-    low, high = map(float, intervals.by_t(gap, variance, freedom))
-    low, high = (max(low, -1.0), min(high, 1.0)) if cells.shares else (low, high)
-    p_value = 2 * float(special.stdtr(freedom, -abs(gap) / np.sqrt(variance)))
-    alike = note("unpaired", a=tasks[0], b=tasks[1])
-    return means[0], means[1], estimate, Compared(low, high, p_value, UNPAIRED, alike, LEVEL)
+    freedom = variance**2 / sum(v**2 / max(f, 1) for v, f in zip(variances, freedoms, strict=True))
+    variance += _ease_gap(cells, a, b, only, common, weights / weights.sum()) ** 2
+    return Unshared(means[0], means[1], gap, variance, freedom, (numbers[0], numbers[1]), parts)
 
 
-def _differ(cells: Cells, a: int, b: int, has: np.ndarray) -> bool:
-    """Return whether other models did better on the tasks of the one than on those of the other (Welch's t)."""
-    only, other = has[:, 0] & ~has[:, 1], has[:, 1] & ~has[:, 0]
-    values = np.delete(cells.means, [a, b], axis=1)
-    both = np.isfinite(values[only]).any(axis=0) & np.isfinite(values[other]).any(axis=0)
-    if not both.any():
-        return False
-    values = values[:, both]
-    values = values - (np.nanmean(values[only], axis=0) + np.nanmean(values[other], axis=0)) / 2
-    sides = [values[rows][np.isfinite(values[rows]).any(axis=1)] for rows in (only, other)]
-    ease = [np.nanmean(side, axis=1) for side in sides]
-    if min(map(len, ease)) < FEWEST_OF_STRATUM:
-        return False
-    variance = sum(intervals.variance_of_mean(side) for side in ease)
-    gap = abs(ease[0].mean() - ease[1].mean())
-    return bool(gap > 1e-9 and gap >= intervals.quantile(1 - APART_AT, min(map(len, ease)) - 1) * np.sqrt(variance))
+def _ease_gap(cells: Cells, a: int, b: int, only: np.ndarray, strata: np.ndarray, weights: np.ndarray) -> float:
+    """Return by how much other models did better on the tasks of only the one model than on those of only the other."""
+    assert cells.strata is not None
+    others = np.delete(cells.means, [a, b], axis=1)
+    if np.isnan(others[only.any(axis=1)]).all():
+        return 0.0
+    gap = 0.0
+    for stratum, weight in zip(strata, weights, strict=True):
+        sides = [others[only[:, side] & (cells.strata == stratum)] for side in (0, 1)]
+        known = np.isfinite(sides[0]).any(axis=0) & np.isfinite(sides[1]).any(axis=0)
+        if known.any():
+            ease = [np.nanmean(side[:, known], axis=0).mean() for side in sides]
+            gap += weight * float(ease[0] - ease[1])
+    return gap
+
+
+def combine(
+    paired: Compared | None, differences: np.ndarray, variance: float, apart: Unshared, shares: bool, margin: float
+) -> tuple[Compared, float]:
+    """Combine a comparison on shared tasks with that on the others; also return the weight of the shared tasks.
+
+    Weights are inverse to the variances, that of the unshared tasks plus by how much the two differences disagree
+    beyond chance; the independent tests are combined by the sum of their normal quantiles (Lipták 1958), and the
+    interval is put together from both (Zou and Donner 2008). Without shared tasks it is Welch's t, and without unshared
+    ones `paired`, so that no number of shared tasks decides how models are compared. `variance` is that of the mean of
+    the `differences` on shared tasks. The fewer these are, the less it matters that McNemar's statistic is discrete.
+    """
+    unlike, difference = apart.variance, apart.mean_a - apart.mean_b
+    if paired is not None:
+        mean = float(differences.mean())
+        unlike += max((apart.gap - mean) ** 2 - BEYOND_CHANCE * (apart.variance + variance), 0.0)
+    error = math.sqrt(unlike)
+    p_unpaired = 2 * float(special.stdtr(apart.freedom, -abs(apart.gap) / error))
+    half = intervals.quantile(freedom=apart.freedom) * error
+    alone = Compared(apart.gap - half, apart.gap + half, p_unpaired, UNPAIRED, Notes(), LEVEL)
+    if not math.isnan(margin):
+        above, below = (special.stdtr(apart.freedom, -(margin + side * apart.gap) / error) for side in (1, -1))
+        alone = alone._replace(p_above=float(above), p_below=float(below))
+    weight = 0.0 if paired is None else unlike / (unlike + variance)
+    if paired is not None:
+        z_paired = _signed(paired.p_value, mean)
+        if paired.method in (MCNEMAR, "") and mean:
+            statistic = float(differences.sum()) / math.sqrt(float((differences**2).sum()))
+            z_paired = weight * z_paired + (1 - weight) * statistic
+        z = math.sqrt(weight) * z_paired + math.sqrt(1 - weight) * _signed(p_unpaired, apart.gap)
+        estimate = weight * mean + (1 - weight) * difference
+        p_value = 2 * float(special.ndtr(-abs(z))) if z * estimate > 0 else 1.0
+        centre = weight * mean + (1 - weight) * apart.gap
+        ends = [
+            centre + sign * math.hypot(weight * (one - mean), (1 - weight) * (other - apart.gap))
+            for sign, one, other in ((-1, paired.low, alone.low), (1, paired.high, alone.high))
+        ]
+        sides = [
+            float(special.ndtr(_quantile(one, weight) + _quantile(other, 1 - weight)))
+            for one, other in ((paired.p_above, alone.p_above), (paired.p_below, alone.p_below))
+        ]
+        alone = Compared(
+            ends[0], ends[1], p_value, PARTLY, paired.warning, min(paired.claim_at, LEVEL), sides[0], sides[1]
+        )
+    else:
+        estimate = difference
+    low, high = (max(alone.low, -1.0), min(alone.high, 1.0)) if shares else alone[:2]
+    low, high = agreeing(low, high, estimate, alone.p_value)
+    return alone._replace(low=low, high=high), weight
+
+
+def allow_for_seeds(
+    compared: Compared, estimate: float, variance: float, seeds: list[SeedSpread], shares: bool
+) -> Compared:
+    """Widen a comparison by the variances between the seeds of both models, by t with Satterthwaite's freedom.
+
+    `variance` is that of the `estimate` over tasks. The p value is that of its normal quantile, shrunk by the share of
+    the variance that is not of seeds.
+    """
+    extra = sum(one.variance for one in seeds)
+    if not extra > 0 or math.isnan(compared.p_value):
+        return compared
+    factor = math.sqrt(1 + extra / variance)
+    freedom = (variance + extra) ** 2 / sum(one.variance**2 / one.freedom for one in seeds if one.variance > 0)
+    z = -float(special.ndtri(max(compared.p_value, SMALLEST) / 2)) / factor
+    p_value = max(compared.p_value, 2 * float(special.stdtr(freedom, -z)))
+    wider = factor * float(intervals.quantile(freedom=freedom) / intervals.quantile())
+    low, high = (estimate + wider * (bound - estimate) for bound in compared[:2])
+    low, high = (max(low, -1.0), min(high, 1.0)) if shares else (low, high)
+    low, high = agreeing(low, high, estimate, p_value)
+    above, below = (
+        float(special.stdtr(freedom, special.ndtri(min(max(p, SMALLEST), 1 - 1e-16)) / factor))
+        for p in (compared.p_above, compared.p_below)
+    )
+    doubt = note("few_seeds", seeds=[one.freedom + 1 for one in seeds if one.variance > 0])
+    warning = compared.warning + doubt
+    return compared._replace(low=low, high=high, p_value=p_value, p_above=above, p_below=below, warning=warning)
+
+
+def _signed(p_value: float, difference: float) -> float:
+    """Return the normal quantile of a two-sided p value, with the sign of the difference."""
+    return -float(np.sign(difference) * special.ndtri(max(p_value, SMALLEST) / 2))
+
+
+def _quantile(p_value: float, weight: float) -> float:
+    """Return the weighted normal quantile of a one-sided p value; of none, NaN."""
+    return math.sqrt(weight) * float(special.ndtri(min(max(p_value, SMALLEST), 1 - 1e-16)))

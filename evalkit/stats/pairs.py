@@ -20,13 +20,26 @@ from evalkit.stats.intervals import (
     LEVEL,
     Target,
     check_choice,
+    corrected_t,
     mean_interval,
     numbers,
     positive_mean_interval,
+    quantile,
     ratio_interval,
+    skewness,
     typed,
+    variance_of_mean,
 )
-from evalkit.stats.paired import FEW_SHARED, UNPAIRED, Compared, compare_runs, compare_units, unpaired
+from evalkit.stats.paired import (
+    SMALLEST,
+    Compared,
+    allow_for_seeds,
+    combine,
+    compare_runs,
+    compare_units,
+    padded,
+    unshared,
+)
 
 RESAMPLED = 20  # times 100 resamples of tasks, for the front
 MOST_PAIRED = 100  # models of which every pair is compared; of more, only those of the first
@@ -63,6 +76,7 @@ def compare_all(
     condition: str = "",
     stratum: str = "",
     family: str = "",
+    seed: str = "",
     rng: np.random.Generator | None = None,
 ) -> pd.DataFrame:
     """Compare every pair of models, paired on the tasks both have runs of.
@@ -79,27 +93,28 @@ def compare_all(
     of Tango 1998) with Holm's correction, from 10 tasks on (scores: 12). `condition` is the column of what makes runs
     comparable beside the task, such as a budget: models are compared within equal ones, whose differences are averaged
     by task. `family` is the column of the family of a task, where tasks are variants of few: the difference is still
-    the mean over tasks, its test is over families. With `stratum`, the column of the type of task, models that share
-    fewer than 5 tasks, and have as many of their own, are compared unpaired for new tasks, by Welch's t within types
-    and conditions, unless these, or what other models reached, say that their tasks differ in kind; `warning` says so,
-    and all pairs are then corrected by Holm. `rng` is for max-T.
+    the mean over tasks, its test is over families. With `stratum`, the column of the type of task, models are for new
+    tasks also compared on the tasks that only one of them ran, unpaired within types and conditions, as if these tasks
+    were drawn alike, and both tests are combined (`evalkit.stats.paired.combine`); `warning` counts these tasks. `seed`
+    is the column of what runs of several tasks share, such as a trained checkpoint: where a model has several of these,
+    its differences vary with them, too. `rng` is for max-T.
 
     There is one row per pair, models in the order of their names: model_a, model_b, n_tasks (shared), n_runs (on them),
-    mean_a, mean_b (over these tasks), estimate (mean_a − mean_b), low, high, p_value, p_holm, p_adjusted, decided,
+    mean_a, mean_b (over these tasks, with the unshared ones at their weight), estimate (mean_a − mean_b), low, high,
+    p_value, p_holm, p_adjusted, decided,
     p_equivalent (corrected; NaN where the tasks are too few to tell), equivalent, method, target, correction, tested
     (pairs that share tasks), margin, warning. `evalkit.display.pair_text` says it.
     """
     check_choice("target", target, get_args(Target))
-    cells = cells_of(frame, model, task, value, condition, stratum if target == "new tasks" else "", family)
-    table = pair_rows(cells, list(combinations(range(len(cells.models)), 2)), target, margin)
-    by_holm = target == "these tasks" or (table["method"] == UNPAIRED).any()
-    table["p_holm"] = table["p_adjusted"] = holm(table["p_value"])
-    if not by_holm:
-        table["p_adjusted"] = _by_max_t(cells, table, rng)
+    is_new = target == "new tasks"
+    cells = cells_of(frame, model, task, value, condition, stratum if is_new else "", family, seed if is_new else "")
+    table, parts = pair_rows(cells, list(combinations(range(len(cells.models)), 2)), target, margin)
+    table["p_holm"] = holm(table["p_value"])
+    table["p_adjusted"] = _by_max_t(parts, table, rng) if is_new else table["p_holm"]
     table["decided"] = table["p_adjusted"] <= table["claim_at"]
     table["p_equivalent"] = holm(table[["p_above", "p_below"]].max(axis=1, skipna=False))
     table["equivalent"] = table["p_equivalent"] <= LEVEL
-    table["correction"] = "Holm" if by_holm else "max-T"
+    table["correction"] = "max-T" if is_new else "Holm"
     table = table.assign(target=target, tested=table["p_value"].notna().sum())
     return typed(table.assign(margin=math.nan if margin is None else margin), _COLUMNS)
 
@@ -114,7 +129,9 @@ def compare_to_baseline(
     margin: float = 0.05,
     target: Target = "new tasks",
     condition: str = "",
+    stratum: str = "",
     family: str = "",
+    seed: str = "",
     rng: np.random.Generator | None = None,
 ) -> pd.DataFrame:
     """Compare every model with a baseline, paired on the tasks both have runs of.
@@ -128,13 +145,14 @@ def compare_to_baseline(
     There is one row per model but the baseline: model, n_tasks, n_runs, mean, mean_baseline, estimate (model −
     baseline), low, high, p_value, p_adjusted, p_not_worse (corrected), verdict, method, target, warning.
     """
-    cells = cells_of(frame, model, task, value, condition, family=family)
+    is_new = target == "new tasks"
+    cells = cells_of(frame, model, task, value, condition, stratum if is_new else "", family, seed if is_new else "")
     if baseline not in cells.models:
         raise ValueError(f"no runs of the baseline {baseline!r}; there are {', '.join(map(repr, cells.models))}")
     base = cells.models.index(baseline)
     pairs = [(i, base) for i in range(len(cells.models)) if i != base]
-    table = pair_rows(cells, pairs, target, margin)
-    table["p_adjusted"] = holm(table["p_value"]) if target == "these tasks" else _by_max_t(cells, table, rng)
+    table, parts = pair_rows(cells, pairs, target, margin)
+    table["p_adjusted"] = _by_max_t(parts, table, rng) if is_new else holm(table["p_value"])
     table["p_not_worse"] = holm(table["p_above"])
     different, above = table["p_adjusted"] <= table["claim_at"], table["estimate"] > 0
     choices = [different & above, table["p_not_worse"] <= LEVEL, different & ~above]
@@ -143,24 +161,29 @@ def compare_to_baseline(
     return typed(table.assign(target=target), _BASELINE_COLUMNS)
 
 
-def pair_rows(cells: Cells, pairs: list[tuple[int, int]], target: str, margin: float | None = None) -> pd.DataFrame:
-    """Compare the models of each pair, without any correction; unpaired where there are strata and few shared tasks.
+def pair_rows(
+    cells: Cells, pairs: list[tuple[int, int]], target: str, margin: float | None = None
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """Compare the models of each pair, without any correction; with strata also on the tasks that they do not share.
 
-    Beside the columns of `compare_all` up to p_value, method and warning: `a` and `b` (places of the models),
-    `claim_at`, `p_above` and `p_below` (see `Compared`), and `binary` (0/1 outcomes, or none in common).
+    The table has beside the columns of `compare_all` up to p_value, method and warning: `a` and `b` (places of the
+    models), `claim_at`, `p_above` and `p_below` (see `Compared`). Also returns what each task (row) contributes to the
+    statistic of each pair (column), whose squares add up to 1: how tests share data.
     """
     if margin is not None and not margin > 0:
         raise ValueError(f"a margin is above 0, not {margin}")
     least, rows = math.nan if margin is None else margin, []
-    for a, b in pairs:
+    clusters = np.arange(len(cells.tasks)) if cells.clusters is None else cells.clusters
+    parts = np.zeros((clusters.max(initial=-1) + 1, len(pairs)))
+    shares, is_new = cells.shares, target == "new tasks"
+    for number, (a, b) in enumerate(pairs):
         shared = cells.has(a, b)
         left, right = cells.by_task(cells.means[shared, a], shared), cells.by_task(cells.means[shared, b], shared)
-        both, count = np.concatenate([left, right]), len(left)
-        runs, binary = int(cells.sizes[shared][:, [a, b]].sum()), bool(((both == 0) | (both == 1)).all())
-        means = [left.mean(), right.mean(), (left - right).mean()] if count else [math.nan] * 3
-        compared, cautious = None, Notes()
-        if target == "these tasks" and count:
-            shares = bool(((both >= 0) & (both <= 1)).all())
+        count, runs = len(left), int(cells.sizes[shared][:, [a, b]].sum())
+        differences = left - right
+        means = [left.mean(), right.mean(), differences.mean()] if count else [math.nan] * 3
+        variance, compared, cautious = math.nan, None, Notes()
+        if not is_new and count:
             compared = compare_runs(cells.of(a, shared), cells.of(b, shared), shares, least)
             cautious = note("not_repeated") if compared is None else Notes()
         if compared is None and count > 1:
@@ -168,26 +191,49 @@ def pair_rows(cells: Cells, pairs: list[tuple[int, int]], target: str, margin: f
         elif compared is None:
             p_value, reason = (1.0, note("one_shared")) if count else (math.nan, note("no_shared"))
             compared = Compared(math.nan, math.nan, p_value, "", reason)
+        if shares and count:
+            variance = padded(means[2], float((differences**2).sum()), count, 1.0)[1] ** 2 * (count + 2) / count
+        elif count > 1:
+            variance = float(variance_of_mean(differences))
+        parts[np.unique(clusters[shared]), number] = _unit(differences)
+        apart = unshared(cells, a, b) if is_new and variance != 0 else None
+        if apart is not None and (count or min(apart.tasks) > 1):
+            on_shared = None if math.isnan(variance) else compared
+            if count == 1 and on_shared is not None:
+                on_shared = on_shared._replace(low=-1.0, high=1.0, warning=Notes())
+            compared, weight = combine(on_shared, differences, variance, apart, shares, least)
+            own = np.bincount(clusters, weights=apart.parts, minlength=len(parts))
+            own = _unit(own if own.any() else np.bincount(clusters, cells.sizes[:, a] + cells.sizes[:, b]) * 1.0)
+            parts[:, number] = math.sqrt(weight) * parts[:, number] + math.sqrt(1 - weight) * own
+            ran = list(apart[:2])
+            if weight:
+                ran = [weight * one + (1 - weight) * other for one, other in zip(means[:2], apart[:2], strict=True)]
+            means = [*ran, ran[0] - ran[1]]
+            variance = 1 / ((1 / variance if weight else 0) + 1 / apart.variance)
+            told = note("partly_shared" if count else "unpaired", a=apart.tasks[0], b=apart.tasks[1])
+            compared = compared._replace(warning=compared.warning + told)
+        if cells.seeds is not None and variance > 0:
+            compared = allow_for_seeds(compared, means[2], variance, [cells.seeds[a], cells.seeds[b]], shares)
+        tasks = count
         if cells.are_families:
+            tasks = int(shared.sum())
             cautious += note("families", count=count)
             if cells.shares:
                 compared = compared._replace(low=max(compared.low, -1.0), high=min(compared.high, 1.0))
         compared = compared._replace(warning=compared.warning + cautious + cells.lost_of(a, b))
-        if cells.strata is not None and count < FEW_SHARED and (apart := unpaired(cells, a, b)):
-            *means, compared = apart
-        tasks = int(shared.sum()) if cells.are_families else count
-        rows.append((a, b, cells.models[a], cells.models[b], tasks, runs, *means, *compared, binary))
+        rows.append((a, b, cells.models[a], cells.models[b], tasks, runs, *means, *compared))
     names = ["a", "b", "model_a", "model_b", "n_tasks", "n_runs", "mean_a", "mean_b", "estimate", *Compared._fields]
-    return typed(pd.DataFrame(rows, columns=[*names, "binary"]))
+    return typed(pd.DataFrame(rows, columns=names)), parts
 
 
-def _by_max_t(cells: Cells, table: pd.DataFrame, rng: np.random.Generator | None) -> pd.Series:
+def _unit(values: np.ndarray) -> np.ndarray:
+    norm = math.sqrt(float((values**2).sum()))
+    return values / norm if norm > 0 else values
+
+
+def _by_max_t(parts: np.ndarray, table: pd.DataFrame, rng: np.random.Generator | None) -> pd.Series:
     """Return the p values of the table of `pair_rows` corrected by max-T, none below the uncorrected one."""
-    if table.empty:
-        return table["p_value"]
-    differences = cells.by_task(cells.means[:, table["a"]] - cells.means[:, table["b"]])
-    p_values = None if table["binary"].all() else table["p_value"]
-    return table["p_value"].clip(lower=max_t(differences, rng, p_values=p_values))
+    return table["p_value"].clip(lower=max_t(parts, table["p_value"], rng)) if len(table) else table["p_value"]
 
 
 def holm(p_values: Iterable[Any]) -> np.ndarray:
@@ -202,55 +248,37 @@ def holm(p_values: Iterable[Any]) -> np.ndarray:
 
 
 def max_t(
-    differences: np.ndarray,
-    rng: np.random.Generator | None = None,
-    n_draws: int = N_DRAWS,
-    *,
-    p_values: Iterable[Any] | None = None,
+    parts: np.ndarray, p_values: Iterable[Any], rng: np.random.Generator | None = None, n_draws: int = N_DRAWS
 ) -> np.ndarray:
-    """Adjust the tests of many mean differences for their number, by the distribution of their largest statistic.
+    """Adjust two-sided p values for their number, by the distribution of the smallest one.
 
-    Step-down max-T (Westfall and Young 1993, algorithm 2.8; Romano and Wolf 2005): what is drawn for a task goes to all
-    differences on it, so that tests that share data count for less than as many independent ones. Without p values the
-    tests are sign flips, as for 0/1 outcomes: the signs of a task are flipped, and |sum| / root of the sum of squares
-    is the statistic; all flips are enumerated where there are no more than `n_draws`. The p values of studentised tests
-    are taken to quantiles of the normal distribution, and these compared with normal values that correlate as the
-    differences do.
+    Step-down max-T (Westfall and Young 1993, algorithm 2.8; Romano and Wolf 2005): p values are taken to quantiles of
+    the normal distribution, and these compared with the largest of normal values that correlate as the tests do, so
+    that tests that share data count for less than as many independent ones.
 
-    `differences` are of shape (tasks, tests): 0 (without p values) or NaN where a test does not use a task; `p_values`
-    are two-sided, and NaN where there is no test. An adjusted one is 1 without a test, or where no task differs.
+    `parts`, of shape (tasks, tests), are what each task contributes to each statistic, such as its difference; only
+    their ratios within a test matter. A p value is NaN where there is no test; its adjusted one is 1, as where no task
+    contributes. A single test is not adjusted.
     """
     rng = np.random.default_rng(0 if rng is None else rng)
-    used = ~np.isnan(differences)
-    values = np.where(used, differences, 0.0)
-    if p_values is not None:
-        values = np.where(used, values - values.sum(axis=0) / np.maximum(used.sum(axis=0), 1), 0.0)
-    values = values[(values != 0).any(axis=1)]
-    norms = np.sqrt((values**2).sum(axis=0))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        seen = np.abs(values.sum(axis=0)) / norms if p_values is None else -special.ndtri(numbers(p_values) / 2)
-    tested = np.flatnonzero(~np.isnan(seen))
+    p_values = numbers(p_values)
+    tested = np.flatnonzero(~np.isnan(p_values))
+    adjusted = np.ones(len(p_values))
+    if len(tested) < 2:
+        adjusted[tested] = p_values[tested]
+        return adjusted
+    seen = -special.ndtri(np.clip(p_values, SMALLEST, 1.0) / 2)
     order = tested[np.argsort(seen[tested], kind="stable")]
-    scaled = (values[:, order] / np.where(norms > 0, norms, 1)[order]).astype(np.float32)
-    flips = 2 ** max(len(values) - 1, 0)  # those of all signs are mirror images
-    exact = p_values is None and flips <= n_draws
-    draws = flips if exact else n_draws
+    used = parts[(parts != 0).any(axis=1)][:, order]
+    norms = np.sqrt((used**2).sum(axis=0))
+    scaled = (used / np.where(norms > 0, norms, 1)).astype(np.float32)
     exceeding = np.zeros(len(order))
-    for start in range(0, draws, CHUNK):
-        numbered = np.arange(start, min(start + CHUNK, draws))
-        shape = len(numbered), len(values)
-        if exact:
-            weights = (1 - 2 * (numbered[:, None] >> np.arange(len(values)) & 1)).astype(np.float32)
-        elif p_values is None:
-            weights = 2 * rng.integers(0, 2, shape, dtype=np.int8).astype(np.float32) - 1
-        else:
-            weights = rng.standard_normal(shape, dtype=np.float32)
+    for start in range(0, n_draws, CHUNK):
+        weights = rng.standard_normal((min(CHUNK, n_draws - start), len(used)), dtype=np.float32)
         maxima = np.maximum.accumulate(np.abs(weights @ scaled), axis=1)
         exceeding += (maxima >= (seen[order] - 1e-4)[None, :]).sum(axis=0)
-    adjusted = np.ones(len(seen))
-    if len(order):
-        shares = exceeding / draws if exact else (exceeding + 1) / (draws + 1)
-        adjusted[order] = np.maximum.accumulate(shares[::-1])[::-1]
+    shares = (exceeding + 1) / (n_draws + 1)
+    adjusted[order] = np.maximum.accumulate(shares[::-1])[::-1]
     return adjusted
 
 
@@ -300,7 +328,9 @@ def rank_models(
     value: str,
     *,
     condition: str = "",
+    stratum: str = "",
     family: str = "",
+    seed: str = "",
     first: str = "",
     pairs: pd.DataFrame | None = None,
     rng: np.random.Generator | None = None,
@@ -315,8 +345,9 @@ def rank_models(
       the first needs no correction for all pairs (Gutmann and Maymin 1987; Hsu 1984). Its rank is then 1, and no other
       model ties with it.
     - The corrected estimate allows for having been picked from all models: shrunk towards their mean by the share of
-      the spread of models that is noise (Efron and Morris 1975), and with an interval that holds for all models at once
-      (Bonferroni), hence for any that is picked by its result.
+      the spread of models that is noise (Efron and Morris 1975). Its interval, at a level divided by the number of
+      models (Bonferroni), holds for all models at once, hence for any that is picked by its result, where values are
+      shares (Clopper and Pearson). That of other values (t) falls short on few tasks, and where values are skewed.
 
     Arguments are those of `compare_all`; `first` is the model that is tested for being best, by default that with the
     highest estimate, and `pairs` the result of `compare_all`, if already computed.
@@ -332,20 +363,25 @@ def rank_models(
         values, bounds = cells.of(i).means, (0.0, 1.0) if cells.shares else None
         tasks = np.arange(len(values))
         families = tasks if cells.clusters is None else cells.clusters[cells.sizes[:, i] > 0]
-        how: dict[str, Any] = {"bounds": bounds, "families": families}
-        alone = mean_interval(values, tasks, **how)
-        at_once = mean_interval(values, tasks, **how, confidence=1 - LEVEL / count)
+        alone = mean_interval(values, tasks, bounds=bounds, families=families)
+        if len(np.unique(families)) < len(tasks):
+            wide = mean_interval(values, tasks, bounds=bounds, families=families, confidence=1 - LEVEL / count)
+            corrected = wide[1:3]
+        else:
+            corrected = at_once(values, cells.shares, 1 - LEVEL / count)
         described = alone.method, "new tasks", alone.warning + cells.lost_of(i)
-        rows.append((name, alone.n_clusters, *alone[:3], 1, count, False, True, math.nan, *at_once[1:3], *described))
+        rows.append((name, alone.n_clusters, *alone[:3], 1, count, False, True, math.nan, *corrected, *described))
     table = typed(pd.DataFrame(rows, columns=_RANK_COLUMNS.split()))
     if not count:
         return table
     leading = cells.models.index(first) if first else int(np.argmax(table["estimate"].fillna(-math.inf)))
     if pairs is None and count <= MOST_PAIRED:
-        pairs = compare_all(frame, model, task, value, condition=condition, rng=rng)
+        pairs = compare_all(
+            frame, model, task, value, condition=condition, stratum=stratum, family=family, seed=seed, rng=rng
+        )
     others = [i for i in range(count) if i != leading]
-    within = cells_of(frame, model, task, value, condition, family=family)
-    tests = pair_rows(within, [(leading, i) for i in others], "new tasks").set_index("b")
+    within = cells_of(frame, model, task, value, condition, stratum, family, seed)
+    tests = pair_rows(within, [(leading, i) for i in others], "new tasks")[0].set_index("b")
     better, worse, behind = np.zeros(count, int), np.zeros(count, int), np.zeros(count, bool)
     if pairs is None:
         is_behind = tests["p_value"] * (count * (count - 1) / 2) <= tests["claim_at"]
@@ -353,15 +389,11 @@ def rank_models(
         better, worse[leading] = behind.astype(int), behind.sum()
     else:
         place = dict(zip(map(str, cells.models), range(count), strict=True))
-        for row in pairs[pairs["decided"] | pairs["method"].eq(UNPAIRED)].to_dict("records"):
+        for row in pairs[pairs["decided"]].to_dict("records"):
             a, b = place[row["model_a"]], place[row["model_b"]]
             winner, loser = (a, b) if row["estimate"] > 0 else (b, a)
-            if row["decided"]:
-                better[loser], worse[winner] = better[loser] + 1, worse[winner] + 1
-                behind[loser] |= winner == leading
-            if row["method"] == UNPAIRED and leading in (a, b):
-                result = (row["estimate"] if a == leading else -row["estimate"]), row["p_value"], LEVEL
-                tests.loc[b if a == leading else a, ["estimate", "p_value", "claim_at"]] = result
+            better[loser], worse[winner] = better[loser] + 1, worse[winner] + 1
+            behind[loser] |= winner == leading
     table["behind_first"] = behind
     table["rank_low"], table["rank_high"], table["ties_with_first"] = 1 + better, count - worse, better == 0
     if ((tests["p_value"] <= tests["claim_at"]) & (tests["estimate"] > 0)).all():  # no test at all: the only model
@@ -384,6 +416,31 @@ def rank_models(
     shrunk = centre + signal * (table["estimate"] - centre)
     table["corrected"] = shrunk.clip(table["corrected_low"].fillna(-math.inf), table["corrected_high"].fillna(math.inf))
     return typed(table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True))
+
+
+def at_once(values: np.ndarray, shares: bool, confidence: float) -> tuple[float, float]:
+    """Return an interval of the mean of values of tasks that holds at a confidence far above 95 %.
+
+    Of shares by Clopper and Pearson (1934), which is never too narrow, on the number of tasks, or on the effective
+    number (Korn and Graubard 1998) where that is larger; of other values by t with Hall's correction.
+    """
+    count, nothing = len(values), (math.nan, math.nan)
+    if count < 2:
+        return nothing
+    variance, rate = float(variance_of_mean(values)), float(values.mean())
+    if not shares:
+        low, high = corrected_t(values, confidence) if variance > 0 else nothing
+        return float(low), float(high)
+    factor = float(quantile(confidence, count - 1) / quantile(confidence)) ** 2 * (
+        1 + 2 * skewness(values) ** 2 / count
+    )
+    n = float(count)
+    if variance * factor > 0:
+        n = max(n, float(rate * (1 - rate) / (variance * factor)))
+    tail = (1 - confidence) / 2
+    low = float(special.betaincinv(n * rate, n - n * rate + 1, tail)) if rate > 0 else 0.0
+    high = float(special.betaincinv(n * rate + 1, n - n * rate, 1 - tail)) if rate < 1 else 1.0
+    return low, high
 
 
 def cost_front(

@@ -9,6 +9,7 @@ from statsmodels.stats.contingency_tables import mcnemar
 
 from evalkit.stats.intervals import by_cluster
 from evalkit.stats.paired import compare_runs, compare_units
+from evalkit.stats.paired import mcnemar as exact
 
 NUMBERS = st.lists(st.integers(-30, 30).map(float), min_size=2, max_size=30)
 PAIRS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=2, max_size=40)
@@ -19,14 +20,32 @@ def compared(a, b, margin=math.nan):
 
 
 @given(PAIRS)
-def test_mcnemar_agrees_with_statsmodels(pairs):
+def test_mcnemar_is_seldom_above_the_conditional_test_of_statsmodels(pairs):
     a, b = zip(*pairs, strict=True)
     found = compared(a, b)
     only_a, only_b = pairs.count((1, 0)), pairs.count((0, 1))
-    if only_a + only_b:
-        assert found.p_value == pytest.approx(mcnemar([[0, only_a], [only_b, 0]], exact=True).pvalue)
-    else:
+    if only_a == only_b:
         assert found.p_value == 1
+    else:  # that test is exact as well, for what it is given
+        theirs = mcnemar([[0, only_a], [only_b, 0]], exact=True).pvalue
+        assert found.p_value <= max(1.6 * theirs, theirs + 0.02)
+
+
+@pytest.mark.parametrize(("n", "differ", "gap", "power"), [(20, 0.25, 0.2, 0.344), (50, 0.15, 0.12, 0.648)])
+def test_mcnemar_holds_its_level_with_more_power_than_the_conditional_test(n, differ, gap, power):
+    won, lost = np.array([(w, x) for w in range(n + 1) for x in range(n + 1 - w)]).T
+    rejected = np.array([exact(w, x, n) <= 0.05 for w, x in zip(won, lost, strict=True)])
+
+    def chance(differ, gap):
+        shares = [(differ + gap) / 2, (differ - gap) / 2, 1 - differ]
+        return stats.multinomial.pmf(np.column_stack([won, lost, n - won - lost]), n, shares)[rejected].sum()
+
+    assert max(chance(share, 0) for share in np.linspace(0.01, 1, 60)) <= 0.05
+    assert chance(differ, gap) == pytest.approx(power, abs=0.001)
+
+
+def test_mcnemar_of_very_many_pairs_goes_on_from_that_of_fewer():
+    assert exact(30, 12, 501) == exact(30, 12, 5_000) == pytest.approx(exact(30, 12, 499), rel=0.02)
 
 
 def test_values_without_skewness_are_compared_as_by_the_paired_t_test_of_scipy():
@@ -56,6 +75,8 @@ def test_which_side_comes_first_and_the_unit_change_nothing(differences, unit):
 
 def test_equal_differences_of_shares_are_as_unlikely_as_their_number_says():
     assert compared([0.5] * 8, [0] * 8).p_value == pytest.approx(2 * 1.5**-8)
+    noise = np.random.default_rng(0).normal(0, 1e-4, 12)
+    assert compared([0.5] * 12 + noise, [0.488] * 12).p_value == 1  # a rare break would not have been seen
     assert math.isnan(compared([7.0] * 8, [5.0] * 8).p_value)
 
 
@@ -97,7 +118,7 @@ def test_binary_pairs_have_the_interval_of_agresti_and_min():
     half = stats.norm.ppf(0.975) * math.sqrt((p + q - (p - q) ** 2) / n)
     found = compared(a, b)
     assert (found.low, found.high) == pytest.approx((p - q - half, p - q + half))
-    assert found.method == "Agresti-Min; McNemar exact"
+    assert found.method == "Agresti-Min; McNemar exact unconditional"
 
 
 @pytest.mark.parametrize("kinds", [(-1, 0, 1), (-1, -2 / 3, -1 / 3, 0, 1 / 3, 2 / 3, 1)])
