@@ -21,6 +21,7 @@ RARE_SHARES, ENOUGH_SHARES = 2, 6  # units with a share above 0, or below 1: rar
 PSEUDO_PAIR = 0.5  # squared deviations of two runs of a task that end differently
 MOST_PAIRS = 500  # of McNemar's exact distribution; that of more pairs is the same to three digits
 BEYOND_CHANCE = 3.84  # times the variance: a squared difference that is seldom larger by chance
+FEW_SHOW_EASE = 6  # squared number of tasks, from which other models tell how well they show which tasks are easier
 SMALLEST = 1e-300  # p value, whose normal quantile is still finite
 
 MCNEMAR, PAIRED_T = "Agresti-Min; McNemar exact unconditional", "paired t"
@@ -257,24 +258,45 @@ def unshared(cells: Cells, a: int, b: int) -> Unshared | None:
     if variance <= 0:
         return None
     freedom = variance**2 / sum(v**2 / max(f, 1) for v, f in zip(variances, freedoms, strict=True))
-    variance += _ease_gap(cells, a, b, only, common, weights / weights.sum()) ** 2
+    variance += _of_ease(cells, a, b, only, common, weights / weights.sum())
     return Unshared(means[0], means[1], gap, variance, freedom, (numbers[0], numbers[1]), parts)
 
 
-def _ease_gap(cells: Cells, a: int, b: int, only: np.ndarray, strata: np.ndarray, weights: np.ndarray) -> float:
-    """Return by how much other models did better on the tasks of only the one model than on those of only the other."""
+def _of_ease(cells: Cells, a: int, b: int, only: np.ndarray, strata: np.ndarray, weights: np.ndarray) -> float:
+    """Return the variance that is due to how much easier the tasks of only the one model may be than those of the other.
+
+    That is the squared difference that other models show, plus its variance, which counts the more the more tasks of
+    both sides they ran, so that a single run changes little. Of shares the difference is the largest one that such a
+    shift on the logit scale can make in a model's rate, tanh(shift / 4): other models may be too good, or too bad, to
+    show it on the scale of rates.
+    """
     assert cells.strata is not None
     others = np.delete(cells.means, [a, b], axis=1)
     if np.isnan(others[only.any(axis=1)]).all():
         return 0.0
-    gap = 0.0
+    total, variance = 0.0, 0.0
     for stratum, weight in zip(strata, weights, strict=True):
         sides = [others[only[:, side] & (cells.strata == stratum)] for side in (0, 1)]
-        known = np.isfinite(sides[0]).any(axis=0) & np.isfinite(sides[1]).any(axis=0)
-        if known.any():
-            ease = [np.nanmean(side[:, known], axis=0).mean() for side in sides]
-            gap += weight * float(ease[0] - ease[1])
-    return gap
+        counts = np.array([np.isfinite(side).sum(axis=0) for side in sides])
+        known = counts.min(axis=0) > 0
+        if not known.any():
+            continue
+        counts, sides = counts[:, known], [side[:, known] for side in sides]
+        sums = np.array([np.nansum(side, axis=0) for side in sides])
+        if cells.shares:
+            rates = (sums + 1) / (counts + 2)
+            precisions = 1 / (1 / ((counts + 2) * rates * (1 - rates))).sum(axis=0)
+            shift = float(precisions @ np.subtract(*special.logit(rates)) / precisions.sum())
+            gap = math.tanh(shift / 4)
+            error = ((1 - gap**2) / 4) ** 2 / float(precisions.sum())
+        else:
+            gap = float(np.subtract(*(sums / counts)).mean())
+            eases = [np.nanmean(side[np.isfinite(side).any(axis=1)], axis=1) for side in sides]
+            error = sum(float(intervals.variance_of_mean(ease)) for ease in eases if len(ease) > 1)
+        most = float((2 / (1 / counts).sum(axis=0)).max())  # tasks on each side, the harmonic mean
+        total += weight * gap
+        variance += weight**2 * error * most**2 / (most**2 + FEW_SHOW_EASE)
+    return total**2 + variance
 
 
 def combine(

@@ -237,13 +237,15 @@ def _by_max_t(parts: np.ndarray, table: pd.DataFrame, rng: np.random.Generator |
 
 
 def holm(p_values: Iterable[Any]) -> np.ndarray:
-    """Adjust p values for their number (Holm 1979), by statsmodels; NaN stays NaN and is not counted."""
-    from statsmodels.stats.multitest import multipletests  # imported here, as in `trend`
+    """Adjust p values for their number (Holm 1979); NaN stays NaN and is not counted.
 
+    The smallest of m is multiplied by m, the next by m − 1 and so on; none is below the one before it, or above 1.
+    """
     p_values = numbers(p_values)
-    known, adjusted = ~np.isnan(p_values), np.full(len(p_values), math.nan)
-    if known.any():
-        adjusted[known] = multipletests(p_values[known], method="holm")[1]
+    order = np.argsort(p_values)  # NaN last
+    count = int((~np.isnan(p_values)).sum())
+    order, adjusted = order[:count], np.full(len(p_values), math.nan)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p_values[order] * np.arange(count, 0, -1)), 1.0)
     return adjusted
 
 
