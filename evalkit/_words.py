@@ -162,7 +162,7 @@ def _few(conditions: Sequence[str]) -> str:
 
 TEXTS: dict[str, str | Callable[..., str]] = {
     "alike": lambda names, one: (
-        f"{' and '.join(names)} may be one model: "
+        f"perhaps one model: {' and '.join(names)}; "
         + " ".join(f"--rename {shlex.quote(f'{name}={one}')}" for name in names if name != one)
         + " (parameter rename) reads them as one"
     ),
@@ -223,7 +223,8 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "unpaired": "different tasks, taken to be drawn alike",
     "partly_shared": "{a} and {b} tasks that only one of them ran, taken to be drawn alike",
     "few_seeds": lambda seeds: (
-        f"all runs share {' and '.join(map(str, seeds))} seeds: as wide as the differences between seeds make it"
+        f"tasks share {' and '.join(map(str, seeds))} seeds (or checkpoints, sessions): "
+        "as wide as the differences between these make it"
     ),
     "conditions_differ": lambda conditions: f"conditions differ ({_few(conditions)}): only equal ones are compared",
     "settings_differ": lambda settings: (
@@ -239,7 +240,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "not_repeated": "a model has one run of each task: as wide as for new tasks, which is cautious",
     "few_shared": "fewer than 2 shared tasks: nothing tells how tasks vary",
     "unknown_repeats": "a model has no task with several runs: between all and none of the spread may be that of runs",
-    "cycle": lambda models: f"{', '.join(models)}: each is better than another of them, so they have no order",
+    "cycle": lambda models: f"no order: of {', '.join(models)} each is better than another one",
     "sets": lambda sets: (
         f"{len(sets)} sets of models share no tasks and can't be compared: "
         + join_first([join_first(models, 2, " and {} more") for models in sets], 2, "; and {} more", "; ")
@@ -278,15 +279,10 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "incomparable": "models ran different tasks, which neither shared tasks nor shared types make comparable",
     "same_order": "models ran different tasks; {basis}, their order is that of the raw rates",
     "other_order": ("models ran different tasks: the raw rates put {one} before {other}, those {basis} do not"),
-    "absent": lambda models, first="", best="": (
-        join_first([f"{name} lacks {n} of {planned} runs" for name, n, planned in models], 2, " and {} more models do")
-        + " that other models show to be planned"
-        + (f"; had these failed, {best} would be shown to be the best" if best else "")
-        + (
-            f"; had these failed, no model would be shown to be the best, and {first} be first"
-            if first and not best
-            else ""
-        )
+    "absent": lambda models, planned=False, best=None: (
+        f"fewer runs than {'planned' if planned else 'other models on these tasks'}: "
+        + join_first([f"{name} ({n} of {most})" for name, n, most in models], 3, " and {} more")
+        + ("" if best is None else f"; had the absent runs failed, {best or 'no model'} would be shown to be the best")
     ),
     "copied": lambda pairs: (
         "logs are copied into "

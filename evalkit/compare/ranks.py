@@ -89,7 +89,9 @@ class Leaderboard(NamedTuple):
         return self.basis not in (RAW, NONE)
 
 
-def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = None) -> Leaderboard:
+def leaderboard(
+    runs: pd.DataFrame, value: str = "", *, margin: float | None = None, planned: Iterable[str] = ()
+) -> Leaderboard:
     """Rank models on comparable estimates.
 
     Parameters
@@ -101,6 +103,8 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
         As for `evalkit.kinds.outcomes`.
     margin : float, optional
         Pairs whose difference is shown to lie within ± margin are equivalent.
+    planned : iterable of str, optional
+        The tasks that each model was to run: runs of these that a model lacks are absent.
     """
     runs = runs_of(runs)
     scored = outcomes(runs, value)
@@ -157,39 +161,43 @@ def leaderboard(runs: pd.DataFrame, value: str = "", *, margin: float | None = N
         counted = bool(scored.table.loc[gone, "value"].notna().any())
         notes += note("not_measured", models=some, counted=counted) if some else Notes()
         notes += note("none_measured", models=none) if none else Notes()
-    lacking = absent(rows, scored.is_share)
+    lacking = absent(rows, scored.is_share, planned)
     notes += note("absent", **lacking) if lacking else Notes()
     copies = copied(runs, kind_of(runs)) if scored.left_out else []
     notes += note("copied", pairs=copies) if copies else Notes()
     return Leaderboard(table, compared, like.headline, notes, scored)
 
 
-def absent(rows: pd.DataFrame, is_share: bool) -> dict[str, Any]:
-    """Find which models lack runs of tasks of which others have more, and who would be best had these runs failed.
+def absent(rows: pd.DataFrame, is_share: bool, planned: Iterable[str] = ()) -> dict[str, Any]:
+    """Find which models lack runs of their tasks, and who would be shown to be the best had these runs failed.
 
-    `rows` are runs as in `Outcomes`. The result is empty where no run is absent; else it has `models` (name, runs that
-    are absent, runs planned: as many of each task as any model has, under equal conditions), and of shares `best` (the
-    model shown to be the best, or "") and `first`. A model that lacks more than half of the runs was not planned to run
-    them, and is not among the models.
+    `rows` are runs as in `Outcomes`. As many runs of a task are expected, under equal conditions, as any model has; of
+    a task that a model did not run at all only if it is among the `planned` ones. The result is empty where no run is
+    absent; else it has `models` (name, runs, expected runs), `planned` (whether there is a plan) and of shares `best`
+    (a name, or "").
     """
-    recorded = rows.groupby(["task", "condition", "model_name"]).size().unstack(fill_value=0)
-    lacking = recorded.rsub(recorded.max(axis=1), axis=0)
-    planned = int(recorded.max(axis=1).sum())
-    missing = lacking.sum()
-    missing = missing[(missing > 0) & (missing <= planned / 2)]
-    if missing.empty:
+    if rows.empty:
         return {}
-    found: dict[str, Any] = {"models": [(name, int(count), planned) for name, count in missing.items()]}
+    planned = list(planned)
+    recorded = rows.groupby(["task", "condition", "model_name"]).size().unstack(fill_value=0)
+    ran_condition = recorded.groupby("condition").transform("sum") > 0
+    is_planned = ran_condition.mul(recorded.index.isin(planned, level="task"), axis=0)
+    missing = recorded.rsub(recorded.max(axis=1), axis=0).where((recorded > 0) | is_planned, 0)
+    lacking = missing.columns[missing.sum() > 0]
+    if lacking.empty:
+        return {}
+    totals = zip(lacking, recorded[lacking].sum(), missing[lacking].sum(), strict=True)
+    counts = [(name, int(ran), int(ran + lacks)) for name, ran, lacks in totals]
+    found: dict[str, Any] = {"models": counts, "planned": bool(planned)}
     if is_share:
-        counts = lacking[list(missing.index)].melt(ignore_index=False, value_name="count").reset_index()
-        failed = counts.loc[counts.index.repeat(counts["count"].to_numpy())].drop(columns="count").assign(value=0.0)
+        cells = missing[lacking].melt(ignore_index=False, value_name="count").reset_index()
+        failed = cells.loc[cells.index.repeat(cells["count"])].drop(columns="count").assign(value=0.0)
         failed["task_type"] = failed["task"].map(rows.groupby("task")["task_type"].first())
         filled = pd.concat([rows[["task", "condition", "model_name", "value", "task_type"]], failed], ignore_index=True)
         nothing = pd.DataFrame({"decided": pd.Series(dtype=bool)})  # only the first is tested
         how = {"condition": "condition", "stratum": "task_type"}
-        ranks = rank_models(filled, "model_name", "task", "value", **how, pairs=nothing)
-        first = ranks.iloc[0]
-        found |= {"first": first["model"], "best": first["model"] if first["rank_high"] == 1 else ""}
+        first = rank_models(filled, "model_name", "task", "value", **how, pairs=nothing).iloc[0]
+        found["best"] = first["model"] if first["rank_high"] == 1 else ""
     return found
 
 
@@ -266,6 +274,7 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     own = board.pairs[board.pairs[["model_a", "model_b"]].eq(first).any(axis=1)]
     has_shared = own["n_tasks"] > 0
     about = {"model": first, "what": name, "unpaired": not has_shared.all()}
+    about["conditions_differ"] = "conditions_differ" in board.notes
     about["absent"] = next((one.values for one in board.notes.only("absent").notes), None)
     highest = rated.nlargest(1, "estimate").iloc[0]
     if board.is_adjusted and highest["estimate"] > row["estimate"]:

@@ -27,6 +27,7 @@ from evalkit.kinds import Finding, Outcomes, outcomes
 from evalkit.kinds.findings import similar_names, variants
 from evalkit.kinds.runs import UNKNOWN, kind_of
 from evalkit.kinds.terminal import INTERVAL, NAME_WIDTH, Part, on_screen, unmeasured_lines
+from evalkit.stats.comparable import ADJUSTED
 from evalkit.stats.intervals import CONFIDENCE, Target
 
 MOST_ANSWERED = 40  # models that the commands of kinds rank; `evalkit compare` ranks any number
@@ -85,8 +86,11 @@ def describe_comparison(
         rows.append(cells)
     reasons = zip(table["model_name"], table["warning"], strict=True)
     copies = [plain(f"{name}: {why}.") for name, why in reasons if why and "only_copies" in why]
-    notes = _lines(board.notes.without(*FIRST, "variants", "families", "same_order")) + copies
+    said = ["absent"] if ranking.values["headline"].get("absent") else []  # by the answer
+    notes = _lines(board.notes.without(*FIRST, "variants", "families", "same_order", *said)) + copies
     notes += _lines(similar_names(runs["model_name"].dropna()))
+    if board.basis == ADJUSTED:
+        notes.append(f"Rates {ADJUSTED} assume that no model suits some tasks more than others.")
     notes += filter(None, [undecided_text(ranking.values["headline"].get("undecided", 0))])
     place = {name: number for number, name in enumerate(table["model_name"])}
     for row in board.pairs.to_dict("records"):

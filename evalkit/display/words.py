@@ -125,7 +125,10 @@ def _ranking(
             said = f"The {what} is {rate}. " if rate else ""
             return f"{said}No run that was measured names its model; --model NAME gives one."
         case "best":
-            answer = f"{model} is shown to be the best of {n_models} models{doubt},{value}"
+            within = " under equal conditions" if rate and headline.get("conditions_differ") else ""
+            answer = (
+                f"{model} is shown to be the best of {n_models} models on new tasks like these{within}{doubt},{value}"
+            )
         case _ if headline["behind"]:
             ahead, unshown = (_models(headline[side], MOST_ANSWERED) for side in ("behind", "open"))
             answer = f"{model} leads{value}: ahead of {ahead}{doubt}, but not separable from {unshown}"

@@ -30,7 +30,7 @@ NAMES: dict[str, list[tuple[str, ...]]] = {
         ("is_resolved", "is_success", "result", "outcome", "verdict"),
     ],
     "repetition": [("repetition", "trial", "epoch", "attempt", "repeat"), ("run", "run_number")],
-    "seed": [("seed",)],
+    "seed": [("checkpoint",), ("seed",), ("session",)],
     "dataset": [("dataset", "benchmark", "suite")],
     "status": [("status", "exit_reason", "termination_reason", "exit_status")],
     "started": [("started", "started_at", "start_time", "timestamp", "created_at", "date")],

@@ -113,6 +113,8 @@ class RateRules:
     conditions: Sequence[str] = ()  # columns that, besides the task, make runs comparable, such as a budget of turns
     told: Sequence[str] = ()  # columns that are said before models are ranked where these differ in them
     task_of: Callable[[pd.DataFrame], pd.Series] = lambda runs: runs["task_id"]  # so that repetitions are known
+    # what runs of several tasks share, such as a trained checkpoint; NA where a seed says nothing of the model
+    seed_of: Callable[[pd.DataFrame], pd.Series] = lambda runs: runs["seed"]
     excluding_flags: Sequence[str] = ()  # of runs that count in no rate, such as a copy of another run
 
 

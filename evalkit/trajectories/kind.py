@@ -46,6 +46,8 @@ KIND = LogKind(
         conditions=("limits", "task_version"),
         told=("agent", "agent_version", "temperature"),
         task_of=_task_of,
+        # the seed of a chat model only draws its words; a table's may be that of a trained checkpoint
+        seed_of=lambda runs: runs["seed"].where(runs["format"] == "table"),
         excluding_flags=("superseded", "duplicate"),
     ),
     transcript=transcript,

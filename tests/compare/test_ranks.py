@@ -14,6 +14,7 @@ from evalkit.compare.terminal import answer, describe_comparison
 from evalkit.display import finding_text
 from evalkit.display.words import headline_text, undecided_text
 from evalkit.io import SourceError
+from evalkit.kinds import outcomes
 from tests.compare.runs import played, reached, runs_of
 
 EASY, HARD = "easy", "hard"
@@ -46,7 +47,7 @@ CLEAR = played({"first": 0.95, "second": 0.3, "third": 0.25})
         (only_easy(), "gamma is first; not separable from delta"),
         (CYCLE, "no best model: of paper, rock and scissors each is better than another one"),
         (APART, "best: a (success rate, different tasks, taken to be drawn alike)"),
-        (CHAIN, "best: a (success rate, adjusted for tasks, different tasks, taken to be drawn alike)"),
+        (CHAIN, "a leads; ahead of b; not separable from c"),
         (played({f"model-{i:03d}": 0.5 for i in range(100)}, tasks=12),
          "model-047 is first; not separable from 99 models"),
         (CLEAR, "best: first (success rate)"),
@@ -91,9 +92,9 @@ def budgets(models):
 @pytest.mark.parametrize(
     ("models", "text"),
     [
-        ({"aaa": (10, 20, 50), "b": (50,)}, "aaa is shown to be the best of 2 models, under equal conditions."),
+        ({"aaa": (10, 20, 50), "b": (50,)}, "aaa is shown to be the best of 2 models on new tasks like these, under equal conditions."),
         ({"aaa": (10, 20), "b": (20, 50), "c": (20,)},
-         "aaa is shown to be the best of 3 models, under equal conditions."),
+         "aaa is shown to be the best of 3 models on new tasks like these, under equal conditions."),
         ({"a": (10, 20), "b": (20, 50), "c": (10, 50)},
          "No best model: under equal conditions none of a, b and c is shown to be better."),
         ({"a": (10, 20)}, "a is the only model that was measured."),
@@ -128,7 +129,7 @@ def test_models_under_different_conditions_have_no_highest_mean():
 
 def test_findings_say_where_models_ran_different_tasks_and_where_not_all_pairs_were_made():
     text = finding_text(compare.findings(compare.leaderboard(runs_of(APART)))[0])
-    assert text.startswith("a is shown to be the best of 2 models, with a success rate of ")
+    assert text.startswith("a is shown to be the best of 2 models on new tasks like these, with a success rate of ")
     assert "(20 runs of 20 tasks); models ran different" in text
     many = compare.leaderboard(runs_of(played({f"m{i:03d}": 0.5 for i in range(101)}, tasks=2)))
     assert any("0 of 435 pairs of the first 30 models decided" in finding_text(one) for one in compare.findings(many))
@@ -136,7 +137,7 @@ def test_findings_say_where_models_ran_different_tasks_and_where_not_all_pairs_w
 
 def test_a_leaderboard_says_its_answer_in_a_prompt():
     answer, table = repr(compare.leaderboard(runs_of(CLEAR))).split("\n\n")
-    assert answer.startswith("first is shown to be the best of 3 models")
+    assert answer.startswith("first is shown to be the best of 3 models on new tasks like these")
     assert table.split("\n")[1].split()[:3] == ["0", "first", "1"]
 
 
@@ -218,11 +219,51 @@ def test_where_pairs_of_the_best_stay_open_a_clause_says_that_best_is_a_test_of_
     assert clause in describe_comparison(runs)
 
 
-def test_runs_that_one_model_lacks_are_said_with_what_would_follow_had_they_failed():
-    rows = [("a", f"t{i}", i < 28) for i in range(30)] + [("b", f"t{i}", i % 2 == 0) for i in range(40)]
-    board = compare.leaderboard(runs_of(rows))
-    (absent,) = board.notes.only("absent").notes
-    assert absent.values["models"] == [("a", 10, 40)]
-    assert absent.values["best"] == ""
-    assert "a lacks 10 of 40 runs" in " ".join(map(finding_text, compare.findings(board))).replace("A lacks", "a lacks")
-    assert "absent" not in compare.leaderboard(runs_of(CLEAR)).notes
+ALL_TASKS = [f"t{i}" for i in range(40)]
+SOME = [("a", f"t{i}", i < 28) for i in range(30)] + [("b", f"t{i}", i % 2 == 0) for i in range(40)]
+AGAIN = [(m, f"t{i}", i < 9) for m in "ab" for i in range(30) for _ in range(2 if m == "b" and i < 10 else 1)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "planned", "expected"),
+    [
+        (SOME, ALL_TASKS, "fewer runs than planned: a (30 of 40); had the absent runs failed, no model would"),
+        (SOME, (), ""),  # a task that a did not run at all, and that no plan names
+        (AGAIN, (), "fewer runs than other models on these tasks: a (30 of 40); had the absent runs failed, b would"),
+        ([*AGAIN, ("a", "other", True)], (), "a (31 of 41)"),
+        (CLEAR, (), ""),
+    ],
+)
+def test_runs_that_one_model_lacks_are_said_with_what_would_follow_had_they_failed(rows, planned, expected):
+    board = compare.leaderboard(runs_of(rows), planned=planned)
+    assert expected in str(board.notes.only("absent"))
+    assert ("absent" in board.notes) == bool(expected)
+
+
+def test_absent_runs_are_of_the_conditions_that_a_model_ran():
+    runs = budgets({"aaa": (10, 20), "b": (20, 50)})
+    assert "absent" not in compare.leaderboard(runs).notes
+    runs = budgets({"aaa": (10, 20), "b": (10, 50)}).iloc[1:]  # without the first world of aaa in 10 turns
+    assert "absent" not in compare.leaderboard(runs).notes
+    assert "fewer runs than planned: aaa (11 of 12)" in str(compare.leaderboard(runs, planned=["w0"]).notes)
+
+
+def test_the_terminal_says_absent_runs_once_and_changes_no_name():
+    shown = describe_comparison(runs_of(AGAIN))
+    assert shown.count("absent runs failed") == 1
+    assert "tasks: a (30 of 40)" in shown
+
+
+def test_rates_adjusted_for_tasks_name_their_assumption():
+    assert "no model suits some tasks more than others" in describe_comparison(runs_of(only_easy()))
+    assert "no model suits" not in describe_comparison(runs_of(CLEAR))
+
+
+def test_the_seed_of_a_chat_model_makes_no_tasks_alike():
+    """Seeds 0, 1, 2 of each task: of a table they may be those of checkpoints, of a log of tau2 they draw words."""
+    rows = [(m, f"t{t}", t < wins - 4 * s) for m, wins in (("a", 18), ("b", 6)) for t in range(20) for s in range(3)]
+    table = runs_of(rows, "trajectories", seed=[str(i % 3) for i in range(len(rows))])
+    for of_format, is_crossed in (("table", True), ("tau2", False)):
+        data = outcomes(table.assign(format=of_format, dataset="d"))
+        pair = compare.pairs(data).iloc[0]
+        assert ("few_seeds" in pair["warning"]) == is_crossed
