@@ -14,6 +14,7 @@ from evalkit.stats.intervals import FEW, FEW_CLUSTERS, LEVEL, Clusters, of_repet
 
 # what an error of at most 6.5 % takes where 5 % are promised (docs/coverage.md)
 FEW_SHARES, FEW_SCORES = 5, 12  # tasks, below which they can't show how skewed the differences are
+ENOUGH_SCORES = 16  # tasks, from which on they can
 SKEWED = 16  # times the squared skewness, at most the tasks: else the differences are too skewed for t
 AT_FEW, AT_SKEWED = 0.3, 0.02  # the part of the level at which a difference of such scores is claimed
 FEW_FOR_MARGIN = 10  # tasks, below which nothing is said to lie within a margin
@@ -56,7 +57,7 @@ def compare_units(a: np.ndarray, b: np.ndarray, margin: float = math.nan) -> Com
     are, the more of half a pair is added to each kind of pairs (Agresti and Min 2005), since what is rare may not have
     been seen. The interval excludes 0 exactly where the p value is at most 0.05.
     """
-    differences, both, count = a - b, np.concatenate([a, b]), len(a)
+    differences, both, count, skew = a - b, np.concatenate([a, b]), len(a), 0.0
     mean, shares = float(differences.mean()), bool(((both >= 0) & (both <= 1)).all())
     squares, error = float((differences**2).sum()), math.sqrt(intervals.variance_of_mean(differences))
     has_no_spread = error <= 1e-9 * np.abs(differences).max()
@@ -69,7 +70,7 @@ def compare_units(a: np.ndarray, b: np.ndarray, margin: float = math.nan) -> Com
     elif has_no_spread and not shares:
         compared = Compared(math.nan, math.nan, math.nan if mean else 1.0, PAIRED_T, note("all_equal"))
     else:
-        quantile, skew = intervals.quantile(freedom=count - 1), 0.0
+        quantile = intervals.quantile(freedom=count - 1)
         low, high, p_value, doubt, claim_at = math.inf, -math.inf, 0.0, note("cautious", what="differences"), LEVEL
         if not has_no_spread:
             p_value = min(1.0, 2 * min(_tail(differences), _tail(-differences)))
@@ -90,16 +91,19 @@ def compare_units(a: np.ndarray, b: np.ndarray, margin: float = math.nan) -> Com
             # with failures of -1 at the rate that makes the mean 0, the chance of none in so many units
             p_unseen = min(1.0, 2 * (1 + abs(mean)) ** -count)
             p_value = max(p_value, p_cautious, p_unseen)
-        elif SKEWED * skew**2 > count or count < FEW_SCORES:
-            skewed = SKEWED * skew**2 > count
-            claim_at = LEVEL * (AT_SKEWED if skewed else AT_FEW)
-            doubt = note("skewed_pair" if skewed else "few_pairs", claim_at=claim_at)
+        else:  # the level at which a difference is claimed falls step by step
+            few = min(max((ENOUGH_SCORES - count) / (ENOUGH_SCORES - FEW_SCORES), 0.0), 1.0)
+            skewed = min(max(2 * SKEWED * skew**2 / count - 1, 0.0), 1.0)
+            at_few, at_skewed = LEVEL * AT_FEW**few, LEVEL * AT_SKEWED**skewed
+            claim_at = min(at_few, at_skewed)
+            if claim_at < LEVEL:
+                doubt = note("skewed_pair" if at_skewed < at_few else "few_pairs", claim_at=claim_at)
         compared = Compared(low, high, p_value, PAIRED_T, doubt, claim_at)
     low, high = (max(compared.low, -1.0), min(compared.high, 1.0)) if shares else compared[:2]
     low, high = agreeing(low, high, mean, compared.p_value)
     compared = compared._replace(low=low, high=high)
     fewest = FEW_FOR_MARGIN if shares else FEW_SCORES
-    if math.isnan(margin) or count < fewest or (not shares and "skewed_pair" in compared.warning):
+    if math.isnan(margin) or count < fewest or (not shares and SKEWED * skew**2 > count):
         return compared
     tail = tango if shares else _tail
     return compared._replace(p_above=float(tail(differences, -margin)), p_below=float(tail(-differences, -margin)))
@@ -263,7 +267,7 @@ def unshared(cells: Cells, a: int, b: int) -> Unshared | None:
 
 
 def _of_ease(cells: Cells, a: int, b: int, only: np.ndarray, strata: np.ndarray, weights: np.ndarray) -> float:
-    """Return the variance that is due to how much easier the tasks of only the one model may be than those of the other.
+    """Return the variance for how much easier the tasks of only the one model may be than those of the other.
 
     That is the squared difference that other models show, plus its variance, which counts the more the more tasks of
     both sides they ran, so that a single run changes little. Of shares the difference is the largest one that such a

@@ -126,8 +126,8 @@ def detectable_difference(n: int, deviation: np.ndarray, level: float, binary: n
 
     Two-sided paired t test, by the noncentral t distribution (Cohen 1988, chapter 2; as `TTestPower` of statsmodels).
     `deviation` is the standard deviation of the differences, for 0/1 outcomes the root of (share of pairs that differ −
-    difference²). `binary` stands for 0/1 outcomes that McNemar's exact test decides: it needs about 2 / difference
-    pairs more, unless all pairs that differ do so one way, and with this power enough of these to reach the level.
+    difference²). `binary` stands for 0/1 outcomes that McNemar's unconditional test decides, by the formula of Connor
+    (1987), which asks for up to a quarter more pairs than that test needs where nearly all that differ do so one way.
     """
     pairs = np.full(deviation.shape, float(n))
 
@@ -191,13 +191,11 @@ def _t_shows(n: np.ndarray, effect: np.ndarray, level: float) -> np.ndarray:
 
 
 def _mcnemar_shows(n: np.ndarray, difference: np.ndarray, deviation: np.ndarray, level: float) -> np.ndarray:
-    """Return whether n pairs of 0/1 outcomes show a difference by McNemar's exact test."""
+    """Return whether n pairs of 0/1 outcomes show a difference by McNemar's unconditional test (Connor 1987)."""
     share = np.clip(deviation**2 + difference**2, np.minimum(difference, 1), 1)  # of pairs that differ
-    enough = special.bdtr(fewest_pairs(level) - 1, n.astype(int), share) <= 1 - POWER + 1e-9
-    with np.errstate(divide="ignore", invalid="ignore"):
-        effect = difference / np.sqrt(np.maximum(share - difference**2, 0))
-        by_t = _t_shows(np.floor(n - 2 / difference), effect, level)
-    return enough & (by_t | (share <= difference))  # where all pairs that differ do so one way, enough do
+    spread = np.sqrt(np.maximum(share - difference**2, 0))
+    enough = np.sqrt(n) * difference >= special.ndtri(1 - level / 2) * np.sqrt(share) + special.ndtri(POWER) * spread
+    return enough & (n >= fewest_pairs(level))
 
 
 def fewest_pairs(level: float) -> int:
