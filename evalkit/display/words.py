@@ -126,9 +126,8 @@ def _ranking(
             return f"{said}No run that was measured names its model; --model NAME gives one."
         case "best":
             within = " under equal conditions" if rate and headline.get("conditions_differ") else ""
-            answer = (
-                f"{model} is shown to be the best of {n_models} models on new tasks like these{within}{doubt},{value}"
-            )
+            best = f"{model} is shown to be the best of {n_models} models on new tasks like these"
+            answer = f"{best}{within}{doubt},{value}"
         case _ if headline["behind"]:
             ahead, unshown = (_models(headline[side], MOST_ANSWERED) for side in ("behind", "open"))
             answer = f"{model} leads{value}: ahead of {ahead}{doubt}, but not separable from {unshown}"

@@ -92,7 +92,8 @@ def budgets(models):
 @pytest.mark.parametrize(
     ("models", "text"),
     [
-        ({"aaa": (10, 20, 50), "b": (50,)}, "aaa is shown to be the best of 2 models on new tasks like these, under equal conditions."),
+        ({"aaa": (10, 20, 50), "b": (50,)}, "aaa is shown to be the best of 2 models on new tasks like these, "
+         "under equal conditions."),
         ({"aaa": (10, 20), "b": (20, 50), "c": (20,)},
          "aaa is shown to be the best of 3 models on new tasks like these, under equal conditions."),
         ({"a": (10, 20), "b": (20, 50), "c": (10, 50)},

@@ -85,7 +85,8 @@ def test_a_claim_that_rests_on_variants_carries_the_warning():
     runs = runs_of(ONE_TASK)
     ranking, warning, *_ = map(finding_text, compare.findings(compare.leaderboard(runs)))
     assert ranking.startswith(
-        "a is shown to be the best of 2 models on new tasks like these, if its tasks are no variants of few, with a success rate of "
+        "a is shown to be the best of 2 models on new tasks like these, "
+        "if its tasks are no variants of few, with a success rate of "
     )
     assert warning.startswith("The ids of the 60 tasks name variants of 1: ")
     assert describe_comparison(runs).split("\n")[:2] == [ranking, warning]

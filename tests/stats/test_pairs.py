@@ -270,6 +270,19 @@ def board(rng):
     return pd.concat(frames, ignore_index=True)
 
 
+def of_scores(frame, rng):
+    """The same runs with scores in place of 0 and 1."""
+    return frame.assign(value=frame["value"] + rng.normal(5, 1, len(frame)))
+
+
+def beyond_claims(frame):
+    """Return by how much the normal quantile of each p value exceeds that from which on a difference is claimed."""
+    cells = cells_of(frame, "model", "task", "value", stratum="kind")
+    found, _ = pair_rows(cells, list(combinations(range(len(cells.models)), 2)), "new tasks")
+    quantiles = found[["p_value", "claim_at"]].map(lambda p: -ndtri(max(p, 1e-12) / 2))
+    return (quantiles["p_value"] - quantiles["claim_at"]).set_axis(found[["model_a", "model_b"]].agg(tuple, axis=1))
+
+
 def normal_quantiles(frame):
     cells = cells_of(frame, "model", "task", "value", stratum="kind")
     found, _ = pair_rows(cells, list(combinations(range(len(cells.models)), 2)), "new tasks")
