@@ -38,7 +38,7 @@ from evalkit.stats import compare_all, intervals, plan, trend_test
 from evalkit.stats import pairs as pairs_module
 from evalkit.stats.comparable import adjust
 from evalkit.stats.intervals import LEVEL
-from evalkit.stats.paired import compare_units, tango
+from evalkit.stats.paired import compare_units, mcnemar, tango
 from evalkit.stats.pairs import max_t, pair_rows
 
 MARK = "<!-- what follows is written by benchmarks/coverage.py -->"
@@ -250,6 +250,88 @@ def crossed_seeds(samples: int, rng: Rng) -> Cells:
             yield f"{seeds} checkpoints, {tasks} tasks, spread {spread} on the logit scale", decided / samples
 
 
+def variants_of_tasks(samples: int, rng: Rng) -> Cells:
+    """One of two equal models is said to be better, on tasks that are variants of few families."""
+    for count, size in ((6, 10), (12, 5), (20, 3), (20, 10)):
+        for spread in (0.0, 1.0, 2.0):
+            decided = 0
+            for _ in range(samples):
+                family = np.repeat(np.arange(count), size)
+                frames = []
+                for name in "ab":  # a model may be good at a family
+                    chances = special.expit(spread * rng.normal(size=count))[family]
+                    values = rng.binomial(1, chances).astype(float)
+                    frames.append(
+                        pd.DataFrame({"model": name, "task": range(len(family)), "family": family, "value": values})
+                    )
+                table = compare_all(pd.concat(frames), "model", "task", "value", family="family")
+                decided += table["decided"].iloc[0]
+            yield f"{count} families of {size} tasks, spread {spread} on the logit scale", decided / samples
+
+
+def rates_of_families(samples: int, rng: Rng) -> Cells:
+    """An interval of a rate on tasks that are variants of few families misses it, unwarned."""
+    for sizes in ([5] * 12, [3] * 20, [10] * 20, [20, 10, *[2] * 20]):
+        family = np.repeat(np.arange(len(sizes)), sizes)
+        for rate in (0.1, 0.3, 0.5, 0.9):
+            for correlation in (0.1, 0.6):
+                shape = np.array([rate, 1 - rate]) * (1 / correlation - 1)
+                missed = 0
+                for _ in range(samples):
+                    values = rng.binomial(1, rng.beta(*shape, len(sizes))[family])
+                    found = intervals.mean_interval(values, np.arange(len(family)), bounds=(0.0, 1.0), families=family)
+                    is_warned = bool(found.warning.without("families"))
+                    missed += not is_warned and not found.low <= rate <= found.high
+                name = f"{len(sizes)} families of {min(sizes)} to {max(sizes)} tasks"
+                yield f"{name}, rate {rate}, correlation {correlation}", missed / samples
+
+
+def costs_of_success(samples: int, rng: Rng) -> Cells:
+    """An interval of the cost of a success misses it, unwarned."""
+    for tasks in (50, 100, 200):
+        for rate in (0.1, 0.5, 0.9):
+            for spread in (0.3, 1.0):
+                missed = 0
+                truth = np.exp(spread**2 / 2) * (1 + rate) / rate  # a success costs twice as much as a failure
+                for _ in range(samples):
+                    won = rng.random(tasks) < rate
+                    costs = np.exp(spread * rng.normal(size=tasks)) * (1 + won)
+                    found = intervals.ratio_interval(costs, won.astype(float), np.arange(tasks))
+                    missed += not found.warning and not found.low <= truth <= found.high
+                yield f"{tasks} tasks, rate {rate}, spread {spread} on the log scale", missed / samples
+
+
+def unlike_tasks(samples: int, rng: Rng) -> Cells:
+    """One of two equal models without shared tasks is said to be better; a third shows that the tasks differ."""
+    for tasks in (10, 20, 40):
+        for gap in (0.0, 0.2, 0.35, 0.5):
+            for shown_on in (max(tasks // 4, 2), tasks):
+                sizes = np.zeros((2 * tasks, 3), dtype=int)
+                sizes[:tasks, 0] = sizes[tasks:, 1] = 1
+                sizes[:shown_on, 2] = sizes[tasks : tasks + shown_on, 2] = 1
+                chances = np.repeat([0.5 + gap / 2, 0.5 - gap / 2], tasks)[:, None]
+                nothing, strata = np.full(sizes.shape, np.nan), np.zeros(2 * tasks, dtype=int)
+                decided = 0
+                for _ in range(samples):
+                    values = np.where(sizes > 0, rng.random(sizes.shape) < chances, np.nan)
+                    cells = cells_module.Cells(
+                        ["a", "b", "c"], list(range(2 * tasks)), values, sizes, nothing, [0] * 3, 0, strata=strata
+                    )
+                    decided += pair_rows(cells, [(0, 1)], "new tasks")[0]["p_value"].iloc[0] <= LEVEL
+                yield f"{tasks} tasks each, harder by {gap} for one, a third ran {shown_on} of each", decided / samples
+
+
+def power_of_pairs(samples: int, rng: Rng) -> Cells:
+    """A difference of single 0/1 runs is not shown, in per cent of samples; exactly."""
+    for tasks, differ, difference in ((20, 0.25, 0.2), (50, 0.15, 0.12)):
+        won, lost = (side.ravel() for side in np.indices((tasks + 1, tasks + 1)))
+        won, lost = won[won + lost <= tasks], lost[won + lost <= tasks]
+        shares = [(differ + difference) / 2, (differ - difference) / 2, 1 - differ]
+        chances = stats.multinomial.pmf(np.column_stack([won, lost, tasks - won - lost]), tasks, shares)
+        shown = [mcnemar(int(wins), int(losses), tasks) <= LEVEL for wins, losses in zip(won, lost, strict=True)]
+        yield f"{tasks} tasks, {differ} differ, difference {difference}", float(1 - chances[shown].sum())
+
+
 def at_once(samples: int, rng: Rng) -> Cells:
     """Of all models' corrected intervals any misses the truth; single runs."""
     for models, tasks, rate in ((12, 20, 0.95), (30, 12, 0.98), (12, 40, 0.5), (30, 100, 0.9), (5, 15, 0.8)):
@@ -417,6 +499,11 @@ CLAIMS: dict[str, tuple[float, Callable[[int, Rng], Cells], float]] = {
     "power, partly shared": (0.2, power_partly_shared, 1),
     "decided pair, rare breaks": (0.05, rare_breaks, 1),
     "decided pair, crossed seeds": (0.05, crossed_seeds, 0.3),
+    "decided pair, families of tasks": (0.05, variants_of_tasks, 0.3),
+    "decided pair, unlike tasks": (0.05, unlike_tasks, 0.5),
+    "interval of a rate of families": (0.05, rates_of_families, 1),
+    "cost per success": (0.05, costs_of_success, 1),
+    "power of single 0/1 runs": (0.66, power_of_pairs, 1),
     "corrected intervals at once": (0.05, at_once, 10),
     "adjusted rate": (0.05, adjusted_rates, 0.2),
     "not worse": (0.05, not_worse, 1),

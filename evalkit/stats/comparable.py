@@ -156,7 +156,11 @@ def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         variance = variance * (intervals.quantile(freedom=groups.max()) / intervals.quantile()) ** 2
         variance = np.maximum(variance, rates * (1 - rates) / runs)  # what is expected of tasks not run has no noise
         variance = np.maximum(variance, _least_variance(cells, rates))
-        return estimates, *intervals.effective_wilson(rates, variance, 1, np.maximum(there.sum(axis=0), 1))
+        # near 0 or 1 a success and a failure are added to the rate, as in its variance, for the effective n
+        ran = np.maximum(there.sum(axis=0), 1)
+        padded = (rates * ran + 1) / (ran + 2)
+        fewest = np.clip(padded * (1 - padded) / np.maximum(variance, 1e-15), 1, ran)
+        return estimates, *intervals.effective_wilson(rates, variance, fewest, ran)
     variance = np.where(variance > (1e-9 * estimates) ** 2, variance, math.nan)
     return estimates, *intervals.by_t(estimates, variance, groups.max())
 

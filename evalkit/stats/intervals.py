@@ -469,7 +469,7 @@ def corrected_t(means: np.ndarray, confidence: float = CONFIDENCE) -> tuple[np.n
 
 
 def effective_wilson(
-    rate: np.ndarray, variance: np.ndarray, fewest: float, when_equal: Numbers, confidence: float = CONFIDENCE
+    rate: np.ndarray, variance: np.ndarray, fewest: Numbers, when_equal: Numbers, confidence: float = CONFIDENCE
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return Wilson's interval on the effective n = rate (1 − rate) / variance, which is at least `fewest`.
 

@@ -1,5 +1,5 @@
 import math
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pandas as pd
@@ -301,6 +301,30 @@ def test_no_p_value_jumps_when_one_run_is_removed():
         for pair in one.index[one.notna()]:
             if counts[list(pair)].min() >= 4:  # one of fewer is much of the data
                 assert abs(one[pair] - other[pair]) <= 0.8  # from 1.96 (p = 0.05) to no less than 1.16
+
+
+def test_no_claim_on_scores_jumps_when_one_run_is_removed():
+    """Of fewer than 16 tasks one may change how skewed differences are, which moves a claim, but by no step."""
+    rng = np.random.default_rng(7)
+    for _ in range(200):
+        frame = of_scores(board(rng), rng)
+        without = frame.drop(index=rng.integers(len(frame)))
+        if without["model"].nunique() < frame["model"].nunique():
+            continue
+        one, other = beyond_claims(frame), beyond_claims(without)
+        counts = frame.groupby("model")["task"].nunique()
+        for pair in one.index[one.notna()]:
+            if counts[list(pair)].min() >= 4 and pair in other.index:
+                assert abs(one[pair] - other[pair]) <= (0.8 if counts[list(pair)].min() >= 16 else 1.4)
+
+
+def test_a_difference_of_scores_is_claimed_from_a_level_without_a_step():
+    rng = np.random.default_rng(0)
+    levels = [compare_units(rng.normal(size=n) * 1e-9 + np.resize([1.0, 2.0], n), np.zeros(n)).claim_at
+              for n in range(8, 20)]  # fmt: skip
+    assert levels[:5] == pytest.approx([0.015] * 5)
+    assert levels[8:] == pytest.approx([0.05] * 4)
+    assert all(one < two <= 1.36 * one for one, two in pairwise(levels[4:9]))
 
 
 def test_seeds_that_tasks_share_widen_a_difference():
