@@ -19,7 +19,6 @@ from evalkit.cli.options import (
 )
 from evalkit.compare.ranks import against, leaderboard, rank_table
 from evalkit.compare.terminal import describe_baseline, describe_comparison
-from evalkit.evidence import write_view
 from evalkit.io.text import plain
 from evalkit.io.write import check_output, write_frame
 from evalkit.kinds.detection import describe_source, kinds_of_source
@@ -73,7 +72,11 @@ def show(
 def view(
     sources: tuple[str, ...], output: str, which: Any, kind: str | None, mask: bool, given: dict[str, Any]
 ) -> None:
-    """Write a page for each run of SOURCE and a page that lists them; print the path of the list."""
+    """
+        from evalkit.evidence import write_view  # it draws pictures, and no other command should wait for that
+    Write a page for each run of SOURCE and a page that lists them; print the path of the list."""
+    from evalkit.evidence import write_view  # imported here: it brings matplotlib, for which no other command waits
+
     logs = load(list(sources), kind or "", **given)
     page = write_view(logs, choose(logs.runs, which), Path(output), "" if which == "all" else which, mask=mask)
     print(plain(page))

@@ -19,7 +19,7 @@ import msgspec
 
 from evalkit.io import BrokenFileError, WrongShapeError, check_path, decode_json, decode_start, read_file
 from evalkit.kinds import HEAD, Parsed
-from evalkit.mindcraft.table import EVENTS, FLAG_LABELS, RECORDS, CompletionStatus
+from evalkit.mindcraft.table import EVENTS, FLAG_LABELS, RECORDS, CompletionStatus, Wording
 
 LOG_TITLE = "Mindcraft agent log"
 UNKNOWN = "unknown"  # the name of an unknown model
@@ -49,21 +49,58 @@ ANYTHING = msgspec.json.Decoder()
 
 
 _CODE = r"(?: ended with code : (?:[0-9]+|undefined))?"
-WORDINGS = {  # final messages, as whole texts
-    "scored": r"Task ended (?:with score : |in score ?: )(?P<score>\S+)",
-    "succeeded": rf"Task completed(?:, exiting)?|Task successful{_CODE}",
-    "timed_out": rf"Task unsuccessful: Timeout reached|Task timeout reached{_CODE}",
-    "ended": rf"(?:Task unsuccessful: )?Agent ended (?:goal|conversation){_CODE}|No other agents found{_CODE}",
+WORDINGS = {  # final messages, as whole texts, by what they say
+    "scored": (Wording("Task ended ", r"(?:with score : |in score ?: )(?P<score>\S+)"),),
+    "succeeded": (Wording("Task completed", r"(?:, exiting)?"), Wording("Task successful", _CODE)),
+    "timed_out": (Wording("Task unsuccessful: Timeout reached"), Wording("Task timeout reached", _CODE)),
+    "ended": (
+        Wording("Agent ended ", rf"(?:goal|conversation){_CODE}"),
+        Wording("Task unsuccessful: Agent ended ", rf"(?:goal|conversation){_CODE}"),
+        Wording("No other agents found", _CODE),
+    ),
 }
-FINAL = re.compile("|".join(f"(?P<{name}>{text})" for name, text in WORDINGS.items()))
-FINAL_STARTS = ("Task ", "Agent ended ", "No other agents found")
+FINAL = re.compile(
+    "|".join(f"(?P<{name}>{'|'.join(text.pattern for text in texts)})" for name, texts in WORDINGS.items())
+)
+FINAL_STARTS = tuple(text.start for texts in WORDINGS.values() for text in texts)
 NEARLY_FINAL = re.compile(rf"{FINAL.pattern}|Task ended (?:with|in) score")  # within a longer text
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScript writes them
 
-EVENT = re.compile("|".join(f"^(?P<{name}>{text})" for name, text in EVENTS.items()), re.MULTILINE)
-# text of those without an exclamation mark, from its rarest character on
-EVENT_PARTS = ("Agent process restarted.", "/bots are present in the world.", "xecution timed out after", "You died at")
+EVENT = re.compile("|".join(f"^(?P<{name}>{text.pattern})" for name, text in EVENTS.items()), re.MULTILINE)
 COMMAND = re.compile(r"!(?<![\w!]!)[A-Za-z]")  # not within a word
+
+# characters of game logs, the most frequent first; those of none of them are the rarest
+_COMMON = " etaoinsrhldcumpgfbwyvk\n_.,:-0123456789()\"'CTSIARBDMNPOFLEWGHUVKYJ!"
+
+
+class Phrases:
+    """Phrases to look for in texts.
+
+    A single character is found thirty times as fast as a phrase. So the rarest character of each phrase is looked for,
+    and the phrase is checked only where that is found.
+    """
+
+    def __init__(self, phrases: Iterable[str]) -> None:
+        self._by_character: dict[str, list[tuple[str, int]]] = {}
+        for phrase in phrases:
+            rarity = [_COMMON.find(character) % (len(_COMMON) + 1) for character in phrase]
+            offset = rarity.index(max(rarity))
+            self._by_character.setdefault(phrase[offset], []).append((phrase, offset))
+
+    def are_in(self, text: str) -> bool:
+        """Return whether a text holds any of the phrases."""
+        for character, phrases in self._by_character.items():
+            at = text.find(character)
+            while at >= 0:
+                for phrase, offset in phrases:
+                    if at >= offset and text.startswith(phrase, at - offset):
+                        return True
+                at = text.find(character, at + 1)
+        return False
+
+
+FINAL_PHRASES = Phrases(FINAL_STARTS)
+EVENT_PHRASES = Phrases(event.start for event in EVENTS.values())
 
 # the keys that distinguish the other JSON files of an experiment from agent logs
 TASK_KEYS = frozenset((
@@ -286,13 +323,14 @@ def _read_turns(value: Any, repaired: list[str], data: bytes) -> dict[str, Any]:
             (system if role == "system" else agent if role == "assistant" else others).append(content)
     messages = len(system) + len(agent) + len(others)
     joined = "\n".join(system)  # no event spans lines, and no final wording holds a line break
-    may_hold_event = holds_any(joined, EVENT_PARTS) or ("!" in joined and ("Bot " in joined or "Command !" in joined))
-    events = Counter(map(attrgetter("lastgroup"), EVENT.finditer(joined))) if may_hold_event else {}
+    events: dict[str, int] = {}
+    if EVENT_PHRASES.are_in(joined):
+        events = Counter(match.lastgroup or "" for match in EVENT.finditer(joined))
 
     # the first message with a score gives it; a time-out decides the status before a score before any other message
     finals, timeouts, scored, scores = list[Final](), list[Final](), list[Final](), set[float | None]()
     near, quoted, rest = False, False, list[str]()
-    if holds_any(joined, FINAL_STARTS):
+    if FINAL_PHRASES.are_in(joined):
         for text in system:
             final = read_final(text)
             if final is None:
@@ -304,10 +342,10 @@ def _read_turns(value: Any, repaired: list[str], data: bytes) -> dict[str, Any]:
             elif final.score is not None or final.flag:
                 scored.append(final)
                 scores.add(final.score)
-        near = holds_any("\n".join(rest), FINAL_STARTS) and any(map(NEARLY_FINAL.search, rest))
+        near = FINAL_PHRASES.are_in("\n".join(rest)) and any(map(NEARLY_FINAL.search, rest))
     if not finals:
         spoken = "\n".join([*agent, *others])
-        quoted = holds_any(spoken, FINAL_STARTS) and FINAL.search(spoken) is not None
+        quoted = FINAL_PHRASES.are_in(spoken) and FINAL.search(spoken) is not None
     score = scored[0].score if scored else None
     deciding = next(iter(timeouts or scored or finals), None)
     start = positive_number(log.taskStart, LATEST_START)
@@ -370,22 +408,6 @@ def read_final(content: str) -> Final | None:
         return Final(text, match.lastgroup == "timed_out", *((1.0, "score_implied") if succeeded else (None, "")))
     score = float(match["score"]) if NUMBER.fullmatch(match["score"]) else math.nan
     return Final(text, False, score) if math.isfinite(score) else Final(text, False, None, "score_not_a_number")
-
-
-def holds_any(text: str, phrases: Iterable[str]) -> bool:
-    """Return whether a text holds any of the phrases, each of which begins with a character that is rare in texts.
-
-    A single character is found thirty times as fast as a phrase, so its occurrences are checked one by one.
-    """
-    last = len(text) - 1
-    for phrase in phrases:
-        first, second = phrase[0], phrase[1]
-        at = text.find(first, 0, last)
-        while at >= 0:
-            if text[at + 1] == second and text.startswith(phrase, at):
-                return True
-            at = text.find(first, at + 1, last)
-    return False
 
 
 def stem_of(source: str) -> str:

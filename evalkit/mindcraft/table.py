@@ -1,5 +1,6 @@
 """Tables of task runs: how runs end, what is doubtful about them, and the name, type and unit of every column."""
 
+import re
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
@@ -43,14 +44,27 @@ STATUSES = {  # from best to worst; the last two are defects of the logs, not of
 }
 OUTCOMES = {code: status.outcome for code, status in STATUSES.items()}
 
-# lines of a system turn that report trouble, and the event that each counts as
+
+class Wording(NamedTuple):
+    """A text that the game logs: how it begins, letter by letter, and the pattern of what follows."""
+
+    start: str
+    rest: str = ""
+
+    @property
+    def pattern(self) -> str:
+        """The pattern of the whole text."""
+        return re.escape(self.start) + self.rest
+
+
+# lines of a system turn that report trouble, by the event that each counts as
 EVENTS = {
-    "restarts": r"Agent process restarted\.",
-    "disconnects": r"Bot (?:disconnected|kicked)!",
-    "missing_players": r"Not all required players/bots are present in the world\.",
-    "code_timeouts": r"Code execution timed out after",
-    "deaths": r"You died at position",
-    "unknown_commands": r"Command !\S+ does not exist\.",
+    "restarts": Wording("Agent process restarted."),
+    "disconnects": Wording("Bot ", r"(?:disconnected|kicked)!"),
+    "missing_players": Wording("Not all required players/bots are present in the world."),
+    "code_timeouts": Wording("Code execution timed out after"),
+    "deaths": Wording("You died at position"),
+    "unknown_commands": Wording("Command !", r"\S+ does not exist\."),
 }
 # flags, each by what it is called in tables and what it means: of a single log, which its run carries too, …
 FLAGS_OF_LOGS = {

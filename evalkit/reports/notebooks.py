@@ -22,6 +22,7 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import GenericAlias
 from typing import Any, NamedTuple
 
 import msgspec
@@ -39,7 +40,7 @@ PARAMS_FILES = (".yaml", ".yml")
 NOTEBOOK = ".ipynb"
 LAST = 1_000  # the order of notebooks that name none
 REQUIRED = object()  # the default of a parameter without one
-_TYPES = {"str": str, "int": int, "float": float, "bool": bool, "list": list, "dict": dict}
+_TYPES: dict[str, Any] = {"str": str, "int": int, "float": float, "bool": bool, "list": list, "dict": dict}
 
 
 class Parameter(NamedTuple):
@@ -53,9 +54,21 @@ class Parameter(NamedTuple):
     def takes(self) -> Any:
         """The type that the annotation names; Any for one of other names."""
         try:
-            return eval(self.type, {"__builtins__": {}}, _TYPES)
-        except (SyntaxError, NameError, TypeError, AttributeError):
+            return _type_of(ast.parse(self.type, mode="eval").body)
+        except SyntaxError:
             return Any
+
+
+def _type_of(annotation: ast.expr) -> Any:
+    """Return the type that an annotation of `_TYPES` names, such as ``dict[str, list[int]]``; Any for others."""
+    match annotation:
+        case ast.Name(id=name):
+            return _TYPES.get(name, Any)
+        case ast.Subscript(value=ast.Name(id="list"), slice=item):
+            return GenericAlias(list, (_type_of(item),))
+        case ast.Subscript(value=ast.Name(id="dict"), slice=ast.Tuple(elts=[key, value])):
+            return GenericAlias(dict, (_type_of(key), _type_of(value)))
+    return Any
 
 
 class Notebook(NamedTuple):

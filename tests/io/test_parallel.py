@@ -40,10 +40,12 @@ def test_results_come_in_the_order_of_the_paths(paths, jobs):
 
 @CORES
 def test_few_files_are_read_in_this_process_and_many_in_others(paths):
-    here = {os.getpid()}
-    assert set(parse_files(paths, which_process, 2, size=10)) == set(parse_files(paths, which_process, 1)) == here
-    assert len(set(parse_files(paths, which_process, 2))) == 2
-    assert len(set(parse_files(paths, which_process))) > 1
+    here = os.getpid()
+    assert set(parse_files(paths, which_process, 2, size=10)) == {here}
+    assert set(parse_files(paths, which_process, 1)) == {here}
+    # how many of the processes get work is for the scheduler to decide
+    assert here not in parse_files(paths, which_process, 2)
+    assert here not in parse_files(paths, which_process)
 
 
 @CORES
