@@ -123,7 +123,7 @@ def _ranking(
             return f"{model} is the only model that {only}{rated}."
         case "unnamed":
             said = f"The {what} is {rate}. " if rate else ""
-            return f"{said}No run that was measured names its model; --model NAME gives one."
+            return f"{said}No run that was measured names its model; --model NAME gives one, or for a table --column model=COLUMN."
         case "best":
             answer = f"{model} is shown to be the best of {n_models} models{doubt},{value}"
         case _ if headline["behind"]:
