@@ -123,7 +123,8 @@ def _ranking(
             return f"{model} is the only model that {only}{rated}."
         case "unnamed":
             said = f"The {what} is {rate}. " if rate else ""
-            return f"{said}No run that was measured names its model; --model NAME gives one, or for a table --column model=COLUMN."
+            advice = "--model NAME gives one, or for a table --column model=COLUMN"
+            return f"{said}No run that was measured names its model; {advice}."
         case "best":
             answer = f"{model} is shown to be the best of {n_models} models{doubt},{value}"
         case _ if headline["behind"]:
@@ -318,7 +319,7 @@ def _known(behind: Sequence[str], open: Sequence[str], few: bool, doubt: str = "
 HEADLINES: dict[str, str | Callable[..., str]] = {
     "rate": "{what}",
     "no_rate": "{what}: {warning}",
-    "drop": "{what}, in points",
+    "drop": "{what}",
     "no_runs": "{what}: no runs of this kind",
     "nothing": lambda ended, n, **_: _nothing(ended, n) if n else "no best model: no run was measured",
     "unnamed": "{what}; no run with one names its model",

@@ -381,7 +381,7 @@ def drop_findings(runs: pd.DataFrame) -> list[Finding]:
         return [Finding("drop", section, {"headline": {"code": "no_runs", "what": what}})]
     first: dict[Any, Any] = drops.iloc[0].to_dict()
     code = "no_rate" if pd.isna(first["estimate"]) else "drop"
-    found = [Finding("drop", section, {"headline": {**first, "code": code, "what": what}})]
+    found = [Finding("drop", section, {"headline": {**first, "code": code, "what": what, "unit": "points"}})]
     if len(drops) > 1:
         found.append(Finding("drops", section, {"rows": drops.iloc[1:].to_dict("records")}))
     fresh = counted(cooking(runs))
