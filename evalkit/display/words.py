@@ -198,13 +198,6 @@ def _drop(headline: Mapping[str, Any]) -> str:
     return f"No drop of cooking success with blocked agents is shown: {_points(size, low, high)}, {said}."
 
 
-def _drops(rows: Sequence[Mapping[str, Any]]) -> str:
-    """List the drop of each model."""
-    known = [row for row in rows if not math.isnan(row["estimate"])]
-    texts = [f"{_short(row['model_name'])} {_points(row['estimate'], row['low'], row['high'])}" for row in known]
-    return f"Drop by model: {join_first(texts, MOST_NAMED, ' and {} more') or 'no model ran both'}."
-
-
 def _points(estimate: float, low: float, high: float) -> str:
     return format_interval(estimate, low, high, unit="points")
 
@@ -378,9 +371,8 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
     "pair": _short_pair,
     "no_other": lambda model: f"These data hold no other model to compare {_short(model)} with.",
     "drop": _drop,
-    "drops": _drops,
     "own_tasks": lambda tasks: (
-        "The numbers of blocked agents have tasks of their own ("
+        "Each number of blocked agents has tasks of its own ("
         + ", ".join(f"{level:.0f}: {counted_noun(n, 'task')}" for level, n in tasks.items())
         + "): a drop may also come from harder tasks."
     ),

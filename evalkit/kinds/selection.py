@@ -74,7 +74,7 @@ def _named(frame: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
         return frame
     key = "run_id" if "run_id" in frame else "source"
     changed = {"model_name": frame[key].map(names).astype(frame["model_name"].dtype)}
-    if "copy_of" in frame:
+    if "copied_model" in frame:
         changed["copied_model"] = frame["copy_of"].map(names).astype(frame["copied_model"].dtype)
     return frame.assign(**changed)
 

@@ -73,7 +73,7 @@ def _blocked_parts(runs: pd.DataFrame, *, always: bool, everything: bool) -> lis
             )
         of_row[f"drop, points{INTERVAL}"] = format_interval(*map(row.get, _ENDS), unit="")
         rows.append(of_row)
-    said = [plain(finding_text(one)) for one in drop_findings(chosen) if one.code != "drops"]
+    said = [plain(finding_text(one)) for one in drop_findings(chosen)]
     return [
         Part("the drop with blocked agents", said, always=always),
         Part("models by blocked agents", rows=rows, always=always),

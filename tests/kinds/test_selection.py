@@ -181,3 +181,23 @@ def test_a_dataset_of_several_folders_names_models_as_the_folders_do(tmp_path):
     with pytest.warns(UserWarning, match="named by folder"):
         runs = evalkit.load(tmp_path / "made", "crafter").runs
     assert sorted(runs["model_name"]) == ["prompt0", "prompt1"]
+
+
+@pytest.mark.parametrize(
+    ("where", "missing"),
+    [
+        ([], 3),
+        (["task_id=t0"], 0),  # one of two planned trials of three tasks, as the lock of the job says
+        (["task_id!=t0"], 3),
+        (["score>=0"], 0),  # a plan does not tell
+    ],
+)
+def test_trials_that_a_condition_leaves_out_are_not_missing_from_the_plan(where, missing):
+    plans = pd.DataFrame({
+        "source": "job/lock.json", "model_name": "m", "dataset": "d", "task_id": ["t0", "t1", "t2"],
+        "planned": 2, "retried": 0,
+    })  # fmt: skip
+    runs = pd.DataFrame({"run_id": ["a", "b", "c"], "task_id": ["t0", "t0", "t1"], "score": [0.0, 1.0, 1.0]})
+    kind = kind_named("trajectories")
+    kept = select_runs(Assembled({"runs": runs, "plans": plans}), kind, where, "").frames
+    assert kept["plans"]["planned"].sum() - (len(kept["runs"]) if len(kept["plans"]) else 0) == missing
