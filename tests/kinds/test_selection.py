@@ -13,7 +13,9 @@ from evalkit.cli import main
 from evalkit.compare import leaderboard
 from evalkit.io import SourceError
 from evalkit.kinds import outcomes, rates
-from evalkit.kinds.selection import meets, renames_of
+from evalkit.kinds.kind import Assembled
+from evalkit.kinds.registry import kind_named
+from evalkit.kinds.selection import meets, renames_of, select_runs
 from tests import messy
 from tests.crafter.traces import hook, write
 
