@@ -372,7 +372,7 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
     "no_other": lambda model: f"These data hold no other model to compare {_short(model)} with.",
     "drop": _drop,
     "own_tasks": lambda tasks: (
-        "Each number of blocked agents has tasks of its own ("
+        "The numbers of blocked agents have tasks of their own ("
         + ", ".join(f"{level:.0f}: {counted_noun(n, 'task')}" for level, n in tasks.items())
         + "): a drop may also come from harder tasks."
     ),

@@ -152,7 +152,7 @@ def _of_runs(frame: pd.DataFrame, runs: pd.DataFrame, where: str | Sequence[str]
         columns = [_CONDITION.fullmatch(text)[1] for text in as_list(where)]  # type: ignore[index]
         if not set(columns) <= {"model_name", "dataset", "task_id"}:
             return frame.iloc[:0]
-        is_known = frame[columns].notna().all(axis=1) & frame[columns].ne("").all(axis=1)
+        is_known = (frame[columns].fillna("") != "").all(axis=1)
         return frame[meets(frame, where) & is_known]
     keys = ["run_id"] if "run_id" in frame else [key for key in ("source", "thread") if key in frame and key in runs]
     added = [*keys, "cluster"] if "cluster" in runs else keys

@@ -65,12 +65,10 @@ def _blocked_parts(runs: pd.DataFrame, *, always: bool, everything: bool) -> lis
     drops = drops[drops["model_name"].isin(both["model_name"])]
     rows = []
     for name, row in zip(group_names(drops["model_name"]), drops.to_dict("records"), strict=True):
-        of_row = {"cooking": name}
+        of_row = {"cooking, by blocked agents [95 %]": name}
         for level in levels:
             key = (row["model_name"], level)
-            of_row[f"{level:g} blocked{INTERVAL}"] = (
-                format_interval(*cells.loc[key, _ENDS]) if key in cells.index else "–"
-            )
+            of_row[f"{level:g} blocked"] = format_interval(*cells.loc[key, _ENDS]) if key in cells.index else "–"
         of_row[f"drop, points{INTERVAL}"] = format_interval(*map(row.get, _ENDS), unit="")
         rows.append(of_row)
     said = [plain(finding_text(one)) for one in drop_findings(chosen)]
