@@ -61,7 +61,7 @@ MUTATIONS = (
     ),
     Mutation(
         "overview's first table of all models", OVERVIEW,
-        'analysis.success_by(own, "task_type")', 'analysis.success_by(sides, "task_type")',
+        'analysis.with_total(own, "task_type"', 'analysis.with_total(sides, "task_type"',
     ),
     Mutation(
         "by task type without the other side", OVERVIEW,
@@ -84,7 +84,8 @@ MUTATIONS = (
     ),
     Mutation(
         "runs for tasks in the power sentence", "evalkit/mindcraft/analysis.py",
-        'groupby("n_blocked_agents")["task_id"].nunique()', 'groupby("n_blocked_agents")["task_id"].size()',
+        '== model].groupby("n_blocked_agents")["task_id"].nunique()',
+        '== model].groupby("n_blocked_agents")["task_id"].size()',
     ),
     Mutation(
         "copies in rates", "evalkit/kinds/runs.py",
@@ -142,11 +143,12 @@ MUTATIONS = (
         '"medium_achievement": 2.5', '"medium_achievement": 2.0',
     ),
     Mutation(
-        "Crafter: zero as positive", "evalkit/crafter/analysis.py", "(scores > 0).sum()", "(scores >= 0).sum()",
+        "Crafter: scores below 0 in a band above", "evalkit/crafter/analysis.py",
+        'episodes["score"].map(band', 'episodes["score"].abs().map(band',
     ),
     Mutation(
         "Crafter: episodes of one task as independent", "evalkit/crafter/analysis.py",
-        'world=world.fillna(rows["source"])', 'world=rows["source"]',
+        'world = rows["task_id"].fillna(rows["source"])', 'world = rows["source"]',
     ),
     Mutation(
         "Crafter: aborted traces not at zero in the mean with them", "evalkit/crafter/analysis.py",

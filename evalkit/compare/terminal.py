@@ -77,7 +77,10 @@ def describe_comparison(
     plans = [plain(finding_text(one)) for one in plan_findings(board, detect)]
     board = with_short_names(board, NAME_WIDTH)
     table, share, rows, pairs, ranking = board.table, board.outcomes.is_share, [], [], ranked(board)
-    title = board.outcomes.title if board.has_means else f"{board.outcomes.title} over all conditions"
+    title, lines = board.outcomes.title, _answer_lines(board, ranking)
+    if not board.has_means:
+        title = f"{title} over all conditions"
+        lines.append("The means below mix unlike conditions: no claim rests on them.")
     for row, rank in zip(table.to_dict("records"), ranks_text(table), strict=True):
         cells = {"model": row["model_name"], "rank": rank or "–", "runs": str(row["n"]), "tasks": str(row["n_tasks"])}
         ends = row["estimate"], row["low"], row["high"]
@@ -103,7 +106,7 @@ def describe_comparison(
         pairs.append({**sides, **_difference(row, board.outcomes), "": verdict})
     pairs.sort(key=lambda pair: (place[pair["model"]], place[pair["against"]]))
     parts = [
-        Part("the answer", _answer_lines(board, ranking), always=True),
+        Part("the answer", lines, always=True),
         Part("models", rows=rows, always=True),
         Part("what would decide, and notes", [*plans, *notes], always=bool(detect)),
         Part("pairs", rows=pairs, most=MOST_PAIRS, last=0, left=2, spare=("tasks",)),

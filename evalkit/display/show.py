@@ -80,6 +80,7 @@ def show_table(
     rows: int = 200,
     estimate: str = "",
     counted: str = "runs",
+    unit: str | None = None,
     anchor: str = "",
     name: str = "",
 ) -> None:
@@ -91,7 +92,8 @@ def show_table(
 
     Estimates are shown as percentages if `percent`, other floats with so many `digits`. Of more than so many `rows` a
     line below says where the others are. `estimate` says what the column of that name holds, by default a success
-    rate, or a mean where `percent` is False; `counted` what `n` counts: runs, episodes, steps. `anchor` is the id for
+    rate, or a mean where `percent` is False; `unit` its unit where it is no percentage, such as the points of a
+    difference of shares; `counted` what `n` counts: runs, episodes, steps. `anchor` is the id for
     links to the table; ``#ANCHOR?COLUMN=VALUE`` shows the rows with this value. With a `name` the whole table is also
     published, as by `publish`. In Lab and in reports, readers sort, search and filter the rows shown.
     """
@@ -102,7 +104,7 @@ def show_table(
     estimate = estimate or ("success rate" if percent else "mean")
     options: dict[str, Any] = {"digits": digits, "percent": percent, "rows": rows, "estimate": estimate}
     rest = f"not shown; a report has them in {name}.csv" if name else f"not shown: rows={len(table)} shows them"
-    page, text = table_html(table, caption, **options, counted=counted, rest=rest, anchor=anchor)
+    page, text = table_html(table, caption, **options, counted=counted, unit=unit, rest=rest, anchor=anchor)
     _show_html(page + _sorting(), text)
 
 
@@ -117,6 +119,7 @@ def show_answer(
     percent: bool = True,
     estimate: str = "",
     counted: str = "runs",
+    unit: str | None = None,
 ) -> None:
     """Show what a report begins with: the finding that answers, its table with estimates drawn, and other findings.
 
@@ -127,7 +130,7 @@ def show_answer(
     The rest is as for `show_table`.
     """
     answer = next((one for one in findings if "headline" in one.values), findings[0])
-    options: dict[str, Any] = {"digits": digits, "percent": percent, "counted": counted}
+    options: dict[str, Any] = {"digits": digits, "percent": percent, "counted": counted, "unit": unit}
     options["estimate"] = estimate or ("success rate" if percent else "mean")
     page, text = answer_html(answer, table, caption, **options)
     data = headline_data(answer.values.get("headline", {}) if headline is None else headline, label, percent=percent)
@@ -223,7 +226,9 @@ def headline_data(estimate: Any, label: str = "", *, percent: bool = True) -> di
     values = estimate._asdict() if hasattr(estimate, "_asdict") else dict(estimate)
     label = label or (headline_text(values) if "code" in values else "")
     numbers = {key: as_number(values.get(key)) for key in ("estimate", "low", "high", "n")}
-    text = format_interval(numbers["estimate"], numbers["low"], numbers["high"], percent=percent)
+    text = format_interval(
+        numbers["estimate"], numbers["low"], numbers["high"], percent=percent, unit=values.get("unit")
+    )
     return {"label": plain(label), **numbers, "method": values.get("method"), "percent": percent, "text": text}
 
 

@@ -84,6 +84,7 @@ def table_html(
     rows: int,
     estimate: str,
     counted: str,
+    unit: str | None = None,
     rest: str = "not shown",
     anchor: str = "",
     bars: bool = False,
@@ -93,7 +94,7 @@ def table_html(
     `rest` says where the other rows are. With `bars` the column `estimate` also draws each estimate with its interval,
     and the table is not to be folded.
     """
-    shown, notes = _readable(table.head(rows), digits, percent)
+    shown, notes = _readable(table.head(rows), digits, percent, unit)
     more = len(table) - rows
     drawn = iter(_bars(table.head(rows), percent) if bars else [])
     n, clusters = _COUNTED.get(counted, (counted, "tasks"))
@@ -152,7 +153,7 @@ def _bars(table: pd.DataFrame, percent: bool) -> list[str]:
     return drawn
 
 
-def _readable(table: pd.DataFrame, digits: int, percent: bool) -> tuple[pd.DataFrame, list[str]]:
+def _readable(table: pd.DataFrame, digits: int, percent: bool, unit: str | None) -> tuple[pd.DataFrame, list[str]]:
     """Format the cells of a frame as text, with notes: intervals in one column, empty columns left out.
 
     How estimates were made stands in the notes if it is the same in all rows, else in the last column.
@@ -166,7 +167,8 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool) -> tuple[pd.DataF
         low, high = (str(name).replace("estimate", bound) for bound in ("low", "high"))
         if "estimate" in str(name) and low in table and high in table:
             triples = zip(table[name], table[low], table[high], strict=True)
-            out[f"{name}{_INTERVAL}"] = [format_interval(*triple, percent=percent) for triple in triples]
+            how: dict[str, Any] = {"percent": percent, "unit": unit if name == "estimate" and percent else None}
+            out[f"{name}{_INTERVAL}"] = [format_interval(*triple, **how) for triple in triples]
             bounds |= {low, high}
         else:
             out[name] = cell_texts(table[name], str(name), digits, folder)

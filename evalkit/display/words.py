@@ -123,7 +123,8 @@ def _ranking(
             return f"{model} is the only model that {only}{rated}."
         case "unnamed":
             said = f"The {what} is {rate}. " if rate else ""
-            return f"{said}No run that was measured names its model; --model NAME gives one."
+            advice = "--model NAME gives one, or for a table --column model=COLUMN"
+            return f"{said}No run that was measured names its model; {advice}."
         case "best":
             within = " under equal conditions" if rate and headline.get("conditions_differ") else ""
             best = f"{model} is shown to be the best of {n_models} models on new tasks like these"
@@ -197,13 +198,6 @@ def _drop(headline: Mapping[str, Any]) -> str:
     if high < 0:
         return f"Cooking success rises by {_points(-size, -high, -low)}, {said}."
     return f"No drop of cooking success with blocked agents is shown: {_points(size, low, high)}, {said}."
-
-
-def _drops(rows: Sequence[Mapping[str, Any]]) -> str:
-    """List the drop of each model."""
-    known = [row for row in rows if not math.isnan(row["estimate"])]
-    texts = [f"{_short(row['model_name'])} {_points(row['estimate'], row['low'], row['high'])}" for row in known]
-    return f"Drop by model: {join_first(texts, MOST_NAMED, ' and {} more') or 'no model ran both'}."
 
 
 def _points(estimate: float, low: float, high: float) -> str:
@@ -320,7 +314,7 @@ def _known(behind: Sequence[str], open: Sequence[str], few: bool, doubt: str = "
 HEADLINES: dict[str, str | Callable[..., str]] = {
     "rate": "{what}",
     "no_rate": "{what}: {warning}",
-    "drop": "{what}, in points",
+    "drop": "{what}",
     "no_runs": "{what}: no runs of this kind",
     "nothing": lambda ended, n, **_: _nothing(ended, n) if n else "no best model: no run was measured",
     "unnamed": "{what}; no run with one names its model",
@@ -379,7 +373,6 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
     "pair": _short_pair,
     "no_other": lambda model: f"These data hold no other model to compare {_short(model)} with.",
     "drop": _drop,
-    "drops": _drops,
     "own_tasks": lambda tasks: (
         "The numbers of blocked agents have tasks of their own ("
         + ", ".join(f"{level:.0f}: {counted_noun(n, 'task')}" for level, n in tasks.items())

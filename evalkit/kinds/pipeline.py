@@ -51,7 +51,7 @@ from evalkit.io.sources import (
     source_names,
     state_of,
 )
-from evalkit.io.store import FILES, Manifest, RecordStore, StoreError, cached_store, read_manifest
+from evalkit.io.store import FILES, Manifest, RecordStore, StoreError, cached_store, collected_from, read_manifest
 from evalkit.io.text import plain
 from evalkit.io.write import exclusive
 from evalkit.kinds.detection import kind_of_source, nothing_used
@@ -383,8 +383,8 @@ def assemble(
     options = {**kind.defaults, **options}
     rename, model, where, cluster = map(options.pop, ("rename", "model", "where", "cluster"))
     assembled = kind.assemble(records, options) if kind.assemble else as_recorded(kind, records)
-    if len(sources) > 1 and not rename:
-        assembled = name_by_source(assembled, kind, sources)
+    if not rename:
+        assembled = name_by_source(assembled, kind, collected_from(sources[0]) or sources)
     if rename or model:
         assembled = rename_models(assembled, renames_of(rename, model))
     runs = assembled.frames[kind.runs]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import did_you_mean
+from evalkit._words import as_list, did_you_mean
 from evalkit.io.paths import SourceError
 from evalkit.io.text import short_paths
 from evalkit.kinds.kind import Assembled, LogKind
@@ -27,8 +27,7 @@ _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 def renames_of(rename: Renames, model: str = "") -> dict[str, str]:
     """Return new names by old ones, from a mapping or texts ``OLD=NEW``; `model` is the new name of ``unknown``."""
-    texts = [rename] if isinstance(rename, str) else rename
-    pairs = texts.items() if isinstance(texts, Mapping) else [text.partition("=")[::2] for text in texts]
+    pairs = rename.items() if isinstance(rename, Mapping) else [text.partition("=")[::2] for text in as_list(rename)]
     for old, new in pairs:
         if not (old and new):
             raise SourceError(f"rename {f'{old}={new}'!r}: write OLD=NEW, the model's name and the one to read it as")
@@ -51,13 +50,17 @@ def rename_models(assembled: Assembled, renames: Mapping[str, str]) -> Assembled
 def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) -> Assembled:
     """Name models by their folder where each of several sources holds runs of one model, and some share its name."""
     runs, names, models = assembled.frames[kind.runs], dict[str, str](), set[str]()
-    short = short_paths(source.rstrip("/") for source in sources)
+    places = {source.rstrip("/") for source in sources}
+    apart = [place for place in sorted(places) if not any(place.startswith(f"{other}/") for other in places)]
+    if len(apart) < 2:
+        return assembled
+    short = short_paths(apart)
     for place, name in short.items():
         own = runs[[path == place or path.startswith(f"{place}/") for path in runs["source"]]]
         if own["model_name"].nunique(dropna=False) != 1:
             return assembled
         names |= dict.fromkeys([*own["run_id"], *own["source"]], name)
-        models.add(str(own["model_name"].iloc[0]))
+        models.add(own["model_name"].fillna(UNKNOWN).iloc[0])
     if len(models) == len(short) or not runs["run_id"].isin(names).all():
         return assembled
     said = f"folders hold runs of one model each ({', '.join(sorted(models))}): they are named by folder"
@@ -71,7 +74,7 @@ def _named(frame: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
         return frame
     key = "run_id" if "run_id" in frame else "source"
     changed = {"model_name": frame[key].map(names).astype(frame["model_name"].dtype)}
-    if "copy_of" in frame:
+    if "copied_model" in frame:
         changed["copied_model"] = frame["copy_of"].map(names).astype(frame["copied_model"].dtype)
     return frame.assign(**changed)
 
@@ -107,7 +110,7 @@ def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] 
         runs = runs.assign(cluster=values.astype("str").where(values.notna()))
     met = meets(runs, where)
     if len(runs) and not met.any():
-        texts = [where] if isinstance(where, str) else where
+        texts = as_list(where)
         column = _CONDITION.fullmatch(texts[-1])[1]  # type: ignore[index]
         there = runs[column].dropna().astype("str").unique()
         raise SourceError(f"no run where {' and '.join(texts)}; of {column} {did_you_mean('', sorted(there))}")
@@ -117,7 +120,7 @@ def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] 
         else value
         for name, value in assembled.attributes.items()
     }
-    return _changed(assembled, partial(_of_runs, runs=runs[met]))._replace(attributes=attributes)
+    return _changed(assembled, partial(_of_runs, runs=runs[met], where=where))._replace(attributes=attributes)
 
 
 def _said(runs: pd.DataFrame) -> list[dict[str, Any]]:
@@ -140,8 +143,17 @@ def _logged(runs: pd.DataFrame, name: str) -> pd.Series | None:
     return pd.Series([None if value is None or value == "" else str(value) for value in values], runs.index)
 
 
-def _of_runs(frame: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Select the rows of some runs, by id, else by file and thread, with the run's cluster if it has one."""
+def _of_runs(frame: pd.DataFrame, runs: pd.DataFrame, where: str | Sequence[str]) -> pd.DataFrame:
+    """Select the rows of some runs, by id, else by file and thread, with the run's cluster if it has one.
+
+    Of a plan, which also holds what was not run, the rows that meet the conditions; those that can't tell are left out.
+    """
+    if "planned" in frame:
+        columns = [_CONDITION.fullmatch(text)[1] for text in as_list(where)]  # type: ignore[index]
+        if not set(columns) <= {"model_name", "dataset", "task_id"}:
+            return frame.iloc[:0]
+        is_known = (frame[columns].fillna("") != "").all(axis=1)
+        return frame[meets(frame, where) & is_known]
     keys = ["run_id"] if "run_id" in frame else [key for key in ("source", "thread") if key in frame and key in runs]
     added = [*keys, "cluster"] if "cluster" in runs else keys
     return frame.merge(runs[added].drop_duplicates(keys), on=keys) if keys else frame
@@ -165,7 +177,7 @@ def meets(runs: pd.DataFrame, where: str | Sequence[str]) -> pd.Series:
     meets ``!=`` only. SourceError for a text that is no condition, an unknown column, and a value it can't hold.
     """
     met = pd.Series(True, runs.index)
-    for text in [where] if isinstance(where, str) else where:
+    for text in as_list(where):
         match = _CONDITION.fullmatch(text)
         if match is None:
             raise SourceError(f"where {text!r}: write COLUMN=VALUE, or another of {', '.join(_COMPARED)}")

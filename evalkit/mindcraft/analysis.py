@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalkit._words import NO_NOTES, Notes, as_list, note
+from evalkit._words import NO_NOTES, Notes, as_list, counted_noun, note
 from evalkit.display.words import DIRECTIONS
 from evalkit.io import SourceError
 from evalkit.io.sources import is_sample
@@ -33,7 +33,7 @@ __all__ = [
     "score_by", "select", "stale_copies", "status_counts", "success_by", "with_difficulty", "with_endings",
     "with_total",
 ]  # fmt: skip
-OVERALL, ALL_MODELS = "overall", "all models together"
+OVERALL, ALL_MODELS = "overall", "all models"
 ENDINGS = ("SUCCESS", SUCCEEDED_LATE, *(str(status) for status in CompletionStatus if status != "SUCCESS"))
 
 
@@ -381,9 +381,7 @@ def drop_findings(runs: pd.DataFrame) -> list[Finding]:
         return [Finding("drop", section, {"headline": {"code": "no_runs", "what": what}})]
     first: dict[Any, Any] = drops.iloc[0].to_dict()
     code = "no_rate" if pd.isna(first["estimate"]) else "drop"
-    found = [Finding("drop", section, {"headline": {**first, "code": code, "what": what}})]
-    if len(drops) > 1:
-        found.append(Finding("drops", section, {"rows": drops.iloc[1:].to_dict("records")}))
+    found = [Finding("drop", section, {"headline": {**first, "code": code, "what": what, "unit": "points"}})]
     fresh = counted(cooking(runs))
     levels = fresh.groupby("task_id")["n_blocked_agents"].nunique()
     if (levels == 1).any():
@@ -421,8 +419,9 @@ def describe_runs(runs: pd.DataFrame, source: str | Sequence[str], chosen: Notes
     text = describe_any(runs, source, chosen)
     if is_sample(source):
         text += " They are made up: no model reached these scores."
-    without = int((~runs["has_definition"]).sum())
-    return text + f" No definition was given for {without} of the runs: what can be is read from ids." * bool(without)
+    if without := int((~runs["has_definition"]).sum()):
+        text += f" {counted_noun(without, 'run')} without a definition: what is known of their tasks is read from ids."
+    return text
 
 
 _LISTED = ["model_name", "task_id", "repetition", "overall_completion_status"]

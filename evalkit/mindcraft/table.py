@@ -201,7 +201,7 @@ LAZY_TABLES = {
 # What columns of frames and of estimates are called in tables, where their names are no words
 LABELS = {
     "any_clusters": "tasks with any",
-    "any_estimate": "success with any blocked",
+    "any_estimate": "any blocked",
     "command_count": "commands per run",
     "completed_estimate": "mean score of runs above 0",
     "completed_n": "runs above 0",
@@ -212,7 +212,7 @@ LABELS = {
     "message_count": "messages per run",
     "n_blocked_agents": "blocked agents",
     "none_clusters": "tasks with none",
-    "none_estimate": "success with none blocked",
+    "none_estimate": "none blocked",
     "overall_completion_status": "how it ended",
     "overall_score": "score",
     "parsing_errors": "problems in the logs",

@@ -40,37 +40,38 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     runs = _with_groups(logs.runs, by)
     table = overview(runs, by)
     of = "models" if by == ["model_name"] else "groups"
-    blocked = (
-        _blocked_parts(runs, always="n_blocked_agents" in by)
-        if by == ["model_name"] or "n_blocked_agents" in by
-        else []
-    )
+    is_asked = "n_blocked_agents" in by
+    blocked = _blocked_parts(runs, always=is_asked, everything=bool(views.get("all")))
     return [
         Part(of, rows=_rows(table, by), always=True, left=len(by), spare=_SPARE),
-        *blocked,
+        *(blocked if is_asked or by == ["model_name"] else []),
         Part("notes", _notes(runs)),
         Part("rates without the runs that were not measured", unmeasured_lines(runs, by, logs.kind)),
     ]
 
 
-def _blocked_parts(runs: pd.DataFrame, *, always: bool) -> list[Part]:
-    """Format the drop of cooking success with blocked agents, and a grid of models and numbers of blocked agents."""
+def _blocked_parts(runs: pd.DataFrame, *, always: bool, everything: bool) -> list[Part]:
+    """Format the drop of cooking success with blocked agents, and a grid of models and numbers of blocked agents.
+
+    Only with `everything` the grid has a row of all models together, of which the sentence says the drop.
+    """
     chosen = cooking(runs)
     levels = sorted(chosen["n_blocked_agents"].dropna().unique())
     if len(levels) < 2:
         return []
-    drops, grid = cooking_drop(chosen), success_by(chosen, ["model_name", "n_blocked_agents"])
-    together = success_by(chosen, "n_blocked_agents").assign(model_name=ALL_MODELS)
-    cells = pd.concat([grid, together]).set_index(["model_name", "n_blocked_agents"])
-    names, rows = group_names(drops["model_name"]), []
-    for name, row in zip(names, drops.to_dict("records"), strict=True):
+    both = pd.concat([chosen.assign(model_name=ALL_MODELS), chosen]) if everything else chosen
+    cells = success_by(both, ["model_name", "n_blocked_agents"]).set_index(["model_name", "n_blocked_agents"])
+    drops = cooking_drop(chosen)
+    drops = drops[drops["model_name"].isin(both["model_name"])]
+    rows = []
+    for name, row in zip(group_names(drops["model_name"]), drops.to_dict("records"), strict=True):
         of_row = {"cooking, by blocked agents [95 %]": name}
         for level in levels:
             key = (row["model_name"], level)
             of_row[f"{level:g} blocked"] = format_interval(*cells.loc[key, _ENDS]) if key in cells.index else "–"
         of_row[f"drop, points{INTERVAL}"] = format_interval(*map(row.get, _ENDS), unit="")
         rows.append(of_row)
-    said = [plain(finding_text(one)) for one in drop_findings(chosen) if one.code != "drops"]
+    said = [plain(finding_text(one)) for one in drop_findings(chosen)]
     return [
         Part("the drop with blocked agents", said, always=always),
         Part("models by blocked agents", rows=rows, always=always),

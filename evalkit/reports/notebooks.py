@@ -29,7 +29,7 @@ import msgspec
 import yaml
 
 import evalkit
-from evalkit._words import did_you_mean
+from evalkit._words import as_list, did_you_mean
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_json
 from evalkit.io.sources import anchored
@@ -285,10 +285,15 @@ def check_names(values: Iterable[str], parameters: Mapping[str, Parameter]) -> l
 
 
 def check_value(value: Any, parameter: Parameter) -> Any:
-    """Return a value as passed to the notebook: an integer given for a float is a float; ValueError for other types."""
+    """Return a value as passed to the notebook; ValueError for one of another type.
+
+    An integer given for a float is a float, and a text given for a list of texts is a list of one.
+    """
     name, wanted = parameter.name, parameter.type
     if value is None:
         raise ValueError(f"{name} has no value (null); its type is {wanted or 'not annotated'}")
+    if isinstance(value, str) and typing.get_origin(parameter.takes) is list:
+        value = as_list(value)
     try:
         return msgspec.convert(value, parameter.takes)
     except msgspec.ValidationError:

@@ -286,9 +286,7 @@ def _check(
             continue
         items = value if isinstance(value, list) else [value]
         with faults.of():
-            if isinstance(value, list) and name in target.values:  # sources that are compared, and no sweep
-                draft.fixed[name] = value
-            elif value == ALL and name in functions:
+            if value == ALL and name in functions:
                 draft.sweeps[name] = functions[name]
             elif items == [] and parameter.type in _SINGLE:
                 raise ValueError(f"{name} is an empty list")

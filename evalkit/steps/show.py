@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from evalkit._words import counted_noun
+from evalkit._words import NO_NOTES, Notes, counted_noun, sentence
+from evalkit.io.sources import is_sample
 from evalkit.kinds import Example, Finding, Logs
 from evalkit.kinds.findings import MOST_EXAMPLES, files_of
 from evalkit.steps import analysis
@@ -17,11 +18,13 @@ SAMPLES = (
 )
 
 
-def describe_histories(histories: Sequence[History], name: str = "") -> str:
-    """Describe what was read, and note that samples are made up."""
+def describe_histories(histories: Sequence[History], source: str | Sequence[str] = "", chosen: Notes = NO_NOTES) -> str:
+    """Describe what was read, what was `chosen` for it, and whether samples are made up."""
     records = sum(len(history.records) for history in histories)
     text = f"{counted_noun(len(histories), 'history')} with {counted_noun(records, 'record')} of steps."
-    return f"{text} {SAMPLES}" if name.startswith("samples:") else text
+    if is_sample(source):
+        text += f" {SAMPLES}"
+    return " ".join([text, *map(sentence, chosen.notes)])
 
 
 def answer_table(overview: pd.DataFrame) -> pd.DataFrame:

@@ -115,7 +115,9 @@ def test_runs_are_listed_with_ids_that_show_takes(folder):
     code, shown = run("show", folder, "--run", line.split()[0])
     assert code == 0
     assert "Task ended with score : 0" in shown
-    assert run("show", folder, "--run", line.split()[0][:-2]) == (0, shown) == run("show", folder / "e/a")
+    assert run("show", folder, "--run", line.split()[0][:-2]) == (0, shown)
+    code, alone = run("show", folder / "e/a")  # its facts hold no model: the folder above it tells that
+    assert (code, alone.partition("\n\n")[2]) == (0, shown.partition("\n\n")[2])
     assert run("show", folder) == run("show", folder, "--list", "all")
     for run_id, words in (("m-", "3 runs begin with 'm-'"), ("m-0-", "no run 'm-0-'")):
         code, err = run("show", folder, "--run", run_id)

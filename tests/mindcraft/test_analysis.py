@@ -225,10 +225,9 @@ def test_the_drop_of_cooking_success_is_that_of_all_models_together_and_of_each(
     assert table[["none_clusters", "any_clusters"]].to_numpy().tolist() == [[10, 20]] * 3
     row = table.iloc[1]  # Newcombe 1998, method 10, with the limits of Wilson
     assert row["low"] == pytest.approx(0.6 - ((1 - row["none_low"]) ** 2 + (row["any_high"] - 0.4) ** 2) ** 0.5)
-    drop, each, tasks = analysis.drop_findings(runs)
+    drop, tasks = analysis.drop_findings(runs)
     assert finding_text(drop).startswith("Cooking success drops by 30 points [")
     assert "from 75 % on 10 tasks without blocked agents to 45 % on 20 tasks with any" in finding_text(drop)
-    assert finding_text(each).startswith("Drop by model: a 60 points [")
     assert "have tasks of their own (0: 10 tasks, 1: 10 tasks, 2: 10 tasks)" in finding_text(tasks)
 
 

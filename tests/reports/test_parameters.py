@@ -38,6 +38,7 @@ def test_the_parameters_cell_is_the_schema():
     [
         (check_value, "float", 1, 1.0),
         (check_value, "list", ["a", 1], ["a", 1]),
+        (check_value, "list[str]", "a b", ["a b"]),
         (check_value, "list[float]", [1, 2.5], [1.0, 2.5]),
         (check_value, "dict[str, float]", {"a": 1}, {"a": 1.0}),
         (check_value, "", 7, 7),

@@ -162,7 +162,7 @@ def test_without_folders_of_ones_own_those_of_evalkit_are_taken(tmp_path, monkey
 def test_a_folder_of_several_kinds_is_read_by_the_notebooks_of_each_or_by_the_one_named(logs):
     shutil.copy(HISTORY, logs / "history.json")
     assert keys(plan(["logs"])) == ["crafter_scores/logs", "step_evaluation/logs"]
-    assert [report.parameters["history"] for report in plan(["logs/", "step_evaluation"])] == ["logs"]
+    assert [report.parameters["history"] for report in plan(["logs/", "step_evaluation"])] == [["logs"]]
     assert keys(plan(["logs"], kind="steps")) == ["step_evaluation/logs"]
     assert keys(plan(["step_evaluation", "logs"])) == ["step_evaluation/logs"]
     with pytest.raises(PlanError, match="logs of kind crafter and steps, for which there is no such notebook"):
@@ -182,9 +182,10 @@ def test_a_folder_within_the_source_is_given_to_the_parameter_that_asks_for_it(t
     monkeypatch.chdir(tmp_path)
     shutil.copytree(resolve("samples:mindcraft"), "exp")
     own = "exp/tasks/cooking_tasks.json"
-    for source, values, tasks in [("exp", {}, "exp/tasks"), ("exp", {"tasks": own}, own), ("exp/runs", {}, "")]:
+    found = [("exp", {}, ["exp/tasks"]), ("exp", {"tasks": own}, [own]), ("exp/runs", {}, [])]
+    for source, values, tasks in found:
         (report,) = plan([source, "model_comparison"], values=values)
-        assert report.parameters == {"runs": source, "tasks": tasks}
+        assert report.parameters == {"runs": [source], "tasks": tasks}
 
 
 def test_sweeps_go_over_all_there_is_and_a_kind_without_a_notebook_gets_the_general_one(logs, project, monkeypatch):
