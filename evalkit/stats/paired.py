@@ -254,6 +254,8 @@ def unshared(cells: Cells, a: int, b: int) -> Unshared | None:
             used |= rows
         codes = np.unique(np.concatenate(labels), return_inverse=True)[1]
         sums = np.bincount(codes, weights=np.concatenate(terms))
+        if len(sums) < 2:  # one family, whose spread nothing shows
+            return None
         freedoms.append(len(sums) - len(common))
         variances.append(float((sums**2).sum() * len(sums) / (len(sums) - 1)))
         means.append(mean)
