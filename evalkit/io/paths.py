@@ -86,10 +86,8 @@ def _redact_link(match: re.Match) -> str:
     protocol, rest = match.groups()
     if protocol.lower() not in _NO_HOST:
         rest = _USER.sub("…@", rest)
-    elif rest.count("://") < _MOST_NESTED:
-        rest = redacted(rest)
     else:
-        rest = "…"
+        rest = redacted(rest) if rest.count("://") < _MOST_NESTED else "…"
     query = _QUERY.search(rest)
     if query and not query[0].startswith("…", 1):
         is_signed = protocol.lower() in ("http", "https") and "?" in query[0]
