@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from evalkit.kinds import Outcomes, outcomes
+from evalkit.kinds.runs import leading
 from evalkit.stats import estimate_by
 
 COSTS = ("cost", "tokens", "duration")
@@ -15,7 +16,8 @@ def at_budget(runs: pd.DataFrame | Outcomes, value: str = "") -> tuple[pd.DataFr
 
     Budgets are quantiles of what the runs of all models took, and the largest. The text says in what: cost (US
     dollars), tokens or duration (seconds), whichever runs tell first. This is what runs would have reached had they
-    been stopped at the budget, if agents do not know of it. Only runs that tell what they took count.
+    been stopped at the budget, if agents do not know of it. Only runs that tell what they took count. Of more than 200
+    models, the table has those with the highest means.
 
     Columns are budget, model_name, n, n_clusters (tasks), estimate, low, high, method, target, warning. No rows, and an
     empty text, without successes, or where runs tell none of these.
@@ -28,6 +30,7 @@ def at_budget(runs: pd.DataFrame | Outcomes, value: str = "") -> tuple[pd.DataFr
     taken = rows[told[0]].astype("Float64").astype("float64")
     rows, taken = rows[taken.notna()], taken.dropna()
     budgets = sorted({*np.quantile(taken, SHARES), taken.max()})
-    parts = [rows.assign(budget=budget, value=rows["value"].where(taken <= budget, 0.0)) for budget in budgets]
+    rows = leading(rows.assign(taken=taken))
+    parts = [rows.assign(budget=most, value=rows["value"].where(rows["taken"] <= most, 0.0)) for most in budgets]
     how = {"kind": data.kind, "clusters": "task", "families": "family"}
     return estimate_by(pd.concat(parts), ["budget", "model_name"], "value", **how), told[0]

@@ -444,8 +444,7 @@ def pairs(
     data = runs if isinstance(runs, Outcomes) else outcomes(runs, value)
     rows = data.table
     if rows["model_name"].nunique() > MOST_PAIRED:
-        means = rows.groupby(["model_name", "task"])["value"].mean().groupby("model_name").mean()
-        rows = rows[rows["model_name"].isin(means.nlargest(MOST_SHOWN).index)]
+        rows = leading(rows, MOST_SHOWN)
     table = compare_all(rows, "model_name", "task", "value", target=target, margin=margin, **WITHIN)
     has_value = data.table.groupby("model_name")["value"].count() > 0
     for side in ("model_a", "model_b"):
@@ -534,8 +533,8 @@ def against(
         raise SourceError(f"no runs of the baseline {baseline!r}; there are runs of {', '.join(map(repr, there))}")
     least = margin or (LEAST if scored.is_share else sys.float_info.min)
     base, names = baseline or there[0], ("model_name", "task", "value")
-    table = compare_to_baseline(scored.table, *names, base, target=target, margin=least, **WITHIN)
-    return table if baseline else table.iloc[:0]
+    rows = scored.table if baseline else scored.table[scored.table["model_name"] == base]
+    return compare_to_baseline(rows, *names, base, target=target, margin=least, **WITHIN)
 
 
 def reliability(runs: pd.DataFrame, ks: Sequence[int] | None = None) -> pd.DataFrame:
@@ -552,8 +551,11 @@ def plan(runs: pd.DataFrame | Outcomes, difference: float | None = None, value: 
     """Plan tasks and repetitions that show a true difference of a typical pair with 80 % power; `evalkit.stats.plan`.
 
     The difference is by default 0.1 for shares; for other values a quarter of the standard deviation of task means.
+    Of more than 100 models, the plan is for the 30 with the highest means.
     """
     scored = runs if isinstance(runs, Outcomes) else outcomes(runs, value)
+    if scored.table["model_name"].nunique() > MOST_PAIRED:
+        scored = scored._replace(table=leading(scored.table, MOST_SHOWN))
     if difference is None:
         means = scored.table.groupby(["model_name", "task"])["value"].mean()
         difference = 0.1 if scored.is_share else float(means.std() / 4 or 1.0)

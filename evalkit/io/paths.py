@@ -29,6 +29,7 @@ _options: ContextVar[StorageOptions] = ContextVar("storage_options", default=Non
 _NAME = r"[A-Za-z][A-Za-z0-9+.-]{0,30}"
 _LINK = re.compile(rf"({_NAME})://((?:(?!::{_NAME}(?:://|::))\S)*)")
 _NO_HOST = ("zip", "tar", "file", "local")  # protocols of files within files, which have no login
+_MOST_NESTED = 20  # archives within archives
 _USER = re.compile(r"\A(?:[^/@:]*:.*@|[^/]*@)")  # the text before a host: a password may hold slashes
 _QUERY = re.compile(r"[?#;].*")
 _SECRET_PARAMETER = re.compile(
@@ -83,7 +84,10 @@ def redacted(text: str) -> str:
 
 def _redact_link(match: re.Match) -> str:
     protocol, rest = match.groups()
-    rest = redacted(rest) if protocol.lower() in _NO_HOST else _USER.sub("…@", rest)
+    if protocol.lower() not in _NO_HOST:
+        rest = _USER.sub("…@", rest)
+    else:
+        rest = redacted(rest) if rest.count("://") < _MOST_NESTED else "…"
     query = _QUERY.search(rest)
     if query and not query[0].startswith("…", 1):
         is_signed = protocol.lower() in ("http", "https") and "?" in query[0]

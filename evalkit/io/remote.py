@@ -6,6 +6,7 @@ are shown in tables and reports. Credentials are removed from error messages.
 
 import errno
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -87,6 +88,9 @@ class _Place:
             self.fs, self._prefix = fsspec.filesystem(protocol, fo=archive, **inner), root
             if protocol == "zip":
                 check_members(self.fs.zip.infolist())
+            for name in self.fs.zip.namelist() if protocol == "zip" else self.fs.index:
+                if name.startswith("/") or ".." in re.split(r"[/\\]", name):
+                    raise OSError(errno.EINVAL, f"{name} leads out of the archive")
             self._within = "./" * (self.fs.ls("", detail=False) == ["."])  # as ``tar -c .`` calls all members
             return
         self.fs, path = fsspec.core.url_to_fs(url, **options)

@@ -39,8 +39,7 @@ SECRETS = {
     "bearer": Secret("bearer", rf"bearer{_GAP}", r"(?=[\w.~+/=-]{0,200}\d)[\w.~+/=-]{8,}", re.IGNORECASE),
     "basic": Secret("basic", rf"basic{_GAP}", r"(?P<login>[A-Za-z0-9+/]{6,}={0,2})", re.IGNORECASE),
     "OpenAI, Anthropic, OpenRouter": Secret("sk-", "sk-", r"(?:\w{1,15}+-){0,4}+\w{16,}[\w-]*"),
-    "Stripe": Secret("k_live_", "[rs]k_live_", r"\w{10,}"),
-    "Stripe test": Secret("k_test_", "[rs]k_test_", r"\w{10,}"),
+    "Stripe": Secret("k_", "[rs]k_(?:live|test)_", r"\w{10,}"),
     "GitHub": Secret("gh", "gh[opsur]_|github_pat_", r"\w{20,}"),
     "GitLab": Secret("-", "gl(?:pat|dt|rt|ptt|cbt|soat|ft)-", r"[\w-]{20,}"),
     "AWS id": Secret("akia", "AKIA", r"[0-9A-Z]{16}\b"),
@@ -61,7 +60,7 @@ SECRETS = {
     "Slack hook": Secret("hooks.slack.com", r"hooks\.slack\.com/services/", r"[\w/]{10,}"),
     "xAI": Secret("xai-", "xai-", r"[A-Za-z0-9]{20,}"),
     "JSON web token": Secret("eyj", "eyJ", r"[\w-]{12,}(?:\.[\w-]*){0,2}"),
-    "login of a URL": Secret("://", r"(?<![\w+.-])[\w+.-]++://[^\s/@:\"'<>]{0,99}:", r"[^\s/@\"'<>]{1,200}@", re.I),
+    "login of a URL": Secret("://", r"(?<![\w+.-])[\w+.-]++://[^\s/@:\"'<>]{0,99}:", r"[^\s/@\"'<>]{1,200}(?=@)", re.I),
     "signed URL": Secret("=", rf"{_PARAMETER}(?:{_SIGNATURES})=", r"[\w%+/=.~-]{4,}", re.IGNORECASE),
     "signed URL, encoded": Secret("%3d", rf"{_PARAMETER}(?:{_SIGNATURES})%3D", r"(?:[\w+/=.~-]|%25)+", re.IGNORECASE),
     "private key": Secret(
@@ -96,17 +95,14 @@ def masked(text: str) -> str:
 
 def _mask(match: re.Match) -> str:
     found = match.groupdict()
-    if (login := found.get("login")) and not _is_login(login):
-        return match[0]
-    end = match[0][-1] if match[0].endswith("@") else ""  # which the host follows
-    return f"{found['kept']}…{end}"
-
-
-def _is_login(text: str) -> bool:
-    try:
-        return b":" in base64.b64decode(text + "=" * (-len(text) % 4))
-    except binascii.Error:
-        return False
+    if login := found.get("login"):
+        try:
+            is_login = b":" in base64.b64decode(f"{login}===")  # more padding than needed does no harm
+        except binascii.Error:
+            is_login = False
+        if not is_login:
+            return match[0]
+    return f"{found['kept']}…"
 
 
 @contextmanager

@@ -34,7 +34,7 @@ import pyarrow.parquet as pq
 
 from evalkit.io.frames import LEDGER, SOURCE, Column, arrow_table
 from evalkit.io.paths import FileState, SourceError, absolute, is_url, protocol_of
-from evalkit.io.read import read_file
+from evalkit.io.read import read_file, read_json
 from evalkit.io.sources import Listing, list_source, resolve
 from evalkit.io.write import LOCK, exclusive, remove_files, write_bytes
 
@@ -260,13 +260,6 @@ def cache_folder() -> Path | None:
     return None
 
 
-def notes_of(output: Path) -> Path | None:
-    """Return the folder of the cache with what is noted of an output folder and not for those who are handed it."""
-    digest = hashlib.blake2b(os.fsencode(output.resolve()), digest_size=16).hexdigest()
-    root = cache_folder()
-    return root and root / f"reports-{digest}"
-
-
 @contextlib.contextmanager
 def private_files() -> Iterator[None]:
     """Create files and folders within a ``with`` block that only the user can read."""
@@ -275,6 +268,26 @@ def private_files() -> Iterator[None]:
         yield
     finally:
         os.umask(before)
+
+
+def read_note(output: Path, name: str) -> Any:
+    """Return what was noted of an output folder, and is not for those who are handed it; None if there is nothing."""
+    path = _note(output, name)
+    with contextlib.suppress(OSError, ValueError):
+        return read_json(path) if path else None
+    return None
+
+
+def write_note(output: Path, name: str, value: Any) -> None:
+    """Note a JSON value of an output folder in the cache, if there is one."""
+    if path := _note(output, name):
+        with private_files():
+            write_bytes(json.dumps(value, default=str).encode(), str(path))
+
+
+def _note(output: Path, name: str) -> Path | None:
+    root, digest = cache_folder(), hashlib.blake2b(os.fsencode(output.resolve()), digest_size=16).hexdigest()
+    return root and root / f"reports-{digest}" / f"{name}.json"
 
 
 @contextlib.contextmanager

@@ -20,8 +20,9 @@ from evalkit.io.paths import SourceError, check_path, redacted
 from evalkit.io.read import end_with_parent
 from evalkit.io.secrets import MASK, masking
 from evalkit.io.sources import NOTES
+from evalkit.io.store import read_note
 from evalkit.io.text import plain, warnings_as_usual
-from evalkit.reports.index import has_evidence, is_missing, write_evidence, write_index
+from evalkit.reports.index import is_missing, write_evidence, write_index
 from evalkit.reports.kernels import preload, remove_left_folders, start_method
 from evalkit.reports.report import Job, Record, Report, input_fingerprint, read_record, stamp_of, why_make, write_record
 
@@ -122,7 +123,7 @@ def run(
                 report = report.marked()  # it replaces no report of other parameters
                 record = read_record(output, report.key)
             why = why_make(record, stamp, output) or ("forced" if force else "")
-            if record and record["links"] and are_pages_gone and not has_evidence(output, report.key):
+            if record and record["links"] and are_pages_gone and read_note(output, f"evidence/{report.key}") is None:
                 why = why or "the pages of its runs are missing"
             if why or record is None:
                 job = Job(report, output, why, stamp, code, evidence, mask, timeout)

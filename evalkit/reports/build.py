@@ -23,8 +23,8 @@ from evalkit.display.show import FIGURE, FINDINGS, HEADLINE, TABLE
 from evalkit.evidence import EVIDENCE
 from evalkit.io.paths import SourceError, redacted
 from evalkit.io.secrets import is_masking, masked
+from evalkit.io.store import write_note
 from evalkit.io.text import plain
-from evalkit.reports.index import keep_evidence
 from evalkit.reports.kernels import FOLDER, THIS, manager_of
 from evalkit.reports.notebooks import title_of
 from evalkit.reports.page import render
@@ -78,7 +78,7 @@ def build(job: Job) -> tuple[Record, list[Any]]:
         previous=previous,
         links=bool(evidence),
     )
-    keep_evidence(job.output, report.key, evidence)
+    write_note(job.output, f"evidence/{report.key}", evidence)
     files |= {f"{report.name}.ipynb": nbformat.writes(nb), f"{report.name}.html": page}
     for file, content in files.items():
         write_file(job.output / report.notebook.name / file, content)

@@ -5,7 +5,6 @@ import itertools
 import json
 import math
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,8 @@ from evalkit.display.show import SORTING
 from evalkit.evidence import read_references, write_pages
 from evalkit.evidence.pages import embedded, policy_of
 from evalkit.evidence.site import MANIFEST, RUNS
-from evalkit.io.read import read_json
 from evalkit.io.sources import is_sample, shown_paths
-from evalkit.io.store import notes_of, private_files
+from evalkit.io.store import read_note
 from evalkit.io.text import plain, short_paths
 from evalkit.io.write import from_spreadsheet
 from evalkit.reports.notebooks import LAST
@@ -165,31 +163,17 @@ def _number(text: str) -> float:
         return -math.inf
 
 
-def keep_evidence(output: Path, key: str, given: list[Any]) -> None:
-    """Store the evidence of a report, which holds full paths, in the cache, in place of what it passed on before."""
-    notes = notes_of(output)
-    if notes is None:
-        return
-    path = notes / "evidence" / f"{key}.json"
-    if given:
-        with private_files():
-            write_file(path, json.dumps(given))
-    else:
-        path.unlink(missing_ok=True)
-
-
 def write_evidence(output: Path, given: Mapping[str, list[Any]], *, mask: bool = True) -> None:
     """Write the pages of all runs that the reports of an output folder link to, each once.
 
     `given` is the evidence of reports by key, that of others is stored; where some is not, pages are kept as they are.
     """
     runs, pairs, lists, sources = dict[str, Any](), dict[Any, Any](), list[Any](), set[str]()
-    notes, is_complete = notes_of(output), True
+    is_complete = True
     for record in read_records(output):
         key, passed_on = record["key"], given.get(record["key"])
         if passed_on is None:
-            with suppress(OSError, ValueError):
-                passed_on = read_json(notes / "evidence" / f"{key}.json") if notes else None
+            passed_on = read_note(output, f"evidence/{key}")
         if passed_on is None:
             is_complete &= not record.get("links")
             continue
@@ -201,12 +185,6 @@ def write_evidence(output: Path, given: Mapping[str, list[Any]], *, mask: bool =
     if runs or (output / _WRITTEN).is_file():
         how: dict[str, Any] = {"mask": mask, "shown": shown_paths(sorted(sources)), "is_complete": is_complete}
         write_pages(output / RUNS, runs, list(pairs.values()), lists, **how)
-
-
-def has_evidence(output: Path, key: str) -> bool:
-    """Return whether the evidence of a report is stored, so that its runs' pages can be written again."""
-    notes = notes_of(output)
-    return notes is not None and (notes / "evidence" / f"{key}.json").is_file()
 
 
 def is_missing(output: Path) -> bool:

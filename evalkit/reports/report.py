@@ -10,7 +10,6 @@ import re
 import unicodedata
 import uuid
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +19,7 @@ from evalkit._version import code_version, package_versions
 from evalkit.io.paths import SourceError, check_path, is_secret_name
 from evalkit.io.read import read_json
 from evalkit.io.sources import MISSING, NOTES, is_sample, list_source, shown_paths, source_names, state_of
-from evalkit.io.store import collected_from, notes_of, private_files
+from evalkit.io.store import collected_from, read_note, write_note
 from evalkit.io.write import write_bytes
 from evalkit.reports.notebooks import REQUIRED, Notebook, texts_of
 
@@ -164,10 +163,7 @@ def read_record(output: Path, key: str) -> Record | None:
         is_own = record["key"] == key == f"{record['notebook']}/{record['name']}" and "links" in record
     except (OSError, ValueError, TypeError, KeyError):
         return None
-    notes = notes_of(output)
-    with suppress(OSError, ValueError, TypeError):
-        record |= read_json(notes / "records" / f"{key}.json") if notes else {}
-    return record if is_own else None
+    return record | (read_note(output, f"records/{key}") or {}) if is_own else None
 
 
 def read_records(output: Path) -> list[Record]:
@@ -204,10 +200,7 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 def write_record(output: Path, record: Record) -> None:
     """Write the record of a report, the last of its files."""
-    if notes := notes_of(output):
-        with private_files():
-            private = {name: record[name] for name in _PRIVATE}
-            write_file(notes / "records" / f"{record['key']}.json", json.dumps(private, default=str))
+    write_note(output, f"records/{record['key']}", {name: record[name] for name in _PRIVATE})
     shown = mapped(record, shown_paths([*places_of(record), record["params_file"]]))
     write_file(output / NOTES / f"{record['key']}.json", json.dumps(shown, indent=1, default=str))
 

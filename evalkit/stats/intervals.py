@@ -330,22 +330,24 @@ def ratio_interval(
     over clusters or their families, with Hall's correction. NaN where a mean is 0, as without any success; no bounds
     where a single unit holds all successes.
     """
-    frame = pd.DataFrame({"above": numbers(above), "below": numbers(below)})
-    frame["cluster"], _ = coded(clusters, len(frame))
-    frame["family"] = frame["cluster"] if families is None else coded(families, len(frame))[0]
-    known = frame.dropna()
-    tasks = known.groupby("cluster").agg({"above": "mean", "below": "mean", "family": "first"})
-    sums, units = tasks[["above", "below"]].sum(), tasks.groupby("family")[["above", "below"]].sum()
-    count, method = len(units), "jackknife t, log scale"
-    nothing = Estimate(math.nan, math.nan, math.nan, len(known), len(tasks), method, "new tasks")
+    values = np.column_stack([numbers(above), numbers(below)])
+    is_known = np.isfinite(values).all(axis=1)
+    codes = np.unique(coded(clusters, len(values))[0][is_known], return_inverse=True)[1]
+    means = np.column_stack([by_cluster(column, codes).means for column in values[is_known].T])
+    units = means
+    if families is not None:
+        of = _codes_of_families(np.where(is_known, 0.0, np.nan), families)[np.unique(codes, return_index=True)[1]]
+        units = np.column_stack([np.bincount(of, weights=column) for column in means.T])[np.unique(of)]
+    sums, count, method = units.sum(axis=0), len(units), "jackknife t, log scale"
+    nothing = Estimate(math.nan, math.nan, math.nan, int(is_known.sum()), len(means), method, "new tasks")
     if not (sums > 0).all():
-        return nothing._replace(warning=note("no_values" if known.empty else "no_ratio"))
-    found = nothing._replace(estimate=float(sums["above"] / sums["below"]))
+        return nothing._replace(warning=note("no_ratio" if is_known.any() else "no_values"))
+    found = nothing._replace(estimate=float(sums[0] / sums[1]))
     without = sums - units
-    if count < 2 or not (without > 1e-12 * sums).all(axis=None):
+    if count < 2 or not (without > 1e-12 * sums).all():
         return found._replace(warning=note("one_cluster") if count < 2 else note("degenerate"))
     estimate = math.log(found.estimate)
-    pseudo = count * estimate - (count - 1) * np.log((without["above"] / without["below"]).to_numpy())
+    pseudo = count * estimate - (count - 1) * np.log(without[:, 0] / without[:, 1])
     low, high = (math.exp(end) for end in corrected_t(pseudo))
     doubt = Notes()
     if not low < high:

@@ -500,12 +500,25 @@ def cost_front(
         rng, counts = np.random.default_rng(0 if rng is None else rng), np.zeros(len(models))
         for _ in range(RESAMPLED):
             weights = rng.dirichlet(np.ones(len(values)), 100)
-            counts += (~_dominating(weights @ values, weights @ costs).any(axis=-1)).sum(axis=0)
+            counts += _is_on_front(weights @ values, weights @ costs).sum(axis=0)
         table["front_share"] = counts / (RESAMPLED * 100)
     else:
         table["warning"] = [doubt + note("few_common", what="share of resamples") for doubt in table["warning"]]
     table = table.sort_values(["cost", "success"], ascending=[True, False], kind="stable", ignore_index=True)
     return typed(table, f"{_COST_COLUMNS} on_front dominated_by front_share warning")
+
+
+def _is_on_front(success: np.ndarray, cost: np.ndarray) -> np.ndarray:
+    """Return which models (last axis) no other dominates, without a comparison of every pair."""
+    order = np.lexsort((-success, cost), axis=-1)
+    success, cost = np.take_along_axis(success, order, -1), np.take_along_axis(cost, order, -1)
+    best = np.maximum.accumulate(success, axis=-1)
+    is_higher = np.diff(best, axis=-1, prepend=-math.inf) > 0  # than all that cost no more
+    last = np.maximum.accumulate(np.where(is_higher, np.arange(best.shape[-1]), 0), axis=-1)
+    is_equal = (success == best) & (cost == np.take_along_axis(cost, last, -1))
+    on_front = np.empty_like(is_equal)
+    np.put_along_axis(on_front, order, is_equal, -1)
+    return on_front
 
 
 def _dominating(success: np.ndarray, cost: np.ndarray) -> np.ndarray:

@@ -10,8 +10,10 @@ import zipfile
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
 from evalkit import trajectories
+from evalkit.cli import main
 from evalkit.io import SourceError
 from evalkit.io.paths import MOST_BYTES
 from evalkit.kinds import load
@@ -140,3 +142,29 @@ def test_a_table_of_many_columns_names_the_one_that_stands_twice():
     with pytest.raises(ValueError, match="several columns are called 'c7'"):
         read_rows(data)
     assert len(read_rows(data.replace(b",c7\n", b",d\n"))[0]) == 1
+
+
+@pytest.mark.parametrize("name", ["long.jsonl", "long.csv", "long.json"])
+def test_a_line_that_is_too_long_fails_alone_and_is_read_with_a_higher_limit(tmp_path, monkeypatch, name):
+    monkeypatch.setenv("EVALKIT_CACHE", "off")
+    row = {"model": "m", "task": "c", "score": 1, "note": "x" * 2 * LIMIT}
+    text = f"{json.dumps(row)}\n"
+    if name.endswith(".csv"):
+        text = f"{','.join(row)}\n{','.join(map(str, row.values()))}\n"
+    (tmp_path / name).write_text(text)
+    (tmp_path / "a.csv").write_text(GOOD)
+    for limit, status in ((LIMIT, "failed"), (3 * LIMIT, "used")):
+        monkeypatch.setenv(MOST_BYTES, str(limit))
+        assert load(tmp_path, "trajectories").ledger["status"].tolist() == ["used", status]
+
+
+def test_the_page_of_a_run_of_many_turns_is_bounded(tmp_path):
+    sizes = []
+    for count in (2_000, 20_000):
+        turns = [{"role": "user", "content": f"turn {number} {'x' * 50}"} for number in range(count)]
+        (tmp_path / "runs.json").write_text(json.dumps([{"model": "m", "task": "a", "score": 1, "messages": turns}]))
+        result = CliRunner().invoke(main, ["view", str(tmp_path / "runs.json"), "-o", str(tmp_path / "out")])
+        assert result.exit_code == 0, result.output
+        (page,) = (tmp_path / "out/runs").glob("*.html")
+        sizes.append(page.stat().st_size)
+    assert sizes[1] < min(1.1 * sizes[0], 10**6)

@@ -5,11 +5,14 @@ import errno
 import math
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
+from functools import partial
 
 import pytest
 from click.testing import CliRunner
@@ -94,6 +97,31 @@ def test_a_disk_that_fails_at_any_write_gives_a_line_and_nothing_half_written(he
         again = run()
         assert again.exit_code == 0, again.output
         assert _made(here) == whole
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_limit_on_the_size_of_files_gives_a_line_and_nothing_half_written(here, name):
+    def run(most):
+        limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (most, most))
+        command = [sys.executable, "-m", "evalkit", *COMMANDS[name]]
+        return subprocess.run(command, capture_output=True, text=True, preexec_fn=limit)
+
+    ended = run(100)
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+    assert os.strerror(errno.EFBIG) in ended.stderr
+    assert list(here.rglob(f"{TEMPORARY}*")) == []
+    assert run(10**9).returncode == 0
+
+
+def test_a_log_that_changes_is_read_again_where_its_time_is_in_the_future(here, monkeypatch):
+    monkeypatch.setenv("EVALKIT_CACHE", str(here / "cache"))
+    log, later = here / "logs/m/bread/Andy_0_0.json", time.time() + 10**8
+    won, lost = (here / f"logs/m/{task}/Andy_0_0.json" for task in ("cake", "bread"))
+    os.utime(log, (later, later))
+    assert mindcraft.load("logs").runs["is_successful"].tolist() == [False, True]
+    lost.write_bytes(won.read_bytes())
+    os.utime(log, (later, later))
+    assert mindcraft.load("logs").runs["is_successful"].tolist() == [True, True]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no /dev/full")

@@ -1,7 +1,9 @@
 """What is given at every door: URLs with a secret, hostile and endless names, pipes and devices."""
 
+import errno
 import json
 import logging
+import os
 import traceback
 import warnings
 from unittest import mock
@@ -103,11 +105,12 @@ FOUND = {  # commands that find a special file by themselves, and its name
     "collect steps samples:steps -o data": "data/evalkit-records.json",
 }
 ANSWERED = ["detect {}", *of_kinds("collect KIND {} -o out")]  # by a count, or the ledger
+CAUSES = ("not a regular file", os.strerror(errno.ENXIO))  # the second of a socket, which can't be opened
 SAYS = {  # what functions that do not raise say
     "collect": lambda changes: changes.new == 1,
-    "evaluate_trace": lambda score: "not a regular file" in score["error"],
+    "evaluate_trace": lambda score: any(cause in score["error"] for cause in CAUSES),
     "analyze_agent_log": lambda outcome: outcome["completion_status"] == "LOG_FILE_ERROR",
-    "load_runs": lambda runs: "not a regular file" in runs.ledger.entries[0].reason,
+    "load_runs": lambda runs: any(cause in runs.ledger.entries[0].reason for cause in CAUSES),
 }
 
 

@@ -78,6 +78,13 @@ def test_a_run_that_took_more_than_the_budget_has_failed():
     assert compare.at_budget(runs.assign(cost=None))[1] == ""
 
 
+def test_budgets_of_very_many_models_are_those_of_the_best():
+    runs = runs_of([(f"m{number}", "t", number > 4) for number in range(205)]).assign(cost=1.0)
+    table = compare.at_budget(runs)[0]
+    assert table["model_name"].nunique() == 200
+    assert table["estimate"].tolist() == [1] * len(table)
+
+
 @pytest.mark.parametrize("rows", [[], [("a", "t", None)]])
 def test_runs_without_an_outcome_have_no_changed_tasks_items_or_budgets(rows):
     runs = runs_of(rows or [("a", "t", None)])

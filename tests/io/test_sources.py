@@ -1,8 +1,12 @@
 """Sources: every file once, in order, whatever stands in the folder; credentials in URLs are found anywhere."""
 
+import io
 import os
+import re
 import shutil
+import tarfile
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -86,6 +90,42 @@ def test_an_archive_is_read_under_its_own_name(tmp_path, monkeypatch, kind, name
     runs = evalkit.load(name.format(kind, kind)).runs
     assert runs["task_id"].tolist() == ["bake", "cook"]
     assert runs["source"].str.startswith(f"{kind}://").all()
+
+
+OUTSIDE = ["../up.csv", "a/../../up.csv", "/absolute.csv", "..\\up.csv"]
+
+
+def _packed(path, names):
+    data = b"model,task,score\nm,a,1\n"
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            for name in names:
+                archive.writestr(name, data)
+        return
+    with tarfile.open(path, "w") as archive:
+        for name in names:
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+        for name in ("link.csv", "hard.csv"):
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = tarfile.SYMTYPE if name == "link.csv" else tarfile.LNKTYPE, "/etc/passwd"
+            archive.addfile(member)
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+@pytest.mark.parametrize("name", ["a/../up.csv", *OUTSIDE])
+def test_an_archive_with_a_name_that_leads_out_of_it_is_refused(tmp_path, kind, name):
+    _packed(tmp_path / f"a.{kind}", ["good.csv", name])
+    with pytest.raises(SourceError, match=re.escape(f"{name} leads out of the archive")):
+        list_source(str(tmp_path / f"a.{kind}"))
+
+
+def test_links_of_an_archive_lead_to_no_file_outside(tmp_path):
+    _packed(tmp_path / "a.tar", ["good.csv", "a..b/also.csv"])
+    ledger = evalkit.load(str(tmp_path / "a.tar"), "trajectories").ledger
+    assert ledger["status"].tolist() == ["used", "used", "failed", "failed"]
+    assert ledger["reason"].str.count("'/etc/passwd' not found").sum() == 2
 
 
 CHANGES = {
@@ -172,3 +212,10 @@ _SAFE = st.text(_CHARACTERS.filter(lambda character: character != ":"), min_size
 def test_no_password_is_left_whatever_it_holds(protocol, user, password):
     secret = "/".join(password)
     assert redacted(f"{protocol}://{user}:{secret}@host/path") == f"{protocol}://…@host/path"
+
+
+@pytest.mark.parametrize("link", ["zip://", "zip://a/", "tar://a?token="])
+def test_a_chain_of_any_length_shows_no_password(link):
+    for length in (1, 10, 5_000):
+        assert "SEK" not in redacted(f"{link * length}s3://K:SEK@b/x")
+    assert redacted("zip://" * 10 + "s3://b/x") == "zip://" * 10 + "s3://b/x"

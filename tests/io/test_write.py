@@ -7,6 +7,7 @@ import types
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
+import openpyxl
 import pandas as pd
 import pytest
 
@@ -39,6 +40,12 @@ def test_excel_and_latex_hold_plain_text_and_no_formula(tmp_path):
     cells = pd.read_excel(tmp_path / "out.xlsx")
     assert cells["name"].tolist() == [f"'{FORMULA}", "50 % & a_b", "x\ufffd"]
     assert cells["when"][0] == pd.Timestamp("2025-01-01")
+    write_frame(table.rename(columns={"n": FORMULA}), str(tmp_path / "out.xlsx"))
+    rows = openpyxl.load_workbook(tmp_path / "out.xlsx").active.iter_rows()
+    assert "f" not in {cell.data_type for row in rows for cell in row}
+    table[["name"]].head(1).to_excel(tmp_path / "plain.xlsx")
+    rows = openpyxl.load_workbook(tmp_path / "plain.xlsx").active.iter_rows()
+    assert "f" in {cell.data_type for row in rows for cell in row}
     text = (tmp_path / "out.tex").read_text()
     assert r"50 \% \& a\_b" in text
     assert "bread" in text

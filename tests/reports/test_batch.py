@@ -30,6 +30,7 @@ def batch(tmp_path):
         go.lines = lines
         return summary
 
+    go.output = tmp_path / "out"
     go.record = lambda key: read_record(tmp_path / "out", key)
     go.notebook = lambda key: nbformat.read(tmp_path / "out" / f"{key}.ipynb", as_version=4)
     go.page = lambda key: (tmp_path / "out" / f"{key}.html").read_text()
@@ -80,9 +81,16 @@ def test_a_forked_kernel_shows_what_one_started_anew_shows(project, batch, monke
     assert shown[0].count("image/png") == 1
 
 
+NEEDS_MEMORY = """
+import resource
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 2**27, used + 2**27))
+bytearray(2**30)
+"""
 BAD = {
     "fails": (["raise ValueError('no')", "print('after')"], "ValueError: no"),
     "dies": (["import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"], "DeadKernelError: "),
+    "runs out of memory": ([NEEDS_MEMORY], "MemoryError"),
     "is interrupted": (["import signal\nsignal.raise_signal(signal.SIGINT)", "print(1)"], "KeyboardInterrupt: "),
     "needs a kernel that is not there": ([], "NoSuchKernel: No such kernel named no-such"),
 }
@@ -124,7 +132,7 @@ def test_a_bad_notebook_harms_only_its_own_report(project, batch, monkeypatch):
             assert said[:1] == ["before\n"]
             assert "after\n" not in said
             assert 'id="failed"' in page
-    assert any(re.match(r"\[\d/7\] FAILED    fails/defaults  ValueError: no  \(\d", line) for line in batch.lines)
+    assert any(re.match(r"\[\d/8\] FAILED    fails/defaults  ValueError: no  \(\d", line) for line in batch.lines)
 
 
 def test_an_error_that_holds_credentials_does_not_hand_them_out_as_the_cause(project, batch, tmp_path, monkeypatch):
@@ -274,6 +282,42 @@ def test_a_full_disk_fails_one_report_in_a_sentence_and_the_batch_goes_on(projec
     assert fault in line
     assert batch.record("large/defaults")["error"].endswith(fault)
     assert "No space left on device" in summary.index.read_text()
+
+
+@pytest.mark.parametrize("moment", [1, 2, 3])
+def test_a_report_that_is_killed_as_it_writes_leaves_no_half_file_and_is_made_again(
+    project, batch, monkeypatch, moment
+):
+    project("one", "print(1)")
+    replace, this, moves = os.replace, os.getpid(), []
+
+    def move(source, target):
+        moves.append(target)
+        if os.getpid() != this and len(moves) == moment:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return replace(source, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", move)
+        patched.setattr("evalkit.reports.batch.start_method", lambda: "fork")
+        assert batch(["one"]).failed == ["one/defaults"]
+    assert batch.record("one/defaults")["error"] == "the report's process ended with exit code -9"
+    whole = [file for file in batch.files() if re.fullmatch(r"one/[^.].*\.(html|ipynb)", file)]
+    assert len(whole) == moment - 1
+    assert all((batch.output / file).read_text().rstrip().endswith(("</html>", "}")) for file in whole)
+    assert batch(["one"]).made == ["one/defaults"]
+    assert {"one/defaults.html", "one/defaults.ipynb"} <= set(batch.files())
+
+
+def test_two_batches_at_once_write_whole_files_into_one_folder(project, batch, tmp_path):
+    project("one", "print(1)")
+    command = [sys.executable, "-m", "evalkit", "report", "one", "--output", "out"]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    both = [subprocess.Popen(command, cwd=tmp_path, env=environment) for _ in range(2)]
+    assert [process.wait() for process in both] == [0, 0]
+    assert batch(["one"]).unchanged == ["one/defaults"]
+    assert batch.page("one/defaults").rstrip().endswith("</html>")
+    assert "one/defaults.html" in (tmp_path / "out/index.html").read_text()
 
 
 STARTS_OTHERS = """

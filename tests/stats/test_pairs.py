@@ -10,7 +10,7 @@ from evalkit.display import pair_text
 from evalkit.stats import compare_all, compare_to_baseline, cost_front, pair_structure, rank_models
 from evalkit.stats.cells import cells_of
 from evalkit.stats.paired import compare_units
-from evalkit.stats.pairs import at_once, holm, max_t, pair_rows
+from evalkit.stats.pairs import _dominating, _is_on_front, at_once, holm, max_t, pair_rows
 
 
 def runs(rates, tasks=40, repetitions=1, seed=0):
@@ -351,3 +351,10 @@ def test_the_corrected_intervals_of_all_models_hold_at_once():
         k = np.random.default_rng(seed).binomial(12, 0.98, 30)
         missed += ((low[k] > 0.98) | (high[k] < 0.98)).any()
     assert missed / 300 <= 0.065
+
+
+def test_the_front_without_every_pair_is_that_of_every_pair():
+    rng = np.random.default_rng(0)
+    for models in (1, 2, 5, 40):
+        success, cost = rng.integers(0, 4, (100, models)) / 4, rng.integers(0, 4, (100, models)).astype(float)
+        assert (_is_on_front(success, cost) == ~_dominating(success, cost).any(axis=-1)).all()

@@ -102,6 +102,9 @@ def test_triggers_and_views_beside_the_table_are_never_run():
         f"INSERT INTO checkpoints VALUES ('t', '', '1', 'json', '{json.dumps(state({'step': {}, 'success': True}))}')",
         f"CREATE VIEW endless ({COLUMNS}) AS {ENDLESS}",
         "CREATE TRIGGER deleting AFTER INSERT ON checkpoints BEGIN DELETE FROM checkpoints; END",
+        "CREATE TRIGGER growing AFTER DELETE ON checkpoints BEGIN INSERT INTO checkpoints SELECT * FROM endless; END",
+        "CREATE VIEW one AS SELECT * FROM other",
+        "CREATE VIEW other AS SELECT * FROM one",
         "CREATE INDEX by_type ON checkpoints (thread_id) WHERE type != 'x'",
     ]
     assert [name for name, _ in parse_file("c.sqlite", database([], *statements)).rows["histories"]] == ["t"]
