@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import evalkit
-from evalkit import compare, mindcraft
+from evalkit import compare, kinds, mindcraft
 from evalkit.cli import main
 from evalkit.io import list_source, resolve
 from evalkit.kinds import kind_named
@@ -65,7 +65,7 @@ def test_a_package_lists_its_public_names(name):
         (lambda runs: mindcraft.analysis.status_counts(runs, "zzz"), "no column 'zzz'; there are "),
         (lambda runs: compare.leaderboard(runs, "succesful"), "did you mean 'is_successful'?"),
         (lambda runs: compare.leaderboard(runs.drop(columns="run_id")), "no column 'run_id'; "),
-        (lambda runs: compare.select(runs, ["dogwod-8b"]), "no runs of model 'dogwod-8b'; did you mean 'dogwood-8b'?"),
+        (lambda runs: kinds.select(runs, ["dogwod-8b"]), "no runs of model 'dogwod-8b'; did you mean 'dogwood-8b'?"),
         (lambda runs: kind_named("minecraft"), "no kind of logs is called 'minecraft'; did you mean 'mindcraft'?"),
     ],
 )
@@ -81,6 +81,6 @@ def test_samples_may_be_named_by_a_glob(monkeypatch, tmp_path):
     some = list_source(os.path.join(folder, "small-models")).files
     assert list_source("samples:mindcraft/runs/small-*").files == some
     (report,) = plan(["samples:mindcraft/runs/*", "model_comparison"])
-    assert report.parameters["runs"] == "samples:mindcraft/runs/*"
+    assert report.parameters["runs"] == ["samples:mindcraft/runs/*"]
     with pytest.raises(PlanError, match="no file matches"):
         plan(["model_comparison"], values={"runs": "samples:nothing/*"})

@@ -32,5 +32,6 @@ def at_budget(runs: pd.DataFrame | Outcomes, value: str = "") -> tuple[pd.DataFr
     budgets = sorted({*np.quantile(taken, SHARES), taken.max()})
     rows = leading(rows.assign(taken=taken))
     parts = [rows.assign(budget=most, value=rows["value"].where(rows["taken"] <= most, 0.0)) for most in budgets]
-    how = {"kind": data.kind, "clusters": "task", "families": "family"}
-    return estimate_by(pd.concat(parts), ["budget", "model_name"], "value", **how), told[0]
+    by = ["budget", "model_name"]
+    rates = estimate_by(pd.concat(parts), by, "value", clusters="task", families="family", kind=data.kind)
+    return rates, told[0]

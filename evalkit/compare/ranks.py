@@ -3,7 +3,7 @@
 import hashlib
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -38,8 +38,18 @@ RANKING, PAIRS = "Which model is best?", "Pairs of models"
 FIRST = ("conditions_differ", "settings_differ")  # notes to read before any estimate stands beside another
 SENTENCE_NAME = 32  # characters of a name in it
 RAW, NONE = "raw", "none"
-# the columns of outcomes that comparisons take into account
-WITHIN = {"condition": "condition", "stratum": "task_type", "family": "family", "seed": "seed"}
+
+
+class Within(TypedDict):
+    """The columns that comparisons take into account, as parameters of `evalkit.stats`."""
+
+    condition: str
+    stratum: str
+    family: str
+    seed: str
+
+
+WITHIN: Within = {"condition": "condition", "stratum": "task_type", "family": "family", "seed": "seed"}
 MOST_PAIRS = 45  # shown on a page: those of 10 models
 MOST_SHOWN = 30  # models whose pairs are made where there are too many for all
 FEW_PAIRS = 5  # shared tasks, with which no two models can be told apart
@@ -195,8 +205,9 @@ def absent(rows: pd.DataFrame, is_share: bool, planned: Iterable[str] = ()) -> d
         failed["task_type"] = failed["task"].map(rows.groupby("task")["task_type"].first())
         filled = pd.concat([rows[["task", "condition", "model_name", "value", "task_type"]], failed], ignore_index=True)
         nothing = pd.DataFrame({"decided": pd.Series(dtype=bool)})  # only the first is tested
-        how = {"condition": "condition", "stratum": "task_type"}
-        first = rank_models(filled, "model_name", "task", "value", **how, pairs=nothing).iloc[0]
+        names = ("model_name", "task", "value")
+        ranks = rank_models(filled, *names, condition="condition", stratum="task_type", pairs=nothing)
+        first = ranks.iloc[0]
         found["best"] = first["model"] if first["rank_high"] == 1 else ""
     return found
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import counted_noun, left_out, note
+from evalkit._words import counted_noun, format_interval, left_out, note
 from evalkit.crafter.benchmark import pooled_score
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, TIERS, UNKNOWN, WEIGHTS
 from evalkit.crafter.scoring import BANDS, DIGITS, band
@@ -16,7 +16,7 @@ from evalkit.io import short_paths
 from evalkit.io.text import message_pattern
 from evalkit.kinds import Finding, data_finding, examples_of, flag_counts
 from evalkit.kinds.estimates import with_usage
-from evalkit.stats import estimate_by, format_interval, mean_interval
+from evalkit.stats import estimate_by, mean_interval
 from evalkit.stats.intervals import Kind
 
 __all__ = [
@@ -234,8 +234,8 @@ def unlock_curve(achievements: pd.DataFrame, episodes: pd.DataFrame, by: str = "
         last = max([group["turns"].fillna(1).max() - 1, *(turns[-1] for turns in unlock_lists if turns)])
         for turn in sorted({0, last, *(turn for turns in unlock_lists for turn in turns)}):
             counts = [sum(t <= turn for t in turns) for turns in unlock_lists]
-            how = {"bounds": (0, len(ACHIEVEMENTS)), "families": group["family"]}
-            interval = mean_interval(counts, group["world"], **how)
+            most = len(ACHIEVEMENTS)
+            interval = mean_interval(counts, group["world"], bounds=(0, most), families=group["family"])
             rows.append({by: name, "turn": int(turn), **interval._asdict()})
     return pd.DataFrame(rows, columns=[by, "turn", "n", "n_clusters", *_ESTIMATE])
 

@@ -17,7 +17,8 @@ from evalkit.crafter.scoring import (
     score_traces,
 )
 from evalkit.crafter.table import EPISODES, FLAGS, RECORDS
-from evalkit.crafter.terminal import TraceScore, parts, results_of, trace_text
+from evalkit.crafter.terminal import TraceScore as TraceScore
+from evalkit.crafter.terminal import parts, results_of, trace_text
 from evalkit.io import Entry, Ledger, Source, StorageOptions, check_path, frame, paused_gc, plain, read_file, storage
 from evalkit.io.frames import cut_texts
 from evalkit.io.sources import source_names

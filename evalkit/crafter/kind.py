@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import pandas as pd
 
@@ -14,7 +14,7 @@ from evalkit.crafter.scoring import COUNTINGS, Counting, assemble, check_rules
 from evalkit.crafter.table import RECORDS, TABLES
 from evalkit.crafter.transcript import transcript
 from evalkit.io import Source, decode_start
-from evalkit.kinds import Changes, Command, FileRules, LogKind, Logs, Option, RateRules
+from evalkit.kinds import Changes, Command, FileRules, LogKind, Logs, Option, RateRules, ReadOptions
 
 PATTERN = "*.json"
 BENCHMARK = "Crafter benchmark file"
@@ -69,14 +69,14 @@ def load(
     pattern: str = PATTERN,
     weights: Mapping[str, float] = WEIGHTS,
     counting: Counting = "achievement",
-    **options: Any,
+    **options: Unpack[ReadOptions],
 ) -> Logs:
     """Read session traces into `Logs` with the frames episodes, events and achievements.
 
     `weights` and `counting` are those of `evaluate_event`, the other parameters those of `evalkit.load`.
     """
-    options |= {"weights": check_rules(weights, counting), "counting": counting}
-    return kinds.load(path, KIND, pattern=pattern, **options)
+    weights = check_rules(weights, counting)
+    return kinds.load(path, KIND, pattern=pattern, weights=weights, counting=counting, **options)
 
 
 def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:

@@ -1,11 +1,5 @@
 """Evidence for numbers: pages of runs, pages of two runs side by side, and links to them."""
 
-from evalkit._lazy import door
+import lazy_loader
 
-_PLACES = {
-    "links": "EVIDENCE Evidence show_pairs show_runs",
-    "references": "PairRef RunList RunRef page_name read_references reference",
-    "site": "write_pages write_view",
-}
-
-__getattr__, __dir__, __all__ = door(__name__, _PLACES)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

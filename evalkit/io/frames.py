@@ -121,7 +121,7 @@ def cut_texts(values: Any, dtype: str) -> Any:
     return pa.array([None if text is None else cut(text) for text in values.to_pylist()], values.type)
 
 
-def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> pd.DataFrame:
+def frame(rows: Iterable[Mapping[Any, Any]], columns: Sequence[Column]) -> pd.DataFrame:
     r"""Build a frame column by column, with the same dtypes even without rows.
 
     Keys without a column are left out; a missing key is a missing value. Lone surrogates, which no text column can

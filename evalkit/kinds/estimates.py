@@ -82,7 +82,7 @@ def rates(
         if n_not_measured and not n:
             why = NO_OUTCOME if is_rate else NO_SCORE
         warnings.append(why + (note("copies", count=copies) if copies else Notes()))
-    out["warning"] = warnings
+    out["warning"] = pd.Series(warnings, out.index, dtype="object")
     return pd.concat([groups[_list(by)], out, groups["n_not_measured"]], axis=1)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from html import escape
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -58,7 +58,7 @@ from evalkit.kinds.detection import kind_of_source, nothing_used
 from evalkit.kinds.kind import RUN_COLUMNS, Assembled, LogKind, Parsed, Records
 from evalkit.kinds.registry import kind_named
 from evalkit.kinds.runs import UNKNOWN
-from evalkit.kinds.selection import name_by_source, rename_models, renames_of, select_runs
+from evalkit.kinds.selection import Renames, name_by_source, rename_models, renames_of, select_runs
 from evalkit.kinds.transcript import Transcript, run_facts, transcript_of
 
 COMMIT_EVERY = 5.0  # seconds
@@ -68,6 +68,24 @@ _MISFITS = (AttributeError, NotImplementedError, OverflowError, TypeError, Value
 _Rows = Mapping[str, Sequence[tuple]]  # what a file says, by table of records
 _Read = tuple[str, bool, Parsed]  # a file, whether it could be read, and what it says
 Progress = Callable[[int, int], object] | None  # of files read, files to read
+
+
+class ReadOptions(TypedDict, total=False):
+    """The options of `load` that every kind of logs has, other than the pattern of names."""
+
+    recursive: bool
+    jobs: int | None
+    storage_options: StorageOptions
+    rename: Renames
+    model: str
+    where: str | Sequence[str]
+    cluster: str
+
+
+class LoadOptions(ReadOptions, total=False):
+    """The options of `load` that every kind of logs has."""
+
+    pattern: str
 
 
 def load(

@@ -242,7 +242,7 @@ def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
     table = table.assign(_task=scored["task"], _value=scored["value"])[table["n_blocked_agents"].notna()]
     trends = trend_by(table, "model_name", "n_blocked_agents", "_value", "_task")
     unscored = trends["model_name"].isin(table.loc[table["_value"].isna(), "model_name"])
-    trends.loc[unscored, "warning"] = NO_OUTCOME
+    trends["warning"] = trends["warning"].mask(unscored, NO_OUTCOME)
     return trends
 
 

@@ -3,12 +3,12 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import pandas as pd
 
 from evalkit.io import Source, decode_start
-from evalkit.kinds import Command, FileRules, LogKind, Logs, Option, RateRules
+from evalkit.kinds import Command, FileRules, LoadOptions, LogKind, Logs, Option, RateRules
 from evalkit.kinds import collect as collect_kind
 from evalkit.kinds.pipeline import Changes
 from evalkit.kinds.pipeline import load as load_logs
@@ -109,7 +109,7 @@ def load(
     layout: str | None = None,
     scale: Scale = "auto",
     original_mtimes: bool = False,
-    **options: Any,
+    **options: Unpack[LoadOptions],
 ) -> Logs:
     """Read a folder of task runs; what is not listed here is as for `evalkit.load`.
 
@@ -145,8 +145,8 @@ def load(
         If a path does not exist, none of its files can be used as an agent log, or a file or folder of `tasks` holds no
         definition.
     """
-    options |= {"tasks": tasks, "layout": layout or "", "scale": scale, "original_mtimes": original_mtimes}
-    return load_logs(path, KIND, **options)
+    own = {"tasks": tasks, "layout": layout or "", "scale": scale, "original_mtimes": original_mtimes}
+    return load_logs(path, KIND, **own, **options)
 
 
 def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:

@@ -102,7 +102,7 @@ def extract_task_outcomes(
     }
     outcomes = []
     for run in frames["runs"].to_dict("records"):
-        own = {
+        own: dict[Any, Any] = {
             **run,
             **shared,
             "overall_raw_score": None if math.isnan(run["overall_raw_score"]) else run["overall_raw_score"],

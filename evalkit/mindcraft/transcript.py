@@ -158,7 +158,7 @@ def _with_ids(name: str, agents: pd.DataFrame, rows: list[tuple]) -> pd.DataFram
     own = [column.name for column in columns if column.name not in agents]
     logs, *values = zip(*rows, strict=True) if rows else [()] * (len(own) + 1)
     taken = agents[ids].take(logs)
-    return frame_of({**dict(taken.items()), **dict(zip(own, values, strict=True))}, columns)
+    return frame_of({**{name: taken[name] for name in ids}, **dict(zip(own, values, strict=True))}, columns)
 
 
 def _decode(data: bytes | OSError) -> list:

@@ -54,8 +54,10 @@ def _shares(steps: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     of_history = steps.groupby([*by, "history", *clusters], dropna=False)["value"].agg(["mean", "size"]).reset_index()
     for name in clusters:
         of_history[name] = of_history[name].fillna(of_history["history"])
-    families = {"clusters": "history", "families": "cluster"} if clusters else {}
-    rates = estimate_by(of_history, by, "mean", kind="score", **families)
+    if clusters:
+        rates = estimate_by(of_history, by, "mean", kind="score", clusters="history", families="cluster")
+    else:
+        rates = estimate_by(of_history, by, "mean", kind="score")
     n: Any = of_history.groupby(by, dropna=False)["size"].sum().to_numpy() if by else len(steps)
     return rates.assign(n=n).astype({"n": rates["n"].dtype})
 

@@ -9,14 +9,26 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Unpack
 
 import pandas as pd
 
 from evalkit import kinds
 from evalkit.io import Source, absolute, decode_start, frame, paused_gc
 from evalkit.io.write import OUTPUT
-from evalkit.kinds import Assembled, Command, FileRules, LogKind, Logs, Option, RateRules, Records, RunFiles, run_ids
+from evalkit.kinds import (
+    Assembled,
+    Command,
+    FileRules,
+    LoadOptions,
+    LogKind,
+    Logs,
+    Option,
+    RateRules,
+    Records,
+    RunFiles,
+    run_ids,
+)
 from evalkit.steps.judge import History, as_history, end_of_route, find_loops, histories_of, plan_adherence
 from evalkit.steps.parse import companions, is_history, parse_file
 from evalkit.steps.record import CRITICAL, DEFAULTS, SILENT, Options, cell_types_of
@@ -167,7 +179,7 @@ KIND = LogKind(
 )
 
 
-def load(source: Source, options: Options = DEFAULTS, **others: Any) -> Logs:
+def load(source: Source, options: Options = DEFAULTS, **others: Unpack[LoadOptions]) -> Logs:
     """Read and judge histories: JSON, JSONL, LangGraph's SQLite checkpoints, or ``samples:steps``.
 
     By `options` steps are read and judged on each load, with the evaluators registered at that time; the other

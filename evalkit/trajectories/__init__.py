@@ -1,7 +1,5 @@
 """Trajectories of agents: Harbor, inspect_ai, tau2-bench, SWE-agent, and tables of runs."""
 
-from evalkit._lazy import door
+import lazy_loader
 
-_PLACES = {"kind": "KIND load collect runs_df"}
-
-__getattr__, __dir__, __all__ = door(__name__, _PLACES, ["analysis", "figures"])
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

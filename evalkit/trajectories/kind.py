@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import pandas as pd
 
 from evalkit import kinds
 from evalkit._words import as_list
 from evalkit.io import Source
-from evalkit.kinds import Changes, Command, FileRules, LogKind, Logs, Option, RateRules
+from evalkit.kinds import Changes, Command, FileRules, LoadOptions, LogKind, Logs, Option, RateRules
 from evalkit.kinds.pipeline import load as load_logs
 from evalkit.trajectories import terminal
 from evalkit.trajectories.assemble import assemble
@@ -75,7 +75,7 @@ def load(
     columns: str | Sequence[str] = (),
     score: str = "",
     outcomes: str | os.PathLike = "",
-    **options: Any,
+    **options: Unpack[LoadOptions],
 ) -> Logs:
     """Read trajectories of any format that is known, and tables of runs; what is not listed is as for `evalkit.load`.
 
@@ -93,8 +93,8 @@ def load(
     Logs
         The frames ``runs``, ``scores``, ``plans`` and ``ledger``; ``turns`` and ``tool_calls``, read when first used.
     """
-    options |= {"columns": tuple(as_list(columns)), "score": score, "outcomes": os.fspath(outcomes)}
-    return load_logs(path, KIND, **options)
+    named = tuple(as_list(columns))
+    return load_logs(path, KIND, columns=named, score=score, outcomes=os.fspath(outcomes), **options)
 
 
 def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:

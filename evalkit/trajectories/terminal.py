@@ -64,6 +64,8 @@ def _notes(logs: Logs) -> list[str]:
     lines += [f"{counted_noun(repeated, 'run')} held by other logs, too, or repeated later: left out"] * bool(repeated)
     lines += [f"outcomes overruled: {overruled:,}"] * bool(overruled)
     if len(runs) and runs["flag_no_outcome"].all():
-        report = "put SWE-bench's report beside it, or " * runs["format"].isin(["SWE-agent", "mini-swe-agent"]).any()
-        lines.append(f"no log tells an outcome: {report}state outcomes with --outcomes FILE")
+        advice = "give outcomes with --outcomes FILE"
+        if runs["format"].isin(["SWE-agent", "mini-swe-agent"]).any():
+            advice = f"put SWE-bench's report next to the logs, or {advice}"
+        lines.append(f"no log states an outcome: {advice}")
     return lines

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from evalkit import compare
+from evalkit import kinds
 from evalkit.cli import main
 from evalkit.io import SourceError
 from evalkit.kinds import RateRules, choose, load, outcome_of, outcomes
@@ -72,7 +72,7 @@ def test_conditions_name_the_columns_that_a_run_has():
 def test_what_runs_take_is_estimated_over_tasks_and_by_success():
     runs = runs_of([("a", "t", True), ("a", "t", False), ("a", "u", True), ("a", "u", True), ("b", "v", False)])
     taken = {"tokens_in": [10, 30, 50, None, 7], "duration": [1.0, *[None] * 4]}
-    table = compare.usage(runs.assign(**taken)).set_index(["model_name", "quantity"])
+    table = kinds.usage(runs.assign(**taken)).set_index(["model_name", "quantity"])
     assert table.index.tolist() == [("a", "duration (seconds)"), ("a", "tokens in"), ("b", "tokens in")]
     tokens = table.loc[("a", "tokens in")]
     told_of = ["n", "n_clusters", "estimate", "median", "total", "per_success"]
@@ -80,7 +80,7 @@ def test_what_runs_take_is_estimated_over_tasks_and_by_success():
     assert math.isnan(table.loc[("b", "tokens in"), "per_success"])  # no success, so no price of one
     assert table.loc[("b", "tokens in"), "n"] == 1
     for by in ("model_name", []):
-        assert compare.usage(runs, by).empty
+        assert kinds.usage(runs, by).empty
 
 
 def run(*arguments):

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import evalkit
-from evalkit import compare
+from evalkit import kinds
 from evalkit.mindcraft import analysis
 from evalkit.reports.notebooks import read_notebook
 
@@ -99,7 +99,8 @@ def test_stored_outputs_are_compared_where_nbval_asks_for_it(tmp_path, options, 
 
 def test_a_string_for_a_list_parameter_as_papermill_passes_it_is_a_list_of_one():
     lists = {name for path in NOTEBOOKS for name, one in read_notebook(path).parameters.items() if "list" in one.type}
-    assert lists == {"columns", "items", "models", "rename", "where"}  # a new one needs a line below
+    sources = {"history", "runs", "source", "tasks", "traces"}
+    assert lists == {"columns", "items", "models", "rename", "where", *sources}  # a new one needs a line below
     given = {"rename": "alder-large=oak", "where": "task_type=cooking"}
     logs = [evalkit.mindcraft.load("samples:mindcraft", **{name: value}) for name, value in given.items()]
     listed = [evalkit.mindcraft.load("samples:mindcraft", **{name: [value]}) for name, value in given.items()]
@@ -107,8 +108,10 @@ def test_a_string_for_a_list_parameter_as_papermill_passes_it_is_a_list_of_one()
         pd.testing.assert_frame_equal(one.runs, other.runs)
         assert one.chosen == other.chosen
     runs, item = logs[1].runs, "bread"
+    one, listed = (evalkit.load(source, "mindcraft") for source in ("samples:mindcraft", ["samples:mindcraft"]))
+    pd.testing.assert_frame_equal(one.runs, listed.runs)
     for text in ("alder-large", "dogwood-8b"):
-        pd.testing.assert_frame_equal(compare.select(runs, text), compare.select(runs, [text]))
+        pd.testing.assert_frame_equal(kinds.select(runs, text), kinds.select(runs, [text]))
         pd.testing.assert_frame_equal(analysis.select(runs, text, "cooking"), analysis.select(runs, [text], "cooking"))
     for select in (analysis.cooking, analysis.cooking_table):
         pd.testing.assert_frame_equal(select(runs, items=item), select(runs, items=[item]))

@@ -588,7 +588,7 @@ def test_the_scorer_is_named_in_the_title_of_rates_and_the_others_beside_it(tmp_
     assert "success rate (includes) [95 %]" in summary(logs, {}, answer(logs.runs))
     said = ["score: includes; there is also match (--score NAME takes one)", "only runs where task_id!=s0"]
     assert [str(one) for one in logs.chosen.notes] == said
-    assert all(text[1:] in compare.describe_runs(logs.runs, "x", logs.chosen) for text in said)
+    assert all(text[1:] in kinds.describe_runs(logs.runs, "x", logs.chosen) for text in said)
     board = compare.leaderboard(logs.runs)
     assert set(compare.standings(board, logs.runs)["outcome"]) == {"success rate (includes)"}
     shown = evalkit.load(tmp_path / "a.json").show(logs.runs["run_id"].iloc[0])
