@@ -72,7 +72,7 @@ PAGES = (  # the report of each notebook that is recorded whole
 )
 _SHOWS = ("show_answer", "show_details", "show_findings", "show_text", "show_figure", "show_table", "show_runs",
           "show_pairs", "publish")  # fmt: skip
-_IDS = ["run_id", "run_id_a", "run_id_b"]  # made of the place where the samples lie
+_IDS = ["run_id", "run_id_a", "run_id_b", "run_ids", "run_ids_baseline"]  # made of the place where the samples lie
 _NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
