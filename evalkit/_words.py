@@ -60,9 +60,11 @@ def plural(noun: str) -> str:
 
 
 def sentence(text: object) -> str:
-    """Return a text with a capital at its beginning and a full stop at its end."""
+    """Return a text with a capital at its beginning, unless it begins with a name such as a file's, and a full stop."""
     words = str(text)
-    return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('.') else '.'}"
+    if words.partition(" ")[0].rstrip(":,;").isalpha():
+        words = f"{words[:1].upper()}{words[1:]}"
+    return words if words.endswith(".") else f"{words}."
 
 
 def join_first(texts: Sequence[str], most: int, rest: str, between: str = ", ") -> str:
@@ -205,6 +207,10 @@ TEXTS: dict[str, str | Callable[..., str]] = {
         f"score: {', '.join(used)}" + f"; there {'is' if len(others) == 1 else 'are'} also {', '.join(others)} "
         "(--score NAME takes one)" * bool(others)
     ),
+    "named_by_folder": lambda models: (
+        f"each folder holds runs of one model ({', '.join(models)}), so models are named by folder; "
+        "--rename FOLDER=NAME gives another name"
+    ),
     "filter": lambda where: f"only runs where {' and '.join(where)}",
     "table": "{file}: {doubts}",
     # repetitions
@@ -276,7 +282,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "few_common": "fewer than 2 tasks that all models have: no {what}",
     "one_model": "there is one model",
     "same_tasks": "all models ran the same tasks",
-    "incomparable": "models ran different tasks, which neither shared tasks nor shared types make comparable",
+    "incomparable": "no adjusted rates: no shared tasks, types or equal conditions link all models",
     "same_order": "models ran different tasks; {basis}, their order is that of the raw rates",
     "other_order": ("models ran different tasks: the raw rates put {one} before {other}, those {basis} do not"),
     "absent": lambda models, planned=False, best=None: (

@@ -286,7 +286,9 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     has_shared = own["n_tasks"] > 0
     about = {"model": first, "what": name, "unpaired": not has_shared.all()}
     about["conditions_differ"] = "conditions_differ" in board.notes
-    about["absent"] = next((one.values for one in board.notes.only("absent").notes), None)
+    about["absent"] = next((dict(one.values) for one in board.notes.only("absent").notes), None)
+    if about["absent"] and about["absent"].get("best") == (first if row["rank_high"] == 1 else ""):
+        about["absent"]["best"] = None  # the conclusion would be the same
     highest = rated.nlargest(1, "estimate").iloc[0]
     if board.is_adjusted and highest["estimate"] > row["estimate"]:
         about |= {"basis": board.basis, "higher": highest["model_name"]}
@@ -415,26 +417,31 @@ def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
     data, leading = board.outcomes, [name for name in board.table["model_name"] if name != UNKNOWN][:1]
     near = board.pairs[board.pairs[["model_a", "model_b"]].isin(leading).any(axis=1)]
     near = near[~near["decided"] & near["p_adjusted"].notna() & near["estimate"].ne(0)]
-    wanted = []
+    wanted: list[tuple[float, list[str], int | None]] = []
     if len(near):
         row = near.sort_values("p_adjusted").iloc[0]
-        wanted.append((abs(row["estimate"]), [row["model_a"], row["model_b"]]))
+        wanted.append((abs(row["estimate"]), [row["model_a"], row["model_b"]], int(row["n_tasks"])))
     if detect:
-        wanted.append((detect / 100 if data.is_share else detect, []))
+        wanted.append((detect / 100 if data.is_share else detect, [], None))
     shown = data.table[data.table["model_name"].isin({*board.pairs["model_a"], *board.pairs["model_b"]})]
     found = []
-    for difference, models in wanted:
+    for difference, models, shared in wanted:
         table = plan(data._replace(table=shown), difference)
+        if table.empty:  # one model
+            continue
         rows = table[table["target"] == "new tasks"].set_index("repeats")["tasks"]
+        n_tasks = int(table["n_tasks"].iloc[0]) if shared is None else shared
         values = {
             "difference": difference,
             "models": models,
             "tasks": {repeats: rows[repeats] for repeats in (1, 3)},
-            "n_tasks": int(table["n_tasks"].iloc[0]),
+            "n_tasks": n_tasks,
             "is_share": data.is_share,
             "unit": data.unit,
         }
-        if rows[1] == rows[1]:
+        # a plan is made by the spread alone; the test of few, skewed or clustered tasks may ask for more
+        is_enough_already = bool(models) and rows[1] <= n_tasks
+        if rows[1] == rows[1] and not is_enough_already:
             found.append(Finding("plan", "What more runs would decide", values))
     return found
 

@@ -15,11 +15,12 @@ COLUMNS = ["model_name", "task", "change", "n_baseline", "n", "mean_baseline", "
 def changed_tasks(runs: pd.DataFrame | Outcomes, baseline: str, value: str = "") -> pd.DataFrame:
     """List the tasks that each model does better or worse than the baseline, the largest changes first.
 
-    A task is broken where the model's mean is below the baseline's, and fixed where it is above. Single tasks often
+    A task is broken where the model's rate is below the baseline's, and fixed where it is above; of scores, a task is
+    lower or higher. Single tasks often
     change by chance: a change is `shown` only where Fisher's exact test of the runs of the task, corrected by Holm for
     the tasks of the model that changed, has p of at most 0.05, which takes several runs. Scores have no test.
 
-    Columns are model_name, task, change (broken, fixed), n_baseline and n (runs), mean_baseline, mean, p_value,
+    Columns are model_name, task, change, n_baseline and n (runs), mean_baseline, mean, p_value,
     p_adjusted, shown, run_ids_baseline and run_ids (the runs of both, as lists; those that show the change first).
     Tasks that only one of them ran, and those without a change, are left out; no rows without a baseline.
     """
@@ -33,8 +34,9 @@ def changed_tasks(runs: pd.DataFrame | Outcomes, baseline: str, value: str = "")
     base = cells[cells["model_name"] == baseline].drop(columns="model_name")
     both = cells[cells["model_name"] != baseline].merge(base, on=["task", "condition"], suffixes=("", "_baseline"))
     both = both[both["mean"] != both["mean_baseline"]].reset_index(drop=True)
-    both["change"] = np.where(both["mean"] > both["mean_baseline"], "fixed", "broken")
-    for side, change in (("run_ids", "fixed"), ("run_ids_baseline", "broken")):
+    above, below = ("fixed", "broken") if data.kind == "proportion" else ("higher", "lower")
+    both["change"] = np.where(both["mean"] > both["mean_baseline"], above, below)
+    for side, change in (("run_ids", above), ("run_ids_baseline", below)):
         is_reversed = both["change"] == change
         both[side] = [ids[::-1] if turn else ids for ids, turn in zip(both[side], is_reversed, strict=True)]
     both["p_value"] = both["p_adjusted"] = float("nan")

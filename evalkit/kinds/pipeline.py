@@ -401,10 +401,12 @@ def assemble(
     options = {**kind.defaults, **options}
     rename, model, where, cluster = map(options.pop, ("rename", "model", "where", "cluster"))
     assembled = kind.assemble(records, options) if kind.assemble else as_recorded(kind, records)
-    if not rename:
+    renames = renames_of(rename, model)
+    models = assembled.frames[kind.runs]["model_name"].dropna()
+    if not renames.keys() & set(models):  # else the user knows the models by the names in their logs
         assembled = name_by_source(assembled, kind, collected_from(sources[0]) or sources)
-    if rename or model:
-        assembled = rename_models(assembled, renames_of(rename, model))
+    if renames:
+        assembled = rename_models(assembled, renames)
     runs = assembled.frames[kind.runs]
     runs["success_rate"] = runs["is_successful"].to_numpy("float64", na_value=np.nan)
     if model:  # that of runs without one is no question any more

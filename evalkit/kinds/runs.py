@@ -67,7 +67,7 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     cluster = cluster or "cluster" * ("cluster" in rows)  # as the runs were loaded with
     tasks = kind.rates.task_of(rows)
     table = rows[_KEPT].assign(model_name=rows["model_name"].fillna(UNKNOWN), task=tasks, outcome=outcome[counts])
-    table["seed"] = kind.rates.seed_of(rows)
+    table["seed"] = kind.rates.seed_of(rows) if "seed" in rows else None
     table["task"] = table["task"].where(table["task"].notna(), table["run_id"])
     table["family"] = table["task"]
     if cluster:

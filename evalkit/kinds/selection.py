@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import as_list, did_you_mean
+from evalkit._words import as_list, did_you_mean, note
 from evalkit.io.paths import SourceError
 from evalkit.io.text import short_paths
 from evalkit.kinds.kind import Assembled, LogKind
@@ -63,9 +63,8 @@ def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) 
         models.add(own["model_name"].fillna(UNKNOWN).iloc[0])
     if len(models) == len(short) or not runs["run_id"].isin(names).all():
         return assembled
-    said = f"folders hold runs of one model each ({', '.join(sorted(models))}): they are named by folder"
-    warnings.warn(f"{said}; --rename changes that", stacklevel=3)
-    return _changed(assembled, partial(_named, names=names))
+    named = _changed(assembled, partial(_named, names=names))
+    return named._replace(chosen=named.chosen + note("named_by_folder", models=sorted(models)))
 
 
 def _named(frame: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:

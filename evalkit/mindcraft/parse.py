@@ -195,10 +195,13 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
         if what or not is_log_by_name:
             return Parsed("skipped", f"not an agent log: {what or 'another kind of file, by its name'}", {})
         logs = [_row(broken_log(f"TypeError: {NO_TURNS}"))]
-        is_memory = not value or (isinstance(value, dict) and bool(MEMORY_KEYS & value.keys()))
+        if isinstance(value, dict):
+            is_memory = not value or bool((LOG_KEYS - {"name"}) & value.keys())
+        else:
+            is_memory = not value or not isinstance(value, list)
         if is_memory and is_numbered:
             return Parsed("failed", f"TypeError: {NO_TURNS}", {"logs": logs})
-        is_doubtful = is_memory or is_numbered or not isinstance(value, dict | list)
+        is_doubtful = is_memory or is_numbered
         rows = {"logs": logs if is_doubtful else [], "other_files": [_NO_TURNS_ROW]}
         return Parsed("skipped", f"not an agent log: {NO_TURNS}", rows)
     except BrokenFileError as error:

@@ -182,7 +182,8 @@ def write_filled(folder: Path, notebook: Notebook, values: Mapping[str, Any]) ->
     if path.exists():
         kept = read_notebook(path).parameters.get(source)
         if kept and kept.default != values.get(source, kept.default):
-            raise SourceError(f"{path}: there already, and reads {kept.default}; --output DIR takes another folder")
+            sources = ", ".join(texts_of(kept.default))
+            raise SourceError(f"{path}: there already, and reads {sources}; --output DIR takes another folder")
         return path
     content = read_json(notebook.path)
     for cell in content["cells"]:

@@ -86,7 +86,9 @@ def compare_units(a: np.ndarray, b: np.ndarray, margin: float = math.nan) -> Com
             added = min(max(rare, 2 * FEW_SHARES / count - 1, 2 * SKEWED * skew**2 / count - 1, 0.0), 1.0)
             added = 1.0 if has_no_spread else added
             centre, cautious = padded(mean, squares, count, added)
-            low, high = min(low, centre - quantile * cautious), max(high, centre + quantile * cautious)
+            unseen = 1 - (LEVEL / 2) ** (1 / count)  # the largest share of differences of -1, or 1, that none shows
+            low = min(low, centre - quantile * cautious, mean - unseen * (1 + mean))
+            high = max(high, centre + quantile * cautious, mean + unseen * (1 - mean))
             p_cautious = 2 * float(special.stdtr(count - 1, -abs(centre) / cautious))
             # with failures of -1 at the rate that makes the mean 0, the chance of none in so many units
             p_unseen = min(1.0, 2 * (1 + abs(mean)) ** -count)

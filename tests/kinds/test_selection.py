@@ -1,6 +1,5 @@
 """Which runs are loaded and under which names, on every door and for every kind."""
 
-import contextlib
 import os
 import pickle
 
@@ -165,14 +164,13 @@ def crafter_folders(tmp_path, *models):
         (("m", "m"), [], ["prompt0", "prompt1"]),  # one model each, of one name
         (("m", "m", "n"), [], ["prompt0", "prompt1", "prompt2"]),
         (("m", "n"), [], ["m", "n"]),  # they have names of their own
-        (("m", "m"), ["m=n"], ["n", "n"]),  # the user names them
+        (("m", "m"), ["m=n"], ["n", "n"]),  # the user names them by the names in their logs
     ],
 )
 def test_models_of_one_name_in_folders_of_their_own_are_named_by_folder(tmp_path, models, rename, names):
     sources = crafter_folders(tmp_path, *models)
-    context = pytest.warns(UserWarning, match="named by folder") if "prompt0" in names else contextlib.nullcontext()
-    with context:
-        logs = evalkit.load(sources, "crafter", rename=rename)
+    logs = evalkit.load(sources, "crafter", rename=rename)
+    assert ("named_by_folder" in logs.chosen) == ("prompt0" in names)
     assert sorted(logs.runs["model_name"]) == names
     assert sorted(logs.events["model_name"].unique()) == sorted(set(names))
 
@@ -180,9 +178,9 @@ def test_models_of_one_name_in_folders_of_their_own_are_named_by_folder(tmp_path
 def test_a_dataset_of_several_folders_names_models_as_the_folders_do(tmp_path):
     sources = crafter_folders(tmp_path, "m", "m")
     evalkit.crafter.collect(sources, tmp_path / "made")
-    with pytest.warns(UserWarning, match="named by folder"):
-        runs = evalkit.load(tmp_path / "made", "crafter").runs
-    assert sorted(runs["model_name"]) == ["prompt0", "prompt1"]
+    logs = evalkit.load(tmp_path / "made", "crafter")
+    assert sorted(logs.runs["model_name"]) == ["prompt0", "prompt1"]
+    assert "named_by_folder" in logs.chosen
 
 
 @pytest.mark.parametrize(
@@ -203,3 +201,9 @@ def test_trials_that_a_condition_leaves_out_are_not_missing_from_the_plan(where,
     kind = kind_named("trajectories")
     kept = select_runs(Assembled({"runs": runs, "plans": plans}), kind, where, "").frames
     assert kept["plans"]["planned"].sum() - (len(kept["runs"]) if len(kept["plans"]) else 0) == missing
+
+
+def test_folders_that_name_models_can_be_renamed(tmp_path):
+    sources = crafter_folders(tmp_path, "m", "m")
+    runs = evalkit.load(sources, "crafter", rename=["prompt0=old", "prompt1=new"]).runs
+    assert sorted(runs["model_name"]) == ["new", "old"]

@@ -57,7 +57,7 @@ def test_copies_read_the_source_from_anywhere_and_are_kept_once_edited(here):
     made = run("mc/runs", "--tasks", "mc/tasks")
     copy = here / "evalkit-lab/model_overview.ipynb"
     values = {name: one.default for name, one in read_notebook(copy).parameters.items()}
-    assert (values["runs"], values["tasks"]) == (f"{here}/mc/runs", f"{here}/mc/tasks")
+    assert (values["runs"], values["tasks"]) == ([f"{here}/mc/runs"], [f"{here}/mc/tasks"])
     assert values["model"] == "alder-large"
     assert "  evalkit-lab/model_comparison.ipynb\n" in made.stdout
     copy.write_text(edited := copy.read_text().replace("alder-large", "dogwood-8b"))
