@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 from evalkit._words import Notes
 from evalkit.io.paths import SourceError, check_path, is_url
 from evalkit.io.remote import remove_remote, write_remote
-from evalkit.io.secrets import masked
+from evalkit.io.secrets import is_masking, masked
 from evalkit.io.text import plain
 
 LOCK = ".evalkit.lock"  # the file locked while a process writes into a folder
@@ -21,7 +21,7 @@ _FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
 OUTPUT = "FILE.csv, .xlsx, .tex, .json or .parquet"
 TEMPORARY = ".evalkit-"  # the prefix of a file's name while it is written; incomplete if no process writes it
 _WRITERS: dict[str, Callable[[pd.DataFrame, str], object]] = {
-    ".csv": lambda table, path: for_spreadsheets(table).to_csv(path, index=False),
+    ".csv": lambda table, path: for_spreadsheets(table, mask=is_masking()).to_csv(path, index=False),
     ".json": lambda table, path: with_texts(table).to_json(path, orient="records", indent=1, force_ascii=False),
     ".parquet": lambda table, path: with_texts(table).to_parquet(path, index=False),
     ".tex": lambda table, path: _for_people(table).to_latex(
