@@ -512,7 +512,8 @@ class Logs:
         lines = [("source", self.source), ("models", join_first(named, MOST_MODELS, ", and {} more models"))]
         for name, table in self._frames.items():
             lines.append((name, f"{counted_noun(len(table), 'row')}, {counted_noun(table.shape[1], 'column')}"))
-        lines += [("chosen", str(self.chosen))] * bool(self.chosen)
+        if self.chosen:
+            lines.append(("chosen", str(self.chosen)))
         lines.append(("ledger", summarise(self.ledger["status"])))
         others = self.ledger[self.ledger["status"] != "used"].groupby(["status", "reason"])["source"]
         reasons = others.agg(["first", "size"]).nlargest(MOST_REASONS, "size").itertuples()

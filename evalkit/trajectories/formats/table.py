@@ -117,7 +117,9 @@ def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]]
                 broken += 1
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError("rows that are no objects")
-    return rows, doubts + [f"{counted_noun(broken, 'broken line')} left out"] * bool(broken)
+    if broken:
+        doubts.append(f"{counted_noun(broken, 'broken line')} left out")
+    return rows, doubts
 
 
 def _parquet_rows(data: pa.Buffer, *, messages: bool) -> list[dict[str, Any]]:
