@@ -159,7 +159,7 @@ def check_size(size: int) -> None:
 
 
 def check_text(size: int, values: int = 0) -> None:
-    """Raise LimitError for a JSON document, or a line, whose characters and values take too much memory once decoded."""
+    """Raise LimitError for a document, or a line, whose characters and values take too much memory once decoded."""
     check_size(CHARACTER * size + CELL * values)
 
 

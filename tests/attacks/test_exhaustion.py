@@ -191,11 +191,11 @@ def test_the_page_of_a_run_of_many_turns_is_bounded(tmp_path):
     assert sizes[1] < min(1.1 * sizes[0], 10**6)
 
 
-@pytest.mark.parametrize(("size", "stated"), [(300_000, 300_000), (100, 100)])
-def test_the_sizes_of_pages_are_read_before_they_are_unpacked(size, stated):
+@pytest.mark.parametrize("size", [100_000, 300_000])
+def test_the_sizes_of_pages_are_read_before_they_are_unpacked(size):
     data = false_sizes(size)
     chunk = pq.read_metadata(io.BytesIO(data)).row_group(0).column(3)
-    assert stated <= sum(table._page_sizes(data, chunk)) < stated + 100
+    assert size <= sum(table._page_sizes(data, chunk)) < size + 100
 
 
 @pytest.mark.parametrize("kind", [tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.SYMTYPE])

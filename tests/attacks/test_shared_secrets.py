@@ -104,7 +104,7 @@ def test_a_credential_that_is_split_by_what_is_not_seen_is_masked(split):
 def test_a_credential_in_a_url_is_masked(name):
     _, key = KEYS[name]
     secret = key.removesuffix("@db:5432/x").removesuffix("\n-----END RSA PRIVATE KEY-----")
-    assert quote(secret, safe="")[-6:] not in masked(f"https://x/?q={quote(key, safe='')}&r=1")
+    assert quote(secret.rstrip("="), safe="")[-6:] not in masked(f"https://x/?q={quote(key, safe='')}&r=1")
 
 
 def test_other_text_stays_and_the_secret_of_an_aws_id_does_not():
