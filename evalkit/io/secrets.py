@@ -69,7 +69,7 @@ SECRETS = {
     "JSON web token": Secret("eyj", "eyJ", r"[\w-]{12,}(?:\.[\w-]*){0,2}"),
     "login of a URL": Secret("://", r"(?<![\w+.-])[\w+.-]++://[^\s/@:\"'<>]{0,99}:", r"[^\s/@\"'<>]{1,200}(?=@)", re.I),
     "login of a URL, encoded": Secret(
-        "%3a%2f%2f", r"%3A%2F%2F[^\s/@:%]{0,99}%3A", r"(?:[^\s%]|%(?!40)){1,200}(?=%40)", re.I
+        "%3a%2f%2f", r"%3A%2F%2F[^\s/@:%]{0,99}%3A", r"(?:[^\s%]|%(?!40|2F)){1,200}(?=%40)", re.I
     ),
     "signed URL": Secret("=", rf"{_PARAMETER}(?:{_SIGNATURES})=", r"[\w%+/=.~-]{4,}", re.IGNORECASE),
     "signed URL, encoded": Secret("%3d", rf"{_PARAMETER}(?:{_SIGNATURES})%3D", r"(?:[\w+/=.~-]|%25)+", re.IGNORECASE),
@@ -98,7 +98,10 @@ def masked(text: str) -> str:
 
     A text with a credential that is split by colours, or by characters without width, loses those.
     """
-    found, as_seen = _masked(text), _masked(_UNSEEN.sub("", text))
+    found, seen = _masked(text), _UNSEEN.sub("", text)
+    if seen == text:
+        return found
+    as_seen = _masked(seen)
     return found if _UNSEEN.sub("", found) == as_seen else as_seen
 
 
