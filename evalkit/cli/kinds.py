@@ -71,7 +71,7 @@ def kind_command(kind: LogKind) -> click.Command:
                 write_frame(choose(logs.runs, which), output)
             return
         grouped = any(views[option.name] for option in kind.command.views if option.regroups)
-        first = "" if grouped or len(logs.runs) < 2 else answer(logs.runs)
+        first = "" if grouped or len(logs.runs) < 2 else answer(logs.runs, kind.planned(logs))
         print(summary(logs, {**views, "all": everything}, first))
         if output:
             write = kind.command.write or (lambda logs, views, path: write_frame(logs.runs, path))

@@ -137,7 +137,9 @@ def compare(
         how["target"] = TARGETS[target or "new"]
         text, passed = describe_baseline(runs, baseline, strict=strict, everything=everything, **how)
     else:
-        text = describe_comparison(runs, detect=detect or 0.0, everything=everything, **how)
+        text = describe_comparison(
+            runs, planned=logs.kind.planned(logs), detect=detect or 0.0, everything=everything, **how
+        )
     warned, chosen = chosen_lines(logs)
     if chosen:
         chosen = ["", *chosen]

@@ -142,7 +142,7 @@ def _ranking(
         adjusted = f"; {headline['basis']} it is before {headline['higher']}, whose raw {what} is higher"
     absent = ""
     if lacking := headline.get("absent"):
-        absent = f" {sentence(str(note('absent', **lacking)))}"
+        absent = f" {sentence(note('absent', **lacking))}"
     return f"{answer}{adjusted}{alike}{few}.{absent}"
 
 
@@ -335,24 +335,6 @@ HEADLINES: dict[str, str | Callable[..., str]] = {
 }
 
 
-_PRESENCE = {
-    "missing": "runs of planned tasks missing",
-    "fewer": "fewer runs than other models on these tasks",
-    "more": "more runs than other models on these tasks",
-}
-
-
-def _presence(models: Sequence[Mapping[Hashable, Any]]) -> str:
-    """Say which models lack runs of planned tasks, and which have fewer or more runs than the others."""
-    clauses = []
-    for what, text in _PRESENCE.items():
-        most_first = sorted(models, key=lambda row: -row[what])
-        named = [f"{_short(row['model_name'])} {row[what]:,}" for row in most_first if row[what] > 0]
-        if named:
-            clauses.append(f"{text}: {join_first(named, MOST_ANSWERED, ' and {} more')}")
-    return sentence("; ".join(clauses))
-
-
 def _nothing(ended: Mapping[str, int], n: int) -> str:
     """Say how runs ended of which none was measured."""
     ways = sorted(ended.items(), key=lambda item: -item[1])
@@ -367,7 +349,7 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
     "files": lambda files, names=NO_NOTES: " ".join(map(sentence, (files_text(files), *names.notes))),
     "copies": lambda pairs: sentence(note("copied", pairs=pairs)),
     "merged": lambda count: sentence(note("merged", count=count)),
-    "presence": _presence,
+    "absent": lambda **values: sentence(note("absent", **values)),
     "ranking": _ranking,
     "rate": _rate,
     "pair": _short_pair,
