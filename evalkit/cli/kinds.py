@@ -10,12 +10,12 @@ from evalkit.compare.terminal import answer
 from evalkit.io.screen import progress_bar, show_live
 from evalkit.io.sources import read_storage_options
 from evalkit.io.text import plain
-from evalkit.io.write import check_output, write_frame
+from evalkit.io.write import OUTPUT, check_output, write_frame
 from evalkit.kinds import pipeline
 from evalkit.kinds.follow import Following
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.registry import COMMON, Option, kind_named, kind_names
-from evalkit.kinds.terminal import choose, list_runs, summary
+from evalkit.kinds.terminal import choose, list_runs, summary, summary_table
 
 SHORTEST_INTERVAL = 0.5  # seconds between two updates
 _SOURCES: click.Parameter = click.Argument(["sources"], nargs=-1, required=True, metavar="SOURCE...")
@@ -74,10 +74,9 @@ def kind_command(kind: LogKind) -> click.Command:
         first = "" if grouped or len(logs.runs) < 2 else answer(logs.runs, kind.planned(logs))
         print(summary(logs, {**views, "all": everything}, first))
         if output:
-            write = kind.command.write or (lambda logs, views, path: write_frame(logs.runs, path))
-            write(logs, views, output)
+            write_frame(summary_table(logs, {**views, "all": everything}), output)
 
-    output = Option("output", str, None, kind.command.output_help, "FILE")
+    output = Option("output", str, None, f"Also write the printed table, or with --list the runs, to {OUTPUT}.", "FILE")
     options = (*kind.options, *COMMON, *kind.command.views, _ALL, _LIST, output, *_READING, *_FOLLOWING)
     parameters = [_SOURCES, *map(click_option, options)]
     return click.Command(kind.name, callback=run, params=parameters, help=kind.command.help)

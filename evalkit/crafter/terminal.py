@@ -83,8 +83,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     episodes, rules, everything = logs.episodes, logs.rules, bool(views.get("all"))
     if len(logs.ledger) == 1 and len(episodes) == 1:
         return [Part("the trace", trace_text(*results_of(episodes, rules)).split("\n"), always=True)]
-    by: list[Group] = ["model_name"]
-    by += ["difficulty"] if views.get("by_difficulty") else []
+    by = _groups(views)
     verbose = results_of(episodes, rules) if views.get("verbose") else ()
     reasons = analysis.invalid_actions(logs.events, [])  # the most frequent first
     why = [
@@ -96,6 +95,19 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
         for row in reasons.head(len(reasons) if everything else TOP_REASONS).to_dict("records")
     ]
     return [*parts(episodes, by, verbose, everything=everything), Part("invalid actions", rows=why)]
+
+
+def table(logs: Logs, views: Mapping[str, Any]) -> pd.DataFrame:
+    """Return mean scores, and their points, of models and, with by_difficulty of `views`, below them of difficulties."""
+    episodes, tables = analysis.per_budget(logs.episodes), list[pd.DataFrame]()
+    for group in _groups(views):
+        points = analysis.points(episodes, group).pivot(index=group, columns="hook", values="estimate")
+        tables.append(analysis.mean_scores(episodes, group).join(points, on=group))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _groups(views: Mapping[str, Any]) -> list[Group]:
+    return ["model_name", "difficulty"] if views.get("by_difficulty") else ["model_name"]
 
 
 def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:

@@ -14,7 +14,6 @@ from evalkit._words import Notes
 from evalkit.io.frames import SOURCE, Column, Entry, Status
 from evalkit.io.read import Excerpt
 from evalkit.io.sources import Listing
-from evalkit.io.write import OUTPUT
 from evalkit.kinds.registry import COMMON, Option, kind_named
 
 RUN_COLUMNS = (
@@ -128,8 +127,7 @@ class Command:
     describe: Callable[..., Any] | None = None  # of (Logs, views): the parts of the text
     # of (Snapshot, options and views): the text with --follow, and whether all is done
     progress: Callable[..., tuple[str, bool]] | None = None
-    write: Callable[..., None] | None = None  # of (Logs, views, path): ``--output``
-    output_help: str = f"Write the runs to {OUTPUT}."
+    table: Callable[..., pd.DataFrame] | None = None  # of (Logs, views): what `describe` prints as a table, as a frame
 
 
 @dataclass(frozen=True, kw_only=True)

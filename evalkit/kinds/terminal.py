@@ -131,6 +131,14 @@ def summary(logs: Logs, views: Mapping[str, Any], answer: str = "") -> str:
     return on_screen([first, *parts, Part("notes", notes), last], everything=everything)
 
 
+def summary_table(logs: Logs, views: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the first table that `summary` prints as a frame, with numbers as numbers, and all of its rows."""
+    if logs.kind.command.table:
+        return logs.kind.command.table(logs, views)
+    tables = [rates(logs.runs, value=column).assign(value=column) for column in _measured(logs.runs)]
+    return pd.concat(tables, ignore_index=True)
+
+
 def chosen_lines(logs: Logs, *, everything: bool = False) -> tuple[list[str], list[str]]:
     """Return what to read before the answer, that no column is known as the model, and what was chosen for it."""
     warned = [plain(sentence(one)) for one in logs.chosen.only("no_model").notes]
@@ -143,11 +151,16 @@ def chosen_lines(logs: Logs, *, everything: bool = False) -> tuple[list[str], li
 def overview_rows(runs: pd.DataFrame, kind: LogKind | None = None) -> list[dict[str, str]]:
     """Return success rates and mean scores by model, as cells under their headers."""
     rows: dict[str, dict[str, str]] = {}
-    for column in [name for name in ("is_successful", "score") if runs[name].notna().any()] or ["score"]:
+    for column in _measured(runs):
         data = outcomes(runs, column, kind)
         for row in rate_rows(rates(runs, value=column, kind=kind), ["model_name"], data.title, percent=data.is_share):
             rows.setdefault(row["model"], row).update(row)
     return list(rows.values())
+
+
+def _measured(runs: pd.DataFrame) -> list[str]:
+    """Return which of success and score any run has; the score where none has either."""
+    return [name for name in ("is_successful", "score") if runs[name].notna().any()] or ["score"]
 
 
 def rate_rows(table: pd.DataFrame, by: Sequence[str], title: str, *, percent: bool = True) -> list[dict[str, str]]:

@@ -99,6 +99,7 @@ KIND = LogKind(
             ),
         ),
         describe=terminal.describe,
+        table=terminal.table,
         progress=terminal.progress,
     ),
 )

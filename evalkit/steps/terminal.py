@@ -3,8 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pandas as pd
+
 from evalkit._words import counted_noun, format_interval, join_first
-from evalkit.io import plain, write_frame
+from evalkit.io import plain
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
 from evalkit.kinds.runs import UNKNOWN
@@ -90,9 +92,14 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     return f"{table}\n\n{total}", snapshot.expected is not None and len(logs.runs) >= snapshot.expected and ended
 
 
-def write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
-    """Write steps or checks as a table."""
-    write_frame(logs.checks if views.get("checks") else logs.steps, path)
+def table(logs: Logs, views: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the overview of several histories, or the steps of one or, with all of `views`, of all; or the checks."""
+    if views.get("checks"):
+        return logs.checks
+    if len(logs.runs) < 2 or views.get("all"):
+        return logs.steps
+    rows = analysis.overview(logs.runs, logs.steps)
+    return pd.concat([rows, analysis.total(logs.runs, logs.steps)], ignore_index=True)
 
 
 def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:

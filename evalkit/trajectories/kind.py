@@ -64,6 +64,7 @@ KIND = LogKind(
     failures and as successes.
     """,
         describe=terminal.describe,
+        table=terminal.table,
         progress=terminal.progress,
     ),
 )

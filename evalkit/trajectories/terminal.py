@@ -26,6 +26,11 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     ]
 
 
+def table(logs: Logs, views: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the rate or mean score of each model, the best first, and how its runs ended."""
+    return best_first(rates(logs.runs)).merge(endings(logs.runs), on="model_name", how="left")
+
+
 def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
     """Format the rates of the runs that have ended, how many of those planned there are, and how many still run."""
     logs = snapshot.logs
