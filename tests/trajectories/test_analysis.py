@@ -16,6 +16,7 @@ from evalkit.cli import main
 from evalkit.display.words import finding_text
 from evalkit.evidence import write_view
 from evalkit.io import SourceError
+from evalkit.kinds.terminal import summary
 from evalkit.trajectories import analysis, transcript
 from tests.trajectories import folders as make
 
@@ -44,6 +45,15 @@ def test_both_conventions_of_pass_hat_k_are_those_of_a_plain_computation(simulat
         assert table["planned", f"pass@{k}"] == pytest.approx(at_least)
     measured = np.mean([comb(c, 3) / comb(n, 3) for c, n in ((3, 4), (1, 3), (3, 3))])
     assert table["measured", "pass^3"] == pytest.approx(measured)
+
+
+def test_without_a_plan_nothing_is_said_to_be_planned(tmp_path):
+    rows = [f"a,t{i % 4},{int(i < 5)}" for i in range(8)]
+    (tmp_path / "runs.csv").write_text("\n".join(["model,task,success", *rows]))
+    logs = trajectories.load(tmp_path)
+    assert not analysis.has_plan(logs.plans)
+    assert set(analysis.reliability(logs.runs, logs.plans)["trials"]) == {"measured", "all"}
+    assert "planned" not in summary(logs, {"all": True})
 
 
 def test_scores_that_say_how_much_have_neither_pass_at_k_nor_failures(tmp_path):
