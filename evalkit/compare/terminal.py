@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import Notes, format_interval, sentence
+from evalkit._words import Notes, counted_noun, format_interval, sentence
 from evalkit.compare.budget import at_budget
 from evalkit.compare.items import fewer_tasks, task_items
 from evalkit.compare.ranks import (
@@ -129,12 +129,13 @@ def _items_lines(data: Outcomes) -> list[str]:
     found = table["verdict"].value_counts()
     counts = ", ".join(f"{n:,} {VERDICTS_OF_TASKS[str(verdict)]}" for verdict, n in found.items())
     against_order = table.loc[table["verdict"] == "against the order", "task"].head(MOST_PAIRS)
-    lines = [f"Of {len(table):,} tasks: {counts}."]
+    lines = [f"Of {counted_noun(len(table), 'task')}: {counts}."]
     if len(against_order):
         lines.append(f"Against the order of models, perhaps by chance: {', '.join(map(plain, against_order))}.")
     enough = fewer.loc[fewer["same_first"] >= CONFIDENCE, "n_tasks"]
     if len(enough):
-        lines.append(f"{enough.iloc[0]:,} tasks, drawn at random, name the same first model in 95 % of draws or more.")
+        tasks = counted_noun(enough.iloc[0], "task")
+        lines.append(f"{tasks}, drawn at random, would name the same first model in 95 % of draws or more.")
     return lines
 
 

@@ -98,7 +98,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
 
 
 def table(logs: Logs, views: Mapping[str, Any]) -> pd.DataFrame:
-    """Return mean scores, and their points, of models and, with by_difficulty of `views`, below them of difficulties."""
+    """Return mean scores and points of models and, with by_difficulty of `views`, below them of difficulties."""
     episodes, tables = analysis.per_budget(logs.episodes), list[pd.DataFrame]()
     for group in _groups(views):
         points = analysis.points(episodes, group).pivot(index=group, columns="hook", values="estimate")
@@ -121,7 +121,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     (mean,) = analysis.mean_scores(episodes, []).to_dict("records")
     if budgets := _budgets(episodes):
         lines += ["", f"budgets: {budgets}"]
-    lines += ["", f"total: {so_far(len(episodes), expected)} traces, mean score {interval_text(mean)}"]
+    lines += ["", f"total: {so_far(len(episodes), expected, 'trace')}, mean score {interval_text(mean)}"]
     lines += [f"aborted: {text}" for text in _aborted(episodes)]
     done = snapshot.expected is not None and not snapshot.being_written and models.min() >= snapshot.expected
     return "\n".join(lines), done
@@ -210,7 +210,11 @@ def _ranking(episodes: pd.DataFrame) -> list[dict[str, str]]:
     """
     short = short_paths(episodes["source"])
     shown = distinct_names(short.values(), _FILE)
-    ranked = episodes.sort_values("score", ascending=False, kind="stable", na_position="last").to_dict("records")
+    ranked = (
+        analysis.counted(episodes)
+        .sort_values("score", ascending=False, kind="stable", na_position="last")
+        .to_dict("records")
+    )
     rows = []
     for rank, row in enumerate(ranked, start=1):
         is_aborted = pd.isna(row["score"])

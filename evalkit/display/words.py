@@ -123,8 +123,7 @@ def _ranking(
             return f"{model} is the only model that {only}{rated}."
         case "unnamed":
             said = f"The {what} is {rate}. " if rate else ""
-            advice = "--model NAME gives one, or for a table --column model=COLUMN"
-            return f"{said}No run that was measured names its model; {advice}."
+            return f"{said}No run that was measured names its model."
         case "best":
             within = " under equal conditions" if rate and headline.get("conditions_differ") else ""
             best = f"{model} is shown to be the best of {n_models} models on new tasks like these"
@@ -177,7 +176,8 @@ def trend_text(row: Mapping[Hashable, Any]) -> str:
     model, family = _short(row["model_name"]), " by Holm" if row["p_holm"] > row["p_value"] else ""
     if pd.isna(row["p_value"]):
         return f"{model}: no trend can be tested ({row['warning'] or 'too few runs'})."
-    result = f"p = {row['p_holm']:.2g}{family}, {row['n']} runs of {row['n_clusters']} tasks"
+    runs, tasks = counted_noun(row["n"], "run"), counted_noun(row["n_clusters"], "task")
+    result = f"p = {row['p_holm']:.2g}{family}, {runs} of {tasks}"
     if row["direction"] in DIRECTIONS:
         return f"{model}: {DIRECTIONS[row['direction']]} ({result})."
     return f"{model}: no trend is shown ({result}); that is no proof that there is none."
@@ -377,7 +377,9 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
         + "."
     ),
     "same_executions": "{copies:,} of {n:,} histories hold the same executions as another one. They count once.",
-    "cut": "Results of {cut:,} of {n:,} steps that report success were cut when stored.",
+    "cut": lambda cut, n: (
+        f"Of {counted_noun(n, 'step')} that reported success, {cut:,} had results that were cut when stored."
+    ),
     "alone": "There is one model only, so nothing is compared.",
     "nearest_pair": _nearest_pair,
     "plan": _plan,

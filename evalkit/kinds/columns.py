@@ -54,6 +54,7 @@ _MISSING = ("", "na", "n/a", "#n/a", "nan", "none", "null", "nat", "-", "–", "
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 _DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.ASCII)  # `float` also reads 1_0
 _MINUTES = re.compile(r"\d+:\d+(\.\d+)?", re.ASCII)  # and seconds
+MOST_NAMES = 50  # different values of a column that may name models
 _LIKE_MODEL = re.compile(r"model|llm|agent|system|provider|engine", re.IGNORECASE)
 
 
@@ -107,6 +108,13 @@ def _are_outcomes(values: Iterable[Any]) -> bool:
     return bool(words) and words <= _TRUTH.keys()
 
 
+def _are_names(values: pd.Series) -> bool:
+    """Return whether values are texts that may name something: neither numbers nor outcomes."""
+    known = values.dropna()
+    texts = known.map(lambda value: isinstance(value, str) and _number(value) is None)
+    return bool(texts.any()) and not _are_outcomes(known)
+
+
 def columns_of_runs(table: pd.DataFrame, meaning: Mapping[str, str]) -> tuple[pd.DataFrame, Notes]:
     """Return the columns of runs that a table tells, and notes on the cells that can't be read, which are missing.
 
@@ -151,8 +159,9 @@ def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> No
     if "model_name" in meaning:
         return note("columns", file=file, meaning=dict(meaning))
     left = {name: table[name].astype("str").nunique() for name in map(str, table) if name not in meaning.values()}
-    several = [name for name, values in left.items() if 1 < values < len(table)]
-    likely = sorted(several or left, key=lambda name: (not _LIKE_MODEL.search(name), left[name]))
+    likely = [name for name, values in left.items() if 1 < values < min(len(table), MOST_NAMES + 1)]
+    likely = [name for name in likely if _are_names(table[name])]
+    likely.sort(key=lambda name: (not _LIKE_MODEL.search(name), left[name]))
     no_model = note("no_model", file=file, rows=len(table), left=left, likely=next(iter(likely), ""))
     return no_model + note("columns", file=file, meaning=dict(meaning))
 

@@ -306,7 +306,7 @@ def describe_scale(runs: pd.DataFrame) -> str:
     if not building["flag_scale_assumed"].any():
         return "Construction scores are read as fractions of the blueprint, where 1 is a whole build."
     n_complete, mean = int((score == 1).sum()), score.mean() * 100
-    builds = f"{n_complete} of {len(score)} runs {'is' if n_complete == 1 else 'are'} a whole build"
+    builds = f"{n_complete} of {counted_noun(len(score), 'run')} {'is' if n_complete == 1 else 'are'} a whole build"
     return (
         "No construction score exceeds 1, so they are taken for fractions of the blueprint, where 1 is a whole build: "
         f'the mean is {mean:.3g} %, and {builds}. Were they percentages (scale "percent"), the mean would be '
@@ -457,7 +457,7 @@ def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> p
 
 
 def planned_tasks(definitions: TaskDefinitions, runs: pd.DataFrame) -> list[str]:
-    """List the tasks that were to be run: of definition files of whose tasks over half were run, and by all models some."""
+    """List the tasks that were to be run: those of files of which over half were run, and some by each model."""
     files = {task: definitions[task]["definition_file"] for task in definitions}
     table = pd.DataFrame({"task": list(files), "file": list(files.values())})
     is_run = table["task"].isin(runs["task_id"]).groupby(table["file"]).transform("mean") > 0.5

@@ -99,7 +99,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     table = fit_table(_progress_rows(runs, by, done), left=len(by), spare=_SPARE, width=snapshot.width)
     n_done, expected = done["done"].sum(), done["expected"].sum(skipna=False)
     n_running = int(runs["_running"].sum())
-    total = f"\ntotal: {so_far(n_done, expected)} tasks done, {counted_noun(n_running, 'run')} running"
+    total = f"\ntotal: {so_far(n_done, expected, 'task')} done, {counted_noun(n_running, 'run')} running"
     complete = bool((done["done"] >= done["expected"]).all()) and not n_running
     return "\n".join([table, total, *_notes(runs)]), complete
 

@@ -9,7 +9,6 @@ from evalkit._words import counted_noun, format_interval, join_first
 from evalkit.io import plain
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, Snapshot
-from evalkit.kinds.runs import UNKNOWN
 from evalkit.kinds.terminal import INTERVAL, Part, fit_table, unmeasured_lines
 from evalkit.steps import analysis
 from evalkit.steps.judge import History, end_of_route, find_loops
@@ -87,7 +86,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     table = fit_table(cells, spare=_SPARE, width=snapshot.width)
     rate = analysis.confirmed_success(logs.steps)
     confirmed = f", confirmed {format_interval(*rate[:3])}" if rate.n else ""
-    total = f"total: {so_far(len(logs.runs), snapshot.expected)} histories, {len(running)} running{confirmed}"
+    total = f"total: {so_far(len(logs.runs), snapshot.expected, 'history')}, {len(running)} running{confirmed}"
     ended = not running and not snapshot.being_written
     return f"{table}\n\n{total}", snapshot.expected is not None and len(logs.runs) >= snapshot.expected and ended
 
@@ -111,10 +110,8 @@ def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
     note = f"Histories with equal executions count once: {join_first(named, MOST_COPIES, ', and {} more')}."
     explained = [*_EXPLAINED, *[f"Together: {together['warning']}."] * bool(together["warning"])]
     confirmed, reported = _rates(together)
-    unnamed = bool((logs.runs["model_name"] == UNKNOWN).all())
     rest = f"{reported} as they reported it: the difference" if together[SILENT] else "as they reported it: none"
     answer = f"{confirmed} of the steps of {counted_noun(len(rows), 'history')} succeeded, {rest} failed silently."
-    answer += " No log names a model; --model NAME gives one." * unnamed
     return [
         Part("the answer", [answer, *[note] * bool(named)], always=True),
         Part("histories", rows=list(map(_cells, [*rows, *total])), always=True, spare=_SPARE),

@@ -20,8 +20,8 @@ from evalkit.trajectories.table import ENDINGS
 from evalkit.trajectories.transcript import messages_of
 
 __all__ = [
-    "counted", "endings", "exits", "findings", "flag_counts", "has_plan", "missing", "over_planned", "reliability", "tool_use",
-    "trials", "with_endings",
+    "counted", "endings", "exits", "findings", "flag_counts", "has_plan", "missing", "over_planned", "reliability",
+    "tool_use", "trials", "with_endings",
 ]  # fmt: skip
 _FIRST = ("conditions", "ranking", "nearest_pair", "alone")  # findings of comparisons that stand first
 MOST_READ = 200  # runs whose calls of tools are read

@@ -40,7 +40,7 @@ def cost(front: pd.DataFrame, unit: str, *, percent: bool = True, ax: Axes | Non
 
 
 def reliability(table: pd.DataFrame, measure: str, ax: Axes | None = None) -> Axes:
-    """Draw ``pass@`` or ``pass^`` against the number of attempts k, per model, over the planned trials or, without a plan, all.
+    """Draw ``pass@`` or ``pass^`` against the number of attempts k, per model, over planned trials or all.
 
     Where not all tasks of a model have k runs, its k is labelled with the share that have, the least of the models.
     """

@@ -40,7 +40,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     models = counted(logs.runs)["model_name"].nunique()
     expected = planned if snapshot.expected is None else snapshot.expected * models
     done = int(table["present"].sum())
-    total = f"\ntotal: {so_far(done, expected)} trials done, {counted_noun(int(running.sum()), 'run')} running"
+    total = f"\ntotal: {so_far(done, expected, 'trial')} done, {counted_noun(int(running.sum()), 'run')} running"
     rows = _rows(logs.runs[~running])
     text = fit_table(rows, spare=_SPARE, width=snapshot.width) if rows else "no run has ended"
     is_complete = expected is not None and done >= expected and not running.any()
