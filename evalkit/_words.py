@@ -162,7 +162,7 @@ def _few(conditions: Sequence[str]) -> str:
     return "; ".join(condition or "not told" for condition in conditions[:4]) + " …" * (len(conditions) > 4)
 
 
-_UNNAMED = "--model NAME (parameter rename, unknown=NAME) names it"
+_UNNAMED = "--model NAME (parameter rename: unknown=NAME) names it"
 TEXTS: dict[str, str | Callable[..., str]] = {
     "alike": lambda names, one: (
         f"perhaps one model: {' and '.join(names)}; "

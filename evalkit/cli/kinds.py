@@ -15,7 +15,7 @@ from evalkit.kinds import pipeline
 from evalkit.kinds.follow import Following
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.registry import COMMON, Option, kind_named, kind_names
-from evalkit.kinds.terminal import choose, list_runs, summary, summary_table
+from evalkit.kinds.terminal import choose, list_runs, printed_table, summary
 
 SHORTEST_INTERVAL = 0.5  # seconds between two updates
 _SOURCES: click.Parameter = click.Argument(["sources"], nargs=-1, required=True, metavar="SOURCE...")
@@ -74,7 +74,7 @@ def kind_command(kind: LogKind) -> click.Command:
         first = "" if grouped or len(logs.runs) < 2 else answer(logs.runs, kind.planned(logs))
         print(summary(logs, {**views, "all": everything}, first))
         if output:
-            write_frame(summary_table(logs, {**views, "all": everything}), output)
+            write_frame(printed_table(logs, {**views, "all": everything}), output)
 
     output = Option("output", str, None, f"Also write the printed table, or with --list the runs, to {OUTPUT}.", "FILE")
     options = (*kind.options, *COMMON, *kind.command.views, _ALL, _LIST, output, *_READING, *_FOLLOWING)

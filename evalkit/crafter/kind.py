@@ -59,7 +59,6 @@ KIND = LogKind(
             Option("by_difficulty", bool, False, "Also break the scores down by difficulty.", regroups=True),
         ),
         describe=terminal.describe,
-        table=terminal.table,
         progress=terminal.progress,
     ),
 )

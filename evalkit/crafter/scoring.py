@@ -5,8 +5,7 @@ The user's options are applied here, to records of what the hooks of traces say.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import compress, pairwise
-from operator import not_
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -81,10 +80,8 @@ def score_event(hooks: Hooks, weights: Mapping[str, float], counting: Counting) 
     return EventScore(score, symbol if score else "")
 
 
-def score_traces(
-    episodes: Columns, events: Columns, weights: Mapping[str, float], counting: Counting, copies: Sequence[bool] = ()
-) -> Scored:
-    """Score the records of traces, given as lists of values by column; `copies` says which are copies of others."""
+def score_traces(episodes: Columns, events: Columns, weights: Mapping[str, float], counting: Counting) -> Scored:
+    """Score the records of traces, given as lists of values by column."""
     sizes, n = np.array(episodes["events"], dtype="int64"), len(episodes["events"])
     of = np.repeat(np.arange(n), sizes)  # the episode of each event
 
@@ -113,13 +110,11 @@ def score_traces(
         columns[name] = [value if size else None for value, size in zip(values, episodes["events"], strict=True)]
 
     # what is doubtful about these traces together
-    copies = copies or [False] * n
-    sessions, raised = Counter(compress(episodes["session_id"], map(not_, copies))), []
-    for own, session, is_copy in zip(episodes["flags"], episodes["session_id"], copies, strict=True):
+    pairs, raised = list(zip(episodes["flags"], episodes["session_id"], strict=True)), []
+    sessions = Counter(session for own, session in pairs if "duplicate" not in own)
+    for own, session in pairs:
         flags = list(own)
-        if is_copy:
-            flags.append("duplicate")
-        elif session is not None and sessions[session] > 1:
+        if session is not None and sessions[session] > 1 and "duplicate" not in own:
             flags.append("duplicate_session")
         raised.append([*filter(flags.__contains__, FLAGS), *(flag for flag in flags if flag not in FLAGS)])
     of_events = {
@@ -137,23 +132,6 @@ def band(score: float) -> str | None:
     return None  # of no score
 
 
-def _copies(episodes: pa.Table, events: pa.Table) -> list[bool]:
-    """Return which traces have all that an earlier one of the same session has: only their paths differ."""
-    sessions_of = episodes["session_id"].to_pylist()
-    sessions = Counter(sessions_of)
-    copies, seen, end = list[bool](), set[str](), 0
-    for at, (session, n_events) in enumerate(zip(sessions_of, episodes["events"].to_pylist(), strict=True)):
-        start, end = end, end + n_events
-        is_copy = False
-        if session is not None and sessions[session] > 1:
-            parts = (episodes.slice(at, 1), events.slice(start, n_events))
-            content = str([part.drop_columns("source").to_pylist() for part in parts])
-            is_copy = content in seen
-            seen.add(content)
-        copies.append(is_copy)
-    return copies
-
-
 @paused_gc()
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     """Build the frames of episodes, events and achievements."""
@@ -162,9 +140,19 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     episodes, events = records.tables["episodes"], records.tables["events"]
     told = {name: episodes[name].to_pylist() for name in ("events", "session_id", "flags")}
     hooks = {name: events[name].to_pylist() for name in ("hooks", "suspect_invalid_actions")}
+    # a trace with all that an earlier one of its session says is a copy of it
+    sessions, seen, copied, end = Counter(told["session_id"]), set[str](), set[str](), 0
+    for at, (session, n_events) in enumerate(zip(told["session_id"], told["events"], strict=True)):
+        end += n_events
+        if session is not None and sessions[session] > 1:
+            parts = (episodes.slice(at, 1), events.slice(end - n_events, n_events))
+            content = str([part.drop_columns("source").to_pylist() for part in parts])
+            if content in seen:
+                told["flags"][at] = [*told["flags"][at], "duplicate"]
+                copied.add(episodes["source"][at].as_py())
+            seen.add(content)
+    scored = score_traces(told, hooks, weights, counting)
     n, of = len(episodes), np.repeat(np.arange(len(episodes)), told["events"])  # the episode of each event
-    copies = _copies(episodes, events)
-    scored = score_traces(told, hooks, weights, counting, copies)
 
     # per episode and achievement, whether a hook names it, and the turn of the first one that does
     unlocked = np.zeros((n, len(ACHIEVEMENTS)), bool)
@@ -208,7 +196,6 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         "events": frame_of(of_events, EVENTS),
         "achievements": frame_of(achievements, ACHIEVEMENT_ROWS),
     }
-    copied = frames["episodes"].loc[copies, "source"]
-    for name in ("events", "achievements"):
+    for name in ("events", "achievements") if copied else ():
         frames[name] = frames[name][~frames[name]["source"].isin(copied)].reset_index(drop=True)
     return Assembled(frames, attributes={"rules": {"weights": weights, "counting": counting}})

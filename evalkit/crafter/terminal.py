@@ -83,7 +83,8 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     episodes, rules, everything = logs.episodes, logs.rules, bool(views.get("all"))
     if len(logs.ledger) == 1 and len(episodes) == 1:
         return [Part("the trace", trace_text(*results_of(episodes, rules)).split("\n"), always=True)]
-    by = _groups(views)
+    by: list[Group] = ["model_name"]
+    by += ["difficulty"] if views.get("by_difficulty") else []
     verbose = results_of(episodes, rules) if views.get("verbose") else ()
     reasons = analysis.invalid_actions(logs.events, [])  # the most frequent first
     why = [
@@ -95,19 +96,6 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
         for row in reasons.head(len(reasons) if everything else TOP_REASONS).to_dict("records")
     ]
     return [*parts(episodes, by, verbose, everything=everything), Part("invalid actions", rows=why)]
-
-
-def table(logs: Logs, views: Mapping[str, Any]) -> pd.DataFrame:
-    """Return mean scores and points of models and, with by_difficulty of `views`, below them of difficulties."""
-    episodes, tables = analysis.per_budget(logs.episodes), list[pd.DataFrame]()
-    for group in _groups(views):
-        points = analysis.points(episodes, group).pivot(index=group, columns="hook", values="estimate")
-        tables.append(analysis.mean_scores(episodes, group).join(points, on=group))
-    return pd.concat(tables, ignore_index=True)
-
-
-def _groups(views: Mapping[str, Any]) -> list[Group]:
-    return ["model_name", "difficulty"] if views.get("by_difficulty") else ["model_name"]
 
 
 def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
@@ -136,7 +124,10 @@ def parts(
     """
     traces = [line for one in verbose for line in (trace_text(one), "")]
     titles = {"model_name": "models", "difficulty": "difficulties"}
-    groups = [Part(titles[group], rows=group_rows(episodes, group), always=True, spare=_SPARE) for group in by]
+    groups = []
+    for group in by:
+        rows, frame = group_rows(episodes, group), analysis.mean_scores(analysis.per_budget(episodes), group)
+        groups.append(Part(titles[group], rows=rows, always=True, spare=_SPARE, frame=frame))
 
     (row,) = analysis.mean_scores(episodes, []).to_dict("records")
     n = f"n = {row['n']}" + f" traces of {counted_noun(row['n_clusters'], 'task')}" * (row["n_clusters"] != row["n"])
@@ -210,11 +201,8 @@ def _ranking(episodes: pd.DataFrame) -> list[dict[str, str]]:
     """
     short = short_paths(episodes["source"])
     shown = distinct_names(short.values(), _FILE)
-    ranked = (
-        analysis.counted(episodes)
-        .sort_values("score", ascending=False, kind="stable", na_position="last")
-        .to_dict("records")
-    )
+    episodes = analysis.counted(episodes)
+    ranked = episodes.sort_values("score", ascending=False, kind="stable", na_position="last").to_dict("records")
     rows = []
     for rank, row in enumerate(ranked, start=1):
         is_aborted = pd.isna(row["score"])

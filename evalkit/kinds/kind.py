@@ -127,7 +127,6 @@ class Command:
     describe: Callable[..., Any] | None = None  # of (Logs, views): the parts of the text
     # of (Snapshot, options and views): the text with --follow, and whether all is done
     progress: Callable[..., tuple[str, bool]] | None = None
-    table: Callable[..., pd.DataFrame] | None = None  # of (Logs, views): what `describe` prints as a table, as a frame
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -99,7 +99,6 @@ KIND = LogKind(
             ),
         ),
         describe=terminal.describe,
-        table=terminal.table,
         progress=terminal.progress,
     ),
 )

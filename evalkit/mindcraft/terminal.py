@@ -36,27 +36,18 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
 
     `views` are by (columns of the runs to group by; model_name by default). A missing column is a SourceError.
     """
-    by = _groups(views)
+    by = list(dict.fromkeys(views.get("by") or ["model_name"]))
     runs = _with_groups(logs.runs, by)
+    table = overview(runs, by)
     of = "models" if by == ["model_name"] else "groups"
     is_asked = "n_blocked_agents" in by
     blocked = _blocked_parts(runs, always=is_asked, everything=bool(views.get("all")))
     return [
-        Part(of, rows=_rows(overview(runs, by), by), always=True, left=len(by), spare=_SPARE),
+        Part(of, rows=_rows(table, by), always=True, left=len(by), spare=_SPARE, frame=table),
         *(blocked if is_asked or by == ["model_name"] else []),
         Part("notes", _notes(runs)),
         Part("rates without the runs that were not measured", unmeasured_lines(runs, by, logs.kind)),
     ]
-
-
-def table(logs: Logs, views: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rates and statuses of groups of runs."""
-    by = _groups(views)
-    return overview(_with_groups(logs.runs, by), by)
-
-
-def _groups(views: Mapping[str, Any]) -> list[str]:
-    return list(dict.fromkeys(views.get("by") or ["model_name"]))
 
 
 def _blocked_parts(runs: pd.DataFrame, *, always: bool, everything: bool) -> list[Part]:
@@ -93,7 +84,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     A run is finished once one of its logs holds a final message, or once none has changed for as long as the task may
     take. Until then it is running, and counts in no rate.
     """
-    by = _groups(options)
+    by = list(dict.fromkeys(options.get("by") or ["model_name"]))
     runs = _with_groups(snapshot.logs.runs, by).assign(_running=_running(snapshot))
     done = _tasks_done(runs, snapshot.expected, len(snapshot.logs.definitions))
     table = fit_table(_progress_rows(runs, by, done), left=len(by), spare=_SPARE, width=snapshot.width)

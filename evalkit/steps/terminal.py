@@ -64,6 +64,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     parts = _overview(logs, rows) if len(logs.runs) > 1 else []
     if len(rows) > 1 and not (checks or everything):
         return [*parts, found]
+    parts = [part._replace(frame=None) for part in parts]  # the steps below have more
     shown = dict(iter((logs.checks if checks else logs.steps).groupby("history")))
     cells = _CHECK_CELLS if checks else _STEP_CELLS
     counted = {row["history"]: row for row in rows}
@@ -72,7 +73,8 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
         steps = [{name: cell(row) for name, cell in cells.items()} for row in listed]
         parts.append(Part("history", [plain(history.label), *_summary(history, counted[history.label])], always=True))
         most = None if checks else MOST_STEPS
-        parts.append(Part("steps", rows=steps, always=True, most=most, spare=_SPARE_OF_STEPS))
+        frame = shown.get(history.label)
+        parts.append(Part("steps", rows=steps, always=True, most=most, spare=_SPARE_OF_STEPS, frame=frame))
     return parts if checks else [*parts, found]
 
 
@@ -91,19 +93,10 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     return f"{table}\n\n{total}", snapshot.expected is not None and len(logs.runs) >= snapshot.expected and ended
 
 
-def table(logs: Logs, views: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the overview of several histories, or the steps of one or, with all of `views`, of all; or the checks."""
-    if views.get("checks"):
-        return logs.checks
-    if len(logs.runs) < 2 or views.get("all"):
-        return logs.steps
-    rows = analysis.overview(logs.runs, logs.steps)
-    return pd.concat([rows, analysis.total(logs.runs, logs.steps)], ignore_index=True)
-
-
 def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
     """Format the rows of histories, the worst first, and one of all together."""
-    total = to_jsonable(analysis.total(logs.runs, logs.steps))
+    frame = analysis.total(logs.runs, logs.steps)
+    total, frame = to_jsonable(frame), pd.concat([analysis.overview(logs.runs, logs.steps), frame])
     [together] = total or rows
     copies = logs.runs[logs.runs["copy_of"].notna()]
     named = [f"{plain(copy.history)} = {plain(copy.copy_of)}" for copy in copies.itertuples()]
@@ -114,7 +107,7 @@ def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
     answer = f"{confirmed} of the steps of {counted_noun(len(rows), 'history')} succeeded, {rest} failed silently."
     return [
         Part("the answer", [answer, *[note] * bool(named)], always=True),
-        Part("histories", rows=list(map(_cells, [*rows, *total])), always=True, spare=_SPARE),
+        Part("histories", rows=list(map(_cells, [*rows, *total])), always=True, spare=_SPARE, frame=frame),
         Part("how to read it", explained),
         Part("histories that were not measured", unmeasured_lines(logs.runs, [], logs.kind, "score")),
     ]

@@ -34,9 +34,7 @@ _JOINED = ("model_name", "turns", "tokens_in", "tokens_cache", "tokens_out", "co
 _VERDICTS = {"resolved": 1.0, "unresolved": 0.0, "empty_patch": 0.0}  # others of SWE-bench's are no measurement
 _IDENTITY = ("experiment", "dataset", "agent", "model_name", "task_id")  # runs that share these are repetitions
 _COUNTS = {column.name for column in RUNS if column.dtype == "int?"}
-_CALLED_ID = re.compile(
-    r"(run|trial|trajectory|log)[ _-]?(id|uuid)|uuid", re.IGNORECASE
-)  # a column with the id of a run
+_CALLED_ID = re.compile(r"(run|trial|trajectory|log)[ _-]?(id|uuid)|uuid", re.IGNORECASE)  # the column of runs' ids
 _Facts = Sequence[Mapping[str, Any]]  # rows of the table of facts
 
 

@@ -64,7 +64,6 @@ KIND = LogKind(
     failures and as successes.
     """,
         describe=terminal.describe,
-        table=terminal.table,
         progress=terminal.progress,
     ),
 )

@@ -19,16 +19,12 @@ _SPARE = [status.text for status in ENDINGS.values()]  # columns that a narrow s
 def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     """Format rates or mean scores by model, how runs ended, and what is missing of the plan."""
     unmeasured = unmeasured_lines(logs.runs, ["model_name"], logs.kind)
+    frame = best_first(rates(logs.runs)).merge(endings(logs.runs), on="model_name", how="left")
     return [
-        Part("models", rows=_rows(logs.runs), always=True, spare=_SPARE),
+        Part("models", rows=_rows(logs.runs), always=True, spare=_SPARE, frame=frame),
         Part("notes", _notes(logs), always=True),
         Part("rates without the runs that were not measured", unmeasured),
     ]
-
-
-def table(logs: Logs, views: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rate or mean score of each model, the best first, and how its runs ended."""
-    return best_first(rates(logs.runs)).merge(endings(logs.runs), on="model_name", how="left")
 
 
 def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
