@@ -38,14 +38,7 @@ from evalkit.reports.planning import plan
 @click.option(
     "--name", default="", metavar="NAME", help="Name of the report, if it is only one.  [default: its values]"
 )
-def report(
-    targets: tuple[str, ...],
-    kind: str | None,
-    detect: float | None,
-    output: str,
-    given: dict[str, Any],
-    **options: Any,
-) -> None:
+def report(targets: tuple[str, ...], kind: str | None, output: str, given: dict[str, Any], **options: Any) -> None:
     """Make reports: execute notebooks with parameters, and write HTML pages with an index.
 
     SOURCE, a folder of logs (or a file, a glob, a URL or a dataset), is run with all notebooks for the kinds of logs it
@@ -59,7 +52,7 @@ def report(
     planned = {name: options.pop(name) for name in ("params", "notebooks", "texts", "name", "each")}
     if not targets and planned["params"] is None and not Path("params").is_dir():
         click.echo("no folder params here: making the sample reports; your own: evalkit report FOLDER")
-    if detect:
+    if detect := options.pop("detect"):
         given["detect"] = detect
     reports = plan(targets, kind=kind or "", values=values_of(given), **planned)
     summary = run(reports, output=output, say=click.echo, **options)

@@ -281,10 +281,7 @@ def _can_tell(achievements: pd.DataFrame) -> pd.Series:
 
 
 def with_worlds(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the columns `world` (the task if it is known, else the trace itself) and `family`; order the difficulties.
-
-    Copies are left out.
-    """
+    """Add `world` (the task if it is known, else the trace itself) and `family` to all but copies; order difficulties."""
     rows = counted(rows)
     places = {**{name: place for place, name in enumerate(TIERS)}, UNKNOWN: len(TIERS) + 1}
     levels = sorted(set(rows["difficulty"]), key=lambda name: (places.get(name, len(TIERS)), name))

@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.text import Text
 from tqdm import tqdm
 
-from evalkit._words import counted_noun, plural
+from evalkit._words import plural
 
 
 class View(NamedTuple):
@@ -73,9 +73,9 @@ def screen_width() -> int | None:
 
 def so_far(done: float, expected: float | None, noun: str = "") -> str:
     """Format progress as ``12 of 50 runs``; an unknown expected number (None or NaN) is a question mark."""
-    if expected is None or expected != expected:
-        return f"{int(done)} of ? {plural(noun) if noun else ''}".rstrip()
-    return f"{int(done)} of {counted_noun(int(expected), noun) if noun else int(expected)}"
+    is_known = expected is not None and expected == expected
+    word = noun if not noun or expected == 1 else plural(noun)
+    return f"{int(done)} of {int(expected) if is_known else '?'} {word}".rstrip()
 
 
 @contextmanager

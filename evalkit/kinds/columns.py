@@ -108,13 +108,6 @@ def _are_outcomes(values: Iterable[Any]) -> bool:
     return bool(words) and words <= _TRUTH.keys()
 
 
-def _are_names(values: pd.Series) -> bool:
-    """Return whether values are texts that may name something: neither numbers nor outcomes."""
-    known = values.dropna()
-    texts = known.map(lambda value: isinstance(value, str) and _number(value) is None)
-    return bool(texts.any()) and not _are_outcomes(known)
-
-
 def columns_of_runs(table: pd.DataFrame, meaning: Mapping[str, str]) -> tuple[pd.DataFrame, Notes]:
     """Return the columns of runs that a table tells, and notes on the cells that can't be read, which are missing.
 
@@ -160,7 +153,7 @@ def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> No
         return note("columns", file=file, meaning=dict(meaning))
     left = {name: table[name].astype("str").nunique() for name in map(str, table) if name not in meaning.values()}
     likely = [name for name, values in left.items() if 1 < values < min(len(table), MOST_NAMES + 1)]
-    likely = [name for name in likely if _are_names(table[name])]
+    likely = [name for name in likely if not _are_outcomes(table[name]) and table[name].map(_is_name).any()]
     likely.sort(key=lambda name: (not _LIKE_MODEL.search(name), left[name]))
     no_model = note("no_model", file=file, rows=len(table), left=left, likely=next(iter(likely), ""))
     return no_model + note("columns", file=file, meaning=dict(meaning))
@@ -171,6 +164,10 @@ def is_binary(scores: pd.Series) -> bool:
     known = scores.dropna()
     is_near = np.minimum(known.abs(), (known - 1).abs()) <= 1e-6
     return bool(is_near.all()) and not 0 < known.abs().max() < 0.5
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and _number(value) is None
 
 
 def _number(value: Any) -> float | None:

@@ -136,7 +136,7 @@ def absent_counts(cells: pd.DataFrame, models: Iterable[str] = ()) -> dict[str, 
     chosen = set(models) or set(cells["model_name"])
     sums = cells[cells["model_name"].isin(chosen)].groupby("model_name")[["n", "absent", "is_planned"]].sum()
     lacking = sums[sums["absent"] > 0]
-    counts = [(row.Index, int(row.n), int(row.n + row.absent)) for row in lacking.itertuples()]
+    counts = list(zip(lacking.index, lacking["n"].tolist(), (lacking["n"] + lacking["absent"]).tolist(), strict=True))
     return {"models": counts, "planned": bool(lacking["is_planned"].any())} if counts else {}
 
 
