@@ -281,7 +281,7 @@ def _can_tell(achievements: pd.DataFrame) -> pd.Series:
 
 
 def with_worlds(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add `world` (the task if it is known, else the trace itself) and `family` to all but copies; order difficulties."""
+    """Add `world` (the task if it is known, else the trace itself) and `family` to all but copies; order levels."""
     rows = counted(rows)
     places = {**{name: place for place, name in enumerate(TIERS)}, UNKNOWN: len(TIERS) + 1}
     levels = sorted(set(rows["difficulty"]), key=lambda name: (places.get(name, len(TIERS)), name))

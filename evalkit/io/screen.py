@@ -73,9 +73,9 @@ def screen_width() -> int | None:
 
 def so_far(done: float, expected: float | None, noun: str = "") -> str:
     """Format progress as ``12 of 50 runs``; an unknown expected number (None or NaN) is a question mark."""
-    is_known = expected is not None and expected == expected
+    total = "?" if expected is None or expected != expected else int(expected)
     word = noun if not noun or expected == 1 else plural(noun)
-    return f"{int(done)} of {int(expected) if is_known else '?'} {word}".rstrip()
+    return f"{int(done)} of {total} {word}".rstrip()
 
 
 @contextmanager
