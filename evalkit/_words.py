@@ -162,6 +162,7 @@ def _few(conditions: Sequence[str]) -> str:
     return "; ".join(condition or "not told" for condition in conditions[:4]) + " …" * (len(conditions) > 4)
 
 
+_UNNAMED = "--model NAME (parameter rename: unknown=NAME) names it"
 TEXTS: dict[str, str | Callable[..., str]] = {
     "alike": lambda names, one: (
         f"perhaps one model: {' and '.join(names)}; "
@@ -197,8 +198,9 @@ TEXTS: dict[str, str | Callable[..., str]] = {
         f"no column of {file} is known as the model, so all of {counted_noun(rows, 'run')} count as one model"
         + "; not used: " * bool(left)
         + join_first([f"{name} ({counted_noun(n, 'value')})" for name, n in left.items()], 8, " and {} more")
-        + f'; if one names the model: --column model="{likely}" (parameter columns)' * bool(likely)
+        + (f'; if one names the model: --column model="{likely}" (parameter columns)' if likely else f"; {_UNNAMED}")
     ),
+    "unnamed": f"no log names a model: {_UNNAMED}",
     "unread": lambda column, count, example: (
         f"{counted_noun(count, 'cell')} of {column} can't be read, such as {str(example)[:40]!r}, and "
         f"{'are' if count > 1 else 'is'} missing"

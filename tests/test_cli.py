@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from evalkit import __version__
 from evalkit.cli import main
+from evalkit.reports.batch import Summary
 from tests.mindcraft.builders import SCORE, log, write, write_all
 
 
@@ -71,6 +73,19 @@ def test_wrong_usage_is_exit_code_2(line):
     assert (code, out) == (2, "")
     assert err.startswith("Usage: ")
     assert MISUSED[line] in err
+
+
+@pytest.mark.parametrize("notebook", ["model_comparison", "leaderboard", "trajectories", "crafter_scores"])
+def test_the_difference_to_detect_reaches_every_notebook_that_plans(monkeypatch, notebook):
+    asked = []
+
+    def made(reports, **options):
+        asked.extend(report.parameters.get("detect") for report in reports)
+        return Summary([], [], [], False, Path("index.html"), Path("manifest.json"))
+
+    monkeypatch.setattr("evalkit.cli.reports.run", made)
+    run("report", notebook, "--detect", "10")
+    assert asked == [10.0]
 
 
 def test_the_version_is_told_and_help_imports_no_pandas():

@@ -231,10 +231,17 @@ def following(kind: Kind) -> str:
     return Following(kind_named(kind.title), kind.logs, kind.options, idle=0, clock=lambda: later).look().text
 
 
+def of_file(kind: Kind, path: str) -> Answers:
+    """Read the table that a kind's command writes beside what it prints."""
+    kind.said("", "--output", path)
+    return kind.answers(pd.read_csv(path, na_values=["–"]))
+
+
 DOORS: dict[str, Callable[[Kind, str], Answers]] = {
     "terminal": lambda kind, dataset: of_terminal(kind, kind.said()),
     "a dataset": lambda kind, dataset: kind.answers(kind.rows(kind.load(dataset))),
     "a dataset in the terminal": lambda kind, dataset: of_terminal(kind, kind.said(dataset)),
+    "a file": lambda kind, dataset: of_file(kind, f"{dataset}.csv"),
     "following": lambda kind, dataset: of_terminal(kind, following(kind)),
 }
 

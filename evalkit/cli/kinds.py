@@ -8,11 +8,11 @@ import click
 from evalkit.cli.options import LISTS, click_option, print_paged, refuse, split
 from evalkit.compare.terminal import answer
 from evalkit.display.follow import Following
-from evalkit.display.terminal import choose, list_runs, summary
+from evalkit.display.terminal import choose, list_runs, printed_table, summary
 from evalkit.io.screen import progress_bar, show_live
 from evalkit.io.sources import read_storage_options
 from evalkit.io.text import plain
-from evalkit.io.write import check_output, write_frame
+from evalkit.io.write import OUTPUT, check_output, write_frame
 from evalkit.kinds import dataset
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.names import kind_names
@@ -74,13 +74,12 @@ def kind_command(kind: LogKind) -> click.Command:
                 write_frame(choose(logs.runs, which), output)
             return
         grouped = any(views[option.name] for option in kind.command.views if option.regroups)
-        first = "" if grouped or len(logs.runs) < 2 else answer(logs.runs)
+        first = "" if grouped or len(logs.runs) < 2 else answer(logs.runs, kind.planned(logs))
         print(summary(logs, {**views, "all": everything}, first))
         if output:
-            write = kind.command.write or (lambda logs, views, path: write_frame(logs.runs, path))
-            write(logs, views, output)
+            write_frame(printed_table(logs, {**views, "all": everything}), output)
 
-    output = Option("output", str, None, kind.command.output_help, "FILE")
+    output = Option("output", str, None, f"Also write the printed table, or with --list the runs, to {OUTPUT}.", "FILE")
     options = (*kind.options, *COMMON, *kind.command.views, _ALL, _LIST, output, *_READING, *_FOLLOWING)
     parameters = [_SOURCES, *map(click_option, options)]
     return click.Command(kind.name, callback=run, params=parameters, help=kind.command.help)

@@ -18,6 +18,9 @@ from evalkit.kinds.registry import kind_named
 LISTS = get_args(Which)
 COUNT, POSITIVE = click.IntRange(1), click.FloatRange(0, min_open=True)
 
+detecting = click.option(
+    "--detect", type=POSITIVE, metavar="POINTS", help="Plan how many tasks would show this difference."
+)
 of_kind = click.option("--kind", metavar="NAME", help="The kind of logs.  [default: detected from their content]")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from evalkit.cli.options import COUNT, POSITIVE, negative_flag, of_kind, unmasked, with_reading_options
+from evalkit.cli.options import COUNT, POSITIVE, detecting, negative_flag, of_kind, unmasked, with_reading_options
 from evalkit.io.text import plain
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.reports.batch import run
@@ -19,6 +19,7 @@ from evalkit.reports.planning import plan
 @click.argument("targets", nargs=-1, metavar="[SOURCE | NOTEBOOK | FILE]...")
 @of_kind
 @with_reading_options
+@detecting
 @click.option("--params", metavar="DIR", help="Folder of NOTEBOOK/REPORT.yaml.  [default: params, or evalkit's own]")
 @click.option("--notebooks", metavar="DIR", help="Folder of notebooks.  [default: notebooks, then evalkit's own]")
 @click.option(
@@ -51,6 +52,8 @@ def report(targets: tuple[str, ...], kind: str | None, output: str, given: dict[
     planned = {name: options.pop(name) for name in ("params", "notebooks", "texts", "name", "each")}
     if not targets and planned["params"] is None and not Path("params").is_dir():
         click.echo("no folder params here: making the sample reports; your own: evalkit report FOLDER")
+    if detect := options.pop("detect"):
+        given["detect"] = detect
     reports = plan(targets, kind=kind or "", values=values_of(given), **planned)
     summary = run(reports, output=output, say=click.echo, **options)
     counts = [(summary.made, "made"), (summary.failed, "failed"), (summary.unchanged, "unchanged")]

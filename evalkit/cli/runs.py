@@ -10,6 +10,7 @@ from evalkit.cli.options import (
     COUNT,
     LISTS,
     POSITIVE,
+    detecting,
     of_kind,
     print_paged,
     refuse,
@@ -98,7 +99,7 @@ def detect(source: str) -> None:
 @click.option("--margin", type=POSITIVE, metavar="NUMBER", help="The largest loss that is no regression; see above.")
 @click.option("--target", type=click.Choice(list(TARGETS)), help="With --baseline: new tasks, or these run again.")
 @click.option("--strict", is_flag=True, help="With --baseline: exit code 1 also if nothing is decided.")
-@click.option("--detect", type=POSITIVE, metavar="POINTS", help="Plan how many tasks would show this difference.")
+@detecting
 @click.option("--all", "everything", is_flag=True, help="Print everything: all models, pairs and notes.")
 @write_to("the models, or with --baseline their verdicts,")
 def compare(
@@ -137,7 +138,9 @@ def compare(
         how["target"] = TARGETS[target or "new"]
         text, passed = describe_baseline(runs, baseline, strict=strict, everything=everything, **how)
     else:
-        text = describe_comparison(runs, detect=detect or 0.0, everything=everything, **how)
+        text = describe_comparison(
+            runs, planned=logs.kind.planned(logs), detect=detect or 0.0, everything=everything, **how
+        )
     warned, chosen = chosen_lines(logs)
     if chosen:
         chosen = ["", *chosen]

@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
+from evalkit._words import counted_noun
 from evalkit.compare.ranks import RAW, Leaderboard
 from evalkit.display import plots, set_alt
 
@@ -32,5 +33,6 @@ def differences(pairs: pd.DataFrame, *, percent: bool = True, ax: Axes | None = 
     style: dict[str, Any] = {"signed": True, "frame": "decided", "percent": percent, "xlabel": xlabel}
     ax = plots.heatmap(plots.mirrored(shown), "model_a", "model_b", **style, ax=ax)
     sentences = " ".join(pairs["sentence"]) if len(pairs) <= MOST_DRAWN else ""
-    set_alt(ax, f"Paired differences. {int(pairs['decided'].sum())} of {len(pairs)} pairs are decided. {sentences}")
+    decided = f"{int(pairs['decided'].sum())} of {counted_noun(len(pairs), 'pair')} decided"
+    set_alt(ax, f"Paired differences. {decided}. {sentences}")
     return ax

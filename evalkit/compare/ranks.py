@@ -15,7 +15,7 @@ from evalkit.display.words import MOST_NAME, finding_text, pair_text
 from evalkit.io import SourceError, distinct_names, plain
 from evalkit.kinds import Example, Finding, Outcomes, examples_of, outcomes, rates
 from evalkit.kinds.estimates import best_first, with_usage
-from evalkit.kinds.findings import MOST_EXAMPLES, doubts, files_of, similar_names, variants
+from evalkit.kinds.findings import MOST_EXAMPLES, SECTION, absent_counts, absent_runs, files_of, similar_names, variants
 from evalkit.kinds.headers import runs_of
 from evalkit.kinds.runs import UNKNOWN, copied, kind_of, leading
 from evalkit.stats import (
@@ -171,44 +171,34 @@ def leaderboard(
         counted = bool(scored.table.loc[gone, "value"].notna().any())
         notes += note("not_measured", models=some, counted=counted) if some else Notes()
         notes += note("none_measured", models=none) if none else Notes()
-    lacking = absent(rows, scored.is_share, planned)
+    best = first if len(ranks) and ranks["rank_high"].iloc[0] == 1 else ""
+    lacking = absent(scored._replace(table=rows), planned, best)
     notes += note("absent", **lacking) if lacking else Notes()
     copies = copied(runs, kind_of(runs)) if scored.left_out else []
     notes += note("copied", pairs=copies) if copies else Notes()
     return Leaderboard(table, compared, like.headline, notes, scored)
 
 
-def absent(rows: pd.DataFrame, is_share: bool, planned: Iterable[str] = ()) -> dict[str, Any]:
-    """Find which models lack runs of their tasks, and who would be shown to be the best had these runs failed.
+def absent(scored: Outcomes, planned: Iterable[str], best: str) -> dict[str, Any]:
+    """Find which models lack runs, as `absent_runs` counts them; of shares, also who would be best had these failed.
 
-    `rows` are runs as in `Outcomes`. As many runs of a task are expected, under equal conditions, as any model has; of
-    a task that a model did not run at all only if it is among the `planned` ones. The result is empty where no run is
-    absent; else it has `models` (name, runs, expected runs), `planned` (whether there is a plan) and of shares `best`
-    (a name, or "").
+    The result is empty where no run is absent; else it has `models` (name, runs, expected runs), `planned` (whether a
+    plan expects some of them) and `best` (a name, or "" for none) if it is another than `best`, the one now.
     """
-    if rows.empty:
-        return {}
-    planned = list(planned)
-    recorded = rows.groupby(["task", "condition", "model_name"]).size().unstack(fill_value=0)
-    ran_condition = recorded.groupby("condition").transform("sum") > 0
-    is_planned = ran_condition.mul(recorded.index.isin(planned, level="task"), axis=0)
-    missing = recorded.rsub(recorded.max(axis=1), axis=0).where((recorded > 0) | is_planned, 0)
-    lacking = missing.columns[missing.sum() > 0]
-    if lacking.empty:
-        return {}
-    totals = zip(lacking, recorded[lacking].sum(), missing[lacking].sum(), strict=True)
-    counts = [(name, int(ran), int(ran + lacks)) for name, ran, lacks in totals]
-    found: dict[str, Any] = {"models": counts, "planned": bool(planned)}
-    if is_share:
-        cells = missing[lacking].melt(ignore_index=False, value_name="count").reset_index()
-        failed = cells.loc[cells.index.repeat(cells["count"])].drop(columns="count").assign(value=0.0)
+    cells = absent_runs(scored.table, planned)
+    found = absent_counts(cells)
+    if found and scored.is_share:
+        rows = scored.table
+        gone = cells[cells["task"].isin(set(rows["task"]))]  # a task that no model ran tells none from another
+        failed = gone.loc[gone.index.repeat(gone["absent"])].assign(value=0.0)
         failed["task_type"] = failed["task"].map(rows.groupby("task")["task_type"].first())
-        filled = pd.concat([rows[["task", "condition", "model_name", "value", "task_type"]], failed], ignore_index=True)
-        nothing = pd.DataFrame({"decided": pd.Series(dtype=bool)})  # only the first is tested
         names = ("model_name", "task", "value")
-        ranks = rank_models(filled, *names, condition="condition", stratum="task_type", pairs=nothing)
-        first = ranks.iloc[0]
-        found["best"] = first["model"] if first["rank_high"] == 1 else ""
+        filled = pd.concat([rows, failed], ignore_index=True)[[*names, "condition", "task_type"]]
+        nothing = pd.DataFrame({"decided": pd.Series(dtype=bool)})  # only the first is tested
+        first = rank_models(filled, *names, condition="condition", stratum="task_type", pairs=nothing).iloc[0]
+        then = first["model"] if first["rank_high"] == 1 else ""
+        if then != best:
+            found["best"] = then
     return found
 
 
@@ -287,8 +277,6 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     about = {"model": first, "what": name, "unpaired": not has_shared.all()}
     about["conditions_differ"] = "conditions_differ" in board.notes
     about["absent"] = next((dict(one.values) for one in board.notes.only("absent").notes), None)
-    if about["absent"] and about["absent"].get("best") == (first if row["rank_high"] == 1 else ""):
-        about["absent"]["best"] = None  # the conclusion would be the same
     highest = rated.nlargest(1, "estimate").iloc[0]
     if board.is_adjusted and highest["estimate"] > row["estimate"]:
         about |= {"basis": board.basis, "higher": highest["model_name"]}
@@ -360,15 +348,13 @@ def findings(
     board: Leaderboard,
     ledger: pd.DataFrame | None = None,
     *,
-    planned: Iterable[str] = (),
     ranking: str = RANKING,
     detect: float = 0.0,
 ) -> list[Finding]:
     """Describe which model is best as far as the data show, what is open, what would decide it, and caveats.
 
     The most important stands first, and conditions that differ before the ranking. With a `ledger` the last one says
-    how many files were used; `planned` are the tasks that were to be run, by default those that other models ran;
-    `ranking` is the heading of its section; `detect` as for `plan_findings`.
+    how many files were used; `ranking` is the heading of its section; `detect` as for `plan_findings`.
     """
     data = board.outcomes
     # the pair of the first model that is nearest to a decision: an open one, if there is any
@@ -379,9 +365,10 @@ def findings(
     sides = nearest[["model_a", "model_b"]].itertuples(index=False)
     opposite = tuple(example for pair in sides for example in examples(discordant(data, *pair)))
     results = [Finding("conditions", ranking, {"notes": Notes((one,))}) for one in board.notes.only(*FIRST).notes]
-    doubtful, said = doubts(data, planned), list[str]()
+    said = list[str]()
     results.append(best := ranked(board, ranking))
-    results += [one for one in doubtful if one.code == "variants"]
+    if few := board.notes.only("variants"):
+        results.append(Finding("variants", SECTION, {"notes": few}))
     head = best.values["headline"]
     if head["code"] == "apart":  # no pair can be decided, as the ranking says
         said = ["sets"] * (head["n_sets"] == len(head["models"]))
@@ -396,15 +383,15 @@ def findings(
             results.append(Finding("undecided", PAIRS, {"count": undecided}))
     elif len(board.table) == 1:
         results.append(Finding("alone", PAIRS))
-    results += [one for one in doubtful if one.code != "variants"]
-    if len(board.table) > 1:
-        if head.get("absent"):
-            said.append("absent")
-        caveats = board.notes.without(*FIRST, "variants", "same_order", *said).notes
-        results += [Finding("caveat", ranking, {"notes": Notes((one,))}) for one in caveats]
+    if head.get("absent"):
+        said.append("absent")
+    caveats = board.notes.without(*FIRST, "variants", "same_order", *said)
+    if len(board.table) == 1:
+        caveats = caveats.only("absent")
+    results += [Finding("caveat", ranking, {"notes": Notes((one,))}) for one in caveats.notes]
     if ledger is not None:
         names = similar_names(board.table["model_name"])
-        results.append(Finding("files", "Data quality", {"files": files_of(ledger), "names": names}))
+        results.append(Finding("files", SECTION, {"files": files_of(ledger), "names": names}))
     return results
 
 

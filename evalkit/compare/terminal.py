@@ -1,11 +1,11 @@
 """Terminal output of ``evalkit compare``, and whether a build fails on it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from evalkit._words import Notes, format_interval, sentence
+from evalkit._words import Notes, counted_noun, format_interval, sentence
 from evalkit.compare.budget import at_budget
 from evalkit.compare.items import fewer_tasks, task_items
 from evalkit.compare.ranks import (
@@ -42,12 +42,12 @@ VERDICTS_OF_TASKS = {
 VERDICTS = ("regression", "not decided", "not worse", "better")  # those that a build fails on stand first
 
 
-def answer(runs: pd.DataFrame) -> str:
+def answer(runs: pd.DataFrame, planned: Sequence[str] = ()) -> str:
     """Say which model is best, as far as runs show it; where no run names a model, the rate of all."""
     named = runs.loc[runs["model_name"] != UNKNOWN, "model_name"].nunique()
     if named > MOST_ANSWERED:
         return f"{named:,} models, here by their rates alone: `evalkit compare` says which are shown to be better."
-    board = leaderboard(runs)
+    board = leaderboard(runs, planned=planned)
     return "\n".join(_answer_lines(board, ranked(board)))
 
 
@@ -65,15 +65,17 @@ def describe_comparison(
     *,
     value: str | None = None,
     margin: float | None = None,
+    planned: Sequence[str] = (),
     detect: float = 0.0,
     everything: bool = False,
 ) -> str:
     """Format which model is best, the models with their ranks and rates, and pairs, those of the first model first.
 
-    Below stands how many tasks would decide, also for a difference of `detect` (`evalkit.compare.plan_findings`).
+    Below stands how many tasks would decide, also for a difference of `detect` (`evalkit.compare.plan_findings`);
+    `planned` as for `leaderboard`.
     What does not fit on a screen is left out, or with `everything` printed, too.
     """
-    board = leaderboard(runs, value or "", margin=margin)
+    board = leaderboard(runs, value or "", margin=margin, planned=planned)
     plans = [plain(finding_text(one)) for one in plan_findings(board, detect)]
     board = with_short_names(board, NAME_WIDTH)
     table, share, rows, pairs, ranking = board.table, board.outcomes.is_share, [], [], ranked(board)
@@ -127,12 +129,13 @@ def _items_lines(data: Outcomes) -> list[str]:
     found = table["verdict"].value_counts()
     counts = ", ".join(f"{n:,} {VERDICTS_OF_TASKS[str(verdict)]}" for verdict, n in found.items())
     against_order = table.loc[table["verdict"] == "against the order", "task"].head(MOST_PAIRS)
-    lines = [f"Of {len(table):,} tasks: {counts}."]
+    lines = [f"Of {counted_noun(len(table), 'task')}: {counts}."]
     if len(against_order):
         lines.append(f"Against the order of models, perhaps by chance: {', '.join(map(plain, against_order))}.")
     enough = fewer.loc[fewer["same_first"] >= CONFIDENCE, "n_tasks"]
     if len(enough):
-        lines.append(f"{enough.iloc[0]:,} tasks, drawn at random, name the same first model in 95 % of draws or more.")
+        tasks = counted_noun(enough.iloc[0], "task")
+        lines.append(f"{tasks}, drawn at random, would name the same first model in 95 % of draws or more.")
     return lines
 
 

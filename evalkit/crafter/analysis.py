@@ -20,7 +20,7 @@ from evalkit.stats import estimate_by, mean_interval
 from evalkit.stats.intervals import Kind
 
 __all__ = [
-    "achievement_rates", "answer_table", "bands", "best_and_worst", "breakdown", "budgets", "estimates",
+    "achievement_rates", "answer_table", "bands", "best_and_worst", "breakdown", "budgets", "counted", "estimates",
     "flag_counts", "interval_text", "invalid_actions", "mean_scores", "number", "official_scores", "per_budget",
     "points", "progressions", "unlock_curve", "unlock_turns", "with_aborted_at_zero", "with_worlds",
 ]  # fmt: skip
@@ -40,8 +40,14 @@ _ESTIMATE = (*_BOUNDS, "method", "warning")
 By = str | Sequence[str]
 
 
+def counted(episodes: pd.DataFrame) -> pd.DataFrame:
+    """Leave out the copies of other traces, which count nowhere."""
+    return episodes[~episodes["flag_duplicate"]] if "flag_duplicate" in episodes else episodes
+
+
 def budgets(episodes: pd.DataFrame) -> dict[str, int]:
     """Count episodes with a score per budget (max_turns), such as ``20 turns``; empty where there is only one."""
+    episodes = counted(episodes)
     sizes = episodes[episodes["score"].notna()].groupby("max_turns", dropna=False).size()
     return {_budget(turns): n for turns, n in sizes.items()} if len(sizes) > 1 else {}
 
@@ -147,6 +153,7 @@ def bands(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     Excellent is a score above 2 (multiple achievements), Good from 1 (some), Limited from 0 (few), Poor below 0
     (dominated by invalid actions).
     """
+    episodes = counted(episodes)
     named = episodes["score"].map(band, na_action="ignore")
     rows = episodes.assign(**{name: named.eq(name).fillna(False).astype("int64") for name in BANDS})
     groups = _groups(rows.assign(n=named.notna().astype("int64")), by)
@@ -171,7 +178,7 @@ def invalid_actions(events: pd.DataFrame, by: By = "model_name") -> pd.DataFrame
 
 def best_and_worst(episodes: pd.DataFrame, n: int = 3) -> pd.DataFrame:
     """Return the n best and the n worst episodes, each once; `source` is the shortest unique end of the path."""
-    ranked = episodes.dropna(subset="score").sort_values(["score", "source"], ascending=[False, True])
+    ranked = counted(episodes).dropna(subset="score").sort_values(["score", "source"], ascending=[False, True])
     chosen = pd.concat([ranked.head(n), ranked.iloc[n:].tail(n)])
     names = ["model_name", "difficulty", "score", "band", *HOOKS, "unlocked", "turns", "trajectory", "source", "run_id"]
     return chosen[names].assign(source=chosen["source"].map(short_paths(episodes["source"]))).reset_index(drop=True)
@@ -179,7 +186,8 @@ def best_and_worst(episodes: pd.DataFrame, n: int = 3) -> pd.DataFrame:
 
 def findings(episodes: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
     """Describe how points were earned and lost, and what is doubtful in the data; `evalkit.compare` ranks models."""
-    data, scores = data_finding(episodes, ledger, "episode"), episodes["score"].dropna().round(DIGITS)
+    data, episodes = data_finding(episodes, ledger, "episode"), counted(episodes)
+    scores = episodes["score"].dropna().round(DIGITS)
     if scores.empty:
         return [data]
     points = breakdown(episodes, []).set_index("hook")["points"]
@@ -273,7 +281,8 @@ def _can_tell(achievements: pd.DataFrame) -> pd.Series:
 
 
 def with_worlds(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the columns `world` (the task if it is known, else the trace itself) and `family`; order the difficulties."""
+    """Add `world` (the task if it is known, else the trace itself) and `family` to all but copies; order levels."""
+    rows = counted(rows)
     places = {**{name: place for place, name in enumerate(TIERS)}, UNKNOWN: len(TIERS) + 1}
     levels = sorted(set(rows["difficulty"]), key=lambda name: (places.get(name, len(TIERS)), name))
     order = pd.CategoricalDtype(levels, ordered=True)

@@ -40,7 +40,7 @@ KIND = LogKind(
     others={BENCHMARK: "evalkit.crafter.benchmark.crafter_scores"},
     assemble=assemble,
     files=FileRules(pattern=PATTERN),
-    rates=RateRules(outcome_of={"aborted": "not measured"}, conditions=("max_turns",)),
+    rates=RateRules(outcome_of={"aborted": "not measured"}, conditions=("max_turns",), excluding_flags=("duplicate",)),
     settings=("weights",),
     options=(Option("counting", COUNTINGS, "achievement", _COUNTING_HELP),),
     transcript=transcript,

@@ -110,9 +110,12 @@ def score_traces(episodes: Columns, events: Columns, weights: Mapping[str, float
         columns[name] = [value if size else None for value, size in zip(values, episodes["events"], strict=True)]
 
     # what is doubtful about these traces together
-    sessions, raised = Counter(episodes["session_id"]), []
-    for own, session in zip(episodes["flags"], episodes["session_id"], strict=True):
-        flags = [*own, *["duplicate_session"] * (session is not None and sessions[session] > 1)]
+    pairs, raised = list(zip(episodes["flags"], episodes["session_id"], strict=True)), []
+    sessions = Counter(session for own, session in pairs if "duplicate" not in own)
+    for own, session in pairs:
+        flags = list(own)
+        if session is not None and sessions[session] > 1 and "duplicate" not in own:
+            flags.append("duplicate_session")
         raised.append([*filter(flags.__contains__, FLAGS), *(flag for flag in flags if flag not in FLAGS)])
     of_events = {
         "score": np.where(codes > 0, scores, np.nan),
@@ -137,6 +140,17 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     episodes, events = records.tables["episodes"], records.tables["events"]
     told = {name: episodes[name].to_pylist() for name in ("events", "session_id", "flags")}
     hooks = {name: events[name].to_pylist() for name in ("hooks", "suspect_invalid_actions")}
+    # a trace with all that an earlier one of its session says is a copy of it
+    sessions, seen, copied, end = Counter(told["session_id"]), set[str](), set[str](), 0
+    for at, (session, n_events) in enumerate(zip(told["session_id"], told["events"], strict=True)):
+        end += n_events
+        if session is not None and sessions[session] > 1:
+            parts = (episodes.slice(at, 1), events.slice(end - n_events, n_events))
+            content = str([part.drop_columns("source").to_pylist() for part in parts])
+            if content in seen:
+                told["flags"][at] = [*told["flags"][at], "duplicate"]
+                copied.add(episodes["source"][at].as_py())
+            seen.add(content)
     scored = score_traces(told, hooks, weights, counting)
     n, of = len(episodes), np.repeat(np.arange(len(episodes)), told["events"])  # the episode of each event
 
@@ -182,4 +196,6 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         "events": frame_of(of_events, EVENTS),
         "achievements": frame_of(achievements, ACHIEVEMENT_ROWS),
     }
+    for name in ("events", "achievements") if copied else ():
+        frames[name] = frames[name][~frames[name]["source"].isin(copied)].reset_index(drop=True)
     return Assembled(frames, attributes={"rules": {"weights": weights, "counting": counting}})

@@ -14,7 +14,8 @@ FLAGS = {
     "verdicts_disagree": "metadata.invalid_action says other than the hook",
     "results_mismatch": "episode_results names other achievements than the events",
     "malformed_fields": "values of unexpected types were left out",
-    "duplicate_session": "another file has the same session_id",
+    "duplicate_session": "another file has the same session_id, and other events",
+    "duplicate": "another file holds the same trace: it counts in no rate",
 }
 
 RECORDS = {

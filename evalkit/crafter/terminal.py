@@ -110,7 +110,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     (mean,) = analysis.mean_scores(episodes, []).to_dict("records")
     if budgets := _budgets(episodes):
         lines += ["", f"budgets: {budgets}"]
-    lines += ["", f"total: {so_far(len(episodes), expected)} traces, mean score {interval_text(mean)}"]
+    lines += ["", f"total: {so_far(len(episodes), expected, 'trace')}, mean score {interval_text(mean)}"]
     lines += [f"aborted: {text}" for text in _aborted(episodes)]
     done = snapshot.expected is not None and not snapshot.being_written and models.min() >= snapshot.expected
     return "\n".join(lines), done
@@ -125,7 +125,10 @@ def parts(
     """
     traces = [line for one in verbose for line in (trace_text(one), "")]
     titles = {"model_name": "models", "difficulty": "difficulties"}
-    groups = [Part(titles[group], rows=group_rows(episodes, group), always=True, spare=_SPARE) for group in by]
+    groups = []
+    for group in by:
+        rows, frame = group_rows(episodes, group), analysis.mean_scores(analysis.per_budget(episodes), group)
+        groups.append(Part(titles[group], rows=rows, always=True, spare=_SPARE, frame=frame))
 
     (row,) = analysis.mean_scores(episodes, []).to_dict("records")
     n = f"n = {row['n']}" + f" traces of {counted_noun(row['n_clusters'], 'task')}" * (row["n_clusters"] != row["n"])
@@ -199,6 +202,7 @@ def _ranking(episodes: pd.DataFrame) -> list[dict[str, str]]:
     """
     short = short_paths(episodes["source"])
     shown = distinct_names(short.values(), _FILE)
+    episodes = analysis.counted(episodes)
     ranked = episodes.sort_values("score", ascending=False, kind="stable", na_position="last").to_dict("records")
     rows = []
     for rank, row in enumerate(ranked, start=1):

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from evalkit._words import counted_noun
 from evalkit.display.terminal import file_lines, fit_table, overview_rows
 from evalkit.io.paths import FileState, SourceError, StorageOptions, storage
 from evalkit.io.screen import View, so_far
@@ -94,7 +95,7 @@ class Following:
                 )
                 text, done = (self._kind.command.progress or progress_of_runs)(snapshot, self._options)
         new, changed, _, unchanged, being_written = self.changes
-        status = f"{new + changed} of {new + changed + unchanged} files new"
+        status = f"{new + changed} of {counted_noun(new + changed + unchanged, 'file')} new"
         status += f", {len(being_written)} being written" * bool(being_written)
         lines = [*self._notes, *[""] * bool(self._notes), text, *self._file_lines()]
         return View("\n".join(lines), status, done and not self._notes)

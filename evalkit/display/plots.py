@@ -38,6 +38,7 @@ from evalkit.display.drawing import (
     themed,
     with_zero,
 )
+from evalkit.display.tables import TITLES
 from evalkit.io import distinct_names, plain
 from evalkit.io.text import shorten
 
@@ -100,7 +101,7 @@ def estimates(
         return nothing_to_draw(ax=ax)
     published = pd.DataFrame(columns=["name", "mean"]) if references is None else references
     beside = 1 if hue == category else len(look_of)
-    owns_figure, first, words = ax is None, len(names), category.replace("_", " ")
+    owns_figure, first, words = ax is None, len(names), _title(category)
     entries = [] if hue in (None, category) else legend_entries(short_labels(look_of), look_of.values(), "line")
     if ax is None:
         of_row = 0.3 if beside == 1 else 0.165 * beside if beside <= 6 else 0.11 * beside
@@ -146,7 +147,7 @@ def strips(
     marks, names, look_of = _place(means, category, category, highlight, percent)
     if marks.empty:
         return nothing_to_draw(ax=ax)
-    words, owns_figure = category.replace("_", " "), ax is None
+    words, owns_figure = _title(category), ax is None
     ax = ax or new_axes(WIDTH, max(1.1 + 0.6 * len(names), 0.65 + 0.09 * len(words)))
     drawn = []
     for row in values.to_dict("records"):
@@ -400,7 +401,7 @@ def heatmap(
     ax.set_yticks(np.arange(len(down)) + 0.5, short_labels(down), rotation=0)
     ax.tick_params(length=0)
     if xlabel is None:
-        xlabel = column.replace("_", " ") + ("; cells: percent (n)" if percent and not kinds and not signed else "")
+        xlabel = _title(column) + ("; cells: percent (n)" if percent and not kinds and not signed else "")
     ax.set_xlabel("; ".join(filter(None, [xlabel, cut])))
     ax.set_ylabel("")
     figure: Any = ax.figure
@@ -511,7 +512,7 @@ def curves(
         ax.margins(x=0.12)
     else:
         ax.locator_params(axis="x", integer=bool((drawn[x] % 1 == 0).all()))
-    ax.set_xlabel("; ".join(filter(None, [xlabel or x.replace("_", " "), cut])))
+    ax.set_xlabel("; ".join(filter(None, [xlabel or _title(x), cut])))
     ax.set_ylabel(f"{ylabel}, 95 % interval" if rows["low"].notna().any() else ylabel)
     if percent:
         percent_axis(ax, "y").set_ylim(-0.05, 1.05)
@@ -640,7 +641,7 @@ def first_of(table: pd.DataFrame, column: str, cut: str = "") -> tuple[pd.DataFr
     if len(names) <= MOST_ROWS:
         return table, cut
     kept = set(names[:MOST_ROWS])
-    words = column.replace("_", " ").removesuffix(" name")
+    words = _title(column)
     return table[
         [key_of(value) in kept for value in table[column]]
     ], f"the first {MOST_ROWS} of {len(names):,} {words}s"
@@ -746,6 +747,11 @@ def _listed(texts: Sequence[str], values: Sequence[float | None] = ()) -> str:
     known = [(value, i) for i, value in enumerate(values) if not pd.isna(value)]
     counts = f"{len(texts)} groups, {len(known)} of them with an estimate."
     return f"{counts} Lowest: {texts[min(known)[1]]}; highest: {texts[max(known)[1]]}." if known else counts
+
+
+def _title(column: str) -> str:
+    """Return what an axis calls a column: as tables do."""
+    return TITLES.get(column, column.replace("_", " "))
 
 
 def about(what: str, *by: str) -> str:

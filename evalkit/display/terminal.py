@@ -61,6 +61,7 @@ class Part(NamedTuple):
     last: int = LAST_ROWS  # of these, how many are the last ones
     left: int = 1  # columns of names
     spare: Sequence[str] = ()  # columns that a narrow screen can do without
+    frame: pd.DataFrame | None = None  # of these rows, for ``--output``
 
     def printed(self, most: int | None, width: int | None) -> list[str]:
         """Return the lines, of the rows only the first and the last ones; None for all."""
@@ -109,26 +110,36 @@ def _wrapped(line: str, width: int | None) -> list[str]:
 def summary(logs: Logs, views: Mapping[str, Any], answer: str = "") -> str:
     """Format logs as a command prints them, the answer first: what the kind shows, and the files.
 
-    By default a kind shows success rates and mean scores by model. What does not fit on a screen is left out, unless
-    `views` ask for all.
+    What does not fit on a screen is left out, unless `views` ask for all.
     """
-    everything = bool(views.get("all"))
-    if logs.kind.command.describe:
-        parts = list(logs.kind.command.describe(logs, views))
-    else:
-        unmeasured = unmeasured_lines(logs.runs, ["model_name"], logs.kind)
-        parts = [
-            Part("models", rows=overview_rows(logs.runs, logs.kind), always=True),
-            Part("rates without the runs that were not measured", unmeasured),
-        ]
+    everything, parts = bool(views.get("all")), parts_of(logs, views)
     notes = [plain(note) for note in similar_names(logs.runs["model_name"].dropna()).notes]
     files = file_lines(logs.ledger, len(logs.runs), everything=everything)
-    if parts and parts[0].title == ANSWER and logs.runs["model_name"].nunique() < 2:
-        answer = ""  # the kind has one of its own
+    own = parts.pop(0).lines if parts[0].title == ANSWER else []
+    if own and logs.runs["model_name"].nunique() < 2:
+        answer = ""
     warned, chosen = chosen_lines(logs, everything=everything)
-    first = Part(ANSWER, [*warned, *filter(None, answer.split("\n")), *chosen], always=True)
+    first = Part(ANSWER, [*warned, *filter(None, answer.split("\n")), *own, *chosen], always=True)
     last = Part("files", files, always=True)
     return on_screen([first, *parts, Part("notes", notes), last], everything=everything)
+
+
+def parts_of(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
+    """Return what a kind shows of logs, by default success rates and mean scores by model."""
+    if logs.kind.command.describe:
+        return list(logs.kind.command.describe(logs, views))
+    values = [name for name in ("is_successful", "score") if logs.runs[name].notna().any()]
+    frame = pd.concat([rates(logs.runs, value=value).assign(value=value) for value in values or ["score"]])
+    unmeasured = unmeasured_lines(logs.runs, ["model_name"], logs.kind)
+    return [
+        Part("models", rows=overview_rows(logs.runs, logs.kind), always=True, frame=frame),
+        Part("rates without the runs that were not measured", unmeasured),
+    ]
+
+
+def printed_table(logs: Logs, views: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the table that `summary` prints, with all rows, and with numbers as numbers."""
+    return pd.concat([part.frame for part in parts_of(logs, views) if part.frame is not None], ignore_index=True)
 
 
 def chosen_lines(logs: Logs, *, everything: bool = False) -> tuple[list[str], list[str]]:

@@ -123,8 +123,7 @@ def _ranking(
             return f"{model} is the only model that {only}{rated}."
         case "unnamed":
             said = f"The {what} is {rate}. " if rate else ""
-            advice = "--model NAME gives one, or for a table --column model=COLUMN"
-            return f"{said}No run that was measured names its model; {advice}."
+            return f"{said}No run that was measured names its model."
         case "best":
             within = " under equal conditions" if rate and headline.get("conditions_differ") else ""
             best = f"{model} is shown to be the best of {n_models} models on new tasks like these"
@@ -142,7 +141,7 @@ def _ranking(
         adjusted = f"; {headline['basis']} it is before {headline['higher']}, whose raw {what} is higher"
     absent = ""
     if lacking := headline.get("absent"):
-        absent = f" {sentence(str(note('absent', **lacking)))}"
+        absent = f" {sentence(note('absent', **lacking))}"
     return f"{answer}{adjusted}{alike}{few}.{absent}"
 
 
@@ -177,7 +176,8 @@ def trend_text(row: Mapping[Hashable, Any]) -> str:
     model, family = _short(row["model_name"]), " by Holm" if row["p_holm"] > row["p_value"] else ""
     if pd.isna(row["p_value"]):
         return f"{model}: no trend can be tested ({row['warning'] or 'too few runs'})."
-    result = f"p = {row['p_holm']:.2g}{family}, {row['n']} runs of {row['n_clusters']} tasks"
+    runs, tasks = counted_noun(row["n"], "run"), counted_noun(row["n_clusters"], "task")
+    result = f"p = {row['p_holm']:.2g}{family}, {runs} of {tasks}"
     if row["direction"] in DIRECTIONS:
         return f"{model}: {DIRECTIONS[row['direction']]} ({result})."
     return f"{model}: no trend is shown ({result}); that is no proof that there is none."
@@ -335,24 +335,6 @@ HEADLINES: dict[str, str | Callable[..., str]] = {
 }
 
 
-_PRESENCE = {
-    "missing": "runs of planned tasks missing",
-    "fewer": "fewer runs than other models on these tasks",
-    "more": "more runs than other models on these tasks",
-}
-
-
-def _presence(models: Sequence[Mapping[Hashable, Any]]) -> str:
-    """Say which models lack runs of planned tasks, and which have fewer or more runs than the others."""
-    clauses = []
-    for what, text in _PRESENCE.items():
-        most_first = sorted(models, key=lambda row: -row[what])
-        named = [f"{_short(row['model_name'])} {row[what]:,}" for row in most_first if row[what] > 0]
-        if named:
-            clauses.append(f"{text}: {join_first(named, MOST_ANSWERED, ' and {} more')}")
-    return sentence("; ".join(clauses))
-
-
 def _nothing(ended: Mapping[str, int], n: int) -> str:
     """Say how runs ended of which none was measured."""
     ways = sorted(ended.items(), key=lambda item: -item[1])
@@ -367,7 +349,7 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
     "files": lambda files, names=NO_NOTES: " ".join(map(sentence, (files_text(files), *names.notes))),
     "copies": lambda pairs: sentence(note("copied", pairs=pairs)),
     "merged": lambda count: sentence(note("merged", count=count)),
-    "presence": _presence,
+    "absent": lambda **values: sentence(note("absent", **values)),
     "ranking": _ranking,
     "rate": _rate,
     "pair": _short_pair,
@@ -395,7 +377,9 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
         + "."
     ),
     "same_executions": "{copies:,} of {n:,} histories hold the same executions as another one. They count once.",
-    "cut": "Results of {cut:,} of {n:,} steps that report success were cut when stored.",
+    "cut": lambda cut, n: (
+        f"Of {counted_noun(n, 'step')} that reported success, {cut:,} had results that were cut when stored."
+    ),
     "alone": "There is one model only, so nothing is compared.",
     "nearest_pair": _nearest_pair,
     "plan": _plan,

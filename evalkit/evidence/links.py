@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 import pandas as pd
 from IPython.display import display
 
-from evalkit._words import check_columns
+from evalkit._words import check_columns, counted_noun
 from evalkit.compare.ranks import Leaderboard
 from evalkit.display import keep_looks, publish, show_table, show_text
 from evalkit.display.show import REPORT, RunLink
@@ -126,7 +126,7 @@ class Evidence:
         show_runs(self._logs, self._runs.loc[self._shown, [*self._columns, "run_id"]], caption, anchor=RUNS)
         if len(self._shown) < len(self._runs):
             chosen = "chosen evenly from each model and way of ending"
-            show_text(f"{len(self._shown):,} of {len(self._runs):,} runs, {chosen}.")
+            show_text(f"{len(self._shown):,} of {counted_noun(len(self._runs), 'run')}, {chosen}.")
 
     def _group_link(self, by: tuple[str, ...], key: tuple[str, ...]) -> str:
         """Return a link to the only run, or to the rows of the runs, with these cell texts."""
@@ -216,7 +216,7 @@ def _pass_on(logs: Logs, ids: Sequence[str], pairs: Sequence[tuple[str, str]], t
     key = hashlib.blake2b("\0".join([title, *pages]).encode(errors="replace"), digest_size=5).hexdigest()
     rows = [list(run) for run in runs.values()]
     data = {"runs": rows, "pairs": complete, "title": title, "members": pages, "key": key}
-    display({EVIDENCE: data, "text/plain": f"{len(runs)} runs with links to their pages"}, raw=True)
+    display({EVIDENCE: data, "text/plain": f"{counted_noun(len(runs), 'run')} with links to their pages"}, raw=True)
     return key
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from evalkit._version import code_version
+from evalkit._words import counted_noun
 from evalkit.evidence.pages import list_page, pair_page, places, run_page
 from evalkit.evidence.references import PairRef, RunList, RunRef, reference
 from evalkit.io import SourceError, masked, masking, read_json, shown_paths, storage, write_bytes
@@ -87,7 +88,7 @@ def write_view(logs: Logs, runs: pd.DataFrame, output: Path, title: str = "", *,
     members = RunList(named, "../index.html", [run.page for run in references], "runs")
     with storage(logs.storage_options):
         write_pages(output / RUNS, {run.page: run for run in references}, lists=[members], mask=mask, shown=shown)
-    note = f"{len(references)} of {len(logs.runs)} runs. Each row links to the page of its run."
+    note = f"{len(references)} of {counted_noun(len(logs.runs), 'run')}. Each row links to the page of its run."
     index = output / "index.html"
     with masking(mask):
         page = list_page(masked(named) if mask else named, note, runs, RUNS)

@@ -13,6 +13,8 @@ from rich.live import Live
 from rich.text import Text
 from tqdm import tqdm
 
+from evalkit._words import plural
+
 
 class View(NamedTuple):
     """A view: the text, a short status, and whether there is nothing more to wait for."""
@@ -69,9 +71,11 @@ def screen_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def so_far(done: float, expected: float | None) -> str:
-    """Format progress as ``12 of 50``; an unknown expected number (None or NaN) is a question mark."""
-    return f"{int(done)} of {'?' if expected is None or expected != expected else int(expected)}"
+def so_far(done: float, expected: float | None, noun: str = "") -> str:
+    """Format progress as ``12 of 50 runs``; an unknown expected number (None or NaN) is a question mark."""
+    total = "?" if expected is None or expected != expected else int(expected)
+    word = noun if not noun or expected == 1 else plural(noun)
+    return f"{int(done)} of {total} {word}".rstrip()
 
 
 @contextmanager

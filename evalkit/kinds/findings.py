@@ -1,6 +1,6 @@
 """Findings, which a report begins with: codes with values, made only from estimates and counts.
 
-Those here are of any kind: what is doubtful in the data, and which models have fewer or more runs than others.
+Those here are of any kind: what is doubtful in the data, and which models have fewer runs than planned or than others.
 """
 
 import re
@@ -102,29 +102,42 @@ def similar_names(names: Iterable[str]) -> Notes:
 
 
 def doubts(scored: Outcomes, planned: Iterable[str] = (), models: Iterable[str] = ()) -> list[Finding]:
-    """Find tasks that are variants of few, tasks that were planned and not run, and models with fewer or more runs.
+    """Find tasks that are variants of few, and models with fewer runs than planned or than others (`absent_runs`).
 
-    `planned` are tasks that were to be run, besides those that other models ran; only findings on `models`, if any.
+    Of `models`, if any are named, only their runs are absent.
     """
-    planned = list(planned)
-    chosen = set(models) or set(scored.table["model_name"])
-    cells = presence(scored.table, planned)
-    cells = cells[(cells["n"] != cells["planned"]) & cells["model_name"].isin(chosen)]
-    few = variants(scored)
+    few, lacking = variants(scored), absent_counts(absent_runs(scored.table, planned), models)
     found = [Finding("variants", SECTION, {"notes": few})] if few else []
-    if len(cells):
-        gap = cells["planned"] - cells["n"]
-        is_planned = cells["task"].isin(set(planned)) & cells["n"].eq(0)
-        counts = cells.assign(
-            missing=gap.where(is_planned, 0), fewer=gap.mask(is_planned, 0).clip(lower=0), more=(-gap).clip(lower=0)
-        )
-        ways = ["missing", "fewer", "more"]
-        by_model = counts.groupby("model_name")[ways].sum().reset_index()
-        by_model = by_model.sort_values(ways, ascending=False, kind="stable")
-        more = scored.table.merge(cells[gap < 0], on=["model_name", "task", "condition"])
-        runs = examples_of(more, {"a task with more runs": more["run_id"].notna()})
-        found.append(Finding("presence", SECTION, {"models": by_model.to_dict("records")}, runs))
-    return found
+    return [*found, Finding("absent", SECTION, lacking)] if lacking else found
+
+
+def absent_runs(table: pd.DataFrame, planned: Iterable[str] = ()) -> pd.DataFrame:
+    """Count the runs that measured models have of each task under each condition, and those that they lack.
+
+    A model is expected to have as many runs of a task that it ran as any model has. It is expected to have run the
+    `planned` tasks, under the conditions that it ran. Columns are task, condition, model_name, n, absent, is_planned
+    (whether the model lacks a planned task).
+    """
+    is_measured = table.groupby("model_name")["value"].transform("count") > 0
+    known = table[is_measured & (table["model_name"] != UNKNOWN) & (table["task"] != table["run_id"])]
+    n = known.groupby(["task", "condition", "model_name"]).size().unstack(fill_value=0)
+    planned = set(planned)
+    unrun = [(task, "") for task in sorted(planned.difference(known["task"]))]
+    n = n.reindex([*n.index, *unrun], fill_value=0)
+    is_due = n.groupby("condition").transform("sum").gt(0) | n.index.isin(unrun)[:, None]
+    is_planned = n.eq(0) & is_due.mul(n.index.isin(planned, level="task"), axis=0)
+    absent = n.rsub(n.max(axis=1).clip(lower=1), axis=0).where(n.gt(0) | is_planned, 0)
+    frames = {"n": n, "absent": absent, "is_planned": is_planned}
+    return pd.DataFrame({name: frame.stack() for name, frame in frames.items()}).reset_index()
+
+
+def absent_counts(cells: pd.DataFrame, models: Iterable[str] = ()) -> dict[str, Any]:
+    """Sum `absent_runs` by model, as values of the note ``absent``; empty where no run is absent."""
+    chosen = set(models) or set(cells["model_name"])
+    sums = cells[cells["model_name"].isin(chosen)].groupby("model_name")[["n", "absent", "is_planned"]].sum()
+    lacking = sums[sums["absent"] > 0]
+    counts = list(zip(lacking.index, lacking["n"].tolist(), (lacking["n"] + lacking["absent"]).tolist(), strict=True))
+    return {"models": counts, "planned": bool(lacking["is_planned"].any())} if counts else {}
 
 
 def variants(scored: Outcomes) -> Notes:
@@ -134,24 +147,3 @@ def variants(scored: Outcomes) -> Notes:
     stems = {VARIANT.sub("", name) for name in ids}
     is_suspect = len(ids) >= FEW_VARIANTS * max(len(stems), 1)
     return note("variants", tasks=len(ids), few=len(stems)) if is_suspect else Notes()
-
-
-def presence(table: pd.DataFrame, planned: Iterable[str] = ()) -> pd.DataFrame:
-    """Count the runs of each model on each task beside those that were planned, as far as the runs tell.
-
-    Planned are as many runs of a task as over half of the models' tasks have, else at least one. A task is planned for
-    a model that ran over half of all tasks; so models of different task sets lack nothing.
-    """
-    columns = ["model_name", "task", "condition"]
-    known = table[(table["model_name"] != UNKNOWN) & (table["task"] != table["run_id"])]
-    cells = known.groupby(columns).size()
-    usual = cells.mode().iloc[0] if len(cells) else 1
-    is_usual = bool(len(cells)) and (cells == usual).mean() > 0.5
-    tasks = pd.MultiIndex.from_frame(known[columns[1:]].drop_duplicates())
-    extra = [(task, "") for task in dict.fromkeys(planned) if task not in set(known["task"])]
-    tasks = tasks.append(pd.MultiIndex.from_tuples(extra, names=columns[1:])) if extra else tasks
-    ran = cells.groupby("model_name").size()
-    whole = [model for model, n in ran.items() if 2 * n > len(tasks)]
-    expected = pd.MultiIndex.from_tuples([(m, *task) for m in whole for task in tasks], names=columns)
-    out = cells.reindex(cells.index.union(expected)).fillna(0).astype("int64").rename("n").reset_index()
-    return out.assign(planned=usual if is_usual else out["n"].clip(lower=1))

@@ -54,6 +54,7 @@ _MISSING = ("", "na", "n/a", "#n/a", "nan", "none", "null", "nat", "-", "–", "
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 _DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.ASCII)  # `float` also reads 1_0
 _MINUTES = re.compile(r"\d+:\d+(\.\d+)?", re.ASCII)  # and seconds
+MOST_NAMES = 50  # different values of a column that may name models
 _LIKE_MODEL = re.compile(r"model|llm|agent|system|provider|engine", re.IGNORECASE)
 
 
@@ -151,8 +152,9 @@ def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> No
     if "model_name" in meaning:
         return note("columns", file=file, meaning=dict(meaning))
     left = {name: table[name].astype("str").nunique() for name in map(str, table) if name not in meaning.values()}
-    several = [name for name, values in left.items() if 1 < values < len(table)]
-    likely = sorted(several or left, key=lambda name: (not _LIKE_MODEL.search(name), left[name]))
+    likely = [name for name, values in left.items() if 1 < values < min(len(table), MOST_NAMES + 1)]
+    likely = [name for name in likely if not _are_outcomes(table[name]) and table[name].map(_is_name).any()]
+    likely.sort(key=lambda name: (not _LIKE_MODEL.search(name), left[name]))
     no_model = note("no_model", file=file, rows=len(table), left=left, likely=next(iter(likely), ""))
     return no_model + note("columns", file=file, meaning=dict(meaning))
 
@@ -162,6 +164,10 @@ def is_binary(scores: pd.Series) -> bool:
     known = scores.dropna()
     is_near = np.minimum(known.abs(), (known - 1).abs()) <= 1e-6
     return bool(is_near.all()) and not 0 < known.abs().max() < 0.5
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and _number(value) is None
 
 
 def _number(value: Any) -> float | None:

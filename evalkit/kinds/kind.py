@@ -14,7 +14,6 @@ from evalkit._words import Notes
 from evalkit.io.frames import SOURCE, Column, Entry, Status
 from evalkit.io.read import Excerpt
 from evalkit.io.sources import Listing
-from evalkit.io.write import OUTPUT
 from evalkit.kinds.options import COMMON, Option
 
 RUN_COLUMNS = (
@@ -128,8 +127,6 @@ class Command:
     describe: Callable[..., Any] | None = None  # of (Logs, views): the parts of the text
     # of (Snapshot, options and views): the text with --follow, and whether all is done
     progress: Callable[..., tuple[str, bool]] | None = None
-    write: Callable[..., None] | None = None  # of (Logs, views, path): ``--output``
-    output_help: str = f"Write the runs to {OUTPUT}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +158,7 @@ class LogKind:
     # builds the frames; by default rows of records become rows of the frame of the same name
     assemble: Callable[[Records, Mapping[str, Any]], Assembled] | None = None
     rates: RateRules = RateRules()
+    planned: Callable[[Any], Sequence[str]] = lambda logs: ()  # the tasks that each model was to run, if logs tell
     labels: Mapping[str, str] = field(default_factory=dict)  # what statuses, flags and columns are called in tables
     # of (paths, read, part): builds the transcript of a run from its files; `read` returns the bytes of one. A `part`
     # is given only if `run_files` names one. A ValueError, KeyError, TypeError or IndexError counts as a broken file

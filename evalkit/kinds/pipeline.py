@@ -175,8 +175,12 @@ def assemble(
         assembled = rename_models(assembled, renames)
     runs = assembled.frames[kind.runs]
     runs["success_rate"] = runs["is_successful"].to_numpy("float64", na_value=np.nan)
+    chosen = assembled.chosen
     if model:  # that of runs without one is no question any more
-        assembled = assembled._replace(chosen=assembled.chosen.without("no_model"))
+        chosen = chosen.without("no_model")
+    elif len(runs) and "no_model" not in chosen and runs["model_name"].fillna(UNKNOWN).eq(UNKNOWN).all():
+        chosen += note("unnamed")
+    assembled = assembled._replace(chosen=chosen)
     if where or cluster:
         assembled = select_runs(assembled, kind, where, cluster)
     if where:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from evalkit._words import counted_noun
 from evalkit.io.frames import SOURCE, Column, arrow_table, paused_gc
 from evalkit.io.paths import (
     FileState,
@@ -70,7 +71,7 @@ class Changes(NamedTuple):
         """Return one line."""
         files = self.new + self.changed + self.unchanged
         changes = f"{self.new} new, {self.changed} changed, {self.vanished} vanished, {self.unchanged} as before"
-        return f"{files} files: {changes}"
+        return f"{counted_noun(files, 'file')}: {changes}"
 
 
 @paused_gc()

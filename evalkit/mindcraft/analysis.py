@@ -306,7 +306,7 @@ def describe_scale(runs: pd.DataFrame) -> str:
     if not building["flag_scale_assumed"].any():
         return "Construction scores are read as fractions of the blueprint, where 1 is a whole build."
     n_complete, mean = int((score == 1).sum()), score.mean() * 100
-    builds = f"{n_complete} of {len(score)} runs {'is' if n_complete == 1 else 'are'} a whole build"
+    builds = f"{n_complete} of {counted_noun(len(score), 'run')} {'is' if n_complete == 1 else 'are'} a whole build"
     return (
         "No construction score exceeds 1, so they are taken for fractions of the blueprint, where 1 is a whole build: "
         f'the mean is {mean:.3g} %, and {builds}. Were they percentages (scale "percent"), the mean would be '
@@ -457,11 +457,13 @@ def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> p
 
 
 def planned_tasks(definitions: TaskDefinitions, runs: pd.DataFrame) -> list[str]:
-    """List the tasks that were to be run: those of the definition files of whose tasks over half were run."""
-    there, files = set(runs["task_id"]), {task: definitions[task]["definition_file"] for task in definitions}
+    """List the tasks that were to be run: those of files of which over half were run, and some by each model."""
+    files = {task: definitions[task]["definition_file"] for task in definitions}
     table = pd.DataFrame({"task": list(files), "file": list(files.values())})
-    is_run = table["task"].isin(there).groupby(table["file"]).transform("mean") > 0.5
-    return table.loc[is_run, "task"].tolist()
+    is_run = table["task"].isin(runs["task_id"]).groupby(table["file"]).transform("mean") > 0.5
+    models_of_file = runs.groupby(runs["task_id"].map(files))["model_name"].nunique()
+    is_for_all = table["file"].map(models_of_file) == runs["model_name"].nunique()
+    return table.loc[is_run & is_for_all, "task"].tolist()
 
 
 def progress(runs: pd.DataFrame) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from evalkit.kinds import collect as collect_kind
 from evalkit.kinds.pipeline import load as load_logs
 from evalkit.kinds.reading import Changes
 from evalkit.mindcraft import terminal
+from evalkit.mindcraft.analysis import planned_tasks
 from evalkit.mindcraft.assemble import assemble
 from evalkit.mindcraft.layout import compile_layout, context_files
 from evalkit.mindcraft.parse import LOG_TITLE, RESULTS, is_agent_log, parse
@@ -68,6 +69,7 @@ KIND = LogKind(
         task_of=tasks_of,
         excluding_flags=("stale_copy",),
     ),
+    planned=lambda logs: planned_tasks(logs.definitions, logs.runs),
     labels={code: status.label for code, status in STATUSES.items()} | LABELS | FLAG_LABELS,
     options=(
         Option("tasks", str, (), "Task definition file, folder or glob; may be repeated.", "PATH", many=True),

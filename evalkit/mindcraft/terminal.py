@@ -44,7 +44,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     is_asked = "n_blocked_agents" in by
     blocked = _blocked_parts(runs, always=is_asked, everything=bool(views.get("all")))
     return [
-        Part(of, rows=_rows(table, by), always=True, left=len(by), spare=_SPARE),
+        Part(of, rows=_rows(table, by), always=True, left=len(by), spare=_SPARE, frame=table),
         *(blocked if is_asked or by == ["model_name"] else []),
         Part("notes", _notes(runs)),
         Part("rates without the runs that were not measured", unmeasured_lines(runs, by, logs.kind)),
@@ -91,7 +91,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     table = fit_table(_progress_rows(runs, by, done), left=len(by), spare=_SPARE, width=snapshot.width)
     n_done, expected = done["done"].sum(), done["expected"].sum(skipna=False)
     n_running = int(runs["_running"].sum())
-    total = f"\ntotal: {so_far(n_done, expected)} tasks done, {counted_noun(n_running, 'run')} running"
+    total = f"\ntotal: {so_far(n_done, expected, 'task')} done, {counted_noun(n_running, 'run')} running"
     complete = bool((done["done"] >= done["expected"]).all()) and not n_running
     return "\n".join([table, total, *_notes(runs)]), complete
 

@@ -3,6 +3,7 @@
 import pandas as pd
 from matplotlib.axes import Axes
 
+from evalkit._words import counted_noun
 from evalkit.display import Look, nothing_to_draw, plots, set_alt
 from evalkit.steps.analysis import CONFIRMED, REPORTED
 from evalkit.steps.record import STATUSES, VERDICTS, WENT_WRONG
@@ -36,7 +37,7 @@ def timeline(steps: pd.DataFrame, ax: Axes | None = None) -> Axes:
         f" The first that went wrong is record {row['record']}, {row['function_name']}, a {row['verdict']}."
         for row in table[table["verdict"].isin(WENT_WRONG).to_numpy()].head(1).to_dict("records")
     )
-    set_alt(ax, f"Timeline of {len(steps)} records: {counted}.{where}")
+    set_alt(ax, f"Timeline of {counted_noun(len(steps), 'record')}: {counted}.{where}")
     return ax
 
 
@@ -78,7 +79,7 @@ def found(table: pd.DataFrame, quantity: str, ax: Axes | None = None) -> Axes:
     if rows.empty:
         return nothing_to_draw(quantity, ax)
     rows = rows.assign(about=rows["category"].fillna(rows["cell_type"]), by=rows["method"].fillna(quantity))
-    several = rows["histories"].max() > 1
-    xlabel = f"{quantity}: median (histories)" if several else quantity
-    rows = rows.assign(n=rows["histories"]) if several else rows
+    xlabel = quantity if rows["method"].notna().any() else ""  # else the only column has this name
+    if rows["histories"].max() > 1:
+        rows, xlabel = rows.assign(n=rows["histories"]), f"{xlabel}: median (histories)".removeprefix(": ")
     return plots.heatmap(rows, "about", "by", value="value", percent=False, digits=0, xlabel=xlabel, ax=ax)

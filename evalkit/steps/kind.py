@@ -15,7 +15,6 @@ import pandas as pd
 
 from evalkit import kinds
 from evalkit.io import Source, absolute, decode_start, frame, paused_gc
-from evalkit.io.write import OUTPUT
 from evalkit.kinds import (
     Assembled,
     Command,
@@ -33,7 +32,7 @@ from evalkit.steps.judge import History, as_history, end_of_route, find_loops, h
 from evalkit.steps.parse import companions, is_history, parse_file
 from evalkit.steps.record import CRITICAL, DEFAULTS, SILENT, Options, cell_types_of
 from evalkit.steps.table import FLAGS, LABELS, QUANTITY, RECORDS, TABLES
-from evalkit.steps.terminal import describe, progress, write
+from evalkit.steps.terminal import describe, progress
 from evalkit.steps.transcript import transcript
 from evalkit.steps.values import as_count
 
@@ -173,8 +172,6 @@ KIND = LogKind(
         views=(Option("checks", bool, False, "Show every check of every step.", followed=False),),
         describe=describe,
         progress=progress,
-        write=write,
-        output_help=f"Write steps (with --checks: checks) to {OUTPUT}.",
     ),
 )
 

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pandas as pd
+
 from evalkit._words import counted_noun, format_interval, join_first
 from evalkit.display.follow import Snapshot
 from evalkit.display.terminal import INTERVAL, Part, fit_table, unmeasured_lines
-from evalkit.io import plain, write_frame
+from evalkit.io import plain
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs
-from evalkit.kinds.runs import UNKNOWN
 from evalkit.steps import analysis
 from evalkit.steps.judge import History, end_of_route, find_loops
 from evalkit.steps.record import CRITICAL, SILENT, VERDICTS
@@ -64,6 +65,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     parts = _overview(logs, rows) if len(logs.runs) > 1 else []
     if len(rows) > 1 and not (checks or everything):
         return [*parts, found]
+    parts = [part._replace(frame=None) for part in parts]  # the steps below have more
     shown = dict(iter((logs.checks if checks else logs.steps).groupby("history")))
     cells = _CHECK_CELLS if checks else _STEP_CELLS
     counted = {row["history"]: row for row in rows}
@@ -72,7 +74,8 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
         steps = [{name: cell(row) for name, cell in cells.items()} for row in listed]
         parts.append(Part("history", [plain(history.label), *_summary(history, counted[history.label])], always=True))
         most = None if checks else MOST_STEPS
-        parts.append(Part("steps", rows=steps, always=True, most=most, spare=_SPARE_OF_STEPS))
+        frame = shown.get(history.label)
+        parts.append(Part("steps", rows=steps, always=True, most=most, spare=_SPARE_OF_STEPS, frame=frame))
     return parts if checks else [*parts, found]
 
 
@@ -86,32 +89,26 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     table = fit_table(cells, spare=_SPARE, width=snapshot.width)
     rate = analysis.confirmed_success(logs.steps)
     confirmed = f", confirmed {format_interval(*rate[:3])}" if rate.n else ""
-    total = f"total: {so_far(len(logs.runs), snapshot.expected)} histories, {len(running)} running{confirmed}"
+    total = f"total: {so_far(len(logs.runs), snapshot.expected, 'history')}, {len(running)} running{confirmed}"
     ended = not running and not snapshot.being_written
     return f"{table}\n\n{total}", snapshot.expected is not None and len(logs.runs) >= snapshot.expected and ended
 
 
-def write(logs: Logs, views: Mapping[str, Any], path: str) -> None:
-    """Write steps or checks as a table."""
-    write_frame(logs.checks if views.get("checks") else logs.steps, path)
-
-
 def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
     """Format the rows of histories, the worst first, and one of all together."""
-    total = to_jsonable(analysis.total(logs.runs, logs.steps))
+    frame = analysis.total(logs.runs, logs.steps)
+    total, frame = to_jsonable(frame), pd.concat([analysis.overview(logs.runs, logs.steps), frame])
     [together] = total or rows
     copies = logs.runs[logs.runs["copy_of"].notna()]
     named = [f"{plain(copy.history)} = {plain(copy.copy_of)}" for copy in copies.itertuples()]
     note = f"Histories with equal executions count once: {join_first(named, MOST_COPIES, ', and {} more')}."
     explained = [*_EXPLAINED, *[f"Together: {together['warning']}."] * bool(together["warning"])]
     confirmed, reported = _rates(together)
-    unnamed = bool((logs.runs["model_name"] == UNKNOWN).all())
     rest = f"{reported} as they reported it: the difference" if together[SILENT] else "as they reported it: none"
     answer = f"{confirmed} of the steps of {counted_noun(len(rows), 'history')} succeeded, {rest} failed silently."
-    answer += " No log names a model; --model NAME gives one." * unnamed
     return [
         Part("the answer", [answer, *[note] * bool(named)], always=True),
-        Part("histories", rows=list(map(_cells, [*rows, *total])), always=True, spare=_SPARE),
+        Part("histories", rows=list(map(_cells, [*rows, *total])), always=True, spare=_SPARE, frame=frame),
         Part("how to read it", explained),
         Part("histories that were not measured", unmeasured_lines(logs.runs, [], logs.kind, "score")),
     ]

@@ -20,8 +20,8 @@ from evalkit.trajectories.table import ENDINGS
 from evalkit.trajectories.transcript import messages_of
 
 __all__ = [
-    "counted", "endings", "exits", "findings", "flag_counts", "missing", "over_planned", "reliability", "tool_use",
-    "trials", "with_endings",
+    "counted", "endings", "exits", "findings", "flag_counts", "has_plan", "missing", "over_planned", "reliability",
+    "tool_use", "trials", "with_endings",
 ]  # fmt: skip
 _FIRST = ("conditions", "ranking", "nearest_pair", "alone")  # findings of comparisons that stand first
 MOST_READ = 200  # runs whose calls of tools are read
@@ -56,6 +56,11 @@ def exits(runs: pd.DataFrame) -> pd.DataFrame:
     groups = rows.assign(reason=reason).groupby(["reason", "ending", "model_name"])
     table = groups.agg(runs=("run_id", "size"), error=("error", "first"), run_id=("run_id", "first")).reset_index()
     return table.sort_values("runs", ascending=False, kind="stable", ignore_index=True)
+
+
+def has_plan(plans: pd.DataFrame) -> bool:
+    """Return whether any file says how many trials were planned."""
+    return bool(plans["planned"].notna().any())
 
 
 def trials(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
@@ -113,12 +118,12 @@ def over_planned(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
 def reliability(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     """Estimate pass@k, pass^k and agreement per model by both conventions: over measured trials and over planned ones.
 
-    Of planned trials, those that are missing or were not measured have failed; of more than 200 models, the table has
-    those with the highest means. The table is that of
-    `evalkit.stats.reliability`, by model_name and trials (measured, planned); no rows if runs have no outcome.
+    Of planned trials, those that are missing or were not measured have failed; without a plan, of all trials those that
+    were not measured. Of more than 200 models, the table has those with the highest means. The table is that of
+    `evalkit.stats.reliability`, by model_name and trials (measured, planned or all); no rows if runs have no outcome.
     """
-    tables = []
-    for name, rows in (("measured", runs), ("planned", over_planned(runs, plans))):
+    tables, whole = [], "planned" if has_plan(plans) else "all"
+    for name, rows in (("measured", runs), (whole, over_planned(runs, plans))):
         data = leading(outcomes(rows, "is_successful").table)
         table = reliability_of(data, "model_name", "task", "value", order="repetition")
         table.insert(1, "trials", name)

@@ -4,6 +4,7 @@ Runs are columns of plain values until the frames are made: most logs are few, a
 """
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -33,6 +34,7 @@ _JOINED = ("model_name", "turns", "tokens_in", "tokens_cache", "tokens_out", "co
 _VERDICTS = {"resolved": 1.0, "unresolved": 0.0, "empty_patch": 0.0}  # others of SWE-bench's are no measurement
 _IDENTITY = ("experiment", "dataset", "agent", "model_name", "task_id")  # runs that share these are repetitions
 _COUNTS = {column.name for column in RUNS if column.dtype == "int?"}
+_CALLED_ID = re.compile(r"(run|trial|trajectory|log)[ _-]?(id|uuid)|uuid", re.IGNORECASE)  # the column of runs' ids
 _Facts = Sequence[Mapping[str, Any]]  # rows of the table of facts
 
 
@@ -131,7 +133,11 @@ def _fill_tables(runs: _Runs, columns: Sequence[str], reasons: Mapping[str, str]
     for at, (source, of_format) in enumerate(_rows(runs, "source", "format")):
         if of_format == "table":
             tables.setdefault(source, []).append(at)
-    first_of = dict[tuple[str, ...], str]()  # the first file with these rows
+    first_of, seen = (
+        dict[tuple[str, ...], str](),
+        set[tuple[str, str]](),
+    )  # the first file with these rows; runs with ids
+    runs["is_copy"] = [False] * len(runs.read("source"))
     alike = dict[tuple[Any, ...], list[tuple[str, pd.DataFrame]]]()  # tables by their columns and what these mean
     for source, places in tables.items():
         texts = tuple(runs["extra"][at] for at in places)
@@ -152,8 +158,14 @@ def _fill_tables(runs: _Runs, columns: Sequence[str], reasons: Mapping[str, str]
             values = made[column].astype("object").where(made[column].notna(), None)
             for at, value in zip(places, values, strict=True):
                 runs[column][at] = count_of(value) if column in _COUNTS else value
-        copied = f"the same rows as {os.path.basename(first)}, which count again" if first != source else ""
-        doubtful = list(filter(None, [copied, reasons.get(source, ""), str(unread)]))
+        for at, text, run in zip(places, texts, _ids_of_rows(table), strict=True):
+            runs["is_copy"][at] = first != source or (run, text) in seen
+            if run:
+                seen.add((run, text))
+        copied = [f"the same rows as {os.path.basename(first)}: copies, which count in no rate"] * (first != source)
+        if first == source and (n := sum(runs["is_copy"][at] for at in places)):
+            copied = [f"{counted_noun(n, 'row')} with the id and values of another row: copies, which count in no rate"]
+        doubtful = list(filter(None, [*copied, reasons.get(source, ""), str(unread)]))
         if doubtful:
             doubts += note("table", file=file, doubts="; ".join(doubtful))
         entries.append(Entry(source, "used", "; ".join([*doubtful, str(choices_of(table, meaning, file))])))
@@ -165,6 +177,15 @@ def _fill_tables(runs: _Runs, columns: Sequence[str], reasons: Mapping[str, str]
         file = same[0][0] + (f" and {counted_noun(len(same) - 1, 'other file')}" if len(same) > 1 else "")
         chosen += choices_of(pd.concat([table for _, table in same]), dict(meaning), file)
     return entries, chosen + doubts
+
+
+def _ids_of_rows(table: pd.DataFrame) -> list[str]:
+    """Return the id of each row of a table, or "": a column that calls itself one, and has each once but for copies."""
+    for name in filter(_CALLED_ID.fullmatch, map(str, table)):
+        ids = table[name].map(lambda value: "" if value is None else str(value).strip())
+        if ids.ne("").all() and ids[~table.astype("str").duplicated()].is_unique:
+            return ids.tolist()
+    return [""] * len(table)
 
 
 def _join(runs: _Runs, facts: _Facts) -> set[str]:
@@ -317,7 +338,7 @@ def _repeated(runs: _Runs) -> dict[str, list[bool]]:
     created = [(trial, when or "") for trial, when in zip(trials, runs.read("created"), strict=True)]
     latest = dict(sorted(created, key=itemgetter(1)))
     superseded = ["" != when < latest[trial] for trial, when in created]
-    duplicate, seen, ids = [False] * len(same), set[tuple](), list(_rows(runs, "log_id", "format", "task_id"))
+    duplicate, seen, ids = list(runs["is_copy"]), set[tuple](), list(_rows(runs, "log_id", "format", "task_id"))
     for at, own in enumerate(ids if len(set(ids)) < len(ids) else ()):
         if own[0] is not None and own[1] != "table" and not superseded[at]:
             duplicate[at] = own in seen

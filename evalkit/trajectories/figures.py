@@ -40,11 +40,11 @@ def cost(front: pd.DataFrame, unit: str, *, percent: bool = True, ax: Axes | Non
 
 
 def reliability(table: pd.DataFrame, measure: str, ax: Axes | None = None) -> Axes:
-    """Draw ``pass@`` or ``pass^`` against the number of attempts k, per model, over the planned trials.
+    """Draw ``pass@`` or ``pass^`` against the number of attempts k, per model, over planned trials or all.
 
     Where not all tasks of a model have k runs, its k is labelled with the share that have, the least of the models.
     """
-    rows = table[table["measure"].str.startswith(measure) & table["trials"].eq("planned")]
+    rows = table[table["measure"].str.startswith(measure) & table["trials"].ne("measured")]
     best = rows[rows["k"] == 1].sort_values("estimate", ascending=False)["model_name"].head(MOST_MODELS)
     rows = rows[rows["model_name"].isin(best)]
     style: dict[str, Any] = {"xlabel": "attempts, k", "ylabel": f"{measure}k, share of tasks"}

@@ -20,8 +20,9 @@ _SPARE = [status.text for status in ENDINGS.values()]  # columns that a narrow s
 def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     """Format rates or mean scores by model, how runs ended, and what is missing of the plan."""
     unmeasured = unmeasured_lines(logs.runs, ["model_name"], logs.kind)
+    frame = best_first(rates(logs.runs)).merge(endings(logs.runs), on="model_name", how="left")
     return [
-        Part("models", rows=_rows(logs.runs), always=True, spare=_SPARE),
+        Part("models", rows=_rows(logs.runs), always=True, spare=_SPARE, frame=frame),
         Part("notes", _notes(logs), always=True),
         Part("rates without the runs that were not measured", unmeasured),
     ]
@@ -36,7 +37,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     models = counted(logs.runs)["model_name"].nunique()
     expected = planned if snapshot.expected is None else snapshot.expected * models
     done = int(table["present"].sum())
-    total = f"\ntotal: {so_far(done, expected)} trials done, {counted_noun(int(running.sum()), 'run')} running"
+    total = f"\ntotal: {so_far(done, expected, 'trial')} done, {counted_noun(int(running.sum()), 'run')} running"
     rows = _rows(logs.runs[~running])
     text = fit_table(rows, spare=_SPARE, width=snapshot.width) if rows else "no run has ended"
     is_complete = expected is not None and done >= expected and not running.any()

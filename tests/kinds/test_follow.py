@@ -71,7 +71,7 @@ LOOKS = {
     ],
     **{
         f"half written: {half}": [
-            (0, {"a.json": half}, ["a.json"], {}, ["a.json"], "1 of 1 files new, 1 being written"),
+            (0, {"a.json": half}, ["a.json"], {}, ["a.json"], "1 of 1 file new, 1 being written"),
             (1, {}, ["a.json"], {}, ["a.json"], "being written"),
             (1, {"a.json": ONE}, ["a.json"], {"a.json": "1"}, [], ""),
         ]

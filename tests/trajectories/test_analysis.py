@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from evalkit.kinds.terminal import summary
 
 import evalkit
-from evalkit import compare, trajectories
+from evalkit import compare, kinds, trajectories
 from evalkit.cli import main
 from evalkit.display.words import finding_text
 from evalkit.evidence import write_view
@@ -44,6 +45,47 @@ def test_both_conventions_of_pass_hat_k_are_those_of_a_plain_computation(simulat
         assert table["planned", f"pass@{k}"] == pytest.approx(at_least)
     measured = np.mean([comb(c, 3) / comb(n, 3) for c, n in ((3, 4), (1, 3), (3, 3))])
     assert table["measured", "pass^3"] == pytest.approx(measured)
+
+
+ROWS = [
+    "model,task,success,run_id",
+    *(f"{m},t{i % 4},{int(i < n)},{m}{i}" for m, n in (("a", 5), ("b", 2)) for i in range(8)),
+]
+WITHOUT_IDS = [row.rpartition(",")[0] for row in ROWS]
+OF_ONE_ID = [f"{row},{'run_id' if row == WITHOUT_IDS[0] else 'monday'}" for row in WITHOUT_IDS]
+
+
+@pytest.mark.parametrize(
+    ("tables", "copies"),
+    [
+        ([ROWS], 0),
+        ([ROWS, ROWS], 16),
+        ([WITHOUT_IDS, WITHOUT_IDS], 16),
+        ([WITHOUT_IDS], 0),  # rows that are equal are repetitions
+        ([WITHOUT_IDS, WITHOUT_IDS[:9]], 0),
+        ([OF_ONE_ID], 0),  # an id of the whole experiment names no run
+        ([[*ROWS, *ROWS[1:4]]], 3),
+        ([ROWS, ROWS[:6]], 5),
+        ([ROWS, [*ROWS[:1], ROWS[1].replace("1,a0", "0,a0")]], 0),  # another value is another run
+    ],
+)
+def test_exact_copies_of_rows_and_tables_are_rows_that_count_in_no_rate(tmp_path, tables, copies):
+    for number, rows in enumerate(tables):
+        (tmp_path / f"{number}.csv").write_text("\n".join(rows))
+    logs = trajectories.load(tmp_path)
+    assert len(logs.runs) == sum(len(rows) - 1 for rows in tables)
+    assert logs.runs["flag_duplicate"].sum() == copies
+    assert kinds.rates(logs.runs)["n"].sum() == len(logs.runs) - copies
+    assert ("count in no rate" in " ".join(logs.ledger["reason"])) == bool(copies)
+
+
+def test_without_a_plan_nothing_is_said_to_be_planned(tmp_path):
+    rows = [f"a,t{i % 4},{int(i < 5)}" for i in range(8)]
+    (tmp_path / "runs.csv").write_text("\n".join(["model,task,success", *rows]))
+    logs = trajectories.load(tmp_path)
+    assert not analysis.has_plan(logs.plans)
+    assert set(analysis.reliability(logs.runs, logs.plans)["trials"]) == {"measured", "all"}
+    assert "planned" not in summary(logs, {"all": True})
 
 
 def test_scores_that_say_how_much_have_neither_pass_at_k_nor_failures(tmp_path):

@@ -374,10 +374,10 @@ def test_a_copy_of_a_table_is_named(tmp_path):
     logs = trajectories.load(tmp_path)
     first, second = logs.ledger["reason"]
     assert first == "columns of a.csv: task_id = task, model_name = model, score"
-    assert second.split("; ")[0] == "the same rows as a.csv, which count again"
+    assert second.split("; ")[0] == "the same rows as a.csv: copies, which count in no rate"
     assert [str(one) for one in logs.chosen.notes] == [
         "columns of a.csv and 1 other file: task_id = task, model_name = model, score",
-        "b.csv: the same rows as a.csv, which count again",
+        "b.csv: the same rows as a.csv: copies, which count in no rate",
     ]
 
 
