@@ -17,8 +17,10 @@ from evalkit.kinds import Example, Finding, Outcomes, examples_of, outcomes, rat
 from evalkit.kinds.columns import runs_of
 from evalkit.kinds.estimates import best_first, with_usage
 from evalkit.kinds.findings import MOST_EXAMPLES, doubts, files_of, similar_names, variants
-from evalkit.kinds.runs import UNKNOWN, copied, kind_of, leading
+from evalkit.kinds.runs import MOST_MODELS, UNKNOWN, copied, kind_of, leading
 from evalkit.stats import (
+    Cells,
+    cells_of,
     compare_all,
     compare_to_baseline,
     cost_front,
@@ -80,6 +82,7 @@ class Leaderboard(NamedTuple):
     basis: str  # what is adjusted: raw (all ran the same tasks), adjusted for tasks, standardised, or none
     notes: Notes  # caveats: how the models' tasks differ, cycles, disjoint sets, and runs left out
     outcomes: Outcomes
+    cells: Cells  # the runs by task and model, from which all of these come
 
     def __repr__(self) -> str:
         return f"{plain(finding_text(ranked(self)))}\n\n{answer_table(self)}"
@@ -120,18 +123,15 @@ def leaderboard(
     scored = outcomes(runs, value)
     has_value = scored.table.groupby("model_name")["value"].transform("count") > 0
     rows = scored.table[has_value]
-    compared = pairs(scored._replace(table=rows), margin=margin)
+    _, cells = scored_cells(scored._replace(table=rows))
+    compared = _pairs(cells, scored, margin=margin)
     # rates, adjusted where models ran different tasks; ranks by the test of each pair
-    kinds = rows["task_type"] if rows["task_type"].notna().all() else pd.Series("", rows.index)
-    rows = rows.assign(stratum=(kinds + ", " + rows["condition"]).str.strip(", "))
-    stratum = "stratum" if rows["stratum"].nunique() > 1 else None
-    names = ("model_name", "task", "value")
-    like = like_with_like(rows, *names, stratum, condition="condition", family="family", kind=scored.kind)
+    like = like_with_like(cells, kind=scored.kind)
     rated = like.table.drop(columns="warning").rename(columns={"model": "model_name"}).sort_values("model_name")
     rated = best_first(rated, "estimate" if like.headline == NONE else "adjusted")
     first = str(rated["model_name"].iloc[0]) if len(rated) else ""
     whole = compared if len(rated) <= MOST_PAIRED else None
-    ranks = rank_models(rows, *names, **WITHIN, first=first, pairs=whole)
+    ranks = rank_models(cells, first=first, pairs=whole)
     ranks = ranks.drop(columns=["n_tasks", "estimate", "low", "high", "method"])
     table = rated.merge(ranks.rename(columns={"model": "model_name"}), on="model_name")
     # models without a measured run stand below, with the reason
@@ -171,45 +171,47 @@ def leaderboard(
         counted = bool(scored.table.loc[gone, "value"].notna().any())
         notes += note("not_measured", models=some, counted=counted) if some else Notes()
         notes += note("none_measured", models=none) if none else Notes()
-    lacking = absent(rows, scored.is_share, planned)
-    notes += note("absent", **lacking) if lacking else Notes()
+    lacking = absent(rows, planned)
+    if lacking.counts:
+        would_be = None
+        if scored.is_share:
+            _, filled = scored_cells(scored._replace(table=lacking.filled))
+            untested = pd.DataFrame({"decided": pd.Series(dtype=bool)})  # only the first is tested
+            top = rank_models(filled, pairs=untested).iloc[0]
+            would_be = top["model"] if top["rank_high"] == 1 else ""
+        notes += note("absent", models=lacking.counts, planned=bool(planned), best=would_be)
     copies = copied(runs, kind_of(runs)) if scored.left_out else []
     notes += note("copied", pairs=copies) if copies else Notes()
-    return Leaderboard(table, compared, like.headline, notes, scored)
+    return Leaderboard(table, compared, like.headline, notes, scored, cells)
 
 
-def absent(rows: pd.DataFrame, is_share: bool, planned: Iterable[str] = ()) -> dict[str, Any]:
-    """Find which models lack runs of their tasks, and who would be shown to be the best had these runs failed.
+class Absent(NamedTuple):
+    """Runs that models lack: as many runs of a task are expected, under equal conditions, as any model has."""
 
-    `rows` are runs as in `Outcomes`. As many runs of a task are expected, under equal conditions, as any model has; of
-    a task that a model did not run at all only if it is among the `planned` ones. The result is empty where no run is
-    absent; else it has `models` (name, runs, expected runs), `planned` (whether there is a plan) and of shares `best`
-    (a name, or "").
+    counts: list[tuple[str, int, int]]  # the model, its runs and the expected ones; none where no run is absent
+    filled: pd.DataFrame  # the runs, with the absent ones as failures
+
+
+def absent(rows: pd.DataFrame, planned: Iterable[str] = ()) -> Absent:
+    """Find which models lack runs of their tasks; `rows` are runs as in `Outcomes`.
+
+    Runs of a task that a model did not run at all are absent only if the task is among the `planned` ones.
     """
     if rows.empty:
-        return {}
-    planned = list(planned)
+        return Absent([], rows)
     recorded = rows.groupby(["task", "condition", "model_name"]).size().unstack(fill_value=0)
     ran_condition = recorded.groupby("condition").transform("sum") > 0
-    is_planned = ran_condition.mul(recorded.index.isin(planned, level="task"), axis=0)
+    is_planned = ran_condition.mul(recorded.index.isin(list(planned), level="task"), axis=0)
     missing = recorded.rsub(recorded.max(axis=1), axis=0).where((recorded > 0) | is_planned, 0)
     lacking = missing.columns[missing.sum() > 0]
-    if lacking.empty:
-        return {}
     totals = zip(lacking, recorded[lacking].sum(), missing[lacking].sum(), strict=True)
-    counts = [(name, int(ran), int(ran + lacks)) for name, ran, lacks in totals]
-    found: dict[str, Any] = {"models": counts, "planned": bool(planned)}
-    if is_share:
-        cells = missing[lacking].melt(ignore_index=False, value_name="count").reset_index()
-        failed = cells.loc[cells.index.repeat(cells["count"])].drop(columns="count").assign(value=0.0)
-        failed["task_type"] = failed["task"].map(rows.groupby("task")["task_type"].first())
-        filled = pd.concat([rows[["task", "condition", "model_name", "value", "task_type"]], failed], ignore_index=True)
-        nothing = pd.DataFrame({"decided": pd.Series(dtype=bool)})  # only the first is tested
-        names = ("model_name", "task", "value")
-        ranks = rank_models(filled, *names, condition="condition", stratum="task_type", pairs=nothing)
-        first = ranks.iloc[0]
-        found["best"] = first["model"] if first["rank_high"] == 1 else ""
-    return found
+    counts = [(str(name), int(ran), int(ran + lacks)) for name, ran, lacks in totals]
+    cells = missing[lacking].melt(ignore_index=False, value_name="count").reset_index()
+    failed = cells.loc[cells.index.repeat(cells["count"])].drop(columns="count").assign(value=0.0)
+    for name in ("task_type", "family"):
+        failed[name] = failed["task"].map(rows.groupby("task")[name].first())
+    kept = ["task", "condition", "model_name", "value", "task_type", "family", "seed"]
+    return Absent(counts, pd.concat([rows[kept], failed], ignore_index=True) if counts else rows)
 
 
 def rank_table(board: Leaderboard) -> pd.DataFrame:
@@ -423,10 +425,10 @@ def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
         wanted.append((abs(row["estimate"]), [row["model_a"], row["model_b"]], int(row["n_tasks"])))
     if detect:
         wanted.append((detect / 100 if data.is_share else detect, [], None))
-    shown = data.table[data.table["model_name"].isin({*board.pairs["model_a"], *board.pairs["model_b"]})]
+    cells = _leading(board.cells)
     found = []
     for difference, models, shared in wanted:
-        table = plan(data._replace(table=shown), difference)
+        table = plan_pairs(cells, difference)
         if table.empty:  # one model
             continue
         rows = table[table["target"] == "new tasks"].set_index("repeats")["tasks"]
@@ -459,17 +461,36 @@ def pairs(
     The table is that of `evalkit.stats.compare_all`, with unit (``%`` for shares) and sentence (what the pair says). A
     model without any outcome is not compared, and the pair says why.
     """
-    data = runs if isinstance(runs, Outcomes) else outcomes(runs, value)
-    rows = data.table
-    if rows["model_name"].nunique() > MOST_PAIRED:
-        rows = leading(rows, MOST_SHOWN)
-    table = compare_all(rows, "model_name", "task", "value", target=target, margin=margin, **WITHIN)
+    data, cells = scored_cells(runs, value)
+    return _pairs(cells, data, target, margin)
+
+
+def _pairs(
+    cells: Cells, data: Outcomes, target: Target = "new tasks", margin: float | None = None
+) -> pd.DataFrame:
+    table = compare_all(_leading(cells), target=target, margin=margin)
     has_value = data.table.groupby("model_name")["value"].count() > 0
     for side in ("model_a", "model_b"):
         nothing = ~table[side].map(has_value).astype(bool)
         table.loc[nothing, "warning"] = table.loc[nothing, side].map(lambda model: note("unmeasured", model=model))
     table["unit"] = "%" if data.is_share else data.unit
     return table.assign(sentence=pd.Series(map(pair_text, table.to_dict("records")), table.index, dtype="str"))
+
+
+def scored_cells(runs: pd.DataFrame | Outcomes | Leaderboard, value: str = "") -> tuple[Outcomes, Cells]:
+    """Return the outcomes of runs and their cells by task, model and condition; those of a leaderboard are made."""
+    if isinstance(runs, Leaderboard):
+        return runs.outcomes, runs.cells
+    data = runs if isinstance(runs, Outcomes) else outcomes(runs, value)
+    return data, cells_of(data.table, "model_name", "task", "value", **WITHIN)
+
+
+def _leading(cells: Cells) -> Cells:
+    """Return the cells of the models whose pairs are compared: of more than 100, the 30 with the highest means."""
+    if len(cells.models) <= MOST_PAIRED:
+        return cells
+    means = pd.DataFrame(cells.over_conditions.means).mean()
+    return cells.of_models(sorted(means.nlargest(MOST_SHOWN).index))
 
 
 def notable(pairs: pd.DataFrame, most: int = MOST_PAIRS) -> pd.DataFrame:
@@ -550,43 +571,48 @@ def against(
     if baseline and baseline not in there:
         raise SourceError(f"no runs of the baseline {baseline!r}; there are runs of {', '.join(map(repr, there))}")
     least = margin or (LEAST if scored.is_share else sys.float_info.min)
-    base, names = baseline or there[0], ("model_name", "task", "value")
+    base = baseline or there[0]
     rows = scored.table if baseline else scored.table[scored.table["model_name"] == base]
-    return compare_to_baseline(rows, *names, base, target=target, margin=least, **WITHIN)
+    _, cells = scored_cells(scored._replace(table=rows))
+    return compare_to_baseline(cells, base, target=target, margin=least)
 
 
-def reliability(runs: pd.DataFrame, ks: Sequence[int] | None = None) -> pd.DataFrame:
-    """Estimate pass@k, pass^k and agreement per model, on tasks with at least max(ks) runs.
+def reliability(runs: pd.DataFrame | Leaderboard, ks: Sequence[int] | None = None) -> pd.DataFrame:
+    """Estimate pass@k, pass^k and agreement per model, each k on tasks with at least k runs.
 
     The table is that of `evalkit.stats.reliability`, by model_name; no rows if runs have no success or failure.
     Of more than 200 models, it has those with the highest means.
     """
-    scored = outcomes(runs, "is_successful")
-    return reliability_of(leading(scored.table), "model_name", "task", "value", ks=ks, order="repetition")
+    data, cells = scored_cells(runs, "is_successful")
+    if len(cells.models) > MOST_MODELS:
+        _, cells = scored_cells(data._replace(table=leading(data.table)))
+    return reliability_of(cells, ks=ks, order="repetition")
 
 
-def plan(runs: pd.DataFrame | Outcomes, difference: float | None = None, value: str = "") -> pd.DataFrame:
+def plan(runs: pd.DataFrame | Outcomes | Leaderboard, difference: float | None = None, value: str = "") -> pd.DataFrame:
     """Plan tasks and repetitions that show a true difference of a typical pair with 80 % power; `evalkit.stats.plan`.
 
     The difference is by default 0.1 for shares; for other values a quarter of the standard deviation of task means.
     Of more than 100 models, the plan is for the 30 with the highest means.
     """
-    scored = runs if isinstance(runs, Outcomes) else outcomes(runs, value)
-    if scored.table["model_name"].nunique() > MOST_PAIRED:
-        scored = scored._replace(table=leading(scored.table, MOST_SHOWN))
+    scored, cells = scored_cells(runs, value)
+    cells = _leading(cells)
     if difference is None:
-        means = scored.table.groupby(["model_name", "task"])["value"].mean()
+        means = pd.Series(cells.over_conditions.means.ravel())
         difference = 0.1 if scored.is_share else float(means.std() / 4 or 1.0)
-    return plan_pairs(scored.table, "model_name", "task", "value", difference)
+    return plan_pairs(cells, difference)
 
 
-def cost(runs: pd.DataFrame, value: str = "") -> tuple[pd.DataFrame, str]:
+def cost(runs: pd.DataFrame | Leaderboard, value: str = "") -> tuple[pd.DataFrame, str]:
     """Compare the results of models with their cost: US dollars, else tokens, else seconds, whichever runs have.
 
     The table is that of `evalkit.stats.cost_front`; the text says which it is: cost, tokens or duration. No rows, and
     an empty text, if runs have none of these.
     """
-    table = outcomes(runs, value).table
+    data, cells = scored_cells(runs, value)
+    table = data.table
     name = next((name for name in COSTS if table.loc[table["value"].notna(), name].notna().any()), "")
-    used = table if name else table.iloc[:0].assign(**{COSTS[0]: pd.Series(dtype="float64")})
-    return cost_front(used, "model_name", "task", "value", name or COSTS[0]), name
+    if not name:
+        nothing = table.iloc[:0].assign(**{COSTS[0]: pd.Series(dtype="float64")})
+        _, cells = scored_cells(data._replace(table=nothing))
+    return cost_front(cells, name or COSTS[0]), name

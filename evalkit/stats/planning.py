@@ -11,7 +11,7 @@ from scipy import special
 
 from evalkit._words import Notes, note
 from evalkit.stats import intervals
-from evalkit.stats.cells import Cells, cells_of
+from evalkit.stats.cells import Cells
 from evalkit.stats.intervals import CONFIDENCE, LEVEL, typed
 
 POWER = 0.8
@@ -24,21 +24,13 @@ FAR = 500  # critical value of t beyond which its noncentral distribution is tha
 _COLUMNS = "target difference repeats tasks low high detectable runs between within n_tasks warning"
 
 
-def plan(
-    frame: pd.DataFrame,
-    model: str,
-    task: str,
-    value: str,
-    difference: float,
-    *,
-    repeats: Sequence[int] = (1, 2, 3, 5, 10),
-) -> pd.DataFrame:
+def plan(cells: Cells, difference: float, *, repeats: Sequence[int] = (1, 2, 3, 5, 10)) -> pd.DataFrame:
     """Plan how many tasks, or runs of each, show a true difference of two models with 80 % power.
 
     The variance of a task's difference has two parts: between tasks (some suit one model more than the other), which
     more tasks alone make up for, and within tasks (runs of one model on one task differ), which repetitions make up for
     as well. Both are means over the pairs of models, from the runs of each pair on the tasks it shares; the differences
-    so far play no role. Columns are those of `compare_all`; the `difference` is above 0, in the unit of the values,
+    so far play no role. `cells` are as for `compare_all`; the `difference` is above 0, in the unit of the values,
     `repeats` are runs of each model on each task to plan for. The level is divided by the number of pairs that share
     tasks, the strictest step of Holm's correction.
 
@@ -54,7 +46,7 @@ def plan(
         raise ValueError(f"a difference to show is above 0, not {difference}")
     if not len(repeats) or any(r < 1 or int(r) != r for r in repeats):
         raise ValueError(f"repeats are whole numbers from 1, not {repeats}")
-    cells = cells_of(frame, model, task, value)
+    cells = cells.over_conditions
     pairs = list(combinations(range(len(cells.models)), 2))
     if not pairs:
         return typed(pd.DataFrame(columns=_COLUMNS.split()), _COLUMNS)

@@ -24,8 +24,14 @@ def runs(rates, tasks=40, repetitions=1, seed=0):
     return pd.DataFrame(rows, columns=["model", "task", "value"]).astype({"value": "float64"})
 
 
+def cells(frame, options):
+    """Cells of the model, the task and the value, and of the other columns that options name, which are taken out."""
+    names = [name for name in ("condition", "stratum", "family", "seed") if name in options]
+    return cells_of(frame, "model", "task", "value", **{name: options.pop(name) for name in names})
+
+
 def compare(frame, **options):
-    return compare_all(frame, "model", "task", "value", **options)
+    return compare_all(cells(frame, options), **options)
 
 
 def test_each_pair_is_compared_on_its_shared_tasks():
@@ -101,7 +107,7 @@ def outcomes(**outcomes):
 
 
 def against(table, **options):
-    return compare_to_baseline(table, "model", "task", "value", "base", **options).set_index("model")
+    return compare_to_baseline(cells(table, options), "base", **options).set_index("model")
 
 
 HALF = np.tile([1, 0], 100)
@@ -178,12 +184,12 @@ def test_holm_gives_the_textbook_values():
 
 
 def ranked(table, **options):
-    return rank_models(table, "model", "task", "value", **options).set_index("model")
+    return rank_models(cells(table, options), **options).set_index("model")
 
 
 def test_ranks_begin_after_those_decided_better_and_end_before_those_decided_worse():
     table = runs({"a": 0.95, "b": 0.93, "c": 0.5, "d": 0.1}, tasks=60, seed=1)
-    found, pairs = ranked(table), compare_all(table, "model", "task", "value")
+    found, pairs = ranked(table), compare(table)
     for name, row in found.iterrows():
         wins = pairs[(pairs["decided"]) & ((pairs["model_a"] == name) | (pairs["model_b"] == name))]
         better = ((wins["model_a"] == name) == (wins["estimate"] > 0)).sum()
@@ -201,7 +207,7 @@ def test_equal_models_tie_and_no_name_comes_first():
 
 def test_the_first_is_best_by_its_own_tests_where_the_correction_for_all_pairs_decides_nothing():
     table = runs({f"m{i}": 0.3 for i in range(7)} | {"z": 0.6}, tasks=60, seed=1)
-    found, pairs = ranked(table), compare_all(table, "model", "task", "value")
+    found, pairs = ranked(table), compare(table)
     own = pairs[pairs["model_b"] == "z"]
     assert not own["decided"].all()
     assert (own["p_value"] <= 0.05).all()
@@ -228,7 +234,7 @@ def costs_of(models, tasks=20):
 
 
 def front(table, **options):
-    return cost_front(table, "model", "task", "value", "cost", **options).set_index("model")
+    return cost_front(cells_of(table, "model", "task", "value"), "cost", **options).set_index("model")
 
 
 def test_the_front_are_the_models_that_no_other_beats_in_both():
