@@ -3,7 +3,7 @@
 import hashlib
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -30,7 +30,7 @@ from evalkit.stats import (
 )
 from evalkit.stats import plan as plan_pairs
 from evalkit.stats import reliability as reliability_of
-from evalkit.stats.intervals import Target
+from evalkit.stats.intervals import LEVEL, Target
 from evalkit.stats.paired import PARTLY, UNPAIRED
 from evalkit.stats.pairs import MOST_PAIRED
 
@@ -42,16 +42,7 @@ SENTENCE_NAME = 32  # characters of a name in it
 RAW, NONE = "raw", "none"
 
 
-class Within(TypedDict):
-    """The columns that comparisons take into account, as parameters of `evalkit.stats`."""
-
-    condition: str
-    stratum: str
-    family: str
-    seed: str
-
-
-WITHIN: Within = {"condition": "condition", "stratum": "task_type", "family": "family", "seed": "seed"}
+WITHIN = ("condition", "task_type", "family", "seed")  # columns that comparisons take into account, as in `cells_of`
 MOST_PAIRS = 45  # shown on a page: those of 10 models
 MOST_SHOWN = 30  # models whose pairs are made where there are too many for all
 FEW_PAIRS = 5  # shared tasks, with which no two models can be told apart
@@ -286,7 +277,9 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     first, others, by = row["model_name"], rated.iloc[1:], "estimate" if board.basis == NONE else "adjusted"
     own = board.pairs[board.pairs[["model_a", "model_b"]].eq(first).any(axis=1)]
     has_shared = own["n_tasks"] > 0
-    about = {"model": first, "what": name, "unpaired": not has_shared.all()}
+    about = {"model": first, "what": name, "unpaired": not has_shared.any()}
+    if has_shared.any() and own["n_unshared"].any():
+        about["partly"] = [sorted({own[name].min(), own[name].max()}) for name in ("n_tasks", "n_unshared")]
     about["conditions_differ"] = "conditions_differ" in board.notes
     about["absent"] = next((dict(one.values) for one in board.notes.only("absent").notes), None)
     if about["absent"] and about["absent"].get("best") == (first if row["rank_high"] == 1 else ""):
@@ -420,8 +413,10 @@ def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
     near = board.pairs[board.pairs[["model_a", "model_b"]].isin(leading).any(axis=1)]
     near = near[~near["decided"] & near["p_adjusted"].notna() & near["estimate"].ne(0)]
     wanted: list[tuple[float, list[str], int | None]] = []
+    runs_so_far = 1.0  # of a model on a task
     if len(near):
         row = near.sort_values("p_adjusted").iloc[0]
+        runs_so_far = max(row["n_runs"] / max(2 * row["n_tasks"], 1), 1.0)
         wanted.append((abs(row["estimate"]), [row["model_a"], row["model_b"]], int(row["n_tasks"])))
     if detect:
         wanted.append((detect / 100 if data.is_share else detect, [], None))
@@ -431,6 +426,10 @@ def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
         table = plan_pairs(cells, difference)
         if table.empty:  # one model
             continue
+        reasons = table["warning"].iloc[0].only("no_plan")
+        if reasons:
+            found.append(Finding("caveat", "What more runs would decide", {"notes": reasons}))
+            break
         rows = table[table["target"] == "new tasks"].set_index("repeats")["tasks"]
         n_tasks = int(table["n_tasks"].iloc[0]) if shared is None else shared
         values = {
@@ -441,8 +440,8 @@ def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
             "is_share": data.is_share,
             "unit": data.unit,
         }
-        # a plan is made by the spread alone; the test of few, skewed or clustered tasks may ask for more
-        is_enough_already = bool(models) and rows[1] <= n_tasks
+        # a plan takes the spread so far for the true one: what it asks for may be there, and not have decided
+        is_enough_already = bool(models) and any(rows[n] <= n_tasks for n in (1, 3) if n <= runs_so_far)
         if rows[1] == rows[1] and not is_enough_already:
             found.append(Finding("plan", "What more runs would decide", values))
     return found
@@ -465,9 +464,7 @@ def pairs(
     return _pairs(cells, data, target, margin)
 
 
-def _pairs(
-    cells: Cells, data: Outcomes, target: Target = "new tasks", margin: float | None = None
-) -> pd.DataFrame:
+def _pairs(cells: Cells, data: Outcomes, target: Target = "new tasks", margin: float | None = None) -> pd.DataFrame:
     table = compare_all(_leading(cells), target=target, margin=margin)
     has_value = data.table.groupby("model_name")["value"].count() > 0
     for side in ("model_a", "model_b"):
@@ -482,7 +479,7 @@ def scored_cells(runs: pd.DataFrame | Outcomes | Leaderboard, value: str = "") -
     if isinstance(runs, Leaderboard):
         return runs.outcomes, runs.cells
     data = runs if isinstance(runs, Outcomes) else outcomes(runs, value)
-    return data, cells_of(data.table, "model_name", "task", "value", **WITHIN)
+    return data, cells_of(data.table, "model_name", "task", "value", *WITHIN)
 
 
 def _leading(cells: Cells) -> Cells:
@@ -490,18 +487,25 @@ def _leading(cells: Cells) -> Cells:
     if len(cells.models) <= MOST_PAIRED:
         return cells
     means = pd.DataFrame(cells.over_conditions.means).mean()
-    return cells.of_models(sorted(means.nlargest(MOST_SHOWN).index))
+    return cells.take(models=sorted(means.nlargest(MOST_SHOWN).index))
 
 
 def notable(pairs: pd.DataFrame, most: int = MOST_PAIRS) -> pd.DataFrame:
     """Select the pairs that a page shows: all of up to 10 models, else those with the smallest p values.
 
-    Columns are model_a, model_b, n_tasks, estimate (a minus b), low, high, p_adjusted, decided, equivalent (with a
-    margin).
+    Columns are model_a, model_b, n_tasks, n_unshared (where there are such tasks), estimate (a minus b), low, high,
+    p_adjusted, claim_at (where it is not 0.05), decided, equivalent (with a margin).
     """
     shown = pairs.nsmallest(most, "p_adjusted") if len(pairs) > most else pairs
-    columns = ["model_a", "model_b", "n_tasks", "estimate", "low", "high", "p_adjusted", "decided"]
-    return shown[[*columns, *["equivalent"] * bool(shown["p_equivalent"].notna().any())]]
+    columns = ["model_a", "model_b", "n_tasks", "n_unshared", "estimate", "low", "high", "p_adjusted", "claim_at"]
+    columns += ["decided", "equivalent"]
+    if not shown["n_unshared"].any():
+        columns.remove("n_unshared")
+    if shown["claim_at"].min() == shown["claim_at"].max() == LEVEL or shown.empty:
+        columns.remove("claim_at")
+    if shown["p_equivalent"].isna().all():
+        columns.remove("equivalent")
+    return shown[columns]
 
 
 def pairs_text(pairs: pd.DataFrame) -> str:
@@ -558,13 +562,20 @@ def examples(pairs: pd.DataFrame) -> tuple[Example, ...]:
 
 
 def against(
-    runs: pd.DataFrame, baseline: str, value: str = "", *, margin: float | None = None, target: Target = "new tasks"
+    runs: pd.DataFrame,
+    baseline: str,
+    value: str = "",
+    *,
+    margin: float | None = None,
+    target: Target = "new tasks",
+    planned: Iterable[str] = (),
 ) -> pd.DataFrame:
     """Compare every model with a baseline: better, not worse by more than the margin, a regression, or not decided.
 
     The `baseline` is a model, a SourceError if it has no runs; no rows if it is empty. The `margin` is the largest loss
-    that is acceptable, in the unit of the values, by default 0.05 for shares, and none for others. The rest is as for
-    `pairs`, the table that of `evalkit.stats.compare_to_baseline`.
+    that is acceptable, in the unit of the values, by default 0.05 for shares, and none for others. `warning` says which
+    models lack runs that others have, or that were `planned`, and what had followed from their failure. The rest is as
+    for `pairs`, the table that of `evalkit.stats.compare_to_baseline`.
     """
     scored = outcomes(runs, value)
     there = sorted(scored.table["model_name"].unique())
@@ -574,7 +585,22 @@ def against(
     base = baseline or there[0]
     rows = scored.table if baseline else scored.table[scored.table["model_name"] == base]
     _, cells = scored_cells(scored._replace(table=rows))
-    return compare_to_baseline(cells, base, target=target, margin=least)
+    table = compare_to_baseline(cells, base, target=target, margin=least)
+    lacking = absent(rows.dropna(subset="value"), planned)
+    if not lacking.counts:
+        return table
+    would_be = table["verdict"]  # had absent runs failed
+    if scored.is_share:
+        _, filled = scored_cells(scored._replace(table=lacking.filled))
+        failed = compare_to_baseline(filled, base, target=target, margin=least)
+        would_be = table["model"].map(failed.set_index("model")["verdict"])
+    warnings = []
+    for row, verdict in zip(table.to_dict("records"), would_be, strict=True):
+        counts = [one for one in lacking.counts if one[0] in (row["model"], base)]
+        other = "" if verdict == row["verdict"] else verdict
+        absence = note("absent", models=counts, planned=bool(planned), verdict=other) if counts else Notes()
+        warnings.append(row["warning"] + absence)
+    return table.assign(warning=pd.Series(warnings, table.index, dtype="object"))
 
 
 def reliability(runs: pd.DataFrame | Leaderboard, ks: Sequence[int] | None = None) -> pd.DataFrame:

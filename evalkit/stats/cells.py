@@ -22,9 +22,9 @@ class SeedSpread(NamedTuple):
 class Columns(NamedTuple):
     """The names of columns of a table of runs; an empty one is not used."""
 
-    model: str
-    task: str
-    value: str
+    model: str = ""
+    task: str = ""
+    value: str = ""
     condition: str = ""
     stratum: str = ""
     family: str = ""
@@ -55,7 +55,7 @@ class Cells:
     seeds: list[SeedSpread] | None = None  # of each model
     conditions: np.ndarray | None = None  # the condition of each row, where runs differ in it
     runs: pd.DataFrame = field(default_factory=pd.DataFrame)
-    columns: Columns = Columns("", "", "")
+    columns: Columns = field(default_factory=Columns)
 
     @cached_property
     def shares(self) -> bool:
@@ -79,38 +79,27 @@ class Cells:
         found[:, pd.Index(self.models, dtype="object").get_indexer(means.models)] = means.means
         return found
 
-    def of_models(self, columns: Sequence[int]) -> "Cells":
-        """Return the cells of some models, with the tasks that these ran."""
-        models = [self.models[i] for i in columns]
-        seeds = None if self.seeds is None else [self.seeds[i] for i in columns]
-        some = replace(
-            self,
-            models=models,
-            means=self.means[:, columns],
-            sizes=self.sizes[:, columns],
-            variances=self.variances[:, columns],
-            lost=self.lost[columns],
-            seeds=seeds,
-            runs=self.runs[self.runs[self.columns.model].isin(models)],
-        )
-        return some.of_rows((some.sizes > 0).any(axis=1))
-
-    def of_rows(self, is_kept: np.ndarray) -> "Cells":
-        """Return the cells of some rows; `runs` stay all."""
-        if is_kept.all():
-            return self
-        codes = {
-            name: None if of is None else np.unique(of[is_kept], return_inverse=True)[1]
-            for name, of in (("clusters", self.clusters), ("strata", self.strata))
-        }
+    def take(self, rows: np.ndarray | slice = slice(None), models: Sequence[int] | slice = slice(None)) -> "Cells":
+        """Return the cells of some rows and models, without the rows that none of these models ran."""
+        columns = np.arange(len(self.models))[models]
+        places = np.arange(len(self.tasks))[rows]
+        places = places[(self.sizes[np.ix_(places, columns)] > 0).any(axis=1)]
+        arrays = {name: getattr(self, name)[np.ix_(places, columns)] for name in ("means", "sizes", "variances")}
+        for name in ("clusters", "strata", "conditions"):
+            of_row = getattr(self, name)
+            if of_row is not None:
+                arrays[name] = of_row[places]
+        for name in {"clusters", "strata"} & arrays.keys():  # codes without gaps
+            arrays[name] = np.unique(arrays[name], return_inverse=True)[1]
+        names = [self.models[i] for i in columns]
         return replace(
             self,
-            tasks=[task for task, kept in zip(self.tasks, is_kept, strict=True) if kept],
-            means=self.means[is_kept],
-            sizes=self.sizes[is_kept],
-            variances=self.variances[is_kept],
-            conditions=None if self.conditions is None else self.conditions[is_kept],
-            **codes,
+            models=names,
+            tasks=[self.tasks[i] for i in places],
+            lost=self.lost[columns],
+            seeds=None if self.seeds is None else [self.seeds[i] for i in columns],
+            runs=self.runs[self.runs[self.columns.model].isin(names)],
+            **arrays,
         )
 
     def has(self, *columns: int) -> np.ndarray:
@@ -158,26 +147,12 @@ def cells_of(
 ) -> Cells:
     """Average the runs of each model on each task (and under each condition), models in the order of their names.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        One row per run; one without a model, a task or a value is left out, and counted.
-    model, task, value : str
-        Columns of the model, of the task and of the outcome: 0/1, or a score.
-    condition : str, optional
-        Column of what makes runs comparable beside the task, such as a budget: models are compared within equal ones.
-    stratum : str, optional
-        Column of the type of a task: models are also compared on the tasks that only one of them ran, as if these were
-        drawn alike within types and conditions.
-    family : str, optional
-        Column of the family of a task, where tasks are variants of few.
-    seed : str, optional
-        Column of what runs of several tasks share, such as a trained checkpoint.
-
-    Raises
-    ------
-    ValueError
-        For a column that is not there, and where a task is in two families.
+    `model`, `task` and `value` are the columns of the model, the task and the outcome (0/1, or a score) of the runs;
+    rows with a missing one are left out, and counted. The others are needed only where there is such a thing:
+    `condition` is the column of what makes runs comparable beside the task, such as a budget, `stratum` that of the
+    type of task, within which tasks that only one model ran are taken to be drawn alike, `family` that of the family of
+    a task, where tasks are variants of few, and `seed` that of what runs of several tasks share, such as a trained
+    checkpoint. ValueError for a column that is not there, and where a task is in two families.
     """
     columns = Columns(model, task, value, condition, stratum, family, seed)
     check_columns(runs, *filter(None, columns))

@@ -37,8 +37,8 @@ def like_with_like(cells: Cells, *, kind: Kind = "proportion") -> LikeWithLike:
 
     Arguments are as for `compare_all` and `estimate_by`. Tasks under different conditions are different ones, from the
     same cluster. Adjusted rates are those under the conditions that all models ran, since nothing shows what a model
-    would reach under another one. The table has model, n (runs), n_tasks, coverage; estimate, low, high, method (raw); adjusted,
-    adjusted_low and adjusted_high; warning.
+    would reach under another one. The table has model, n (runs), n_tasks, coverage; estimate, low, high, method (raw);
+    adjusted, adjusted_low and adjusted_high; warning.
     """
     coverage = (cells.sizes > 0).mean(axis=0) if cells.tasks else math.nan
     model, task, value, family = *cells.columns[:3], cells.columns.family
@@ -57,7 +57,7 @@ def like_with_like(cells: Cells, *, kind: Kind = "proportion") -> LikeWithLike:
         ran = pd.DataFrame(cells.sizes > 0).groupby(cells.conditions).transform("any").all(axis=1)
         if not ran.any():
             return LikeWithLike(table.assign(**dict.fromkeys(columns, math.nan)), NONE, note("incomparable"))
-        cells = cells.of_rows(ran.to_numpy())
+        cells = cells.take(ran.to_numpy())
     table[columns] = np.column_stack(adjust(cells))
     if table["adjusted"].notna().all() and np.ptp(cells.means[cells.sizes > 0]) == 0:
         table[columns] = table[["estimate", "low", "high"]]  # where all runs ended alike, the fit knows only its priors
@@ -113,7 +113,7 @@ def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     Values from 0 to 1: a logistic model, the effects of tasks (of each stratum) of any distribution (Laird 1978),
     standardised over the tasks, with Wilson's interval on the effective n. Others: least squares and t. Intervals leave
-    out one task, or group of tasks, at a time. No estimates where models share no tasks, directly or through others;
+    out one task, or group of tasks, at a time, and are the wider the more both fits disagree. No estimates where models share no tasks, directly or through others;
     no interval where models fall into groups without some of the tasks.
     """
     there = cells.sizes > 0
@@ -143,6 +143,8 @@ def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         variance = variance * (intervals.quantile(freedom=groups.max()) / intervals.quantile()) ** 2
         variance = np.maximum(variance, rates * (1 - rates) / runs)  # what is expected of tasks not run has no noise
         variance = np.maximum(variance, _least_variance(cells, rates))
+        # on tasks that a model did not run, the rate rests on the scale on which models differ: logits, or points
+        variance = variance + (estimates - np.clip(_least_squares(means, there.astype(float)), 0, 1)) ** 2
         # near 0 or 1 a success and a failure are added to the rate, as in its variance, for the effective n
         ran = np.maximum(there.sum(axis=0), 1)
         padded = (rates * ran + 1) / (ran + 2)

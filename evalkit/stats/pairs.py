@@ -47,13 +47,13 @@ N_DRAWS = 10_000  # for max-T
 CHUNK = 250  # draws at a time, which keeps 5,000 tests within 10 MB
 
 _COLUMNS = (
-    "model_a model_b n_tasks n_runs mean_a mean_b estimate low high p_value p_holm p_adjusted decided p_equivalent "
-    "equivalent method target correction tested margin warning"
+    "model_a model_b n_tasks n_unshared n_runs mean_a mean_b estimate low high p_value p_holm p_adjusted claim_at "
+    "decided p_equivalent equivalent method target correction tested margin warning"
 )
 
 _BASELINE_COLUMNS = (
-    "model n_tasks n_runs mean mean_baseline estimate low high p_value p_adjusted p_not_worse verdict method target "
-    "warning"
+    "model n_tasks n_unshared n_runs mean mean_baseline estimate low high p_value p_adjusted claim_at p_not_worse "
+    "verdict method target warning"
 )
 _RANK_COLUMNS = (
     "model n_tasks estimate low high rank_low rank_high behind_first ties_with_first corrected corrected_low "
@@ -89,11 +89,12 @@ def compare_all(
     (`evalkit.stats.paired.combine`); `warning` counts these tasks. Where a model has several seeds, its differences
     vary with them, too. `rng` is for max-T.
 
-    There is one row per pair, models in the order of their names: model_a, model_b, n_tasks (shared), n_runs (on them),
-    mean_a, mean_b (over these tasks, with the unshared ones at their weight), estimate (mean_a − mean_b), low, high,
-    p_value, p_holm, p_adjusted, decided,
-    p_equivalent (corrected; NaN where the tasks are too few to tell), equivalent, method, target, correction, tested
-    (pairs that share tasks), margin, warning. `evalkit.display.pair_text` says it.
+    There is one row per pair, models in the order of their names: model_a, model_b, n_tasks (shared), n_unshared (tasks
+    that only one of them ran, as far as they count), n_runs (on the shared ones), mean_a, mean_b (over the shared
+    tasks, with the unshared ones at their weight), estimate (mean_a − mean_b), low, high, p_value, p_holm, p_adjusted,
+    claim_at (the p_adjusted from which down the pair is decided), decided, p_equivalent (corrected; NaN where the tasks
+    are too few to tell), equivalent, method, target, correction, tested (pairs that share tasks), margin, warning.
+    `evalkit.display.pair_text` says it.
     """
     check_choice("target", target, get_args(Target))
     is_new = target == "new tasks"
@@ -124,8 +125,9 @@ def compare_to_baseline(
     Differences from 0 are corrected by max-T over the models (for these tasks by Holm). Arguments are those of
     `compare_all`, and `margin`, the largest loss that is acceptable, in the unit of the values and above 0.
 
-    There is one row per model but the baseline: model, n_tasks, n_runs, mean, mean_baseline, estimate (model −
-    baseline), low, high, p_value, p_adjusted, p_not_worse (corrected), verdict, method, target, warning.
+    There is one row per model but the baseline: model, n_tasks, n_unshared, n_runs, mean, mean_baseline, estimate
+    (model − baseline), low, high, p_value, p_adjusted, claim_at, p_not_worse (corrected), verdict, method, target,
+    warning.
     """
     is_new = target == "new tasks"
     if baseline not in cells.models:
@@ -177,7 +179,7 @@ def pair_rows(
         elif count > 1:
             variance = float(variance_of_mean(differences))
         parts[np.unique(clusters[shared]), number] = _unit(differences)
-        apart = unshared(cells, a, b) if is_new and variance != 0 else None
+        apart, others = unshared(cells, a, b) if is_new and variance != 0 else None, 0
         if apart is not None and (count or min(apart.tasks) > 1):
             on_shared = None if math.isnan(variance) else compared
             if count == 1 and on_shared is not None:
@@ -189,7 +191,7 @@ def pair_rows(
             ran = list(apart[:2])
             if weight:
                 ran = [weight * one + (1 - weight) * other for one, other in zip(means[:2], apart[:2], strict=True)]
-            means = [*ran, ran[0] - ran[1]]
+            means, others = [*ran, ran[0] - ran[1]], sum(apart.tasks)
             variance = 1 / ((1 / variance if weight else 0) + 1 / apart.variance)
             told = note("partly_shared" if count else "unpaired", a=apart.tasks[0], b=apart.tasks[1])
             compared = compared._replace(warning=compared.warning + told)
@@ -202,8 +204,20 @@ def pair_rows(
             if cells.shares:
                 compared = compared._replace(low=max(compared.low, -1.0), high=min(compared.high, 1.0))
         compared = compared._replace(warning=compared.warning + cautious + cells.lost_of(a, b))
-        rows.append((a, b, cells.models[a], cells.models[b], tasks, runs, *means, *compared))
-    names = ["a", "b", "model_a", "model_b", "n_tasks", "n_runs", "mean_a", "mean_b", "estimate", *Compared._fields]
+        rows.append((a, b, cells.models[a], cells.models[b], tasks, others, runs, *means, *compared))
+    names = [
+        "a",
+        "b",
+        "model_a",
+        "model_b",
+        "n_tasks",
+        "n_unshared",
+        "n_runs",
+        "mean_a",
+        "mean_b",
+        "estimate",
+        *Compared._fields,
+    ]
     return typed(pd.DataFrame(rows, columns=names)), parts
 
 

@@ -39,10 +39,10 @@ def reliability(cells: Cells, *, ks: Sequence[int] | None = None, order: str | N
     column that orders the runs of a task, such as the repetition: it shows whether tasks were retried until they
     succeeded (`repeats_test`).
 
-    For each model there are rows of the column of the model, measure ("pass@k", "pass^k", "agreement": the probability that two runs of a
-    task end alike), k, n (runs), n_clusters (tasks), tasks_used (their share of the tasks of the model), estimate, low,
-    high, method, target, warning. The warning counts the tasks left out, and says where the number of runs depends on
-    their outcome, which biases all of these.
+    For each model there are rows of the column of the model, measure ("pass@k", "pass^k", "agreement": the probability
+    that two runs of a task end alike), k, n (runs), n_clusters (tasks), tasks_used (their share of the tasks of the
+    model), estimate, low, high, method, target, warning. The warning counts the tasks left out, and says where the
+    number of runs depends on their outcome, which biases all of these.
     """
     by, task, value = cells.columns[:3]
     check_columns(cells.runs, order)

@@ -9,6 +9,7 @@ import pytest
 from evalkit import stats
 from evalkit.stats import cells_of
 
+
 def cells(frame, **columns):
     return cells_of(frame, "model", "task", "value", **columns)
 
