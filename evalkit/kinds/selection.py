@@ -140,8 +140,7 @@ def _logged(runs: pd.DataFrame) -> pd.DataFrame:
     texts = runs["extra"] if "extra" in runs else pd.Series(None, runs.index, dtype="object")
     read = [json.loads(text) if isinstance(text, str) else {} for text in texts]
     table = pd.DataFrame([one if isinstance(one, dict) else {} for one in read], runs.index, dtype="object")
-    texts = table.astype("str")
-    return texts.where(table.notna() & (texts != ""))
+    return table.astype("str").where(table.notna() & ~table.isin([""]))
 
 
 def _of_runs(frame: pd.DataFrame, runs: pd.DataFrame, where: str | Sequence[str]) -> pd.DataFrame:

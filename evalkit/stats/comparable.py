@@ -113,8 +113,8 @@ def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     Values from 0 to 1: a logistic model, the effects of tasks (of each stratum) of any distribution (Laird 1978),
     standardised over the tasks, with Wilson's interval on the effective n. Others: least squares and t. Intervals leave
-    out one task, or group of tasks, at a time, and are the wider the more both fits disagree. No estimates where models share no tasks, directly or through others;
-    no interval where models fall into groups without some of the tasks.
+    out one task, or group of tasks, at a time, and are the wider the more both fits disagree. No estimates where models
+    share no tasks, directly or through others; no interval where models fall into groups without some of the tasks.
     """
     there = cells.sizes > 0
     missing = np.full(there.shape[1], math.nan)

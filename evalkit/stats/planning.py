@@ -54,7 +54,7 @@ def plan(cells: Cells, difference: float, *, repeats: Sequence[int] = (1, 2, 3, 
         reason = note("no_plan", over="families of tasks")
     elif cells.seeds is not None and any(one.variance > 0 for one in cells.seeds):
         reason = note("no_plan", over="seeds, checkpoints or sessions")
-    elif cells.conditions is not None:
+    elif len(cells.over_conditions.tasks) < len(cells.tasks):
         reason = note("no_plan", over="several conditions")
     cells = cells.over_conditions
     pairs = list(combinations(range(len(cells.models)), 2))
