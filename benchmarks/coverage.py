@@ -1,6 +1,6 @@
 """Measure how often every printed claim of evalkit errs, over many kinds of data; write the table of docs/coverage.md.
 
-    python -m benchmarks.coverage                          # about ten minutes, to the terminal
+    python -m benchmarks.coverage                          # some 20 minutes of one core, to the terminal
     python -m benchmarks.coverage --output docs/coverage.md
     python -m benchmarks.coverage --samples 100 --only "decided pair"
 
@@ -34,7 +34,7 @@ from benchmarks.simulate import (
     sizes_of,
 )
 from evalkit.stats import cells as cells_module
-from evalkit.stats import compare_all, intervals, plan, trend_test
+from evalkit.stats import cells_of, intervals, plan, trend_test
 from evalkit.stats import pairs as pairs_module
 from evalkit.stats.comparable import adjust
 from evalkit.stats.intervals import LEVEL
@@ -42,6 +42,9 @@ from evalkit.stats.paired import compare_units, mcnemar, tango
 from evalkit.stats.pairs import max_t, pair_rows
 
 MARK = "<!-- what follows is written by benchmarks/coverage.py -->"
+POWER = (
+    "How often a test shows a true difference, beside the best other test that keeps its level (size at most 5.5 %):"
+)
 TASKS = (3, 4, 5, 8, 12, 20, 40, 100)
 
 Rng = np.random.Generator
@@ -185,13 +188,6 @@ def partly_shared(samples: int, rng: Rng) -> Cells:
                 yield f"{first} and {second} tasks, {shared} shared, rate {rate}, spread {spread}", decided
 
 
-def power_partly_shared(samples: int, rng: Rng) -> Cells:
-    """Models of rates .8 and .4 on 40 tasks each are not told apart."""
-    for shared in (0, 1, 4, 5, 8, 16, 32, 40):
-        decided = _overlapping(40, 40, shared, (0.8, 0.4), 0.0, samples, rng)
-        yield f"{shared} of 40 tasks shared", 1 - decided
-
-
 def _overlapping(
     first: int, second: int, shared: int, rates: tuple[float, float], spread: float, samples: int, rng: Rng
 ) -> float:
@@ -208,7 +204,14 @@ def _overlapping(
         nothing = np.full(values.shape, np.nan)
         names = [f"m{i}" for i in range(2 * pairs)]
         cells = cells_module.Cells(
-            names, list(range(tasks)), values, sizes, nothing, [0] * 2 * pairs, 0, strata=np.zeros(tasks, dtype=int)
+            names,
+            list(range(tasks)),
+            values,
+            sizes,
+            nothing,
+            np.zeros(2 * pairs, dtype=int),
+            0,
+            strata=np.zeros(tasks, dtype=int),
         )
         table, _ = pair_rows(cells, [(2 * i, 2 * i + 1) for i in range(pairs)], "new tasks")
         decided, done = decided + int((table["p_value"] <= LEVEL).sum()), done + pairs
@@ -232,21 +235,24 @@ def rare_breaks(samples: int, rng: Rng) -> Cells:
                 yield f"{tasks} tasks, breaks of {size} on {rate}, noise {noise}", share
 
 
+def is_decided(cells: cells_module.Cells) -> bool:
+    """Return whether one of two models is said to be better."""
+    found = pair_rows(cells, [(0, 1)], "new tasks")[0].iloc[0]
+    return bool(found["p_value"] <= found["claim_at"])
+
+
 def crossed_seeds(samples: int, rng: Rng) -> Cells:
     """One of two algorithms of equal success, each with a few trained checkpoints, is said to be better."""
     for seeds, tasks in ((2, 50), (3, 20), (3, 50), (5, 50)):
         for spread in (0.0, 0.3, 0.6, 1.0):
             decided = 0
             for _ in range(samples):
-                frames = []
                 ease = rng.normal(size=(tasks, 1))
-                for name in "ab":
-                    chances = special.expit(ease + spread * rng.normal(size=seeds))
-                    task, seed = (side.ravel() for side in np.indices((tasks, seeds)))
-                    values = rng.binomial(1, chances).ravel()
-                    frames.append(pd.DataFrame({"model": name, "task": task, "seed": seed, "value": values}))
-                table = compare_all(pd.concat(frames), "model", "task", "value", seed="seed")
-                decided += table["decided"].iloc[0]
+                task, model, seed = (side.ravel() for side in np.indices((tasks, 2, seeds)))
+                chances = special.expit(ease[:, :, None] + spread * rng.normal(size=(1, 2, seeds)))
+                frame = pd.DataFrame({"model": model, "task": task, "seed": seed})
+                frame["value"] = rng.binomial(1, chances).ravel()
+                decided += is_decided(cells_of(frame, "model", "task", "value", seed="seed"))
             yield f"{seeds} checkpoints, {tasks} tasks, spread {spread} on the logit scale", decided / samples
 
 
@@ -257,15 +263,20 @@ def variants_of_tasks(samples: int, rng: Rng) -> Cells:
             decided = 0
             for _ in range(samples):
                 family = np.repeat(np.arange(count), size)
-                frames = []
-                for name in "ab":  # a model may be good at a family
-                    chances = special.expit(spread * rng.normal(size=count))[family]
-                    values = rng.binomial(1, chances).astype(float)
-                    frames.append(
-                        pd.DataFrame({"model": name, "task": range(len(family)), "family": family, "value": values})
-                    )
-                table = compare_all(pd.concat(frames), "model", "task", "value", family="family")
-                decided += table["decided"].iloc[0]
+                tasks = len(family)
+                chances = special.expit(spread * rng.normal(size=(count, 2)))[family]  # a model may be good at a family
+                cells = cells_module.Cells(
+                    ["a", "b"],
+                    list(range(tasks)),
+                    rng.binomial(1, chances).astype(float),
+                    np.ones((tasks, 2), dtype=int),
+                    np.full((tasks, 2), np.nan),
+                    np.zeros(2, dtype=int),
+                    0,
+                    clusters=family,
+                    are_families=True,
+                )
+                decided += is_decided(cells)
             yield f"{count} families of {size} tasks, spread {spread} on the logit scale", decided / samples
 
 
@@ -315,21 +326,17 @@ def unlike_tasks(samples: int, rng: Rng) -> Cells:
                 for _ in range(samples):
                     values = np.where(sizes > 0, rng.random(sizes.shape) < chances, np.nan)
                     cells = cells_module.Cells(
-                        ["a", "b", "c"], list(range(2 * tasks)), values, sizes, nothing, [0] * 3, 0, strata=strata
+                        ["a", "b", "c"],
+                        list(range(2 * tasks)),
+                        values,
+                        sizes,
+                        nothing,
+                        np.zeros(3, dtype=int),
+                        0,
+                        strata=strata,
                     )
                     decided += pair_rows(cells, [(0, 1)], "new tasks")[0]["p_value"].iloc[0] <= LEVEL
                 yield f"{tasks} tasks each, harder by {gap} for one, a third ran {shown_on} of each", decided / samples
-
-
-def power_of_pairs(samples: int, rng: Rng) -> Cells:
-    """A difference of single 0/1 runs is not shown, in per cent of samples; exactly."""
-    for tasks, differ, difference in ((20, 0.25, 0.2), (50, 0.15, 0.12)):
-        won, lost = (side.ravel() for side in np.indices((tasks + 1, tasks + 1)))
-        won, lost = won[won + lost <= tasks], lost[won + lost <= tasks]
-        shares = [(differ + difference) / 2, (differ - difference) / 2, 1 - differ]
-        chances = stats.multinomial.pmf(np.column_stack([won, lost, tasks - won - lost]), tasks, shares)
-        shown = [mcnemar(int(wins), int(losses), tasks) <= LEVEL for wins, losses in zip(won, lost, strict=True)]
-        yield f"{tasks} tasks, {differ} differ, difference {difference}", float(1 - chances[shown].sum())
 
 
 def at_once(samples: int, rng: Rng) -> Cells:
@@ -366,7 +373,8 @@ def _adjusted_missed(
         chances = special.expit(special.logit(np.array(rates)) + (rng.normal(size=count) - harder)[:, None])
         values = np.where(sizes > 0, rng.binomial(1, chances), np.nan)
         nothing = np.full(values.shape, np.nan)
-        _, low, high = adjust(cells_module.Cells(["a", "b"], list(range(count)), values, sizes, nothing, [0, 0], 0))
+        lost = np.zeros(2, dtype=int)
+        _, low, high = adjust(cells_module.Cells(["a", "b"], list(range(count)), values, sizes, nothing, lost, 0))
         missed += (truth < low) | (truth > high)  # no interval misses nothing
     return float(missed.max() / samples)
 
@@ -471,7 +479,7 @@ def plans(samples: int, rng: Rng) -> Cells:
                 {"model": np.repeat(["a", "b"], runs * tasks), "task": np.tile(range(tasks), 2 * runs)}
             )
             frame["value"] = np.concatenate([side.ravel() for side in drawn]).astype(float)
-            n = plan(frame, "model", "task", "value", 0.1, repeats=[runs])["tasks"].iloc[0]
+            n = plan(cells_of(frame, "model", "task", "value"), 0.1, repeats=[runs])["tasks"].iloc[0]
             weak += _power(int(n), runs) < 0.7
         yield f"pilot of {tasks} tasks, {runs} run{'s' * (runs > 1)}", weak / samples
 
@@ -486,30 +494,115 @@ def _power(n: int, runs: int) -> float:
     return float(1 - special.nctdtr(n - 1, 0.1 * np.sqrt(n) / spread, critical))
 
 
+def power_of_single_runs() -> Iterator[dict[str, str]]:
+    """Yield the power of tests of 0/1 outcomes of single runs, by enumeration."""
+    for tasks, differ, difference in ((20, 0.25, 0.2), (50, 0.15, 0.12), (100, 0.2, 0.12), (40, 0.4, 0.25)):
+        won, lost = (side.ravel() for side in np.indices((tasks + 1, tasks + 1)))
+        won, lost = won[won + lost <= tasks], lost[won + lost <= tasks]
+        kinds = np.column_stack([won, lost, tasks - won - lost])
+        both = won + lost
+        conditional = np.minimum(1, 2 * special.bdtr(np.minimum(won, lost), both, 0.5))
+        mid_p = conditional - stats.binom.pmf(np.minimum(won, lost), both, 0.5)
+        squares = both - (won - lost) ** 2 / tasks
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = (won - lost) / np.sqrt(squares * tasks / (tasks - 1))
+        p_values = {
+            "evalkit": np.array(
+                [mcnemar(int(wins), int(losses), tasks) for wins, losses in zip(won, lost, strict=True)]
+            ),
+            "exact conditional McNemar": np.where(won == lost, 1.0, conditional),
+            "mid-p McNemar": np.where(won == lost, 1.0, mid_p),
+            "paired t": np.nan_to_num(2 * special.stdtr(tasks - 1, -np.abs(t)), nan=1.0),
+        }
+        equal = [stats.multinomial.pmf(kinds, tasks, [x / 2, x / 2, 1 - x]) for x in np.linspace(0.01, 0.99, 99)]
+        sides = [(differ + difference) / 2, (differ - difference) / 2, 1 - differ]
+        chances = stats.multinomial.pmf(kinds, tasks, sides)
+        found = {}
+        for name, values in p_values.items():
+            claimed = values <= LEVEL
+            found[name] = float(chances[claimed].sum()), max(float(chance[claimed].sum()) for chance in equal)
+        yield _power_row(f"{tasks} tasks run once, {differ:.0%} differ, difference {difference}", found)
+
+
+def power_of_means(samples: int, rng: Rng) -> Iterator[dict[str, str]]:
+    """Yield the power of tests of shares and scores, simulated."""
+    for tasks in (12, 20, 40):
+        for kind, shift in (("shares of 3 runs", 0.2), ("normal scores", 0.7)):
+            found = {"evalkit": np.zeros(2), "paired t": np.zeros(2)}
+            for at, gap in enumerate((shift, 0.0)):
+                for _ in range(samples):
+                    if kind == "normal scores":
+                        a, b = rng.normal(gap, 1, tasks), rng.normal(0, 1, tasks)
+                    else:
+                        ease = rng.uniform(0.1, 0.7, tasks)
+                        a, b = rng.binomial(3, ease + gap) / 3, rng.binomial(3, ease) / 3
+                    one = compare_units(a, b)
+                    found["evalkit"][at] += one.p_value <= one.claim_at
+                    found["paired t"][at] += np.ptp(a - b) > 0 and stats.ttest_rel(a, b).pvalue <= LEVEL
+            shown = {name: (float(power), float(size)) for name, (power, size) in _shares(found, samples).items()}
+            yield _power_row(f"{tasks} tasks, {kind}, difference {shift}", shown)
+
+
+def power_partly_shared(samples: int, rng: Rng) -> Iterator[dict[str, str]]:
+    """Yield the power for models of rates .8 and .4 on 40 tasks each, of which they share some, simulated."""
+    for shared in (0, 4, 5, 8, 16, 32, 40):
+        found = {"evalkit": np.zeros(2), "McNemar on the shared": np.zeros(2), "partially overlapping z": np.zeros(2)}
+        for at, rates in enumerate(((0.8, 0.4), (0.6, 0.6))):
+            found["evalkit"][at] = samples * _overlapping(40, 40, shared, rates, 0.0, samples, rng)
+            a, b = (rng.random((samples, 40)) < rate for rate in rates)
+            wins, losses = (a & ~b)[:, :shared].sum(axis=1), (b & ~a)[:, :shared].sum(axis=1)
+            pairs = zip(wins, losses, strict=True)
+            found["McNemar on the shared"][at] = sum(mcnemar(int(w), int(x), shared) <= LEVEL for w, x in pairs)
+            # Derrick and others (2017): the pooled rate, without covariance, as outcomes of a task are independent here
+            pooled = (a.mean(axis=1) + b.mean(axis=1)) / 2
+            z = (a.mean(axis=1) - b.mean(axis=1)) / np.sqrt(np.maximum(pooled * (1 - pooled), 1e-12) * 2 / 40)
+            found["partially overlapping z"][at] = (2 * special.ndtr(-np.abs(z)) <= LEVEL).sum()
+        shown = {name: (float(power), float(size)) for name, (power, size) in _shares(found, samples).items()}
+        yield _power_row(f"rates .8 and .4, {shared} of 40 tasks shared", shown)
+
+
+def _shares(found: dict[str, np.ndarray], samples: int) -> dict[str, np.ndarray]:
+    return {name: counts / samples for name, counts in found.items()}
+
+
+def _power_row(data: str, found: dict[str, tuple[float, float]]) -> dict[str, str]:
+    """Format a row of the table of power: evalkit's test beside the most powerful other whose size is at most 5.5 %."""
+    power, size = found.pop("evalkit")
+    valid = {name: values for name, values in found.items() if values[1] <= 0.055}
+    best = max(valid, key=lambda name: valid[name][0], default="")
+    row = {
+        "data": data,
+        "evalkit, %": f"{100 * power:.1f}",
+        "its size, %": f"{100 * size:.1f}",
+        "best other valid test": best,
+    }
+    if best:
+        row |= {"its power, %": f"{100 * valid[best][0]:.1f}", "size of that, %": f"{100 * valid[best][1]:.1f}"}
+    return row
+
+
 # the error that is promised at most, the cells, and how many of the samples asked for each of them gets
 CLAIMS: dict[str, tuple[float, Callable[[int, Rng], Cells], float]] = {
-    "interval": (0.05, of_clusters, 1),
-    "interval of a single rate": (0.05, single_rates, 5),
-    "interval of a rate, 20 runs": (0.05, repeated_rates, 5),
-    "interval for these tasks": (0.05, these_tasks, 5),
-    "decided pair": (0.05, decided_pairs, 1),
+    "interval": (0.05, of_clusters, 4),
+    "interval of a single rate": (0.05, single_rates, 20),
+    "interval of a rate, 20 runs": (0.05, repeated_rates, 20),
+    "interval for these tasks": (0.05, these_tasks, 20),
+    "decided pair": (0.05, decided_pairs, 4),
     "all pairs of 2 to 12 models": (0.05, families, 1),
-    "best": (0.05, best, 1),
-    "decided pair, partly shared": (0.05, partly_shared, 1),
-    "power, partly shared": (0.2, power_partly_shared, 1),
-    "decided pair, rare breaks": (0.05, rare_breaks, 1),
-    "decided pair, crossed seeds": (0.05, crossed_seeds, 0.3),
-    "decided pair, families of tasks": (0.05, variants_of_tasks, 0.3),
-    "decided pair, unlike tasks": (0.05, unlike_tasks, 0.5),
-    "interval of a rate of families": (0.05, rates_of_families, 1),
-    "cost per success": (0.05, costs_of_success, 1),
-    "power of single 0/1 runs": (0.66, power_of_pairs, 1),
-    "corrected intervals at once": (0.05, at_once, 10),
+    "best": (0.05, best, 3),
+    "decided pair, partly shared": (0.05, partly_shared, 1.5),
+    "decided pair, rare breaks": (0.05, rare_breaks, 5),
+    "decided pair, crossed seeds": (0.05, crossed_seeds, 0.8),
+    "decided pair, families of tasks": (0.05, variants_of_tasks, 1),
+    "decided pair, unlike tasks": (0.05, unlike_tasks, 1),
+    "interval of a rate of families": (0.05, rates_of_families, 3),
+    "cost per success": (0.05, costs_of_success, 5),
+    "corrected intervals at once": (0.05, at_once, 20),
     "adjusted rate": (0.05, adjusted_rates, 0.2),
-    "not worse": (0.05, not_worse, 1),
-    "equivalent": (0.05, equivalent, 1),
-    "trend": (0.05, trends, 0.5),
-    "planned power": (0.2, plans, 0.2),
+    "not worse": (0.05, not_worse, 4),
+    "equivalent": (0.05, equivalent, 4),
+    "trend": (0.05, trends, 1),
+    "planned power": (0.2, plans, 0.3),
 }
 
 
@@ -526,6 +619,7 @@ def rows_of(claim: str, samples: int, seed: int) -> dict[str, Any]:
         "at most, %": f"{100 * promised:g}",
         "median": f"{np.median(figures):.1f}",
         "worst": f"{100 * share:.1f}",
+        "± standard error": f"{100 * np.sqrt(max(share * (1 - share), promised * (1 - promised)) / each):.1f}",
         "worst cell": worst,
         "cells": len(cells),
         "samples": f"{each:,}",
@@ -543,9 +637,12 @@ def main(samples: int, seed: int, only: tuple[str, ...], jobs: int, output: Path
     start = time.monotonic()
     rows = Parallel(n_jobs=jobs)(delayed(rows_of)(claim, samples, seed) for claim in only or CLAIMS)
     table = tabulate(rows, "keys", "github", disable_numparse=True)
+    rng = np.random.default_rng(seed)
+    powers = [*power_of_single_runs(), *power_of_means(samples, rng), *power_partly_shared(samples, rng)]
+    power = tabulate(powers, "keys", "github", disable_numparse=True)
     minutes = (time.monotonic() - start) / 60
     last = f"The samples are those of each cell; seed {seed}; {minutes:.0f} minutes.\n"
-    publish("\n\n".join([MARK, table, last]), MARK, output)
+    publish("\n\n".join([MARK, table, POWER, power, last]), MARK, output)
 
 
 if __name__ == "__main__":

@@ -247,6 +247,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "one_shared": "a single shared task has no interval",
     "not_repeated": "a model has one run of each task: as wide as for new tasks, which is cautious",
     "few_shared": "fewer than 2 shared tasks: nothing tells how tasks vary",
+    "no_plan": "pairs are decided over {over}: no number of tasks is planned",
     "unknown_repeats": "a model has no task with several runs: between all and none of the spread may be that of runs",
     "cycle": lambda models: f"no order: of {', '.join(models)} each is better than another one",
     "sets": lambda sets: (
@@ -287,10 +288,11 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "incomparable": "no adjusted rates: no shared tasks, types or equal conditions link all models",
     "same_order": "models ran different tasks; {basis}, their order is that of the raw rates",
     "other_order": ("models ran different tasks: the raw rates put {one} before {other}, those {basis} do not"),
-    "absent": lambda models, planned=False, best=None: (
+    "absent": lambda models, planned=False, best=None, verdict="": (
         f"fewer runs than {'planned' if planned else 'other models on these tasks'}: "
         + join_first([f"{name} ({n} of {most})" for name, n, most in models], 3, " and {} more")
         + ("" if best is None else f"; had the absent runs failed, {best or 'no model'} would be shown to be the best")
+        + (f"; had the absent runs failed, the verdict would be: {verdict}" if verdict else "")
     ),
     "copied": lambda pairs: (
         "logs are copied into "

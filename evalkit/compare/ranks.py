@@ -3,7 +3,7 @@
 import hashlib
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,8 +17,10 @@ from evalkit.kinds import Example, Finding, Outcomes, examples_of, outcomes, rat
 from evalkit.kinds.estimates import best_first, with_usage
 from evalkit.kinds.findings import MOST_EXAMPLES, SECTION, absent_counts, absent_runs, files_of, similar_names, variants
 from evalkit.kinds.headers import runs_of
-from evalkit.kinds.runs import UNKNOWN, copied, kind_of, leading
+from evalkit.kinds.runs import MOST_MODELS, UNKNOWN, copied, kind_of, leading
 from evalkit.stats import (
+    Cells,
+    cells_of,
     compare_all,
     compare_to_baseline,
     cost_front,
@@ -28,7 +30,7 @@ from evalkit.stats import (
 )
 from evalkit.stats import plan as plan_pairs
 from evalkit.stats import reliability as reliability_of
-from evalkit.stats.intervals import Target
+from evalkit.stats.intervals import LEVEL, Target
 from evalkit.stats.paired import PARTLY, UNPAIRED
 from evalkit.stats.pairs import MOST_PAIRED
 
@@ -40,16 +42,7 @@ SENTENCE_NAME = 32  # characters of a name in it
 RAW, NONE = "raw", "none"
 
 
-class Within(TypedDict):
-    """The columns that comparisons take into account, as parameters of `evalkit.stats`."""
-
-    condition: str
-    stratum: str
-    family: str
-    seed: str
-
-
-WITHIN: Within = {"condition": "condition", "stratum": "task_type", "family": "family", "seed": "seed"}
+WITHIN = ("condition", "task_type", "family", "seed")  # columns that comparisons take into account, as in `cells_of`
 MOST_PAIRS = 45  # shown on a page: those of 10 models
 MOST_SHOWN = 30  # models whose pairs are made where there are too many for all
 FEW_PAIRS = 5  # shared tasks, with which no two models can be told apart
@@ -80,6 +73,7 @@ class Leaderboard(NamedTuple):
     basis: str  # what is adjusted: raw (all ran the same tasks), adjusted for tasks, standardised, or none
     notes: Notes  # caveats: how the models' tasks differ, cycles, disjoint sets, and runs left out
     outcomes: Outcomes
+    cells: Cells  # the runs by task and model, from which all of these come
 
     def __repr__(self) -> str:
         return f"{plain(finding_text(ranked(self)))}\n\n{answer_table(self)}"
@@ -120,18 +114,15 @@ def leaderboard(
     scored = outcomes(runs, value)
     has_value = scored.table.groupby("model_name")["value"].transform("count") > 0
     rows = scored.table[has_value]
-    compared = pairs(scored._replace(table=rows), margin=margin)
+    _, cells = scored_cells(scored._replace(table=rows))
+    compared = _pairs(cells, scored, margin=margin)
     # rates, adjusted where models ran different tasks; ranks by the test of each pair
-    kinds = rows["task_type"] if rows["task_type"].notna().all() else pd.Series("", rows.index)
-    rows = rows.assign(stratum=(kinds + ", " + rows["condition"]).str.strip(", "))
-    stratum = "stratum" if rows["stratum"].nunique() > 1 else None
-    names = ("model_name", "task", "value")
-    like = like_with_like(rows, *names, stratum, condition="condition", family="family", kind=scored.kind)
+    like = like_with_like(cells, kind=scored.kind)
     rated = like.table.drop(columns="warning").rename(columns={"model": "model_name"}).sort_values("model_name")
     rated = best_first(rated, "estimate" if like.headline == NONE else "adjusted")
     first = str(rated["model_name"].iloc[0]) if len(rated) else ""
     whole = compared if len(rated) <= MOST_PAIRED else None
-    ranks = rank_models(rows, *names, **WITHIN, first=first, pairs=whole)
+    ranks = rank_models(cells, first=first, pairs=whole)
     ranks = ranks.drop(columns=["n_tasks", "estimate", "low", "high", "method"])
     table = rated.merge(ranks.rename(columns={"model": "model_name"}), on="model_name")
     # models without a measured run stand below, with the reason
@@ -168,38 +159,37 @@ def leaderboard(
         counts = gone.groupby(scored.table["model_name"]).agg(["sum", "size"])
         some = list(counts.query("0 < sum < size").itertuples(name=None))
         none = counts.index[counts["sum"] == counts["size"]].tolist()
-        counted = bool(scored.table.loc[gone, "value"].notna().any())
+        counted = bool(scored.table.loc[missing_runs, "value"].notna().any())
         notes += note("not_measured", models=some, counted=counted) if some else Notes()
         notes += note("none_measured", models=none) if none else Notes()
-    best = first if len(ranks) and ranks["rank_high"].iloc[0] == 1 else ""
-    lacking = absent(scored._replace(table=rows), planned, best)
-    notes += note("absent", **lacking) if lacking else Notes()
+    missing_runs = absent_runs(rows, planned)
+    lacking = absent_counts(missing_runs)
+    if lacking:
+        best = first if len(ranks) and ranks["rank_high"].iloc[0] == 1 else ""
+        if scored.is_share:
+            _, filled = scored_cells(scored._replace(table=with_failures(rows, missing_runs)))
+            untested = pd.DataFrame({"decided": pd.Series(dtype=bool)})  # only the first is tested
+            top = rank_models(filled, pairs=untested).iloc[0]
+            then = top["model"] if top["rank_high"] == 1 else ""
+            if then != best:
+                lacking["best"] = then
+        notes += note("absent", **lacking)
     copies = copied(runs, kind_of(runs)) if scored.left_out else []
     notes += note("copied", pairs=copies) if copies else Notes()
-    return Leaderboard(table, compared, like.headline, notes, scored)
+    return Leaderboard(table, compared, like.headline, notes, scored, cells)
 
 
-def absent(scored: Outcomes, planned: Iterable[str], best: str) -> dict[str, Any]:
-    """Find which models lack runs, as `absent_runs` counts them; of shares, also who would be best had these failed.
+def with_failures(rows: pd.DataFrame, absent: pd.DataFrame) -> pd.DataFrame:
+    """Add absent runs, as `absent_runs` counts them, to runs as failures.
 
-    The result is empty where no run is absent; else it has `models` (name, runs, expected runs), `planned` (whether a
-    plan expects some of them) and `best` (a name, or "" for none) if it is another than `best`, the one now.
+    Absent runs of a task that no model ran are left out: they would not tell models apart.
     """
-    cells = absent_runs(scored.table, planned)
-    found = absent_counts(cells)
-    if found and scored.is_share:
-        rows = scored.table
-        gone = cells[cells["task"].isin(set(rows["task"]))]  # a task that no model ran tells none from another
-        failed = gone.loc[gone.index.repeat(gone["absent"])].assign(value=0.0)
-        failed["task_type"] = failed["task"].map(rows.groupby("task")["task_type"].first())
-        names = ("model_name", "task", "value")
-        filled = pd.concat([rows, failed], ignore_index=True)[[*names, "condition", "task_type"]]
-        nothing = pd.DataFrame({"decided": pd.Series(dtype=bool)})  # only the first is tested
-        first = rank_models(filled, *names, condition="condition", stratum="task_type", pairs=nothing).iloc[0]
-        then = first["model"] if first["rank_high"] == 1 else ""
-        if then != best:
-            found["best"] = then
-    return found
+    absent = absent[absent["task"].isin(set(rows["task"]))]
+    failed = absent.loc[absent.index.repeat(absent["absent"])].assign(value=0.0)
+    for name in ("task_type", "family"):
+        failed[name] = failed["task"].map(rows.groupby("task")[name].first())
+    columns = ["task", "condition", "model_name", "value", "task_type", "family", "seed"]
+    return pd.concat([rows[columns], failed.reindex(columns=columns)], ignore_index=True)
 
 
 def rank_table(board: Leaderboard) -> pd.DataFrame:
@@ -274,7 +264,9 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     first, others, by = row["model_name"], rated.iloc[1:], "estimate" if board.basis == NONE else "adjusted"
     own = board.pairs[board.pairs[["model_a", "model_b"]].eq(first).any(axis=1)]
     has_shared = own["n_tasks"] > 0
-    about = {"model": first, "what": name, "unpaired": not has_shared.all()}
+    about = {"model": first, "what": name, "unpaired": not has_shared.any()}
+    if has_shared.any() and own["n_unshared"].any():
+        about["partly"] = [sorted({own[name].min(), own[name].max()}) for name in ("n_tasks", "n_unshared")]
     about["conditions_differ"] = "conditions_differ" in board.notes
     about["absent"] = next((dict(one.values) for one in board.notes.only("absent").notes), None)
     highest = rated.nlargest(1, "estimate").iloc[0]
@@ -405,17 +397,23 @@ def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
     near = board.pairs[board.pairs[["model_a", "model_b"]].isin(leading).any(axis=1)]
     near = near[~near["decided"] & near["p_adjusted"].notna() & near["estimate"].ne(0)]
     wanted: list[tuple[float, list[str], int | None]] = []
+    runs_so_far = 1.0  # of a model on a task
     if len(near):
         row = near.sort_values("p_adjusted").iloc[0]
+        runs_so_far = max(row["n_runs"] / max(2 * row["n_tasks"], 1), 1.0)
         wanted.append((abs(row["estimate"]), [row["model_a"], row["model_b"]], int(row["n_tasks"])))
     if detect:
         wanted.append((detect / 100 if data.is_share else detect, [], None))
-    shown = data.table[data.table["model_name"].isin({*board.pairs["model_a"], *board.pairs["model_b"]})]
+    cells = _leading(board.cells)
     found = []
     for difference, models, shared in wanted:
-        table = plan(data._replace(table=shown), difference)
+        table = plan_pairs(cells, difference)
         if table.empty:  # one model
             continue
+        reasons = table["warning"].iloc[0].only("no_plan")
+        if reasons:
+            found.append(Finding("caveat", "What more runs would decide", {"notes": reasons}))
+            break
         rows = table[table["target"] == "new tasks"].set_index("repeats")["tasks"]
         n_tasks = int(table["n_tasks"].iloc[0]) if shared is None else shared
         values = {
@@ -426,8 +424,8 @@ def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
             "is_share": data.is_share,
             "unit": data.unit,
         }
-        # a plan is made by the spread alone; the test of few, skewed or clustered tasks may ask for more
-        is_enough_already = bool(models) and rows[1] <= n_tasks
+        # a plan takes the spread so far for the true one: what it asks for may be there, and not have decided
+        is_enough_already = bool(models) and any(rows[n] <= n_tasks for n in (1, 3) if n <= runs_so_far)
         if rows[1] == rows[1] and not is_enough_already:
             found.append(Finding("plan", "What more runs would decide", values))
     return found
@@ -446,11 +444,12 @@ def pairs(
     The table is that of `evalkit.stats.compare_all`, with unit (``%`` for shares) and sentence (what the pair says). A
     model without any outcome is not compared, and the pair says why.
     """
-    data = runs if isinstance(runs, Outcomes) else outcomes(runs, value)
-    rows = data.table
-    if rows["model_name"].nunique() > MOST_PAIRED:
-        rows = leading(rows, MOST_SHOWN)
-    table = compare_all(rows, "model_name", "task", "value", target=target, margin=margin, **WITHIN)
+    data, cells = scored_cells(runs, value)
+    return _pairs(cells, data, target, margin)
+
+
+def _pairs(cells: Cells, data: Outcomes, target: Target = "new tasks", margin: float | None = None) -> pd.DataFrame:
+    table = compare_all(_leading(cells), target=target, margin=margin)
     has_value = data.table.groupby("model_name")["value"].count() > 0
     for side in ("model_a", "model_b"):
         nothing = ~table[side].map(has_value).astype(bool)
@@ -459,15 +458,38 @@ def pairs(
     return table.assign(sentence=pd.Series(map(pair_text, table.to_dict("records")), table.index, dtype="str"))
 
 
+def scored_cells(runs: pd.DataFrame | Outcomes | Leaderboard, value: str = "") -> tuple[Outcomes, Cells]:
+    """Return the outcomes of runs and their cells by task, model and condition; those of a leaderboard are made."""
+    if isinstance(runs, Leaderboard):
+        return runs.outcomes, runs.cells
+    data = runs if isinstance(runs, Outcomes) else outcomes(runs, value)
+    return data, cells_of(data.table, "model_name", "task", "value", *WITHIN)
+
+
+def _leading(cells: Cells) -> Cells:
+    """Return the cells of the models whose pairs are compared: of more than 100, the 30 with the highest means."""
+    if len(cells.models) <= MOST_PAIRED:
+        return cells
+    means = pd.DataFrame(cells.over_conditions.means).mean()
+    return cells.take(models=sorted(means.nlargest(MOST_SHOWN).index))
+
+
 def notable(pairs: pd.DataFrame, most: int = MOST_PAIRS) -> pd.DataFrame:
     """Select the pairs that a page shows: all of up to 10 models, else those with the smallest p values.
 
-    Columns are model_a, model_b, n_tasks, estimate (a minus b), low, high, p_adjusted, decided, equivalent (with a
-    margin).
+    Columns are model_a, model_b, n_tasks, n_unshared (where there are such tasks), estimate (a minus b), low, high,
+    p_adjusted, claim_at (where it is not 0.05), decided, equivalent (with a margin).
     """
     shown = pairs.nsmallest(most, "p_adjusted") if len(pairs) > most else pairs
-    columns = ["model_a", "model_b", "n_tasks", "estimate", "low", "high", "p_adjusted", "decided"]
-    return shown[[*columns, *["equivalent"] * bool(shown["p_equivalent"].notna().any())]]
+    columns = ["model_a", "model_b", "n_tasks", "n_unshared", "estimate", "low", "high", "p_adjusted", "claim_at"]
+    columns += ["decided", "equivalent"]
+    if not shown["n_unshared"].any():
+        columns.remove("n_unshared")
+    if shown["claim_at"].min() == shown["claim_at"].max() == LEVEL or shown.empty:
+        columns.remove("claim_at")
+    if shown["p_equivalent"].isna().all():
+        columns.remove("equivalent")
+    return shown[columns]
 
 
 def pairs_text(pairs: pd.DataFrame) -> str:
@@ -524,56 +546,83 @@ def examples(pairs: pd.DataFrame) -> tuple[Example, ...]:
 
 
 def against(
-    runs: pd.DataFrame, baseline: str, value: str = "", *, margin: float | None = None, target: Target = "new tasks"
+    runs: pd.DataFrame,
+    baseline: str,
+    value: str = "",
+    *,
+    margin: float | None = None,
+    target: Target = "new tasks",
+    planned: Iterable[str] = (),
 ) -> pd.DataFrame:
     """Compare every model with a baseline: better, not worse by more than the margin, a regression, or not decided.
 
     The `baseline` is a model, a SourceError if it has no runs; no rows if it is empty. The `margin` is the largest loss
-    that is acceptable, in the unit of the values, by default 0.05 for shares, and none for others. The rest is as for
-    `pairs`, the table that of `evalkit.stats.compare_to_baseline`.
+    that is acceptable, in the unit of the values, by default 0.05 for shares, and none for others. `warning` says which
+    models lack runs that others have, or that were `planned`, and what had followed from their failure. The rest is as
+    for `pairs`, the table that of `evalkit.stats.compare_to_baseline`.
     """
     scored = outcomes(runs, value)
     there = sorted(scored.table["model_name"].unique())
     if baseline and baseline not in there:
         raise SourceError(f"no runs of the baseline {baseline!r}; there are runs of {', '.join(map(repr, there))}")
     least = margin or (LEAST if scored.is_share else sys.float_info.min)
-    base, names = baseline or there[0], ("model_name", "task", "value")
+    base = baseline or there[0]
     rows = scored.table if baseline else scored.table[scored.table["model_name"] == base]
-    return compare_to_baseline(rows, *names, base, target=target, margin=least, **WITHIN)
+    _, cells = scored_cells(scored._replace(table=rows))
+    table = compare_to_baseline(cells, base, target=target, margin=least)
+    absent = absent_runs(rows, planned)
+    if not (lacking := absent_counts(absent)):
+        return table
+    would_be = table["verdict"]  # had absent runs failed
+    if scored.is_share:
+        _, filled = scored_cells(scored._replace(table=with_failures(rows, absent)))
+        failed = compare_to_baseline(filled, base, target=target, margin=least)
+        would_be = table["model"].map(failed.set_index("model")["verdict"])
+    warnings = []
+    for row, verdict in zip(table.to_dict("records"), would_be, strict=True):
+        counts = [one for one in lacking["models"] if one[0] in (row["model"], base)]
+        other = "" if verdict == row["verdict"] else verdict
+        absence = note("absent", **{**lacking, "models": counts}, verdict=other) if counts else Notes()
+        warnings.append(row["warning"] + absence)
+    return table.assign(warning=pd.Series(warnings, table.index, dtype="object"))
 
 
-def reliability(runs: pd.DataFrame, ks: Sequence[int] | None = None) -> pd.DataFrame:
-    """Estimate pass@k, pass^k and agreement per model, on tasks with at least max(ks) runs.
+def reliability(runs: pd.DataFrame | Leaderboard, ks: Sequence[int] | None = None) -> pd.DataFrame:
+    """Estimate pass@k, pass^k and agreement per model, each k on tasks with at least k runs.
 
     The table is that of `evalkit.stats.reliability`, by model_name; no rows if runs have no success or failure.
     Of more than 200 models, it has those with the highest means.
     """
-    scored = outcomes(runs, "is_successful")
-    return reliability_of(leading(scored.table), "model_name", "task", "value", ks=ks, order="repetition")
+    data, cells = scored_cells(runs, "is_successful")
+    if len(cells.models) > MOST_MODELS:
+        _, cells = scored_cells(data._replace(table=leading(data.table)))
+    return reliability_of(cells, ks=ks, order="repetition")
 
 
-def plan(runs: pd.DataFrame | Outcomes, difference: float | None = None, value: str = "") -> pd.DataFrame:
+def plan(runs: pd.DataFrame | Outcomes | Leaderboard, difference: float | None = None, value: str = "") -> pd.DataFrame:
     """Plan tasks and repetitions that show a true difference of a typical pair with 80 % power; `evalkit.stats.plan`.
 
     The difference is by default 0.1 for shares; for other values a quarter of the standard deviation of task means.
     Of more than 100 models, the plan is for the 30 with the highest means.
     """
-    scored = runs if isinstance(runs, Outcomes) else outcomes(runs, value)
-    if scored.table["model_name"].nunique() > MOST_PAIRED:
-        scored = scored._replace(table=leading(scored.table, MOST_SHOWN))
+    scored, cells = scored_cells(runs, value)
+    cells = _leading(cells)
     if difference is None:
-        means = scored.table.groupby(["model_name", "task"])["value"].mean()
+        means = pd.Series(cells.over_conditions.means.ravel())
         difference = 0.1 if scored.is_share else float(means.std() / 4 or 1.0)
-    return plan_pairs(scored.table, "model_name", "task", "value", difference)
+    return plan_pairs(cells, difference)
 
 
-def cost(runs: pd.DataFrame, value: str = "") -> tuple[pd.DataFrame, str]:
+def cost(runs: pd.DataFrame | Leaderboard, value: str = "") -> tuple[pd.DataFrame, str]:
     """Compare the results of models with their cost: US dollars, else tokens, else seconds, whichever runs have.
 
     The table is that of `evalkit.stats.cost_front`; the text says which it is: cost, tokens or duration. No rows, and
     an empty text, if runs have none of these.
     """
-    table = outcomes(runs, value).table
+    data, cells = scored_cells(runs, value)
+    table = data.table
     name = next((name for name in COSTS if table.loc[table["value"].notna(), name].notna().any()), "")
-    used = table if name else table.iloc[:0].assign(**{COSTS[0]: pd.Series(dtype="float64")})
-    return cost_front(used, "model_name", "task", "value", name or COSTS[0]), name
+    if not name:
+        nothing = table.iloc[:0].assign(**{COSTS[0]: pd.Series(dtype="float64")})
+        _, cells = scored_cells(data._replace(table=nothing))
+    return cost_front(cells, name or COSTS[0]), name

@@ -22,7 +22,7 @@ from evalkit.compare.ranks import (
 )
 from evalkit.compare.versions import changed_tasks
 from evalkit.display.terminal import INTERVAL, NAME_WIDTH, Part, on_screen, unmeasured_lines
-from evalkit.display.words import finding_text, undecided_text
+from evalkit.display.words import finding_text, undecided_text, why_undecided
 from evalkit.io import distinct_names, plain
 from evalkit.kinds import Finding, Outcomes, outcomes
 from evalkit.kinds.findings import similar_names, variants
@@ -104,7 +104,9 @@ def describe_comparison(
             row |= {"estimate": -row["estimate"], "low": -row["high"], "high": -row["low"]}
         verdict = "better" if row["estimate"] > 0 else "worse"
         verdict = verdict if row["decided"] else "equivalent" if row["equivalent"] is True else "not decided"
-        sides = {"model": row["model_a"], "against": row["model_b"], "tasks": str(row["n_tasks"])}
+        if why := why_undecided(row):
+            verdict += f" ({why})"
+        sides = {"model": row["model_a"], "against": row["model_b"], **_tasks(row, board.pairs)}
         pairs.append({**sides, **_difference(row, board.outcomes), "": verdict})
     pairs.sort(key=lambda pair: (place[pair["model"]], place[pair["against"]]))
     parts = [
@@ -151,6 +153,13 @@ def _budget_rows(data: Outcomes) -> list[dict[str, str]]:
     return rows
 
 
+def _tasks(row: Mapping[Any, Any], table: pd.DataFrame) -> dict[str, str]:
+    """Return the numbers of tasks of a row, also of those that only one model ran if any row of the table has such."""
+    if not table["n_unshared"].any():
+        return {"tasks": str(row["n_tasks"])}
+    return {"tasks": str(row["n_tasks"]), "of only one": str(row["n_unshared"])}
+
+
 def _difference(row: Mapping[Any, Any], data: Outcomes) -> dict[str, str]:
     """Format the difference of two models, with its unit."""
     scale, unit, digits = (100, "points", 0) if data.is_share else (1, data.unit, 2)
@@ -183,10 +192,18 @@ def describe_baseline(
     share, unit = data.is_share, "percentage points" if data.is_share else data.unit
     names, rows = distinct_names(table["model"], NAME_WIDTH), []
     for row in table.to_dict("records"):
-        cells = {"model": names[row["model"]], "tasks": str(row["n_tasks"])}
+        verdict = row["verdict"]
+        if verdict == "not decided" and (why := why_undecided(row)):
+            verdict += f" ({why})"
+        cells = {"model": names[row["model"]], **_tasks(row, table)}
         for head, name in (("model's", "mean"), ("baseline's", "mean_baseline")):
             cells[head] = format_interval(row[name], None, None, percent=share)
-        rows.append({**cells, **_difference(row, data), "verdict": row["verdict"]})
+        rows.append({**cells, **_difference(row, data), "verdict": verdict})
+    lacking = [
+        plain(f"{names[row['model']]}: {why}.")
+        for row in table.to_dict("records")
+        if (why := row["warning"].only("absent"))
+    ]
     least = LEAST if margin is None and share else margin
     loss = f"a loss of less than {(least or 0) * (100 if share else 1):g} {unit}".rstrip() + " is no regression"
     if least is None:
@@ -209,6 +226,6 @@ def describe_baseline(
         Part("the question", [head], always=True),
         models,
         Part("tasks broken and fixed", rows=tasks, most=MOST_PAIRS, last=0),
-        Part("doubts", _lines(variants(data)), always=True),
+        Part("doubts", [*lacking, *_lines(variants(data))], always=True),
     ]
     return on_screen(parts, everything=everything), not table["verdict"].isin(bad).any()

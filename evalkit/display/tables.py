@@ -38,6 +38,8 @@ TITLES = {  # of columns that all kinds have, and of estimates; others have the 
     "model_name": "model",
     "n_clusters": "tasks",
     "n_tasks": "tasks",
+    "n_unshared": "tasks of only one",
+    "claim_at": "decided from p",
     "n_measured": "measured",
     "n_not_measured": "not measured",
     "mean_cost": "cost per run",

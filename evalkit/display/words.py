@@ -9,6 +9,7 @@ import pandas as pd
 from evalkit._words import Notes, counted_noun, fill_template, format_interval, join_first, note, sentence
 from evalkit.io.text import shorten
 from evalkit.kinds import Finding
+from evalkit.stats.intervals import LEVEL
 
 MOST_FLAGS, MOST_WAYS, MOST_NAMED = 2, 3, 4  # flags, ways to end and models named in a sentence
 MOST_NAME = 20  # characters of a model's name in a finding that is to fit a line
@@ -134,7 +135,14 @@ def _ranking(
         case _:
             unshown = _models(headline["open"], MOST_ANSWERED)
             answer = f"No model is shown to be best: {model} is first{value}, not separable from {unshown}"
-    alike = "; models ran different tasks, taken to be drawn alike" * headline.get("unpaired", False)
+    alike = ""
+    if headline.get("unpaired"):
+        alike = "; models ran different tasks, taken to be drawn alike"
+    elif "partly" in headline:
+        shared, others = (" to ".join(map(str, counts)) for counts in headline["partly"])
+        alike = (
+            f"; pairs with it share {shared} tasks, and {others} that only one model ran count, taken to be drawn alike"
+        )
     few = "; the shared tasks are too few to tell" * headline.get("few", False)
     adjusted = ""
     if "higher" in headline:
@@ -244,6 +252,8 @@ def pair_text(row: Mapping[Hashable, Any]) -> str:
     if partly:  # of the model ahead first
         shared += f" and {partly.values[ahead]} against {partly.values[behind]} others, taken to be drawn alike"
     gap = f"difference {format_interval(abs(row['estimate']), low, high, **points)}{_chance(row)}{family}"
+    if why := why_undecided(row):
+        gap += f"; {why}"
     result = f"{shared}, {gap}{f'; {apart}' if apart else ''}."
     within = format_interval(row["margin"], None, None, **points)
     same = f"{names[0]} and {names[1]} are equivalent on {like}, within ± {within}"
@@ -251,6 +261,16 @@ def pair_text(row: Mapping[Hashable, Any]) -> str:
         text = f"{names[0]} is better than {names[1]} on {like}: {result}"
         return f"{text} The difference is small: {same}." if row["equivalent"] else text
     return f"{same if row['equivalent'] else f'Not decided between {names[0]} and {names[1]} on {like}'}: {result}"
+
+
+def why_undecided(row: Mapping[Hashable, Any]) -> str:
+    """Say why a pair, or a model and a baseline, is not decided though its p value, by itself, is at most 0.05."""
+    if row["p_adjusted"] <= row["claim_at"] or math.isnan(row["p_value"]):
+        return ""
+    limits = row["warning"].only("few_pairs", "skewed_pair")
+    if row["p_adjusted"] <= LEVEL:
+        return str(limits)
+    return f"p = {row['p_value']:.2g} before the correction" if row["p_value"] <= row["claim_at"] else ""
 
 
 def _chance(row: Mapping[Hashable, Any]) -> str:
@@ -269,12 +289,16 @@ def _short_pair(row: Mapping[Hashable, Any], before: str = "", *, with_differenc
     ]
     verdict = "equivalent" if row["equivalent"] else "open"
     open_pair = f"{verdict if before else verdict.capitalize()}: {' against '.join(sides)}"
-    text = f"{' ahead of '.join(sides) if row['decided'] else open_pair} on {counted_noun(row['n_tasks'], 'task')}"
+    tasks = counted_noun(row["n_tasks"], "task")
+    if row["n_unshared"]:
+        tasks += f" shared and {row['n_unshared']:,} others"
+    text = f"{' ahead of '.join(sides) if row['decided'] else open_pair} on {tasks}"
     if with_difference:
         bounds = sorted(math.copysign(1, row["estimate"]) * row[bound] for bound in ("low", "high"))
         unit = "points" if is_share else row["unit"]
         text += f", difference {format_interval(abs(row['estimate']), *bounds, percent=is_share, unit=unit)}"
-    return f"{before}{text}{_chance(row)}."
+    reason = f" ({why})" if (why := why_undecided(row)) else ""
+    return f"{before}{text}{_chance(row)}{reason}."
 
 
 def _nearest_pair(decided: int, pairs: int, row: Mapping[Hashable, Any] | None, first: int = 0) -> str:

@@ -15,6 +15,7 @@ from evalkit.io.paths import SourceError
 from evalkit.io.text import short_paths
 from evalkit.kinds.kind import Assembled, LogKind
 from evalkit.kinds.runs import UNKNOWN
+from evalkit.stats.cells import check_families
 
 STATED = "stated"  # the source of a name that the user gave
 Renames = Mapping[str, str] | Sequence[str]
@@ -94,24 +95,36 @@ def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] 
     """Keep only the runs that meet conditions, and what is theirs in all other frames; SourceError if none does.
 
     `cluster` names the column of the families of tasks that are variants of few, over which the intervals of all rates
-    and comparisons are made: it is added as ``cluster``. It is one of the log's own, such as one of a table that means
-    nothing to evalkit, if there is one of that name, else one of the runs.
+    and comparisons are made: it is added as ``cluster``. The columns that it and conditions can name are those of the
+    runs, and those of the log itself, such as a table's: a cluster is that of the log where both have one of that name,
+    in a condition that of the runs. SourceError for a cluster by which a task is in two families.
     """
     runs = assembled.frames[kind.runs]
+    meaning = {
+        name: role
+        for one in assembled.chosen.only("columns").notes
+        for role, name in one.values["meaning"].items()
+        if role in runs
+    }
+    logged = _logged(runs).assign(**{name: runs[role] for name, role in meaning.items()})
     if cluster:
-        own = _logged(runs, cluster)
-        if own is None and cluster not in runs:
-            names = [*runs, *_logged_names(runs)]
+        if cluster not in logged and cluster not in runs:
+            names = [*runs, *logged]
             raise SourceError(
                 f"cluster {cluster!r}: runs have no such column; {did_you_mean(cluster, names, cutoff=0.4)}"
             )
-        values = runs[cluster] if own is None else own
+        values = logged[cluster] if cluster in logged else runs[cluster]
         runs = runs.assign(cluster=values.astype("str").where(values.notna()))
-    met = meets(runs, where)
+        try:
+            check_families(kind.rates.task_of(runs), runs["cluster"])
+        except ValueError as error:
+            raise SourceError(f"cluster {cluster!r}: {error}") from None
+    told = runs.join(logged[[name for name in logged if name not in runs]])
+    met = meets(told, where)
     if len(runs) and not met.any():
         texts = as_list(where)
         column = _CONDITION.fullmatch(texts[-1])[1]  # type: ignore[index]
-        there = runs[column].dropna().astype("str").unique()
+        there = told[column].dropna().astype("str").unique()
         raise SourceError(f"no run where {' and '.join(texts)}; of {column} {did_you_mean('', sorted(there))}")
     attributes = {
         name: [item for item, is_kept in zip(value, met, strict=True) if is_kept]
@@ -122,24 +135,12 @@ def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] 
     return _changed(assembled, partial(_of_runs, runs=runs[met], where=where))._replace(attributes=attributes)
 
 
-def _said(runs: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return what else the log says of each run, by name."""
+def _logged(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns of the log itself, which are none of evalkit's, as texts."""
     texts = runs["extra"] if "extra" in runs else pd.Series(None, runs.index, dtype="object")
     read = [json.loads(text) if isinstance(text, str) else {} for text in texts]
-    return [one if isinstance(one, dict) else {} for one in read]
-
-
-def _logged_names(runs: pd.DataFrame) -> list[str]:
-    return list(dict.fromkeys(name for one in _said(runs) for name in one))
-
-
-def _logged(runs: pd.DataFrame, name: str) -> pd.Series | None:
-    """Return a column of the log itself, which is none of evalkit's; None if there is none of that name."""
-    said = _said(runs)
-    if not any(name in one for one in said):
-        return None
-    values = [one.get(name) for one in said]
-    return pd.Series([None if value is None or value == "" else str(value) for value in values], runs.index)
+    table = pd.DataFrame([one if isinstance(one, dict) else {} for one in read], runs.index, dtype="object")
+    return table.astype("str").where(table.notna() & ~table.isin([""]))
 
 
 def _of_runs(frame: pd.DataFrame, runs: pd.DataFrame, where: str | Sequence[str]) -> pd.DataFrame:
@@ -196,7 +197,7 @@ def meets(runs: pd.DataFrame, where: str | Sequence[str]) -> pd.Series:
             elif pd.api.types.is_datetime64_any_dtype(values):
                 wanted = pd.to_datetime(value, utc=True)
             elif sign not in ("=", "!="):
-                raise ValueError
+                values, wanted = pd.to_numeric(values), float(value)
             elif pd.api.types.is_object_dtype(values):
                 values = values.map(lambda items, value=value: value if value in map(str, items) else "")
         except (KeyError, ValueError):

@@ -1,3 +1,5 @@
+from .cells import Cells as Cells
+from .cells import cells_of as cells_of
 from .comparable import LikeWithLike as LikeWithLike
 from .comparable import like_with_like as like_with_like
 from .intervals import Estimate as Estimate

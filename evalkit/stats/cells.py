@@ -1,5 +1,8 @@
 """Average runs by task and model, which comparisons of models start from."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,13 +19,27 @@ class SeedSpread(NamedTuple):
     freedom: int = 0
 
 
-class Cells(NamedTuple):
-    """Runs by task and model: arrays of shape (tasks, models), NaN or 0 where a model has no run of a task.
+class Columns(NamedTuple):
+    """The names of columns of a table of runs; an empty one is not used."""
 
-    `lost` counts the runs of each model without a task or a value, `unnamed` those without a model. Where runs differ
-    in condition, a row is a task under one condition, and `clusters` has the code of its task; where tasks are of
-    families, `clusters` has that of its family, and `are_families` is true. `strata` are codes of the kinds of tasks,
-    and conditions, if asked for.
+    model: str = ""
+    task: str = ""
+    value: str = ""
+    condition: str = ""
+    stratum: str = ""
+    family: str = ""
+    seed: str = ""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Runs by task and model, as `cells_of` makes them: what ranks, pairs, plans and costs of models are computed from.
+
+    Arrays are of shape (tasks, models), NaN or 0 where a model has no run of a task. `lost` counts the runs of each
+    model without a task or a value, `unnamed` those without a model. Where runs differ in condition, a row is a task
+    under one condition, and `clusters` has the code of its task; where tasks are of families, `clusters` has that of
+    its family, and `are_families` is true. `strata` are codes of the kinds of tasks, and conditions, if asked for.
+    `runs` are the runs themselves, with the `columns` that were read.
     """
 
     models: list
@@ -30,18 +47,60 @@ class Cells(NamedTuple):
     means: np.ndarray
     sizes: np.ndarray
     variances: np.ndarray
-    lost: list[int]
+    lost: np.ndarray
     unnamed: int
     clusters: np.ndarray | None = None
     strata: np.ndarray | None = None
     are_families: bool = False
     seeds: list[SeedSpread] | None = None  # of each model
+    conditions: np.ndarray | None = None  # the condition of each row, where runs differ in it
+    runs: pd.DataFrame = field(default_factory=pd.DataFrame)
+    columns: Columns = field(default_factory=Columns)
 
-    @property
+    @cached_property
     def shares(self) -> bool:
         """Whether all means lie from 0 to 1."""
         known = self.means[self.sizes > 0]
         return bool(((known >= 0) & (known <= 1)).all())
+
+    @cached_property
+    def over_conditions(self) -> "Cells":
+        """The cells with a row for each task, whatever the conditions of its runs."""
+        if self.conditions is None:
+            return self
+        return cells_of(self.runs, *self.columns[:3], family=self.columns.family)
+
+    def means_of(self, column: str, other: str) -> np.ndarray:
+        """Return the means of a column of the runs, (tasks, models), over the runs that also tell another column."""
+        model, task, value = self.columns[:3]
+        both = self.runs[np.isfinite(numbers(self.runs[other])) & np.isfinite(numbers(self.runs[value]))]
+        means = cells_of(both, model, task, column)
+        found = np.full((len(means.tasks), len(self.models)), np.nan)
+        found[:, pd.Index(self.models, dtype="object").get_indexer(means.models)] = means.means
+        return found
+
+    def take(self, rows: np.ndarray | slice = slice(None), models: Sequence[int] | slice = slice(None)) -> "Cells":
+        """Return the cells of some rows and models, without the rows that none of these models ran."""
+        columns = np.arange(len(self.models))[models]
+        places = np.arange(len(self.tasks))[rows]
+        places = places[(self.sizes[np.ix_(places, columns)] > 0).any(axis=1)]
+        arrays = {name: getattr(self, name)[np.ix_(places, columns)] for name in ("means", "sizes", "variances")}
+        for name in ("clusters", "strata", "conditions"):
+            of_row = getattr(self, name)
+            if of_row is not None:
+                arrays[name] = of_row[places]
+        for name in {"clusters", "strata"} & arrays.keys():  # codes without gaps
+            arrays[name] = np.unique(arrays[name], return_inverse=True)[1]
+        names = [self.models[i] for i in columns]
+        return replace(
+            self,
+            models=names,
+            tasks=[self.tasks[i] for i in places],
+            lost=self.lost[columns],
+            seeds=None if self.seeds is None else [self.seeds[i] for i in columns],
+            runs=self.runs[self.runs[self.columns.model].isin(names)],
+            **arrays,
+        )
 
     def has(self, *columns: int) -> np.ndarray:
         """Return which tasks all these models, by default all models, have runs of."""
@@ -72,51 +131,57 @@ class Cells(NamedTuple):
 
     def lost_of(self, *columns: int) -> Notes:
         """Describe how many runs of these models, and how many without a model, were left out."""
-        runs = left_out(int(np.take(self.lost, columns).sum()), "run")
+        runs = left_out(int(self.lost[list(columns)].sum()), "run")
         return runs + (note("no_name", count=self.unnamed) if self.unnamed else Notes())
 
 
 def cells_of(
-    frame: pd.DataFrame,
+    runs: pd.DataFrame,
     model: str,
     task: str,
     value: str,
     condition: str = "",
-    stratum: str | None = None,
+    stratum: str = "",
     family: str = "",
     seed: str = "",
 ) -> Cells:
     """Average the runs of each model on each task (and under each condition), models in the order of their names.
 
-    `family` is the column of the family of a task, where tasks are variants of few, and `seed` that of what runs of
-    different tasks share, such as a trained checkpoint.
+    `model`, `task` and `value` are the columns of the model, the task and the outcome (0/1, or a score) of the runs;
+    rows with a missing one are left out, and counted. The others are needed only where there is such a thing:
+    `condition` is the column of what makes runs comparable beside the task, such as a budget, `stratum` that of the
+    type of task, within which tasks that only one model ran are taken to be drawn alike, `family` that of the family of
+    a task, where tasks are variants of few, and `seed` that of what runs of several tasks share, such as a trained
+    checkpoint. ValueError for a column that is not there, and where a task is in two families.
     """
-    check_columns(frame, model, task, value, *filter(None, [seed]))
-    named = frame[frame[model].notna()]
+    columns = Columns(model, task, value, condition, stratum, family, seed)
+    check_columns(runs, *filter(None, columns))
+    named = runs[runs[model].notna()]
     outcomes = numbers(named[value])
     usable = np.isfinite(outcomes) & named[task].notna().to_numpy()
-    columns, models = coded(named[model])
-    labels, clusters = named[task][usable], None
+    if family:
+        check_families(named[task], named[family])
+    of_model, models = coded(named[model])
+    labels, clusters, conditions = named[task][usable], None, None
     if condition and named[condition][usable].nunique() > 1:
         pairs = zip(labels.astype("str"), named[condition][usable].astype("str"), strict=True)
-        labels = pd.Series(list(pairs), dtype="object")
-        rows, tasks = coded(labels)
+        rows, tasks = coded(pd.Series(list(pairs), dtype="object"))
         clusters = np.asarray(pd.MultiIndex.from_tuples(tasks).codes[0])
+        conditions = np.array([own for _, own in tasks], dtype="object")
     else:
         rows, tasks = coded(labels)
     shape = (len(tasks), len(models))
     means, sizes, variances = np.full(shape, np.nan), np.zeros(shape, dtype=int), np.full(shape, np.nan)
     if usable.any():
-        places, codes = np.unique(rows * len(models) + columns[usable], return_inverse=True)
+        places, codes = np.unique(rows * len(models) + of_model[usable], return_inverse=True)
         statistics = by_cluster(outcomes[usable], codes)
         for table, one in zip((sizes, means, variances), statistics, strict=True):
             table.flat[places] = one
-    lost = np.bincount(columns[~usable], minlength=len(models)).tolist()
     strata = None
     if stratum:
-        kinds = frame.groupby(task)[stratum].first()
-        under = tasks if clusters is not None else [(name, "") for name in tasks]
-        texts = [f"{kinds.get(name, '')}\0{conditions}" for name, conditions in under]
+        kinds = runs.groupby(task)[stratum].first()
+        under = tasks if conditions is not None else [(name, "") for name in tasks]
+        texts = [f"{kinds.get(name, '')}\0{of}" for name, of in under]
         strata = coded(pd.Series(texts, dtype="object"))[0]
     are_families = False
     if family and named.groupby(family)[task].nunique().max() > 1:
@@ -124,10 +189,34 @@ def cells_of(
         clusters, are_families = coded(named[family][usable])[0][first], True
     seeds = None
     if seed:
-        known = pd.DataFrame({"row": rows, "model": columns[usable], "value": outcomes[usable]})
+        known = pd.DataFrame({"row": rows, "model": of_model[usable], "value": outcomes[usable]})
         seeds = _seed_spreads(known.assign(seed=named[seed][usable].to_numpy()), len(models))
-    unnamed = len(frame) - len(named)
-    return Cells(models, tasks, means, sizes, variances, lost, unnamed, clusters, strata, are_families, seeds)
+    return Cells(
+        models=models,
+        tasks=tasks,
+        means=means,
+        sizes=sizes,
+        variances=variances,
+        lost=np.bincount(of_model[~usable], minlength=len(models)),
+        unnamed=len(runs) - len(named),
+        clusters=clusters,
+        strata=strata,
+        are_families=are_families,
+        seeds=seeds,
+        conditions=conditions,
+        runs=named,
+        columns=columns,
+    )
+
+
+def check_families(tasks: pd.Series, families: pd.Series) -> None:
+    """Raise ValueError where a task is in several families, with their names."""
+    known = pd.DataFrame({"task": tasks, "family": families}).dropna().drop_duplicates()
+    doubled = known[known["task"].duplicated(keep=False)]
+    if len(doubled):
+        task = doubled["task"].iloc[0]
+        names = sorted(map(str, doubled.loc[doubled["task"] == task, "family"]))
+        raise ValueError(f"task {task} is in {len(names)} families, {', '.join(names)}: a task can be in one only")
 
 
 def _seed_spreads(runs: pd.DataFrame, count: int) -> list[SeedSpread]:

@@ -9,7 +9,7 @@ from scipy import special
 
 from evalkit._words import Notes, note
 from evalkit.stats import intervals
-from evalkit.stats.cells import Cells, cells_of
+from evalkit.stats.cells import Cells
 from evalkit.stats.intervals import Kind, estimate_by
 from evalkit.stats.pairs import components
 
@@ -27,17 +27,7 @@ class LikeWithLike(NamedTuple):
     reason: Notes  # why these
 
 
-def like_with_like(
-    frame: pd.DataFrame,
-    model: str,
-    task: str,
-    value: str,
-    stratum: str | None = None,
-    *,
-    condition: str = "",
-    family: str = "",
-    kind: Kind = "proportion",
-) -> LikeWithLike:
+def like_with_like(cells: Cells, *, kind: Kind = "proportion") -> LikeWithLike:
     """Return each model's raw rate beside its coverage of the tasks and its rate adjusted for them.
 
     Where all models ran the same tasks, the adjusted rates are the raw ones. Else they are what each model would score
@@ -45,15 +35,14 @@ def like_with_like(
     mix of strata where all models have all strata, else NaN. The reason names models that the raw and the adjusted
     rates order differently.
 
-    Arguments are as for `compare_all` and `estimate_by`; `stratum` is the column of the type of task. Tasks under
-    different conditions are different ones, from the same cluster; `family` is the column of the family of a task.
-    Adjusted rates are those under the conditions that all models ran, since nothing shows what a model would reach
-    under another one. The table has model, n (runs), n_tasks, coverage; estimate, low, high, method (raw); adjusted,
-    adjusted_low and adjusted_high; warning.
+    Arguments are as for `compare_all` and `estimate_by`. Tasks under different conditions are different ones, from the
+    same cluster. Adjusted rates are those under the conditions that all models ran, since nothing shows what a model
+    would reach under another one. The table has model, n (runs), n_tasks, coverage; estimate, low, high, method (raw);
+    adjusted, adjusted_low and adjusted_high; warning.
     """
-    cells = cells_of(frame, model, task, value, condition, stratum, family)
     coverage = (cells.sizes > 0).mean(axis=0) if cells.tasks else math.nan
-    known = frame[frame[model].notna() & frame[task].notna()].astype({model: "str"})
+    model, task, value, family = *cells.columns[:3], cells.columns.family
+    known = cells.runs[cells.runs[task].notna()].astype({model: "str"})
     raw = estimate_by(known, model, value, task, kind, families=family or None)
     raw = raw.rename(columns={model: "model", "n_clusters": "n_tasks"})
     table = pd.DataFrame({"model": pd.Series(cells.models, dtype="str"), "coverage": coverage})
@@ -64,17 +53,15 @@ def like_with_like(
         adjusted = {"adjusted": table["estimate"], "adjusted_low": table["low"], "adjusted_high": table["high"]}
         return LikeWithLike(table.assign(**adjusted), RAW, reason)
     basis, columns = ADJUSTED, ["adjusted", "adjusted_low", "adjusted_high"]
-    if condition:
-        measured = frame[frame[value].notna()]
-        models = measured.groupby(condition, dropna=False)[model].transform("nunique")
-        shared = measured[models == len(table)]
-        if shared.empty:
+    if cells.conditions is not None:
+        ran = pd.DataFrame(cells.sizes > 0).groupby(cells.conditions).transform("any").all(axis=1)
+        if not ran.any():
             return LikeWithLike(table.assign(**dict.fromkeys(columns, math.nan)), NONE, note("incomparable"))
-        cells = cells_of(shared, model, task, value, condition, stratum, family)
+        cells = cells.take(ran.to_numpy())
     table[columns] = np.column_stack(adjust(cells))
     if table["adjusted"].notna().all() and np.ptp(cells.means[cells.sizes > 0]) == 0:
         table[columns] = table[["estimate", "low", "high"]]  # where all runs ended alike, the fit knows only its priors
-    if cells.tasks and cells.strata is not None and table["adjusted"].isna().any():
+    if cells.strata is not None and cells.strata.max(initial=0) > 0 and table["adjusted"].isna().any():
         basis, table[columns] = STANDARDISED, standardise(cells, cells.strata, kind)
     if table["adjusted"].isna().any():
         return LikeWithLike(table.assign(**dict.fromkeys(columns, math.nan)), NONE, note("incomparable"))
@@ -126,8 +113,8 @@ def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     Values from 0 to 1: a logistic model, the effects of tasks (of each stratum) of any distribution (Laird 1978),
     standardised over the tasks, with Wilson's interval on the effective n. Others: least squares and t. Intervals leave
-    out one task, or group of tasks, at a time. No estimates where models share no tasks, directly or through others;
-    no interval where models fall into groups without some of the tasks.
+    out one task, or group of tasks, at a time, and are the wider the more both fits disagree. No estimates where models
+    share no tasks, directly or through others; no interval where models fall into groups without some of the tasks.
     """
     there = cells.sizes > 0
     missing = np.full(there.shape[1], math.nan)
@@ -156,6 +143,8 @@ def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         variance = variance * (intervals.quantile(freedom=groups.max()) / intervals.quantile()) ** 2
         variance = np.maximum(variance, rates * (1 - rates) / runs)  # what is expected of tasks not run has no noise
         variance = np.maximum(variance, _least_variance(cells, rates))
+        # on tasks that a model did not run, the rate rests on the scale on which models differ: logits, or points
+        variance = variance + (estimates - np.clip(_least_squares(means, there.astype(float)), 0, 1)) ** 2
         # near 0 or 1 a success and a failure are added to the rate, as in its variance, for the effective n
         ran = np.maximum(there.sum(axis=0), 1)
         padded = (rates * ran + 1) / (ran + 2)

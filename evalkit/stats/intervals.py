@@ -39,7 +39,7 @@ FEW_FAMILIES, LEAST_FAMILIES = 12, 2  # of equal size, for a firm interval and f
 FEW = note("few", fewest=FEW_CLUSTERS, what="independent values")
 
 _TYPES = {
-    "int64": "a b k n n_clusters n_runs n_tasks rank_high rank_low tested",
+    "int64": "a b k n n_clusters n_runs n_tasks n_unshared rank_high rank_low tested",
     "bool": "behind_first binary decided equivalent on_front ties_with_first",
     "str": "correction dominated_by measure method model model_a model_b target verdict",
     "object": "warning",

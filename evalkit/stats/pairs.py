@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from evalkit._words import Notes, check_columns, note
-from evalkit.stats.cells import Cells, cells_of
+from evalkit.stats.cells import Cells
 from evalkit.stats.intervals import (
     LEVEL,
     Target,
@@ -47,13 +47,13 @@ N_DRAWS = 10_000  # for max-T
 CHUNK = 250  # draws at a time, which keeps 5,000 tests within 10 MB
 
 _COLUMNS = (
-    "model_a model_b n_tasks n_runs mean_a mean_b estimate low high p_value p_holm p_adjusted decided p_equivalent "
-    "equivalent method target correction tested margin warning"
+    "model_a model_b n_tasks n_unshared n_runs mean_a mean_b estimate low high p_value p_holm p_adjusted claim_at "
+    "decided p_equivalent equivalent method target correction tested margin warning"
 )
 
 _BASELINE_COLUMNS = (
-    "model n_tasks n_runs mean mean_baseline estimate low high p_value p_adjusted p_not_worse verdict method target "
-    "warning"
+    "model n_tasks n_unshared n_runs mean mean_baseline estimate low high p_value p_adjusted claim_at p_not_worse "
+    "verdict method target warning"
 )
 _RANK_COLUMNS = (
     "model n_tasks estimate low high rank_low rank_high behind_first ties_with_first corrected corrected_low "
@@ -66,17 +66,10 @@ _COST_COLUMNS = (
 
 
 def compare_all(
-    frame: pd.DataFrame,
-    model: str,
-    task: str,
-    value: str,
+    cells: Cells,
     *,
     target: Target = "new tasks",
     margin: float | None = None,
-    condition: str = "",
-    stratum: str = "",
-    family: str = "",
-    seed: str = "",
     rng: np.random.Generator | None = None,
 ) -> pd.DataFrame:
     """Compare every pair of models, paired on the tasks both have runs of.
@@ -86,28 +79,25 @@ def compare_all(
     0.05. A pair is decided where the p value corrected for all pairs that share tasks (by max-T; for these
     tasks by Holm) is at most that. Few or skewed scores need a smaller one, and `warning` says so.
 
-    `model`, `task` and `value` are the columns of the model, the task and the outcome (0/1, or a score) of the runs;
-    rows with a missing one are left out, and counted in `warning`. The `target` is the difference on new tasks like
+    `cells` are the runs by task and model (`evalkit.stats.cells_of`). The `target` is the difference on new tasks like
     these (paired, over tasks), or on these very tasks run again (t within tasks, which needs repetitions). Models whose
     difference lies within ± `margin` are `equivalent`: two one-sided tests (Schuirmann 1987; for shares the score test
-    of Tango 1998) with Holm's correction, from 10 tasks on (scores: 12). `condition` is the column of what makes runs
-    comparable beside the task, such as a budget: models are compared within equal ones, whose differences are averaged
-    by task. `family` is the column of the family of a task, where tasks are variants of few: the difference is still
-    the mean over tasks, its test is over families. With `stratum`, the column of the type of task, models are for new
-    tasks also compared on the tasks that only one of them ran, unpaired within types and conditions, as if these tasks
-    were drawn alike, and both tests are combined (`evalkit.stats.paired.combine`); `warning` counts these tasks. `seed`
-    is the column of what runs of several tasks share, such as a trained checkpoint: where a model has several of these,
-    its differences vary with them, too. `rng` is for max-T.
+    of Tango 1998) with Holm's correction, from 10 tasks on (scores: 12). Of cells with conditions, models are compared
+    within equal ones, whose differences are averaged by task. With families, the difference is still the mean over
+    tasks, its test is over families. With strata, models are for new tasks also compared on the tasks that only one of
+    them ran, unpaired within strata, as if these tasks were drawn alike, and both tests are combined
+    (`evalkit.stats.paired.combine`); `warning` counts these tasks. Where a model has several seeds, its differences
+    vary with them, too. `rng` is for max-T.
 
-    There is one row per pair, models in the order of their names: model_a, model_b, n_tasks (shared), n_runs (on them),
-    mean_a, mean_b (over these tasks, with the unshared ones at their weight), estimate (mean_a − mean_b), low, high,
-    p_value, p_holm, p_adjusted, decided,
-    p_equivalent (corrected; NaN where the tasks are too few to tell), equivalent, method, target, correction, tested
-    (pairs that share tasks), margin, warning. `evalkit.display.pair_text` says it.
+    There is one row per pair, models in the order of their names: model_a, model_b, n_tasks (shared), n_unshared (tasks
+    that only one of them ran, as far as they count), n_runs (on the shared ones), mean_a, mean_b (over the shared
+    tasks, with the unshared ones at their weight), estimate (mean_a − mean_b), low, high, p_value, p_holm, p_adjusted,
+    claim_at (the p_adjusted from which down the pair is decided), decided, p_equivalent (corrected; NaN where the tasks
+    are too few to tell), equivalent, method, target, correction, tested (pairs that share tasks), margin, warning.
+    `evalkit.display.pair_text` says it.
     """
     check_choice("target", target, get_args(Target))
     is_new = target == "new tasks"
-    cells = cells_of(frame, model, task, value, condition, stratum if is_new else "", family, seed if is_new else "")
     table, parts = pair_rows(cells, list(combinations(range(len(cells.models)), 2)), target, margin)
     table["p_holm"] = holm(table["p_value"])
     table["p_adjusted"] = _by_max_t(parts, table, rng) if is_new else table["p_holm"]
@@ -120,18 +110,11 @@ def compare_all(
 
 
 def compare_to_baseline(
-    frame: pd.DataFrame,
-    model: str,
-    task: str,
-    value: str,
+    cells: Cells,
     baseline: str,
     *,
     margin: float = 0.05,
     target: Target = "new tasks",
-    condition: str = "",
-    stratum: str = "",
-    family: str = "",
-    seed: str = "",
     rng: np.random.Generator | None = None,
 ) -> pd.DataFrame:
     """Compare every model with a baseline, paired on the tasks both have runs of.
@@ -142,11 +125,11 @@ def compare_to_baseline(
     Differences from 0 are corrected by max-T over the models (for these tasks by Holm). Arguments are those of
     `compare_all`, and `margin`, the largest loss that is acceptable, in the unit of the values and above 0.
 
-    There is one row per model but the baseline: model, n_tasks, n_runs, mean, mean_baseline, estimate (model −
-    baseline), low, high, p_value, p_adjusted, p_not_worse (corrected), verdict, method, target, warning.
+    There is one row per model but the baseline: model, n_tasks, n_unshared, n_runs, mean, mean_baseline, estimate
+    (model − baseline), low, high, p_value, p_adjusted, claim_at, p_not_worse (corrected), verdict, method, target,
+    warning.
     """
     is_new = target == "new tasks"
-    cells = cells_of(frame, model, task, value, condition, stratum if is_new else "", family, seed if is_new else "")
     if baseline not in cells.models:
         raise ValueError(f"no runs of the baseline {baseline!r}; there are {', '.join(map(repr, cells.models))}")
     base = cells.models.index(baseline)
@@ -196,7 +179,7 @@ def pair_rows(
         elif count > 1:
             variance = float(variance_of_mean(differences))
         parts[np.unique(clusters[shared]), number] = _unit(differences)
-        apart = unshared(cells, a, b) if is_new and variance != 0 else None
+        apart, others = unshared(cells, a, b) if is_new and variance != 0 else None, 0
         if apart is not None and (count or min(apart.tasks) > 1):
             on_shared = None if math.isnan(variance) else compared
             if count == 1 and on_shared is not None:
@@ -208,11 +191,11 @@ def pair_rows(
             ran = list(apart[:2])
             if weight:
                 ran = [weight * one + (1 - weight) * other for one, other in zip(means[:2], apart[:2], strict=True)]
-            means = [*ran, ran[0] - ran[1]]
+            means, others = [*ran, ran[0] - ran[1]], sum(apart.tasks)
             variance = 1 / ((1 / variance if weight else 0) + 1 / apart.variance)
             told = note("partly_shared" if count else "unpaired", a=apart.tasks[0], b=apart.tasks[1])
             compared = compared._replace(warning=compared.warning + told)
-        if cells.seeds is not None and variance > 0:
+        if is_new and cells.seeds is not None and variance > 0:
             compared = allow_for_seeds(compared, means[2], variance, [cells.seeds[a], cells.seeds[b]], shares)
         tasks = count
         if cells.are_families:
@@ -221,8 +204,20 @@ def pair_rows(
             if cells.shares:
                 compared = compared._replace(low=max(compared.low, -1.0), high=min(compared.high, 1.0))
         compared = compared._replace(warning=compared.warning + cautious + cells.lost_of(a, b))
-        rows.append((a, b, cells.models[a], cells.models[b], tasks, runs, *means, *compared))
-    names = ["a", "b", "model_a", "model_b", "n_tasks", "n_runs", "mean_a", "mean_b", "estimate", *Compared._fields]
+        rows.append((a, b, cells.models[a], cells.models[b], tasks, others, runs, *means, *compared))
+    names = [
+        "a",
+        "b",
+        "model_a",
+        "model_b",
+        "n_tasks",
+        "n_unshared",
+        "n_runs",
+        "mean_a",
+        "mean_b",
+        "estimate",
+        *Compared._fields,
+    ]
     return typed(pd.DataFrame(rows, columns=names)), parts
 
 
@@ -324,15 +319,8 @@ def components(start: np.ndarray, end: np.ndarray, count: int, directed: bool = 
 
 
 def rank_models(
-    frame: pd.DataFrame,
-    model: str,
-    task: str,
-    value: str,
+    cells: Cells,
     *,
-    condition: str = "",
-    stratum: str = "",
-    family: str = "",
-    seed: str = "",
     first: str = "",
     pairs: pd.DataFrame | None = None,
     rng: np.random.Generator | None = None,
@@ -351,7 +339,7 @@ def rank_models(
       models (Bonferroni), holds for all models at once, hence for any that is picked by its result, where values are
       shares (Clopper and Pearson). That of other values (t) falls short on few tasks, and where values are skewed.
 
-    Arguments are those of `compare_all`; `first` is the model that is tested for being best, by default that with the
+    `cells` are as for `compare_all`; `first` is the model that is tested for being best, by default that with the
     highest estimate, and `pairs` the result of `compare_all`, if already computed.
 
     There is one row per model, the highest estimate first: model, n_tasks, estimate, low, high (of this model alone, on
@@ -359,14 +347,15 @@ def rank_models(
     decided to be better, and the first is not best), corrected, corrected_low, corrected_high, method, target, warning.
     Equal estimates are in the order of their names, which means nothing, as the ranks show.
     """
-    cells = cells_of(frame, model, task, value, family=family)
+    by_task = cells.over_conditions
     count, rows = len(cells.models), []
     for i, name in enumerate(cells.models):
-        values, bounds = cells.of(i).means, (0.0, 1.0) if cells.shares else None
-        tasks = np.arange(len(values))
-        families = tasks if cells.clusters is None else cells.clusters[cells.sizes[:, i] > 0]
+        values, bounds = by_task.of(i).means, (0.0, 1.0) if cells.shares else None
+        tasks, families = np.arange(len(values)), None
+        if by_task.clusters is not None:
+            families = by_task.clusters[by_task.sizes[:, i] > 0]
         alone = mean_interval(values, tasks, bounds=bounds, families=families)
-        if len(np.unique(families)) < len(tasks):
+        if families is not None and len(np.unique(families)) < len(tasks):
             wide = mean_interval(values, tasks, bounds=bounds, families=families, confidence=1 - LEVEL / count)
             corrected = wide[1:3]
         else:
@@ -378,12 +367,9 @@ def rank_models(
         return table
     leading = cells.models.index(first) if first else int(np.argmax(table["estimate"].fillna(-math.inf)))
     if pairs is None and count <= MOST_PAIRED:
-        pairs = compare_all(
-            frame, model, task, value, condition=condition, stratum=stratum, family=family, seed=seed, rng=rng
-        )
+        pairs = compare_all(cells, rng=rng)
     others = [i for i in range(count) if i != leading]
-    within = cells_of(frame, model, task, value, condition, stratum, family, seed)
-    tests = pair_rows(within, [(leading, i) for i in others], "new tasks")[0].set_index("b")
+    tests = pair_rows(cells, [(leading, i) for i in others], "new tasks")[0].set_index("b")
     better, worse, behind = np.zeros(count, int), np.zeros(count, int), np.zeros(count, bool)
     if pairs is None:
         is_behind = tests["p_value"] * (count * (count - 1) / 2) <= tests["claim_at"]
@@ -403,15 +389,15 @@ def rank_models(
         table["rank_high"] = table["rank_high"].where(table.index != leading, 1)
         table["ties_with_first"] = table.index == leading
     # the share of the variance of estimates that is not noise, from 0 to 1
-    estimates, common, signal = table["estimate"].dropna().to_numpy(), cells.has(), 0.0
+    estimates, common, signal = table["estimate"].dropna().to_numpy(), by_task.has(), 0.0
     spread = estimates.var(ddof=1) if len(estimates) > 1 else 0.0
     if spread > 0:
         if common.sum() > 1:
-            values = cells.means[common]
+            values = by_task.means[common]
             values = values - values.mean(axis=1, keepdims=True)  # how hard a task is says nothing about who is best
             noise = (values.var(axis=0, ddof=1) / len(values)).sum() / (values.shape[1] - 1)
         else:
-            of_tasks = [cells.of(i).means for i in range(count)]
+            of_tasks = [by_task.of(i).means for i in range(count)]
             noise = np.mean([means.var(ddof=1) / len(means) for means in of_tasks if len(means) > 1] or [math.inf])
         signal = max(0.0, 1 - float(noise) / float(spread))
     centre = table["estimate"].mean()
@@ -445,37 +431,26 @@ def at_once(values: np.ndarray, shares: bool, confidence: float) -> tuple[float,
     return low, high
 
 
-def cost_front(
-    frame: pd.DataFrame,
-    model: str,
-    task: str,
-    value: str,
-    cost: str,
-    *,
-    rng: np.random.Generator | None = None,
-) -> pd.DataFrame:
+def cost_front(cells: Cells, cost: str, *, rng: np.random.Generator | None = None) -> pd.DataFrame:
     """Return success and cost of each model, and which models are on the Pareto front.
 
     A model is on the front if no other has at least its success at no more than its cost, and one of the two strictly
     better. Runs of a task are averaged first. Models are compared on the tasks that all have runs of; where there are
-    none, on their own, and `warning` says so. Arguments are those of `compare_all`, higher values are better; `cost` is
-    the column of the cost, such as tokens or time.
+    none, on their own, and `warning` says so. Higher values of the `cells` are better; `cost` is the column of their
+    runs with the cost, such as tokens or time.
 
     There is one row per model, the cheapest first: model, n_tasks, success and cost (means over tasks) with _low and
     _high, per_success (the mean cost over the success rate, for shares) with _low and _high, on_front, dominated_by
     (the cheapest model that is better in one and no worse in the other), front_share (of resamples of tasks, by the
     Bayesian bootstrap of Rubin 1981, in which it is on the front), warning.
     """
-    check_columns(frame, model, task, value, cost)
-    both = np.column_stack([numbers(frame[value]), numbers(frame[cost])])
-    both[np.isnan(both).any(axis=1)] = np.nan  # a run counts with both or not at all
-    runs = frame.assign(**{value: both[:, 0], cost: both[:, 1]})
-    cells, paid_for = (cells_of(runs, model, task, name) for name in (value, cost))
-    models, common = cells.models, cells.has()
+    check_columns(cells.runs, cost)
+    values, costs = (cells.over_conditions.means_of(name, cost) for name in (cells.columns.value, cost))
+    models, common = cells.models, np.isfinite(values).all(axis=1)
     where = note("on_common", what="", count=common.sum()) if common.any() else note("tasks_differ")
     where = Notes() if common.all() else where
-    used = common if common.any() else slice(None)
-    values, costs = cells.means[used], paid_for.means[used]
+    if common.any():
+        values, costs = values[common], costs[common]
     rows = []
     for i, name in enumerate(models):
         own, paid = (column[np.isfinite(column)] for column in (values[:, i], costs[:, i]))

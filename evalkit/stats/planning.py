@@ -11,8 +11,9 @@ from scipy import special
 
 from evalkit._words import Notes, note
 from evalkit.stats import intervals
-from evalkit.stats.cells import Cells, cells_of
-from evalkit.stats.intervals import CONFIDENCE, LEVEL, typed
+from evalkit.stats.cells import Cells
+from evalkit.stats.intervals import CONFIDENCE, LEVEL, skewness, typed
+from evalkit.stats.paired import ENOUGH_SCORES, FEW_SHARES, SKEWED
 
 POWER = 0.8
 PLANNED = 0.6  # confidence of the interval whose upper end one variance of five exceeds
@@ -24,21 +25,13 @@ FAR = 500  # critical value of t beyond which its noncentral distribution is tha
 _COLUMNS = "target difference repeats tasks low high detectable runs between within n_tasks warning"
 
 
-def plan(
-    frame: pd.DataFrame,
-    model: str,
-    task: str,
-    value: str,
-    difference: float,
-    *,
-    repeats: Sequence[int] = (1, 2, 3, 5, 10),
-) -> pd.DataFrame:
+def plan(cells: Cells, difference: float, *, repeats: Sequence[int] = (1, 2, 3, 5, 10)) -> pd.DataFrame:
     """Plan how many tasks, or runs of each, show a true difference of two models with 80 % power.
 
     The variance of a task's difference has two parts: between tasks (some suit one model more than the other), which
     more tasks alone make up for, and within tasks (runs of one model on one task differ), which repetitions make up for
     as well. Both are means over the pairs of models, from the runs of each pair on the tasks it shares; the differences
-    so far play no role. Columns are those of `compare_all`; the `difference` is above 0, in the unit of the values,
+    so far play no role. `cells` are as for `compare_all`; the `difference` is above 0, in the unit of the values,
     `repeats` are runs of each model on each task to plan for. The level is divided by the number of pairs that share
     tasks, the strictest step of Holm's correction.
 
@@ -48,13 +41,22 @@ def plan(
     (target "these tasks") with the `repeats` of the tasks at hand that show the difference on them. Also `runs` (of
     both models), `between` and `within` (standard deviations of a difference: of tasks, and of single runs), n_tasks
     (shared by the middle pair), warning. Where no task was run twice, the two parts can't be separated: there is only
-    the range. No rows without two models.
+    the range. No number of tasks is less than what the test of a pair asks for where differences are few or skewed
+    (`evalkit.stats.paired.compare_units`). Where pairs are decided over families of tasks, over seeds or within
+    conditions, there is no plan, and `warning` says why. No rows without two models.
     """
     if not difference > 0:
         raise ValueError(f"a difference to show is above 0, not {difference}")
     if not len(repeats) or any(r < 1 or int(r) != r for r in repeats):
         raise ValueError(f"repeats are whole numbers from 1, not {repeats}")
-    cells = cells_of(frame, model, task, value)
+    reason = Notes()
+    if cells.are_families:
+        reason = note("no_plan", over="families of tasks")
+    elif cells.seeds is not None and any(one.variance > 0 for one in cells.seeds):
+        reason = note("no_plan", over="seeds, checkpoints or sessions")
+    elif len(cells.over_conditions.tasks) < len(cells.tasks):
+        reason = note("no_plan", over="several conditions")
+    cells = cells.over_conditions
     pairs = list(combinations(range(len(cells.models)), 2))
     if not pairs:
         return typed(pd.DataFrame(columns=_COLUMNS.split()), _COLUMNS)
@@ -66,6 +68,7 @@ def plan(
     level = LEVEL / max(sum(count > 0 for count in shared), 1)
     binary = bool(np.isin(cells.means[cells.sizes > 0], (0.0, 1.0)).all()) & (np.array(repeats) == 1)
     needed = np.maximum(pairs_needed(difference, np.sqrt(variances), level, binary), fewest_pairs(level))
+    needed = np.where(binary, needed, np.maximum(needed, _fewest_tasks(cells, used, difference, level)))
     again = math.nan
     if n_tasks and not math.isnan(within):
         quantiles = special.ndtri(1 - level / 2) + special.ndtri(POWER)
@@ -81,8 +84,27 @@ def plan(
     warning = next((part[3] for part in parts if part[3]), Notes())
     table = pd.DataFrame(columns).assign(difference=difference, between=math.sqrt(between), within=math.sqrt(within))
     table = table.assign(n_tasks=n_tasks, runs=2 * table["repeats"] * table["tasks"])
-    table["warning"] = pd.Series([warning] * len(table), dtype="object")
+    table["warning"] = pd.Series([reason + warning] * len(table), dtype="object")
+    if reason:
+        table[["tasks", "low", "high", "detectable", "runs"]] = math.nan
     return typed(table, _COLUMNS)
+
+
+def _fewest_tasks(cells: Cells, pairs: list[tuple[int, int]], difference: float, level: float) -> int:
+    """Return from how many tasks the test of a pair claims a difference at the level itself, beyond what t asks for.
+
+    Of scores, tasks must be enough to show how skewed differences are; of shares, enough that a rare failure that would
+    cancel the difference has been seen.
+    """
+    skews = []
+    for a, b in pairs:
+        shared = cells.has(a, b)
+        skews.append(float(skewness(cells.means[shared, a] - cells.means[shared, b])))
+    skewed = 2 * SKEWED * float(np.median(skews or [0.0])) ** 2
+    if not cells.shares:
+        return math.ceil(max(ENOUGH_SCORES, skewed))
+    unseen = math.log(2 / level) / math.log1p(min(difference, 1.0))
+    return math.ceil(max(2 * FEW_SHARES, skewed, unseen))
 
 
 def _variances(cells: Cells, a: int, b: int, repeats: np.ndarray) -> tuple[Any, Any, Any, Notes]:

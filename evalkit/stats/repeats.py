@@ -10,6 +10,7 @@ import pandas as pd
 from scipy import special
 
 from evalkit._words import Notes, check_columns, note
+from evalkit.stats.cells import Cells
 from evalkit.stats.intervals import by_cluster, clean, mean_interval, numbers, rate_interval, typed
 
 FLAGGED_AT = 0.01
@@ -28,35 +29,28 @@ class RepeatsTest(NamedTuple):
     warning: Notes = Notes()
 
 
-def reliability(
-    frame: pd.DataFrame,
-    by: str,
-    task: str,
-    value: str,
-    *,
-    ks: Sequence[int] | None = None,
-    order: str | None = None,
-) -> pd.DataFrame:
-    """Estimate for each group pass@k, pass^k and the agreement of runs.
+def reliability(cells: Cells, *, ks: Sequence[int] | None = None, order: str | None = None) -> pd.DataFrame:
+    """Estimate for each model pass@k, pass^k and the agreement of runs.
 
-    Each k uses all tasks of the group with at least k runs, so that pass@1 is the success rate. Where some tasks have
+    Each k uses all tasks of the model with at least k runs, so that pass@1 is the success rate. Where some tasks have
     fewer, a larger k is about other tasks: pass@k may then fall, and pass^k rise, with k. Each task has the same
-    weight; the target is new tasks like these. `frame` has one row per run, with the columns `by` (such as the model),
-    `task` and `value` (0/1). `ks` are by default 1, 2, ... up to the number of runs that at least half of the tasks of
-    each group have, at most 10. `order` is the column that orders the runs of a task, such as the repetition: it shows
-    whether tasks were retried until they succeeded (`repeats_test`).
+    weight; the target is new tasks like these. `cells` are as for `compare_all`, of values 0 and 1. `ks` are by default
+    1, 2, ... up to the number of runs that at least half of the tasks of each model have, at most 10. `order` is the
+    column that orders the runs of a task, such as the repetition: it shows whether tasks were retried until they
+    succeeded (`repeats_test`).
 
-    For each group there are rows of `by`, measure ("pass@k", "pass^k", "agreement": the probability that two runs of a
-    task end alike), k, n (runs), n_clusters (tasks), tasks_used (their share of the tasks of the group), estimate, low,
-    high, method, target, warning. The warning counts the tasks left out, and says where the number of runs depends on
-    their outcome, which biases all of these.
+    For each model there are rows of the column of the model, measure ("pass@k", "pass^k", "agreement": the probability
+    that two runs of a task end alike), k, n (runs), n_clusters (tasks), tasks_used (their share of the tasks of the
+    model), estimate, low, high, method, target, warning. The warning counts the tasks left out, and says where the
+    number of runs depends on their outcome, which biases all of these.
     """
-    check_columns(frame, by, task, value, order)
-    outcomes = numbers(frame[value])
-    usable = np.isfinite(outcomes) & frame[[by, task]].notna().all(axis=1).to_numpy()
+    by, task, value = cells.columns[:3]
+    check_columns(cells.runs, order)
+    outcomes = numbers(cells.runs[value])
+    usable = np.isfinite(outcomes) & cells.runs[task].notna().to_numpy()
     if not np.isin(outcomes[usable], (0.0, 1.0)).all():
         raise ValueError("pass@k needs 0/1 outcomes")
-    rows = frame[usable].assign(_value=outcomes[usable])
+    rows = cells.runs[usable].assign(_value=outcomes[usable])
     if ks is None:
         runs = rows.groupby([by, task], observed=True).size()
         half = runs.groupby(level=0).quantile(0.5, interpolation="lower").min() if len(runs) else 1

@@ -13,7 +13,7 @@ from evalkit._words import counted_noun
 from evalkit.io import short_paths
 from evalkit.kinds import Finding, Logs, data_finding, examples_of, flag_counts, kind_named, outcomes
 from evalkit.kinds.runs import is_excluded, leading, outcome_of
-from evalkit.stats import estimate_by
+from evalkit.stats import cells_of, estimate_by
 from evalkit.stats import reliability as reliability_of
 from evalkit.trajectories.format import AGENT_FAILED
 from evalkit.trajectories.table import ENDINGS
@@ -125,7 +125,7 @@ def reliability(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     tables, whole = [], "planned" if has_plan(plans) else "all"
     for name, rows in (("measured", runs), (whole, over_planned(runs, plans))):
         data = leading(outcomes(rows, "is_successful").table)
-        table = reliability_of(data, "model_name", "task", "value", order="repetition")
+        table = reliability_of(cells_of(data, "model_name", "task", "value"), order="repetition")
         table.insert(1, "trials", name)
         tables.append(table)
     return pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)

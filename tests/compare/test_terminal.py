@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from evalkit.cli import main
 from evalkit.compare import leaderboard, plan
-from evalkit.compare.terminal import describe_comparison
+from evalkit.compare.terminal import describe_baseline, describe_comparison
 from evalkit.display.terminal import Part, on_screen
 from tests.compare.runs import played, runs_of
 from tests.mindcraft.builders import write_all
@@ -120,6 +120,50 @@ def test_what_would_decide_is_planned_for_the_observed_difference_and_for_a_name
     gap = board.pairs.set_index(["model_a", "model_b"]).loc[("a", "b"), "estimate"]
     assert (observed[0], named[0]) == (f"{100 * abs(gap):.1f}", "10")
     assert "To show" not in describe_comparison(runs_of(played({"a": 0.95, "b": 0.1})))
+
+
+def test_nothing_is_planned_where_another_test_decides_and_the_reason_is_said():
+    cells = [
+        (model, f"t{task}", (task * 7 + skill) % 5 > skill)
+        for model, skill in (("a", 1), ("b", 2))
+        for task in range(24)
+    ]
+    runs = runs_of(cells)
+    assert "To show 10 points" in describe_comparison(runs, detect=10)
+    text = describe_comparison(runs.assign(cluster=[f"f{task % 6}" for _ in "ab" for task in range(24)]), detect=10)
+    assert "To show" not in text
+    assert text.count("Pairs are decided over families of tasks: no number of tasks is planned.") == 1
+
+
+def test_a_pair_that_is_not_decided_at_a_small_p_value_says_why():
+    values = {"a": [16, 11, 15, 12, 14, 13, 17, 13, 12], "b": [13, 10, 10, 13, 9, 11, 14, 13, 11]}
+    cells = [(model, f"t{task}", value) for model, own in values.items() for task, value in enumerate(own)]
+    runs = runs_of(cells, "crafter")
+    row = leaderboard(runs).pairs.iloc[0]
+    assert row["claim_at"] < row["p_adjusted"] <= 0.05
+    why = "too few tasks to show how skewed scores are: a difference is claimed from p = 0.015 down"
+    assert why in row["sentence"]
+    assert f"not decided ({why})" in describe_comparison(runs)
+    assert f"not decided ({why})" in describe_baseline(runs, "b")[0]
+
+
+def test_tasks_that_only_one_model_ran_are_counted_beside_the_shared_ones():
+    cells = [("a", f"t{task}", task % 8 > 0) for task in range(40)]
+    cells += [("b", f"t{task}", task % 3 == 0) for task in range(36, 76)]
+    text = describe_comparison(runs_of(cells))
+    assert "pairs with it share 4 tasks, and 72 that only one model ran count, taken to be drawn alike" in text
+    assert re.search(r"^a +b +4 +72 ", text, re.MULTILINE)
+    assert re.search(r"^a +4 +72 ", describe_baseline(runs_of(cells), "b")[0], re.MULTILINE)
+
+
+def test_a_baseline_says_which_runs_are_absent_and_what_would_follow_from_their_failure():
+    base = [("base", f"t{task}", task % 10 < 6) for task in range(40) for _ in range(2)]
+    only_successes = [("new", f"t{task}", True) for task in range(40)]
+    again = [("new", f"t{task}", True) for task in range(40) if task % 5 == 0]
+    text, _ = describe_baseline(runs_of(base + only_successes + again), "base")
+    assert "new: fewer runs than other models on these tasks: new (48 of 80); had the absent runs failed" in text
+    assert "the verdict would be: " in text
+    assert "absent" not in describe_baseline(runs_of(base + only_successes * 2), "base")[0]
 
 
 @pytest.mark.parametrize(("more", "column"), [([], "rank"), (["--baseline", "old"], "verdict")])

@@ -22,9 +22,10 @@ ODD = ["GPT-5 (high)", 'x; y: "z"', "<b>&amp;</b>", "{model} {0} %s", "a\nb\tc",
 RATE = {"estimate": 0.5, "low": 0.4, "high": 0.6, "n": 10, "n_clusters": 5}
 LEADS = {"code": "leads", "what": "success rate", "basis": "", "behind": ["b"], "open": ["c"], "few": True, **RATE}
 PAIR = {
-    "model_a": "a", "model_b": "b", "n_tasks": 9, "mean_a": 0.9, "mean_b": 0.2, "estimate": 0.7, "low": 0.5,
-    "high": 0.8, "p_adjusted": 0.01, "decided": False, "equivalent": False, "target": "new tasks", "tested": 3,
-    "correction": "max-T", "margin": 0.1, "unit": "%", "warning": Notes(),
+    "model_a": "a", "model_b": "b", "n_tasks": 9, "n_unshared": 0, "mean_a": 0.9, "mean_b": 0.2, "estimate": 0.7,
+    "low": 0.5, "high": 0.8, "p_value": 0.01, "p_adjusted": 0.01, "claim_at": 0.05, "decided": False,
+    "equivalent": False, "target": "new tasks", "tested": 3, "correction": "max-T", "margin": 0.1, "unit": "%",
+    "warning": Notes(),
 }  # fmt: skip
 RANKED = {"n_models": 2, "what": "success rate", "is_share": True, "unit": "", "rates": []}
 

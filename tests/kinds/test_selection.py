@@ -93,9 +93,9 @@ def test_no_run_that_meets_a_condition_is_an_error_that_says_which_values_there_
 @pytest.mark.parametrize("kind", messy.KINDS)
 def test_a_cluster_is_the_family_of_tasks_and_leaves_tasks_and_estimates_as_they_are(kind):
     source = str(messy.folder(kind) / "logs")
-    runs = evalkit.load(source, kind, cluster="model_name").runs
+    runs = evalkit.load(source, kind, cluster="kind").runs
     plain = evalkit.load(source, kind).runs
-    assert set(outcomes(runs).table["family"]) == set(runs["model_name"])
+    assert set(outcomes(runs).table["family"]) == {kind}
     assert outcomes(runs).table["task"].equals(outcomes(plain).table["task"])
     assert rates(runs)["estimate"].equals(rates(plain)["estimate"])
     found, expected = leaderboard(runs).pairs, leaderboard(plain).pairs
@@ -119,6 +119,23 @@ def test_any_column_of_a_table_can_be_the_family_also_one_that_means_nothing_or_
         assert f"{len(set(runs['cluster']))}" in str(row["warning"])
     with pytest.raises(SourceError, match="did you mean 'topic'"):
         evalkit.load(str(tmp_path), cluster="topik")
+
+
+def test_clusters_and_conditions_take_the_columns_of_a_table_by_their_own_names_also_those_with_a_meaning(tmp_path):
+    rows = [f"{model},t{task},{task % 3},lane{task % 2},{task},{task % 2}" for model in "ab" for task in range(12)]
+    (tmp_path / "runs.csv").write_text("\n".join(["model,task,checkpoint,lane,length,score", *rows]))
+    assert set(evalkit.load(str(tmp_path), cluster="checkpoint").runs["cluster"]) == {"0", "1", "2"}
+    for where, count in (("checkpoint=1", 8), ("lane=lane1", 12), ("length>=9", 6), ("task=t3", 2)):
+        assert len(evalkit.load(str(tmp_path), where=where).runs) == count
+    with pytest.raises(SourceError, match="lane can't be compared so"):
+        evalkit.load(str(tmp_path), where="lane>2")
+
+
+def test_a_task_in_two_families_is_refused_with_their_names(tmp_path):
+    rows = ["a,t0,easy,1", "b,t0,hard,0", "a,t1,easy,1", "b,t1,easy,0"]
+    (tmp_path / "runs.csv").write_text("\n".join(["model,task,level,score", *rows]))
+    with pytest.raises(SourceError, match="cluster 'level': task t0 is in 2 families, easy, hard"):
+        evalkit.load(str(tmp_path), cluster="level")
 
 
 @pytest.mark.parametrize(("kind", "later"), [("mindcraft", "messages"), ("crafter", "events")])

@@ -15,7 +15,7 @@ def runs(model, kind, tasks, successes):
 
 
 def like(*parts, stratum="type", **options):
-    return like_with_like(frame(*parts), "model", "task", "value", stratum, **options)
+    return like_with_like(cells_of(frame(*parts), "model", "task", "value", stratum=stratum), **options)
 
 
 SIMPSON = (
@@ -32,7 +32,7 @@ APART = (*SIMPSON[:2], runs("beta", "easy", range(100, 120), 18), runs("beta", "
     [
         (SIMPSON, "type", "adjusted for tasks", "the raw rates put alpha before beta, those adjusted for tasks do not"),
         (APART, "type", "standardised", "the raw rates put alpha before beta, those standardised do not"),
-        (APART, None, "none", "no adjusted rates: no shared tasks, types or equal conditions"),
+        (APART, "", "none", "no adjusted rates: no shared tasks, types or equal conditions"),
         ((*SIMPSON[:1], runs("beta", "easy", range(80), 40)), "type", "raw", "All models ran the same tasks"),
         ((*SIMPSON[:1], runs("beta", "easy", range(60), 40)), "type", "adjusted for tasks", "order is that of the raw"),
         (SIMPSON[:1], "type", "raw", "There is one model"),

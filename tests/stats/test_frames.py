@@ -7,19 +7,25 @@ import pandas as pd
 import pytest
 
 from evalkit import stats
+from evalkit.stats import cells_of
+
+
+def cells(frame, **columns):
+    return cells_of(frame, "model", "task", "value", **columns)
+
 
 FUNCTIONS = {
     "estimate_by": lambda f: stats.estimate_by(f, "model", "value", "task"),
     "estimate_by, score": lambda f: stats.estimate_by(f, "model", "cost", "task", "score", target="these tasks"),
-    "compare_all": lambda f: stats.compare_all(f, "model", "task", "value", margin=0.1, stratum="type"),
-    "these tasks": lambda f: stats.compare_all(f, "model", "task", "value", target="these tasks"),
-    "pair_structure": lambda f: stats.pair_structure(stats.compare_all(f, "model", "task", "value")),
-    "rank_models": lambda f: stats.rank_models(f, "model", "task", "value"),
-    "like_with_like": lambda f: stats.like_with_like(f, "model", "task", "value", "type"),
-    "plan": lambda f: stats.plan(f, "model", "task", "value", 0.1),
-    "reliability": lambda f: stats.reliability(f, "model", "task", "value", order="run"),
+    "compare_all": lambda f: stats.compare_all(cells(f, stratum="type"), margin=0.1),
+    "these tasks": lambda f: stats.compare_all(cells(f), target="these tasks"),
+    "pair_structure": lambda f: stats.pair_structure(stats.compare_all(cells(f))),
+    "rank_models": lambda f: stats.rank_models(cells(f)),
+    "like_with_like": lambda f: stats.like_with_like(cells(f, stratum="type")),
+    "plan": lambda f: stats.plan(cells(f), 0.1),
+    "reliability": lambda f: stats.reliability(cells(f), order="run"),
     "trend_by": lambda f: stats.trend_by(f, "model", "run", "value", "task"),
-    "cost_front": lambda f: stats.cost_front(f, "model", "task", "value", "cost"),
+    "cost_front": lambda f: stats.cost_front(cells(f), "cost"),
 }
 
 
@@ -92,17 +98,17 @@ COLUMNS = ("model", "task", "value")
         (lambda f: stats.estimate_by(f, "model", "value", None, "median"), "unknown kind 'median'"),
         (lambda f: stats.estimate_by(f, "mode", "value"), "no column 'mode'; did you mean 'model'"),
         (lambda f: stats.estimate_by(f.assign(n=1), "n", "value"), "can't group by 'n'"),
-        (lambda f: stats.compare_all(f, "agent", "task", "value"), "no column 'agent'"),
-        (lambda f: stats.compare_all(f, *COLUMNS, target="none"), "unknown target"),
-        (lambda f: stats.compare_all(f, *COLUMNS, margin=-0.1), "a margin is above 0"),
-        (lambda f: stats.compare_to_baseline(f, *COLUMNS, 7), "no runs of the baseline 7; there are 1, 2, 3"),
-        (lambda f: stats.compare_to_baseline(f, *COLUMNS, 1, margin=0), "above 0"),
-        (lambda f: stats.plan(f, *COLUMNS, 0), "above 0"),
-        (lambda f: stats.plan(f, *COLUMNS, 0.5, repeats=[0]), "from 1"),
-        (lambda f: stats.plan(f, *COLUMNS, 0.5, repeats=[]), "from 1"),
-        (lambda f: stats.reliability(f, *COLUMNS, ks=[0]), "from 1"),
-        (lambda f: stats.reliability(f, *COLUMNS, order="turn"), "no column 'turn'"),
-        (lambda f: stats.reliability(f.assign(value=0.5), *COLUMNS), "0/1 outcomes"),
+        (lambda f: cells_of(f, "agent", "task", "value"), "no column 'agent'"),
+        (lambda f: stats.compare_all(cells(f), target="none"), "unknown target"),
+        (lambda f: stats.compare_all(cells(f), margin=-0.1), "a margin is above 0"),
+        (lambda f: stats.compare_to_baseline(cells(f), 7), "no runs of the baseline 7; there are 1, 2, 3"),
+        (lambda f: stats.compare_to_baseline(cells(f), 1, margin=0), "above 0"),
+        (lambda f: stats.plan(cells(f), 0), "above 0"),
+        (lambda f: stats.plan(cells(f), 0.5, repeats=[0]), "from 1"),
+        (lambda f: stats.plan(cells(f), 0.5, repeats=[]), "from 1"),
+        (lambda f: stats.reliability(cells(f), ks=[0]), "from 1"),
+        (lambda f: stats.reliability(cells(f), order="turn"), "no column 'turn'"),
+        (lambda f: stats.reliability(cells(f.assign(value=0.5))), "0/1 outcomes"),
         (lambda f: stats.trend_test([3], [2], [0], ["a"]), "0 <= successes <= n"),
         (lambda f: stats.trend_test([1, 1], [2, 2], [0, 1], ["a"]), "2 values, but 1 cluster labels"),
     ],

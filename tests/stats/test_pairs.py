@@ -24,8 +24,14 @@ def runs(rates, tasks=40, repetitions=1, seed=0):
     return pd.DataFrame(rows, columns=["model", "task", "value"]).astype({"value": "float64"})
 
 
+def cells(frame, options):
+    """Cells of the model, the task and the value, and of the other columns that options name, which are taken out."""
+    names = [name for name in ("condition", "stratum", "family", "seed") if name in options]
+    return cells_of(frame, "model", "task", "value", **{name: options.pop(name) for name in names})
+
+
 def compare(frame, **options):
-    return compare_all(frame, "model", "task", "value", **options)
+    return compare_all(cells(frame, options), **options)
 
 
 def test_each_pair_is_compared_on_its_shared_tasks():
@@ -101,7 +107,7 @@ def outcomes(**outcomes):
 
 
 def against(table, **options):
-    return compare_to_baseline(table, "model", "task", "value", "base", **options).set_index("model")
+    return compare_to_baseline(cells(table, options), "base", **options).set_index("model")
 
 
 HALF = np.tile([1, 0], 100)
@@ -178,12 +184,12 @@ def test_holm_gives_the_textbook_values():
 
 
 def ranked(table, **options):
-    return rank_models(table, "model", "task", "value", **options).set_index("model")
+    return rank_models(cells(table, options), **options).set_index("model")
 
 
 def test_ranks_begin_after_those_decided_better_and_end_before_those_decided_worse():
     table = runs({"a": 0.95, "b": 0.93, "c": 0.5, "d": 0.1}, tasks=60, seed=1)
-    found, pairs = ranked(table), compare_all(table, "model", "task", "value")
+    found, pairs = ranked(table), compare(table)
     for name, row in found.iterrows():
         wins = pairs[(pairs["decided"]) & ((pairs["model_a"] == name) | (pairs["model_b"] == name))]
         better = ((wins["model_a"] == name) == (wins["estimate"] > 0)).sum()
@@ -201,7 +207,7 @@ def test_equal_models_tie_and_no_name_comes_first():
 
 def test_the_first_is_best_by_its_own_tests_where_the_correction_for_all_pairs_decides_nothing():
     table = runs({f"m{i}": 0.3 for i in range(7)} | {"z": 0.6}, tasks=60, seed=1)
-    found, pairs = ranked(table), compare_all(table, "model", "task", "value")
+    found, pairs = ranked(table), compare(table)
     own = pairs[pairs["model_b"] == "z"]
     assert not own["decided"].all()
     assert (own["p_value"] <= 0.05).all()
@@ -228,7 +234,7 @@ def costs_of(models, tasks=20):
 
 
 def front(table, **options):
-    return cost_front(table, "model", "task", "value", "cost", **options).set_index("model")
+    return cost_front(cells_of(table, "model", "task", "value"), "cost", **options).set_index("model")
 
 
 def test_the_front_are_the_models_that_no_other_beats_in_both():
@@ -279,43 +285,38 @@ def beyond_claims(frame):
     """Return by how much the normal quantile of each p value exceeds that from which on a difference is claimed."""
     cells = cells_of(frame, "model", "task", "value", stratum="kind")
     found, _ = pair_rows(cells, list(combinations(range(len(cells.models)), 2)), "new tasks")
+    found["claim_at"] = found["claim_at"].mask(found["claim_at"] == 0, 0.05)  # of a single shared task, with p = 1
     quantiles = found[["p_value", "claim_at"]].map(lambda p: -ndtri(max(p, 1e-12) / 2))
-    return (quantiles["p_value"] - quantiles["claim_at"]).set_axis(found[["model_a", "model_b"]].agg(tuple, axis=1))
+    found["beyond"] = quantiles["p_value"] - quantiles["claim_at"]
+    return found.set_index(["model_a", "model_b"])[["beyond", "n_unshared", "n_tasks"]]
 
 
-def normal_quantiles(frame):
-    cells = cells_of(frame, "model", "task", "value", stratum="kind")
-    found, _ = pair_rows(cells, list(combinations(range(len(cells.models)), 2)), "new tasks")
-    return found.set_index(["model_a", "model_b"])["p_value"].map(lambda p: -ndtri(max(p, 1e-12) / 2))
+# How far one run less may move the normal quantile of a p value: from 1.96 (p = 0.05) to no less than 1.16 (p = 0.25).
+# Of fewer than 16 tasks with scores, one may also change how skewed differences are, which moves a claim by no step.
+MOST_BY_ONE_RUN, MOST_OF_FEW_SCORES, FEW_SCORES, FEWEST_TASKS = 0.8, 1.4, 16, 4
 
 
-def test_no_p_value_jumps_when_one_run_is_removed():
+@pytest.mark.parametrize("are_scores", [False, True])
+def test_no_claim_jumps_when_one_run_is_removed_with_shared_tasks_and_without(are_scores):
     rng = np.random.default_rng(7)
+    compared = {"shared only": 0, "partly shared": 0, "unshared only": 0}
     for _ in range(200):
-        frame = board(rng)
-        before, without = frame, frame.drop(index=rng.integers(len(frame)))
-        if without["model"].nunique() < frame["model"].nunique():
-            continue
-        one, other = normal_quantiles(before), normal_quantiles(without)
-        counts = frame.groupby("model")["task"].nunique()
-        for pair in one.index[one.notna()]:
-            if counts[list(pair)].min() >= 4:  # one of fewer is much of the data
-                assert abs(one[pair] - other[pair]) <= 0.8  # from 1.96 (p = 0.05) to no less than 1.16
-
-
-def test_no_claim_on_scores_jumps_when_one_run_is_removed():
-    """Of fewer than 16 tasks one may change how skewed differences are, which moves a claim, but by no step."""
-    rng = np.random.default_rng(7)
-    for _ in range(200):
-        frame = of_scores(board(rng), rng)
+        frame = of_scores(board(rng), rng) if are_scores else board(rng)
         without = frame.drop(index=rng.integers(len(frame)))
         if without["model"].nunique() < frame["model"].nunique():
             continue
         one, other = beyond_claims(frame), beyond_claims(without)
         counts = frame.groupby("model")["task"].nunique()
-        for pair in one.index[one.notna()]:
-            if counts[list(pair)].min() >= 4 and pair in other.index:
-                assert abs(one[pair] - other[pair]) <= (0.8 if counts[list(pair)].min() >= 16 else 1.4)
+        for pair, row in one[one["beyond"].notna()].iterrows():
+            fewest = counts[list(pair)].min()
+            if fewest < FEWEST_TASKS:  # one of fewer is much of the data
+                continue
+            most = MOST_OF_FEW_SCORES if are_scores and fewest < FEW_SCORES else MOST_BY_ONE_RUN
+            assert abs(row["beyond"] - other.loc[pair, "beyond"]) <= most
+            kind = "shared only" if not row["n_unshared"] else "partly shared" if row["n_tasks"] else "unshared only"
+            compared[kind] += 1
+    assert compared["shared only"] >= 40
+    assert compared["partly shared"] >= 100
 
 
 def test_a_difference_of_scores_is_claimed_from_a_level_without_a_step():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.power import NormalIndPower, TTestPower
 
-from evalkit.stats import detectable_gap, plan
+from evalkit.stats import cells_of, detectable_gap, plan
 from evalkit.stats.paired import compare_units
 from evalkit.stats.planning import detectable_difference, fewest_pairs, pairs_needed
 
@@ -36,7 +36,7 @@ def frame(tasks, runs, gap=0.1, seed=0, models=2):
 
 
 def planned(table, difference=0.5, **options):
-    return plan(table, "model", "task", "value", difference, **options)
+    return plan(cells_of(table, "model", "task", "value"), difference, **options)
 
 
 def test_the_parts_of_the_variance_are_told_apart():

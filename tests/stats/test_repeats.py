@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.stats import mean_interval, pass_at_k, pass_hat_k, rate_interval, reliability, repeats_test
+from evalkit.stats import cells_of, mean_interval, pass_at_k, pass_hat_k, rate_interval, reliability, repeats_test
 
 
 def retried(tasks=40, most=5, seed=0, model="m", stop=True):
@@ -24,7 +24,7 @@ def retried(tasks=40, most=5, seed=0, model="m", stop=True):
 
 
 def measured(table, **options):
-    return reliability(table, "model", "task", "value", **options).set_index("measure")
+    return reliability(cells_of(table, "model", "task", "value"), **options).set_index("measure")
 
 
 def test_each_k_uses_all_tasks_with_as_many_runs_and_says_their_share():
