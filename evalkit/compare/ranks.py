@@ -159,7 +159,7 @@ def leaderboard(
         counts = gone.groupby(scored.table["model_name"]).agg(["sum", "size"])
         some = list(counts.query("0 < sum < size").itertuples(name=None))
         none = counts.index[counts["sum"] == counts["size"]].tolist()
-        counted = bool(scored.table.loc[missing_runs, "value"].notna().any())
+        counted = bool(scored.table.loc[gone, "value"].notna().any())
         notes += note("not_measured", models=some, counted=counted) if some else Notes()
         notes += note("none_measured", models=none) if none else Notes()
     missing_runs = absent_runs(rows, planned)
