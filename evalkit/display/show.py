@@ -1,13 +1,10 @@
 """Show figures, tables, findings and text in notebooks; text from logs is escaped."""
 
 import base64
-import html
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 import pandas as pd
 from IPython import get_ipython
@@ -15,9 +12,11 @@ from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from evalkit._html import asset, render_macro
 from evalkit._words import as_number, format_interval
+from evalkit.display.anchors import lab_anchor
 from evalkit.display.drawing import alt_of, draw, has_nothing_to_draw
-from evalkit.display.tables import answer_html, escape, table_html
+from evalkit.display.tables import answer_html, table_html
 from evalkit.display.words import finding_text, headline_text
 from evalkit.io import for_spreadsheets, plain
 from evalkit.io.secrets import is_masking
@@ -32,8 +31,8 @@ HIDDEN = "evalkit_hidden"  # metadata of outputs that a report's page leaves out
 SAFE = "evalkit_safe"  # metadata of HTML and SVG that hold no markup but this package's
 MOST_FINDINGS = 4  # open ones at the beginning of a page
 REPORT = "EVALKIT_EVIDENCE"  # variable of the environment in a report: 1 if its runs get pages, else empty
-SORTING = Path(__file__).with_name("tables.js").read_text(encoding="utf-8")  # makes tables sort, filter and search
-_LOOKS = (
+SORTING = asset("tables.js")  # makes tables sort, filter and search
+_STYLE = (
     ".evalkit-table { overflow-x: auto; } .evalkit-table tr[hidden] { display: none; } "
     ".evalkit-table th button { all: unset; cursor: pointer; } .evalkit-table th button::after { content: ' ↕'; } "
     ".evalkit-fold .tools { display: flex; flex-wrap: wrap; gap: .4em 1em; margin: .4em 0; }"
@@ -67,8 +66,7 @@ def show_figure(figure: Figure | Axes, caption: str = "", name: str = "", *, alt
         data[FIGURE] = {"name": name, "pdf": base64.b64encode(drawing.pdf).decode("ascii")}
     display(data, raw=True, metadata=metadata)
     if caption:  # front ends show none; a report's page has it below the figure
-        page = f'<p class="evalkit-caption" style="text-align:left">{escape(caption)}</p>'
-        _show_html(page, plain(caption), hidden=True)
+        _show_html(_html("caption", plain(caption)), plain(caption), hidden=True)
 
 
 def show_table(
@@ -152,41 +150,32 @@ def show_findings(findings: Iterable[Finding]) -> None:
     The first four are open, the others folded below them: give the most important ones first. `evalkit.Evidence.cite`
     turns the examples of findings into links; without it they are left out.
     """
-    sentences, items = [], list[str]()
+    items = []
     for finding in findings:
-        text, section = finding_text(finding), plain(finding.section)
-        sentences.append({"text": plain(text), "section": section})
-        item, runs = escape(text), [one for one in finding.examples if isinstance(one, RunLink)]
-        if runs and is_local_link(runs[0].href):
-            label = plain(runs[0].label)
-            shown = escape(shorten(label, 16))  # so that sentence and link fit a line; the whole one is its title
-            item += f' <a class="evalkit-run" href="{escape(runs[0].href)}" title="{escape(label)}">{shown}</a>'
-        elif section:  # by JupyterLab's id of it, which a report's page replaces by its own
-            item += (
-                f' <a class="evalkit-section" href="#{escape(quote(section.replace(" ", "-")))}">{escape(section)}</a>'
-            )
-        items.append(f"<li>{item}</li>")
-    page, rest = (
-        f'<ul class="evalkit-findings" style="text-align:left">{"".join(some)}</ul>'
-        for some in (items[:MOST_FINDINGS], items[MOST_FINDINGS:])
-    )
-    if more := len(items[MOST_FINDINGS:]):
-        page += f"<details><summary>{more} more, on data quality and caveats</summary>{rest}</details>"
-    _show_html(page, "\n".join(f"- {sentence['text']}" for sentence in sentences), {FINDINGS: sentences})
+        section = plain(finding.section)
+        item = {"text": plain(finding_text(finding)), "section": section, "anchor": lab_anchor(section)}
+        run = next((example for example in finding.examples if isinstance(example, RunLink)), None)
+        if run and is_local_link(run.href):
+            label = plain(run.label)
+            # the sentence and the link fit a line; the title of the link is the whole label
+            item |= {"href": run.href, "label": label, "short_label": shorten(label, 16)}
+        items.append(item)
+    sentences = [{"text": item["text"], "section": item["section"]} for item in items]
+    text = "\n".join(f"- {item['text']}" for item in items)
+    _show_html(_html("findings", items, MOST_FINDINGS), text, {FINDINGS: sentences})
 
 
 def show_text(text: str) -> None:
     """Show a sentence or preformatted text, escaped; nothing if it is empty."""
     if text.strip():
         safe = plain(text, keep_lines=True)
-        _show_html(f'<p class="evalkit-text">{html.escape(safe)}</p>', safe)
+        _show_html(_html("text", safe), safe)
 
 
 def show_details(title: str, text: str) -> None:
     """Show text folded under a title, escaped: for conversations and other long text from logs."""
     safe = plain(text, keep_lines=True)
-    page = f"<summary>{escape(title)}</summary><pre>{html.escape(safe)}</pre>"
-    _show_html(f'<details class="evalkit-details">{page}</details>', f"{plain(title)}\n{safe}")
+    _show_html(_html("details", plain(title), safe), f"{plain(title)}\n{safe}")
 
 
 def publish(**tables: pd.DataFrame) -> None:
@@ -215,7 +204,7 @@ def headline(estimate: Any, label: str = "", *, percent: bool = True) -> None:
     data = headline_data(estimate, label, percent=percent)
     n = "" if data["n"] is None else f" (n = {data['n']:,.0f})"
     text = f"{data['label']}: {data['text']}{n}"
-    _show_html(f'<p class="evalkit-answer"><strong>{html.escape(text)}</strong></p>', text, {HEADLINE: data})
+    _show_html(_html("answer", text, False), text, {HEADLINE: data})
 
 
 def headline_data(estimate: Any, label: str = "", *, percent: bool = True) -> dict[str, Any]:
@@ -235,7 +224,11 @@ def headline_data(estimate: Any, label: str = "", *, percent: bool = True) -> di
 def _sorting() -> str:
     """Return what lets readers sort tables in the output of a kernel; the pages of reports have their own script."""
     has_kernel = hasattr(get_ipython(), "kernel")
-    return f"<style>{_LOOKS}</style><script>{SORTING}</script>" if has_kernel and REPORT not in os.environ else ""
+    return f"<style>{_STYLE}</style><script>{SORTING}</script>" if has_kernel and REPORT not in os.environ else ""
+
+
+def _html(macro: str, *values: Any) -> str:
+    return render_macro("show.html.j2", macro, *values)
 
 
 def _show_html(page: str, text: str, more: Mapping[str, Any] | None = None, *, hidden: bool = False) -> None:

@@ -13,7 +13,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from html import escape
 from itertools import chain
 from typing import Any, NamedTuple, TypedDict
 
@@ -22,6 +21,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from evalkit._html import render
 from evalkit._version import code_version
 from evalkit._words import as_list, counted_noun, did_you_mean, join_first, note
 from evalkit.io.frames import LEDGER, SOURCE, Column, Entry, arrow_table, frame_of, paused_gc, summarise
@@ -52,7 +52,6 @@ from evalkit.io.sources import (
     state_of,
 )
 from evalkit.io.store import FILES, Manifest, RecordStore, StoreError, cached_store, collected_from, read_manifest
-from evalkit.io.text import plain
 from evalkit.io.write import exclusive
 from evalkit.kinds.detection import kind_of_source, nothing_used
 from evalkit.kinds.kind import RUN_COLUMNS, Assembled, LogKind, Parsed, Records
@@ -518,8 +517,7 @@ class Logs:
         others = self.ledger[self.ledger["status"] != "used"].groupby(["status", "reason"])["source"]
         reasons = others.agg(["first", "size"]).nlargest(MOST_REASONS, "size").itertuples()
         lines += [(status, f"{counted_noun(n, 'file')}, as {path}: {why}") for (status, why), path, n in reasons]
-        rows = "".join(f"<tr><th>{escape(plain(name))}</th><td>{escape(plain(text))}</td></tr>" for name, text in lines)
-        return f"<table><caption>{escape(self.kind.name)} logs</caption><tbody>{rows}</tbody></table>"
+        return render("logs.html.j2", kind=self.kind.name, lines=lines)
 
     def show(self, run_id: str = "", *, mask: bool = True) -> Transcript:
         """Return what a run did, turn by turn; the beginning of its id is enough, and of a single run it is not needed.
