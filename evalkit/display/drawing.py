@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -97,7 +98,7 @@ _STYLE = re.compile(r"([\w-]+): ([^;]+)")  # a property and its value
 _DECIMALS = re.compile(r"-?\d+\.\d{3,}")
 _SPACES = re.compile(r"\s*([A-Za-z])\s*")
 _THEMED, _NOTHING = "evalkit", "nothing-to-draw"  # gids of figures in the theme, and of empty axes
-_kept: dict[Hashable, int] = {}  # names with a look of their own in all figures, and its place
+_kept: dict[Hashable, int] = {}  # the place of the look of each name of `keep_looks`
 
 
 class Look(NamedTuple):
@@ -151,10 +152,14 @@ def has_nothing_to_draw(figure: Figure) -> bool:
     return bool(figure.axes) and all(ax.get_gid() == _NOTHING for ax in figure.axes)
 
 
-def keep_looks(names: Iterable[Hashable]) -> None:
-    """Give each of these names one look in all figures from now on, by its place among them."""
+def keep_looks(*tables: pd.DataFrame) -> None:
+    """Give each model of these tables one colour and marker in all figures from now on; of no tables, forget them.
+
+    The order is that of the sorted names, first those of the first table.
+    """
+    names = [name for table in tables for name in sorted(table["model_name"].dropna().astype("str").unique())]
     _kept.clear()
-    _kept.update({name: i for i, name in enumerate(dict.fromkeys(names))})
+    _kept.update({name: place for place, name in enumerate(dict.fromkeys(names))})
 
 
 def looks(names: Iterable[Hashable]) -> dict[Any, Look]:
@@ -229,11 +234,15 @@ def draw(figure: Figure, alt: str, *, pdf: bool = False) -> Drawing:
 
     Its text is plain, never a formula. Afterwards only the positions of its axes have changed.
     """
-    svg, png, document = io.BytesIO(), io.BytesIO(), io.BytesIO()
+    svg = io.BytesIO()
+    png = io.BytesIO()
+    document = io.BytesIO()
     for text in figure.findobj(Text):  # also what was written outside the theme, such as legends and notes
         text.set_parse_math(False)
         text.set_text(plain(text.get_text(), keep_lines=True))
-    canvas, dpi, engine = figure.canvas, figure.get_dpi(), figure.get_layout_engine()
+    canvas = figure.canvas
+    dpi = figure.get_dpi()
+    engine = figure.get_layout_engine()
     settings = {**THEME, "svg.fonttype": "none", "svg.hashsalt": "evalkit"}
     with mpl.rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # readers' fonts may have it
@@ -277,7 +286,7 @@ def _page_svg(drawn: str, figure: Figure, alt: str) -> str:
     follows_page = is_themed(figure)
     about = {
         "xmlns": "http://www.w3.org/2000/svg",
-        "class": "evalkit-figure" + " themed" * follows_page,
+        "class": "evalkit-figure themed" if follows_page else "evalkit-figure",
         "role": "group" if has_links else "img",  # the keyboard can't reach what is in an image
         "aria-label": plain(alt),
         "width": width,
@@ -291,6 +300,10 @@ def _page_svg(drawn: str, figure: Figure, alt: str) -> str:
     return f"{shell.removesuffix(' />')}>{style}{inner}</svg>\n"
 
 
+def _rounded(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
+
+
 def _simplified(element: ElementTree.Element, referred: set[str]) -> list[ElementTree.Element]:
     """Simplify an element of matplotlib's SVG; a group without attributes becomes its children."""
     tag = element.tag.rpartition("}")[2]
@@ -298,11 +311,13 @@ def _simplified(element: ElementTree.Element, referred: set[str]) -> list[Elemen
         return []
     given = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
     given |= dict(_STYLE.findall(given.pop("style", "")))
-    for name in ("font-family", "target", *["id"] * (given.get("id") not in referred)):
-        given.pop(name, None)
+    given.pop("font-family", None)
+    given.pop("target", None)
+    if given.get("id") not in referred:
+        given.pop("id", None)
     for name, value in given.items():
         if name != "href":
-            given[name] = _DECIMALS.sub(lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), value)
+            given[name] = _DECIMALS.sub(_rounded, value)
     if "d" in given:
         given["d"] = _SPACES.sub(r"\1", given["d"]).strip()
     if "font-size" in given:

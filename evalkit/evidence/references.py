@@ -9,6 +9,8 @@ from evalkit.io import absolute, is_url, plain
 from evalkit.kinds import Logs
 from evalkit.kinds.transcript import run_facts
 
+RUNS = "runs"  # the folder of the pages of runs, beside those of reports
+
 
 class RunRef(NamedTuple):
     """A run that gets a page, with facts that describe it; for `part` see `evalkit.kinds.RunFiles`."""
@@ -72,12 +74,11 @@ def read_references(
 
     `page` is the report's page, relative to the pages of runs.
     """
-    runs: dict[str, RunRef] = {}
+    runs: dict[str, RunRef] = {}  # by id
     pairs, lists = [], []
     for data in passed_on:
-        by_id = {values[0]: RunRef(*values) for values in data["runs"]}
-        runs |= {run.page: run for run in by_id.values()}
-        pairs += [PairRef(by_id[a], by_id[b]) for a, b in data["pairs"]]
+        runs |= {values[0]: RunRef(*values) for values in data["runs"]}
+        pairs += [PairRef(runs[a], runs[b]) for a, b in data["pairs"]]
         if data["members"]:
             lists.append(RunList(data["title"], page, data["members"], data["key"]))
-    return runs, pairs, lists
+    return {run.page: run for run in runs.values()}, pairs, lists

@@ -12,14 +12,13 @@ import pandas as pd
 
 from evalkit._version import code_version
 from evalkit.evidence.pages import list_page, pair_page, places, run_page
-from evalkit.evidence.references import PairRef, RunList, RunRef, reference
+from evalkit.evidence.references import RUNS, PairRef, RunList, RunRef, reference
 from evalkit.io import SourceError, masked, masking, read_json, shown_paths, storage, write_bytes
 from evalkit.io.paths import is_url
 from evalkit.io.sources import NOTES, state_of
 from evalkit.io.store import collected_from
 from evalkit.kinds import Logs, RunFiles, Transcript, Turn, kind_named, read_log, transcript_of
 
-RUNS = "runs"  # the folder of pages, beside those of reports
 MANIFEST = f"{NOTES}/pages.json"  # in this folder: a digest of each page's inputs
 
 
