@@ -6,7 +6,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,8 +19,9 @@ from papermill.iorw import load_notebook_node
 from papermill.parameterize import parameterize_notebook
 
 from evalkit._version import __version__
+from evalkit._words import counted_noun
 from evalkit.display.show import FIGURE, FINDINGS, HEADLINE, TABLE
-from evalkit.evidence import EVIDENCE
+from evalkit.evidence import EVIDENCE, read_references
 from evalkit.io.paths import SourceError, redacted
 from evalkit.io.secrets import is_masking, masked
 from evalkit.io.store import write_note
@@ -41,10 +42,21 @@ def build(job: Job) -> tuple[Record, list[Any]]:
     """
     started = time.monotonic()
     nb, failure = _execute(job)
-    seconds, made = time.monotonic() - started, datetime.now(UTC)
-    report, shown = job.report, job.report.shown
-    failure = failure and failure._replace(error=shown(redacted(plain(failure.error, keep_lines=True))))
-    nb, taken, files, evidence = _taken_out(nb, report.name, shown)
+    seconds = time.monotonic() - started
+    made = datetime.now(UTC)
+    report = job.report
+    shown = report.shown
+    if failure:
+        failure = failure._replace(error=shown(redacted(plain(failure.error, keep_lines=True))))
+    for cell in nb.cells:
+        if _INJECTED in cell.metadata.get("tags", []):
+            cell.id = _INJECTED  # papermill draws a new one every time
+    evidence = _take_evidence(nb)
+    nb = mapped(nb, shown)
+    if is_masking():
+        _mask(nb)
+    taken = _take_outputs(nb, report.name)
+    runs, pairs, _ = read_references(evidence, f"../{report.key}.html")
     given = ", ".join(f"{name} = {json.dumps(value, default=str)}" for name, value in report.all_parameters.items())
     facts = [
         ["Report", report.key],
@@ -56,17 +68,21 @@ def build(job: Job) -> tuple[Record, list[Any]]:
         nb,
         key=report.key,
         facts=mapped(facts, shown),
-        files=[f"{report.name}.ipynb", *(table["file"] for table in taken["tables"])],
+        files=[f"{report.name}.ipynb", *taken.tables],
+        run_pages={*runs, *(pair.page for pair in pairs)},
         failure=failure,
         code=job.code,
         path=str(report.notebook.path.parent),
     )
     before = read_record(job.output, report.key)
-    previous = before and before["previous"]
+    previous = before["previous"] if before else None
     if before and before["status"] != "failed":
         previous = {"headline": before["headline"], "made": before["made"]}
     record = job.record(
-        **taken,
+        headline=taken.headline,
+        findings=taken.findings,
+        tables=list(taken.tables.values()),
+        figures=list(taken.figures),
         **(failure._asdict() if failure else {}),
         title=title_of(nb.cells) or report.notebook.name,
         status="failed" if failure else "made",
@@ -79,7 +95,7 @@ def build(job: Job) -> tuple[Record, list[Any]]:
         links=bool(evidence),
     )
     write_note(job.output, f"evidence/{report.key}", evidence)
-    files |= {f"{report.name}.ipynb": nbformat.writes(nb), f"{report.name}.html": page}
+    files = taken.files | {f"{report.name}.ipynb": nbformat.writes(nb), f"{report.name}.html": page}
     for file, content in files.items():
         write_file(job.output / report.notebook.name / file, content)
     write_record(job.output, record)
@@ -93,8 +109,10 @@ def build(job: Job) -> tuple[Record, list[Any]]:
 
 def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
     """Execute a report's notebook; after a failure, it has the outputs up to the failed cell."""
-    spec, end = job.report.notebook.metadata.get("kernelspec", {}), time.monotonic() + job.timeout
-    name, language = spec.get("name") or THIS, spec.get("language") or "python"
+    end = time.monotonic() + job.timeout
+    spec = job.report.notebook.metadata.get("kernelspec", {})
+    name = spec.get("name") or THIS
+    language = spec.get("language") or "python"
     nb = load_notebook_node(str(job.report.notebook.path))
     if job.report.parameters:
         nb = parameterize_notebook(nb, job.report.parameters, kernel_name=name, language=language)
@@ -127,65 +145,83 @@ def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
     return nb, None
 
 
-def _taken_out(
-    nb: NotebookNode, name: str, shown: Callable[[str], str]
-) -> tuple[NotebookNode, dict[str, Any], dict[str, str | bytes], list[Any]]:
-    """Take out of an executed notebook what is for evalkit only, and full paths, secrets and times.
+@dataclass
+class Outputs:
+    """What a notebook's outputs hold for its report: fields of the report's record, and files beside its page."""
 
-    Returns the notebook, fields of the report's record, the files to write beside the page, and the evidence.
-    """
+    headline: dict[str, Any] | None = None
+    findings: list[dict[str, str]] = field(default_factory=list)  # text, section
+    tables: dict[str, dict[str, Any]] = field(default_factory=dict)  # by file: name, file, rows
+    figures: dict[str, None] = field(default_factory=dict)  # files
+    files: dict[str, str | bytes] = field(default_factory=dict)  # their contents
+
+
+def _take_evidence(nb: NotebookNode) -> list[Any]:
+    """Take the data of pages of runs, which hold full paths, out of a notebook's outputs."""
     evidence = []
-    for cell in nb.cells:
-        if _INJECTED in cell.metadata.get("tags", []):
-            cell.id = _INJECTED  # papermill draws a new one every time
-        outputs: list[NotebookNode] = []
-        for output in cell.get("outputs", []):
-            if EVIDENCE in output.get("data", {}):
-                evidence.append(output.data[EVIDENCE])  # with full paths
-            else:
-                outputs.append(output)
-        if cell.cell_type == "code":
-            cell.outputs = outputs
+    for cell in _code_cells(nb):
+        evidence += [output.data[EVIDENCE] for output in cell.outputs if EVIDENCE in output.get("data", {})]
+        cell.outputs = [output for output in cell.outputs if EVIDENCE not in output.get("data", {})]
+    return evidence
 
-    nb = mapped(nb, shown)
-    for output in (output for cell in nb.cells for output in cell.get("outputs", [])) if is_masking() else ():
-        for field in output.keys() & {"text", "evalue", "traceback"}:
-            output[field] = mapped(output[field], masked)  # printed by a notebook's own code
-        for form in filter(_is_text, output.get("data", {})):
-            output.data[form] = mapped(output.data[form], masked)
-    headline, findings, tables, figures = None, list[dict](), dict[str, dict](), list[str]()
-    files: dict[str, str | bytes] = {}
-    for output in (output for cell in nb.cells for output in cell.get("outputs", [])):
+
+def _mask(nb: NotebookNode) -> None:
+    """Mask credentials in what a notebook's own code has printed."""
+    for output in _outputs(nb):
+        for name in output.keys() & {"text", "evalue", "traceback"}:
+            output[name] = mapped(output[name], masked)
+        for mime in filter(_is_text, output.get("data", {})):
+            output.data[mime] = mapped(output.data[mime], masked)
+
+
+def _take_outputs(nb: NotebookNode, name: str) -> Outputs:
+    """Take tables, figures, headline and findings for the report of this name out of a notebook's outputs."""
+    taken = Outputs()
+    for output in _outputs(nb):
         data = output.get("data", {})
         if output.output_type == "error":
-            says_all = output.ename == SourceError.__name__  # without a traceback
             output.evalue = redacted(output.evalue)
-            output.traceback = [output.evalue] if says_all else list(map(redacted, output.traceback))
+            is_sentence = output.ename == SourceError.__name__  # which says all, without a traceback
+            output.traceback = [output.evalue] if is_sentence else list(map(redacted, output.traceback))
         if HEADLINE in data:
-            headline = mapped(dict(data[HEADLINE]), plain)
-        if FINDINGS in data and not findings:
-            findings = [{"text": plain(f["text"]), "section": plain(f.get("section", ""))} for f in data[FINDINGS]]
+            taken.headline = mapped(dict(data[HEADLINE]), plain)
+        if FINDINGS in data and not taken.findings:
+            taken.findings = mapped([dict(finding) for finding in data[FINDINGS]], plain)
         if TABLE in data:
-            table = data.pop(TABLE)
-            file = f"{name}/{table['name']}.csv"
-            tables[file], files[file] = {"name": table["name"], "file": file, "rows": table["rows"]}, table["csv"]
-            rows = f"{table['rows']:,} row{'' if table['rows'] == 1 else 's'}"
-            data["text/markdown"] = f"[{table['name']}.csv](<{file}>): {rows}"
+            _take_table(data, name, taken)
         if "pdf" in data.get(FIGURE, {}):
-            figure = data.pop(FIGURE)
-            contents = {
-                "svg": data.get("image/svg+xml", ""),
-                "pdf": base64.b64decode(figure["pdf"]),
-                "png": base64.b64decode(data.get("image/png", "")),
-            }
-            saved = {f"{name}/{figure['name']}.{form}": content for form, content in contents.items() if content}
-            files |= saved
-            figures += [file for file in saved if file not in figures]
-            for about in filter(lambda value: isinstance(value, dict), output.metadata.values()):
-                about["files"] = list(saved)
-    return (
-        nb,
-        {"headline": headline, "findings": findings, "tables": [*tables.values()], "figures": figures},
-        files,
-        evidence,
-    )
+            _take_figure(output, name, taken)
+    return taken
+
+
+def _take_table(data: NotebookNode, report: str, taken: Outputs) -> None:
+    """Take a published table out of an output, of which a link to its file is left."""
+    table = data.pop(TABLE)
+    file = f"{report}/{table['name']}.csv"
+    taken.tables[file] = {"name": table["name"], "file": file, "rows": table["rows"]}
+    taken.files[file] = table["csv"]
+    data["text/markdown"] = f"[{table['name']}.csv](<{file}>): {counted_noun(table['rows'], 'row')}"
+
+
+def _take_figure(output: NotebookNode, report: str, taken: Outputs) -> None:
+    """Take the files of a named figure out of an output, in whose metadata their names are left."""
+    figure = output.data.pop(FIGURE)
+    contents = {
+        "svg": output.data.get("image/svg+xml", ""),
+        "pdf": base64.b64decode(figure["pdf"]),
+        "png": base64.b64decode(output.data.get("image/png", "")),
+    }
+    files = {f"{report}/{figure['name']}.{suffix}": content for suffix, content in contents.items() if content}
+    taken.files |= files
+    taken.figures |= dict.fromkeys(files)
+    for about in output.metadata.values():
+        if isinstance(about, dict):
+            about["files"] = list(files)
+
+
+def _code_cells(nb: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in nb.cells if cell.cell_type == "code"]
+
+
+def _outputs(nb: NotebookNode) -> list[NotebookNode]:
+    return [output for cell in _code_cells(nb) for output in cell.outputs]

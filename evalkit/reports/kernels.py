@@ -37,7 +37,7 @@ _NEEDED_LATER = (
     "pyarrow.dataset",
     "pyarrow.parquet",
     "tornado.platform.asyncio",
-)  # what kernels, and libraries, import when they need it
+)  # modules that kernels and libraries import only when they need them
 
 
 def start_method() -> str:
@@ -46,7 +46,7 @@ def start_method() -> str:
 
 
 def preload() -> None:
-    """Import what makes reports and what their notebooks use, once for all processes that are forked."""
+    """Import all modules that reports and their notebooks use, once for all processes that are forked."""
     sys.modules.setdefault("debugpy.server", None)  # type: ignore[arg-type]  # takes as long to import as the rest
     # an option of jsonschema that nbformat does not use: it takes a second to build its grammar
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
@@ -92,9 +92,11 @@ class _Forked(LocalProvisioner):
         process = fork.Process(target=_be_kernel, args=(manager.connection_file, os.getpid()))
         process.start()
         # what jupyter_client expects of subprocess.Popen
-        process.poll, process.wait = lambda: process.exitcode, process.join
+        process.poll = lambda: process.exitcode
+        process.wait = process.join
         process.stdin = process.stdout = process.stderr = None
-        self.process, self.pid, self.pgid = process, process.pid, process.pid
+        self.process = process
+        self.pid = self.pgid = process.pid
         return self.connection_info
 
 

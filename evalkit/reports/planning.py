@@ -112,7 +112,9 @@ def plan(
     PlanError
         Lists every fault of every file.
     """
-    values, texts, faults = dict(values or {}), list(texts), Faults()
+    values = dict(values or {})
+    texts = list(texts)
+    faults = Faults()
     chosen = _find_targets(
         list(targets), Places.of(notebooks, params), faults, once=bool(values or texts), kind=kind, each=each
     )
@@ -201,8 +203,9 @@ def _find_targets(
                 used |= set(own)
     for source in dict.fromkeys(one for _, own in groups for one in own if one not in used):
         kinds = " and ".join(log_kind for log_kind, own in by_kind.items() if source in own)
-        none = f"for which there is no {'such ' * bool(notebooks)}notebook; `evalkit notebooks` lists those there are"
-        faults.append(f"{source}: holds logs of kind {kinds}, {none}")
+        such = "such notebook" if notebooks else "notebook"
+        hint = "`evalkit notebooks` lists those there are"
+        faults.append(f"{source}: holds logs of kind {kinds}, for which there is no {such}; {hint}")
     for notebook in [] if sources else notebooks:
         params = [] if once else places.params_of(notebook.stem)
         found += [Target(notebook, file) for file in params or (None,)]

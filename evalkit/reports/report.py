@@ -1,7 +1,7 @@
 """A report: its notebook and parameters, the job of making it, and the record of what was made.
 
-A record lies in the output folder, and marks the report as complete; by it is seen what has changed since. What it
-says of full paths lies in the user's cache.
+A record lies in the output folder and marks the report as complete; it tells what has changed since. Its fields with
+full paths lie in the user's cache.
 """
 
 import hashlib
@@ -160,10 +160,12 @@ def read_record(output: Path, key: str) -> Record | None:
     """Return a report's record; None if it is missing, unreadable, that of another report or an older evalkit."""
     try:
         record: Record = read_json(output / NOTES / f"{key}.json")
-        is_own = record["key"] == key == f"{record['notebook']}/{record['name']}" and "links" in record
+        own_key = f"{record['notebook']}/{record['name']}"
+        if record["key"] != key or own_key != key or "links" not in record:
+            return None
     except (OSError, ValueError, TypeError, KeyError):
         return None
-    return record | (read_note(output, f"records/{key}") or {}) if is_own else None
+    return record | (read_note(output, f"records/{key}") or {})
 
 
 def read_records(output: Path) -> list[Record]:
