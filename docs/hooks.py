@@ -101,7 +101,7 @@ def gallery() -> str:
 def columns() -> str:
     """Write the columns of every table of every kind."""
     from evalkit.kinds import RUN_COLUMNS, kind_named
-    from evalkit.kinds.registry import BUILT_IN
+    from evalkit.kinds.names import BUILT_IN
 
     lines = ["# Columns", "", "A `?` behind a kind of value: it may be missing.", "", "## Runs of every kind", ""]
     lines += _columns(RUN_COLUMNS)

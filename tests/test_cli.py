@@ -83,12 +83,12 @@ def test_the_version_is_told_and_help_imports_no_pandas():
 
 @pytest.mark.parametrize("kind", ["mindcraft", "crafter", "steps"])
 def test_ctrl_c_ends_reading_quietly(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr("evalkit.cli.kinds.pipeline.load", _press_ctrl_c)
+    monkeypatch.setattr("evalkit.cli.kinds.load", _press_ctrl_c)
     assert run(kind, tmp_path) == (130, "", "")
 
 
 def test_ctrl_c_while_collecting_tells_how_to_go_on(tmp_path, monkeypatch):
-    monkeypatch.setattr("evalkit.kinds.pipeline.in_chunks", _press_ctrl_c)
+    monkeypatch.setattr("evalkit.kinds.reading.in_chunks", _press_ctrl_c)
     write(tmp_path / "runs/m/cook/Andy_0_0.json", log(f"{SCORE}1"))
     code, out, err = run("collect", "mindcraft", tmp_path / "runs", "-o", tmp_path / "dataset")
     assert (code, out) == (130, "")

@@ -13,10 +13,10 @@ from click.testing import CliRunner
 from evalkit import compare, crafter, mindcraft, steps
 from evalkit.cli import main
 from evalkit.compare.ranks import ranked
+from evalkit.display.follow import Following
 from evalkit.display.words import finding_text, headline_text
 from evalkit.io import plain
 from evalkit.kinds import Logs, collect, denominators, kind_named, load, rates
-from evalkit.kinds.follow import Following
 from evalkit.reports import plan, run
 from tests import messy
 from tests.golden.record import ROOT

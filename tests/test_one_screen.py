@@ -52,7 +52,7 @@ def test_the_answer_stands_on_one_screen(tmp_path, monkeypatch, made, models):
         whole = CliRunner().invoke(main, line).output.rstrip("\n").split("\n")
         assert ANSWER.search(whole[0]), whole[0]
         assert len(whole) <= LINES
-        monkeypatch.setattr("evalkit.kinds.terminal.screen_width", lambda: WIDTH)
+        monkeypatch.setattr("evalkit.display.terminal.screen_width", lambda: WIDTH)
         narrow = CliRunner().invoke(main, line).output.rstrip("\n").split("\n")
         monkeypatch.undo()
         assert len(narrow) <= LINES, "\n".join(narrow)

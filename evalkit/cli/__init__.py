@@ -13,7 +13,7 @@ import click
 from evalkit._version import __version__, code_version
 from evalkit.io.paths import SourceError, check_path
 from evalkit.io.text import plain, warnings_as_lines
-from evalkit.kinds.registry import BUILT_IN, kind_named, kind_names
+from evalkit.kinds.names import BUILT_IN, kind_names
 
 _COMMANDS = {  # the module of each, and its line in ``evalkit --help``
     "collect": ("kinds", "Collect many logs in a dataset of Parquet files."),
@@ -39,7 +39,7 @@ class Commands(click.Group):
         if name in _COMMANDS:
             return getattr(import_module(f"evalkit.cli.{_COMMANDS[name][0]}"), name)
         if name in kind_names():
-            return import_module("evalkit.cli.kinds").kind_command(kind_named(name))
+            return import_module("evalkit.cli.kinds").kind_command(_kind_named(name))
         return None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -47,8 +47,7 @@ class Commands(click.Group):
         rows = []
         for name in kind_names():
             try:
-                kind = None if name in BUILT_IN else kind_named(name)
-                rows.append((name, kind.command.summary or kind.title if kind else BUILT_IN[name][1]))
+                rows.append((name, BUILT_IN[name][1] if name in BUILT_IN else _kind_named(name).summary))
             except SourceError as error:  # of another package
                 rows.append((name, plain(f"can't be used: {error}")))
         rows += [(name, summary) for name, (_, summary) in _COMMANDS.items()]
@@ -89,6 +88,10 @@ class Commands(click.Group):
         except BrokenPipeError:  # the reader of a pipe has left, as in `evalkit … | head`
             sys.stderr.close()
             ctx.exit(0)
+
+
+def _kind_named(name: str) -> Any:
+    return import_module("evalkit.kinds.registry").kind_named(name)
 
 
 @click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})

@@ -7,15 +7,18 @@ import click
 
 from evalkit.cli.options import LISTS, click_option, print_paged, refuse, split
 from evalkit.compare.terminal import answer
+from evalkit.display.follow import Following
+from evalkit.display.terminal import choose, list_runs, summary
 from evalkit.io.screen import progress_bar, show_live
 from evalkit.io.sources import read_storage_options
 from evalkit.io.text import plain
 from evalkit.io.write import check_output, write_frame
-from evalkit.kinds import pipeline
-from evalkit.kinds.follow import Following
+from evalkit.kinds import dataset
 from evalkit.kinds.kind import LogKind
-from evalkit.kinds.registry import COMMON, Option, kind_named, kind_names
-from evalkit.kinds.terminal import choose, list_runs, summary
+from evalkit.kinds.names import kind_names
+from evalkit.kinds.options import COMMON, Option
+from evalkit.kinds.pipeline import load
+from evalkit.kinds.registry import kind_named
 
 SHORTEST_INTERVAL = 0.5  # seconds between two updates
 _SOURCES: click.Parameter = click.Argument(["sources"], nargs=-1, required=True, metavar="SOURCE...")
@@ -64,7 +67,7 @@ def kind_command(kind: LogKind) -> click.Command:
             refuse("with --list", all=everything, **unfollowed)
         if output:
             check_output(output)
-        logs = pipeline.load(list(sources), kind, **reading, **options)
+        logs = load(list(sources), kind, **reading, **options)
         if which:
             print_paged(list_runs(logs, which) + "\n")
             if output:
@@ -97,7 +100,7 @@ def collect(kind: str, sources: tuple[str, ...], output: str, **values: Any) -> 
         raise click.UsageError(f"{output}: is gone when the command ends; name a folder or a persistent URL")
     try:
         with progress_bar() as progress:
-            done = pipeline.collect(kind_named(kind), list(sources), output, **_reading(values), progress=progress)
+            done = dataset.collect(kind_named(kind), list(sources), output, **_reading(values), progress=progress)
     except KeyboardInterrupt:
         message = "stopped; what was written so far is kept, and the same command goes on from there"
         raise KeyboardInterrupt(message) from None

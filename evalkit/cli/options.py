@@ -8,10 +8,12 @@ from typing import Any, get_args
 
 import click
 
+from evalkit.display.terminal import Which
 from evalkit.io.paths import SourceError
 from evalkit.io.write import OUTPUT
-from evalkit.kinds.registry import COMMON, Option, kind_named, kind_names
-from evalkit.kinds.terminal import Which
+from evalkit.kinds.names import kind_names
+from evalkit.kinds.options import COMMON, Option
+from evalkit.kinds.registry import kind_named
 
 LISTS = get_args(Which)
 COUNT, POSITIVE = click.IntRange(1), click.FloatRange(0, min_open=True)

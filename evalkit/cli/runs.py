@@ -19,11 +19,11 @@ from evalkit.cli.options import (
 )
 from evalkit.compare.ranks import against, leaderboard, rank_table
 from evalkit.compare.terminal import describe_baseline, describe_comparison
+from evalkit.display.terminal import choose, chosen_lines, list_runs
 from evalkit.io.text import plain
 from evalkit.io.write import check_output, write_frame
 from evalkit.kinds.detection import describe_source, kinds_of_source
 from evalkit.kinds.pipeline import load
-from evalkit.kinds.terminal import choose, chosen_lines, list_runs
 
 TARGETS: dict[str, Any] = {"new": "new tasks", "these": "these tasks"}
 

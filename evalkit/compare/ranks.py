@@ -14,9 +14,9 @@ from evalkit.display.tables import answer_html
 from evalkit.display.words import MOST_NAME, finding_text, pair_text
 from evalkit.io import SourceError, distinct_names, plain
 from evalkit.kinds import Example, Finding, Outcomes, examples_of, outcomes, rates
-from evalkit.kinds.columns import runs_of
 from evalkit.kinds.estimates import best_first, with_usage
 from evalkit.kinds.findings import MOST_EXAMPLES, doubts, files_of, similar_names, variants
+from evalkit.kinds.headers import runs_of
 from evalkit.kinds.runs import UNKNOWN, copied, kind_of, leading
 from evalkit.stats import (
     compare_all,

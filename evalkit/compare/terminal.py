@@ -21,12 +21,12 @@ from evalkit.compare.ranks import (
     with_short_names,
 )
 from evalkit.compare.versions import changed_tasks
+from evalkit.display.terminal import INTERVAL, NAME_WIDTH, Part, on_screen, unmeasured_lines
 from evalkit.display.words import finding_text, undecided_text
 from evalkit.io import distinct_names, plain
 from evalkit.kinds import Finding, Outcomes, outcomes
 from evalkit.kinds.findings import similar_names, variants
 from evalkit.kinds.runs import UNKNOWN, kind_of
-from evalkit.kinds.terminal import INTERVAL, NAME_WIDTH, Part, on_screen, unmeasured_lines
 from evalkit.stats.comparable import ADJUSTED
 from evalkit.stats.intervals import CONFIDENCE, Target
 

@@ -19,13 +19,13 @@ from evalkit.crafter.scoring import (
 from evalkit.crafter.table import EPISODES, FLAGS, RECORDS
 from evalkit.crafter.terminal import TraceScore as TraceScore
 from evalkit.crafter.terminal import parts, results_of, trace_text
+from evalkit.display.terminal import file_lines, on_screen
 from evalkit.io import Entry, Ledger, Source, StorageOptions, check_path, frame, paused_gc, plain, read_file, storage
 from evalkit.io.frames import cut_texts
 from evalkit.io.sources import source_names
 from evalkit.io.store import read_manifest
 from evalkit.kinds import read_records
-from evalkit.kinds.pipeline import list_logs, parse_logs
-from evalkit.kinds.terminal import file_lines, on_screen
+from evalkit.kinds.reading import list_logs, parse_logs
 
 
 class TraceScores(list[TraceScore]):

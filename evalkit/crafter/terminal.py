@@ -13,11 +13,12 @@ from evalkit.crafter.analysis import interval_text, number
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.scoring import BANDS, NO_SCORED_EVENTS
 from evalkit.crafter.table import FLAGS
+from evalkit.display.follow import Snapshot
+from evalkit.display.terminal import INTERVAL, Part, fit_table
 from evalkit.io import distinct_names, plain, short_paths
 from evalkit.io.screen import so_far
-from evalkit.kinds import Logs, Snapshot
+from evalkit.kinds import Logs
 from evalkit.kinds.estimates import best_first
-from evalkit.kinds.terminal import INTERVAL, Part, fit_table
 
 Group = Literal["model_name", "difficulty"]
 TraceScore = dict[str, Any]  # see `evalkit.crafter.evaluate_trace`

@@ -12,6 +12,8 @@ from .drawing import nothing_to_draw as nothing_to_draw
 from .drawing import percent_axis as percent_axis
 from .drawing import set_alt as set_alt
 from .drawing import with_zero as with_zero
+from .follow import Following as Following
+from .follow import Snapshot as Snapshot
 from .plots import describe_curves as describe_curves
 from .plots import describe_estimates as describe_estimates
 from .provenance_table import provenance as provenance

@@ -13,7 +13,8 @@ from evalkit.io.read import beginning, read_files
 from evalkit.io.sources import Source, list_source, source_names
 from evalkit.io.store import read_manifest
 from evalkit.kinds.kind import LogKind
-from evalkit.kinds.registry import kind_named, kind_names
+from evalkit.kinds.names import kind_names
+from evalkit.kinds.registry import kind_named
 
 HEAD = 65_536  # bytes of a file that are examined
 MOST = 200  # files that are examined

@@ -15,7 +15,7 @@ from evalkit.io.frames import SOURCE, Column, Entry, Status
 from evalkit.io.read import Excerpt
 from evalkit.io.sources import Listing
 from evalkit.io.write import OUTPUT
-from evalkit.kinds.registry import COMMON, Option, kind_named
+from evalkit.kinds.options import COMMON, Option
 
 RUN_COLUMNS = (
     Column("run_id", "str", "stable name of the run, made of its kind, source and repetition"),
@@ -182,6 +182,7 @@ class LogKind:
         object.__setattr__(self, "runs", next(iter(self.tables)))
         object.__setattr__(self, "defaults", {option.name: option.default for option in (*self.options, *COMMON)})
 
-    def __reduce__(self) -> tuple:
-        """Pickle the kind by its name: its functions may be lambdas."""
-        return kind_named, (self.name,)
+    @property
+    def summary(self) -> str:
+        """One line for ``evalkit --help``."""
+        return self.command.summary or self.title

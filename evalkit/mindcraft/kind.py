@@ -10,8 +10,8 @@ import pandas as pd
 from evalkit.io import Source, decode_start
 from evalkit.kinds import Command, FileRules, LoadOptions, LogKind, Logs, Option, RateRules
 from evalkit.kinds import collect as collect_kind
-from evalkit.kinds.pipeline import Changes
 from evalkit.kinds.pipeline import load as load_logs
+from evalkit.kinds.reading import Changes
 from evalkit.mindcraft import terminal
 from evalkit.mindcraft.assemble import assemble
 from evalkit.mindcraft.layout import compile_layout, context_files

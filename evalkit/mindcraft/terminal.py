@@ -7,12 +7,13 @@ from typing import Any
 import pandas as pd
 
 from evalkit._words import check_columns, counted_noun, format_interval, note
+from evalkit.display.follow import Snapshot
+from evalkit.display.terminal import INTERVAL, Part, column_title, fit_table, group_names, rate_rows, unmeasured_lines
 from evalkit.display.words import finding_text
 from evalkit.io import SourceError, plain
 from evalkit.io.screen import so_far
-from evalkit.kinds import Logs, Snapshot
+from evalkit.kinds import Logs
 from evalkit.kinds.estimates import best_first
-from evalkit.kinds.terminal import INTERVAL, Part, column_title, fit_table, group_names, rate_rows, unmeasured_lines
 from evalkit.mindcraft.analysis import (
     ALL_MODELS,
     cooking,

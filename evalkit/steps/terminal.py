@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from evalkit._words import counted_noun, format_interval, join_first
+from evalkit.display.follow import Snapshot
+from evalkit.display.terminal import INTERVAL, Part, fit_table, unmeasured_lines
 from evalkit.io import plain, write_frame
 from evalkit.io.screen import so_far
-from evalkit.kinds import Logs, Snapshot
+from evalkit.kinds import Logs
 from evalkit.kinds.runs import UNKNOWN
-from evalkit.kinds.terminal import INTERVAL, Part, fit_table, unmeasured_lines
 from evalkit.steps import analysis
 from evalkit.steps.judge import History, end_of_route, find_loops
 from evalkit.steps.record import CRITICAL, SILENT, VERDICTS

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from evalkit._words import Notes, as_list, counted_noun, note
 from evalkit.io import Entry, SourceError, absolute, frame_of
 from evalkit.kinds import Assembled, Records, run_ids
-from evalkit.kinds.columns import choices_of, columns_of_runs, meanings
+from evalkit.kinds.headers import choices_of, columns_of_runs, meanings
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.trajectories.format import AGENT_FAILED, ENDED, RUNS
 from evalkit.trajectories.table import LAZY_TABLES, TABLES

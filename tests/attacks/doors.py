@@ -8,9 +8,9 @@ import evalkit
 from evalkit import crafter, mindcraft, steps
 from evalkit.cli import main
 from evalkit.crafter import benchmark
+from evalkit.display.follow import Following
 from evalkit.io import read_file, write_frame
 from evalkit.kinds.detection import describe_source
-from evalkit.kinds.follow import Following
 from evalkit.reports import plan
 
 KINDS = ("mindcraft", "crafter", "steps")

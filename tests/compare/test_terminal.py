@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from evalkit.cli import main
 from evalkit.compare import leaderboard, plan
 from evalkit.compare.terminal import describe_comparison
-from evalkit.kinds.terminal import Part, on_screen
+from evalkit.display.terminal import Part, on_screen
 from tests.compare.runs import played, runs_of
 from tests.mindcraft.builders import write_all
 

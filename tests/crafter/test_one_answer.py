@@ -14,7 +14,7 @@ from evalkit.crafter import analysis, evaluate_all_traces, evaluate_trace, load
 from evalkit.crafter import print_evaluation_summary as print_summary
 from evalkit.crafter import print_trace_evaluation as print_trace
 from evalkit.crafter.kind import KIND
-from evalkit.kinds.follow import Following
+from evalkit.display.follow import Following
 from tests.crafter.traces import config, environment, hook, runtime, trace, write
 
 INVALID = hook("invalid_action")

@@ -16,7 +16,7 @@ from evalkit.crafter.parse import judge_trace, parse_file
 from evalkit.crafter.scoring import assemble
 from evalkit.crafter.transcript import transcript
 from evalkit.kinds import Records
-from evalkit.kinds.pipeline import tables_of
+from evalkit.kinds.reading import tables_of
 from tests.crafter.traces import config, environment, hook, language_model, results, runtime, trace, write
 
 EASY = hook("easy_achievement", ["collect_wood"])

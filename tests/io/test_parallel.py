@@ -12,7 +12,7 @@ import pytest
 
 import evalkit
 from evalkit.io import read
-from evalkit.kinds import pipeline
+from evalkit.kinds import reading
 from tests.io.probes import die_elsewhere, results, size, which_process, which_thread
 from tests.kinds.toy import assert_same_frames
 
@@ -90,7 +90,7 @@ def test_two_processes_give_the_frames_of_one_also_where_one_is_killed(kind, mon
         killing = partial(die_elsewhere, home=os.getpid(), victim=paths[1], mark=f"{tmp_path}/killed", then=parse)
         return read.in_chunks(partial(work.func, killing, *others), paths, size, jobs)
 
-    monkeypatch.setattr(pipeline, "in_chunks", chunks)
+    monkeypatch.setattr(reading, "in_chunks", chunks)
     with pytest.warns(UserWarning, match=r"other processes failed \(BrokenProcessPool\)"):
         assert_same_frames(expected, load(jobs=2))
     assert (tmp_path / "killed").exists()

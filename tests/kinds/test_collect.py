@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from evalkit.display.follow import Following
 from evalkit.io import Column, SourceError, read, sources
 from evalkit.io.store import MANIFEST, read_manifest
 from evalkit.io.write import exclusive
-from evalkit.kinds import FileRules, collect, load, pipeline
-from evalkit.kinds.follow import Following
+from evalkit.kinds import FileRules, collect, dataset, load, reading
 from tests.kinds.toy import TOY, assert_same_frames, write
 
 OTHER = replace(TOY, name="other")
@@ -47,8 +47,8 @@ def assert_same(folder, made, kind=TOY, **reading):
 def test_a_dataset_gives_what_its_folder_gives(games, made):
     write(games / "top.json", task="top")
     assert collect(TOY, games, made).summary() == "13 files: 13 new, 0 changed, 0 vanished, 0 as before"
-    for reading in ({}, {"pattern": "*[1-3].json"}, {"recursive": False}):
-        assert_same(games, made, **reading)
+    for options in ({}, {"pattern": "*[1-3].json"}, {"recursive": False}):
+        assert_same(games, made, **options)
     with pytest.raises(SourceError, match=r"made: no file matches \*\.JSON"):
         load(made, TOY, pattern="*.JSON")
 
@@ -65,7 +65,7 @@ def test_after_edits_the_dataset_follows_and_without_nothing_is_read_or_written(
     assert collect(TOY, games, made)[:4] == (4, 3, 6, 3)
     assert_same(games, made)
     before = [(path, path.stat().st_mtime_ns) for path in sorted(made.rglob("*.*"))]
-    monkeypatch.setattr(pipeline, "read_files", lambda paths: pytest.fail("read"))
+    monkeypatch.setattr(reading, "read_files", lambda paths: pytest.fail("read"))
     assert collect(TOY, games, made)[:3] == (0, 0, 0)
     assert [(path, path.stat().st_mtime_ns) for path in sorted(made.rglob("*.*"))] == before
 
@@ -122,7 +122,7 @@ def test_an_unfinished_dataset_warns(games, made, monkeypatch):
         if done > 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(pipeline, "COMMIT_EVERY", -1)
+    monkeypatch.setattr(reading, "COMMIT_EVERY", -1)
     monkeypatch.setattr(read, "CHUNK", 3)
     with pytest.raises(KeyboardInterrupt):
         collect(TOY, games, made, progress=stop)
@@ -134,7 +134,7 @@ def test_an_unfinished_dataset_warns(games, made, monkeypatch):
 
 def test_a_dataset_of_another_version_warns_and_is_read_anew_when_collected(games, made, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(pipeline, "code_version", lambda *_: "0.0.1+abc")
+        patch.setattr(dataset, "code_version", lambda *_: "0.0.1+abc")
         collect(TOY, games, made)
     with pytest.warns(UserWarning, match="collected by another version of evalkit; collect again"):
         assert len(load(made, TOY).runs) == 10

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import evalkit
 from evalkit.io import SourceError, decode_start
-from evalkit.kinds import load, registry
+from evalkit.kinds import load, names
 from evalkit.kinds.detection import HEAD, describe_source, kind_of_source, recognise
 from tests.io.test_decode import json_values
 from tests.kinds.toy import TOY
@@ -135,7 +135,7 @@ def test_options_are_those_of_the_kind(tmp_path):
     ],
 )
 def test_a_kind_of_another_package_that_is_none_is_named_and_left_out(monkeypatch, place, words):
-    monkeypatch.setattr(registry, "_entry_points", lambda *_: {"own": EntryPoint("own", place, registry.GROUP)})
+    monkeypatch.setattr(names, "_entry_points", lambda *_: {"own": EntryPoint("own", place, names.GROUP)})
     with pytest.raises(SourceError, match=f"kind own: {place}: .*{words}"):
         evalkit.load("samples:crafter", "own")
     with pytest.warns(UserWarning, match=words):

@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 import evalkit
+from evalkit.display.follow import Following
 from evalkit.kinds import RUN_COLUMNS, collect, detect, kind_named, kind_names
-from evalkit.kinds.follow import Following
-from evalkit.kinds.registry import BUILT_IN
+from evalkit.kinds.names import BUILT_IN
 from tests.kinds.toy import assert_same_frames
 from tests.mindcraft.builders import write_all
 

@@ -10,8 +10,8 @@ from unittest import mock
 import fsspec
 import pytest
 
+from evalkit.display.follow import SETTLE, Following
 from evalkit.kinds import Command
-from evalkit.kinds.follow import SETTLE, Following
 from tests.kinds.toy import TOY, write
 
 START = 1_700_000_000.0

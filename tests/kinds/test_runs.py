@@ -9,8 +9,9 @@ from click.testing import CliRunner
 
 from evalkit import kinds
 from evalkit.cli import main
+from evalkit.display.terminal import choose
 from evalkit.io import SourceError
-from evalkit.kinds import RateRules, choose, load, outcome_of, outcomes
+from evalkit.kinds import RateRules, load, outcome_of, outcomes
 from tests.compare.runs import runs_of
 from tests.kinds.toy import TOY
 from tests.mindcraft.builders import write_all

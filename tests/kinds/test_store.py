@@ -14,7 +14,7 @@ from evalkit.io import SourceError
 from evalkit.io import store as store_module
 from evalkit.io.store import RecordStore
 from evalkit.io.write import LOCK
-from evalkit.kinds import FileRules, Parsed, load, pipeline
+from evalkit.kinds import FileRules, Parsed, load, pipeline, reading
 from tests.kinds.toy import OLD, TOY, assert_same_frames, write
 
 SETTINGS = settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -36,20 +36,20 @@ def games(tmp_path):
 @pytest.fixture
 def parsed(monkeypatch):
     """Return the list of the names of files that are parsed."""
-    names, original = [], pipeline.in_chunks
+    names, original = [], reading.in_chunks
 
     def in_chunks(work, paths, *more):
         names.extend(map(os.path.basename, paths))
         return original(work, paths, *more)
 
-    monkeypatch.setattr(pipeline, "in_chunks", in_chunks)
+    monkeypatch.setattr(reading, "in_chunks", in_chunks)
     return names
 
 
 def update(store, folder, kind=TOY):
     """Read a folder into a store, and return its listing."""
-    listing = pipeline.list_logs(kind, folder, "*")
-    pipeline.update(store, kind, listing)
+    listing = reading.list_logs(kind, folder, "*")
+    reading.update(store, kind, listing)
     return listing
 
 
@@ -183,7 +183,7 @@ def test_files_above_the_source_keep_the_order_of_the_kind(tmp_path):
     own = str(write(tmp_path / "in/a.json"))
     kind = replace(TOY, files=FileRules(context=lambda files: names))
     store = RecordStore("", kind.records)
-    records = pipeline.records_of(store, update(store, tmp_path / "in", kind))
+    records = reading.records_of(store, update(store, tmp_path / "in", kind))
     for table in records.tables.values():
         assert table["source"].to_pylist() == [own, *names]
 

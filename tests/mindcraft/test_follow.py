@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from evalkit.kinds.follow import Following
+from evalkit.display.follow import Following
 from evalkit.mindcraft import KIND
 from tests.mindcraft.builders import SCORE, log, task, write_all
 

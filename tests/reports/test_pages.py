@@ -10,8 +10,8 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from evalkit.display.show import SORTING
 from evalkit._html import asset
+from evalkit.display.show import SORTING
 from evalkit.reports import plan, run
 from evalkit.reports.batch import SIZE_BUDGET
 from evalkit.reports.report import read_records

@@ -9,7 +9,7 @@ from contextlib import closing
 import pandas as pd
 import pytest
 
-from evalkit.kinds.follow import Following
+from evalkit.display.follow import Following
 from evalkit.steps import KIND, Options, evaluates, load
 from tests.steps.cases import CELLS, ENRICHMENT, make
 from tests.steps.test_checkpoints import TABLE, state, thread

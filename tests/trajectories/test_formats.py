@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import evalkit
 from evalkit import compare, kinds, trajectories
 from evalkit.compare.terminal import answer, describe_comparison
+from evalkit.display.terminal import summary
 from evalkit.display.words import finding_text
 from evalkit.io import SourceError
-from evalkit.kinds.terminal import summary
 from evalkit.trajectories.parse import parse
 from tests.trajectories import folders as make
 

@@ -1,6 +1,6 @@
 """A table of runs, with a row for each: CSV, JSON lines, JSON, or Parquet.
 
-What its columns mean is told by their names, once the user's options are known: `evalkit.kinds.columns`.
+What its columns mean is told by their names, once the user's options are known: `evalkit.kinds.headers`.
 """
 
 import codecs
@@ -23,7 +23,7 @@ from evalkit.io import BrokenFileError, decode_json, decode_start
 from evalkit.io.paths import CELL, check_size
 from evalkit.io.read import without_mark
 from evalkit.kinds import Parsed
-from evalkit.kinds.columns import is_table_of_runs
+from evalkit.kinds.headers import is_table_of_runs
 from evalkit.trajectories.chat import Beside, Message, chat_messages
 from evalkit.trajectories.format import run_rows, used
 

@@ -11,7 +11,7 @@ import pandas as pd
 from evalkit._words import Notes, note
 from evalkit.io.frames import frame_of
 from evalkit.io.paths import SourceError
-from evalkit.kinds.pipeline import run_ids
+from evalkit.kinds.ids import run_ids
 from evalkit.kinds.registry import kind_named
 from evalkit.kinds.runs import UNKNOWN
 

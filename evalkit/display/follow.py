@@ -12,14 +12,16 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from evalkit.display.terminal import file_lines, fit_table, overview_rows
 from evalkit.io.paths import FileState, SourceError, StorageOptions, storage
 from evalkit.io.screen import View, so_far
 from evalkit.io.sources import MISSING, Listing, Source, source_names, state_of
 from evalkit.io.store import RecordStore, read_manifest
 from evalkit.io.text import plain
 from evalkit.kinds.kind import LogKind
-from evalkit.kinds.pipeline import Changes, Logs, assemble, list_logs, records_of, update
-from evalkit.kinds.terminal import file_lines, fit_table, overview_rows
+from evalkit.kinds.logs import Logs
+from evalkit.kinds.pipeline import assemble
+from evalkit.kinds.reading import Changes, list_logs, records_of, update
 
 SETTLE = 10.0  # seconds after its last change in which a broken file counts as being written
 

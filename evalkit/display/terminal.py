@@ -16,7 +16,7 @@ from evalkit.io.text import distinct_names, plain, shorten
 from evalkit.kinds.estimates import denominators, rates
 from evalkit.kinds.findings import similar_names
 from evalkit.kinds.kind import LogKind
-from evalkit.kinds.pipeline import Logs
+from evalkit.kinds.logs import Logs
 from evalkit.kinds.runs import outcomes
 from evalkit.kinds.transcript import cell_text
 

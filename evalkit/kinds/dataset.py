@@ -1,0 +1,127 @@
+"""Datasets: records of logs collected under a name, which `load` accepts in place of their source."""
+
+import os
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from evalkit._version import code_version
+from evalkit.io.paths import (
+    SourceError,
+    StorageOptions,
+    absolute,
+    check_path,
+    is_url,
+    protocol_of,
+    storage,
+)
+from evalkit.io.sources import (
+    Source,
+    anchored,
+    expand,
+    fits,
+    list_source,
+    source_names,
+)
+from evalkit.io.store import Manifest, RecordStore, StoreError, read_manifest
+from evalkit.io.write import exclusive
+from evalkit.kinds.kind import LogKind, Records
+from evalkit.kinds.reading import Changes, Progress, list_logs, records_of, update
+
+
+def dataset_records(kind: LogKind, name: str, manifest: Manifest, pattern: str, *, recursive: bool) -> Records:
+    """Return the records of a dataset; SourceError for one of another kind, or that can't be read."""
+    store = RecordStore(manifest.folder, kind.records)
+    if manifest.about.get("kind") != kind.name:  # it has other tables
+        raise SourceError(f"{name}: a dataset of {manifest.about.get('kind')} logs, not of {kind.name} logs")
+    store.read()
+    if not store.about.get("complete"):
+        text = "collecting was stopped, or still goes on; files may be missing until it is done"
+        warnings.warn(f"{store.path}: {text}", stacklevel=4)
+    elif store.about["code"] != code_version(kind.parse.__module__):
+        text = "collected by another version of evalkit; collect again, and its logs are read as they are now"
+        warnings.warn(f"{store.path}: {text}", stacklevel=4)
+    root, known = store.about["root"], store.known()
+    files = [path for path in known.files if not pattern or fits(path, pattern)]
+    if not recursive:
+        files = [path for path in files if os.path.dirname(path) == root]
+    return records_of(store, known._replace(root=root, files=files))
+
+
+def collect(
+    kind: LogKind,
+    source: Source,
+    output: str | os.PathLike,
+    *,
+    pattern: str = "",
+    recursive: bool = True,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
+    progress: Progress = None,
+) -> Changes:
+    """Collect logs into a dataset, which `load` accepts in place of their folder, or update it.
+
+    `output` is a folder or a URL. A dataset keeps to its pattern, depth and sources: more of these may be added later,
+    but none left out. `progress` is called with the numbers of files read and to be read. SourceError if the source
+    does not exist or is empty now, `output` holds other files or lies in the source, it was collected from other
+    sources or with another pattern, or another process is updating it.
+    """
+    named, path = list(map(anchored, source_names(source))), anchored(output).rstrip("/")
+    if not named or not path:
+        raise SourceError("no path was given")
+    with storage(storage_options):
+        _check_place(path, named)
+        about: dict[str, Any] = {
+            "kind": kind.name,
+            "code": code_version(kind.parse.__module__),
+            "sources": named,
+            "pattern": pattern or kind.files.pattern,
+            "recursive": recursive,
+        }
+        store = RecordStore(path, kind.records)
+        with exclusive(path) as alone:
+            if not alone:
+                raise SourceError(f"{path}: another process is collecting into it")
+            if manifest := read_manifest(path):
+                before = manifest.about
+                same = {**about, "code": before.get("code"), "sources": before.get("sources", [])}
+                if not (same.items() <= before.items() and set(same["sources"]) <= set(named)):
+                    how = "".join(f", {name} {before.get(name)}" for name in ("pattern", "recursive"))
+                    raise StoreError(
+                        f"{path}: was collected from {before.get('kind')} logs in {', '.join(same['sources'])}{how}; "
+                        "keep to that (more sources may be added), or take a new dataset"
+                    )
+                store.read()
+            known = store.known()
+            listing = list_logs(kind, named, about["pattern"], recursive=recursive, known=known)
+            if known.files and not listing.files:
+                raise SourceError(f"{path}: none of its files is there any more; remove it, if that is meant")
+            about["root"] = absolute(listing.root)
+            if manifest is None:
+                store.commit(complete=False, **about)  # first: parts without a manifest belong to something else
+            elif store.about.get("code") != about["code"]:  # files may be parsed differently now
+                store.clear()
+                known = store.known()
+            return update(store, kind, listing, known=known, jobs=jobs, progress=progress, about=about)
+
+
+def _check_place(path: str, named: Sequence[str]) -> None:
+    """Raise SourceError for a place where no dataset can be, before anything is written there."""
+    check_path(path)
+    if protocol_of(path) in ("zip", "tar"):
+        raise SourceError(f"{path}: a dataset can't be written into an archive; name a folder")
+    if datasets := list(filter(read_manifest, named)):
+        raise SourceError(f"{datasets[0]}: is a dataset itself; collect from the logs")
+    place = path if is_url(path) else os.path.realpath(path)
+    for source in (one for name in named for one in expand(name)[1]):
+        above = source if is_url(source) else os.path.realpath(source)
+        if f"{place}/".startswith(f"{above.rstrip('/')}/"):
+            raise SourceError(f"{path}: a dataset can't lie in its own source")
+    if read_manifest(path):
+        return
+    try:
+        files = list_source(path).files
+    except SourceError:
+        return  # it does not exist yet
+    if files:
+        raise SourceError(f"{path}: holds other files than a dataset, such as {os.path.basename(files[0])}")

@@ -1,0 +1,111 @@
+"""The logs that `load` returns: frames, the ledger of files, and transcripts of runs."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+
+from evalkit._html import render
+from evalkit._words import counted_noun, join_first
+from evalkit.io.frames import summarise
+from evalkit.io.paths import (
+    SourceError,
+    StorageOptions,
+    storage,
+)
+from evalkit.io.secrets import masked
+from evalkit.kinds.kind import Assembled, LogKind
+from evalkit.kinds.runs import UNKNOWN
+from evalkit.kinds.transcript import Transcript, run_facts, transcript_of
+
+MOST_MODELS, MOST_REASONS = 10, 5  # models, and reasons why files are unused, in the summary of logs
+
+
+class Logs:
+    """What `load` returns: frames by name, the first with one row per run, and the ledger of files.
+
+    Some kinds have further frames, which are built on first access; `dir` lists them, too.
+
+    Attributes
+    ----------
+    kind : LogKind
+    sources : list of str
+        The places that were loaded together, as given; `source` is their names as one text.
+    runs : DataFrame
+        The first frame, with one row per run.
+    ledger : DataFrame
+        One row per file that was seen: source, status, reason.
+    chosen : Notes
+        What was chosen where logs leave it open: columns of tables, scorers, conditions. Every command prints it.
+    storage_options : mapping, optional
+        Options with which files behind URLs were read.
+    """
+
+    def __init__(
+        self,
+        kind: LogKind,
+        sources: Sequence[str],
+        assembled: Assembled,
+        ledger: pd.DataFrame,
+        storage_options: StorageOptions = None,
+    ) -> None:
+        self.kind, self.sources, self.source, self.ledger = kind, list(sources), ", ".join(sources), ledger
+        self.storage_options, self.runs = storage_options, assembled.frames[kind.runs]
+        self.chosen = assembled.chosen
+        self._frames, self._lazy = dict(assembled.frames), dict(assembled.lazy)
+        vars(self).update(assembled.frames, **assembled.attributes)
+
+    def __getattr__(self, name: str) -> Any:
+        make = vars(self).get("_lazy", {}).get(name)
+        if make is None:
+            raise AttributeError(f"{name!r}: these logs have {', '.join(dir(self))}")
+        with storage(self.storage_options):
+            vars(self)[name] = make()
+        return vars(self)[name]
+
+    def __dir__(self) -> list[str]:
+        return [name for name in sorted({"show", *vars(self), *vars(self).get("_lazy", ())}) if name[0] != "_"]
+
+    def __iter__(self) -> Iterator[pd.DataFrame]:
+        """Return the frames in order, then the ledger: ``episodes, events, achievements, ledger = load(…)``."""
+        return iter([*self._frames.values(), self.ledger])
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{len(table)} {name}" for name, table in self._frames.items())
+        return f"<{self.kind.name} logs from {self.source}: {counts}; {summarise(self.ledger['status'])}>"
+
+    def _repr_html_(self) -> str:
+        """Return a small table for notebooks: models, frames, and files, with the reasons why some were not used."""
+        models = self.runs["model_name"].fillna(UNKNOWN).value_counts()
+        named = [f"{model} ({counted_noun(runs, 'run')})" for model, runs in models.items()]
+        lines = [("source", self.source), ("models", join_first(named, MOST_MODELS, ", and {} more models"))]
+        for name, table in self._frames.items():
+            lines.append((name, f"{counted_noun(len(table), 'row')}, {counted_noun(table.shape[1], 'column')}"))
+        if self.chosen:
+            lines.append(("chosen", str(self.chosen)))
+        lines.append(("ledger", summarise(self.ledger["status"])))
+        others = self.ledger[self.ledger["status"] != "used"].groupby(["status", "reason"])["source"]
+        reasons = others.agg(["first", "size"]).nlargest(MOST_REASONS, "size").itertuples()
+        lines += [(status, f"{counted_noun(n, 'file')}, as {path}: {why}") for (status, why), path, n in reasons]
+        return render("logs.html.j2", kind=self.kind.name, lines=lines)
+
+    def show(self, run_id: str = "", *, mask: bool = True) -> Transcript:
+        """Return what a run did, turn by turn; the beginning of its id is enough, and of a single run it is not needed.
+
+        Credentials of known forms are masked. SourceError if there is no such run, or several, or one of its files
+        can't be read.
+        """
+        ids = self.runs["run_id"]
+        if ids.empty:
+            raise SourceError(f"{self.source}: no run was found: see the ledger for what was")
+        found = self.runs[ids == run_id] if (ids == run_id).any() else self.runs[ids.str.startswith(run_id)]
+        if len(found) != 1:
+            several = f"{len(found):,} runs begin with {run_id!r}" if run_id else f"which of {len(found):,} runs?"
+            what = f"no run {run_id!r}" if found.empty else several
+            raise SourceError(f"{self.source}: {what}; `evalkit show {self.source} --list all` lists them")
+        run = {str(name): value for name, value in found.iloc[0].items()}
+        with storage(self.storage_options):
+            files = self.kind.run_files(self, run)
+            made = transcript_of(self.kind, files, mask=mask)
+        facts = [f"{name} {text}" for name, text in run_facts(self.kind, run, files)]
+        return made._replace(facts=[*(map(masked, facts) if mask else facts), *made.facts])

@@ -1,0 +1,26 @@
+"""Options: how a kind declares its own, and the ones that every kind has."""
+
+from typing import Any, NamedTuple
+
+
+class Option(NamedTuple):
+    """An option; its name is that of the argument."""
+
+    name: str
+    type: type | tuple[str, ...]  # of the value, or all values there are
+    default: Any
+    help: str
+    metavar: str = ""
+    many: bool = False  # several values; the default is ()
+    short: str = ""  # a letter, or another word, for the command line
+    followed: bool = True  # of a view: whether it also applies with --follow
+    regroups: bool = False  # of a view: whether it asks for other groups than models, of which none is said to be best
+
+
+_WHERE = "Only runs with this value, also >=, <=, <, >, !=; may be repeated."
+COMMON = (
+    Option("rename", str, (), "Read model OLD as NEW; may be repeated.", "OLD=NEW", many=True),
+    Option("model", str, "", "The model of runs whose logs name none.", "NAME"),
+    Option("where", str, (), _WHERE, "COLUMN=VALUE", many=True),
+    Option("cluster", str, "", "Column of the families of tasks, where tasks are variants of few.", "COLUMN"),
+)

@@ -1,0 +1,224 @@
+"""From the files of a source to records in a store: list files, read and parse what changed, keep the rows."""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evalkit.io.frames import SOURCE, Column, arrow_table, paused_gc
+from evalkit.io.paths import (
+    FileState,
+    LimitError,
+    StorageOptions,
+    is_url,
+    storage,
+    storage_options,
+)
+from evalkit.io.read import Excerpt, in_chunks, read_files
+from evalkit.io.sources import (
+    MISSING,
+    SETTLED,
+    Listing,
+    Source,
+    list_source,
+    state_of,
+)
+from evalkit.io.store import FILES, RecordStore
+from evalkit.kinds.kind import LogKind, Parsed, Records
+
+COMMIT_EVERY = 5.0  # seconds
+_PACKED = (".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")  # others, which are read, are sources: ``runs.zip``
+_MISFITS = (AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)  # of values and their columns
+_Rows = Mapping[str, Sequence[tuple]]  # what a file says, by table of records
+_Read = tuple[str, bool, Parsed]  # a file, whether it could be read, and what it says
+Progress = Callable[[int, int], object] | None  # of files read, files to read
+
+
+def list_logs(
+    kind: LogKind, source: Source, pattern: str, *, recursive: bool = True, known: Listing | None = None
+) -> Listing:
+    """List a source, with the states of its files and of those above them that describe them; as `list_source`."""
+    listing = list_source(source, pattern, recursive=recursive, known=known)
+    states, companions, context = dict[str, FileState](), kind.files.companions, kind.files.context
+    for path in listing.files:
+        states[path] = state = listing.states.get(path) or state_of(path) or MISSING
+        for other in filter(None, map(state_of, companions(path))) if companions else ():
+            modified, changed = max(state.modified, other.modified), max(state.changed, other.changed)
+            states[path] = FileState(state.size, modified, changed, f"{state.tag} {other.size}".strip())
+    above = context(listing.files) if context else ()
+    for path in above:  # in the order of the kind: of several names, the first counts
+        if path not in states and (found := state_of(path)):
+            states[path] = found
+    return listing._replace(states=states)
+
+
+class Changes(NamedTuple):
+    """Numbers of files of an update; `new` and `changed` ones were read, those `being_written` were left out."""
+
+    new: int
+    changed: int
+    vanished: int
+    unchanged: int
+    being_written: frozenset[str] = frozenset()
+
+    def summary(self) -> str:
+        """Return one line."""
+        files = self.new + self.changed + self.unchanged
+        changes = f"{self.new} new, {self.changed} changed, {self.vanished} vanished, {self.unchanged} as before"
+        return f"{files} files: {changes}"
+
+
+@paused_gc()
+def update(
+    store: RecordStore,
+    kind: LogKind,
+    listing: Listing,
+    *,
+    known: Listing | None = None,
+    jobs: int | None = None,
+    progress: Progress = None,
+    about: Mapping[str, object] | None = None,
+    changed_recently: Callable[[str], bool] | None = None,
+) -> Changes:
+    """Read new and changed files of a listing with states into a store, and drop the rows of those that have vanished.
+
+    Rows are committed every few seconds: an interrupted update continues from there the next time. At any point, the
+    store has the former or the current contents of every file. `known` is passed if it was read from the store already;
+    `progress` is called after some files each. A file that can't be parsed and `changed_recently` counts as being
+    written: its former contents are kept, and it is read again the next time.
+    """
+    known, about, being_written = known or store.known(), about or {}, set[str]()
+    above = listing.states.keys() - set(listing.files)
+    moved = above ^ (known.states.keys() - set(known.files))  # from the source to above it, or back
+    vanished = known.states.keys() - listing.states.keys()
+    to_read = list[str]()
+    for path, state in listing.states.items():
+        if known.states.get(path) != state or path in moved:
+            to_read.append(path)
+    if vanished:  # but for the files of a folder that can't be listed now
+        unlisted = tuple(f"{path}/" for path in to_read if os.path.isdir(path))
+        vanished = {path for path in vanished if not path.startswith(unlisted)}
+
+    settled_before = time.time_ns() - int(SETTLED * 1e9)
+    done, commit_at = 0, time.monotonic() + COMMIT_EVERY
+    for read, tables in parse_logs(kind, to_read, listing.states, kind.records, jobs):
+        rows, kept = list[tuple](), list[str]()  # of files; those whose former contents are kept
+        for path, was_read, parsed in read:
+            state = listing.states[path]
+            is_unfinished = bool(changed_recently and parsed.status == "failed" and changed_recently(path))
+            if is_unfinished:
+                being_written.add(path)
+                if path in known.states:
+                    kept.append(path)
+                    continue
+            left_alone = bool(state.tag) if is_url(path) else state.modified < settled_before
+            if is_unfinished or not (was_read and left_alone):
+                state = state._replace(changed=-1)  # as that of no file: it is read again
+            rows.append((path, *state, path in above, parsed.status, parsed.reason))
+        if kept:
+            names = pa.array(kept, pa.large_string())
+            tables = {name: table.filter(pc.invert(pc.is_in(table["source"], names))) for name, table in tables.items()}
+        store.put({"files": arrow_table(list(zip(*rows, strict=True)), FILES), **tables})
+        done += len(read)
+        if done < len(to_read) and (now := time.monotonic()) > commit_at:
+            store.commit(complete=False, **about)
+            took = time.monotonic() - now
+            commit_at = now + took + COMMIT_EVERY * (1 + 2 * took)  # a large store is written more rarely
+        if progress:
+            progress(done, len(to_read))
+    if to_read or vanished:
+        store.arrange([*listing.states, *sorted(known.states.keys() - listing.states.keys() - vanished)])
+    store.commit(**about, complete=True, folders=listing.folders)
+
+    changed = len(known.states.keys() & set(to_read))
+    counts = len(to_read) - changed, changed, len(vanished), len(listing.states) - len(to_read)
+    return Changes(*counts, frozenset(being_written))
+
+
+def parse_logs(
+    kind: LogKind,
+    paths: Iterable[str],
+    states: Mapping[str, FileState],
+    records: Mapping[str, Sequence[Column]],
+    jobs: int | None = None,
+) -> Iterator[tuple[list[_Read], dict[str, pa.Table]]]:
+    """Read and parse files, chunk by chunk: what each says, and the tables of `records` that hold the rows of it.
+
+    Without `records` there are no tables, and the rows stay where they are.
+    """
+    to_parse, skipped, size, accepts = list[str](), list[_Read](), 0, kind.files.accepts
+    for path in paths:
+        reason = "packed: unpack it first" if path.lower().endswith(_PACKED) else accepts(path) if accepts else ""
+        if reason and not os.path.isdir(path):
+            skipped.append((path, True, Parsed("skipped", reason)))
+        else:
+            to_parse.append(path)
+            size += 0 if path.endswith(kind.files.excerpted) else states[path].size
+    work = partial(_parse_chunk, kind.parse, kind.files.excerpt, records, storage_options())
+    return chain([(skipped, {})] if skipped else [], in_chunks(work, to_parse, size, jobs))
+
+
+def _parse_chunk(
+    parse: Callable[[str, bytes | OSError], Parsed],
+    excerpt: Excerpt | None,
+    records: Mapping[str, Sequence[Column]],
+    options: StorageOptions,
+    paths: Sequence[str],
+) -> tuple[list[_Read], dict[str, pa.Table]]:
+    """Read and parse files for `parse_logs`, in any process; one with values that fit no column has failed."""
+    read, rows = list[_Read](), dict[str, _Rows]()
+    with storage(options), paused_gc():
+        for path, data in read_files(paths, excerpt=excerpt):
+            try:
+                parsed = parse(path, data)
+            except LimitError as error:
+                data = error
+                parsed = parse(path, data)
+            except (MemoryError, RecursionError) as error:
+                data = LimitError(f"this file takes more memory or stack than there is ({type(error).__name__})")
+                parsed = parse(path, data)
+            if isinstance(data, IsADirectoryError):
+                parsed = Parsed("failed", f"the folder can't be listed: {type(data).__name__}: {data.strerror}")
+            read.append((path, not isinstance(data, OSError), parsed._replace(rows={}) if records else parsed))
+            rows[path] = parsed.rows
+            del data  # before the next file is read into the same memory
+    try:
+        return read, tables_of(records, rows)
+    except _MISFITS:
+        for place, (path, was_read, _) in enumerate(read):
+            try:
+                tables_of(records, {path: rows[path]})
+            except _MISFITS as error:
+                read[place] = path, was_read, Parsed("failed", f"a value does not fit its column: {error}")
+                del rows[path]
+        return read, tables_of(records, rows)
+
+
+def tables_of(records: Mapping[str, Sequence[Column]], rows: Mapping[str, _Rows]) -> dict[str, pa.Table]:
+    """Return the tables of records from the rows of files."""
+    tables = {}
+    for name, columns in records.items():
+        sources, values = list[str](), list[tuple]()
+        for path, own in rows.items():
+            added = own.get(name, ())
+            sources += [path] * len(added)
+            values += added
+        tables[name] = arrow_table([sources, *zip(*values, strict=True)], (SOURCE, *columns))
+    return tables
+
+
+def records_of(store: RecordStore, listing: Listing) -> Records:
+    """Return the records of a listing's files, and of those above them, from a store that holds them in order."""
+    tables = dict(store.tables)
+    files = tables.pop("files")
+    if len(files) - (pc.sum(files["context"]).as_py() or 0) > len(listing.files):  # as of a part of a dataset
+        here = pa.array(listing.files, pa.large_string())
+        files = files.filter(pc.or_(pc.is_in(files["source"], here), files["context"]))
+        for name, table in tables.items():
+            tables[name] = table.filter(pc.is_in(table["source"], files["source"].combine_chunks()))
+    return Records(tables, files, listing)
