@@ -121,7 +121,7 @@ class Evidence:
         order = self._runs.groupby(["model_name", "status"], dropna=False).cumcount()  # an even choice among these
         self._shown = sorted(order.sort_values(kind="stable").index[:MOST_RUNS])
         self._table = self._runs.loc[self._shown, [*self._columns, "run_id"]]
-        for name in self._table.columns.difference(_RESULTS):
+        for name in self._table.columns.difference(list(_RESULTS)):
             values = self._table[name].dropna()
             if pd.api.types.is_float_dtype(values) and len(set(cell_texts(values, name))) < values.nunique():
                 self._table[name] = self._table[name].map(str, na_action="ignore")  # rounded, they would look alike

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from evalkit.io import absolute, is_url, plain
@@ -29,6 +29,11 @@ class RunRef(NamedTuple):
     def fact(self, name: str) -> str:
         """Return one of the facts; empty if it is unknown."""
         return dict(self.facts).get(name, "")
+
+    def changed(self, change: Callable[[str], str]) -> "RunRef":
+        """Return the reference with its paths and the values of its facts changed, as for the page."""
+        facts = [(name, change(text)) for name, text in self.facts]
+        return self._replace(paths=list(map(change, self.paths)), facts=facts)
 
 
 class PairRef(NamedTuple):
