@@ -41,42 +41,36 @@ class RunPages:
     """The pages of runs that a report links to, of which there may be `MOST_RUNS`."""
 
     def __init__(self, logs: Logs) -> None:
-        self._logs = proxy(logs)  # whose pages these are
+        self._logs = proxy(logs)  # which own these pages
         self._known = set(logs.runs["run_id"])
-        self._linked: set[str] = set()
-        self._added: set[Page] = set()
-        self._new: dict[Page, None] = {}  # those whose data were not passed on yet
+        self._linked: set[str] = set()  # ids of runs
+        self._is_displayed: dict[Page, bool] = {}
 
     def add(self, page: Page) -> bool:
         """Add a page; False if that would exceed the limit, or if the logs have no such run."""
         linked = self._linked.union(page)
         if len(linked) > MOST_RUNS or not self._known.issuperset(page):
             return False
-        if page not in self._added:
-            self._new[page] = None
-        self._added.add(page)
         self._linked = linked
+        self._is_displayed.setdefault(page, False)
         return True
 
     def display(self, title: str = "", pages: Iterable[Page] = ()) -> str:
-        """Display what the pages added since the last time are made from, and what a table of this title links to.
+        """Display what the pages added since the last time are made from, and the pages that a table links to.
 
-        Nothing of it is seen: the report takes it out of the outputs. Returns the key of the table in addresses.
+        The report takes this out of its outputs. Returns the key of the table, of this title, in addresses.
         """
-        ids = {run_id for page in self._new for run_id in page}
+        new = [page for page, is_displayed in self._is_displayed.items() if not is_displayed]
+        ids = {run_id for page in new for run_id in page}
         runs = self._logs.runs[self._logs.runs["run_id"].isin(ids)].to_dict("records")
         names = [_name(page) for page in pages]
         key = hashlib.blake2b("\0".join([title, *names]).encode(errors="replace"), digest_size=5).hexdigest()
-        if self._new or names:
-            data = {
-                "runs": [list(reference(self._logs, run)) for run in runs],
-                "pairs": [page for page in self._new if len(page) > 1],
-                "title": title,
-                "members": names,
-                "key": key,
-            }
+        if new or names:
+            references = [list(reference(self._logs, run)) for run in runs]
+            pairs = [page for page in new if len(page) == 2]
+            data = {"runs": references, "pairs": pairs, "title": title, "members": names, "key": key}
             display({EVIDENCE: data, "text/plain": f"{len(runs)} runs with links to their pages"}, raw=True)
-        self._new.clear()
+        self._is_displayed = dict.fromkeys(self._is_displayed, True)
         return key
 
 
@@ -96,19 +90,13 @@ class Evidence:
     Parameters
     ----------
     logs : Logs
-        The logs of the report.
     runs : DataFrame
         Rows of the first table of `logs`; those that are excluded from all rates are left out.
     *columns : str
-        Further columns of the table of runs, by which tables and figures group them. In a column of lists, each item
-        counts.
+        Further columns of the table of runs, by which others group them. In a column of lists, each item counts. One
+        that is missing is a ValueError.
     **renamed : str
-        The same for columns to which other tables give another name: ``item="target_items"``.
-
-    Raises
-    ------
-    ValueError
-        If `runs` lack one of these columns.
+        Those that other tables call otherwise: ``item="target_items"``.
     """
 
     def __init__(self, logs: Logs, runs: pd.DataFrame, *columns: str, **renamed: str) -> None:

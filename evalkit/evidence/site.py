@@ -32,24 +32,11 @@ def write_pages(
     shown: Callable[[str], str] = str,
     is_complete: bool = True,
 ) -> int:
-    """Write the pages of runs and pairs into a folder, those that changed; return how many.
+    """Write the pages of runs and pairs that changed into a folder; return how many.
 
-    Pages that are no longer linked are deleted, unless the list of pages is not `is_complete`.
-
-    Parameters
-    ----------
-    folder : Path
-    runs : mapping of str to RunRef
-        The runs by the names of their pages.
-    pairs : sequence of PairRef
-    lists : sequence of RunList
-        The tables that link to the pages.
-    mask : bool
-        Whether to mask credentials of known forms.
-    shown : function
-        Shortens the paths in a text, as `evalkit.io.shown_paths` does.
-    is_complete : bool
-        Whether all pages that are linked are among these.
+    Pages that are no longer linked are deleted, if these are all that are linked: `is_complete`. `runs` are keyed by the
+    names of their pages, `lists` are the tables that link to them. With `mask`, credentials of known forms are masked;
+    `shown` shortens the paths in a text, as `evalkit.io.shown_paths` does.
     """
     previous: dict[str, str] = {}
     with contextlib.suppress(OSError, ValueError, TypeError):

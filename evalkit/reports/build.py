@@ -6,7 +6,6 @@ import json
 import os
 import re
 import time
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,10 +25,10 @@ from evalkit.io.paths import SourceError, redacted
 from evalkit.io.secrets import is_masking, masked
 from evalkit.io.store import write_note
 from evalkit.io.text import plain
-from evalkit.reports.kernels import FOLDER, THIS, manager_of
+from evalkit.reports.kernels import FOLDER_PREFIX, PYTHON, manager_of
 from evalkit.reports.notebooks import title_of
 from evalkit.reports.page import render
-from evalkit.reports.report import Failure, Job, Record, files_beside, mapped, read_record, write_file, write_record
+from evalkit.reports.report import Failure, Job, Record, files_beside, map_texts, read_record, write_file, write_record
 
 _is_text = re.compile(r"text/|application/(json|javascript|x-latex)").match  # of types of outputs
 _INJECTED = "injected-parameters"  # tag of the cell in which papermill puts parameters
@@ -52,10 +51,10 @@ def build(job: Job) -> tuple[Record, list[Any]]:
         if _INJECTED in cell.metadata.get("tags", []):
             cell.id = _INJECTED  # papermill draws a new one every time
     evidence = _take_evidence(nb)
-    nb = mapped(nb, shown)
+    nb = map_texts(nb, shown)
     if is_masking():
         _mask(nb)
-    taken = _take_outputs(nb, report.name)
+    fields, files = _take_outputs(nb, report.name)
     runs, pairs, _ = read_references(evidence, f"../{report.key}.html")
     given = ", ".join(f"{name} = {json.dumps(value, default=str)}" for name, value in report.all_parameters.items())
     facts = [
@@ -67,8 +66,8 @@ def build(job: Job) -> tuple[Record, list[Any]]:
     page = render(
         nb,
         key=report.key,
-        facts=mapped(facts, shown),
-        files=[f"{report.name}.ipynb", *taken.tables],
+        facts=map_texts(facts, shown),
+        files=[f"{report.name}.ipynb", *(table["file"] for table in fields["tables"])],
         run_pages={*runs, *(pair.page for pair in pairs)},
         failure=failure,
         code=job.code,
@@ -79,10 +78,7 @@ def build(job: Job) -> tuple[Record, list[Any]]:
     if before and before["status"] != "failed":
         previous = {"headline": before["headline"], "made": before["made"]}
     record = job.record(
-        headline=taken.headline,
-        findings=taken.findings,
-        tables=list(taken.tables.values()),
-        figures=list(taken.figures),
+        **fields,
         **(failure._asdict() if failure else {}),
         title=title_of(nb.cells) or report.notebook.name,
         status="failed" if failure else "made",
@@ -95,7 +91,7 @@ def build(job: Job) -> tuple[Record, list[Any]]:
         links=bool(evidence),
     )
     write_note(job.output, f"evidence/{report.key}", evidence)
-    files = taken.files | {f"{report.name}.ipynb": nbformat.writes(nb), f"{report.name}.html": page}
+    files |= {f"{report.name}.ipynb": nbformat.writes(nb), f"{report.name}.html": page}
     for file, content in files.items():
         write_file(job.output / report.notebook.name / file, content)
     write_record(job.output, record)
@@ -111,7 +107,7 @@ def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
     """Execute a report's notebook; after a failure, it has the outputs up to the failed cell."""
     end = time.monotonic() + job.timeout
     spec = job.report.notebook.metadata.get("kernelspec", {})
-    name = spec.get("name") or THIS
+    name = spec.get("name") or PYTHON
     language = spec.get("language") or "python"
     nb = load_notebook_node(str(job.report.notebook.path))
     if job.report.parameters:
@@ -120,7 +116,7 @@ def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
         part.metadata.pop("papermill", None)
     begun: list[int] = []
     try:
-        with TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-") as folder:
+        with TemporaryDirectory(prefix=f"{FOLDER_PREFIX}{os.getpid()}-") as folder:
             client = NotebookClient(
                 nb,
                 manager_of(name, folder),
@@ -145,17 +141,6 @@ def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
     return nb, None
 
 
-@dataclass
-class Outputs:
-    """What a notebook's outputs hold for its report: fields of the report's record, and files beside its page."""
-
-    headline: dict[str, Any] | None = None
-    findings: list[dict[str, str]] = field(default_factory=list)  # text, section
-    tables: dict[str, dict[str, Any]] = field(default_factory=dict)  # by file: name, file, rows
-    figures: dict[str, None] = field(default_factory=dict)  # files
-    files: dict[str, str | bytes] = field(default_factory=dict)  # their contents
-
-
 def _take_evidence(nb: NotebookNode) -> list[Any]:
     """Take the data of pages of runs, which hold full paths, out of a notebook's outputs."""
     evidence = []
@@ -169,42 +154,40 @@ def _mask(nb: NotebookNode) -> None:
     """Mask credentials in what a notebook's own code has printed."""
     for output in _outputs(nb):
         for name in output.keys() & {"text", "evalue", "traceback"}:
-            output[name] = mapped(output[name], masked)
+            output[name] = map_texts(output[name], masked)
         for mime in filter(_is_text, output.get("data", {})):
-            output.data[mime] = mapped(output.data[mime], masked)
+            output.data[mime] = map_texts(output.data[mime], masked)
 
 
-def _take_outputs(nb: NotebookNode, name: str) -> Outputs:
-    """Take tables, figures, headline and findings for the report of this name out of a notebook's outputs."""
-    taken = Outputs()
+def _take_outputs(nb: NotebookNode, report: str) -> tuple[dict[str, Any], dict[str, str | bytes]]:
+    """Take fields of the report's record out of a notebook's outputs, and the files of its tables and figures."""
+    fields: dict[str, Any] = {"headline": None, "findings": []}
+    tables: dict[str, dict[str, Any]] = {}
+    figures: dict[str, str | bytes] = {}
+    files: dict[str, str | bytes] = {}
     for output in _outputs(nb):
         data = output.get("data", {})
         if output.output_type == "error":
             output.evalue = redacted(output.evalue)
-            is_sentence = output.ename == SourceError.__name__  # which says all, without a traceback
+            is_sentence = output.ename == SourceError.__name__  # which needs no traceback
             output.traceback = [output.evalue] if is_sentence else list(map(redacted, output.traceback))
         if HEADLINE in data:
-            taken.headline = mapped(dict(data[HEADLINE]), plain)
-        if FINDINGS in data and not taken.findings:
-            taken.findings = mapped([dict(finding) for finding in data[FINDINGS]], plain)
+            fields["headline"] = map_texts(dict(data[HEADLINE]), plain)
+        if FINDINGS in data and not fields["findings"]:
+            fields["findings"] = map_texts([dict(finding) for finding in data[FINDINGS]], plain)
         if TABLE in data:
-            _take_table(data, name, taken)
+            table = data.pop(TABLE)
+            file = f"{report}/{table['name']}.csv"
+            tables[file] = {"name": table["name"], "file": file, "rows": table["rows"]}
+            files[file] = table["csv"]
+            data["text/markdown"] = f"[{table['name']}.csv](<{file}>): {counted_noun(table['rows'], 'row')}"
         if "pdf" in data.get(FIGURE, {}):
-            _take_figure(output, name, taken)
-    return taken
+            figures |= _take_figure(output, report)
+    return {**fields, "tables": list(tables.values()), "figures": list(figures)}, files | figures
 
 
-def _take_table(data: NotebookNode, report: str, taken: Outputs) -> None:
-    """Take a published table out of an output, of which a link to its file is left."""
-    table = data.pop(TABLE)
-    file = f"{report}/{table['name']}.csv"
-    taken.tables[file] = {"name": table["name"], "file": file, "rows": table["rows"]}
-    taken.files[file] = table["csv"]
-    data["text/markdown"] = f"[{table['name']}.csv](<{file}>): {counted_noun(table['rows'], 'row')}"
-
-
-def _take_figure(output: NotebookNode, report: str, taken: Outputs) -> None:
-    """Take the files of a named figure out of an output, in whose metadata their names are left."""
+def _take_figure(output: NotebookNode, report: str) -> dict[str, str | bytes]:
+    """Take the files of a named figure out of an output, and leave their names in its metadata."""
     figure = output.data.pop(FIGURE)
     contents = {
         "svg": output.data.get("image/svg+xml", ""),
@@ -212,11 +195,10 @@ def _take_figure(output: NotebookNode, report: str, taken: Outputs) -> None:
         "png": base64.b64decode(output.data.get("image/png", "")),
     }
     files = {f"{report}/{figure['name']}.{suffix}": content for suffix, content in contents.items() if content}
-    taken.files |= files
-    taken.figures |= dict.fromkeys(files)
     for about in output.metadata.values():
         if isinstance(about, dict):
             about["files"] = list(files)
+    return files
 
 
 def _code_cells(nb: NotebookNode) -> list[NotebookNode]:

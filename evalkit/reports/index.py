@@ -20,7 +20,7 @@ from evalkit.io.store import read_note
 from evalkit.io.text import plain, short_paths
 from evalkit.io.write import from_spreadsheet
 from evalkit.reports.notebooks import LAST
-from evalkit.reports.report import Record, mapped, places_of, read_records, write_file
+from evalkit.reports.report import Record, map_texts, places_of, read_records, write_file
 
 STANDINGS = "standings"  # the published table of a report from which the index lists models
 _NEEDED = {"kind", "outcome", "model_name", "n", "n_tasks", "estimate", "text", "task_set"}
@@ -37,7 +37,7 @@ def write_index(output: Path) -> tuple[Path, Path]:
     content = {
         "evalkit": __version__,
         "made": now.isoformat(timespec="seconds"),
-        "reports": [mapped(record, shown_paths(places_of(record))) for record in records],
+        "reports": [map_texts(record, shown_paths(places_of(record))) for record in records],
     }
     write_file(manifest, json.dumps(content, indent=1))
     page = render_page(
@@ -99,7 +99,7 @@ def _row(record: Record, group: list[Record]) -> dict[str, Any]:
         "change": change(record),
         "when": record["made"][:16].replace("T", " "),
     }
-    return mapped(row, shown_paths(places_of(record)))
+    return map_texts(row, shown_paths(places_of(record)))
 
 
 def change(record: Record) -> str:

@@ -1,7 +1,7 @@
-"""Kernels of reports: Jupyter's own, and those of this Python forked from a process that has imported everything.
+"""Kernels of reports: Jupyter's, and for this Python forks of a process that has imported everything.
 
-A forked kernel is ipykernel's, and saves the start of Python and all imports. The process it is forked from has read no
-data and executed no cell. nbclient talks to both in the same way.
+A fork saves the start of Python and all imports, and runs ipykernel. The process that is forked has read no data and
+executed no cell. nbclient talks to all kernels in the same way.
 """
 
 import asyncio
@@ -26,8 +26,8 @@ import evalkit
 from evalkit.io.frames import paused_gc
 from evalkit.io.read import end_with_parent
 
-FOLDER = "evalkit-report-"  # the prefix of temporary folders, before the number of the process
-THIS = "python3"  # the kernel that is this Python's
+FOLDER_PREFIX = "evalkit-report-"  # the prefix of temporary folders, before the number of the process
+PYTHON = "python3"  # the name of this Python's kernel
 _NEEDED_LATER = (
     "IPython.core.completerlib",
     "IPython.core.oinspect",
@@ -66,8 +66,8 @@ def preload() -> None:
 
 def remove_left_folders() -> None:
     """Remove the temporary folders of reports whose process was killed."""
-    for path in Path(tempfile.gettempdir()).glob(f"{FOLDER}[0-9]*-*"):
-        process = path.name.removeprefix(FOLDER).partition("-")[0]
+    for path in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}[0-9]*-*"):
+        process = path.name.removeprefix(FOLDER_PREFIX).partition("-")[0]
         if process.isdecimal() and not psutil.pid_exists(int(process)):
             shutil.rmtree(path, ignore_errors=True)  # those of others can't be removed
 
@@ -76,7 +76,7 @@ def manager_of(name: str, folder: str) -> AsyncKernelManager:
     """Return the manager of a kernel of this name, which is started later, with its connection in a folder."""
     manager = AsyncKernelManager(kernel_name=name, connection_file=f"{folder}/kernel.json")
     manager.transport = "tcp" if os.name == "nt" else "ipc"
-    if name == THIS and start_method() == "fork":
+    if name == PYTHON and start_method() == "fork":
         spec = manager.kernel_spec
         manager.provisioner = _Forked(kernel_id=manager.kernel_id, kernel_spec=spec, parent=manager)
     return manager
@@ -86,10 +86,10 @@ class _Forked(LocalProvisioner):
     """Starts a kernel in a fork of this process."""
 
     async def launch_kernel(self, cmd: list[str], **_: Any) -> Any:
-        """Fork this process, and be a kernel in the child."""
+        """Fork this process, and run a kernel in the child."""
         fork: Any = multiprocessing.get_context("fork")
         manager: Any = self.parent
-        process = fork.Process(target=_be_kernel, args=(manager.connection_file, os.getpid()))
+        process = fork.Process(target=_run_kernel, args=(manager.connection_file, os.getpid()))
         process.start()
         # what jupyter_client expects of subprocess.Popen
         process.poll = lambda: process.exitcode
@@ -100,8 +100,8 @@ class _Forked(LocalProvisioner):
         return self.connection_info
 
 
-def _be_kernel(connection_file: str, parent: int) -> None:
-    """Be a kernel in a session of its own, so that signals reach all that it starts."""
+def _run_kernel(connection_file: str, parent: int) -> None:
+    """Run a kernel in this process, in a session of its own, so that signals reach all processes that it starts."""
     os.setsid()
     signal.set_wakeup_fd(-1)  # the parent's loop would take signals to this process for its own, and end the kernel
     end_with_parent(parent)

@@ -143,7 +143,7 @@ def plan(
         same = by_key.setdefault(report.key.casefold(), [])
         if not any(report.parameters == other.parameters for other in same):
             same.append(report)
-    reports = [report.marked() if len(same) > 1 else report for same in by_key.values() for report in same]
+    reports = [report.with_hash() if len(same) > 1 else report for same in by_key.values() for report in same]
     reports.sort(key=lambda report: report.notebook.order)
     if not name:
         return reports

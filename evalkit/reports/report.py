@@ -65,7 +65,7 @@ class Report:
         named = (name for name, parameter in self.notebook.parameters.items() if is_sample(parameter.default))
         return source_names(self.all_parameters.get(next(named, ""), ""))
 
-    def marked(self) -> "Report":
+    def with_hash(self) -> "Report":
         """Return the report with a hash of its parameters behind its name."""
         return replace(self, name=f"{self.name}-{short_hash(repr(self.parameters))}")
 
@@ -175,12 +175,12 @@ def read_records(output: Path) -> list[Record]:
     return [record for record in records if not record["page"] or (output / record["page"]).is_file()]
 
 
-def mapped(value: Any, change: Callable[[str], str]) -> Any:
+def map_texts(value: Any, change: Callable[[str], str]) -> Any:
     """Return a value with every text in it changed by a function, those in its lists and mappings too."""
     if isinstance(value, dict):
-        return type(value)({mapped(key, change): mapped(item, change) for key, item in value.items()})
+        return type(value)({map_texts(key, change): map_texts(item, change) for key, item in value.items()})
     if isinstance(value, list):
-        return [mapped(item, change) for item in value]
+        return [map_texts(item, change) for item in value]
     return change(value) if isinstance(value, str) else value
 
 
@@ -203,7 +203,7 @@ def write_file(path: Path, content: str | bytes) -> None:
 def write_record(output: Path, record: Record) -> None:
     """Write the record of a report, the last of its files."""
     write_note(output, f"records/{record['key']}", {name: record[name] for name in _PRIVATE})
-    shown = mapped(record, shown_paths([*places_of(record), record["params_file"]]))
+    shown = map_texts(record, shown_paths([*places_of(record), record["params_file"]]))
     write_file(output / NOTES / f"{record['key']}.json", json.dumps(shown, indent=1, default=str))
 
 
@@ -237,7 +237,7 @@ def stamp_of(report: Report, options: list[bool], fingerprint: Callable[[str], s
     }
 
 
-def why_make(record: Record | None, stamp: dict[str, Any], output: Path) -> str:
+def reason_to_make(record: Record | None, stamp: dict[str, Any], output: Path) -> str:
     """Return why a report must be made; empty if it is up to date."""
     if record is None:
         return "new"
