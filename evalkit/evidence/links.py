@@ -63,7 +63,7 @@ class RunPages:
         new = [page for page, is_displayed in self._is_displayed.items() if not is_displayed]
         ids = {run_id for page in new for run_id in page}
         runs = self._logs.runs[self._logs.runs["run_id"].isin(ids)].to_dict("records")
-        names = [_name(page) for page in pages]
+        names = [page_name(*page) for page in pages]
         key = hashlib.blake2b("\0".join([title, *names]).encode(errors="replace"), digest_size=5).hexdigest()
         if new or names:
             references = [list(reference(self._logs, run)) for run in runs]
@@ -269,13 +269,9 @@ def _run_pages(table: pd.DataFrame) -> list[Page]:
     return [() if pd.isna(run_id) else (run_id,) for run_id in table["run_id"]]
 
 
-def _name(page: Page) -> str:
-    return page_name("--".join(page))
-
-
 def _address(page: Page, turn: Any, otherwise: str) -> str:
     """Return the address of a page from a report's, at a turn if it is known, else at another place."""
-    return f"../{RUNS}/{_name(page)}#{otherwise if pd.isna(turn) else f't{int(turn)}'}"
+    return f"../{RUNS}/{page_name(*page)}#{otherwise if pd.isna(turn) else f't{int(turn)}'}"
 
 
 def _addresses(pages: Sequence[Page], turns: pd.Series | None, linked: set[Page], otherwise: str) -> list[str]:

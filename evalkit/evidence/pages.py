@@ -13,7 +13,7 @@ from markupsafe import Markup
 from evalkit._html import asset, render_page
 from evalkit.display.show import SORTING
 from evalkit.display.tables import ALIGNED, table_html
-from evalkit.evidence.references import PairRef, RunList, RunRef, page_name
+from evalkit.evidence.references import RunList, RunRef, page_name
 from evalkit.io import plain
 from evalkit.kinds import EVENTS, Image, Transcript, Turn
 
@@ -53,7 +53,7 @@ def run_page(run: RunRef, transcript: Transcript, lists: Lists = ()) -> str:
     )
 
 
-def pair_page(pair: PairRef, a: Transcript, b: Transcript, lists: Lists = ()) -> str:
+def pair_page(runs: Sequence[RunRef], a: Transcript, b: Transcript, lists: Lists = ()) -> str:
     """Render the page of two runs side by side, as `run_page` does."""
     pictures: _Pictures = {}
     shown: list[dict[str, Any]] = []
@@ -62,14 +62,12 @@ def pair_page(pair: PairRef, a: Transcript, b: Transcript, lists: Lists = ()) ->
         events = dict.fromkeys(event for turn in turns if turn for event in turn["events"])
         differs = one is None or other is None or _what_was_done(one) != _what_was_done(other)
         shown.append({"number": number, "turns": turns, "differs": differs, "events": list(events)})
-    sides = [
-        {"name": _title(run), "short": _name(run), "page": run.page, "facts": run.facts} for run in (pair.a, pair.b)
-    ]
+    sides = [{"name": _title(run), "short": _name(run), "page": run.page, "facts": run.facts} for run in runs]
     return render_page(
         "pair.html.j2",
         asset("viewer.js"),
         "viewer.css",
-        title=f"{pair.a.fact('task') or 'two runs'}: {_name(pair.a)} and {_name(pair.b)}",
+        title=f"{runs[0].fact('task') or 'two runs'}: {' and '.join(map(_name, runs))}",
         first=next((row["number"] for row in shown if row["differs"]), None),
         rule=RULE,
         sides=sides,

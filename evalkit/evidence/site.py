@@ -12,7 +12,7 @@ import pandas as pd
 
 from evalkit._version import code_version
 from evalkit.evidence.pages import list_page, pair_page, places, run_page
-from evalkit.evidence.references import RUNS, PairRef, RunList, RunRef, reference
+from evalkit.evidence.references import RUNS, RunList, RunRef, reference
 from evalkit.io import SourceError, masked, masking, read_json, shown_paths, storage, write_bytes
 from evalkit.io.paths import is_url
 from evalkit.io.sources import NOTES, state_of
@@ -24,43 +24,41 @@ MANIFEST = f"{NOTES}/pages.json"  # in this folder: a digest of each page's inpu
 
 def write_pages(
     folder: Path,
-    runs: Mapping[str, RunRef],
-    pairs: Sequence[PairRef] = (),
+    pages: Mapping[str, Sequence[RunRef]],
     lists: Sequence[RunList] = (),
     *,
     mask: bool = True,
     shown: Callable[[str], str] = str,
     is_complete: bool = True,
 ) -> int:
-    """Write the pages of runs and pairs that changed into a folder; return how many.
+    """Write the pages of runs, and of two runs side by side, that changed into a folder; return how many.
 
-    Pages that are no longer linked are deleted, if these are all that are linked: `is_complete`. `runs` are keyed by the
-    names of their pages, `lists` are the tables that link to them. With `mask`, credentials of known forms are masked;
-    `shown` shortens the paths in a text, as `evalkit.io.shown_paths` does.
+    `pages` are the runs of each page by its name, `lists` the tables that link to them. If these are all pages that are
+    linked (`is_complete`), others are deleted. With `mask`, credentials of known forms are masked; `shown` shortens the
+    paths in a text, as `evalkit.io.shown_paths` does.
     """
     previous: dict[str, str] = {}
     with contextlib.suppress(OSError, ValueError, TypeError):
         previous = {**read_json(folder / MANIFEST)}
-    pages = {page: [run] for page, run in runs.items()} | {pair.page: [pair.a, pair.b] for pair in pairs}
-    states = {run.page: _states(run) for members in pages.values() for run in members}
+    states = {run.page: _states(run) for runs in pages.values() for run in runs}
     change = (lambda text: masked(shown(text))) if mask else shown
     positions = places([listing._replace(title=change(listing.title)) for listing in lists])
     read = lru_cache(maxsize=1)(read_log)  # runs of one file follow each other
     digests: dict[str, str] = {}
     written = 0
-    for page, members in pages.items():
-        named = [run.changed(change) for run in members]
-        inputs = [code_version(), members, named, [states[run.page] for run in members], positions.get(page), mask]
+    for page, runs in pages.items():
+        named = [run.changed(change) for run in runs]
+        inputs = [code_version(), runs, named, [states[run.page] for run in runs], positions.get(page), mask]
         digests[page] = hashlib.blake2b(json.dumps(inputs, default=str).encode(), digest_size=12).hexdigest()
         if previous.get(page) == digests[page] and (folder / page).is_file():
             continue
-        transcripts = [_transcript(run.kind, tuple(run.paths), run.part, read, mask).changed(shown) for run in members]
+        transcripts = [_transcript(run.kind, tuple(run.paths), run.part, read, mask).changed(shown) for run in runs]
         lists_of_page = positions.get(page, [])
         with masking(False):  # all texts are masked already
             if len(named) == 1:
                 text = run_page(named[0], transcripts[0], lists_of_page)
             else:
-                text = pair_page(PairRef(named[0], named[1]), transcripts[0], transcripts[1], lists_of_page)
+                text = pair_page(named, transcripts[0], transcripts[1], lists_of_page)
         write_bytes(text.encode(errors="replace"), str(folder / page))
         written += 1
     if not is_complete:
@@ -83,7 +81,7 @@ def write_view(logs: Logs, runs: pd.DataFrame, output: Path, title: str = "", *,
     heading = shown(f"{title} runs of {logs.source}".strip())
     members = RunList(heading, "../index.html", [run.page for run in references], "runs")
     with storage(logs.storage_options):
-        write_pages(output / RUNS, {run.page: run for run in references}, lists=[members], mask=mask, shown=shown)
+        write_pages(output / RUNS, {run.page: [run] for run in references}, [members], mask=mask, shown=shown)
     note = f"{len(references)} of {len(logs.runs)} runs. Each row links to the page of its run."
     index = output / "index.html"
     with masking(mask):

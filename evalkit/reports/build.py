@@ -55,7 +55,7 @@ def build(job: Job) -> tuple[Record, list[Any]]:
     if is_masking():
         _mask(nb)
     fields, files = _take_outputs(nb, report.name)
-    runs, pairs, _ = read_references(evidence, f"../{report.key}.html")
+    pages_of_runs, _ = read_references(evidence, f"../{report.key}.html")
     given = ", ".join(f"{name} = {json.dumps(value, default=str)}" for name, value in report.all_parameters.items())
     facts = [
         ["Report", report.key],
@@ -68,7 +68,7 @@ def build(job: Job) -> tuple[Record, list[Any]]:
         key=report.key,
         facts=map_texts(facts, shown),
         files=[f"{report.name}.ipynb", *(table["file"] for table in fields["tables"])],
-        run_pages={*runs, *(pair.page for pair in pairs)},
+        run_pages=pages_of_runs.keys(),
         failure=failure,
         code=job.code,
         path=str(report.notebook.path.parent),

@@ -12,7 +12,7 @@ from typing import Any
 from evalkit._html import asset, render_page
 from evalkit._version import __version__
 from evalkit.display.show import SORTING
-from evalkit.evidence import PairRef, RunList, RunRef, read_references, write_pages
+from evalkit.evidence import RunList, RunRef, read_references, write_pages
 from evalkit.evidence.references import RUNS
 from evalkit.evidence.site import MANIFEST
 from evalkit.io.sources import is_sample, shown_paths
@@ -169,8 +169,7 @@ def write_evidence(output: Path, given: Mapping[str, list[Any]], *, mask: bool =
     `given` is the evidence of the reports just made, by key; that of others is read from the user's cache. If some is
     missing there, no page is deleted.
     """
-    runs: dict[str, RunRef] = {}
-    pairs: dict[str, PairRef] = {}
+    pages: dict[str, list[RunRef]] = {}
     lists: list[RunList] = []
     sources: set[str] = set()
     is_complete = True
@@ -181,20 +180,12 @@ def write_evidence(output: Path, given: Mapping[str, list[Any]], *, mask: bool =
             is_complete &= not record.get("links")
             continue
         sources |= set(places_of(record))
-        more_runs, more_pairs, more_lists = read_references(passed_on, f"../{key}.html")
-        runs |= more_runs
-        pairs |= {pair.page: pair for pair in more_pairs}
-        lists += more_lists
-    if runs or (output / _WRITTEN).is_file():
-        write_pages(
-            output / RUNS,
-            runs,
-            list(pairs.values()),
-            lists,
-            mask=mask,
-            shown=shown_paths(sorted(sources)),
-            is_complete=is_complete,
-        )
+        pages_of_report, lists_of_report = read_references(passed_on, f"../{key}.html")
+        pages |= pages_of_report
+        lists += lists_of_report
+    if pages or (output / _WRITTEN).is_file():
+        shown = shown_paths(sorted(sources))
+        write_pages(output / RUNS, pages, lists, mask=mask, shown=shown, is_complete=is_complete)
 
 
 def is_missing(output: Path) -> bool:

@@ -190,7 +190,7 @@ def _find_targets(
     by_kind = dict[str, list[str]]()  # the sources that are compared: those that hold logs of a kind
     for source in sources:
         with faults.of():
-            for log_kind in [kind] if kind else [one.name for one in kinds_of_source(source)]:
+            for log_kind in [kind] if kind else [found_kind.name for found_kind in kinds_of_source(source)]:
                 by_kind.setdefault(log_kind, []).append(source)
     groups = list(by_kind.items())
     if each:
@@ -220,7 +220,8 @@ def _targets_of_sources(sources: Sequence[str], places: Places, kind: str, only:
             notebook = read_notebook(path)
             if notebook.kind and notebook.settings.get("source") in notebook.parameters:
                 known.append(notebook)
-    wanted, source = {path.resolve() for path in only}, ", ".join(sources)
+    wanted = {path.resolve() for path in only}
+    joined = ", ".join(sources)
     chosen = []
     specific = [notebook for notebook in known if notebook.kind == kind_named(kind).name]
     general = [notebook for notebook in known if notebook.kind == ANY_KIND]
@@ -229,18 +230,15 @@ def _targets_of_sources(sources: Sequence[str], places: Places, kind: str, only:
             continue
         parameter = notebook.parameters[notebook.settings["source"]]
         is_list = parameter.type.startswith("list") or len(sources) > 1
-        values: dict[str, Any] = {parameter.name: list(sources) if is_list else source}
+        values: dict[str, Any] = {parameter.name: list(sources) if is_list else joined}
         if notebook.kind == ANY_KIND and "kind" in notebook.parameters:
             values["kind"] = kind
         for within, folder in notebook.settings.get("within", {}).items():
-            places_within = [
-                f"{one}/{folder}"
-                for one in sources
-                if not is_url(one) and not has_magic(one) and _exists(f"{one}/{folder}")
-            ]
-            if places_within:
-                values[within] = places_within if len(places_within) > 1 else places_within[0]
-        chosen.append(Target(notebook.path, None, source, values))
+            local = [source for source in sources if not is_url(source) and not has_magic(source)]
+            folders = [path for path in (f"{source}/{folder}" for source in local) if _exists(path)]
+            if folders:
+                values[within] = folders if len(folders) > 1 else folders[0]
+        chosen.append(Target(notebook.path, None, joined, values))
     return chosen
 
 
@@ -287,7 +285,7 @@ def _check(
             if value is REQUIRED:
                 faults.append(f"{name} has no value, and the notebook no default for it")
             continue
-        items = value if isinstance(value, list) else [value]
+        items = _items_of([value])
         with faults.of():
             if value == ALL and name in functions:
                 draft.sweeps[name] = functions[name]
@@ -316,11 +314,12 @@ def _typed(texts: list[tuple[str, str]], parameters: Mapping[str, Parameter], fa
                 typed[name] = [text]
                 if not is_secret_name(name):  # a value that is refused later, and repeated nowhere
                     faults.append(str(error))
-    flat = {
-        name: [item for value in values for item in (value if isinstance(value, list) else [value])]
-        for name, values in typed.items()
-    }
-    return {name: values[0] if len(values) == 1 else flat[name] for name, values in typed.items()}
+    return {name: values[0] if len(values) == 1 else _items_of(values) for name, values in typed.items()}
+
+
+def _items_of(values: Iterable[Any]) -> list[Any]:
+    """Return the items of all lists among values, and the other values."""
+    return [item for value in values for item in (value if isinstance(value, list) else [value])]
 
 
 def _expanded(drafts: Sequence[Draft]) -> list[Report]:
@@ -334,8 +333,7 @@ def _expanded(drafts: Sequence[Draft]) -> list[Report]:
         target, notebook, fixed, sweeps = draft
         key = (target.source, str(target.values.get("kind", notebook.kind)))
         reports = made.setdefault(key, [])
-        given = [value for name, value in fixed.items() if name not in target.values]
-        options = [item for value in given for item in (value if isinstance(value, list) else [value])]
+        options = _items_of(value for name, value in fixed.items() if name not in target.values)
         named = target.source.split(", ") if target.source else options[:1]
         rest = options if target.source else options[1:]
         if len(rest) > 1:  # the page and the index list them
