@@ -32,8 +32,8 @@ from PIL import Image
 from evalkit.io import plain
 from evalkit.io.text import is_local_link
 
-# Name of a tone: its colour on light pages, which is what figures are drawn in, and on dark ones. Series 1 to 7 are
-# those of Okabe and Ito, "Color Universal Design" (2008), without the yellow that is too pale on white.
+# Name of a tone: its colour on light pages, in which figures are drawn, and on dark ones. Series 1 to 7 are the
+# colours of Okabe and Ito, "Color Universal Design" (2008), without the yellow, which is too pale on white.
 TONES = {
     "ground": ("#ffffff", "#15181c"),
     "ink": ("#30343b", "#dfe3e8"),
@@ -89,8 +89,8 @@ LARGEST = 1_000_000  # characters of an SVG; a figure of more is a PNG
 MOST_MARKS = 2000  # tooltips and links of one figure; of more, only the first with each link stays
 FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', 'DejaVu Sans', sans-serif"
 
-_MARK = "evalkit-mark:"  # begins the address of an artist that stands for a tooltip and a link, as JSON
-_ALTS = WeakKeyDictionary[Artist, str]()  # what axes and figures show, in words
+_MARK = "evalkit-mark:"  # prefix of an artist's URL that holds its tooltip and link as JSON
+_ALTS = WeakKeyDictionary[Artist, str]()  # alt texts of axes and figures
 _PIXELS = 100  # of a page per inch of a figure
 _INVALID = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # characters not allowed in XML
 _REFERENCE = re.compile(r'(?:url\(|href=")#([^")]*)')
@@ -139,7 +139,7 @@ def is_themed(figure: Figure) -> bool:
 
 @themed
 def nothing_to_draw(what: str = "runs", ax: Axes | None = None) -> Axes:
-    """Write on empty axes that there are no runs (episodes, steps) of this kind."""
+    """Write on empty axes that there are no runs of this kind, or of what else was to be drawn."""
     ax = ax or new_axes(7, 1.0)
     ax.text(0.5, 0.5, f"no {what} of this kind", ha="center", va="center", color=QUIET, transform=ax.transAxes)
     ax.set_axis_off()
@@ -186,7 +186,7 @@ def percent_axis(ax: Axes, which: Literal["x", "y"] = "x") -> Axes:
 
 
 def with_zero(ax: Axes, values: Iterable[float]) -> Axes:
-    """Begin the x axis at 0 where all values are equal: its scale would magnify nothing."""
+    """Begin the x axis at 0 if all values are equal: its scale would be arbitrary."""
     known = sorted({value for value in values if np.isfinite(value)})
     if len(known) == 1 and known[0]:
         ax.set_xlim(*sorted((0.0, known[0] * 1.1)))
@@ -204,8 +204,8 @@ class Drawing(NamedTuple):
 def attach(artist: Artist, tips: Iterable[str], hrefs: Iterable[object] = ()) -> None:
     """Attach tooltips and links to an artist: one to each point of a collection, or one to a single patch.
 
-    They are addresses of the artist, which only SVG has. Texts from logs are made plain; an empty link is none, and
-    only relative addresses and ``#anchors`` are allowed.
+    Only SVG shows them. Texts from logs are made plain; only relative addresses and ``#anchors`` are allowed, and an
+    empty one is no link.
     """
     tips = [plain(tip) for tip in tips]
     links = [str(href) if is_local_link(href) else "" for href in hrefs] or [""] * len(tips)
@@ -217,7 +217,7 @@ def attach(artist: Artist, tips: Iterable[str], hrefs: Iterable[object] = ()) ->
 
 
 def set_alt(part: Axes | Figure, text: str) -> None:
-    """Say in words what axes or a whole figure show, for those who can't see it; that of a figure stands for all."""
+    """Set the alt text of axes, or of a whole figure, which then replaces the texts of its axes."""
     _ALTS[part] = plain(text)
 
 
@@ -274,7 +274,7 @@ def draw(figure: Figure, alt: str, *, pdf: bool = False) -> Drawing:
 def _page_svg(drawn: str, figure: Figure, alt: str) -> str:
     """Turn matplotlib's SVG into an element for a file or a page, with its own style for light and dark and no script.
 
-    Styles become attributes, which a page's style sheet overrules, numbers are rounded, and what nothing refers to is
+    Styles become attributes, which a page's style sheet overrules; numbers are rounded, and ids without a reference are
     left out.
     """
     root = ElementTree.fromstring(_INVALID.sub("\ufffd", drawn))

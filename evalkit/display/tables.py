@@ -20,9 +20,9 @@ from evalkit.kinds import Finding
 from evalkit.kinds.registry import all_kinds, all_labels
 
 LONG = 160  # characters; a longer cell is folded
-MOST_ANSWERED = 10  # rows of the table that answers; all stand further below
+MOST_ANSWERED = 10  # rows of the table below the answer; a table further down has all
 BAR = 110  # pixels of an estimate that is drawn in its cell
-TITLES = {  # of columns that all kinds have, and of estimates; others have the label of their kind, else their name
+TITLES = {  # of common columns and of estimates; others have the label of their kind, else their name
     "adjusted_estimate": "adjusted for tasks",
     "corrected_estimate": "corrected for picking",
     "coverage": "share of all tasks",
@@ -53,9 +53,9 @@ TITLES = {  # of columns that all kinds have, and of estimates; others have the 
     "task_id": "task",
     "task_type": "type of task",
 }
-_CODES = ("status", "ending", "flag")  # the last words of columns whose values have labels
+_CODES = ("status", "ending", "flag")  # ends of the names of columns whose values have labels
 _TARGETS = {"new tasks": "new tasks like these", "these tasks": "these tasks, run again"}
-_TECHNICAL = ("method", "target", "warning")  # how estimates were made: below a table; differing warnings are its notes
+_TECHNICAL = ("method", "target", "warning")  # how estimates were made: stands below a table, differing warnings in it
 _ATTRIBUTES = ["run_id", "href"]  # columns that are attributes of a row, and not shown as cells
 _INTERVAL = " [95 %]"
 _NUMBER = Markup(' class="number"')

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,8 @@ def _groups(records: list[Record]) -> list[dict[str, Any]]:
     for sources, group in sorted(by_source.items(), key=lambda item: (item[0] == SAMPLES, item[0])):
         name = ends.get(sources, sources)
         title = name.rpartition("/")[2]
-        group.sort(key=lambda record: (*_question(record), record["title"], record["name"]))
+        group.sort(key=itemgetter("title", "name"))
+        group.sort(key=_question)
         rows = [_row(record, group) for record in group]
         questions = [(question, list(answers)) for (_, question), answers in itertools.groupby(rows, key=_question)]
         groups.append({"title": title or OTHERS, "source": name if name != title else "", "questions": questions})

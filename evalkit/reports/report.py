@@ -55,7 +55,7 @@ class Report:
 
     @property
     def shown(self) -> Callable[[str], str]:
-        """A function that shortens paths in a text for those who are handed the page."""
+        """A function that shortens paths in a text, as pages show them."""
         given = texts_of(self.all_parameters)
         return shown_paths([*given, *(place for text in given for place in collected_from(text))])
 
@@ -123,7 +123,7 @@ class Job(NamedTuple):
 
 
 def refuse_secrets(name: str, value: Any) -> None:
-    """Raise SourceError for secrets, by their names or in a URL: pages, file names and records would show them."""
+    """Raise SourceError for a secret, by its name or within a URL: pages, file names and records would show it."""
     if is_secret_name(name) and value and value is not True and value is not REQUIRED:
         raise SourceError(f"{name}: {_SECRET_HINT}")
     for text in texts_of(value):
@@ -185,7 +185,7 @@ def map_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def places_of(record: Record) -> list[str]:
-    """Return the texts of a record that may be paths, which those who are handed pages see shortened."""
+    """Return the texts of a record that may be paths, which pages show shortened."""
     return [*texts_of(record["parameters"]), *record["sources"]]
 
 
