@@ -187,29 +187,40 @@ def _find_targets(
                 notebooks.append(places.notebook(name, "file, folder or notebook"))
             else:
                 sources.append(name if is_url(name) else name.rstrip("/") or name)  # a shell completes folders with a /
-    by_kind = dict[str, list[str]]()  # the sources that are compared: those that hold logs of a kind
-    for source in sources:
-        with faults.of():
-            for log_kind in [kind] if kind else [found_kind.name for found_kind in kinds_of_source(source)]:
-                by_kind.setdefault(log_kind, []).append(source)
-    groups = list(by_kind.items())
-    if each:
-        groups = [(log_kind, [source]) for source in sources for log_kind, own in groups if source in own]
-    used = set[str]()
-    for log_kind, own in groups:
-        with faults.of():
-            if chosen := _targets_of_sources(own, places, log_kind, notebooks):
-                found += chosen
-                used |= set(own)
-    for source in dict.fromkeys(one for _, own in groups for one in own if one not in used):
-        kinds = " and ".join(log_kind for log_kind, own in by_kind.items() if source in own)
-        such = "such notebook" if notebooks else "notebook"
-        hint = "`evalkit notebooks` lists those there are"
-        faults.append(f"{source}: holds logs of kind {kinds}, for which there is no {such}; {hint}")
-    for notebook in [] if sources else notebooks:
+    if sources:
+        return found + _targets_of_kinds(sources, places, notebooks, faults, kind=kind, each=each)
+    for notebook in notebooks:
         params = [] if once else places.params_of(notebook.stem)
         found += [Target(notebook, file) for file in params or (None,)]
     return found
+
+
+def _targets_of_kinds(
+    sources: Sequence[str], places: Places, only: Sequence[Path], faults: Faults, *, kind: str, each: bool
+) -> list[Target]:
+    """Select notebooks for sources, of which those with logs of one kind are compared, unless each is reported alone."""
+    by_kind: dict[str, list[str]] = {}
+    for source in sources:
+        with faults.of():
+            for name in [kind] if kind else [detected.name for detected in kinds_of_source(source)]:
+                by_kind.setdefault(name, []).append(source)
+    groups = list(by_kind.items())
+    if each:
+        groups = [(name, [source]) for source in sources for name, members in groups if source in members]
+    targets: list[Target] = []
+    without = dict.fromkeys(source for _, members in groups for source in members)
+    for name, members in groups:
+        with faults.of():
+            if chosen := _targets_of_sources(members, places, name, only):
+                targets += chosen
+                for source in members:
+                    without.pop(source, None)
+    for source in without:
+        kinds = " and ".join(name for name, members in by_kind.items() if source in members)
+        such = "such notebook" if only else "notebook"
+        hint = "`evalkit notebooks` lists those there are"
+        faults.append(f"{source}: holds logs of kind {kinds}, for which there is no {such}; {hint}")
+    return targets
 
 
 def _targets_of_sources(sources: Sequence[str], places: Places, kind: str, only: Sequence[Path]) -> list[Target]:
