@@ -6,28 +6,33 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # without bytecode, each of the hundreds of processes that the tests start would take a second longer
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: report test lint docs samples clean
+EXTRAS := crafter,distributed,excel,http,lab,s3,workflow
 
-report: .venv/reports-ready  ## every report of params/ on the samples, as HTML in reports/
+.PHONY: help report test lint docs samples clean
+
+help:  ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 10
+
+report: .venv/reports-ready  ## all reports of params/ on the sample data, as HTML in reports/
 	$(BIN)/evalkit report
 
-test: lint  ## everything CI runs: style, layers, types, unit tests, the site, notebooks, pages in a browser
+test: lint  ## everything that CI runs: lint, unit tests, the site, notebooks, pages in a browser
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-lint: .venv/test-ready
+lint: .venv/test-ready  ## style, layers and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
-docs: .venv/test-ready  ## the site, in site/; a warning is an error
+docs: .venv/test-ready  ## the documentation, in site/; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-samples: .venv/test-ready  ## the sample data anew; those of steps need the extra samples (tools/samples/steps.py)
+samples: .venv/test-ready  ## make the sample data again (samples of steps: tools/samples/steps.py)
 	$(BIN)/python -m tools.samples.mindcraft
 	$(BIN)/python -m tools.samples.crafter
 
-clean:
+clean:  ## remove the environment and everything that was built
 	rm -rf .venv reports site .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 .venv/reports-ready: pyproject.toml | .venv/bin/python
@@ -35,7 +40,8 @@ clean:
 	touch $@
 
 .venv/test-ready: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) --constraint constraints.txt --editable '.[test]'
+	$(PIP) --upgrade 'pip>=25.1'  # for --group
+	$(PIP) --constraint constraints.txt --group test --editable '.[$(EXTRAS)]'
 	touch $@ .venv/reports-ready
 
 .venv/bin/python:

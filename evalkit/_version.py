@@ -8,7 +8,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-__version__ = "0.1.0"
+__version__ = "0.3.0"
 
 PACKAGES = ("pandas", "numpy", "scipy", "statsmodels", "matplotlib", "seaborn", "msgspec", "papermill", "nbconvert")
 _CODE = (".py", ".j2", ".css", ".js")

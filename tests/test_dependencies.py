@@ -17,7 +17,12 @@ from packaging.utils import canonicalize_name
 from evalkit import __version__
 
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+PROJECT = PYPROJECT["project"]
+OPTIONAL = PROJECT["optional-dependencies"]
+GROUPS = {
+    group: [text for text in texts if isinstance(text, str)] for group, texts in PYPROJECT["dependency-groups"].items()
+}
 FOLDERS = ("evalkit", "tests", "benchmarks", "examples", "tools")
 OWN = {"evalkit", "tests", "benchmarks", "tools", "examples", "conftest"}
 
@@ -44,9 +49,9 @@ WITHOUT_IMPORT = {
 NOT_ON_CONDA_FORGE = {"axe-playwright-python", "crafter", "moto", "playwright"}  # moto: without the extra `server`
 CONDA_NAMES = {"jupyter-client": "jupyter_client", "matplotlib": "matplotlib-base"}
 HEAD = """\
-# For conda users: the packages of pyproject.toml from conda-forge, and by pip what conda-forge lacks.
-# It is written from there: python -m tests.test_dependencies
-name: evalkit
+# {purpose}: the packages of pyproject.toml from conda-forge, and the ones that conda-forge lacks from PyPI.
+# Written by: python -m tests.test_dependencies
+name: {name}
 channels:
   - conda-forge
 dependencies:
@@ -54,11 +59,11 @@ dependencies:
 
 
 def names(requirements) -> set[str]:
-    return {canonicalize_name(Requirement(text).name) for text in requirements} - {"evalkit"}
+    return {canonicalize_name(Requirement(text).name) for text in requirements}
 
 
 CORE = names(PROJECT["dependencies"])
-EXTRAS = {extra: names(texts) for extra, texts in PROJECT["optional-dependencies"].items()}
+EXTRAS = {extra: names(texts) for extra, texts in {**OPTIONAL, **GROUPS}.items()}
 
 
 def imported(source: str) -> set[str]:
@@ -111,36 +116,44 @@ def test_the_constraints_pin_all_that_is_declared_within_its_bounds():
     lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
     pairs = (line.split("==") for line in lines if "==" in line)
     pinned = {canonicalize_name(name): version for name, version in pairs}
-    extras = [text for extra, texts in PROJECT["optional-dependencies"].items() if extra != "samples" for text in texts]
-    for requirement in map(Requirement, PROJECT["dependencies"] + extras):
+    tested = [text for extra, texts in {**OPTIONAL, **GROUPS}.items() if extra != "samples" for text in texts]
+    for requirement in map(Requirement, PROJECT["dependencies"] + tested):
         name = canonicalize_name(requirement.name)
-        if name != "evalkit":
-            assert name in pinned, name
-            assert requirement.specifier.contains(pinned[name]), name
+        assert name in pinned, name
+        assert requirement.specifier.contains(pinned[name]), name
 
 
-def conda_environment() -> str:
-    """The text of environment.yml, with what tests need."""
-    texts = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["test"]
-    for extra in next(r.extras for r in map(Requirement, texts) if r.name == "evalkit"):
-        texts = texts + PROJECT["optional-dependencies"][extra]
+def conda_environment(name: str, purpose: str, groups: dict[str, list[str]]) -> str:
+    """The text of an environment with the core dependencies and groups of others."""
+    texts = PROJECT["dependencies"] + [text for group in groups.values() for text in group]
     conda, pip = ["pip"], ["--editable ."]
     for needed in sorted(map(Requirement, texts), key=lambda needed: needed.name):
         if needed.name in NOT_ON_CONDA_FORGE:
             pip.insert(-1, str(needed))
-        elif needed.name != "evalkit":
+        else:
             conda.append(f"{CONDA_NAMES.get(needed.name, needed.name)}{needed.specifier}")
     lines = [f"  - {name}" for name in [f"python{PROJECT['requires-python']}", *conda, "pip:"]]
-    return HEAD + "\n".join([*lines, *(f"      - {name}" for name in pip), ""])
+    return HEAD.format(name=name, purpose=purpose) + "\n".join([*lines, *(f"      - {name}" for name in pip), ""])
 
 
-def test_the_conda_environment_is_that_of_the_project():
-    text = (ROOT / "environment.yml").read_text("utf-8")
-    assert text == conda_environment()
+def conda_environments() -> dict[str, str]:
+    """The texts of the environments, by file."""
+    tested = {**OPTIONAL, "docs": GROUPS["docs"], "test": GROUPS["test"]}
+    used = {extra: OPTIONAL[extra] for extra in ("excel", "http", "lab", "s3")}
+    return {
+        "environment.yml": conda_environment("evalkit", "For users of conda", used),
+        "environment-test.yml": conda_environment("evalkit-test", "For users of conda who run the tests", tested),
+    }
+
+
+@pytest.mark.parametrize("file", ["environment.yml", "environment-test.yml"])
+def test_the_conda_environments_agree_with_pyproject(file):
+    text = (ROOT / file).read_text("utf-8")
+    assert text == conda_environments()[file]
     assert {"jupyterlab>=4.2", "papermill>=2.6", "nbval>=0.11"} < set(yaml.safe_load(text)["dependencies"][:-1])
 
 
-def test_one_version_stands_everywhere():
+def test_the_version_is_the_same_in_all_files():
     assert re.fullmatch(r"\d+\.\d+\.\d+((a|b|rc)\d+)?", __version__)
     assert PROJECT["dynamic"] == ["version"]
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
@@ -151,4 +164,5 @@ def test_one_version_stands_everywhere():
 
 
 if __name__ == "__main__":
-    (ROOT / "environment.yml").write_text(conda_environment(), "utf-8")
+    for file, text in conda_environments().items():
+        (ROOT / file).write_text(text, "utf-8")

@@ -20,6 +20,7 @@ StorageOptions = Mapping[str, Any] | None
 
 MOST_BYTES = "EVALKIT_MAX_BYTES"  # the variable that says how large a file may be, also once it is decoded
 CELL = 32  # bytes that a value of a table takes at least
+CHARACTER = 4  # bytes that a character of a text takes at most
 INSIDE = "!/"  # between an archive and the path within it
 CREDENTIALS_HINT = "credentials don't belong in a URL; give storage options or set the environment"
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -155,6 +156,11 @@ def check_size(size: int) -> None:
     """Raise LimitError for a file by its size."""
     if size > most_bytes():
         raise too_large(size)
+
+
+def check_text(size: int, values: int = 0) -> None:
+    """Raise LimitError for a document, or a line, whose characters and values take too much memory once decoded."""
+    check_size(CHARACTER * size + CELL * values)
 
 
 def check_members(members: Iterable[zipfile.ZipInfo]) -> None:

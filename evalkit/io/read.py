@@ -27,7 +27,7 @@ import joblib
 import msgspec
 from joblib.parallel import BACKENDS, DEFAULT_BACKEND, get_active_backend
 
-from evalkit.io.paths import LimitError, check_regular, is_url, most_bytes, redacted, too_large
+from evalkit.io.paths import LimitError, check_regular, check_text, is_url, most_bytes, redacted, too_large
 from evalkit.io.remote import read_remote
 
 R = TypeVar("R")
@@ -189,11 +189,13 @@ def decode_json(data: bytes, decoder: msgspec.json.Decoder) -> tuple[Any, list[s
     with one, Latin-1, bare ``NaN`` / ``Infinity`` (they become null) and lone surrogates (they become ``\ufffd``) are
     recovered and named: ``byte_order_mark``, ``utf_16``, ``latin_1``, ``nan_literal``, ``lone_surrogate``.
 
-    BrokenFileError for an empty, truncated or malformed file, WrongShapeError once the shape is known to be wrong.
+    BrokenFileError for an empty, truncated or malformed file, WrongShapeError once the shape is known to be wrong,
+    LimitError for one that takes too much memory once it is decoded.
     """
     data, recovered = without_mark(data)
     if not data or data.isspace():
         raise BrokenFileError("JSONDecodeError: the file is empty")
+    check_text(len(data), sum(map(data.count, b",[{")))
     try:
         if not data.isascii():
             try:

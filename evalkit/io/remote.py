@@ -33,6 +33,7 @@ from evalkit.io.paths import (
 )
 
 AT_A_TIME = 32  # concurrent reads
+_MOST_FOLDERS = 200  # within each other; fsspec recurses for each
 LARGE = 2**20  # bytes from which on only what is needed of a file is read
 
 _ERRORS = (  # types that are kept
@@ -72,7 +73,7 @@ def _plain_errors() -> Iterator[None]:
 class _Place:
     """The file system of a bucket, a host or an archive, with URLs turned into its paths and back."""
 
-    _within = ""
+    _within, _is_tar = "", False
 
     @_plain_errors()
     def __init__(self, url: str) -> None:
@@ -86,11 +87,14 @@ class _Place:
             if not inner:
                 check_regular(os.stat(archive))
             self.fs, self._prefix = fsspec.filesystem(protocol, fo=archive, **inner), root
-            if protocol == "zip":
+            self._is_tar = protocol == "tar"
+            if not self._is_tar:
                 check_members(self.fs.zip.infolist())
-            for name in self.fs.zip.namelist() if protocol == "zip" else self.fs.index:
+            for name in self.fs.index if self._is_tar else self.fs.zip.namelist():
                 if name.startswith("/") or ".." in re.split(r"[/\\]", name):
                     raise OSError(errno.EINVAL, f"{name} leads out of the archive")
+                if name.count("/") > _MOST_FOLDERS:
+                    raise OSError(errno.EINVAL, f"{name[:40]}… is nested in more than {_MOST_FOLDERS} folders")
             self._within = "./" * (self.fs.ls("", detail=False) == ["."])  # as ``tar -c .`` calls all members
             return
         self.fs, path = fsspec.core.url_to_fs(url, **options)
@@ -104,6 +108,13 @@ class _Place:
 
     def url(self, path: str) -> str:
         return path if self.is_web else self._prefix + path.removeprefix(self._within.strip("/")).strip("/")
+
+    def error_of(self, url: str, error: Exception) -> OSError:
+        """Return why a file can't be read, for people."""
+        path = self.path(url)
+        if self._is_tar and any(one.name == path and not one.isreg() for one in self.fs.tar):
+            return OSError(errno.EINVAL, "neither a regular file nor a link to one in the archive")
+        return _plain_error(error)
 
     def known_size(self, url: str) -> int:
         """Return the length of a file, as far as the index of an archive or an earlier listing tells it."""
@@ -197,7 +208,7 @@ def read_remote(
             for url in batch:
                 data = read.get(url) or b""
                 if isinstance(data, Exception):
-                    yield url, _plain_error(data)
+                    yield url, place.error_of(url, data)
                 elif url in sizes and (size := max(len(data), sizes[url])) > limit:
                     yield url, too_large(size)
                 else:

@@ -17,7 +17,12 @@ MASK = "EVALKIT_MASK"  # the variable that says "off" to a process that shows cr
 _is_masking: ContextVar[bool] = ContextVar("is_masking", default=os.environ.get(MASK) != "off")
 
 # What may stand before a credential: no letter or digit, unless it ends an escape: of JSON or a URL, or a colour's
-_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=%[0-9A-F]{2})|(?<=\\u[0-9a-f]{4})|(?<=\\x[0-9a-f]{2})|(?<=[0-9;\[]m))"
+_START = (
+    r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=[0-9;\[(][A-Za-z])"
+    r"|(?<=[%=][0-9A-Fa-f]{2})|(?<=\\x[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4}))"
+)
+# What may stand within one and is not seen: colours, also as JSON has them, and characters without width
+_UNSEEN = re.compile(r"(?:\x1b|\\u001[bB]|\\x1[bB])(?:\[[0-9;?]*[A-Za-z]|\([A-Z0-9])|[\xad\u200b-\u200f\u2060\ufeff]")
 _GAP = r"(?:\s|%20|\\[nrt]|:|\"|'){1,8}"
 _PARAMETER = r"(?:[?&;]|%26|%3F|\\u0026)"  # what stands before a parameter of a URL
 _SIGNATURES = (
@@ -44,8 +49,10 @@ SECRETS = {
     "GitLab": Secret("-", "gl(?:pat|dt|rt|ptt|cbt|soat|ft)-", r"[\w-]{20,}"),
     "AWS id": Secret("akia", "AKIA", r"[0-9A-Z]{16}\b"),
     "AWS temporary id": Secret("asia", "ASIA", r"[0-9A-Z]{16}\b"),
-    "AWS secret": Secret("access", r"secret_?access_?key\W{1,6}", r"[A-Za-z0-9/+]{40}", re.IGNORECASE),
-    "Azure": Secret("accountkey=", "AccountKey=", r"[A-Za-z0-9+/=]{20,}", re.IGNORECASE),
+    "AWS secret": Secret(
+        "access", r"secret_?access_?key(?:\W|%[0-9A-F]{2}){1,6}?", r"(?:[A-Z0-9/+]|%2[FB]){40}", re.IGNORECASE
+    ),
+    "Azure": Secret("accountkey", "AccountKey(?:=|%3D)", r"[A-Za-z0-9+/=%]{20,}", re.IGNORECASE),
     "Google": Secret("aiza", "AIza", r"[\w-]{30,}"),
     "Google OAuth": Secret("ya29.", r"ya29\.", r"[\w.-]{20,}"),
     "Groq": Secret("gsk_", "gsk_", r"\w{20,}"),
@@ -57,24 +64,27 @@ SECRETS = {
     "Replicate": Secret("r8_", "r8_", r"[A-Za-z0-9]{20,}"),
     "Slack": Secret("xox", "xox[a-z]-", r"[\w-]{10,}"),
     "Slack app": Secret("xapp-", "xapp-", r"[\w-]{10,}"),
-    "Slack hook": Secret("hooks.slack.com", r"hooks\.slack\.com/services/", r"[\w/]{10,}"),
+    "Slack hook": Secret("hooks.slack.com", r"hooks\.slack\.com(?:/|%2F)services(?:/|%2F)", r"[\w/%]{10,}"),
     "xAI": Secret("xai-", "xai-", r"[A-Za-z0-9]{20,}"),
     "JSON web token": Secret("eyj", "eyJ", r"[\w-]{12,}(?:\.[\w-]*){0,2}"),
     "login of a URL": Secret("://", r"(?<![\w+.-])[\w+.-]++://[^\s/@:\"'<>]{0,99}:", r"[^\s/@\"'<>]{1,200}(?=@)", re.I),
+    "login of a URL, encoded": Secret(
+        "%3a%2f%2f", r"%3A%2F%2F[^\s/@:%]{0,99}%3A", r"(?:[^\s%]|%(?!40|2F)){1,200}(?=%40)", re.I
+    ),
     "signed URL": Secret("=", rf"{_PARAMETER}(?:{_SIGNATURES})=", r"[\w%+/=.~-]{4,}", re.IGNORECASE),
     "signed URL, encoded": Secret("%3d", rf"{_PARAMETER}(?:{_SIGNATURES})%3D", r"(?:[\w+/=.~-]|%25)+", re.IGNORECASE),
     "private key": Secret(
-        "private key",
-        r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----",
-        r"[^-]*+(?:-(?!----)[^-]*+)*+(?:-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----|\Z)",
+        "private",
+        r"-----BEGIN[A-Z0-9 %]{0,40}PRIVATE(?: |%20)KEY(?:(?: |%20)BLOCK)?-----",
+        r"[^-]*+(?:-(?!----)[^-]*+)*+(?:-----END[A-Z0-9 %]{0,40}PRIVATE(?: |%20)KEY(?:(?: |%20)BLOCK)?-----|\Z)",
     ),
 }
-_UNSTARTED = {"login of a URL", "signed URL", "signed URL, encoded", "AWS secret"}  # which stand within a word, too
+_WITHIN_WORDS = ("login", "signed", "AWS secret")  # how the forms begin that stand within a word, too
 
 
 def _form(name: str) -> str:
     """Return the pattern of a form of credential, which looks at what stands before it only where it may begin."""
-    start = "" if name in _UNSTARTED else rf"(?={SECRETS[name].kept}){_START}"
+    start = "" if name.startswith(_WITHIN_WORDS) else rf"(?={SECRETS[name].kept}){_START}"
     return f"{start}(?P<kept>{SECRETS[name].kept}){SECRETS[name].rest}"
 
 
@@ -84,7 +94,18 @@ _AWS_SECRET = re.compile(r"(?<![\w/+])(?=[a-z0-9/+]{0,39}[A-Z])[A-Za-z0-9/+]{40}
 
 
 def masked(text: str) -> str:
-    """Replace credentials of known forms in a text by their beginning and ``…``; the secret of a known AWS id, too."""
+    """Replace credentials of known forms in a text by their beginning and ``…``; the secret of a known AWS id, too.
+
+    A text with a credential that is split by colours, or by characters without width, loses those.
+    """
+    found, seen = _masked(text), _UNSEEN.sub("", text)
+    if seen == text:
+        return found
+    as_seen = _masked(seen)
+    return found if _UNSEEN.sub("", found) == as_seen else as_seen
+
+
+def _masked(text: str) -> str:
     lower = text.lower()
     has_id = ("akia" in lower or "asia" in lower) and _AWS_ID.search(text)
     for hint, pattern in _PATTERNS:

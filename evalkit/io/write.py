@@ -1,13 +1,18 @@
 """Write files: readers never see half a file, and one process at a time writes into a folder."""
 
 import contextlib
+import glob
 import os
+import platform
+import shutil
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 from uuid import uuid4
 
 import pandas as pd
+import psutil
 from filelock import FileLock, Timeout
 
 from evalkit._words import Notes
@@ -19,7 +24,7 @@ from evalkit.io.text import plain
 LOCK = ".evalkit.lock"  # the file locked while a process writes into a folder
 _FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
 OUTPUT = "FILE.csv, .xlsx, .tex, .json or .parquet"
-TEMPORARY = ".evalkit-"  # the prefix of a file's name while it is written; incomplete if no process writes it
+TEMPORARY = f".evalkit-{platform.node()}-"  # the prefix of a file's name while it is written, before the process
 _WRITERS: dict[str, Callable[[pd.DataFrame, str], object]] = {
     ".csv": lambda table, path: for_spreadsheets(table, mask=is_masking()).to_csv(path, index=False),
     ".json": lambda table, path: with_texts(table).to_json(path, orient="records", indent=1, force_ascii=False),
@@ -148,6 +153,16 @@ def remove_files(paths: Iterable[str]) -> None:
                 os.unlink(path)
 
 
+@cache  # once is enough for a process
+def remove_left(folder: str, prefix: str) -> None:
+    """Remove what killed processes left in a folder: files and folders whose name has a prefix and a process."""
+    for path in glob.glob(f"{glob.escape(os.path.join(folder, prefix))}*-*"):
+        process = os.path.basename(path).removeprefix(prefix).partition("-")[0]
+        if process.isdecimal() and not psutil.pid_exists(int(process)):
+            remove_files([path])
+            shutil.rmtree(path, ignore_errors=True)  # those of others can't be removed
+
+
 @contextlib.contextmanager
 def exclusive(folder: str, wait: float = 0.0) -> Iterator[bool]:
     """Let one process at a time write into a local folder, which is created; URLs are not locked.
@@ -177,9 +192,10 @@ def exclusive(folder: str, wait: float = 0.0) -> Iterator[bool]:
 def _replaced(path: str) -> Iterator[str]:
     """Yield the name of a file beside `path`, and move it there once the block has written it."""
     folder, suffix = os.path.dirname(os.path.abspath(path)), os.path.splitext(path)[1].lower()
-    temporary = os.path.join(folder, f"{TEMPORARY}{uuid4().hex}{suffix}")
+    temporary = os.path.join(folder, f"{TEMPORARY}{os.getpid()}-{uuid4().hex}{suffix}")
     try:
         os.makedirs(folder, exist_ok=True)
+        remove_left(folder, TEMPORARY)
         try:
             yield temporary
             os.replace(temporary, path)

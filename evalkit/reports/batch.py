@@ -5,6 +5,7 @@ import math
 import multiprocessing
 import os
 import signal
+import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -23,8 +24,9 @@ from evalkit.io.secrets import MASK, masking
 from evalkit.io.sources import NOTES
 from evalkit.io.store import read_note
 from evalkit.io.text import plain, warnings_as_usual
+from evalkit.io.write import remove_left
 from evalkit.reports.index import is_missing, write_evidence, write_index
-from evalkit.reports.kernels import preload, remove_left_folders, start_method
+from evalkit.reports.kernels import FOLDER_PREFIX, preload, start_method
 from evalkit.reports.report import (
     Job,
     Record,
@@ -123,7 +125,7 @@ def run(
     # new reports first, then those that took longest, so that no long one is left to one core at the end
     due: list[tuple[float, Job]] = []
     are_pages_gone = is_missing(output)
-    remove_left_folders()
+    remove_left(tempfile.gettempdir(), FOLDER_PREFIX)
     fingerprint = cache(input_fingerprint)  # each source is listed once
     with _signals_noted() as stopped:
         for report in reports:

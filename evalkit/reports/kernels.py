@@ -9,15 +9,11 @@ import gc
 import multiprocessing
 import os
 import pkgutil
-import shutil
 import signal
 import sys
-import tempfile
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
-import psutil
 from ipykernel.kernelapp import IPKernelApp
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
@@ -62,14 +58,6 @@ def preload() -> None:
         del sys.modules["boto3"]  # which a notebook may import
     gc.collect()
     gc.freeze()  # so that the children's collections leave the parent's pages shared
-
-
-def remove_left_folders() -> None:
-    """Remove the temporary folders of reports whose process was killed."""
-    for path in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}[0-9]*-*"):
-        process = path.name.removeprefix(FOLDER_PREFIX).partition("-")[0]
-        if process.isdecimal() and not psutil.pid_exists(int(process)):
-            shutil.rmtree(path, ignore_errors=True)  # those of others can't be removed
 
 
 def manager_of(name: str, folder: str) -> AsyncKernelManager:

@@ -198,7 +198,7 @@ def _find_targets(
 def _targets_of_kinds(
     sources: Sequence[str], places: Places, only: Sequence[Path], faults: Faults, *, kind: str, each: bool
 ) -> list[Target]:
-    """Select notebooks for sources, of which those with logs of one kind are compared, unless each is reported alone."""
+    """Select notebooks for sources: one for all sources with logs of a kind, or with `each` for each of them."""
     by_kind: dict[str, list[str]] = {}
     for source in sources:
         with faults.of():

@@ -5,6 +5,7 @@ Every attack has a control: the same file below the limit, or of a smaller size,
 
 import io
 import json
+import tarfile
 import zipfile
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from evalkit.io import SourceError
 from evalkit.io.paths import MOST_BYTES
 from evalkit.kinds import load
 from evalkit.kinds.transcript import read_log
+from evalkit.trajectories.formats import table
 from evalkit.trajectories.transcript import transcript
 
 LIMIT = 200_000
@@ -31,6 +33,19 @@ def parquet(rows, text, **more):
     buffer = io.BytesIO()
     pq.write_table(pa.table({**columns, **{name: pa.array(cells) for name, cells in more.items()}}), buffer)
     return buffer.getvalue()
+
+
+def false_sizes(page):
+    """Return a Parquet file with one page of some size, whose metadata state another."""
+    rows = pa.table({"task": ["t"], "score": [1.0], "model": ["m"], "note": ["x" * page]})
+    buffer = io.BytesIO()
+    pq.write_table(rows, buffer, compression="zstd", use_dictionary=False, write_statistics=False)
+    row_group, data = pq.read_metadata(buffer).row_group(0), buffer.getvalue()
+    for size in (row_group.column(3).total_uncompressed_size, row_group.total_byte_size):
+        true, false = (bytes([128 | 2 * n & 127, 128 | n >> 6 & 127, n >> 13]) for n in (size, 8_000))
+        start, _, end = data.rpartition(true)
+        data = start + false + end
+    return data
 
 
 def archive(**members):
@@ -60,6 +75,12 @@ SAMPLES = {f"samples__{number}_epoch_1": {"id": number, "epoch": 1, "x": "x" * 3
 LARGE = "more than the limit of 200000"
 FILES = {  # name: the attack, the control, and what is said of the attack
     "text.parquet": (parquet(50, "x" * 10_000), parquet(5, "x" * 10_000), LARGE),
+    "page.parquet": (false_sizes(300_000), false_sizes(100_000), LARGE),
+    "values.json": (
+        b'{"task": "t", "score": 1, "model": "m", "note": [' + b"{}," * 9_000 + b"1]}",
+        b'{"task": "t", "score": 1, "model": "m", "note": [' + b"{}," * 900 + b"1]}",
+        LARGE,
+    ),
     "rows.parquet": (parquet(3_000, "x"), parquet(300, "x"), LARGE),
     "list.parquet": (parquet(9, "x", l=[["y" * 3_000] * 9] * 9), parquet(9, "x", l=[["y" * 300] * 9] * 9), LARGE),
     "map.parquet": (parquet(9, "x", s=[{"a": "y" * 30_000}] * 9), parquet(9, "x", s=[{"a": "y" * 30}] * 9), LARGE),
@@ -153,7 +174,7 @@ def test_a_line_that_is_too_long_fails_alone_and_is_read_with_a_higher_limit(tmp
         text = f"{','.join(row)}\n{','.join(map(str, row.values()))}\n"
     (tmp_path / name).write_text(text)
     (tmp_path / "a.csv").write_text(GOOD)
-    for limit, status in ((LIMIT, "failed"), (3 * LIMIT, "used")):
+    for limit, status in ((3 * LIMIT, "failed"), (9 * LIMIT, "used")):
         monkeypatch.setenv(MOST_BYTES, str(limit))
         assert load(tmp_path, "trajectories").ledger["status"].tolist() == ["used", status]
 
@@ -168,3 +189,23 @@ def test_the_page_of_a_run_of_many_turns_is_bounded(tmp_path):
         (page,) = (tmp_path / "out/runs").glob("*.html")
         sizes.append(page.stat().st_size)
     assert sizes[1] < min(1.1 * sizes[0], 10**6)
+
+
+@pytest.mark.parametrize("size", [100_000, 300_000])
+def test_the_sizes_of_pages_are_read_before_they_are_unpacked(size):
+    data = false_sizes(size)
+    chunk = pq.read_metadata(io.BytesIO(data)).row_group(0).column(3)
+    assert size <= sum(table._page_sizes(data, chunk)) < size + 100
+
+
+@pytest.mark.parametrize("kind", [tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.SYMTYPE])
+def test_a_member_of_an_archive_that_is_no_file_fails_alone(tmp_path, monkeypatch, kind):
+    monkeypatch.setenv("EVALKIT_CACHE", "off")
+    with tarfile.open(tmp_path / "logs.tar", "w") as written:
+        good, odd = tarfile.TarInfo("good.csv"), tarfile.TarInfo("odd.csv")
+        good.size, odd.type, odd.linkname = len(GOOD), kind, "/etc/passwd"
+        written.addfile(good, io.BytesIO(GOOD.encode()))
+        written.addfile(odd)
+    ledger = load(str(tmp_path / "logs.tar"), "trajectories").ledger
+    assert ledger["status"].tolist() == ["used", "failed"]
+    assert ledger["reason"].tolist()[1] == "OSError: neither a regular file nor a link to one in the archive"

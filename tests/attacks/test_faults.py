@@ -9,7 +9,6 @@ import resource
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import warnings
 from functools import partial
@@ -20,8 +19,8 @@ from click.testing import CliRunner
 from evalkit import mindcraft
 from evalkit.cli import main
 from evalkit.io import SourceError, write
-from evalkit.io.write import TEMPORARY
-from evalkit.reports.kernels import FOLDER, remove_left_folders
+from evalkit.io.write import TEMPORARY, remove_left
+from evalkit.reports.kernels import FOLDER
 from tests.mindcraft.builders import write_all
 
 COMMANDS = {
@@ -158,12 +157,24 @@ def test_a_cache_that_can_not_be_written_is_said_once_and_not_needed(here, monke
     assert (here / "other").is_dir()
 
 
-def test_temporary_folders_of_killed_reports_are_removed_and_others_stay(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+@pytest.mark.parametrize("prefix", [FOLDER, TEMPORARY])
+def test_what_killed_processes_left_is_removed_and_all_else_stays(tmp_path, prefix):
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    names = {f"{FOLDER}{ended.pid}-x": False, f"{FOLDER}{os.getpid()}-x": True, f"{FOLDER}1x-x": True, "other": True}
+    names = {f"{prefix}{ended.pid}-x": False, f"{prefix}{os.getpid()}-x": True, f"{prefix}1x-x": True, "other": True}
     for name in names:
         (tmp_path / name).mkdir()
-    remove_left_folders()
+        (tmp_path / f"{name}.csv").touch()
+    remove_left(str(tmp_path), prefix)
     assert {name: (tmp_path / name).exists() for name in names} == names
+    assert {name: (tmp_path / f"{name}.csv").exists() for name in names} == names
+
+
+def test_a_command_that_was_killed_while_it_wrote_leaves_nothing_once_it_has_run_again(here):
+    line = "import os, pandas\nfrom evalkit.cli import main\npandas.DataFrame.to_csv = lambda *_, **__: "
+    killed = "(open(_[1], 'w').close(), os.kill(os.getpid(), 9))"
+    arguments = f"main({list(COMMANDS['output'])})"
+    subprocess.run([sys.executable, "-c", f"{line}{killed}\n{arguments}"], capture_output=True)
+    assert len(list(here.glob(f"{TEMPORARY}*"))) == 1
+    subprocess.run([sys.executable, "-m", "evalkit", *COMMANDS["output"]], capture_output=True)
+    assert (list(here.glob(f"{TEMPORARY}*")), (here / "out.csv").exists()) == ([], True)

@@ -2,6 +2,7 @@
 
 import json
 import stat
+from urllib.parse import quote
 
 import nbformat
 import pytest
@@ -43,6 +44,7 @@ KEYS = {  # by form: what is shown, and the credential
     "xAI": ("xai-…", f"xai-{SOME}"),
     "JSON web token": ("eyJ…", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"),
     "login of a URL": ("postgresql://me:…@db:5432/x", "postgresql://me:hunter2pass@db:5432/x"),
+    "login of a URL, encoded": ("mysql%3A%2F%2Fme%3A…%40db", "mysql%3A%2F%2Fme%3Ahunter2pass%40db"),
     "signed URL": ("https://x/a?e=1&X-Amz-Signature=…", "https://x/a?e=1&X-Amz-Signature=abcdef0123456789"),
     "signed URL, encoded": ("https%3A%2F%2Fx%3Fsig%3D…", "https%3A%2F%2Fx%3Fsig%3Dabcdef0123456789"),
     "private key": (
@@ -57,6 +59,13 @@ WITHIN = {  # where a credential may stand, and forms that have no place there
     "token%3D{}": (),
     "key_{}": ("bearer", "basic", "AWS secret"),
     "\\u0022{}\\u0022": (),
+    "\\u000A{}": (),
+    "q%3d{}": (),
+    "=3D{}": (),
+    "\x1b[K{}": (),
+    "\x1b(B{}": (),
+    "&quot;{}&quot;": ("Azure", "login of a URL", "signed URL"),
+    '"{{\\"a\\": \\"x\\\\n{}\\"}}"': (),
 }
 HARMLESS = [
     "the bearer certificate",
@@ -82,6 +91,20 @@ def test_a_credential_of_each_form_is_masked_wherever_it_stands(within):
     assert KEYS.keys() == SECRETS.keys()
     shown = {name: masked(within.format(key)) for name, (_, key) in KEYS.items() if name not in WITHIN[within]}
     assert shown == {name: within.format(KEYS[name][0]) for name in shown}
+
+
+@pytest.mark.parametrize("split", ["\x1b[0m", "\x1b[m\x1b[K", "\\u001b[1;31m", "\u200b", "\xad"])
+def test_a_credential_that_is_split_by_what_is_not_seen_is_masked(split):
+    shown = {name: masked(f"a {key[:-5]}{split}{key[-5:]}, b").replace(split, "") for name, (_, key) in KEYS.items()}
+    assert shown == {name: f"a {KEYS[name][0]}, b" for name in KEYS}
+    assert masked(f"a {split} b") == f"a {split} b"
+
+
+@pytest.mark.parametrize("name", [name for name in KEYS if not name.endswith("encoded")])
+def test_a_credential_in_a_url_is_masked(name):
+    _, key = KEYS[name]
+    secret = key.removesuffix("@db:5432/x").removesuffix("\n-----END RSA PRIVATE KEY-----")
+    assert quote(secret.rstrip("="), safe="")[-6:] not in masked(f"https://x/?q={quote(key, safe='')}&r=1")
 
 
 def test_other_text_stays_and_the_secret_of_an_aws_id_does_not():

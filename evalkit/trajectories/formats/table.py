@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from evalkit._words import counted_noun
 from evalkit.io import BrokenFileError, decode_json, decode_start
-from evalkit.io.paths import CELL, check_size
+from evalkit.io.paths import CELL, check_size, check_text
 from evalkit.io.read import without_mark
 from evalkit.kinds import Parsed
 from evalkit.kinds.headers import is_table_of_runs
@@ -30,6 +30,7 @@ from evalkit.trajectories.format import run_rows, used
 MESSAGES = ("messages", "conversation", "trajectory", "history", "traj")  # columns that hold what was said
 _LISTS = ("results", "runs", "records", "rows", "data")  # where a document has its rows
 _MOST_ABOVE = 10  # lines among which that with the names of columns is: above it may stand a title, or comments
+_MOST_HEADER = 2**24  # characters of a table with that line
 _BATCH = 1_000  # rows of a Parquet file that are decoded at a time
 _DECIMALS = re.compile(r"\A(-?\d+),(\d+%?)\Z")
 _BETWEEN_OBJECTS = re.compile(rb"\}\s*\n\s*\{")
@@ -37,7 +38,7 @@ _ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson")
 _ANYTHING = msgspec.json.Decoder()
 _END = "\0end of the table"  # a line behind the last one: it is a row of its own if all quotes are closed
 _UTF_32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
-csv.field_size_limit(2**31 - 1)  # by default 131,072 characters, less than many transcripts
+csv.field_size_limit(2**28)  # by default 131,072 characters, less than many transcripts
 
 
 def is_named_table(path: str, data: bytes) -> bool:
@@ -104,15 +105,17 @@ def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]]
     if not isinstance(data, bytes):
         rows = _listed(data)
     elif data.startswith(b"PAR1"):
-        rows = _parquet_rows(pa.BufferReader(data), messages=messages)
+        rows = _parquet_rows(data, messages=messages)
     elif (text := _text(data)).lstrip().startswith("["):
         rows = decode_json(text.encode(), _ANYTHING)[0]
     elif not text.lstrip().startswith("{"):
         rows, doubts = _cells(text)
     else:
-        for line in filter(str.strip, text.split("\n")):
+        data = text.encode()
+        del text
+        for line in filter(bytes.strip, io.BytesIO(data)):
             try:
-                rows.append(decode_json(line.encode(), _ANYTHING)[0])
+                rows.append(decode_json(line, _ANYTHING)[0])
             except BrokenFileError:  # such as a last line that is still being written
                 broken += 1
     if not all(isinstance(row, dict) for row in rows):
@@ -122,22 +125,65 @@ def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]]
     return rows, doubts
 
 
-def _parquet_rows(data: pa.Buffer, *, messages: bool) -> list[dict[str, Any]]:
+def _parquet_rows(data: bytes, *, messages: bool) -> list[dict[str, Any]]:
     """Read the rows of a Parquet file; LimitError for one that is too large once every row has its own values.
 
     Columns are decoded to dictionaries, in which a text of many rows stands once, and counted before rows are made.
     """
-    schema = pq.read_schema(data)
-    stored = pq.read_metadata(data)
-    check_size(sum(stored.row_group(at).total_byte_size for at in range(stored.num_row_groups)))
+    stored = pq.read_metadata(pa.BufferReader(data))
+    chunks = (stored.row_group(at).column(n) for at in range(stored.num_row_groups) for n in range(stored.num_columns))
+    check_size(sum(chain.from_iterable(_page_sizes(data, chunk) for chunk in chunks)))
     columns = [stored.schema.column(at).path for at in range(len(stored.schema))]
-    file, rows, size = pq.ParquetFile(data, read_dictionary=columns), list[Any](), 0
-    names = [name for name in schema.names if messages or name not in MESSAGES]
+    file, rows, size = pq.ParquetFile(pa.BufferReader(data), read_dictionary=columns), list[Any](), 0
+    names = [name for name in file.schema_arrow.names if messages or name not in MESSAGES]
     for batch in file.iter_batches(_BATCH, columns=names):
         size += sum(map(_decoded_size, batch.columns))
         check_size(size)
         rows += batch.to_pylist()
     return rows
+
+
+def _page_sizes(data: bytes, chunk: Any) -> Iterator[int]:
+    """Yield the size of each page of a column once it is unpacked; the column's own sizes may be false."""
+    at = min(filter(None, [chunk.dictionary_page_offset, chunk.data_page_offset]))
+    end = at + chunk.total_compressed_size
+    while at < end:
+        header, at = _thrift_struct(data, at)
+        if header[3] < 0:
+            raise ValueError("the header of a page is broken")
+        yield header[2]
+        at += header[3]
+
+
+def _thrift_struct(data: bytes, at: int) -> tuple[dict[int, int], int]:
+    """Read a structure of Thrift's compact protocol: its integers by the numbers of fields, and where it ends."""
+    values, field = dict[int, int](), 0
+    while head := data[at]:
+        step, kind = divmod(head, 16)
+        at += 1
+        field += step
+        if not step:
+            field, at = _thrift_integer(data, at)
+        if kind in (4, 5, 6):
+            values[field], at = _thrift_integer(data, at)
+        elif kind == 8:  # bytes, behind their number, which has no sign
+            size, at = _thrift_integer(data, at, is_signed=False)
+            at += size
+        elif kind == 12:
+            at = _thrift_struct(data, at)[1]
+        elif kind not in (1, 2):  # true and false have no bytes of their own
+            raise ValueError("the header of a page is broken")
+    return values, at + 1
+
+
+def _thrift_integer(data: bytes, at: int, *, is_signed: bool = True) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return (value >> 1) ^ -(value & 1) if is_signed else value, at
 
 
 def _decoded_size(values: pa.Array) -> int:
@@ -173,12 +219,14 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
     """
     header = (_from_header(text) or [""])[0]
     start, delimiter = text.index(header), _delimiter(header)
-    file, taken, line = io.StringIO(text, newline=""), list[str](), text.count("\n", 0, start)
-    file.seek(start)
+    file = io.TextIOWrapper(io.BytesIO(text[start:].encode()), "utf-8", newline="")  # StringIO takes 4 times as much
+    taken, line = list[str](), text.count("\n", 0, start)
+    del text
 
     def lines() -> Iterator[str]:
         for one in chain(file, ["\n", _END]):
             taken.append(one)
+            check_text(len(one))
             yield one
 
     names, rows, doubts, longer = list[str](), list[dict[str, Any]](), list[str](), 0
@@ -209,7 +257,7 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
 
 def _from_header(text: str) -> list[str]:
     """Return the first lines of a table from that with the names of its columns; a title or comments may be above."""
-    lines = list(islice(io.StringIO(text, newline=""), _MOST_ABOVE))
+    lines = list(islice(io.StringIO(text[:_MOST_HEADER], newline=""), _MOST_ABOVE))
     cells = list(map(_fields, lines))
     told = (at for at, names in enumerate(cells) if is_table_of_runs(names))
     alike = (at for at, (one, below) in enumerate(pairwise(cells)) if 1 < len(one) == len(below))
