@@ -129,6 +129,7 @@ def table_html(
         is_folding=not bars,
         long=LONG,
         width=BAR,
+        zip=zip,
     )
     text = shown.set_axis([column["title"] for column in columns], axis=1).to_string(index=False)
     return page, "\n".join([text, *notes])
