@@ -37,6 +37,7 @@ from .registry import kind_named as kind_named
 from .registry import kind_names as kind_names
 from .runs import Outcomes as Outcomes
 from .runs import describe_runs as describe_runs
+from .runs import has_flag as has_flag
 from .runs import outcome_of as outcome_of
 from .runs import outcomes as outcomes
 from .runs import select as select

@@ -161,6 +161,7 @@ class LogKind:
     # builds the frames; by default rows of records become rows of the frame of the same name
     assemble: Callable[[Records, Mapping[str, Any]], Assembled] | None = None
     rates: RateRules = RateRules()
+    flags: Mapping[str, str] = field(default_factory=dict)  # of runs, and what each means, for tables that count them
     labels: Mapping[str, str] = field(default_factory=dict)  # what statuses, flags and columns are called in tables
     # of (paths, read, part): builds the transcript of a run from its files; `read` returns the bytes of one. A `part`
     # is given only if `run_files` names one. A ValueError, KeyError, TypeError or IndexError counts as a broken file

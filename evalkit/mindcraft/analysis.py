@@ -14,14 +14,25 @@ from evalkit._words import NO_NOTES, Notes, as_list, counted_noun, note
 from evalkit.display.words import DIRECTIONS
 from evalkit.io import SourceError
 from evalkit.io.sources import is_sample
-from evalkit.kinds import Example, Finding, data_finding, denominators, examples_of, kind_named, outcomes, rates
+from evalkit.kinds import (
+    Example,
+    Finding,
+    data_finding,
+    denominators,
+    examples_of,
+    has_flag,
+    kind_named,
+    outcome_of,
+    outcomes,
+    rates,
+)
 from evalkit.kinds.estimates import best_first, sums_by
 from evalkit.kinds.findings import doubts, flag_counts
 from evalkit.kinds.runs import NO_OUTCOME, copied
 from evalkit.kinds.runs import describe_runs as describe_any
 from evalkit.kinds.runs import select as select_models
 from evalkit.mindcraft.parse import UNKNOWN
-from evalkit.mindcraft.table import COUNT_COLUMNS, OUTCOMES, STATUSES, SUCCEEDED_LATE, CompletionStatus
+from evalkit.mindcraft.table import COUNT_COLUMNS, STATUSES, SUCCEEDED_LATE, CompletionStatus
 from evalkit.mindcraft.tasks import TYPE_NAMES, TaskDefinitions
 from evalkit.stats import detectable_gap, trend_by
 
@@ -39,7 +50,12 @@ ENDINGS = ("SUCCESS", SUCCEEDED_LATE, *(str(status) for status in CompletionStat
 
 def is_stale(runs: pd.DataFrame) -> pd.Series:
     """Return for each run whether it holds a copy of another run's log."""
-    return runs["flag_stale_copy"].fillna(False).astype(bool)
+    return has_flag(runs, "stale_copy")
+
+
+def has_succeeded(runs: pd.DataFrame) -> pd.Series:
+    """Return for each run whether its score is 1; one that was not measured has not succeeded."""
+    return runs["is_successful"].fillna(False).astype(bool)
 
 
 def counted(runs: pd.DataFrame) -> pd.DataFrame:
@@ -85,8 +101,8 @@ def cooking(runs: pd.DataFrame, hells_kitchen: bool = False, items: str | Sequen
 
 def with_endings(runs: pd.DataFrame) -> pd.DataFrame:
     """Add how runs ended: their status, or that a run timed out and succeeded, as its score of 1 says."""
-    late = (runs["overall_completion_status"] == "TIMED_OUT") & runs["overall_is_successful"]
-    return runs.assign(ending=runs["overall_completion_status"].mask(late, SUCCEEDED_LATE))
+    is_late = (runs["status"] == "TIMED_OUT") & has_succeeded(runs)
+    return runs.assign(ending=runs["status"].mask(is_late, SUCCEEDED_LATE))
 
 
 def with_difficulty(runs: pd.DataFrame) -> pd.DataFrame:
@@ -286,10 +302,11 @@ def construction_scores(runs: pd.DataFrame, by: str | Sequence[str] = "model_nam
     by = [by] if isinstance(by, str) else list(by)
     building = runs[runs["task_type"] == "construction"]
     out = score_by(building, by)
-    completed = building["overall_is_completed"].astype("boolean").where(building["is_successful"].notna())
+    is_completed = building["score"] > 0
+    completed = is_completed.astype("boolean").where(building["is_successful"].notna())
     share = success_by(building.assign(is_successful=completed), by)
     out = out.join(share[["estimate", "low", "high"]].add_prefix("completion_"))
-    done = score_by(building[building["overall_is_completed"]], by).set_index(by or "n_not_measured")
+    done = score_by(building[is_completed], by).set_index(by or "n_not_measured")
     done = done[["estimate", "low", "high", "n"]].add_prefix("completed_").reset_index(drop=not by)
     out = out.merge(done, on=by, how="left") if by else out.join(done)
     return out.assign(completed_n=out["completed_n"].fillna(0).astype("int64"))
@@ -297,13 +314,13 @@ def construction_scores(runs: pd.DataFrame, by: str | Sequence[str] = "model_nam
 
 def describe_scale(runs: pd.DataFrame) -> str:
     """Describe how construction scores were read and, where that is assumed, what the other reading would give."""
-    building = counted(runs[(runs["task_type"] == "construction") & runs["overall_score"].notna()])
+    building = counted(runs[(runs["task_type"] == "construction") & runs["score"].notna()])
     if building.empty:
         return "No construction run logged a score."
-    raw, score = building["overall_raw_score"], building["overall_score"]
+    score = building["score"]
     if (building["score_scale"] == "percent").all():
-        return f"Construction scores are read as percentages; the highest is {raw.max():.4g}."
-    if not building["flag_scale_assumed"].any():
+        return f"Construction scores are read as percentages; the highest is {score.max() * 100:.4g}."
+    if not has_flag(building, "scale_assumed").any():
         return "Construction scores are read as fractions of the blueprint, where 1 is a whole build."
     n_complete, mean = int((score == 1).sum()), score.mean() * 100
     builds = f"{n_complete} of {len(score)} runs {'is' if n_complete == 1 else 'are'} a whole build"
@@ -342,27 +359,25 @@ def findings(
 def _rate(runs: pd.DataFrame, what: str, section: str) -> Finding:
     """Find the rate of runs, with a success and a failure as examples."""
     fresh = counted(runs)
-    succeeded = fresh["overall_is_successful"].astype(bool)
-    failed = ~succeeded & fresh["status"].map(OUTCOMES).ne("not measured")
-    examples = examples_of(fresh, {"a success": succeeded, "a failure": failed})
+    outcome = outcome_of(fresh, kind_named("mindcraft"))
+    examples = examples_of(fresh, {"a success": outcome.eq("success"), "a failure": outcome.eq("failure")})
     return Finding("rate", section, {"headline": headline(runs, what)}, examples)
 
 
 def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How runs ended") -> list[Finding]:
     """Describe how the runs without success ended, below the heading `endings`, and what is doubtful in the data."""
     fresh = counted(runs)
-    failed = fresh[~fresh["overall_is_successful"]]
-    counts = failed["overall_completion_status"].value_counts()
-    ways = {STATUSES[str(status)].label: int(n) for status, n in counts.items()}
-    ended = [failed["overall_completion_status"].eq(status) for status in counts.index]
-    examples = examples_of(failed, dict(zip(ways, ended, strict=True)))
-    about = {"endings": ways, "n": len(fresh), "noun": "run"}
+    failed = fresh[~has_succeeded(fresh)]
+    counts = failed["status"].value_counts()
+    labels = {status: STATUSES[str(status)].label for status in counts.index}
+    about = {"endings": {labels[status]: int(n) for status, n in counts.items()}, "n": len(fresh), "noun": "run"}
+    examples = examples_of(failed, {label: failed["status"].eq(status) for status, label in labels.items()})
     found = [Finding("endings", endings, about, examples)] if len(fresh) else []
     if pairs := copied(runs, kind_named("mindcraft")):  # whose logs stale copies hold, and whose runs they stand for
         copies = runs[runs["copy_of"].notna()]
         links = tuple(Example("a copy", *ids) for ids in copies[["run_id", "copy_of"]].head(1).itertuples(index=False))
         found.append(Finding("copies", "Data quality", {"pairs": pairs}, links))
-    merged = fresh["flag_extra_agent_logs"].astype(bool)
+    merged = has_flag(fresh, "extra_agent_logs")
     if merged.any():
         examples = examples_of(fresh, {"more logs than agents": merged})
         found.append(Finding("merged", "Data quality", {"count": int(merged.sum())}, examples))
@@ -402,7 +417,8 @@ def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFra
         each = trend if len(trend) <= 2 else trend[shown]  # of few models each has a sentence
         rest = sorted(trend.loc[~shown, "model_name"]) if len(trend) > 2 else []
         blocked += [Finding("trend", "Is there a trend?", {"row": row}) for row in each.to_dict("records")]
-        blocked += [Finding("no_trend", "Is there a trend?", {"models": rest})] * bool(rest)
+        if rest:
+            blocked.append(Finding("no_trend", "Is there a trend?", {"models": rest}))
         fresh = counted(cooking(runs))
         for model in sorted(trend.loc[~shown, "model_name"]):
             tasks = fresh[fresh["model_name"] == model].groupby("n_blocked_agents")["task_id"].nunique()
@@ -424,7 +440,7 @@ def describe_runs(runs: pd.DataFrame, source: str | Sequence[str], chosen: Notes
     return text
 
 
-_LISTED = ["model_name", "task_id", "repetition", "overall_completion_status"]
+_LISTED = ["model_name", "task_id", "repetition", "status"]
 
 
 def failed_runs(runs: pd.DataFrame) -> pd.DataFrame:
@@ -434,9 +450,9 @@ def failed_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """
     runs = counted(runs)
     first = {"LOG_FILE_ERROR": 0, "NO_SCORE_LOGGED": 1, "TIMED_OUT": 2}
-    rank = runs["overall_completion_status"].map(first).fillna(len(first))
-    failed = runs.assign(_rank=rank)[~runs["overall_is_successful"]].sort_values(["_rank", "task_id", "repetition"])
-    columns = [*_LISTED, "overall_score", "final_system_message", "parsing_errors", "source", "run_id"]
+    rank = runs["status"].map(first).fillna(len(first))
+    failed = runs.assign(_rank=rank)[~has_succeeded(runs)].sort_values(["_rank", "task_id", "repetition"])
+    columns = [*_LISTED, "score", "final_system_message", "parsing_errors", "source", "run_id"]
     return failed[columns].reset_index(drop=True)
 
 
@@ -451,7 +467,8 @@ def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> p
     These are lower bounds, as logs keep only the last turns. Stale copies are left out.
     """
     groups = counted(runs).groupby([by] if isinstance(by, str) else list(by), dropna=False)
-    means = groups[[column.name for column in COUNT_COLUMNS]].mean()
+    means = groups[["turns", *(column.name for column in COUNT_COLUMNS[1:])]].mean()
+    means = means.rename(columns={"turns": COUNT_COLUMNS[0].name})
     means.insert(0, "n", groups.size())
     return means.reset_index()
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import compress
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,30 +12,36 @@ import pyarrow as pa
 
 from evalkit.io import Column, Entry, absolute, cut_name, frame, frame_of, paused_gc
 from evalkit.kinds import Assembled, Records, run_ids
-from evalkit.mindcraft.layout import name_models, split_repetitions, task_folders
+from evalkit.mindcraft.layout import Named, Repetition, TaskFolder, name_models, split_repetitions, task_folders
 from evalkit.mindcraft.table import AGENTS, COUNT_COLUMNS, FLAGS, LOG_FLAGS, OUTCOMES, RECORDS, RUNS, CompletionStatus
-from evalkit.mindcraft.tasks import TaskDefinitions, metrics_of, task_facts
+from evalkit.mindcraft.tasks import Definition, TaskDefinitions, metrics_of, task_facts
 from evalkit.mindcraft.transcript import commands_frame, messages_frame
 
 LEFT_OVER = 300_000  # milliseconds: agents of one run do not start so far apart
-_OWN = (  # columns of runs that are known of each folder and repetition
-    "source", "task_id", "flat_layout", "repetition", "repetition_rule", "total_agent_logs_found",
-    "model_name", "model_source", "experiment_folder", "experiment", "suite", "experiment_total",
-)  # fmt: skip
-_OF_RUNS = [
-    *(next(column for column in RUNS if column.name == name) for name in _OWN),
-    Column("fits_layout", "bool", "the path fits the layout that was stated"),
-    Column("n_agents", "int", "agents that logged"),
-    Column("task", "int", "place among the tasks"),
-    Column("path", "str", "absolute path of the folder"),
+_TASK_COLUMNS = [
+    *(column for column in RUNS if column.name in {"task_id", "has_definition", "definition_file", *task_facts("", None)}),
+    Column("is_ambiguous", "bool", "several definitions fit the task"),
 ]
-_FACTS = {*task_facts("", None), "has_definition", "definition_file"} - {"agent_count"}  # runs share those of a task
-_OF_TASKS = [*(column for column in RUNS if column.name in _FACTS), Column("ambiguous", "bool", "the definition")]
-_NOT_LOGGED = ("seed", "tokens_in", "tokens_out", "cost")  # common columns of runs
-_NOT_MEASURED = [status for status, outcome in OUTCOMES.items() if outcome == "not measured"]
-_STORED = (*(column for column in AGENTS if column.name in ("source", "agent_name")), *RECORDS["logs"])
+_LOG_COLUMNS = (*(column for column in AGENTS if column.name in ("source", "agent_name")), *RECORDS["logs"])
 _COUNTS = [column.name for column in COUNT_COLUMNS]
-_FLAGS, _LOG_FLAGS = ([f"flag_{name}" for name in names] for names in (FLAGS, LOG_FLAGS))
+_NOT_MEASURED = [status for status, outcome in OUTCOMES.items() if outcome == "not measured"]
+
+
+class Task(NamedTuple):
+    """A task of some runs."""
+
+    place: int  # in the list of tasks
+    facts: Mapping[str, Any]  # with the columns `_TASK_COLUMNS`
+    definition: Definition
+
+
+class Run(NamedTuple):
+    """A run: a repetition of a task in a folder."""
+
+    folder: TaskFolder
+    named: Named
+    task: Task
+    repetition: Repetition
 
 
 @paused_gc()
@@ -46,215 +53,278 @@ def assemble(
     With `all_folders`, every folder without logs is a run. With a `task_id`, the runs are those of this task in one
     folder, whatever it is called.
     """
-    definitions, listing = options["tasks"], records.listing
+    definitions = options["tasks"]
     others = records.tables["other_files"].to_pylist()
-    runs, logs, metrics = _runs_and_logs(records, others, definitions, options.get("layout"), task_id, all_folders)
-    if options.get("original_mtimes"):
-        times = pd.Series(records.files["modified"].to_numpy() / 1e9, records.files["source"].to_pylist())
-        logs["modified"] = logs["source"].map(times)
-    runs, agents = _outcomes(runs, logs, options.get("scale", "auto"))
+    found, tasks = _find_runs(records, others, definitions, options.get("layout"), task_id, all_folders)
+    places = [run.task.place for run in found]
+    facts = frame([task.facts for task in tasks], _TASK_COLUMNS).take(places).reset_index(drop=True)
+    known = _known(found, facts)
+    logs = _logs(found, records, known["task_path"], has_times=bool(options.get("original_mtimes")))
+    values = _outcomes(known, logs, options.get("scale", "auto"))
+    runs = frame_of(values, RUNS)
+    metrics = metrics_frame([metrics_of(task.definition) for task in tasks])
     if not metrics.columns.empty:
-        runs = runs.join(metrics.take(runs["task"].to_numpy()).reset_index(drop=True))
+        runs = runs.join(metrics.take(places).reset_index(drop=True))
+    ids = runs[[column.name for column in AGENTS if column.name in runs and column.name not in logs]]
+    agents = logs.join(ids.take(logs["run"].to_numpy()).reset_index(drop=True))
+    agents = agents.astype(dict.fromkeys(_COUNTS, "Int64"))[[column.name for column in AGENTS]]
+    lazy = {"messages": partial(messages_frame, agents), "commands": partial(commands_frame, agents)}
+    notes = _notes(records, others, agents, definitions)
+    return Assembled({"runs": runs, "agents": agents}, notes, {"definitions": definitions}, lazy)
 
-    # the ledger names files of definitions too; within the source, only those used replace the entries of their files
-    notes, entries = [], definitions.ledger.entries
-    listed = dict(zip(map(absolute, listing.files), listing.files, strict=True)) if entries else {}
+
+def _notes(
+    records: Records, others: Sequence[Mapping[str, Any]], agents: pd.DataFrame, definitions: TaskDefinitions
+) -> list[Entry]:
+    """Return the ledger entries of files of definitions, and of files that are logs only in the folder of a run.
+
+    Within the source, only the definitions that were used replace the entries of their files.
+    """
+    notes, entries = list[Entry](), definitions.ledger.entries
+    files = records.listing.files if entries else ()
+    listed = dict(zip(map(absolute, files), files, strict=True))
     for entry in entries:
         within = listed.get(absolute(entry.source))
         if entry.status == "used" or within is None:
             notes.append(entry._replace(source=within or entry.source))
     doubtful = {row["source"] for row in others if row["other"]}
-    counted = agents.loc[agents["source"].isin(doubtful), ["source", "parsing_errors"]]
-    notes += [Entry(source, "failed", error) for source, error in counted.itertuples(index=False, name=None)]
-    lazy = {"messages": partial(messages_frame, agents), "commands": partial(commands_frame, agents)}
-    frames = {"runs": runs.drop(columns="task"), "agents": agents}
-    return Assembled(frames, notes, {"definitions": definitions}, lazy)
+    unread = agents.loc[agents["source"].isin(doubtful), ["source", "parsing_errors"]]
+    notes += [Entry(source, "failed", error) for source, error in unread.itertuples(index=False, name=None)]
+    return notes
 
 
-def _runs_and_logs(
+def _find_runs(
     records: Records,
     others: Sequence[Mapping[str, Any]],
     definitions: TaskDefinitions,
     layout: str | None,
     own_id: str,
     all_folders: bool,
-) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Return a row for each run, with all that is known but its outcome; for each log, in order; for each task."""
+) -> tuple[list[Run], list[Task]]:
+    """Return the runs in the order of their folders, and their tasks."""
     sources = records.tables["logs"]["source"].to_pylist()
     broken = set(np.flatnonzero(~records.tables["logs"]["agent_log_processed"].to_numpy()).tolist())
     listing = records.listing
     folders = task_folders(sources, broken, others, listing, definitions, all_folders=all_folders, own_id=own_id)
     folders.sort(key=attrgetter("folder", "task_id"))
-
-    rows, places, agent_names = list[tuple](), list[int](), list[str]()
-    known, tasks, metrics = dict[tuple, int](), list[dict[str, Any]](), list[Mapping[str, Any]]()
+    runs, tasks = list[Run](), dict[tuple, Task]()
     for folder, named in zip(folders, name_models(folders, listing.root, layout, others), strict=True):
-        task_id, n_logs = named.fields.get("task_id", folder.task_id), None
+        task_id = named.fields.get("task_id", folder.task_id)
         prefix = f"{folder.task_id}_" if folder.flat else ""
         names = tuple(sources[place].rpartition("/")[2].removeprefix(prefix) for place in folder.logs)
+        n_logs = None
         if len(definitions.variants.get(task_id, ())) > 1:  # the number of logs of a run may tell which is meant
-            n_logs = max(len(run.logs) for run in split_repetitions(names, None))
-        key = (task_id, named.task_path, n_logs, named.fields.get("task_type", ""))
-        if key not in known:  # many models ran a task, many times
-            definition, ambiguous = definitions.resolve(*key[:3])
-            own: dict[str, Any] = {"has_definition": definition is not None, "ambiguous": ambiguous}
-            own["definition_file"] = (definition or {}).get("definition_file")
-            known[key] = len(tasks)
-            tasks.append({**task_facts(task_id, definition, key[3]), **own})
-            metrics.append(metrics_of(definition or {}))
-        model = (named.model_name, named.model_source, named.experiment_folder, named.experiment)
-        of_named = (*model, named.fields.get("suite"), named.total, named.fits_layout)
-        for run in split_repetitions(names, tasks[known[key]]["agent_count"]):
-            own_row = (folder.folder, task_id, folder.flat, run.number, run.rule, len(run.logs))
-            rows.append((*own_row, *of_named, len(set(run.agents)), known[key], folder.path))
-            agent_names += run.agents
-            places += map(folder.logs.__getitem__, run.logs)
-
-    columns = list(zip(*rows, strict=True)) or [()] * len(_OF_RUNS)
-    values = dict(zip(map(attrgetter("name"), _OF_RUNS), columns, strict=True))
-    runs = frame_of(values, _OF_RUNS)
-    ids = run_ids("mindcraft", values["path"], values["task_id"], values["repetition"])
-    runs["run_id"] = pd.Series(ids, dtype="str")
-    runs = runs.join(frame(tasks, _OF_TASKS).take(runs["task"].to_numpy()).reset_index(drop=True))
-    stored = records.tables["logs"].take(pa.array(places, "int64"))
-    logs = frame_of({**dict(zip(stored.column_names, stored.columns, strict=True)), "agent_name": agent_names}, _STORED)
-    logs["run"], logs["modified"] = np.repeat(runs.index, runs["total_agent_logs_found"].astype(int)), np.nan
-    return runs, logs, metrics_frame(metrics)
+            n_logs = max(len(repetition.logs) for repetition in split_repetitions(names, None))
+        type_of_path = named.fields.get("task_type", "")
+        key = (task_id, named.task_path, n_logs, type_of_path)
+        if key not in tasks:  # many models ran a task, many times
+            definition, is_ambiguous = definitions.resolve(task_id, named.task_path, n_logs)
+            facts = {
+                "task_id": task_id,
+                **task_facts(task_id, definition, type_of_path),
+                "has_definition": definition is not None,
+                "definition_file": (definition or {}).get("definition_file"),
+                "is_ambiguous": is_ambiguous,
+            }
+            tasks[key] = Task(len(tasks), facts, definition or {})
+        task = tasks[key]
+        for repetition in split_repetitions(names, task.facts["agent_count"]):
+            runs.append(Run(folder, named, task, repetition))
+    return runs, list(tasks.values())
 
 
-def _outcomes(runs: pd.DataFrame, logs: pd.DataFrame, scale: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the frame of runs, and that of agents.
+def _known(runs: Sequence[Run], facts: pd.DataFrame) -> dict[str, Any]:
+    """Return the columns of runs that do not depend on how they ended, and some that others are made of."""
+    paths = [run.folder.path for run in runs]
+    numbers = [run.repetition.number for run in runs]
+    n_agents = pd.Series([len(set(run.repetition.agents)) for run in runs], dtype="int64")
+    own = {name: facts[name] for name in facts}
+    return {
+        **own,
+        "run_id": run_ids("mindcraft", paths, facts["task_id"], numbers),
+        "kind": ["mindcraft"] * len(runs),
+        "source": [run.folder.folder for run in runs],
+        "model_name": [run.named.model_name for run in runs],
+        "model_source": [run.named.model_source for run in runs],
+        "experiment": [run.named.experiment for run in runs],
+        "repetition": numbers,
+        "experiment_folder": [run.named.experiment_folder for run in runs],
+        "flat_layout": [run.folder.flat for run in runs],
+        "experiment_total": [run.named.total for run in runs],
+        "suite": [run.named.fields.get("suite") for run in runs],
+        "agent_count": facts["agents_asked_for"].fillna(n_agents),
+        "total_agent_logs_found": pd.Series([len(run.repetition.logs) for run in runs], dtype="int64"),
+        "repetition_rule": [run.repetition.rule for run in runs],
+        **dict.fromkeys(("seed", "tokens_in", "tokens_out", "cost"), [None] * len(runs)),
+        "task_path": pd.Series(paths, dtype="str"),
+        "n_agents": n_agents,
+        "fits_layout": pd.Series([run.named.fits_layout for run in runs], dtype="bool"),
+    }
 
-    A `scale` of ``auto`` is percent as soon as one construction score exceeds 1. Where logs have times of modification,
-    these are the experiment's: runs then have durations, and time-outs are inferred from them.
+
+def _logs(runs: Sequence[Run], records: Records, paths: pd.Series, *, has_times: bool) -> pd.DataFrame:
+    """Return the logs of runs, run by run, with the position of the run, and what is known of each by the others.
+
+    With `has_times`, the times of the files are those of the experiment, and give durations.
     """
-    carried = np.zeros((len(logs), len(LOG_FLAGS)), bool)
-    for log, names in enumerate(logs["flags"]):
-        if names:
-            carried[log] = [flag in names for flag in LOG_FLAGS]
-    logs = logs.join(pd.DataFrame(carried, columns=_LOG_FLAGS))
-    logs["original"] = _originals(logs, runs)
-    logs["flag_stale_copy"] = logs["original"] >= 0
-    logs["started"] = logs["task_start"].mask(logs["flag_stale_copy"])
+    places = [run.folder.logs[place] for run in runs for place in run.repetition.logs]
+    stored = records.tables["logs"].take(pa.array(places, "int64"))
+    values = dict(zip(stored.column_names, stored.columns, strict=True))
+    values["agent_name"] = [name for run in runs for name in run.repetition.agents]
+    logs = frame_of(values, _LOG_COLUMNS)
+    logs["parsing_errors"] = logs["parsing_errors"].map("; ".join).astype("str")
+    logs["run"] = np.repeat(np.arange(len(runs)), [len(run.repetition.logs) for run in runs])
+    logs["modified"] = np.nan
+    if has_times:
+        times = pd.Series(records.files["modified"].to_numpy() / 1e9, records.files["source"].to_pylist())
+        logs["modified"] = logs["source"].map(times)
+    logs["original"] = _originals(logs, paths)
+    is_stale = logs["original"] >= 0
+    logs["flags"] = logs["flags"].mask(is_stale, logs["flags"] + pd.Series([["stale_copy"]] * len(logs), dtype="object"))
+    logs["started"] = logs["task_start"].mask(is_stale)
     seconds = logs["modified"] - logs["started"] / 1000
     logs["seconds"] = seconds.where(seconds >= 0)  # a file older than its start is not an original
-    logs["is_unread"] = ~logs["agent_log_processed"]
-    logs["parsing_errors"] = logs["parsing_errors"].map("; ".join).astype("str")
-    read_agents = logs[~logs["is_unread"]].groupby("run")["agent_name"].nunique().reindex(runs.index, fill_value=0)
+    return logs
 
-    # those of each run, which may have none
-    by_run, n_logs, n_agents = logs.groupby("run"), runs["total_agent_logs_found"].astype(int), runs["n_agents"]
-    ever = by_run[["timed_out", "agent_log_processed", "is_unread", *_LOG_FLAGS]].any()
-    ever = ever.reindex(runs.index, fill_value=False)
-    highest = by_run[["raw_score", "seconds", "original"]].max().reindex(runs.index)
-    lowest = by_run[["raw_score", "started"]].min().reindex(runs.index)
-    counts = by_run[_COUNTS].sum().reindex(runs.index, fill_value=0)
-    errors = logs[logs["is_unread"]].groupby("run")["parsing_errors"].agg("; ".join).reindex(runs.index, fill_value="")
-    original = highest["original"].fillna(-1).astype(int)
 
-    types, raw = runs["task_type"], highest["raw_score"]
-    construction, unknown, has_score = types.eq("construction"), types.eq("unknown"), raw.notna()
-    if scale == "auto" and (raw[construction] > 1).any():
-        scale = "percent"
-    is_percent = construction & (scale == "percent")
+def _outcomes(known: Mapping[str, Any], logs: pd.DataFrame, scale: str) -> dict[str, Any]:
+    """Return all columns of runs, and give the logs their score and status on the scale of their run.
+
+    A `scale` of ``auto`` is percent as soon as one construction score exceeds 1.
+    """
+    n_logs, task_type = known["total_agent_logs_found"], known["task_type"]
+    by_run = logs.groupby("run").agg(
+        raw_score=("raw_score", "max"),
+        lowest=("raw_score", "min"),
+        timed_out=("timed_out", "any"),
+        n_read=("agent_log_processed", "sum"),
+        started=("started", "min"),
+        seconds=("seconds", "max"),
+        original=("original", "max"),
+    )
+    by_run = by_run.reindex(n_logs.index)  # there may be runs without logs
+    timed_out = by_run["timed_out"].eq(True)
+    n_read = by_run["n_read"].fillna(0)
+    raw = by_run["raw_score"]
+
+    is_construction = task_type.eq("construction")
+    scale_is_open = scale == "auto" and not (raw[is_construction] > 1).any()
+    if scale == "auto":
+        scale = "fraction" if scale_is_open else "percent"
+    score_scale = pd.Series("binary", raw.index).mask(task_type.eq("unknown"), "unknown").mask(is_construction, scale)
     # of an unknown type, a score above 1 is a percentage
-    in_percent = is_percent | (unknown & (raw > 1))
+    in_percent = score_scale.eq("percent") | (score_scale.eq("unknown") & (raw > 1))
+    score = _share(raw, in_percent)
+    logs["score"] = _share(logs["raw_score"], logs["run"].map(in_percent).astype(bool))
+    logs["completion_status"] = _statuses(logs)
+
+    is_inferred = (by_run["seconds"] >= known["timeout"]) & (score != 1) & ~timed_out
+    endings = {
+        CompletionStatus.TIMED_OUT: timed_out | is_inferred,
+        CompletionStatus.LOG_FILE_ERROR: (n_logs > 0) & (n_read == 0),
+        CompletionStatus.NO_SCORE_LOGGED: raw.isna(),
+        CompletionStatus.SUCCESS: score == 1,
+        CompletionStatus.FAILED_PARTIAL_SCORE: raw > 0,
+    }
+    chosen = np.select(list(endings.values()), list(map(str, endings)), str(CompletionStatus.FAILED_SCORE_ZERO))
+    status = pd.Series(chosen, raw.index, dtype="str")
+    is_successful = score.eq(1).astype("boolean").mask(raw.isna() & status.isin(_NOT_MEASURED))
+    final = _deciding_messages(logs, status)
+    raised = {
+        "conflicting": (raw > by_run["lowest"]) | (timed_out & raw.notna() & (raw != 0)),
+        "score_out_of_range": raw.notna() & score.isna(),
+        "scale_assumed": is_construction & scale_is_open & raw.notna() & (raw != 0),
+        "inferred_timeout": is_inferred,
+    }
+    original = by_run["original"].fillna(-1).astype(int)
+    counts = logs.groupby("run")[_COUNTS].sum().reindex(raw.index, fill_value=0)
+    unread = logs[~logs["agent_log_processed"]]
+    return {
+        **known,
+        **{name: counts[name] for name in _COUNTS},
+        "status": status,
+        "score": score,
+        "is_successful": is_successful,
+        "success_rate": is_successful.astype("Float64").astype("float64"),
+        "started": by_run["started"],
+        "duration": by_run["seconds"],
+        "turns": counts["message_count"],
+        "run_flags": _flags(known, logs, raised, has_final=final.notna()),
+        "raw_score": raw,
+        "score_scale": score_scale,
+        "final_system_message": final,
+        "parsing_errors": unread.groupby("run")["parsing_errors"].agg("; ".join).reindex(raw.index, fill_value=""),
+        "copy_of": pd.Series(known["run_id"], dtype="str").reindex(original).to_numpy(),
+        "copied_model": pd.Series(known["model_name"], dtype="str").reindex(original).to_numpy(),
+    }
+
+
+def _share(raw: pd.Series, in_percent: pd.Series) -> pd.Series:
+    """Return scores from 0 to 1; NaN for others."""
     score = raw.mask(in_percent, raw / 100)
-    in_range = score.between(0, 1)
-    score = score.where(in_range)
-    successful = score == 1
-    logs["score"] = logs["raw_score"].mask(logs["run"].map(in_percent), logs["raw_score"] / 100)
-    logs["score"] = logs["score"].where(logs["score"].between(0, 1))
+    return score.where(score.between(0, 1))
+
+
+def _statuses(logs: pd.DataFrame) -> pd.Series:
+    """Return how logs ended: with a score, and no time-out, by this."""
     by_score = np.select(
         [logs["score"] == 1, logs["raw_score"] > 0],
         [str(CompletionStatus.SUCCESS), str(CompletionStatus.FAILED_PARTIAL_SCORE)],
         str(CompletionStatus.FAILED_SCORE_ZERO),
     )
-    is_scored = logs["raw_score"].notna() & ~logs["timed_out"].astype(bool)
-    logs["completion_status"] = logs["completion_status"].mask(is_scored, pd.Series(by_score, logs.index))
+    is_scored = logs["raw_score"].notna() & ~logs["timed_out"]
+    return logs["completion_status"].mask(is_scored, pd.Series(by_score, logs.index))
 
-    inferred = (highest["seconds"] >= runs["timeout"]) & ~successful & ~ever["timed_out"]
-    endings = {
-        CompletionStatus.TIMED_OUT: ever["timed_out"] | inferred,
-        CompletionStatus.LOG_FILE_ERROR: (n_logs > 0) & ~ever["agent_log_processed"],
-        CompletionStatus.NO_SCORE_LOGGED: ~has_score,
-        CompletionStatus.SUCCESS: successful,
-        CompletionStatus.FAILED_PARTIAL_SCORE: raw > 0,
-    }
-    chosen = np.select(list(endings.values()), list(map(str, endings)), str(CompletionStatus.FAILED_SCORE_ZERO))
-    status = pd.Series(chosen, dtype="str")
-    is_successful = successful.astype("boolean").mask(~has_score & status.isin(_NOT_MEASURED))
 
-    # the final message is that of the first log that agrees with the run's status, else of the first that has any
+def _deciding_messages(logs: pd.DataFrame, status: pd.Series) -> pd.Series:
+    """Return the final message of each run: of the first log that agrees with its status, else of the first with any."""
     speaking = logs.loc[logs["final_system_message"].notna(), ["run", "final_system_message"]]
     speaking["differs"] = logs["completion_status"] != logs["run"].map(status)
-    deciding = speaking.sort_values(["run", "differs"], kind="stable").drop_duplicates("run").set_index("run")
+    first = speaking.sort_values(["run", "differs"], kind="stable").drop_duplicates("run")
+    return first.set_index("run")["final_system_message"].reindex(status.index)
 
-    agent_count = runs["agents_asked_for"].fillna(n_agents).astype(int)
+
+def _flags(
+    known: Mapping[str, Any], logs: pd.DataFrame, raised: Mapping[str, pd.Series], *, has_final: pd.Series
+) -> list[list[str]]:
+    """Return the flags of each run: those of its logs, those that `raised` says, and those of its files and task."""
+    n_agents, agent_count = known["n_agents"], known["agent_count"]
+    of_logs = logs.loc[logs["flags"].map(len) > 0, ["run", "flags"]].explode("flags")
+    carried = {flag: n_agents.index.isin(of_logs.loc[of_logs["flags"] == flag, "run"]) for flag in LOG_FLAGS}
+    is_read = logs["agent_log_processed"]
+    n_read = logs[is_read].groupby("run")["agent_name"].nunique().reindex(n_agents.index, fill_value=0)
     names = logs["agent_name"].str.replace(r"_\d{1,9}$", "", regex=True)
     ids = names.where(names.str.contains(r"(?:\d\D*){4}|^[0-9a-f-]{6,}$"))  # or dates: agents have names such as gpt-4o
-    n_unlike = ids.groupby(logs["run"]).nunique().reindex(runs.index, fill_value=0)
+    n_ids = ids.groupby(logs["run"]).nunique().reindex(n_agents.index, fill_value=0)
     flags = {
-        **dict.fromkeys(FLAGS, pd.Series(False, runs.index)),
-        **dict(zip(LOG_FLAGS, map(ever.__getitem__, _LOG_FLAGS), strict=True)),
-        "ambiguous_definition": runs["ambiguous"],
-        "facts_from_id": ~runs["has_definition"] & ~unknown,
-        "layout_mismatch": ~runs["fits_layout"],
+        **carried,
+        **raised,
+        "ambiguous_definition": known["is_ambiguous"],
+        "facts_from_id": ~known["has_definition"] & known["task_type"].ne("unknown"),
+        "layout_mismatch": ~known["fits_layout"],
         "missing_agent_logs": n_agents < agent_count,
-        "extra_agent_logs": (read_agents > agent_count) | (n_unlike > 1),
-        "conflicting": ever["flag_conflicting"]
-        | (raw > lowest["raw_score"])
-        | (ever["timed_out"] & (raw != 0) & has_score),
-        "quoted_only": ever["flag_quoted_only"] & ~runs.index.isin(deciding.index),
-        "score_out_of_range": has_score & ~in_range,
-        "scale_assumed": construction & (scale == "auto") & has_score & (raw != 0),
-        "unreadable_logs": ever["is_unread"],
-        "inferred_timeout": inferred,
+        "extra_agent_logs": (n_read > agent_count) | (n_ids > 1),
+        "conflicting": carried["conflicting"] | raised["conflicting"],
+        "quoted_only": carried["quoted_only"] & ~has_final,
+        "unreadable_logs": n_agents.index.isin(logs.loc[~is_read, "run"]),
     }
-    carried_by, flag_names = np.column_stack(list(flags.values())), np.array(list(FLAGS), object)
-    values = {
-        "kind": ["mindcraft"] * len(runs),
-        "run_flags": [flag_names[own].tolist() for own in carried_by],
-        "agent_count": agent_count,
-        "overall_raw_score": raw,
-        "overall_score": score,
-        "overall_is_successful": successful,
-        "overall_is_completed": score > 0,
-        "overall_completion_status": status,
-        "score_scale": np.select([is_percent, construction, unknown], ["percent", "fraction", "unknown"], "binary"),
-        "score": score,
-        "is_successful": is_successful,
-        "success_rate": is_successful.astype("Float64").astype("float64"),
-        "status": status,
-        "started": lowest["started"],
-        "duration": highest["seconds"],
-        "turns": counts["message_count"],
-        "final_system_message": deciding["final_system_message"].reindex(runs.index),
-        "parsing_errors": errors,
-        "copy_of": runs["run_id"].reindex(original).to_numpy(),
-        "copied_model": runs["model_name"].reindex(original).to_numpy(),
-        **dict.fromkeys(_NOT_LOGGED, [None] * len(runs)),
-        **counts,
-        **dict(zip(_FLAGS, carried_by.T, strict=True)),
-    }
-    table = runs.join(frame_of(values, [column for column in RUNS if column.name in values]))
-    shared = runs[["run_id", "model_name", "task_id", "repetition", "experiment"]].take(logs["run"].to_numpy())
-    agents = logs.astype(dict.fromkeys(_COUNTS, "Int64")).join(shared.reset_index(drop=True))
-    return table[[*map(attrgetter("name"), RUNS), "task"]], agents[list(map(attrgetter("name"), AGENTS))]
+    names_in_order = [name for name in FLAGS if name in flags]
+    columns = [np.asarray(flags[name], bool).tolist() for name in names_in_order]
+    return [list(compress(names_in_order, own)) for own in zip(*columns, strict=True)]
 
 
-def _originals(logs: pd.DataFrame, runs: pd.DataFrame) -> pd.Series:
+def _originals(logs: pd.DataFrame, paths: pd.Series) -> pd.Series:
     """Find logs that are copies: equal content, or an equal start of the agent of that name; return the original's run.
 
     -1 for a log that is no copy. Of the runs that share a log, the one that came later holds the copy: one whose other
     agents started more than `LEFT_OVER` later, as the log is left over from before; else the one whose file is younger,
-    if the files' times are those of the experiment; else the one with more words in its path, as that of a copied
-    folder has, or the later one by its path.
+    if the files' times are those of the experiment; else the one with more words in its path (`paths` of runs), as that
+    of a copied folder has, or the later one by its path.
     """
     starts = logs.groupby("run")["task_start"].agg(["min", "max"])
     spread = starts["max"] - starts["min"]
     spread[~(spread > LEFT_OVER)] = 0
-    words = runs["path"].str.count(r"\d+|[^\W\d_]+")
+    words = paths.str.count(r"\d+|[^\W\d_]+")
     order = logs[["agent_name", "task_start", "digest", "run", "modified"]].assign(
         left_over=logs["run"].map(spread), words=logs["run"].map(words)
     )

@@ -16,7 +16,7 @@ from evalkit.mindcraft import terminal
 from evalkit.mindcraft.assemble import assemble
 from evalkit.mindcraft.layout import compile_layout, context_files
 from evalkit.mindcraft.parse import LOG_TITLE, RESULTS, is_agent_log, parse
-from evalkit.mindcraft.table import FLAG_LABELS, LABELS, LAZY_TABLES, OUTCOMES, RECORDS, SCALES, STATUSES, TABLES, Scale
+from evalkit.mindcraft.table import FLAG_LABELS, FLAGS, LABELS, LAZY_TABLES, OUTCOMES, RECORDS, SCALES, STATUSES, TABLES, Scale
 from evalkit.mindcraft.tasks import TaskDefinitions, Tasks, load_task_definitions, tasks_of
 from evalkit.mindcraft.transcript import run_files, transcript
 
@@ -68,6 +68,7 @@ KIND = LogKind(
         task_of=tasks_of,
         excluding_flags=("stale_copy",),
     ),
+    flags=FLAGS,
     labels={code: status.label for code, status in STATUSES.items()} | LABELS | FLAG_LABELS,
     options=(
         Option("tasks", str, (), "Task definition file, folder or glob; may be repeated.", "PATH", many=True),
@@ -158,11 +159,6 @@ def collect(source: Source, output: str | os.PathLike, **options: Any) -> Change
     return collect_kind(KIND, source, output, **options)
 
 
-def runs_df(path: Source, tasks: Tasks = (), **options: Any) -> pd.DataFrame:
-    """Read a folder of task runs as a frame of runs; see `load`."""
-    return load(path, tasks, **options).runs
-
-
 def agents_df(path: Source, tasks: Tasks = (), **options: Any) -> pd.DataFrame:
     """Read a folder of task runs as a frame of agent logs; see `load`."""
     return load(path, tasks, **options).agents
@@ -173,5 +169,6 @@ def models(
 ) -> list[str]:
     """List the models of a folder of task runs, the one with the most successes per run first."""
     rows = load(runs, tasks, rename=rename, where=where, **options).runs
-    rates = rows["overall_is_successful"].astype("float64").groupby(rows["model_name"]).mean()
+    is_successful = rows["is_successful"].fillna(False).astype("float64")  # a run that was not measured is no success
+    rates = is_successful.groupby(rows["model_name"]).mean()
     return rates.sort_index().sort_values(ascending=False, kind="stable").index.tolist()

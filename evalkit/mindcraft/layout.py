@@ -138,8 +138,9 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str
                 task_id = task_id.rpartition("_")[0]
             match = _FLAT.fullmatch(stem)
             if match and (not task_id or stem[len(task_id) + 1].isdigit()):  # a digit begins no agent's name
-                told = is_experiment_name(name) or type_of(match["task"], None) != UNKNOWN == type_of(name, None)
-                task_id = match["task"] if told else task_id
+                is_typed = type_of(match["task"], None) != UNKNOWN and type_of(name, None) == UNKNOWN
+                if is_typed or is_experiment_name(name):
+                    task_id = match["task"]
             tasks[task_id].append(place)
         for task_id, some in tasks.items():
             experiment = path if task_id else _parent(path)
@@ -192,9 +193,9 @@ def split_repetitions(names: tuple[str, ...], agent_count: int | None) -> tuple[
         rule = "number_is_agent"
     elif any(split_stem(name)[1] is not None for name in agent_names):  # server numbers
         rule = "last_number_is_repetition"
-    elif 1 < len(agent_names) == len(numbered) and len(numbers) > 1:
+    elif len(agent_names) == len(numbered) and len(agent_names) > 1 and len(numbers) > 1:
         rule = "name_is_agent"
-    elif len(agent_names) == 1 < count and count >= len(numbered):
+    elif len(agent_names) == 1 and count > 1 and count >= len(numbered):
         rule = "number_is_agent"
     else:
         rule = "last_number_is_repetition"

@@ -11,6 +11,7 @@ import pandas as pd
 from evalkit._words import counted_noun
 from evalkit.io import BrokenFileError, Ledger, SourceError, Status, cut_name, decode_json, list_source, read_files
 from evalkit.io.text import MOST_MATCHED
+from evalkit.kinds import has_flag
 from evalkit.mindcraft.parse import (
     ANYTHING,
     DEFAULT_TIMEOUT,
@@ -252,6 +253,6 @@ def tasks_of(runs: pd.DataFrame) -> pd.Series:
     """
     if "definition_file" not in runs:
         return runs["task_id"]
-    files = runs["definition_file"].mask(runs["flag_ambiguous_definition"])
+    files = runs["definition_file"].mask(has_flag(runs, "ambiguous_definition"))
     several = files.groupby(runs["task_id"]).transform("nunique") > 1
     return runs["task_id"].mask(several & files.notna(), runs["task_id"] + " of " + files)

@@ -10,7 +10,7 @@ from evalkit._words import check_columns, counted_noun, format_interval, note
 from evalkit.display.words import finding_text
 from evalkit.io import SourceError, plain
 from evalkit.io.screen import so_far
-from evalkit.kinds import Logs, Snapshot
+from evalkit.kinds import Logs, Snapshot, has_flag
 from evalkit.kinds.estimates import best_first
 from evalkit.kinds.terminal import INTERVAL, Part, column_title, fit_table, group_names, rate_rows, unmeasured_lines
 from evalkit.mindcraft.analysis import (
@@ -165,12 +165,14 @@ def _with_groups(runs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 def _notes(runs: pd.DataFrame) -> list[str]:
     """Describe which runs name no model, what is left out of the rates, and what was assumed for them."""
-    stale, unknown, lines = int(is_stale(runs).sum()), int((runs["model_name"] == UNKNOWN).sum()), []
-    if unknown:
+    lines = []
+    if unknown := int((runs["model_name"] == UNKNOWN).sum()):
         hint = "--layout tells what the folders mean, e.g. '{model_name}/{task_id}', or --model NAME names it"
         lines.append(f"runs without a model's name: {unknown:,}; {hint}")
-    if stale:
+    if stale := int(is_stale(runs).sum()):
         lines.append(f"copies of another run's log, which count in no rate: {stale:,}")
-    if merged := int(counted(runs)["flag_extra_agent_logs"].sum()):
+    if merged := int(has_flag(counted(runs), "extra_agent_logs").sum()):
         lines.append(str(note("merged", count=merged)))
-    return lines + [describe_scale(runs)] * bool(runs["flag_scale_assumed"].any())
+    if has_flag(runs, "scale_assumed").any():
+        lines.append(describe_scale(runs))
+    return lines
