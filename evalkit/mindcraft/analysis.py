@@ -14,21 +14,10 @@ from evalkit._words import NO_NOTES, Notes, as_list, counted_noun, note
 from evalkit.display.words import DIRECTIONS
 from evalkit.io import SourceError
 from evalkit.io.sources import is_sample
-from evalkit.kinds import (
-    Example,
-    Finding,
-    data_finding,
-    denominators,
-    examples_of,
-    has_flag,
-    kind_named,
-    outcome_of,
-    outcomes,
-    rates,
-)
+from evalkit.kinds import Example, Finding, data_finding, denominators, examples_of, kind_named, outcomes, rates
 from evalkit.kinds.estimates import best_first, sums_by
 from evalkit.kinds.findings import doubts, flag_counts
-from evalkit.kinds.runs import NO_OUTCOME, copied
+from evalkit.kinds.runs import NO_OUTCOME, copied, has_flag, outcome_of
 from evalkit.kinds.runs import describe_runs as describe_any
 from evalkit.kinds.runs import select as select_models
 from evalkit.mindcraft.parse import UNKNOWN
@@ -213,35 +202,42 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     The rows are all models together, if there are several, then each model, the largest drop first. Columns:
     model_name, estimate, low, high (the drop of the success rate; tasks weigh equally), none_estimate, any_estimate
     with low and high (the rates without and with blocked agents), n, n_clusters, none_clusters, any_clusters (tasks),
-    warning. The two sides have tasks of their own, so they are taken as independent: the interval is put together from
-    those of the rates (square-and-add, Newcombe 1998). NaN where one side has no measured run.
+    warning. The two sides have different tasks, so they count as independent: the interval combines those of the rates
+    (square-and-add, Newcombe 1998). NaN where one side has no measured run.
     """
     runs = cooking(runs)
     runs = runs[runs["n_blocked_agents"].notna()]
-    together = runs.assign(model_name=ALL_MODELS)[: len(runs) if runs["model_name"].nunique() > 1 else 0]
-    both = pd.concat([together, runs], ignore_index=True)
-    is_blocked = (both["n_blocked_agents"] > 0).astype(bool)
-    rated = success_by(both.assign(side=is_blocked.map({False: "none", True: "any"})), ["model_name", "side"])
-    sides = rated.set_index(["side", "model_name"])
-    models = pd.Index(both["model_name"].unique(), name="model_name")
-    none, any_ = (sides.reindex([(side, name) for name in models]).set_index(models) for side in ("none", "any"))
-    table = pd.DataFrame({"estimate": none["estimate"] - any_["estimate"]}, index=models)
-    table["low"] = table["estimate"] - np.hypot(none["estimate"] - none["low"], any_["high"] - any_["estimate"])
-    table["high"] = table["estimate"] + np.hypot(none["high"] - none["estimate"], any_["estimate"] - any_["low"])
-    for name, side in (("none", none), ("any", any_)):
-        for end in ("estimate", "low", "high"):
-            table[f"{name}_{end}"] = side[end]
-    table["n"] = none["n"].fillna(0).add(any_["n"].fillna(0)).astype("int64")
-    for name, side in (("none", none), ("any", any_)):
-        table[f"{name}_clusters"] = side["n_clusters"].fillna(0).astype("int64")
-    table.insert(len(table.columns) - 2, "n_clusters", table["none_clusters"] + table["any_clusters"])
-    missing = {"none": note("one_side", text="no run without blocked agents was measured")}
-    missing["any"] = note("one_side", text="no run with blocked agents was measured")
+    if runs["model_name"].nunique() > 1:
+        runs = pd.concat([runs.assign(model_name=ALL_MODELS), runs], ignore_index=True)
+    side = (runs["n_blocked_agents"] > 0).astype(bool).map({False: "none", True: "any"})
+    rated = success_by(runs.assign(side=side), ["side", "model_name"]).set_index("model_name")
+    models = pd.Index(runs["model_name"].unique(), name="model_name")
+    none, blocked = (
+        rated[rated["side"] == name]
+        .reindex(models)
+        .fillna({"n": 0, "n_clusters": 0})
+        .astype({"n": int, "n_clusters": int})
+        for name in ("none", "any")
+    )
+    drop = none["estimate"] - blocked["estimate"]
+    below = np.hypot(none["estimate"] - none["low"], blocked["high"] - blocked["estimate"])
+    above = np.hypot(none["high"] - none["estimate"], blocked["estimate"] - blocked["low"])
+    table = pd.DataFrame({"estimate": drop, "low": drop - below, "high": drop + above})
+    ends = ["estimate", "low", "high"]
+    table = table.join([none[ends].add_prefix("none_"), blocked[ends].add_prefix("any_")])
+    table = table.join(none[["n", "n_clusters"]] + blocked[["n", "n_clusters"]])
+    table = table.assign(none_clusters=none["n_clusters"], any_clusters=blocked["n_clusters"])
     warnings = []
-    for name in models:
-        lacking = [notes for side, notes in missing.items() if pd.isna(table.loc[name, f"{side}_estimate"])]
-        told = [side.loc[name, "warning"] for side in (none, any_) if isinstance(side.loc[name, "warning"], Notes)]
-        warnings.append(sum([*lacking, *told], Notes()))
+    for model in models:
+        notes = Notes()
+        if pd.isna(none.loc[model, "estimate"]):
+            notes += note("one_side", text="no run without blocked agents was measured")
+        if pd.isna(blocked.loc[model, "estimate"]):
+            notes += note("one_side", text="no run with blocked agents was measured")
+        for warning in (none.loc[model, "warning"], blocked.loc[model, "warning"]):
+            if isinstance(warning, Notes):
+                notes += warning
+        warnings.append(notes)
     table["warning"] = pd.Series(warnings, models, dtype="object")
     table = table.reset_index().sort_values("estimate", ascending=False, kind="stable")
     return table.sort_values("model_name", key=lambda names: names != ALL_MODELS, kind="stable", ignore_index=True)

@@ -19,7 +19,11 @@ from evalkit.mindcraft.transcript import commands_frame, messages_frame
 
 LEFT_OVER = 300_000  # milliseconds: agents of one run do not start so far apart
 _TASK_COLUMNS = [
-    *(column for column in RUNS if column.name in {"task_id", "has_definition", "definition_file", *task_facts("", None)}),
+    *(
+        column
+        for column in RUNS
+        if column.name in {"task_id", "has_definition", "definition_file", *task_facts("", None)}
+    ),
     Column("is_ambiguous", "bool", "several definitions fit the task"),
 ]
 _LOG_COLUMNS = (*(column for column in AGENTS if column.name in ("source", "agent_name")), *RECORDS["logs"])
@@ -180,7 +184,9 @@ def _logs(runs: Sequence[Run], records: Records, paths: pd.Series, *, has_times:
         logs["modified"] = logs["source"].map(times)
     logs["original"] = _originals(logs, paths)
     is_stale = logs["original"] >= 0
-    logs["flags"] = logs["flags"].mask(is_stale, logs["flags"] + pd.Series([["stale_copy"]] * len(logs), dtype="object"))
+    logs["flags"] = logs["flags"].mask(
+        is_stale, logs["flags"] + pd.Series([["stale_copy"]] * len(logs), dtype="object")
+    )
     logs["started"] = logs["task_start"].mask(is_stale)
     seconds = logs["modified"] - logs["started"] / 1000
     logs["seconds"] = seconds.where(seconds >= 0)  # a file older than its start is not an original

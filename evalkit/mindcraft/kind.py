@@ -16,7 +16,18 @@ from evalkit.mindcraft import terminal
 from evalkit.mindcraft.assemble import assemble
 from evalkit.mindcraft.layout import compile_layout, context_files
 from evalkit.mindcraft.parse import LOG_TITLE, RESULTS, is_agent_log, parse
-from evalkit.mindcraft.table import FLAG_LABELS, FLAGS, LABELS, LAZY_TABLES, OUTCOMES, RECORDS, SCALES, STATUSES, TABLES, Scale
+from evalkit.mindcraft.table import (
+    FLAG_LABELS,
+    FLAGS,
+    LABELS,
+    LAZY_TABLES,
+    OUTCOMES,
+    RECORDS,
+    SCALES,
+    STATUSES,
+    TABLES,
+    Scale,
+)
 from evalkit.mindcraft.tasks import TaskDefinitions, Tasks, load_task_definitions, tasks_of
 from evalkit.mindcraft.transcript import run_files, transcript
 
