@@ -61,17 +61,21 @@ def assemble(
     others = records.tables["other_files"].to_pylist()
     found, tasks = _find_runs(records, others, definitions, options.get("layout"), task_id, all_folders)
     places = [run.task.place for run in found]
-    facts = frame([task.facts for task in tasks], _TASK_COLUMNS).take(places).reset_index(drop=True)
-    known = _known(found, facts)
-    logs = _logs(found, records, known["task_path"], has_times=bool(options.get("original_mtimes")))
-    values = _outcomes(known, logs, options.get("scale", "auto"))
-    runs = frame_of(values, RUNS)
+    runs = _known(found).join(frame([task.facts for task in tasks], _TASK_COLUMNS).take(places).reset_index(drop=True))
+    logs = _logs(found, records, has_times=bool(options.get("original_mtimes")))
+    logs["original"] = _originals(logs, runs["path"])
+    runs["agent_count"] = runs["agents_asked_for"].fillna(runs["n_agents"])
+    runs = runs.join(_gathered(logs))
+    runs = runs.fillna(dict.fromkeys(["turns", *_COUNTS], 0))  # of runs without logs
+    _add_scores(runs, logs, options.get("scale", "auto"))
+    _add_endings(runs, logs)
+    runs["run_flags"] = _flags(runs, logs)
+    ids = runs[["run_id", "model_name", "task_id", "repetition", "experiment"]].take(logs["run"].to_numpy())
+    agents = frame_of(logs.join(ids.reset_index(drop=True)), AGENTS)
+    runs = frame_of(runs, RUNS)
     metrics = metrics_frame([metrics_of(task.definition) for task in tasks])
     if not metrics.columns.empty:
         runs = runs.join(metrics.take(places).reset_index(drop=True))
-    ids = runs[[column.name for column in AGENTS if column.name in runs and column.name not in logs]]
-    agents = logs.join(ids.take(logs["run"].to_numpy()).reset_index(drop=True))
-    agents = agents.astype(dict.fromkeys(_COUNTS, "Int64"))[[column.name for column in AGENTS]]
     lazy = {"messages": partial(messages_frame, agents), "commands": partial(commands_frame, agents)}
     notes = _notes(records, others, agents, definitions)
     return Assembled({"runs": runs, "agents": agents}, notes, {"definitions": definitions}, lazy)
@@ -137,186 +141,160 @@ def _find_runs(
     return runs, list(tasks.values())
 
 
-def _known(runs: Sequence[Run], facts: pd.DataFrame) -> dict[str, Any]:
-    """Return the columns of runs that do not depend on how they ended, and some that others are made of."""
-    paths = [run.folder.path for run in runs]
-    numbers = [run.repetition.number for run in runs]
-    n_agents = pd.Series([len(set(run.repetition.agents)) for run in runs], dtype="int64")
-    own = {name: facts[name] for name in facts}
-    return {
-        **own,
-        "run_id": run_ids("mindcraft", paths, facts["task_id"], numbers),
-        "kind": ["mindcraft"] * len(runs),
-        "source": [run.folder.folder for run in runs],
-        "model_name": [run.named.model_name for run in runs],
-        "model_source": [run.named.model_source for run in runs],
-        "experiment": [run.named.experiment for run in runs],
+def _known(found: Sequence[Run]) -> pd.DataFrame:
+    """Return what is known of runs, besides the facts of their tasks, before their logs are looked at."""
+    paths = [run.folder.path for run in found]
+    numbers = [run.repetition.number for run in found]
+    values = {
+        "run_id": run_ids("mindcraft", paths, [run.task.facts["task_id"] for run in found], numbers),
+        "kind": "mindcraft",
+        "source": [run.folder.folder for run in found],
+        "model_name": [run.named.model_name for run in found],
+        "model_source": [run.named.model_source for run in found],
+        "experiment": [run.named.experiment for run in found],
         "repetition": numbers,
-        "experiment_folder": [run.named.experiment_folder for run in runs],
-        "flat_layout": [run.folder.flat for run in runs],
-        "experiment_total": [run.named.total for run in runs],
-        "suite": [run.named.fields.get("suite") for run in runs],
-        "agent_count": facts["agents_asked_for"].fillna(n_agents),
-        "total_agent_logs_found": pd.Series([len(run.repetition.logs) for run in runs], dtype="int64"),
-        "repetition_rule": [run.repetition.rule for run in runs],
-        **dict.fromkeys(("seed", "tokens_in", "tokens_out", "cost"), [None] * len(runs)),
-        "task_path": pd.Series(paths, dtype="str"),
-        "n_agents": n_agents,
-        "fits_layout": pd.Series([run.named.fits_layout for run in runs], dtype="bool"),
+        "experiment_folder": [run.named.experiment_folder for run in found],
+        "flat_layout": [run.folder.flat for run in found],
+        "experiment_total": [run.named.total for run in found],
+        "suite": [run.named.fields.get("suite") for run in found],
+        "total_agent_logs_found": np.array([len(run.repetition.logs) for run in found], int),
+        "repetition_rule": [run.repetition.rule for run in found],
+        "path": pd.Series(paths, dtype="str"),
+        "n_agents": np.array([len(set(run.repetition.agents)) for run in found], int),
+        "fits_layout": np.array([run.named.fits_layout for run in found], bool),
     }
+    return pd.DataFrame(values).assign(seed=None, tokens_in=None, tokens_out=None, cost=None)  # which no log says
 
 
-def _logs(runs: Sequence[Run], records: Records, paths: pd.Series, *, has_times: bool) -> pd.DataFrame:
-    """Return the logs of runs, run by run, with the position of the run, and what is known of each by the others.
+def _logs(found: Sequence[Run], records: Records, *, has_times: bool) -> pd.DataFrame:
+    """Return the logs of runs, run by run, with the position of the run.
 
-    With `has_times`, the times of the files are those of the experiment, and give durations.
+    With `has_times`, the times of the files are those of the experiment.
     """
-    places = [run.folder.logs[place] for run in runs for place in run.repetition.logs]
+    places = [run.folder.logs[place] for run in found for place in run.repetition.logs]
     stored = records.tables["logs"].take(pa.array(places, "int64"))
     values = dict(zip(stored.column_names, stored.columns, strict=True))
-    values["agent_name"] = [name for run in runs for name in run.repetition.agents]
+    values["agent_name"] = [name for run in found for name in run.repetition.agents]
     logs = frame_of(values, _LOG_COLUMNS)
     logs["parsing_errors"] = logs["parsing_errors"].map("; ".join).astype("str")
-    logs["run"] = np.repeat(np.arange(len(runs)), [len(run.repetition.logs) for run in runs])
+    logs["run"] = np.repeat(np.arange(len(found)), [len(run.repetition.logs) for run in found])
     logs["modified"] = np.nan
     if has_times:
         times = pd.Series(records.files["modified"].to_numpy() / 1e9, records.files["source"].to_pylist())
         logs["modified"] = logs["source"].map(times)
-    logs["original"] = _originals(logs, paths)
-    is_stale = logs["original"] >= 0
-    logs["flags"] = logs["flags"].mask(
-        is_stale, logs["flags"] + pd.Series([["stale_copy"]] * len(logs), dtype="object")
-    )
-    logs["started"] = logs["task_start"].mask(is_stale)
-    seconds = logs["modified"] - logs["started"] / 1000
-    logs["seconds"] = seconds.where(seconds >= 0)  # a file older than its start is not an original
     return logs
 
 
-def _outcomes(known: Mapping[str, Any], logs: pd.DataFrame, scale: str) -> dict[str, Any]:
-    """Return all columns of runs, and give the logs their score and status on the scale of their run.
+def _gathered(logs: pd.DataFrame) -> pd.DataFrame:
+    """Flag the logs that are copies, and return what the logs of each run say together; runs without logs are left out.
 
-    A `scale` of ``auto`` is percent as soon as one construction score exceeds 1.
+    A copy gives its run no start and no duration, and neither does a file that is older than its start.
     """
-    n_logs, task_type = known["total_agent_logs_found"], known["task_type"]
-    by_run = logs.groupby("run").agg(
+    is_stale = logs["original"] >= 0
+    logs.loc[is_stale, "flags"] = logs.loc[is_stale, "flags"].map(lambda flags: [*flags, "stale_copy"])
+    started = logs["task_start"].mask(is_stale)
+    seconds = logs["modified"] - started / 1000
+    table = logs.assign(
+        started=started,
+        duration=seconds.where(seconds >= 0),
+        read_agent=logs["agent_name"].where(logs["agent_log_processed"]),
+        error=logs["parsing_errors"].mask(logs["agent_log_processed"]),
+    )
+    return table.groupby("run").agg(
         raw_score=("raw_score", "max"),
         lowest=("raw_score", "min"),
         timed_out=("timed_out", "any"),
         n_read=("agent_log_processed", "sum"),
+        n_read_agents=("read_agent", "nunique"),
         started=("started", "min"),
-        seconds=("seconds", "max"),
+        duration=("duration", "max"),
         original=("original", "max"),
+        turns=("message_count", "sum"),
+        **{name: (name, "sum") for name in _COUNTS},
     )
-    by_run = by_run.reindex(n_logs.index)  # there may be runs without logs
-    timed_out = by_run["timed_out"].eq(True)
-    n_read = by_run["n_read"].fillna(0)
-    raw = by_run["raw_score"]
 
-    is_construction = task_type.eq("construction")
-    scale_is_open = scale == "auto" and not (raw[is_construction] > 1).any()
+
+def _add_scores(runs: pd.DataFrame, logs: pd.DataFrame, scale: str) -> None:
+    """Add the scale of scores to runs, and the scores from 0 to 1, NaN for others, to runs and logs.
+
+    A `scale` of ``auto`` is percent as soon as one construction score exceeds 1; of an unknown type of task, each score
+    above 1 is a percentage.
+    """
+    raw = runs["raw_score"]
+    is_construction = runs["task_type"].eq("construction")
+    is_unknown = runs["task_type"].eq("unknown")
+    exceeds_one = bool((raw[is_construction] > 1).any())
+    is_assumed = scale == "auto" and not exceeds_one
+    runs["scale_assumed"] = is_construction & raw.notna() & (raw != 0) & is_assumed
     if scale == "auto":
-        scale = "fraction" if scale_is_open else "percent"
-    score_scale = pd.Series("binary", raw.index).mask(task_type.eq("unknown"), "unknown").mask(is_construction, scale)
-    # of an unknown type, a score above 1 is a percentage
-    in_percent = score_scale.eq("percent") | (score_scale.eq("unknown") & (raw > 1))
-    score = _share(raw, in_percent)
-    logs["score"] = _share(logs["raw_score"], logs["run"].map(in_percent).astype(bool))
-    logs["completion_status"] = _statuses(logs)
-
-    is_inferred = (by_run["seconds"] >= known["timeout"]) & (score != 1) & ~timed_out
-    endings = {
-        CompletionStatus.TIMED_OUT: timed_out | is_inferred,
-        CompletionStatus.LOG_FILE_ERROR: (n_logs > 0) & (n_read == 0),
-        CompletionStatus.NO_SCORE_LOGGED: raw.isna(),
-        CompletionStatus.SUCCESS: score == 1,
-        CompletionStatus.FAILED_PARTIAL_SCORE: raw > 0,
-    }
-    chosen = np.select(list(endings.values()), list(map(str, endings)), str(CompletionStatus.FAILED_SCORE_ZERO))
-    status = pd.Series(chosen, raw.index, dtype="str")
-    is_successful = score.eq(1).astype("boolean").mask(raw.isna() & status.isin(_NOT_MEASURED))
-    final = _deciding_messages(logs, status)
-    raised = {
-        "conflicting": (raw > by_run["lowest"]) | (timed_out & raw.notna() & (raw != 0)),
-        "score_out_of_range": raw.notna() & score.isna(),
-        "scale_assumed": is_construction & scale_is_open & raw.notna() & (raw != 0),
-        "inferred_timeout": is_inferred,
-    }
-    original = by_run["original"].fillna(-1).astype(int)
-    counts = logs.groupby("run")[_COUNTS].sum().reindex(raw.index, fill_value=0)
-    unread = logs[~logs["agent_log_processed"]]
-    return {
-        **known,
-        **{name: counts[name] for name in _COUNTS},
-        "status": status,
-        "score": score,
-        "is_successful": is_successful,
-        "success_rate": is_successful.astype("Float64").astype("float64"),
-        "started": by_run["started"],
-        "duration": by_run["seconds"],
-        "turns": counts["message_count"],
-        "run_flags": _flags(known, logs, raised, has_final=final.notna()),
-        "raw_score": raw,
-        "score_scale": score_scale,
-        "final_system_message": final,
-        "parsing_errors": unread.groupby("run")["parsing_errors"].agg("; ".join).reindex(raw.index, fill_value=""),
-        "copy_of": pd.Series(known["run_id"], dtype="str").reindex(original).to_numpy(),
-        "copied_model": pd.Series(known["model_name"], dtype="str").reindex(original).to_numpy(),
-    }
+        scale = "percent" if exceeds_one else "fraction"
+    runs["score_scale"] = np.select([is_construction, is_unknown], [scale, "unknown"], "binary")
+    in_percent = runs["score_scale"].eq("percent") | (is_unknown & (raw > 1))
+    for table, is_so in ((runs, in_percent), (logs, in_percent.take(logs["run"]).to_numpy())):
+        score = table["raw_score"].mask(is_so, table["raw_score"] / 100)
+        table["score"] = score.where(score.between(0, 1))
 
 
-def _share(raw: pd.Series, in_percent: pd.Series) -> pd.Series:
-    """Return scores from 0 to 1; NaN for others."""
-    score = raw.mask(in_percent, raw / 100)
-    return score.where(score.between(0, 1))
-
-
-def _statuses(logs: pd.DataFrame) -> pd.Series:
-    """Return how logs ended: with a score, and no time-out, by this."""
-    by_score = np.select(
-        [logs["score"] == 1, logs["raw_score"] > 0],
-        [str(CompletionStatus.SUCCESS), str(CompletionStatus.FAILED_PARTIAL_SCORE)],
-        str(CompletionStatus.FAILED_SCORE_ZERO),
-    )
-    is_scored = logs["raw_score"].notna() & ~logs["timed_out"]
-    return logs["completion_status"].mask(is_scored, pd.Series(by_score, logs.index))
-
-
-def _deciding_messages(logs: pd.DataFrame, status: pd.Series) -> pd.Series:
-    """Return the final message of each run: of the first log that agrees with its status, else of the first with any."""
+def _add_endings(runs: pd.DataFrame, logs: pd.DataFrame) -> None:
+    """Add how runs and logs ended."""
+    runs["timed_out"] = runs["timed_out"].eq(True)
+    runs["inferred_timeout"] = (runs["duration"] >= runs["timeout"]) & (runs["score"] != 1) & ~runs["timed_out"]
+    is_unread = (runs["total_agent_logs_found"] > 0) & (runs["n_read"] == 0)
+    runs["status"] = _status(runs, runs["timed_out"] | runs["inferred_timeout"], is_unread)
+    logs["completion_status"] = _status(logs, logs["timed_out"], ~logs["agent_log_processed"])
+    is_unmeasured = runs["raw_score"].isna() & runs["status"].isin(_NOT_MEASURED)
+    runs["is_successful"] = runs["score"].eq(1).astype("boolean").mask(is_unmeasured)
+    runs["success_rate"] = runs["is_successful"].astype("Float64").astype("float64")
+    original = runs["original"].fillna(-1).astype(int)
+    runs["copy_of"] = runs["run_id"].reindex(original).to_numpy()
+    runs["copied_model"] = runs["model_name"].reindex(original).to_numpy()
+    unread = logs[~logs["agent_log_processed"]].groupby("run")["parsing_errors"]
+    runs["parsing_errors"] = unread.agg("; ".join).reindex(runs.index, fill_value="")
+    # the final message is that of the first log that agrees with the run's status, else of the first that has any
     speaking = logs.loc[logs["final_system_message"].notna(), ["run", "final_system_message"]]
-    speaking["differs"] = logs["completion_status"] != logs["run"].map(status)
+    speaking["differs"] = logs["completion_status"] != logs["run"].map(runs["status"])
     first = speaking.sort_values(["run", "differs"], kind="stable").drop_duplicates("run")
-    return first.set_index("run")["final_system_message"].reindex(status.index)
+    runs["final_system_message"] = first.set_index("run")["final_system_message"]
 
 
-def _flags(
-    known: Mapping[str, Any], logs: pd.DataFrame, raised: Mapping[str, pd.Series], *, has_final: pd.Series
-) -> list[list[str]]:
-    """Return the flags of each run: those of its logs, those that `raised` says, and those of its files and task."""
-    n_agents, agent_count = known["n_agents"], known["agent_count"]
-    of_logs = logs.loc[logs["flags"].map(len) > 0, ["run", "flags"]].explode("flags")
-    carried = {flag: n_agents.index.isin(of_logs.loc[of_logs["flags"] == flag, "run"]) for flag in LOG_FLAGS}
-    is_read = logs["agent_log_processed"]
-    n_read = logs[is_read].groupby("run")["agent_name"].nunique().reindex(n_agents.index, fill_value=0)
+def _status(table: pd.DataFrame, timed_out: pd.Series, is_unread: pd.Series) -> np.ndarray:
+    """Return how runs or logs ended, by their scores where nothing else decides."""
+    endings = {
+        CompletionStatus.TIMED_OUT: timed_out,
+        CompletionStatus.LOG_FILE_ERROR: is_unread,
+        CompletionStatus.NO_SCORE_LOGGED: table["raw_score"].isna(),
+        CompletionStatus.SUCCESS: table["score"] == 1,
+        CompletionStatus.FAILED_PARTIAL_SCORE: table["raw_score"] > 0,
+    }
+    return np.select(list(endings.values()), list(map(str, endings)), str(CompletionStatus.FAILED_SCORE_ZERO))
+
+
+def _flags(runs: pd.DataFrame, logs: pd.DataFrame) -> list[list[str]]:
+    """Return the flags of each run: those of its logs, and those of the run itself."""
+    flagged = logs.loc[logs["flags"].map(len) > 0, ["run", "flags"]].explode("flags")
+    carried = {flag: runs.index.isin(flagged.loc[flagged["flags"] == flag, "run"]) for flag in LOG_FLAGS}
     names = logs["agent_name"].str.replace(r"_\d{1,9}$", "", regex=True)
     ids = names.where(names.str.contains(r"(?:\d\D*){4}|^[0-9a-f-]{6,}$"))  # or dates: agents have names such as gpt-4o
-    n_ids = ids.groupby(logs["run"]).nunique().reindex(n_agents.index, fill_value=0)
-    flags = {
+    n_ids = ids.groupby(logs["run"]).nunique().reindex(runs.index, fill_value=0)
+    raw, has_score = runs["raw_score"], runs["raw_score"].notna()
+    is_contradicted = (raw > runs["lowest"]) | (runs["timed_out"] & has_score & (raw != 0))
+    raised = {
         **carried,
-        **raised,
-        "ambiguous_definition": known["is_ambiguous"],
-        "facts_from_id": ~known["has_definition"] & known["task_type"].ne("unknown"),
-        "layout_mismatch": ~known["fits_layout"],
-        "missing_agent_logs": n_agents < agent_count,
-        "extra_agent_logs": (n_read > agent_count) | (n_ids > 1),
-        "conflicting": carried["conflicting"] | raised["conflicting"],
-        "quoted_only": carried["quoted_only"] & ~has_final,
-        "unreadable_logs": n_agents.index.isin(logs.loc[~is_read, "run"]),
+        "ambiguous_definition": runs["is_ambiguous"],
+        "facts_from_id": ~runs["has_definition"] & runs["task_type"].ne("unknown"),
+        "layout_mismatch": ~runs["fits_layout"],
+        "missing_agent_logs": runs["n_agents"] < runs["agent_count"],
+        "extra_agent_logs": (runs["n_read_agents"] > runs["agent_count"]) | (n_ids > 1),
+        "conflicting": carried["conflicting"] | is_contradicted,
+        "quoted_only": carried["quoted_only"] & runs["final_system_message"].isna(),
+        "score_out_of_range": has_score & runs["score"].isna(),
+        "scale_assumed": runs["scale_assumed"],
+        "unreadable_logs": runs["n_read"] < runs["total_agent_logs_found"],
+        "inferred_timeout": runs["inferred_timeout"],
     }
-    names_in_order = [name for name in FLAGS if name in flags]
-    columns = [np.asarray(flags[name], bool).tolist() for name in names_in_order]
-    return [list(compress(names_in_order, own)) for own in zip(*columns, strict=True)]
+    flags = [flag for flag in FLAGS if flag in raised]
+    columns = [np.asarray(raised[flag], bool).tolist() for flag in flags]
+    return [list(compress(flags, own)) for own in zip(*columns, strict=True)]
 
 
 def _originals(logs: pd.DataFrame, paths: pd.Series) -> pd.Series:

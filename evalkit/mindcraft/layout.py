@@ -127,7 +127,8 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str
     for folder, places in members.items():
         path = absolute(folder)
         name = os.path.basename(path)
-        if name == own_id or name in definitions:
+        may_be_flat = definitions or is_experiment_name(name) or type_of(name, None) == UNKNOWN
+        if name == own_id or name in definitions or not may_be_flat:
             folders.append(TaskFolder(folder, path, _parent(path), name, False, places))
             continue
         tasks: dict[str, list[int]] = defaultdict(list)

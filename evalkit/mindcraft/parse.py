@@ -1,7 +1,4 @@
-"""The format on disk, of agents' logs of all versions and of the files beside them, and how one file is parsed.
-
-Each file becomes a record; bad input never raises.
-"""
+"""The format of agents' logs, of all versions, and of the files next to them; parses one file into a record."""
 
 import ast
 import math
@@ -69,15 +66,15 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScr
 EVENT = re.compile("|".join(f"^(?P<{name}>{text.pattern})" for name, text in EVENTS.items()), re.MULTILINE)
 COMMAND = re.compile(r"!(?<![\w!]!)[A-Za-z]")  # not within a word
 
-# characters of game logs, the most frequent first; those of none of them are the rarest
+# characters of game logs, the most frequent first; all others are rarer
 _COMMON = " etaoinsrhldcumpgfbwyvk\n_.,:-0123456789()\"'CTSIARBDMNPOFLEWGHUVKYJ!"
 
 
 class Phrases:
-    """Phrases to look for in texts.
+    """Phrases to search texts for.
 
-    A single character is found thirty times as fast as a phrase. So the rarest character of each phrase is looked for,
-    and the phrase is checked only where that is found.
+    Python finds a single character thirty times as fast as a phrase. So this searches for the rarest character of each
+    phrase, and compares the phrase only there.
     """
 
     def __init__(self, phrases: Iterable[str]) -> None:
@@ -100,8 +97,9 @@ class Phrases:
 
 
 FINAL_PHRASES = Phrases(FINAL_STARTS)
-# the shortest texts of which one is in each final wording: for talk, in which single characters find too much
-QUOTED_STARTS = [os.path.commonprefix(list(own)) for _, own in groupby(sorted(FINAL_STARTS), itemgetter(0))]
+# what the wordings of each first letter begin with: in talk, where single characters are frequent, this is faster
+_BY_LETTER = groupby(sorted(FINAL_STARTS), itemgetter(0))
+QUOTED_STARTS = [os.path.commonprefix(list(starts)) for _, starts in _BY_LETTER]  # noqa: RUF071
 EVENT_PHRASES = Phrases(event.start for event in EVENTS.values())
 
 # the keys that distinguish the other JSON files of an experiment from agent logs
@@ -117,7 +115,6 @@ LOG_KEYS = MEMORY_KEYS | {"name", "turns"}
 TURN_KEYS = frozenset(("role", "content", "imagePath"))
 ROLES = frozenset(("system", "assistant", "user"))
 NO_TURNS = "no list of turns in it"  # of JSON that is no log, and nothing else that is known
-_NO_TURNS_ROW = (None, None, None, None, NO_TURNS)
 RESULTS = "results.txt"  # beside the task folders of an experiment; no JSON
 MAX_RESULTS = 100_000  # bytes: a results file is a few lines; a bigger one is something else
 MAX_INT = 2**53  # above it, floats skip whole numbers
@@ -181,52 +178,64 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
     In the folder of a run, every JSON file is a log unless it is plainly something else: JSON of another shape under a
     name without a number, such as ``notes.json``. A file that is a log only there has rows in both tables.
     """
-    name, is_numbered = os.path.basename(path), split_stem(stem_of(path))[1] is not None
-    is_log_by_name = name != RESULTS and name not in NOT_LOGS_BY_NAME and not name.endswith(".traj.json")
+    name = os.path.basename(path)
+    may_be_log = name != RESULTS and name not in NOT_LOGS_BY_NAME and not name.endswith(".traj.json")
     try:
         if isinstance(data, OSError):
             raise BrokenFileError(error_text(data))
         if name == RESULTS:
-            return Parsed("used", "names the model", {"other_files": [_model_row(parse_results(data), "results")]})
-        value, repaired = _decode_log(data) if is_log_by_name else decode_json(data, ANYTHING)
-        if is_log_by_name and (isinstance(value, AgentLog) or is_agent_log(value)):
-            notes = ", ".join(map(FLAG_LABELS.__getitem__, repaired))
-            record = _read_log(_as_log(value), repaired, data)
-            return Parsed("used", notes, {"logs": [_row(record)]})
-        if (what := other_kind(value)) in ("results", "agent profile"):
-            return Parsed("skipped", f"not an agent log: {what}", {"other_files": [_model_row(value, what)]})
-        if what or not is_log_by_name:
-            return Parsed("skipped", f"not an agent log: {what or 'another kind of file, by its name'}", {})
-        logs = [_row(broken_log(f"TypeError: {NO_TURNS}"))]
-        if isinstance(value, dict):
-            is_memory = not value or bool((LOG_KEYS - {"name"}) & value.keys())
-        else:
-            is_memory = not value or not isinstance(value, list)
-        if is_memory and is_numbered:
-            return Parsed("failed", f"TypeError: {NO_TURNS}", {"logs": logs})
-        is_doubtful = is_memory or is_numbered
-        rows = {"logs": logs if is_doubtful else [], "other_files": [_NO_TURNS_ROW]}
-        return Parsed("skipped", f"not an agent log: {NO_TURNS}", rows)
+            return Parsed("used", "names the model", {"other_files": [_naming_row(parse_results(data), "results")]})
+        value, repaired = _decode_log(data) if may_be_log else decode_json(data, ANYTHING)
+        if may_be_log and (isinstance(value, AgentLog) or is_agent_log(value)):
+            notes = ", ".join(FLAG_LABELS[flag] for flag in repaired)
+            return Parsed("used", notes, {"logs": [_row(_read_log(_as_log(value), repaired, data))]})
+        kind = other_kind(value)
+        if kind in ("results", "agent profile"):
+            return Parsed("skipped", f"not an agent log: {kind}", {"other_files": [_naming_row(value, kind)]})
+        if kind or not may_be_log:
+            return Parsed("skipped", f"not an agent log: {kind or 'another kind of file, by its name'}")
     except BrokenFileError as error:
-        if not is_log_by_name:
-            return Parsed("failed", str(error), {})
+        logs = [_row(broken_log(str(error)))]
+        if not may_be_log:
+            return Parsed("failed", str(error))
         start = None if isinstance(data, OSError) else decode_start(data[:HEAD])
         if isinstance(start, dict) and start and not start.keys() & LOG_KEYS:
-            rows = {"logs": [_row(broken_log(str(error)))] if is_numbered else [], "other_files": [_NO_TURNS_ROW]}
+            rows = {"logs": logs if _is_numbered(path) else [], "other_files": [_other_row(other=NO_TURNS)]}
             return Parsed("failed", f"{error} (by its beginning, no agent log)", rows)
-        return Parsed("failed", str(error), {"logs": [_row(broken_log(str(error)))]})
+        return Parsed("failed", str(error), {"logs": logs})
+
+    logs = [_row(broken_log(f"TypeError: {NO_TURNS}"))]
+    if isinstance(value, dict):
+        is_memory = not value or bool((LOG_KEYS - {"name"}) & value.keys())
+    else:
+        is_memory = not value or not isinstance(value, list)
+    if is_memory and _is_numbered(path):
+        return Parsed("failed", f"TypeError: {NO_TURNS}", {"logs": logs})
+    is_doubtful = is_memory or _is_numbered(path)
+    rows = {"logs": logs if is_doubtful else [], "other_files": [_other_row(other=NO_TURNS)]}
+    return Parsed("skipped", f"not an agent log: {NO_TURNS}", rows)
 
 
-def _model_row(value: Mapping[str, Any], what: str) -> tuple:
+def _is_numbered(path: str) -> bool:
+    return split_stem(stem_of(path))[1] is not None
+
+
+def _other_row(**values: Any) -> tuple:
+    """Return a row of the table of other files."""
+    return tuple(({"other": ""} | values).get(column.name) for column in RECORDS["other_files"])
+
+
+def _naming_row(value: Mapping[str, Any], kind: str) -> tuple:
     """Return the row of a results file or of an agent's profile; `model` is a string or ``{api, model, ...}``."""
     model = value.get("model")
     if isinstance(model, dict):
         model = model.get("model")
     model = model.strip() or None if isinstance(model, str) else None
-    if what == "agent profile":
-        return (None, None, None, model, "")
+    if kind == "agent profile":
+        return _other_row(profile_model=model)
     path = value.get("task_path")
-    return (model, path if isinstance(path, str) else None, as_int(value.get("total")), None, "")
+    task_path = path if isinstance(path, str) else None
+    return _other_row(results_model=model, task_path=task_path, total=as_int(value.get("total")))
 
 
 def parse_results(data: bytes) -> dict[str, Any]:
