@@ -66,7 +66,7 @@ def assemble(
     logs["original"] = _originals(logs, runs["path"])
     runs["agent_count"] = runs["agents_asked_for"].fillna(runs["n_agents"])
     runs = runs.join(_gathered(logs))
-    runs = runs.fillna(dict.fromkeys(["turns", *_COUNTS], 0))  # of runs without logs
+    runs = runs.fillna(dict.fromkeys(["turns", "n_read", "n_read_agents", *_COUNTS], 0))  # of runs without logs
     _add_scores(runs, logs, options.get("scale", "auto"))
     _add_endings(runs, logs)
     runs["run_flags"] = _flags(runs, logs)

@@ -350,7 +350,8 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
     if EVENT_PHRASES.are_in(joined):
         events.update(match.lastgroup or "" for match in EVENT.finditer(joined))
 
-    finals, is_near, is_quoted = list[Final](), False, False
+    finals = list[Final]()
+    is_near = is_quoted = False
     if FINAL_PHRASES.are_in(joined):
         read = [(text, read_final(text)) for text in system]
         finals = [final for _, final in read if final]
