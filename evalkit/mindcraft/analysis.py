@@ -334,10 +334,10 @@ def findings(
     opposite: Sequence[Example] = (),
     planned: Sequence[str] = (),
 ) -> list[Finding]:
-    """Describe what one model achieved, against what, how its other runs ended, and what is doubtful.
+    """Describe what one model achieved, compared to what, how its other runs ended, and what is doubtful.
 
-    `sides` is as `focus` returns it, `pairs` the comparison of the two as `evalkit.compare.pairs` makes it, `opposite`
-    are tasks with opposite outcomes (`evalkit.compare.examples`), and `planned` those to be run (`planned_tasks`).
+    `sides` is a result of `focus`, `pairs` of `evalkit.compare.pairs` for the two sides, `opposite` of
+    `evalkit.compare.examples` for tasks with opposite outcomes, and `planned` of `planned_tasks`.
     """
     model = str(sides["side"].cat.categories[0])
     model_runs = sides[sides["side"] == model]

@@ -117,7 +117,7 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str
 
     A folder named like a known task, or like `own_id`, is nested, whatever its files are called. Else a file whose name
     begins with a known task id (the longest one counts) is flat; so is a file named ``task_agent_0_1.json`` in a folder
-    that is named like an experiment, or if its name tells a type of task, and the folder's none. What remains is
+    that is named like an experiment, or if its name contains a type of task, and the folder's none. All others are
     nested: the folder's name is the task id.
     """
     members: dict[str, list[int]] = defaultdict(list)
@@ -143,9 +143,9 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str
                 if is_typed or is_experiment_name(name):
                     task_id = match["task"]
             tasks[task_id].append(place)
-        for task_id, some in tasks.items():
+        for task_id, of_task in tasks.items():
             experiment = path if task_id else _parent(path)
-            folders.append(TaskFolder(folder, path, experiment, task_id or name, bool(task_id), some))
+            folders.append(TaskFolder(folder, path, experiment, task_id or name, bool(task_id), of_task))
     return folders
 
 
@@ -243,12 +243,12 @@ def name_models(
         folder = os.path.dirname(absolute(row["source"]))
         if row["profile_model"] is not None:
             profiles[folder].add(row["profile_model"])
-        told = (row["results_model"], row["task_path"], row["total"])
-        if told != (None, None, None) and (row["results_model"] or folder not in results):
-            results[folder] = told
+        named_by_results = (row["results_model"], row["task_path"], row["total"])
+        if named_by_results != (None, None, None) and (row["results_model"] or folder not in results):
+            results[folder] = named_by_results
 
     named = []
-    alike: dict[tuple, Named] = {}  # there may be many runs of an experiment
+    alike: dict[tuple, Named] = {}  # the runs of an experiment share a name
     for run in folders:
         experiment, task_type = run.experiment, type_of(run.task_id, None)
         is_own = patterns or run.path in results or run.path in profiles

@@ -194,8 +194,10 @@ LAZY_TABLES = {
 }
 
 
-# What columns of frames and of estimates are called in tables, where their names are no words
+# what statuses and flags are called in tables, and those columns of frames and estimates whose names are no words
 LABELS = {
+    **{code: status.label for code, status in STATUSES.items()},
+    **FLAG_LABELS,
     "any_clusters": "tasks with any",
     "any_estimate": "any blocked",
     "command_count": "commands per run",
