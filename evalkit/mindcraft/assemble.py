@@ -71,8 +71,9 @@ def assemble(
     _add_endings(runs, logs)
     runs["run_flags"] = _flags(runs, logs)
     ids = runs[["run_id", "model_name", "task_id", "repetition", "experiment"]].take(logs["run"].to_numpy())
-    agents = frame_of(logs.join(ids.reset_index(drop=True)), AGENTS)
-    runs = frame_of(runs, RUNS)
+    logs = logs.join(ids.reset_index(drop=True))
+    agents = frame_of({column.name: logs[column.name] for column in AGENTS}, AGENTS)
+    runs = frame_of({column.name: runs[column.name] for column in RUNS}, RUNS)
     metrics = metrics_frame([metrics_of(task.definition) for task in tasks])
     if not metrics.columns.empty:
         runs = runs.join(metrics.take(places).reset_index(drop=True))
@@ -230,7 +231,7 @@ def _add_scores(runs: pd.DataFrame, logs: pd.DataFrame, scale: str) -> None:
         scale = "percent" if exceeds_one else "fraction"
     runs["score_scale"] = np.select([is_construction, is_unknown], [scale, "unknown"], "binary")
     in_percent = runs["score_scale"].eq("percent") | (is_unknown & (raw > 1))
-    for table, is_so in ((runs, in_percent), (logs, in_percent.take(logs["run"]).to_numpy())):
+    for table, is_so in ((runs, in_percent), (logs, in_percent.to_numpy()[logs["run"]])):
         score = table["raw_score"].mask(is_so, table["raw_score"] / 100)
         table["score"] = score.where(score.between(0, 1))
 

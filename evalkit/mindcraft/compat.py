@@ -6,6 +6,7 @@ Everything else in evalkit uses the names that the runs of all kinds share; here
 import math
 import os
 from collections.abc import Iterable
+from itertools import chain
 from operator import itemgetter
 from typing import Any, TypedDict, cast
 
@@ -39,6 +40,7 @@ COLUMNS = (
 
 def with_compat_names(runs: pd.DataFrame) -> pd.DataFrame:
     """Return runs with the columns `COLUMNS`, and behind them those that only some runs have, such as metrics."""
+    raised = set(chain.from_iterable(runs["run_flags"]))
     made = runs.assign(
         overall_raw_score=runs["raw_score"],
         overall_score=runs["score"],
@@ -46,7 +48,7 @@ def with_compat_names(runs: pd.DataFrame) -> pd.DataFrame:
         overall_is_completed=runs["score"] > 0,
         overall_completion_status=runs["status"],
         message_count=runs["turns"],
-        **{f"flag_{name}": has_flag(runs, name) for name in FLAGS},
+        **{f"flag_{name}": has_flag(runs, name) if name in raised else False for name in FLAGS},
     )
     return made[[*(column.name for column in COLUMNS), *(name for name in runs if name not in _NAMES)]]
 

@@ -329,10 +329,9 @@ def _as_log(value: Any) -> AgentLog:
         raise WrongShapeError(f"TypeError: {NO_TURNS}")
     logged = []
     for turn in turns:
-        role, content = (turn.get("role"), turn.get("content")) if isinstance(turn, dict) else (None, None)
-        logged.append(
-            LoggedTurn(role if isinstance(role, str) else None, content if isinstance(content, str) else None)
-        )
+        parts = turn if isinstance(turn, dict) else {}
+        texts = {key: parts[key] for key in ("role", "content") if isinstance(parts.get(key), str)}
+        logged.append(LoggedTurn(**texts))
     return AgentLog(turns=logged, taskStart=fields.get("taskStart"))
 
 

@@ -285,7 +285,8 @@ def crafting_groups_of(table: pd.DataFrame, script: str, *, ours: bool) -> dict[
 def our_crafting_groups(runs: pd.DataFrame) -> dict[str, pd.Series]:
     """Return which groups of `analysis.crafting_groups` each run counts in: that of it alone tells."""
     number = pd.Series([str(n) for n in range(len(runs))], runs.index)
-    alone = runs.assign(model_name=number, task_type="techtree", run_flags=[[] for _ in number])
+    no_flags: Any = [[] for _ in number]
+    alone = runs.assign(model_name=number, task_type="techtree", run_flags=no_flags)
     found = mindcraft.analysis.crafting_groups(alone)[["group", "model_name"]]
     return {group: number.isin(own["model_name"]) for group, own in found.groupby("group")}
 
