@@ -10,7 +10,7 @@ SHOW = """
 import evalkit
 
 logs = evalkit.mindcraft.load(runs)
-evalkit.show_runs(logs, logs.runs[~logs.runs["overall_is_successful"]][["task_id", "run_id"]], "failed <runs>")
+evalkit.show_runs(logs, logs.runs[logs.runs["score"] < 1][["task_id", "run_id"]], "failed <runs>")
 """
 PAIRS = """
 from evalkit import compare
