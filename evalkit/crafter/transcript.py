@@ -81,7 +81,9 @@ def _turn(name: str, steps: Sequence[tuple[Event, Verdict]]) -> Turn:
     time = next((time[:40] for time in times if time and isinstance(time, str)), "")
     same = ", ".join([*actions, *unlocked])  # reasoning and tokens always differ
     seen = [image for event in events if (image := image_of(observed(event.system_state_after)))]
-    return Turn(name, "action", "\n".join(lines), tuple(marks), tuple(happened), time, same, tuple(seen[-1:]))
+    return Turn(
+        name, "action", "\n".join(lines), tuple(marks), tuple(happened), time, same, tuple(seen[-1:]), agent="player"
+    )
 
 
 def image_of(shown: Observation | None) -> Image | None:

@@ -44,7 +44,7 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
         return Transcript("no agent log", ["no agent log in this folder"], [])
     agents, outcomes, shown = list[AgentTurns](), list[AgentOutcome](), list[Turn]()
     for path in paths:
-        name = split_stem(stem_of(path))[0] if len(paths) > 1 else ""
+        name = split_stem(stem_of(path))[0]
         try:
             data = read(path)
             agents.append(AgentTurns(name, list(map(_role_and_text, _decode(data)))))
@@ -54,7 +54,8 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
             if len(paths) == 1:
                 raise SourceError(f"{path}: {reason}") from error
             shown.append(Turn(name, "system", f"log can't be read: {reason}", ("unreadable log",), ("error",)))
-    shown += [_turn(agents[i].name, *agents[i].turns[place]) for i, place in merge(agents)]
+    is_alone = len(paths) == 1
+    shown += [_turn(agents[i].name, *agents[i].turns[place], is_alone=is_alone) for i, place in merge(agents)]
     decided = [one for one in outcomes if one["final_system_message"]]
     decided.sort(key=lambda one: (not one["timed_out"], one["raw_score"] is None, -(one["raw_score"] or 0.0)))
     final = decided[0]["final_system_message"] if decided else None
@@ -75,15 +76,18 @@ def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
     return RunFiles(paths, facts=[("target", ", ".join(run["target_items"]))])
 
 
-def _turn(agent: str, role: str, content: str) -> Turn:
-    """Return a turn; `agent` is empty if a log is shown by itself."""
+def _turn(agent: str, role: str, content: str, *, is_alone: bool) -> Turn:
+    """Return a turn of an agent; a log that is shown alone does not repeat the name in each turn."""
     called = [f"{match[1]}({match[2] or ''})" for match in _COMMAND.finditer(content)] if role == "assistant" else []
     heard = _HEARD.match(content) if role == "user" else None  # another agent's message
     marks = _marks(role, content)
     is_trouble = bool(marks) and not marks[0].endswith("final message")
-    actor = f"{heard['name']} → {agent}" if agent and heard else agent
+    actor = f"{heard['name']} → {agent}" if heard else agent
+    if is_alone:
+        actor = ""
     events = ("command",) * bool(called) + ("error",) * is_trouble
-    return Turn(actor, role, content, marks, events, same=heard["text"] if heard else " ".join(called))
+    same = heard["text"] if heard else " ".join(called)
+    return Turn(actor, role, content, marks, events, same=same, agent=agent)
 
 
 def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:

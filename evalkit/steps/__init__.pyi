@@ -1,6 +1,7 @@
 from . import analysis as analysis
 from . import figures as figures
 from . import show as show
+from .jsonable import to_jsonable as to_jsonable
 from .judge import History as History
 from .judge import end_of_route as end_of_route
 from .judge import evaluate_history as evaluate_history
@@ -20,7 +21,6 @@ from .storage import extract_key_findings_from_execution as extract_key_findings
 from .storage import record_execution as record_execution
 from .storage import save_history as save_history
 from .storage import store_execution_result as store_execution_result
-from .values import to_jsonable as to_jsonable
 from .workflow import WorkflowState as WorkflowState
 from .workflow import build_workflow as build_workflow
 from .workflow import format_step_evaluation as format_step_evaluation

@@ -16,6 +16,8 @@ import msgspec
 from evalkit.io import plain, short_paths
 from evalkit.io.text import UniqueNames
 from evalkit.steps import results
+from evalkit.steps.jsonable import to_jsonable
+from evalkit.steps.literals import as_count, as_text
 from evalkit.steps.record import (
     CRITICAL,
     DEFAULTS,
@@ -31,7 +33,6 @@ from evalkit.steps.record import (
     same_call,
 )
 from evalkit.steps.results import Check, Reading, Severity, check, read_result
-from evalkit.steps.values import as_count, as_text, to_jsonable
 
 EVALUATION_VERSION = "v1_checking_only"
 ENOUGH_WORDS = 20  # different ones in results, by which histories without times can be told apart

@@ -24,8 +24,8 @@ from evalkit.io.frames import cut_name
 from evalkit.io.paths import check_regular, check_size, most_bytes
 from evalkit.io.text import UniqueNames
 from evalkit.kinds import Parsed
+from evalkit.steps.jsonable import is_deep, to_jsonable
 from evalkit.steps.record import HISTORY_KEY, PLAN_KEY, is_record
-from evalkit.steps.values import is_deep, to_jsonable
 
 LINES = (".jsonl", ".ndjson")
 SUFFIXES = (".json", *LINES, ".sqlite", ".sqlite3", ".db")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, get_args
 
-from evalkit.steps.values import as_bool, as_count, as_text
+from evalkit.steps.literals import as_bool, as_count, as_text
 
 Shape = Literal["A", "B", "C"]
 ResultType = Literal["structured", "visualization", "text", "skipped", "validation"]

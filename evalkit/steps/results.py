@@ -12,8 +12,8 @@ from itertools import zip_longest
 from typing import Any, Literal, NamedTuple, TypedDict
 
 from evalkit.io.text import UniqueNames
+from evalkit.steps.literals import CUT, as_count, as_number, as_text, read_literal
 from evalkit.steps.record import Options, StepRecord
-from evalkit.steps.values import CUT, as_count, as_number, as_text, read_literal
 
 METHODS = ("go", "kegg", "reactome", "gsea")
 DISCOVERED, LEAF_NODE, NO_NEW_TYPES, UNKNOWN = "discovered", "leaf_node", "no_new_cell_types", "unknown"

@@ -11,9 +11,9 @@ from evalkit.io.screen import so_far
 from evalkit.kinds import Logs
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.steps import analysis
+from evalkit.steps.jsonable import to_jsonable
 from evalkit.steps.judge import History, end_of_route, find_loops
 from evalkit.steps.record import CRITICAL, SILENT, VERDICTS
-from evalkit.steps.values import to_jsonable
 
 MOST_STEPS, MOST_FOUND, MOST_COPIES = 8, 6, 3  # on one screen; steps are those of one history
 IDLE = 60.0  # seconds after which a history that has not changed counts as finished

@@ -15,7 +15,7 @@ from evalkit.kinds import Finding, Logs, data_finding, examples_of, flag_counts,
 from evalkit.kinds.runs import is_excluded, leading, outcome_of
 from evalkit.stats import estimate_by
 from evalkit.stats import reliability as reliability_of
-from evalkit.trajectories.format import AGENT_FAILED
+from evalkit.trajectories.records import AGENT_FAILED
 from evalkit.trajectories.table import ENDINGS
 from evalkit.trajectories.transcript import messages_of
 

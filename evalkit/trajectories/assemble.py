@@ -22,10 +22,10 @@ from evalkit.io import Entry, SourceError, absolute, frame_of
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.kinds.headers import choices_of, columns_of_runs, meanings
 from evalkit.kinds.runs import UNKNOWN
-from evalkit.trajectories.format import AGENT_FAILED, ENDED, RUNS
-from evalkit.trajectories.table import LAZY_TABLES, TABLES
-from evalkit.trajectories.transcript import lazy_frame
-from evalkit.trajectories.values import count_of
+from evalkit.trajectories.json_values import count_of
+from evalkit.trajectories.records import AGENT_FAILED, ENDED, RUNS
+from evalkit.trajectories.table import TABLES
+from evalkit.trajectories.transcript import messages_frame, tool_calls_frame
 
 OUTCOMES = {"success": True, "failure": False, "not measured": None}
 MOST_CONTINUED = 100  # files of one trajectory
@@ -106,7 +106,10 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         name: frame_of({column.name: tables[name][column.name] for column in columns}, columns)
         for name, columns in TABLES.items()
     }
-    lazy = {name: partial(lazy_frame, frames["runs"], name) for name in LAZY_TABLES}
+    lazy = {
+        "messages": partial(messages_frame, frames["runs"]),
+        "tool_calls": partial(tool_calls_frame, frames["runs"]),
+    }
     return Assembled(frames, notes, lazy=lazy, chosen=chosen)
 
 

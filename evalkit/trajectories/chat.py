@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evalkit.trajectories.values import count_of, error_text, number_of, objects, part_of, text_of, time_of
+from evalkit.trajectories.json_values import count_of, error_text, number_of, objects, part_of, text_of, time_of
 
 Beside = Callable[[str], Any]  # decodes a file that a trajectory names, in its own folder; None without one
 

@@ -13,8 +13,8 @@ from evalkit.kinds import Changes, Command, FileRules, LoadOptions, LogKind, Log
 from evalkit.kinds.pipeline import load as load_logs
 from evalkit.trajectories import terminal
 from evalkit.trajectories.assemble import assemble
-from evalkit.trajectories.format import RECORDS, TITLE
 from evalkit.trajectories.parse import accepts, excerpt, parse, recognises
+from evalkit.trajectories.records import RECORDS, TITLE
 from evalkit.trajectories.table import ENDINGS, LAZY_TABLES, TABLES
 from evalkit.trajectories.transcript import run_files, transcript
 
@@ -91,7 +91,8 @@ def load(
     Returns
     -------
     Logs
-        The frames ``runs``, ``scores``, ``plans`` and ``ledger``; ``turns`` and ``tool_calls``, read when first used.
+        The frames ``runs``, ``scores``, ``plans`` and ``ledger``; ``messages``, ``tool_calls`` and ``turns``, which are
+        read when first used.
     """
     named = tuple(as_list(columns))
     return load_logs(path, KIND, columns=named, score=score, outcomes=os.fspath(outcomes), **options)

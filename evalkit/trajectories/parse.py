@@ -8,8 +8,8 @@ import msgspec
 from evalkit.io import decode_json, decode_start
 from evalkit.io.paths import LimitError
 from evalkit.kinds import Parsed
-from evalkit.trajectories.format import TITLE
 from evalkit.trajectories.formats import atif, harbor, inspect, swe_agent, table, tau2
+from evalkit.trajectories.records import TITLE
 
 FORMATS = (harbor, atif, tau2, swe_agent)  # of JSON documents that are decoded whole; each recognises its own
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".parquet")

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from evalkit.io import Column
 from evalkit.kinds import run_columns
 from evalkit.kinds.runs import AS_LOGGED
-from evalkit.trajectories.format import PLANS, RUNS, SCORES
+from evalkit.trajectories.records import PLANS, RUNS, SCORES
 
 RUN_ID = Column("run_id", "str", "the run; see the table of runs")
 FLAGS = {
@@ -47,10 +47,12 @@ TABLES = {
     "scores": (RUN_ID, *SCORES[1:]),
     "plans": (Column("source", "str", "the file that says it"), *PLANS),
 }
+_MESSAGE = Column("message", "int", "place of the message in the run, from 0")
 LAZY_TABLES = {
-    "turns": (
+    "messages": (
         RUN_ID,
-        Column("turn", "int", "number of the message, from 0", "count"),
+        Column("turn", "int", "number of the first turn that shows the message, from 1, as in the frame of turns"),
+        _MESSAGE,
         Column("role", "str", "system, user, assistant or tool"),
         Column("text", "str", "what it says"),
         Column("reasoning", "str", "what the model thought, where that was logged"),
@@ -62,7 +64,8 @@ LAZY_TABLES = {
     ),
     "tool_calls": (
         RUN_ID,
-        Column("turn", "int", "number of the message that calls, from 0", "count"),
+        Column("turn", "int", "number of the turn that shows the call, from 1, as in the frame of turns"),
+        _MESSAGE,
         Column("name", "name", "the tool"),
         Column("arguments", "str", "what it was called with"),
         Column("result", "str", "what it answered; missing if nothing was logged"),

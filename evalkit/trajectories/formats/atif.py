@@ -9,8 +9,8 @@ from typing import Any
 
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Beside, Message, chat_messages
-from evalkit.trajectories.format import run_row, used
-from evalkit.trajectories.values import number_of, objects, part_of, text_of, total
+from evalkit.trajectories.json_values import number_of, objects, part_of, text_of, total
+from evalkit.trajectories.records import run_row, used
 
 _USAGE = {  # of a step; those of all together are called `total_`
     "tokens_in": "prompt_tokens",

@@ -8,8 +8,8 @@ from typing import Any
 
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Beside, Message
-from evalkit.trajectories.format import AGENT_FAILED, run_row, score_rows, used
-from evalkit.trajectories.values import count_of, objects, part_of, text_of, total
+from evalkit.trajectories.json_values import count_of, objects, part_of, text_of, total
+from evalkit.trajectories.records import AGENT_FAILED, run_row, score_rows, used
 
 _USAGE = {
     "tokens_in": "n_input_tokens",

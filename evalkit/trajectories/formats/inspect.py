@@ -19,8 +19,8 @@ from evalkit.io import decode_json
 from evalkit.io.paths import LimitError, check_members, check_size, most_bytes
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Beside, Message, chat_messages, content_text
-from evalkit.trajectories.format import run_rows, score_rows, used
-from evalkit.trajectories.values import count_of, error_text, objects, part_of, seconds_between, text_of, total
+from evalkit.trajectories.json_values import count_of, error_text, objects, part_of, seconds_between, text_of, total
+from evalkit.trajectories.records import run_rows, score_rows, used
 
 # correct, incorrect, partly, no answer; the rest as inspect_ai's own `value_to_float`
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}

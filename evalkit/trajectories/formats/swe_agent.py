@@ -13,8 +13,8 @@ import msgspec
 
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Beside, Message, chat_messages
-from evalkit.trajectories.format import run_row, used
-from evalkit.trajectories.values import count_of, number_of, objects, part_of, text_of, total
+from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of, total
+from evalkit.trajectories.records import run_row, used
 
 # the status of the runs of tasks in lists of a report, such as `resolved_ids`; the last that names a task counts
 _VERDICTS = ("incomplete", "unresolved", "empty_patch", "error", "resolved")

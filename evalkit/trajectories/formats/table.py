@@ -25,7 +25,7 @@ from evalkit.io.read import without_mark
 from evalkit.kinds import Parsed
 from evalkit.kinds.headers import is_table_of_runs
 from evalkit.trajectories.chat import Beside, Message, chat_messages
-from evalkit.trajectories.format import run_rows, used
+from evalkit.trajectories.records import run_rows, used
 
 MESSAGES = ("messages", "conversation", "trajectory", "history", "traj")  # columns that hold what was said
 _LISTS = ("results", "runs", "records", "rows", "data")  # where a document has its rows

@@ -8,8 +8,8 @@ from typing import Any
 
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Beside, Message, chat_messages, content_text
-from evalkit.trajectories.format import run_row, score_rows, used
-from evalkit.trajectories.values import count_of, number_of, objects, part_of, text_of
+from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
+from evalkit.trajectories.records import run_row, score_rows, used
 
 _KEYS = {"task_id", "termination_reason"}  # of a simulation
 _CHECKS = ("db_check", "action_checks", "nl_assertions", "communicate_checks")

@@ -8,7 +8,7 @@ from typing import Any
 from evalkit.io import Column
 from evalkit.kinds import Parsed, run_columns
 from evalkit.trajectories.chat import content_text
-from evalkit.trajectories.values import MOST_COUNTED, count_of, number_of, seconds_between, text_of, time_of
+from evalkit.trajectories.json_values import MOST_COUNTED, count_of, number_of, seconds_between, text_of, time_of
 
 TITLE = "agent trajectory"
 
