@@ -83,9 +83,10 @@ class Transcript(NamedTuple):
         """Return the transcript with its texts changed by a function, such as `evalkit.io.masked`."""
         turns = []
         for turn in self.turns:
-            names = {"actor": change(turn.actor), "agent": change(turn.agent)}
-            marks = tuple(map(change, turn.marks))
-            turns.append(turn._replace(text=change(turn.text), same=change(turn.same), marks=marks, **names))
+            turn = turn._replace(
+                actor=change(turn.actor), agent=change(turn.agent), marks=tuple(map(change, turn.marks))
+            )
+            turns.append(turn._replace(text=change(turn.text), same=change(turn.same)))
         return Transcript(change(self.title), list(map(change, self.facts)), turns)
 
     @masking(False)  # of one that was made with credentials, as asked for

@@ -51,11 +51,12 @@ def _shares(steps: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Estimate the mean of `value` by group: over steps or, where groups span several histories, over their shares."""
     if "history" in by or steps["history"].nunique() < 2:
         return estimate_by(steps, by, "value")
-    clusters = ["cluster"] * ("cluster" in steps)
-    of_history = steps.groupby([*by, "history", *clusters], dropna=False)["value"].agg(["mean", "size"]).reset_index()
-    for name in clusters:
-        of_history[name] = of_history[name].fillna(of_history["history"])
-    if clusters:
+    keys = [*by, "history"]
+    if "cluster" in steps:
+        keys.append("cluster")
+    of_history = steps.groupby(keys, dropna=False)["value"].agg(["mean", "size"]).reset_index()
+    if "cluster" in steps:
+        of_history["cluster"] = of_history["cluster"].fillna(of_history["history"])
         rates = estimate_by(of_history, by, "mean", kind="score", clusters="history", families="cluster")
     else:
         rates = estimate_by(of_history, by, "mean", kind="score")
@@ -95,8 +96,8 @@ def _summarise(runs: pd.DataFrame, steps: pd.DataFrame, rates: pd.DataFrame) -> 
         by_label = rates[rates["success"].eq(which)].set_index("history").reindex(out.index)
         out = out.join(by_label[["estimate", "low", "high"]].add_prefix(f"{which}_"))
         out["n"], out["warning"] = by_label["n"].fillna(0), by_label["warning"].map(str, na_action="ignore")
-    none = out["records"].map(lambda records: "no step can be judged" if records else "no records")
-    out["warning"] = out["warning"].fillna(none)
+    reason = out["records"].gt(0).map({True: "no step can be judged", False: "no records"})
+    out["warning"] = out["warning"].fillna(reason)
     return frame(out.reset_index().to_dict("records"), table.OVERVIEW)
 
 

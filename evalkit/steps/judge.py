@@ -87,7 +87,9 @@ class History:
     @cached_property
     def evaluations(self) -> list[dict[str, Any]]:
         """The evaluation of each record; see `evaluate_step`."""
-        evaluations, before, attempt = list[dict[str, Any]](), None, 1
+        evaluations: list[dict[str, Any]] = []
+        before = None
+        attempt = 1
         for record, reading in zip(self.records, self.readings, strict=True):
             attempt = attempt + 1 if before and repeats_failure(before, record) else 1
             evaluations.append(evaluate_record(record, reading, attempt, self.options))
@@ -115,7 +117,8 @@ def histories_of(histories: Iterable[tuple], steps: Iterable[tuple], options: Op
     entries = defaultdict[tuple[str, str], list[Any]](list)
     for source, thread, entry in steps:
         entries[source, thread].append(_DECODER.decode(entry))
-    paths, unique, found = short_paths(plans), UniqueNames("{} #{}"), list[History]()
+    paths, unique = short_paths(plans), UniqueNames("{} #{}")
+    found: list[History] = []
     for source, threads in plans.items():
         for thread, plan in threads.items():
             label = unique(f"{paths[source]} · {thread}" if thread else paths[source])
@@ -135,7 +138,10 @@ def find_copies(histories: Sequence[History]) -> dict[int, int]:
     """
     calls = [[_call_of(record) for record in history.records] for history in histories]
     times = [[record["timestamp"] for record in history.records] for history in histories]
-    words = cache(lambda i: [_words_of(record) for record in histories[i].records])
+
+    @cache
+    def words(i: int) -> list[tuple[list[str], bool]]:
+        return [_words_of(record) for record in histories[i].records]
 
     def repeats(i: int, original: int) -> bool:
         both, n = list(zip(times[i], times[original], strict=False)), len(calls[i])
@@ -297,8 +303,9 @@ def _judge_structure(record: StepRecord, reading: Reading, has_failed: bool) -> 
     `data_completeness` is the first of these that holds: ``limited``, the stored result is cut; ``none``, the step
     returned no data but an error, a status or nothing; ``partial``, there are `parsing_issues`; ``complete``.
     """
-    function, result, is_text = record["step"]["function_name"], record["result"], record["result_type"] == "text"
-    analysis, is_cut = results.ANALYSES.get(function or ""), reading.is_cut
+    function, result = record["step"]["function_name"], record["result"]
+    analysis = results.ANALYSES.get(function or "")
+    is_text, is_cut = record["result_type"] == "text", reading.is_cut
     quality, issues = reading.quality, list[str]()
     if is_cut:
         issues = ["truncation_likely"]

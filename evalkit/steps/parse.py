@@ -50,7 +50,9 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
     Besides the bytes, only a database's write-ahead log is read, which holds what was written to it last.
     """
     suffix = Path(path).suffix.lower()
-    values, broken, recovered = list[Any](), list[str](), dict[str, None]()
+    values: list[Any] = []
+    broken: list[str] = []
+    recovered: dict[str, None] = {}
     try:
         if isinstance(data, OSError):
             raise data
@@ -73,8 +75,10 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
     if not values:
         reason = broken[0] if broken else "JSONDecodeError: the file is empty"
         return Parsed("failed", reason) if suffix in SUFFIXES else _OTHER
-    notes = [f"recovered: {', '.join(recovered)}"] * bool(recovered)
-    notes += [*broken[:1], *[f"{len(broken)} broken lines"] * (len(broken) > 1)]
+    notes = [f"recovered: {', '.join(recovered)}"] if recovered else []
+    notes += broken[:1]
+    if len(broken) > 1:
+        notes.append(f"{len(broken)} broken lines")
 
     value = values if suffix in LINES else values[0]
     value = to_jsonable(value) if is_deep(value) else value  # too deep to be handled safely
@@ -85,12 +89,15 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
         return _OTHER
     if len(records) < len(entries):
         notes.append(f"{len(entries) - len(records)} of {len(entries)} entries are no records of steps")
-    notes += ["no steps"] * (not entries)
+    if not entries:
+        notes.append("no steps")
     return Parsed("used", "; ".join(notes), _rows([("", records, state.get(PLAN_KEY) if state else None)]))
 
 
 def _parse_checkpoints(path: str, data: bytes) -> Parsed:
-    histories, without, reasons = list[tuple[str, list, Any]](), 0, list[str]()
+    histories: list[tuple[str, list, Any]] = []
+    reasons: list[str] = []
+    without = 0
     for thread, values in read_checkpoints(path, data):
         if isinstance(values, BrokenFileError):
             reasons.append(f"thread {thread}: {values}")
@@ -99,8 +106,11 @@ def _parse_checkpoints(path: str, data: bytes) -> Parsed:
         else:
             without += 1
     status: Status = "used" if histories else "failed" if reasons else "skipped"
-    reasons += [f"{without} threads without {HISTORY_KEY}"] * bool(without)
-    return Parsed(status, "; ".join(reasons or ["no checkpoints"] * (not histories)), _rows(histories))
+    if without:
+        reasons.append(f"{without} threads without {HISTORY_KEY}")
+    if not (reasons or histories):
+        reasons.append("no checkpoints")
+    return Parsed(status, "; ".join(reasons), _rows(histories))
 
 
 def _rows(histories: list[tuple[str, list, Any]]) -> dict[str, list[tuple]]:

@@ -100,7 +100,8 @@ def format_step_evaluation(evaluation: Mapping[str, Any]) -> str:
                 lines.append(f"      {mark} {plain(method.upper())}: {shown(n)} pathways")
             lines.append(f"   📊 Total Significant: {shown(enrichment['total_significant_pathways'])} pathways")
             lines.append(f"   🎯 Data Quality: {enrichment['data_quality']}")
-            lines += ["   🔝 Sample Pathways:"] * bool(enrichment["top_pathways"])
+            if enrichment["top_pathways"]:
+                lines.append("   🔝 Sample Pathways:")
             for method, terms in enrichment["top_pathways"].items():
                 lines.append(f"      {plain(method.upper())}: {', '.join(map(plain, terms[:2]))}")
         if cells := evaluation.get("process_cells_evaluation"):

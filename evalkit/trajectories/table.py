@@ -7,6 +7,7 @@ from evalkit.kinds import run_columns
 from evalkit.kinds.runs import AS_LOGGED
 from evalkit.trajectories.records import PLANS, RUNS, SCORES
 
+NAME = "trajectories"
 RUN_ID = Column("run_id", "str", "the run; see the table of runs")
 FLAGS = {
     "superseded": "a later log repeats this evaluation: the run counts in no rate",
@@ -14,6 +15,7 @@ FLAGS = {
     "overruled": "the outcome was stated by the file of outcomes",
     "no_outcome": "nothing says whether the task was solved",
 }
+EXCLUDING_FLAGS = ("superseded", "duplicate")  # of runs that count in no rate
 _COMMON = {column.name for column in run_columns()}
 
 

@@ -38,8 +38,8 @@ def parse(path: str, value: Any) -> Parsed:
         )
         return used(plans=[(model or None, None, task, n, None) for (task, model), n in planned.items()])
     if "trial_name" not in value:
-        counts = count_of(value.get("n_total_trials")), count_of(part_of(value, "stats", "n_retries"))
-        return used(plans=[(None, None, "", *counts)] * any(counts))
+        trials, retried = count_of(value.get("n_total_trials")), count_of(part_of(value, "stats", "n_retries"))
+        return used(plans=[(None, None, "", trials, retried)] if trials or retried else [])
     parts = [value, *objects(value, "step_results")]
     # what was not the agent's fault decides: the reward of such a trial is no measurement
     error = min(_errors(parts), key=lambda error: error.get("exception_type") in AGENT_FAILED, default={})

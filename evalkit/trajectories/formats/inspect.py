@@ -119,7 +119,9 @@ def excerpt(file: BinaryIO) -> bytes:
         if name.startswith("samples/") and name[8:-5] not in known and (one := read(name, _SUMMARY)) is not None:
             samples[_part(one)] = one
     log.reductions = log.reductions or (None if samples else read("reductions.json", _ANYTHING))
-    log.samples, log.lost, log.excerpt_of = list(samples.values()), ", ".join(lost[:4]), "inspect_ai"
+    log.samples = list(samples.values())
+    log.lost = ", ".join(lost[:4])
+    log.excerpt_of = "inspect_ai"
     return msgspec.json.encode(log)
 
 
@@ -127,7 +129,8 @@ def parse(path: str, data: bytes) -> Parsed:
     """Return the runs of a log; of one that is still written, those whose summaries are there."""
     log = _decoded(excerpt(io.BytesIO(data)) if is_archive(data) else data, _LOG)
     samples, evaluation = log.samples or _reduced(log), log.eval
-    config, arguments, task = evaluation.config or {}, evaluation.task_args, text_of(evaluation.task)
+    config = evaluation.config or {}
+    task, arguments = text_of(evaluation.task), evaluation.task_args
     limits = {name: config[name] for name in _LIMITS if config.get(name) is not None}
     shared = {
         "format": "inspect_ai",
@@ -140,7 +143,9 @@ def parse(path: str, data: bytes) -> Parsed:
         "limits": ", ".join(f"{name} {value}" for name, value in limits.items()),
         "temperature": part_of(evaluation.model_generate_config or part_of(log.plan, "config"), "temperature"),
     }
-    parts, scores, headline = list(map(_part, samples)), [], text_of(part_of(log.results, "headline", "scorer"))
+    parts = list(map(_part, samples))
+    scores: list[tuple] = []
+    headline = text_of(part_of(log.results, "headline", "scorer"))
     only_scorer = text_of(part_of(log.results, "scorer", "name")) or "score"  # in early 2024
     for part, sample in zip(parts, samples, strict=True):
         by_scorer = sample.scores or ({only_scorer: sample.score} if sample.score else {})
@@ -155,7 +160,8 @@ def parse(path: str, data: bytes) -> Parsed:
     planned = count_of(part_of(log.results, "total_samples"))
     if not planned and (size := count_of(part_of(evaluation.dataset, "samples"))):
         planned = min(size, count_of(config.get("limit")) or size) * epochs
-    plans = plans or [(None, None, "", planned or None, None)] * bool(planned or not samples)
+    if not plans and (planned or not samples):
+        plans = [(None, None, "", planned or None, None)]
     own_id = evaluation.eval_id or f"{evaluation.task_id} {evaluation.created}"  # the latter in 2024
     endings = [_ending(one, log.status) for one in samples]
     usages = [_usage(one) for one in samples]
@@ -180,10 +186,11 @@ def parse(path: str, data: bytes) -> Parsed:
     for at, name in enumerate(("tokens_in", "tokens_cache", "tokens_out", "cost")):
         columns[name] = [usage[at] for usage in usages]
     runs = run_rows(columns, shared)
-    said = [log.lost]
+    reasons = [log.lost]
     if not log.samples:
-        said += ["it holds no samples" + ": scores are those over all epochs" * bool(runs), error_text(log.error)]
-    return used(runs, scores, plans, reason=", ".join(filter(None, said)))
+        reasons.append("it holds no samples: scores are those over all epochs" if runs else "it holds no samples")
+        reasons.append(error_text(log.error))
+    return used(runs, scores, plans, reason=", ".join(filter(None, reasons)))
 
 
 def _ending(sample: Any, of_log: Any) -> tuple[str, str]:
@@ -236,8 +243,12 @@ def samples_of(data: bytes) -> Callable[[str], Any]:
     if not is_archive(data):
         return {_part(one): one for one in _decoded(data, _TRANSCRIPTS).samples or ()}.__getitem__
     file = io.BytesIO(data)
-    members = _members(file)[0]
-    return lambda part: _decoded(_unpacked(file, members[f"samples/{part}.json"]), _MESSAGES)
+    members, _ = _members(file)
+
+    def sample(part: str) -> Any:
+        return _decoded(_unpacked(file, members[f"samples/{part}.json"]), _MESSAGES)
+
+    return sample
 
 
 def messages(samples: Callable[[str], Any], part: str, beside: Beside) -> list[Message]:
@@ -270,8 +281,11 @@ def _members(file: BinaryIO) -> tuple[dict[str, zipfile.ZipInfo], list[str]]:
 
 def _member(name: str, place: int, method: int, check_sum: int, packed: int, size: int) -> zipfile.ZipInfo:
     info = zipfile.ZipInfo(name)
-    info.header_offset, info.compress_type, info.CRC = place, method, check_sum
-    info.compress_size, info.file_size = packed, size
+    info.header_offset = place
+    info.compress_type = method
+    info.CRC = check_sum
+    info.compress_size = packed
+    info.file_size = size
     return info
 
 

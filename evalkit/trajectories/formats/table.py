@@ -67,12 +67,15 @@ def recognises(head: bytes) -> str:
     elif start is not None:
         are_lines = _has_object_lines(head)
         rows = read_rows(head, messages=False)[0] if are_lines else start
-        return "table of runs" if holds_runs(rows) else "table" * bool(are_lines)
+        if holds_runs(rows):
+            return "table of runs"
+        return "table" if are_lines else ""
     else:
         line, below, *_ = [*_from_header(text := _text(head)), "", ""]
         is_other = line.startswith("|") or "\0" in text  # a table of Markdown is none of runs
         columns = [] if is_other else _fields(line)
-        is_table = all(columns) and 1 < len(set(columns)) == len(columns) == len(_fields(below))
+        n = len(columns)
+        is_table = all(columns) and n > 1 and len(set(columns)) == n and len(_fields(below)) == n
         if is_table and not is_table_of_runs(columns):
             return "table"
     return "table of runs" if is_table_of_runs(columns) else ""
@@ -100,7 +103,9 @@ def messages(rows: list[dict[str, Any]], part: str, beside: Beside) -> list[Mess
 
 def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]], list[str]]:
     """Read the rows of a table, a file or a decoded document, and what was left out; ValueError if that can't be."""
-    rows, broken, doubts = list[Any](), 0, list[str]()
+    rows: list[Any] = []
+    doubts: list[str] = []
+    broken = 0
     if not isinstance(data, bytes):
         rows = _listed(data)
     elif data.startswith(b"PAR1"):
@@ -131,7 +136,9 @@ def _parquet_rows(data: pa.Buffer, *, messages: bool) -> list[dict[str, Any]]:
     stored = pq.read_metadata(data)
     check_size(sum(stored.row_group(at).total_byte_size for at in range(stored.num_row_groups)))
     columns = [stored.schema.column(at).path for at in range(len(stored.schema))]
-    file, rows, size = pq.ParquetFile(data, read_dictionary=columns), list[Any](), 0
+    file = pq.ParquetFile(data, read_dictionary=columns)
+    rows: list[Any] = []
+    size = 0
     names = [name for name in schema.names if messages or name not in MESSAGES]
     for batch in file.iter_batches(_BATCH, columns=names):
         size += sum(map(_decoded_size, batch.columns))
@@ -173,7 +180,9 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
     """
     header = (_from_header(text) or [""])[0]
     start, delimiter = text.index(header), _delimiter(header)
-    file, taken, line = io.StringIO(text, newline=""), list[str](), text.count("\n", 0, start)
+    taken: list[str] = []  # lines of the row that is being read
+    line = text.count("\n", 0, start)
+    file = io.StringIO(text, newline="")
     file.seek(start)
 
     def lines() -> Iterator[str]:
@@ -181,7 +190,10 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
             taken.append(one)
             yield one
 
-    names, rows, doubts, longer = list[str](), list[dict[str, Any]](), list[str](), 0
+    names: list[str] = []
+    rows: list[dict[str, Any]] = []
+    doubts: list[str] = []
+    longer = 0
     for cells in csv.reader(lines(), delimiter=delimiter):
         first, line = line + 1, line + len(taken)
         if any(_END in cell for cell in cells):
@@ -212,7 +224,7 @@ def _from_header(text: str) -> list[str]:
     lines = list(islice(io.StringIO(text, newline=""), _MOST_ABOVE))
     cells = list(map(_fields, lines))
     told = (at for at, names in enumerate(cells) if is_table_of_runs(names))
-    alike = (at for at, (one, below) in enumerate(pairwise(cells)) if 1 < len(one) == len(below))
+    alike = (at for at, (one, below) in enumerate(pairwise(cells)) if len(one) > 1 and len(one) == len(below))
     return lines[next(chain(told, alike), 0) :]
 
 

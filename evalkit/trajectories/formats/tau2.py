@@ -24,7 +24,10 @@ def recognises(value: Any) -> str:
 
 def parse(path: str, value: Any) -> Parsed:
     """Return the runs of results or of a simulation, and how many were planned."""
-    simulations, shared, plans, facts = [value], {}, [], []
+    simulations: list[dict[str, Any]] = [value]
+    shared: dict[str, Any] = {}
+    plans: list[tuple] = []
+    facts: list[tuple] = []
     if not value.keys() >= _KEYS:
         simulations, shared = objects(value, "simulations"), _shared(value["info"])
         facts = [("info", "", "", text_of(shared))]
