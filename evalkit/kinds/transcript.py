@@ -83,10 +83,8 @@ class Transcript(NamedTuple):
         """Return the transcript with its texts changed by a function, such as `evalkit.io.masked`."""
         turns = []
         for turn in self.turns:
-            turn = turn._replace(
-                actor=change(turn.actor), agent=change(turn.agent), marks=tuple(map(change, turn.marks))
-            )
-            turns.append(turn._replace(text=change(turn.text), same=change(turn.same)))
+            turn = turn._replace(actor=change(turn.actor), agent=change(turn.agent), text=change(turn.text))
+            turns.append(turn._replace(same=change(turn.same), marks=tuple(map(change, turn.marks))))
         return Transcript(change(self.title), list(map(change, self.facts)), turns)
 
     @masking(False)  # of one that was made with credentials, as asked for
@@ -178,7 +176,7 @@ def transcript_of(
 def transcripts(logs: Any) -> Iterator[tuple[str, Transcript]]:
     """Yield the id and the transcript of each run of `logs` whose files can be read; a warning names the others.
 
-    A file that holds several runs, one after the other in the table of runs, is read once.
+    A file of several runs that follow each other in the table of runs is read once.
     """
     read = lru_cache(maxsize=1)(read_log)
     errors = []

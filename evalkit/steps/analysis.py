@@ -1,4 +1,4 @@
-"""Estimate and count steps, from frames to frames, and tell what became of plans and cell types."""
+"""Estimates and counts of steps, plans and analyses of cell types: frames in, frames out."""
 
 from collections.abc import Sequence
 from itertools import product

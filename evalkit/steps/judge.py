@@ -1,4 +1,4 @@
-"""Judge one step and a whole history (checks only, nothing is ever changed): verdicts, loops, plan, where it leads."""
+"""Judge one step and a whole history, without changing them: verdicts, loops, adherence to the plan, the route."""
 
 import json
 import logging
@@ -35,7 +35,7 @@ from evalkit.steps.record import (
 from evalkit.steps.results import Check, Reading, Severity, check, read_result
 
 EVALUATION_VERSION = "v1_checking_only"
-ENOUGH_WORDS = 20  # different ones in results, by which histories without times can be told apart
+ENOUGH_WORDS = 20  # different words of results that tell histories without times apart
 _WORD = re.compile(r"(?:\b(?:np|numpy)\.\w+\()?([\w.+-]+)")  # 88 in np.int64(88)
 _DECODER = msgspec.json.Decoder()
 _log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ def evaluates(function_name: str) -> Callable[[Evaluator], Evaluator]:
 
 @dataclass(frozen=True)
 class History:
-    """One history, with what its results say and how it is judged; each is worked out once."""
+    """One history, with its readings and evaluations, each computed once."""
 
     source: str  # path of the file
     thread: str  # of a checkpoint; empty for other files
@@ -148,8 +148,8 @@ def find_copies(histories: Sequence[History]) -> dict[int, int]:
         if calls[i] != calls[original][:n] or any(a and b and a != b for a, b in both):
             return False
         if not all(a and b for a, b in both):
-            said = {word for kept, _ in words(i) for word in kept}
-            if n < len(calls[original]) or len(said) < ENOUGH_WORDS:
+            different = {word for kept, _ in words(i) for word in kept}
+            if n < len(calls[original]) or len(different) < ENOUGH_WORDS:
                 return False
         return all(map(_agree, words(i), words(original)))
 
@@ -213,7 +213,7 @@ def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, option
 def outcome(record: StepRecord, reading: Reading, options: Options) -> tuple[str, str | None]:
     """Return how a step ended: one of `VERDICTS`, and the reason of a silent failure.
 
-    A step that reports success has failed in silence if an error is recorded beside it or its result says so. What the
+    A step that reports success has failed in silence if its record has an error or its result says so. What the
     assistant says (pseudo-steps) never counts. The outcome is unknown if the record does not say.
     """
     function = record["step"]["function_name"]
@@ -300,7 +300,7 @@ def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options:
 def _judge_structure(record: StepRecord, reading: Reading, has_failed: bool) -> tuple[dict[str, Any], Check]:
     """Judge a structured result, or the text that old storage made of one.
 
-    `data_completeness` is the first of these that holds: ``limited``, the stored result is cut; ``none``, the step
+    `data_completeness` is the first of these that applies: ``limited``, the stored result is cut; ``none``, the step
     returned no data but an error, a status or nothing; ``partial``, there are `parsing_issues`; ``complete``.
     """
     function, result = record["step"]["function_name"], record["result"]
@@ -344,7 +344,7 @@ class PlannedStep(NamedTuple):
 
 
 def planned_steps(plan: Any) -> Sequence[Any]:
-    """Return the steps of a plan: a list, or a mapping that holds one under ``steps``."""
+    """Return the steps of a plan: a list, or a mapping with one under ``steps``."""
     steps = plan.get("steps") if isinstance(plan, Mapping) else plan
     return steps if isinstance(steps, (list, tuple)) else []
 
@@ -417,7 +417,7 @@ def executions(backwards: Iterable[StepRecord], index: int) -> int:
 
 
 def route_after(evaluation: Mapping[str, Any], index: int, n_steps: int) -> str:
-    """Return where the evaluator leads: ``abort`` after a critical failure or if stuck, ``complete``, ``continue``."""
+    """Return the evaluator's route: ``abort`` after a critical failure or if stuck, ``complete``, ``continue``."""
     if evaluation.get("critical_failure"):
         return "abort"
     if index >= n_steps:
@@ -440,7 +440,7 @@ def end_of_route(records: Any) -> tuple[str, int]:
         index = indices[i + 1] if has_advanced else indices[i] + (record["success"] is True)
         tries = executions(map(history.records.__getitem__, range(i, -1, -1)), index)
         judged = history.evaluations[i] | {"retry_cap_reached": tries >= history.options.retry_cap}
-        # beyond the plan, the executor leads to the end without this step being judged
+        # beyond the plan, the executor ends the workflow without judging this step
         route = "complete" if index > n_steps else route_after(judged, index, n_steps)
         if route != "continue":
             return route, i + 1

@@ -47,7 +47,7 @@ _ONE = "SELECT type, checkpoint FROM checkpoints WHERE rowid = ?"
 def parse_file(path: str, data: bytes | OSError) -> Parsed:
     """Parse the histories of a file; its first bytes and suffix show its format.
 
-    Besides the bytes, only a database's write-ahead log is read, which holds what was written to it last.
+    Besides the bytes, only a database's write-ahead log is read, with its latest changes.
     """
     suffix = Path(path).suffix.lower()
     values: list[Any] = []
@@ -129,7 +129,7 @@ def is_history(value: Any) -> bool:
 
 
 def _state_in(value: Any) -> Mapping | None:
-    """Find the state that holds a history, or one level below, as in a dumped snapshot."""
+    """Find the state with a history, or one level below, as in a dumped snapshot."""
     if not isinstance(value, Mapping):
         return None
     states = (value, *map(value.get, ("values", "channel_values", "state")))
@@ -137,7 +137,7 @@ def _state_in(value: Any) -> Mapping | None:
 
 
 def companions(path: str) -> list[str]:
-    """Return the path of the write-ahead log that may be beside a database of checkpoints."""
+    """Return the path of the write-ahead log that a database of checkpoints may have."""
     return [] if is_url(path) else [f"{path}-wal"]
 
 
@@ -174,13 +174,13 @@ def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, An
 
 
 def _connect(path: str, data: bytes) -> sqlite3.Connection:
-    """Open a database read-only: the file, if a write-ahead log is beside it, else its bytes; nothing is written."""
+    """Open a database read-only: the file if it has a write-ahead log, else its bytes; nothing is written."""
     if not any(map(os.path.exists, companions(path))):
         connection = sqlite3.connect(":memory:")
         connection.deserialize(data[:18] + b"\1\1" + data[20:])  # those two bytes ask for a write-ahead log
         return connection
-    for beside in filter(os.path.lexists, (f"{path}-wal", f"{path}-shm")):
-        status = os.stat(beside)
+    for companion in filter(os.path.lexists, (f"{path}-wal", f"{path}-shm")):
+        status = os.stat(companion)
         check_regular(status)
         check_size(status.st_size)
     return sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro", uri=True)
@@ -198,7 +198,7 @@ def _channels(kind: Any, blob: Any) -> dict[str, Any] | BrokenFileError:
 
 
 def _data_of(code: int, data: memoryview) -> Any:
-    """Return the data that an object was made of; those of an array are not read."""
+    """Return the data of an object that LangGraph would rebuild; the data of an array are not read."""
     if code == _NUMPY:
         return "an array"
     inner = msgspec.msgpack.decode(data, ext_hook=_data_of)

@@ -1,4 +1,4 @@
-"""Read what the result of a step says, by its function: from structures and from text, complete or cut.
+"""Read the result of a step, by its function: from structures and from text, complete or cut.
 
 A count that was cut away or never stored is None. Each function that is known has one reader, which says what was
 found, what is wrong with the structure, and how it is evaluated and summarised.
@@ -61,7 +61,7 @@ def check(name: str, score: float | None, label: str, explanation: str = "", sev
 
 @dataclass
 class Reading:
-    """What the result of a step says; the reader of its function fills in what it knows."""
+    """What a result contains; the reader of the step's function fills it in."""
 
     value: Any  # the result as a structure, if it is one or its text can be parsed as one
     whole: Mapping[str, Any]  # the same if it is a mapping, else empty
@@ -257,7 +257,7 @@ def _read_counts(record: StepRecord, reading: Reading, options: Options) -> None
 def _by_category(reading: Reading, key: str, noun: str) -> tuple[dict[str, Mapping], int | None]:
     """Return the entries under `key`, or of the bare list, by category, and their number.
 
-    Two of one category are kept apart. The number is unknown without a list, of a cut one, and beside an error.
+    Two of one category are kept apart. The number is unknown without a list, for a cut one, and with an error.
     """
     listed = reading.whole.get(key) if reading.whole else reading.value
     entries, unique = dict[str, Mapping](), UniqueNames("{} #{}")

@@ -23,7 +23,7 @@ __all__ = [
     "counted", "endings", "exits", "findings", "flag_counts", "missing", "over_planned", "reliability", "tool_use",
     "trials", "with_endings",
 ]  # fmt: skip
-_FIRST = ("conditions", "ranking", "nearest_pair", "alone")  # findings of comparisons that stand first
+_FIRST = ("conditions", "ranking", "nearest_pair", "alone")  # codes of findings of comparisons that come first
 MOST_READ = 200  # runs whose calls of tools are read
 
 
@@ -41,7 +41,7 @@ def _is_running(runs: pd.DataFrame) -> pd.Series:
 
 
 def with_endings(runs: pd.DataFrame) -> pd.DataFrame:
-    """Add the column `ending`, one of `table.ENDINGS`: the outcome, failures apart by what ended them."""
+    """Add the column `ending`, one of `table.ENDINGS`: the outcome, with failures split by what ended them."""
     outcome = outcome_of(runs, kind_of(runs))
     by_agent = outcome.eq("failure") & runs["status"].isin(AGENT_FAILED - {"unresolved"})
     scored = outcome.eq("not measured") & runs["score"].notna()
@@ -163,7 +163,7 @@ def tool_use(logs: Logs, runs: pd.DataFrame, most: int = MOST_READ) -> pd.DataFr
 def findings(ranked: Sequence[Finding], runs: pd.DataFrame, plans: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
     """Describe what is missing of the plan, how runs without success ended, and what is doubtful in the data.
 
-    They stand behind the first of `ranked`, those of `evalkit.compare.findings` that say which model is best.
+    They follow the first of `ranked`, the findings of `evalkit.compare.findings` that say which model is best.
     """
     rows = with_endings(counted(runs))
     table = trials(runs, plans)

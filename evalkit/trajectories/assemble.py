@@ -191,7 +191,7 @@ def _join(runs: Runs, facts: Facts) -> set[str]:
     joined = set[str]()
     for fact in facts:
         if fact["fact"] == "subagent" and fact["source"] not in joined:
-            joined.update(_beside(fact["source"], fact["value"]) - {fact["source"]})
+            joined.update(_named_files(fact["source"], fact["value"]) - {fact["source"]})
     joined |= _join_continued(runs, place)
     trials = {os.path.dirname(source): at for source, at in place.items() if runs["format"][at] == "harbor"}
     others = {(name != "atif", source) for name, source in _rows(runs, "format", "source") if name != "harbor"}
@@ -214,7 +214,7 @@ def _join_continued(runs: Runs, place: Mapping[str, int]) -> set[str]:
     before: dict[str, str] = {}  # by the file of a trajectory: that of the one it continues
     for source, at in place.items():
         if following := runs["continues"][at]:
-            before |= dict.fromkeys(_beside(source, following), source)
+            before |= dict.fromkeys(_named_files(source, following), source)
     joined = set[str]()
     for source in sorted(before.keys() & place.keys()):
         first = source
@@ -235,7 +235,7 @@ def _join_continued(runs: Runs, place: Mapping[str, int]) -> set[str]:
     return joined
 
 
-def _beside(source: str, name: str) -> set[str]:
+def _named_files(source: str, name: str) -> set[str]:
     """Return where the file may be that a trajectory names: in its folder, where files of several runs share a name."""
     folder, own = os.path.split(source)
     return {os.path.join(folder, before + os.path.basename(name)) for before in ("", own.partition("trajectory.")[0])}
@@ -250,7 +250,7 @@ def _above(path: str, by_folder: Mapping[str, Any]) -> Any:
 
 
 def _add_shared(runs: Runs, facts: Facts) -> None:
-    """Fill in what other files state: tau2-bench's results beside a folder, and who made SWE-bench's predictions."""
+    """Fill in what other files state: tau2-bench's results of a folder, and the models of SWE-bench's predictions."""
     for fact in facts:
         if fact["fact"] == "info":
             folder = os.path.join(os.path.dirname(fact["source"]), "simulations") + "/"
@@ -306,7 +306,7 @@ def _score(runs: Runs, scores: pa.Table, facts: Facts, key: str) -> list[str | N
 
 
 def _add_verdicts(runs: Runs, verdicts: Mapping[str, Facts]) -> None:
-    """Set score and status of the runs whose outcome stands in a report of SWE-bench."""
+    """Set score and status of the runs whose outcome a report of SWE-bench states."""
     if not verdicts:
         return
     for at, (task, model, source, status) in enumerate(_rows(runs, "task_id", "model_name", "source", "status")):
@@ -360,7 +360,7 @@ def _task_versions(runs: Runs) -> list[str | None]:
 def _repeated(runs: Runs) -> dict[str, list[bool]]:
     """Number repetitions in the order of their start, where logs don't; return which runs are repeated.
 
-    Those are runs that a later log of the same evaluation repeats, and those that another file holds, too.
+    A run is repeated if a later log of the same evaluation repeats it, or if another file has it, too.
     """
     groups: dict[tuple[Any, ...], int] = {}
     group = [groups.setdefault(identity, len(groups)) for identity in _rows(runs, *_IDENTITY)]
@@ -433,7 +433,7 @@ def _plans(runs: Runs, stated: pa.Table) -> pa.Table:
 
 
 def _complete_plans(plans: Runs, runs: Runs) -> None:
-    """Fill in models and datasets that plans leave out from those of their runs."""
+    """Fill in models and datasets that plans leave out, from their runs."""
     first_of = dict[Any, tuple[Any, ...]]()  # the model and dataset of the first run of each plan
     known = dict[tuple[Any, ...], tuple[Any, ...]]()  # dataset and task of the runs of each plan, by the task's names
     for plan, model, dataset, task in _rows(runs, "plan", "model_name", "dataset", "task_id"):

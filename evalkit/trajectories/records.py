@@ -1,4 +1,4 @@
-"""What all formats of trajectories share: outcomes as data, and the records that their readers fill."""
+"""The records that the readers of all formats fill, and which statuses are outcomes, as data."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -64,7 +64,7 @@ SCORES = (
     Column("part", "str", "which run of its file"),
     Column("key", "name", "what was scored: a reward, a scorer"),
     Column("value", "float", "the score; missing if it is no number"),
-    Column("text", "line", "the score as it stands"),
+    Column("text", "line", "the score as logged"),
 )
 PLANS = (
     Column("model_name", "name", "the model; missing for all models together"),
@@ -85,9 +85,9 @@ RECORDS = {"runs": RUNS, "scores": SCORES, "plans": PLANS, "facts": FACTS}
 
 
 def run_rows(columns: Mapping[str, Iterable[Any]], shared: Mapping[str, Any] = MappingProxyType({})) -> list[tuple]:
-    """Return rows of `RUNS`: columns with a value for each run as it stands in the log, and values that all runs share.
+    """Return rows of `RUNS`: columns with a value for each run, as logged, and values that all runs share.
 
-    What is not given, or is of no use, is missing.
+    Values that are not given, or not of their column's type, are missing.
     """
     if unknown := (columns.keys() | shared.keys()) - _COLUMNS.keys():
         raise TypeError(f"no columns of runs: {sorted(unknown)}")
@@ -98,7 +98,7 @@ def run_rows(columns: Mapping[str, Iterable[Any]], shared: Mapping[str, Any] = M
 
 
 def run_row(*, ended: Any = None, **values: Any) -> tuple:
-    """Return one row of `RUNS`, as `run_rows`; where no duration is told, it is the time until `ended`."""
+    """Return one row of `RUNS`, as `run_rows`; without a duration, it is the time until `ended`."""
     if number_of(values.get("duration")) is None:
         values["duration"] = seconds_between(values.get("started"), ended)
     return run_rows({name: [value] for name, value in values.items()})[0]

@@ -1,4 +1,4 @@
-"""What happened in a run of any format: its messages for the viewer, and as frames."""
+"""Messages and calls of tools of runs of any format: as transcripts, and as frames."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,13 +16,13 @@ from evalkit.trajectories.table import LAZY_TABLES
 
 
 def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
-    """Return the files with a run's messages, then that which says how it ended, and which of its runs it is."""
+    """Return the files with a run's messages, then the file that states its outcome, and its part of that file."""
     facts = [("target", cell_text(run["target"])), ("scorer", cell_text(run["score_key"]))]
     return RunFiles([*run["trajectories"], run["source"]], run["part"] or "", facts)
 
 
 def transcript(paths: Sequence[str], read: Callable[[str], bytes], part: str = "") -> Transcript:
-    """Return the messages of a run: what the model said, the tools it called, and what they answered."""
+    """Return the transcript of a run: the messages of the model, the tools it called, and their results."""
     if not part and len(paths) == 1:  # a file that was named, and not a run
         parts = [row[0] for row in parse(paths[0], read(paths[0])).rows.get("runs", ())]
         if len(parts) > 1:
@@ -58,14 +58,14 @@ def _opened(path: str, data: bytes) -> tuple[Any, Any, list[str]]:
 
 
 def messages(path: str, part: str, read: Callable[[str], bytes]) -> list[Message]:
-    """List the messages of a run in a file; files that its trajectory names are read if they are there.
+    """List the messages of a run in a file; files that its trajectory names are read if they exist.
 
     SourceError for a file that can't be read, or is broken.
     """
     folder, own = os.path.split(path)
     visited = {own}  # each file is read once, however often it is named
 
-    def beside(name: str) -> Any:
+    def open_named(name: str) -> Any:
         for other in (name, own.partition("trajectory.")[0] + name):  # files of several runs have a name before it
             if os.path.basename(other) == other and other not in visited:
                 with suppress(SourceError, ValueError):
@@ -75,7 +75,7 @@ def messages(path: str, part: str, read: Callable[[str], bytes]) -> list[Message
 
     try:
         reader, value, _ = _opened(path, read(path))
-        return reader.messages(value, part, beside) if reader else []
+        return reader.messages(value, part, open_named) if reader else []
     except Exception as error:
         raise SourceError(f"{path}: {type(error).__name__}: {error}") from error
 

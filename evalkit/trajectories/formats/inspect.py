@@ -18,15 +18,17 @@ import pyarrow as pa
 from evalkit.io import decode_json
 from evalkit.io.paths import LimitError, check_members, check_size, most_bytes
 from evalkit.kinds import Parsed
-from evalkit.trajectories.chat import Beside, Message, chat_messages, content_text
+from evalkit.trajectories.chat import Message, OpenNamed, chat_messages, content_text
 from evalkit.trajectories.json_values import count_of, error_text, objects, part_of, seconds_between, text_of, total
 from evalkit.trajectories.records import run_rows, score_rows, used
 
 # correct, incorrect, partly, no answer; the rest as inspect_ai's own `value_to_float`
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
 _ZSTANDARD = 93
-_MEMBER = struct.Struct("<4s4xH4x3L2H")  # what stands before each: its method, check sum, sizes, and those of its name
-_LISTED = struct.Struct("<4s6xH4x3LH12xL")  # what the directory says of each before its name; at last, its place
+_MEMBER = struct.Struct(
+    "<4s4xH4x3L2H"
+)  # the header of each: its method, check sum and sizes, and the sizes of its name and extra data
+_LISTED = struct.Struct("<4s6xH4x3LH12xL")  # its entry in the directory, up to its name; the last field is its place
 _RAISED = re.compile(r"(?:\w+\.)*(\w*(?:Error|Exception|Timeout|Exit|Interrupt|Group))(?=\W|$)")
 _TAIL = 65_536  # bytes at the end of an archive that hold the end of its directory
 _LIMITS = ("message_limit", "max_messages", "token_limit", "time_limit", "working_limit", "cost_limit", "turn_limit")
@@ -109,12 +111,12 @@ def excerpt(file: BinaryIO) -> bytes:
         if (log := read("_journal/start.json", _LOG)) is None:
             raise ValueError(", ".join(lost) or "neither a header nor a journal")
         log.status = "started"
-    told = read("summaries.json", _SUMMARIES)
-    if told is None:
+    listed = read("summaries.json", _SUMMARIES)
+    if listed is None:
         parts = [read(name, _SUMMARIES) for name in list(members) if name.startswith("_journal/summaries/")]
-        told = [one for part in parts for one in part or ()]
-    samples = {_part(one): one for one in told}
-    known = {part for part, one in samples.items() if one.model_usage is not None}  # in 2024 they said less
+        listed = [summary for part in parts for summary in part or ()]
+    samples = {_part(summary): summary for summary in listed}
+    known = {part for part, one in samples.items() if one.model_usage is not None}  # in 2024, summaries had less
     for name in list(members):
         if name.startswith("samples/") and name[8:-5] not in known and (one := read(name, _SUMMARY)) is not None:
             samples[_part(one)] = one
@@ -220,16 +222,16 @@ def _usage(sample: Any) -> Sequence[float | None]:
 
 
 def _tokens_read(usage: Any) -> float:
-    """Return what a model read; some providers count the tokens of a cache within the input, others beside it."""
+    """Return what a model read; some providers count the tokens of a cache within the input, others apart."""
     given = usage.input_tokens or 0
-    beside = given + (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
-    if given == beside or not usage.total_tokens:
-        return beside
-    return min(beside, max(given, usage.total_tokens - (usage.output_tokens or 0)))
+    summed = given + (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
+    if given == summed or not usage.total_tokens:
+        return summed
+    return min(summed, max(given, usage.total_tokens - (usage.output_tokens or 0)))
 
 
 def _reduced(log: Any) -> list[Any]:
-    """Return the samples of a log that was told to keep none: each with its scores, over all epochs."""
+    """Return the samples of a log that keeps none, from its reductions: each with its scores over all epochs."""
     samples: dict[str, Any] = {}
     for reduction in log.reductions or part_of(log.results, "sample_reductions") or ():
         for one in objects(reduction, "samples"):
@@ -251,12 +253,12 @@ def samples_of(data: bytes) -> Callable[[str], Any]:
     return sample
 
 
-def messages(samples: Callable[[str], Any], part: str, beside: Beside) -> list[Message]:
+def messages(samples: Callable[[str], Any], part: str, open_named: OpenNamed) -> list[Message]:
     """List the messages of a sample of a log."""
     sample = samples(part)
     attachments = sample.attachments or part_of(sample.transcript, "content") or {}  # the latter in 2024
-    said = chat_messages(_attached(sample.messages, attachments))
-    return [*said, Message("error", error_text(sample.error))] if sample.error else said
+    spoken = chat_messages(_attached(sample.messages, attachments))
+    return [*spoken, Message("error", error_text(sample.error))] if sample.error else spoken
 
 
 def _members(file: BinaryIO) -> tuple[dict[str, zipfile.ZipInfo], list[str]]:

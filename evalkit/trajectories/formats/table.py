@@ -1,6 +1,6 @@
-"""A table of runs, with a row for each: CSV, JSON lines, JSON, or Parquet.
+"""A table with a row for each run: CSV, JSON lines, JSON, or Parquet.
 
-What its columns mean is told by their names, once the user's options are known: `evalkit.kinds.headers`.
+The names of its columns tell what they mean, once the user's options are known: `evalkit.kinds.headers`.
 """
 
 import codecs
@@ -24,18 +24,18 @@ from evalkit.io.paths import CELL, check_size
 from evalkit.io.read import without_mark
 from evalkit.kinds import Parsed
 from evalkit.kinds.headers import is_table_of_runs
-from evalkit.trajectories.chat import Beside, Message, chat_messages
+from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.records import run_rows, used
 
-MESSAGES = ("messages", "conversation", "trajectory", "history", "traj")  # columns that hold what was said
-_LISTS = ("results", "runs", "records", "rows", "data")  # where a document has its rows
-_MOST_ABOVE = 10  # lines among which that with the names of columns is: above it may stand a title, or comments
+MESSAGES = ("messages", "conversation", "trajectory", "history", "traj")  # columns of messages
+_LISTS = ("results", "runs", "records", "rows", "data")  # keys of a document under which it may have its rows
+_MOST_ABOVE = 10  # lines in which to look for the header: a title or comments may be above it
 _BATCH = 1_000  # rows of a Parquet file that are decoded at a time
 _DECIMALS = re.compile(r"\A(-?\d+),(\d+%?)\Z")
 _BETWEEN_OBJECTS = re.compile(rb"\}\s*\n\s*\{")
 _ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson")
 _ANYTHING = msgspec.json.Decoder()
-_END = "\0end of the table"  # a line behind the last one: it is a row of its own if all quotes are closed
+_END = "\0end of the table"  # a line after the last one: it is a row of its own if all quotes are closed
 _UTF_32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 csv.field_size_limit(2**31 - 1)  # by default 131,072 characters, less than many transcripts
 
@@ -53,7 +53,7 @@ def _has_object_lines(data: bytes) -> bool:
 
 
 def recognises(head: bytes) -> str:
-    """Return ``table of runs`` for the first bytes of one, and what else is a table; empty for any other file.
+    """Return ``table of runs`` for the first bytes of one, ``table`` for other tables, and empty for any other file.
 
     Options may say what columns mean, so a table of other columns is of this kind, too. `csv` or Arrow may raise.
     """
@@ -82,19 +82,19 @@ def recognises(head: bytes) -> str:
 
 
 def holds_runs(value: Any) -> bool:
-    """Return whether a decoded document has rows, or is a row, that tell runs."""
+    """Return whether a decoded document has rows, or is a row, that describe runs."""
     rows = [row for row in _listed(value) if isinstance(row, dict)]
     return is_table_of_runs(list(dict.fromkeys(name for row in rows for name in row)), rows=rows)
 
 
 def parse(path: str, rows: list[dict[str, Any]]) -> Parsed:
-    """Return a run for each row, all of whose cells but the messages stand in `extra`."""
+    """Return a run for each row, with all cells but the messages in `extra`."""
     cells = [{name: cell for name, cell in row.items() if name not in MESSAGES} for row in rows]
     runs = run_rows({"part": map(str, range(len(rows))), "extra": cells}, {"format": "table"})
     return used(runs) if runs else Parsed("skipped", "a table without rows")
 
 
-def messages(rows: list[dict[str, Any]], part: str, beside: Beside) -> list[Message]:
+def messages(rows: list[dict[str, Any]], part: str, open_named: OpenNamed) -> list[Message]:
     """List the messages of a row."""
     row = rows[int(part)]
     found = next((row[name] for name in MESSAGES if row.get(name)), None)
@@ -102,7 +102,7 @@ def messages(rows: list[dict[str, Any]], part: str, beside: Beside) -> list[Mess
 
 
 def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]], list[str]]:
-    """Read the rows of a table, a file or a decoded document, and what was left out; ValueError if that can't be."""
+    """Read the rows of a table, a file or a decoded document, and what was left out; ValueError for a broken one."""
     rows: list[Any] = []
     doubts: list[str] = []
     broken = 0
@@ -130,7 +130,8 @@ def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]]
 def _parquet_rows(data: pa.Buffer, *, messages: bool) -> list[dict[str, Any]]:
     """Read the rows of a Parquet file; LimitError for one that is too large once every row has its own values.
 
-    Columns are decoded to dictionaries, in which a text of many rows stands once, and counted before rows are made.
+    Columns are decoded to dictionaries, in which a text of many rows is stored once, and their size is checked before
+    rows are made.
     """
     schema = pq.read_schema(data)
     stored = pq.read_metadata(data)
@@ -214,7 +215,7 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
         raise ValueError(f"several columns are called {name!r}")
     if longer:
         doubts.append(f"{counted_noun(longer, 'row')} with more cells than there are columns")
-    if delimiter == ";":  # where a comma stands before decimals
+    if delimiter == ";":  # such a table has decimal commas
         rows = [{name: _DECIMALS.sub(r"\1.\2", cell) for name, cell in row.items()} for row in rows]
     return [row for row in rows if any(row.values())], doubts
 
@@ -223,9 +224,9 @@ def _from_header(text: str) -> list[str]:
     """Return the first lines of a table from that with the names of its columns; a title or comments may be above."""
     lines = list(islice(io.StringIO(text, newline=""), _MOST_ABOVE))
     cells = list(map(_fields, lines))
-    told = (at for at, names in enumerate(cells) if is_table_of_runs(names))
+    known = (at for at, names in enumerate(cells) if is_table_of_runs(names))
     alike = (at for at, (one, below) in enumerate(pairwise(cells)) if len(one) > 1 and len(one) == len(below))
-    return lines[next(chain(told, alike), 0) :]
+    return lines[next(chain(known, alike), 0) :]
 
 
 def _text(data: bytes) -> str:
