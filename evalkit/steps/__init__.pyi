@@ -1,7 +1,6 @@
 from . import analysis as analysis
 from . import figures as figures
 from . import show as show
-from .jsonable import to_jsonable as to_jsonable
 from .judge import History as History
 from .judge import end_of_route as end_of_route
 from .judge import evaluate_history as evaluate_history
@@ -13,6 +12,7 @@ from .kind import KIND as KIND
 from .kind import checks_df as checks_df
 from .kind import load as load
 from .kind import steps_df as steps_df
+from .literals import to_jsonable as to_jsonable
 from .record import Options as Options
 from .record import StepRecord as StepRecord
 from .results import check as check

@@ -21,7 +21,6 @@ from evalkit.steps.record import (
     WENT_WRONG,
     cell_types_of,
 )
-from evalkit.steps.transcript import result_turns
 
 MOST_PAIRS = 100_000  # of cell types and analyses of one history
 REPORTED, CONFIRMED = "reported", "confirmed"  # by the record; and not contradicted by the result
@@ -168,7 +167,6 @@ def coverage(histories: Sequence[History]) -> pd.DataFrame:
     for history in histories:
         verdicts: dict[tuple[str, str], list[tuple[str, int | None]]] = {}
         types: dict[str, None] = {}
-        turns = result_turns(history)
         for position, (record, evaluation) in enumerate(zip(history.records, history.evaluations, strict=True)):
             function = record["step"]["function_name"]
             if function == "process_cells" and record["success"] is True:
@@ -186,7 +184,7 @@ def coverage(histories: Sequence[History]) -> pd.DataFrame:
                 continue
             best, first = min(ended or [(NOT_RUN, None)], key=lambda pair: STATUSES.index(pair[0]))
             row = {"history": history.label, "cell_type": cell_type, "analysis": analysis, "status": best}
-            turn = None if first is None else turns[first]
+            turn = None if first is None else history.turn_of_result(first)
             rows.append(row | {"steps": len(ended), "position": first, "turn": turn})
     return frame(rows, table.COVERAGE)
 

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,7 +16,6 @@ from evalkit.steps.literals import as_count
 from evalkit.steps.record import CRITICAL, DEFAULTS, SILENT, StepRecord, cell_types_of
 from evalkit.steps.results import Reading
 from evalkit.steps.table import FLAGS, QUANTITY, TABLES
-from evalkit.steps.transcript import result_turns
 
 STATUS_OF_ROUTE = {"complete": "completed", "abort": "aborted", "continue": "unfinished"}
 
@@ -35,15 +35,15 @@ def frames_of(histories: Sequence[History]) -> dict[str, pd.DataFrame]:
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
     for run_id, history in zip(ids_of_runs, histories, strict=True):
         rows["runs"].append({"run_id": run_id, **_run_row(history)})
-        judged = zip(history.records, history.evaluations, history.readings, result_turns(history), strict=True)
-        for position, (record, evaluation, reading, turn) in enumerate(judged):
+        judged = zip(history.records, history.evaluations, history.readings, strict=True)
+        for position, (record, evaluation, reading) in enumerate(judged):
             ids = {
                 "history": history.label,
                 "copy_of": history.copy_of,
                 "source": history.source,
                 "thread": history.thread,
                 "position": position,
-                "turn": turn,
+                "turn": history.turn_of_result(position),
                 "step_index": record["step_index"],
                 "function_name": record["step"]["function_name"],
             }
@@ -88,9 +88,15 @@ def _run_row(history: History) -> dict[str, Any]:
     The status is how the workflow's routers would have ended the run, unknown without records. The run is successful
     if every planned step that was not skipped succeeded; that is unknown without a plan and in an unfinished run.
     """
-    verdicts = Counter(evaluation["verdict"] for evaluation in history.evaluations)
-    cut = sum(evaluation["truncated"] for evaluation in history.evaluations)
-    times = [time for record in history.records if (time := _time_of(record)) is not None]
+    verdicts: Counter[str] = Counter()
+    times: list[datetime] = []
+    cut = 0
+    for record, evaluation in zip(history.records, history.evaluations, strict=True):
+        verdicts[evaluation["verdict"]] += 1
+        cut += evaluation["truncated"]
+        with suppress(ValueError, OverflowError):  # not a time; one without a zone is in UTC
+            time = datetime.fromisoformat(record["timestamp"] or "")
+            times.append((time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC))
     records, loops = len(history.records), len(find_loops(history))
     n = records - verdicts["skipped"] - verdicts["unknown"]
     status = STATUS_OF_ROUTE.get(end_of_route(history)[0])
@@ -128,12 +134,3 @@ def _run_row(history: History) -> dict[str, Any]:
         "loops": loops,
         "cut": cut,
     }
-
-
-def _time_of(record: StepRecord) -> datetime | None:
-    """Return the time of a record in UTC, which also holds for a time without a zone; None without a time."""
-    try:
-        time = datetime.fromisoformat(record["timestamp"] or "")
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None

@@ -16,8 +16,7 @@ import msgspec
 from evalkit.io import plain, short_paths
 from evalkit.io.text import UniqueNames
 from evalkit.steps import results
-from evalkit.steps.jsonable import to_jsonable
-from evalkit.steps.literals import as_count, as_text
+from evalkit.steps.literals import as_count, as_text, to_jsonable
 from evalkit.steps.record import (
     CRITICAL,
     DEFAULTS,
@@ -83,6 +82,18 @@ class History:
     def readings(self) -> list[Reading]:
         """What the result of each record says."""
         return list(map(read_result, self.records, repeat(self.options)))
+
+    @cached_property
+    def layout(self) -> list[tuple[str, int]]:
+        """What each turn of its transcript shows, in order: the thread, or the call or the result of a record."""
+        shown = [("thread", 0)] if self.thread else []
+        for position in range(len(self.records)):
+            shown += [("call", position), ("result", position)]
+        return shown
+
+    def turn_of_result(self, position: int) -> int:
+        """Return the number of the turn that shows the result of a record, from 1."""
+        return self.layout.index(("result", position), 2 * position) + 1
 
     @cached_property
     def evaluations(self) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ from evalkit.io.frames import cut_name
 from evalkit.io.paths import check_regular, check_size, most_bytes
 from evalkit.io.text import UniqueNames
 from evalkit.kinds import Parsed
-from evalkit.steps.jsonable import is_deep, to_jsonable
+from evalkit.steps.literals import is_deep, to_jsonable
 from evalkit.steps.record import HISTORY_KEY, PLAN_KEY, is_record
 
 LINES = (".jsonl", ".ndjson")

@@ -11,8 +11,8 @@ from evalkit.io.screen import so_far
 from evalkit.kinds import Logs
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.steps import analysis
-from evalkit.steps.jsonable import to_jsonable
 from evalkit.steps.judge import History, end_of_route, find_loops
+from evalkit.steps.literals import to_jsonable
 from evalkit.steps.record import CRITICAL, SILENT, VERDICTS
 
 MOST_STEPS = 8  # of one history, on one screen

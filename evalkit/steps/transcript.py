@@ -1,7 +1,7 @@
 """Transcripts of histories: the call of each step, and its result."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -47,25 +47,11 @@ def _parsed(path: str, data: bytes) -> Parsed:
     return parse_file(path, data)
 
 
-def _layout(history: History) -> Iterable[tuple[str, int]]:
-    """Yield what each turn of a history shows, in order: its thread, or the call or result of the record at a place."""
-    if history.thread:
-        yield "thread", 0
-    for position in range(len(history.records)):
-        yield "call", position
-        yield "result", position
-
-
-def result_turns(history: History) -> list[int]:
-    """Return for each record of a history the number of the turn that shows its result, from 1."""
-    return [number for number, (shown, _) in enumerate(_layout(history), 1) if shown == "result"]
-
-
 def _turns(history: History) -> list[Turn]:
     """Return the turns of a history."""
     turns = []
     _, last = end_of_route(history)
-    for shown, position in _layout(history):
+    for shown, position in history.layout:
         if shown == "thread":
             turns.append(Turn("thread", "system", history.thread))
         elif shown == "call":

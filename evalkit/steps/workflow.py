@@ -13,9 +13,8 @@ from itertools import pairwise
 from typing import Annotated, Any, TypedDict, get_type_hints
 
 from evalkit.io import plain
-from evalkit.steps.jsonable import to_jsonable
 from evalkit.steps.judge import evaluate_step, executions, planned_steps, route_after
-from evalkit.steps.literals import as_count
+from evalkit.steps.literals import as_count, to_jsonable
 from evalkit.steps.record import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options, normalise_record
 
 RULE = "=" * 60
