@@ -162,8 +162,6 @@ def _fill_tables(runs: Runs, columns: Sequence[str], reasons: Mapping[str, str])
             copied = f"the same rows as {os.path.basename(first)}: copies, which count in no rate"
         elif copies:
             copied = f"{counted_noun(copies, 'row')} with the id and values of another: copies, which count in no rate"
-                f"{counted_noun(copies, 'row')} with the id and values of another row: copies, which count in no rate"
-            )
         doubtful = list(filter(None, [copied, reasons.get(source, ""), str(unread)]))
         if doubtful:
             doubts += note("table", file=file, doubts="; ".join(doubtful))
