@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from evalkit.kinds.terminal import summary
+from evalkit.display.terminal import summary
 
 import evalkit
 from evalkit import compare, kinds, trajectories
