@@ -19,14 +19,14 @@ def at_budget(runs: pd.DataFrame | Outcomes, value: str = "") -> tuple[pd.DataFr
     been stopped at the budget, if agents do not know of it. Only runs that tell what they took count. Of more than 200
     models, the table has those with the highest means.
 
-    Columns are budget, model_name, n, n_clusters (tasks), estimate, low, high, method, target, warning. No rows, and an
+    Columns are budget, model_name, n, n_tasks, estimate, low, high, method, target, warning. No rows, and an
     empty text, without successes, or where runs tell none of these.
     """
     data = runs if isinstance(runs, Outcomes) else outcomes(runs, value)
     rows = data.table.dropna(subset="value")
     told = [name for name in COSTS if rows[name].notna().any()]
     if not told or not data.is_share:
-        return pd.DataFrame(columns=["budget", "model_name", "n", "n_clusters", "estimate", "low", "high"]), ""
+        return pd.DataFrame(columns=["budget", "model_name", "n", "n_tasks", "estimate", "low", "high"]), ""
     taken = rows[told[0]].astype("Float64").astype("float64")
     rows, taken = rows[taken.notna()], taken.dropna()
     budgets = sorted({*np.quantile(taken, SHARES), taken.max()})

@@ -118,18 +118,18 @@ def leaderboard(
     compared = _pairs(cells, scored, margin=margin)
     # rates, adjusted where models ran different tasks; ranks by the test of each pair
     like = like_with_like(cells, kind=scored.kind)
-    rated = like.table.drop(columns="warning").rename(columns={"model": "model_name"}).sort_values("model_name")
+    rated = like.table.drop(columns="warning").sort_values("model_name")
     rated = best_first(rated, "estimate" if like.headline == NONE else "adjusted")
     first = str(rated["model_name"].iloc[0]) if len(rated) else ""
     whole = compared if len(rated) <= MOST_PAIRED else None
     ranks = rank_models(cells, first=first, pairs=whole)
     ranks = ranks.drop(columns=["n_tasks", "estimate", "low", "high", "method"])
-    table = rated.merge(ranks.rename(columns={"model": "model_name"}), on="model_name")
+    table = rated.merge(ranks, on="model_name")
     # models without a measured run stand below, with the reason
     rest = runs[~runs["model_name"].fillna(UNKNOWN).isin(rows["model_name"])].fillna({"model_name": UNKNOWN})
     if len(rest) or table.empty:
         unrated = rates(rest, value="is_successful" if scored.kind == "proportion" else "score", kind=kind_of(runs))
-        unrated = unrated.rename(columns={"n_clusters": "n_tasks"})[["model_name", "n", "n_tasks", "warning"]]
+        unrated = unrated[["model_name", "n", "n_tasks", "warning"]]
         table = pd.concat([table, unrated], ignore_index=True)
     types = {"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean", "behind_first": "boolean"}
     table = table[_COLUMNS.split()].astype(types)
@@ -170,7 +170,7 @@ def leaderboard(
             _, filled = scored_cells(scored._replace(table=with_failures(rows, missing_runs)))
             untested = pd.DataFrame({"decided": pd.Series(dtype=bool)})  # only the first is tested
             top = rank_models(filled, pairs=untested).iloc[0]
-            then = top["model"] if top["rank_high"] == 1 else ""
+            then = top["model_name"] if top["rank_high"] == 1 else ""
             if then != best:
                 lacking["best"] = then
         notes += note("absent", **lacking)
@@ -295,8 +295,7 @@ def _fields(row: pd.Series, has_mean: bool) -> dict[str, Any]:
     """Return the estimate of a row of the table, if there is one over all its conditions."""
     if not has_mean:
         return {}
-    values = {name: row[name] for name in ("estimate", "low", "high", "n", "method", "target")}
-    return values | {"n_clusters": row["n_tasks"]}
+    return {name: row[name] for name in ("estimate", "low", "high", "n", "n_tasks", "method", "target")}
 
 
 def with_short_names(board: Leaderboard, width: int) -> Leaderboard:
@@ -577,10 +576,10 @@ def against(
     if scored.is_share:
         _, filled = scored_cells(scored._replace(table=with_failures(rows, absent)))
         failed = compare_to_baseline(filled, base, target=target, margin=least)
-        would_be = table["model"].map(failed.set_index("model")["verdict"])
+        would_be = table["model_name"].map(failed.set_index("model_name")["verdict"])
     warnings = []
     for row, verdict in zip(table.to_dict("records"), would_be, strict=True):
-        counts = [one for one in lacking["models"] if one[0] in (row["model"], base)]
+        counts = [one for one in lacking["models"] if one[0] in (row["model_name"], base)]
         other = "" if verdict == row["verdict"] else verdict
         absence = note("absent", **{**lacking, "models": counts}, verdict=other) if counts else Notes()
         warnings.append(row["warning"] + absence)

@@ -190,17 +190,17 @@ def describe_baseline(
     table = table.sort_values("verdict", key=lambda verdicts: verdicts.map(VERDICTS.index), kind="stable")
     data = outcomes(runs, value or "")
     share, unit = data.is_share, "percentage points" if data.is_share else data.unit
-    names, rows = distinct_names(table["model"], NAME_WIDTH), []
+    names, rows = distinct_names(table["model_name"], NAME_WIDTH), []
     for row in table.to_dict("records"):
         verdict = row["verdict"]
         if verdict == "not decided" and (why := why_undecided(row)):
             verdict += f" ({why})"
-        cells = {"model": names[row["model"]], **_tasks(row, table)}
+        cells = {"model": names[row["model_name"]], **_tasks(row, table)}
         for head, name in (("model's", "mean"), ("baseline's", "mean_baseline")):
             cells[head] = format_interval(row[name], None, None, percent=share)
         rows.append({**cells, **_difference(row, data), "verdict": verdict})
     lacking = [
-        plain(f"{names[row['model']]}: {why}.")
+        plain(f"{names[row['model_name']]}: {why}.")
         for row in table.to_dict("records")
         if (why := row["warning"].only("absent"))
     ]

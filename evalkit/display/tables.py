@@ -36,7 +36,6 @@ TITLES = {  # of columns that all kinds have, and of estimates; others have the 
     "measured_estimate": "of those measured",
     "detectable": "difference that the tasks at hand would show",
     "model_name": "model",
-    "n_clusters": "tasks",
     "n_tasks": "tasks",
     "n_unshared": "tasks of only one",
     "claim_at": "decided from p",
@@ -100,7 +99,7 @@ def table_html(
     more = len(table) - rows
     drawn = iter(_bars(table.head(rows), percent) if bars else [])
     n, clusters = _COUNTED.get(counted, (counted, "tasks"))
-    labels = {**all_labels(), **TITLES, "estimate": estimate, "n": n, "n_clusters": clusters}
+    labels = {**all_labels(), **TITLES, "estimate": estimate, "n": n, "n_tasks": clusters}
     titles, kinds = [], []
     for name in map(str, shown):
         column = name.removesuffix(_INTERVAL)

@@ -196,7 +196,7 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
 
     The rows are all models together, if there are several, then each model, the largest drop first. Columns:
     model_name, estimate, low, high (the drop of the success rate; tasks weigh equally), none_estimate, any_estimate
-    with low and high (the rates without and with blocked agents), n, n_clusters, none_clusters, any_clusters (tasks),
+    with low and high (the rates without and with blocked agents), n, n_tasks, none_tasks, any_tasks (tasks),
     warning. The two sides have tasks of their own, so they are taken as independent: the interval is put together from
     those of the rates (square-and-add, Newcombe 1998). NaN where one side has no measured run.
     """
@@ -217,8 +217,8 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
             table[f"{name}_{end}"] = side[end]
     table["n"] = none["n"].fillna(0).add(any_["n"].fillna(0)).astype("int64")
     for name, side in (("none", none), ("any", any_)):
-        table[f"{name}_clusters"] = side["n_clusters"].fillna(0).astype("int64")
-    table.insert(len(table.columns) - 2, "n_clusters", table["none_clusters"] + table["any_clusters"])
+        table[f"{name}_tasks"] = side["n_tasks"].fillna(0).astype("int64")
+    table.insert(len(table.columns) - 2, "n_tasks", table["none_tasks"] + table["any_tasks"])
     missing = {"none": note("one_side", text="no run without blocked agents was measured")}
     missing["any"] = note("one_side", text="no run with blocked agents was measured")
     warnings = []
@@ -235,7 +235,7 @@ def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
     """Test for each model whether cooking success falls with the number of blocked agents; Hell's Kitchen is left out.
 
     Columns: model_name, then estimate, low, high (odds ratio per blocked agent), p_value, p_holm (corrected for the
-    number of models), n, n_clusters (tasks), method, direction, warning.
+    number of models), n, n_tasks, method, direction, warning.
     """
     table = counted(cooking(runs))
     scored = outcomes(table, "is_successful", kind_named("mindcraft")).table

@@ -37,16 +37,16 @@ def like_with_like(cells: Cells, *, kind: Kind = "proportion") -> LikeWithLike:
 
     Arguments are as for `compare_all` and `estimate_by`. Tasks under different conditions are different ones, from the
     same cluster. Adjusted rates are those under the conditions that all models ran, since nothing shows what a model
-    would reach under another one. The table has model, n (runs), n_tasks, coverage; estimate, low, high, method (raw);
-    adjusted, adjusted_low and adjusted_high; warning.
+    would reach under another one. The table has model_name, n (runs), n_tasks, coverage; estimate, low, high, method
+    (raw); adjusted, adjusted_low and adjusted_high; warning.
     """
     coverage = (cells.sizes > 0).mean(axis=0) if cells.tasks else math.nan
     model, task, value, family = *cells.columns[:3], cells.columns.family
     known = cells.runs[cells.runs[task].notna()].astype({model: "str"})
     raw = estimate_by(known, model, value, task, kind, families=family or None)
-    raw = raw.rename(columns={model: "model", "n_clusters": "n_tasks"})
-    table = pd.DataFrame({"model": pd.Series(cells.models, dtype="str"), "coverage": coverage})
-    table = table.merge(raw.drop(columns="target"), on="model", how="left")
+    raw = raw.rename(columns={model: "model_name"})
+    table = pd.DataFrame({"model_name": pd.Series(cells.models, dtype="str"), "coverage": coverage})
+    table = table.merge(raw.drop(columns="target"), on="model_name", how="left")
     table = table.astype({"n_tasks": "Int64"}).fillna({"n_tasks": 0})
     if len(table) < 2 or (table["coverage"] == 1).all():
         reason = note("same_tasks" if len(table) > 1 else "one_model")
@@ -69,7 +69,7 @@ def like_with_like(cells: Cells, *, kind: Kind = "proportion") -> LikeWithLike:
     order = table.sort_values(["estimate", "adjusted"], ascending=False, kind="stable")
     swapped = np.flatnonzero((np.diff(order["estimate"]) < -1e-9) & (np.diff(order["adjusted"]) > -1e-9))
     if len(swapped):
-        one, other = order["model"].iloc[swapped[0]], order["model"].iloc[swapped[0] + 1]
+        one, other = order["model_name"].iloc[swapped[0]], order["model_name"].iloc[swapped[0] + 1]
         reason = note("other_order", basis=basis, one=one, other=other)
     return LikeWithLike(table, basis, reason)
 

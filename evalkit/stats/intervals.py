@@ -39,9 +39,9 @@ FEW_FAMILIES, LEAST_FAMILIES = 12, 2  # of equal size, for a firm interval and f
 FEW = note("few", fewest=FEW_CLUSTERS, what="independent values")
 
 _TYPES = {
-    "int64": "a b k n n_clusters n_runs n_tasks n_unshared rank_high rank_low tested",
+    "int64": "a b k n n_runs n_tasks n_unshared rank_high rank_low tested",
     "bool": "behind_first binary decided equivalent on_front ties_with_first",
-    "str": "correction dominated_by measure method model model_a model_b target verdict",
+    "str": "correction dominated_by measure method model_a model_b model_name target verdict",
     "object": "warning",
 }
 _TYPE_OF = pd.Series({name: kind for kind, names in _TYPES.items() for name in names.split()})
@@ -54,7 +54,7 @@ class Estimate(NamedTuple):
     low: float
     high: float
     n: int  # values used
-    n_clusters: int  # independent units: clusters, or `n` where the values are taken as independent
+    n_tasks: int  # independent units: clusters, or `n` where the values are taken as independent
     method: str
     target: str = NEW_VALUES  # what is estimated: "new tasks" like these, "these tasks" run again, or "new values"
     warning: Notes = Notes()  # what is doubtful about the interval, false where nothing is; ``str(warning)`` says it
@@ -359,7 +359,7 @@ def ratio_interval(
     return found._replace(low=low, high=high, warning=doubt)
 
 
-_COLUMNS = "n n_clusters estimate low high method target warning"
+_COLUMNS = "n n_tasks estimate low high method target warning"
 
 
 def estimate_by(
@@ -379,7 +379,7 @@ def estimate_by(
     of the family of a task, where tasks are variants of few. `kind` is "proportion" (`rate_interval`), "score"
     (`mean_interval` of values from 0 to 1) or "mean".
 
-    The table has the columns of `by`, then n, n_clusters, estimate, low, high, method, target, warning. Rows are sorted
+    The table has the columns of `by`, then n, n_tasks, estimate, low, high, method, target, warning. Rows are sorted
     by the keys (categories in their order), whatever the order in `frame`, which may have none.
     """
     by = [by] if isinstance(by, str) else list(by)

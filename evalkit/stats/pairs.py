@@ -52,16 +52,15 @@ _COLUMNS = (
 )
 
 _BASELINE_COLUMNS = (
-    "model n_tasks n_unshared n_runs mean mean_baseline estimate low high p_value p_adjusted claim_at p_not_worse "
+    "model_name n_tasks n_unshared n_runs mean mean_baseline estimate low high p_value p_adjusted claim_at p_not_worse "
     "verdict method target warning"
 )
 _RANK_COLUMNS = (
-    "model n_tasks estimate low high rank_low rank_high behind_first ties_with_first corrected corrected_low "
+    "model_name n_tasks estimate low high rank_low rank_high behind_first ties_with_first corrected corrected_low "
     "corrected_high method target warning"
 )
 _COST_COLUMNS = (
-    "model n_tasks success success_low success_high cost cost_low cost_high "
-    "per_success per_success_low per_success_high"
+    "model_name n_tasks estimate low high cost cost_low cost_high per_success per_success_low per_success_high"
 )
 
 
@@ -125,7 +124,7 @@ def compare_to_baseline(
     Differences from 0 are corrected by max-T over the models (for these tasks by Holm). Arguments are those of
     `compare_all`, and `margin`, the largest loss that is acceptable, in the unit of the values and above 0.
 
-    There is one row per model but the baseline: model, n_tasks, n_unshared, n_runs, mean, mean_baseline, estimate
+    There is one row per model but the baseline: model_name, n_tasks, n_unshared, n_runs, mean, mean_baseline, estimate
     (model − baseline), low, high, p_value, p_adjusted, claim_at, p_not_worse (corrected), verdict, method, target,
     warning.
     """
@@ -140,7 +139,7 @@ def compare_to_baseline(
     different, above = table["p_adjusted"] <= table["claim_at"], table["estimate"] > 0
     choices = [different & above, table["p_not_worse"] <= LEVEL, different & ~above]
     table["verdict"] = np.select(choices, ["better", "not worse", "regression"], "not decided")
-    table = table.rename(columns={"model_a": "model", "mean_a": "mean", "mean_b": "mean_baseline"})
+    table = table.rename(columns={"model_a": "model_name", "mean_a": "mean", "mean_b": "mean_baseline"})
     return typed(table.assign(target=target), _BASELINE_COLUMNS)
 
 
@@ -342,10 +341,10 @@ def rank_models(
     `cells` are as for `compare_all`; `first` is the model that is tested for being best, by default that with the
     highest estimate, and `pairs` the result of `compare_all`, if already computed.
 
-    There is one row per model, the highest estimate first: model, n_tasks, estimate, low, high (of this model alone, on
-    its own tasks), rank_low, rank_high, behind_first (decided to be worse than the first), ties_with_first (no model is
-    decided to be better, and the first is not best), corrected, corrected_low, corrected_high, method, target, warning.
-    Equal estimates are in the order of their names, which means nothing, as the ranks show.
+    There is one row per model, the highest estimate first: model_name, n_tasks, estimate, low, high (of this model
+    alone, on its own tasks), rank_low, rank_high, behind_first (decided to be worse than the first), ties_with_first
+    (no model is decided to be better, and the first is not best), corrected, corrected_low, corrected_high, method,
+    target, warning. Equal estimates are in the order of their names, which means nothing, as the ranks show.
     """
     by_task = cells.over_conditions
     count, rows = len(cells.models), []
@@ -361,7 +360,7 @@ def rank_models(
         else:
             corrected = at_once(values, cells.shares, 1 - LEVEL / count)
         described = alone.method, "new tasks", alone.warning + cells.lost_of(i)
-        rows.append((name, alone.n_clusters, *alone[:3], 1, count, False, True, math.nan, *corrected, *described))
+        rows.append((name, alone.n_tasks, *alone[:3], 1, count, False, True, math.nan, *corrected, *described))
     table = typed(pd.DataFrame(rows, columns=_RANK_COLUMNS.split()))
     if not count:
         return table
@@ -439,8 +438,9 @@ def cost_front(cells: Cells, cost: str, *, rng: np.random.Generator | None = Non
     none, on their own, and `warning` says so. Higher values of the `cells` are better; `cost` is the column of their
     runs with the cost, such as tokens or time.
 
-    There is one row per model, the cheapest first: model, n_tasks, success and cost (means over tasks) with _low and
-    _high, per_success (the mean cost over the success rate, for shares) with _low and _high, on_front, dominated_by
+    There is one row per model, the cheapest first: model_name, n_tasks, estimate (of success), low, high, cost (both
+    are means over tasks) with _low and _high, per_success (the mean cost over the success rate, for shares) with _low
+    and _high, on_front, dominated_by
     (the cheapest model that is better in one and no worse in the other), front_share (of resamples of tasks, by the
     Bayesian bootstrap of Rubin 1981, in which it is on the front), warning.
     """
@@ -465,8 +465,8 @@ def cost_front(cells: Cells, cost: str, *, rng: np.random.Generator | None = Non
             (name, len(own), *parts["success"][:3], *parts["cost"][:3], *price[:3], sum(doubts, Notes()) + where)
         )
     table = pd.DataFrame(rows, columns=[*_COST_COLUMNS.split(), "warning"])
-    dominating = _dominating(table["success"].to_numpy(float), table["cost"].to_numpy(float))
-    known = table[["success", "cost"]].notna().all(axis=1)
+    dominating = _dominating(table["estimate"].to_numpy(float), table["cost"].to_numpy(float))
+    known = table[["estimate", "cost"]].notna().all(axis=1)
     table["on_front"] = known & ~np.asarray(dominating.any(axis=1))
     paid = np.where(dominating, table["cost"], math.inf)  # by the models that dominate each
     table["dominated_by"] = [str(models[row.argmin()]) if row.min() < math.inf else "" for row in paid]
@@ -479,7 +479,7 @@ def cost_front(cells: Cells, cost: str, *, rng: np.random.Generator | None = Non
         table["front_share"] = counts / (RESAMPLED * 100)
     else:
         table["warning"] = [doubt + note("few_common", what="share of resamples") for doubt in table["warning"]]
-    table = table.sort_values(["cost", "success"], ascending=[True, False], kind="stable", ignore_index=True)
+    table = table.sort_values(["cost", "estimate"], ascending=[True, False], kind="stable", ignore_index=True)
     return typed(table, f"{_COST_COLUMNS} on_front dominated_by front_share warning")
 
 

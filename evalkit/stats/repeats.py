@@ -16,7 +16,7 @@ from evalkit.stats.intervals import by_cluster, clean, mean_interval, numbers, r
 FLAGGED_AT = 0.01
 MOST_K = 10
 
-_COLUMNS = "measure k n n_clusters tasks_used estimate low high method target warning"
+_COLUMNS = "measure k n n_tasks tasks_used estimate low high method target warning"
 
 
 class RepeatsTest(NamedTuple):
@@ -40,7 +40,7 @@ def reliability(cells: Cells, *, ks: Sequence[int] | None = None, order: str | N
     succeeded (`repeats_test`).
 
     For each model there are rows of the column of the model, measure ("pass@k", "pass^k", "agreement": the probability
-    that two runs of a task end alike), k, n (runs), n_clusters (tasks), tasks_used (their share of the tasks of the
+    that two runs of a task end alike), k, n (runs), n_tasks, tasks_used (their share of the tasks of the
     model), estimate, low, high, method, target, warning. The warning counts the tasks left out, and says where the
     number of runs depends on their outcome, which biases all of these.
     """

@@ -56,7 +56,7 @@ class Trend(NamedTuple):
     high: float
     p_value: float  # two-sided; 1 means no trend at all
     n: int  # trials
-    n_clusters: int
+    n_tasks: int
     method: str
     direction: str = ""
     warning: Notes = Notes()

@@ -13,7 +13,7 @@ def test_cost_is_what_the_runs_carry(columns, unit):
         runs[unit] = runs[unit].where(runs["model_name"] == "a", 9.0)
     table, found = compare.cost(runs)
     assert found == unit
-    assert table["model"].tolist() == (["a", "b"] if unit else [])
+    assert table["model_name"].tolist() == (["a", "b"] if unit else [])
     assert table.loc[table["on_front"], "model"].tolist() == (["a"] if unit else [])
 
 

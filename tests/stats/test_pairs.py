@@ -107,7 +107,7 @@ def outcomes(**outcomes):
 
 
 def against(table, **options):
-    return compare_to_baseline(cells(table, options), "base", **options).set_index("model")
+    return compare_to_baseline(cells(table, options), "base", **options).set_index("model_name")
 
 
 HALF = np.tile([1, 0], 100)
@@ -184,7 +184,7 @@ def test_holm_gives_the_textbook_values():
 
 
 def ranked(table, **options):
-    return rank_models(cells(table, options), **options).set_index("model")
+    return rank_models(cells(table, options), **options).set_index("model_name")
 
 
 def test_ranks_begin_after_those_decided_better_and_end_before_those_decided_worse():
@@ -234,7 +234,7 @@ def costs_of(models, tasks=20):
 
 
 def front(table, **options):
-    return cost_front(cells_of(table, "model", "task", "value"), "cost", **options).set_index("model")
+    return cost_front(cells_of(table, "model", "task", "value"), "cost", **options).set_index("model_name")
 
 
 def test_the_front_are_the_models_that_no_other_beats_in_both():
@@ -256,7 +256,7 @@ def test_models_are_compared_on_the_tasks_all_have():
     table = costs_of({"a": (10, 1), "b": (10, 2)})
     partly = table[(table["model"] == "a") | (table["task"] >= 10)]
     found = front(partly)
-    assert found["success"].tolist() == [0, 0]
+    assert found["estimate"].tolist() == [0, 0]
     assert found["warning"].map(str).str.contains("on the 10 tasks that all models have").all()
     apart = front(table[(table["model"] == "a") == (table["task"] < 10)])
     assert apart["warning"].map(str).str.contains("on tasks that differ by model").all()
