@@ -16,18 +16,7 @@ from evalkit.stats.intervals import LEVEL, Target
 from evalkit.stats.pairwise import holm
 
 LEAST = 0.05  # loss of a share that is acceptable by default
-_CHANGED = [
-    "model_name",
-    "task",
-    "change",
-    "n_baseline",
-    "n",
-    "mean_baseline",
-    "mean",
-    "p_value",
-    "p_adjusted",
-    "shown",
-]
+_CHANGED = "model_name task change n_baseline n mean_baseline mean p_value p_adjusted shown run_ids_baseline run_ids"
 
 
 def against(
