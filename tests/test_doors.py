@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from evalkit import compare, crafter, mindcraft, steps
 from evalkit.cli import main
-from evalkit.compare.ranks import ranked
+from evalkit.compare.ranking import ranked
 from evalkit.display.follow import Following
 from evalkit.display.words import finding_text, headline_text
 from evalkit.io import plain

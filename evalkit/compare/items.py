@@ -3,13 +3,14 @@
 import numpy as np
 import pandas as pd
 
-from evalkit.kinds import Outcomes, outcomes
+from evalkit.compare.comparison import Comparison, comparison
+from evalkit.kinds import Outcomes
 
 DRAWS = 200  # random sets of tasks of each size
 COLUMNS = ["task", "n_models", "n", "mean", "verdict", "discrimination"]
 
 
-def task_items(runs: pd.DataFrame | Outcomes, value: str = "") -> pd.DataFrame:
+def task_items(runs: pd.DataFrame | Comparison, value: str = "") -> pd.DataFrame:
     """Describe each task by what it tells of models; those that contradict the order of models first.
 
     The discrimination is the correlation, over models, of their means on the task with their means on all other tasks
@@ -18,7 +19,7 @@ def task_items(runs: pd.DataFrame | Outcomes, value: str = "") -> pd.DataFrame:
     where the discrimination is below 0 (which chance does, too, where models are few or close), else "discriminates".
     Columns are task, n_models, n (runs), mean (over models), verdict, discrimination.
     """
-    data = runs if isinstance(runs, Outcomes) else outcomes(runs, value)
+    data = comparison(runs, value).outcomes
     means, sizes = _cells(data)
     if means.empty:
         return pd.DataFrame(columns=COLUMNS)
@@ -45,14 +46,14 @@ def task_items(runs: pd.DataFrame | Outcomes, value: str = "") -> pd.DataFrame:
 
 
 def fewer_tasks(
-    runs: pd.DataFrame | Outcomes, value: str = "", *, rng: np.random.Generator | None = None
+    runs: pd.DataFrame | Comparison, value: str = "", *, rng: np.random.Generator | None = None
 ) -> pd.DataFrame:
     """Estimate how often fewer tasks, drawn at random, give the ranks that all tasks that every model ran give.
 
     The table has a row per number of tasks: n_tasks, same_first (the share of 200 draws with the same first model) and
     same_order (with the same order of all models). No rows for fewer than 2 models or tasks in common.
     """
-    data = runs if isinstance(runs, Outcomes) else outcomes(runs, value)
+    data = comparison(runs, value).outcomes
     values = _cells(data)[0].dropna().to_numpy(float)
     rng, rows = np.random.default_rng(0 if rng is None else rng), []
     if min(values.shape, default=0) > 1:

@@ -13,7 +13,7 @@ from evalkit._words import Notes, note
 from evalkit.stats import intervals
 from evalkit.stats.cells import Cells
 from evalkit.stats.intervals import CONFIDENCE, LEVEL, skewness, typed
-from evalkit.stats.paired import ENOUGH_SCORES, FEW_SHARES, SKEWED
+from evalkit.stats.pair_tests import ENOUGH_SCORES, FEW_SHARES, SKEWED
 
 POWER = 0.8
 PLANNED = 0.6  # confidence of the interval whose upper end one variance of five exceeds
@@ -42,7 +42,7 @@ def plan(cells: Cells, difference: float, *, repeats: Sequence[int] = (1, 2, 3, 
     both models), `between` and `within` (standard deviations of a difference: of tasks, and of single runs), n_tasks
     (shared by the middle pair), warning. Where no task was run twice, the two parts can't be separated: there is only
     the range. No number of tasks is less than what the test of a pair asks for where differences are few or skewed
-    (`evalkit.stats.paired.compare_units`). Where pairs are decided over families of tasks, over seeds or within
+    (`evalkit.stats.pair_tests.compare_units`). Where pairs are decided over families of tasks, over seeds or within
     conditions, there is no plan, and `warning` says why. No rows without two models.
     """
     if not difference > 0:

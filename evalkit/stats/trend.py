@@ -12,8 +12,8 @@ import pandas as pd
 from evalkit._words import Notes, check_columns, left_out, note
 from evalkit.stats import intervals
 from evalkit.stats.intervals import coded, numbers
-from evalkit.stats.paired import agreeing, compare_units
-from evalkit.stats.pairs import holm
+from evalkit.stats.pair_tests import agreeing, compare_units
+from evalkit.stats.pairwise import holm
 
 N_PERMUTATIONS = 9_999
 CHUNK = 1_000  # permutations at a time

@@ -9,7 +9,7 @@ import pytest
 
 from evalkit import compare
 from evalkit._words import format_interval, note
-from evalkit.compare.ranks import ranked
+from evalkit.compare.ranking import ranked
 from evalkit.compare.terminal import answer, describe_comparison
 from evalkit.display import finding_text
 from evalkit.display.words import headline_text, undecided_text

@@ -7,7 +7,7 @@ import pytest
 from statsmodels.discrete.discrete_model import Logit
 
 from evalkit.stats import trend_by, trend_test
-from evalkit.stats.pairs import holm
+from evalkit.stats.pairwise import holm
 
 
 def trials(successes, n):

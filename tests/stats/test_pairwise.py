@@ -9,8 +9,10 @@ from scipy.special import ndtri
 from evalkit.display import pair_text
 from evalkit.stats import compare_all, compare_to_baseline, cost_front, pair_structure, rank_models
 from evalkit.stats.cells import cells_of
-from evalkit.stats.paired import compare_units
-from evalkit.stats.pairs import _dominating, _is_on_front, at_once, holm, max_t, pair_rows
+from evalkit.stats.costs import _is_on_front
+from evalkit.stats.pair_tests import compare_units
+from evalkit.stats.pairwise import holm, max_t, pair_rows
+from evalkit.stats.ranking import at_once
 
 
 def runs(rates, tasks=40, repetitions=1, seed=0):
@@ -358,4 +360,7 @@ def test_the_front_without_every_pair_is_that_of_every_pair():
     rng = np.random.default_rng(0)
     for models in (1, 2, 5, 40):
         success, cost = rng.integers(0, 4, (100, models)) / 4, rng.integers(0, 4, (100, models)).astype(float)
-        assert (_is_on_front(success, cost) == ~_dominating(success, cost).any(axis=-1)).all()
+        higher, other = success[:, None, :], cost[:, None, :]
+        is_as_good = (higher >= success[:, :, None]) & (other <= cost[:, :, None])
+        is_better = (higher > success[:, :, None]) | (other < cost[:, :, None])
+        assert (_is_on_front(success, cost) == ~(is_as_good & is_better).any(axis=-1)).all()

@@ -1,7 +1,4 @@
-"""Compare every pair of models on the tasks it shares, and every model with a baseline; what pairs say about ranks.
-
-Do verdicts fit one order, which ranks do they leave open, and which models does no other beat in success and cost?
-"""
+"""Compare every pair of models on the tasks it shares, and every model with a baseline; do verdicts fit one order?"""
 
 import math
 from collections.abc import Iterable
@@ -14,23 +11,17 @@ from scipy import special
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from evalkit._words import Notes, check_columns, note
+from evalkit._words import Notes, note
 from evalkit.stats.cells import Cells
 from evalkit.stats.intervals import (
     LEVEL,
     Target,
     check_choice,
-    corrected_t,
-    mean_interval,
     numbers,
-    positive_mean_interval,
-    quantile,
-    ratio_interval,
-    skewness,
     typed,
     variance_of_mean,
 )
-from evalkit.stats.paired import (
+from evalkit.stats.pair_tests import (
     SMALLEST,
     Compared,
     allow_for_seeds,
@@ -41,7 +32,6 @@ from evalkit.stats.paired import (
     unshared,
 )
 
-RESAMPLED = 20  # times 100 resamples of tasks, for the front
 MOST_PAIRED = 100  # models of which every pair is compared; of more, only those of the first
 N_DRAWS = 10_000  # for max-T
 CHUNK = 250  # draws at a time, which keeps 5,000 tests within 10 MB
@@ -50,17 +40,10 @@ _COLUMNS = (
     "model_a model_b n_tasks n_unshared n_runs mean_a mean_b estimate low high p_value p_holm p_adjusted claim_at "
     "decided p_equivalent equivalent method target correction tested margin warning"
 )
-
+_TESTED = "a b model_a model_b n_tasks n_unshared n_runs mean_a mean_b estimate"
 _BASELINE_COLUMNS = (
     "model_name n_tasks n_unshared n_runs mean mean_baseline estimate low high p_value p_adjusted claim_at p_not_worse "
     "verdict method target warning"
-)
-_RANK_COLUMNS = (
-    "model_name n_tasks estimate low high rank_low rank_high behind_first ties_with_first corrected corrected_low "
-    "corrected_high method target warning"
-)
-_COST_COLUMNS = (
-    "model_name n_tasks estimate low high cost cost_low cost_high per_success per_success_low per_success_high"
 )
 
 
@@ -85,7 +68,7 @@ def compare_all(
     within equal ones, whose differences are averaged by task. With families, the difference is still the mean over
     tasks, its test is over families. With strata, models are for new tasks also compared on the tasks that only one of
     them ran, unpaired within strata, as if these tasks were drawn alike, and both tests are combined
-    (`evalkit.stats.paired.combine`); `warning` counts these tasks. Where a model has several seeds, its differences
+    (`evalkit.stats.pair_tests.combine`); `warning` counts these tasks. Where a model has several seeds, its differences
     vary with them, too. `rng` is for max-T.
 
     There is one row per pair, models in the order of their names: model_a, model_b, n_tasks (shared), n_unshared (tasks
@@ -192,8 +175,8 @@ def pair_rows(
                 ran = [weight * one + (1 - weight) * other for one, other in zip(means[:2], apart[:2], strict=True)]
             means, others = [*ran, ran[0] - ran[1]], sum(apart.tasks)
             variance = 1 / ((1 / variance if weight else 0) + 1 / apart.variance)
-            told = note("partly_shared" if count else "unpaired", a=apart.tasks[0], b=apart.tasks[1])
-            compared = compared._replace(warning=compared.warning + told)
+            shares_note = note("partly_shared" if count else "unpaired", a=apart.tasks[0], b=apart.tasks[1])
+            compared = compared._replace(warning=compared.warning + shares_note)
         if is_new and cells.seeds is not None and variance > 0:
             compared = allow_for_seeds(compared, means[2], variance, [cells.seeds[a], cells.seeds[b]], shares)
         tasks = count
@@ -203,21 +186,10 @@ def pair_rows(
             if cells.shares:
                 compared = compared._replace(low=max(compared.low, -1.0), high=min(compared.high, 1.0))
         compared = compared._replace(warning=compared.warning + cautious + cells.lost_of(a, b))
-        rows.append((a, b, cells.models[a], cells.models[b], tasks, others, runs, *means, *compared))
-    names = [
-        "a",
-        "b",
-        "model_a",
-        "model_b",
-        "n_tasks",
-        "n_unshared",
-        "n_runs",
-        "mean_a",
-        "mean_b",
-        "estimate",
-        *Compared._fields,
-    ]
-    return typed(pd.DataFrame(rows, columns=names)), parts
+        row = {"a": a, "b": b, "model_a": cells.models[a], "model_b": cells.models[b], "n_tasks": tasks}
+        row |= {"n_unshared": others, "n_runs": runs, "mean_a": means[0], "mean_b": means[1], "estimate": means[2]}
+        rows.append(row | compared._asdict())
+    return typed(pd.DataFrame(rows, columns=[*_TESTED.split(), *Compared._fields])), parts
 
 
 def _unit(values: np.ndarray) -> np.ndarray:
@@ -315,189 +287,3 @@ def components(start: np.ndarray, end: np.ndarray, count: int, directed: bool = 
         return np.empty(0, dtype=int)
     graph = csr_array((np.ones(len(start)), (start, end)), shape=(count, count))
     return connected_components(graph, directed=directed, connection="strong")[1]
-
-
-def rank_models(
-    cells: Cells,
-    *,
-    first: str = "",
-    pairs: pd.DataFrame | None = None,
-    rng: np.random.Generator | None = None,
-) -> pd.DataFrame:
-    """Rank models on new tasks like these, with the uncertainty of the ranks.
-
-    - The interval of ranks of a model begins after the models that are decided to be better, and ends before those
-      decided to be worse. All intervals together hold the true ranks with the confidence of the correction of `pairs`
-      (Mogstad, Romano, Shaikh and Wilhelm 2024). Of more than 100 models only the pairs of the first are tested, with
-      Bonferroni's correction for all pairs, since any model might have been the first.
-    - The first model is best where it is ahead of each other one in the test of this pair alone: having been picked as
-      the first needs no correction for all pairs (Gutmann and Maymin 1987; Hsu 1984). Its rank is then 1, and no other
-      model ties with it.
-    - The corrected estimate allows for having been picked from all models: shrunk towards their mean by the share of
-      the spread of models that is noise (Efron and Morris 1975). Its interval, at a level divided by the number of
-      models (Bonferroni), holds for all models at once, hence for any that is picked by its result, where values are
-      shares (Clopper and Pearson). That of other values (t) falls short on few tasks, and where values are skewed.
-
-    `cells` are as for `compare_all`; `first` is the model that is tested for being best, by default that with the
-    highest estimate, and `pairs` the result of `compare_all`, if already computed.
-
-    There is one row per model, the highest estimate first: model_name, n_tasks, estimate, low, high (of this model
-    alone, on its own tasks), rank_low, rank_high, behind_first (decided to be worse than the first), ties_with_first
-    (no model is decided to be better, and the first is not best), corrected, corrected_low, corrected_high, method,
-    target, warning. Equal estimates are in the order of their names, which means nothing, as the ranks show.
-    """
-    by_task = cells.over_conditions
-    count, rows = len(cells.models), []
-    for i, name in enumerate(cells.models):
-        values, bounds = by_task.of(i).means, (0.0, 1.0) if cells.shares else None
-        tasks, families = np.arange(len(values)), None
-        if by_task.clusters is not None:
-            families = by_task.clusters[by_task.sizes[:, i] > 0]
-        alone = mean_interval(values, tasks, bounds=bounds, families=families)
-        if families is not None and len(np.unique(families)) < len(tasks):
-            wide = mean_interval(values, tasks, bounds=bounds, families=families, confidence=1 - LEVEL / count)
-            corrected = wide[1:3]
-        else:
-            corrected = at_once(values, cells.shares, 1 - LEVEL / count)
-        described = alone.method, "new tasks", alone.warning + cells.lost_of(i)
-        rows.append((name, alone.n_tasks, *alone[:3], 1, count, False, True, math.nan, *corrected, *described))
-    table = typed(pd.DataFrame(rows, columns=_RANK_COLUMNS.split()))
-    if not count:
-        return table
-    leading = cells.models.index(first) if first else int(np.argmax(table["estimate"].fillna(-math.inf)))
-    if pairs is None and count <= MOST_PAIRED:
-        pairs = compare_all(cells, rng=rng)
-    others = [i for i in range(count) if i != leading]
-    tests = pair_rows(cells, [(leading, i) for i in others], "new tasks")[0].set_index("b")
-    better, worse, behind = np.zeros(count, int), np.zeros(count, int), np.zeros(count, bool)
-    if pairs is None:
-        is_behind = tests["p_value"] * (count * (count - 1) / 2) <= tests["claim_at"]
-        behind[others] = is_behind & (tests["estimate"] > 0)
-        better, worse[leading] = behind.astype(int), behind.sum()
-    else:
-        place = dict(zip(map(str, cells.models), range(count), strict=True))
-        for row in pairs[pairs["decided"]].to_dict("records"):
-            a, b = place[row["model_a"]], place[row["model_b"]]
-            winner, loser = (a, b) if row["estimate"] > 0 else (b, a)
-            better[loser], worse[winner] = better[loser] + 1, worse[winner] + 1
-            behind[loser] |= winner == leading
-    table["behind_first"] = behind
-    table["rank_low"], table["rank_high"], table["ties_with_first"] = 1 + better, count - worse, better == 0
-    if ((tests["p_value"] <= tests["claim_at"]) & (tests["estimate"] > 0)).all():  # no test at all: the only model
-        table["rank_low"] = table["rank_low"].clip(lower=2).where(table.index != leading, 1)
-        table["rank_high"] = table["rank_high"].where(table.index != leading, 1)
-        table["ties_with_first"] = table.index == leading
-    # the share of the variance of estimates that is not noise, from 0 to 1
-    estimates, common, signal = table["estimate"].dropna().to_numpy(), by_task.has(), 0.0
-    spread = estimates.var(ddof=1) if len(estimates) > 1 else 0.0
-    if spread > 0:
-        if common.sum() > 1:
-            values = by_task.means[common]
-            values = values - values.mean(axis=1, keepdims=True)  # how hard a task is says nothing about who is best
-            noise = (values.var(axis=0, ddof=1) / len(values)).sum() / (values.shape[1] - 1)
-        else:
-            of_tasks = [by_task.of(i).means for i in range(count)]
-            noise = np.mean([means.var(ddof=1) / len(means) for means in of_tasks if len(means) > 1] or [math.inf])
-        signal = max(0.0, 1 - float(noise) / float(spread))
-    centre = table["estimate"].mean()
-    shrunk = centre + signal * (table["estimate"] - centre)
-    table["corrected"] = shrunk.clip(table["corrected_low"].fillna(-math.inf), table["corrected_high"].fillna(math.inf))
-    return typed(table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True))
-
-
-def at_once(values: np.ndarray, shares: bool, confidence: float) -> tuple[float, float]:
-    """Return an interval of the mean of values of tasks that holds at a confidence far above 95 %.
-
-    Of shares by Clopper and Pearson (1934), which is never too narrow, on the number of tasks, or on the effective
-    number (Korn and Graubard 1998) where that is larger; of other values by t with Hall's correction.
-    """
-    count, nothing = len(values), (math.nan, math.nan)
-    if count < 2:
-        return nothing
-    variance, rate = float(variance_of_mean(values)), float(values.mean())
-    if not shares:
-        low, high = corrected_t(values, confidence) if variance > 0 else nothing
-        return float(low), float(high)
-    factor = float(quantile(confidence, count - 1) / quantile(confidence)) ** 2 * (
-        1 + 2 * skewness(values) ** 2 / count
-    )
-    n = float(count)
-    if variance * factor > 0:
-        n = max(n, float(rate * (1 - rate) / (variance * factor)))
-    tail = (1 - confidence) / 2
-    low = float(special.betaincinv(n * rate, n - n * rate + 1, tail)) if rate > 0 else 0.0
-    high = float(special.betaincinv(n * rate + 1, n - n * rate, 1 - tail)) if rate < 1 else 1.0
-    return low, high
-
-
-def cost_front(cells: Cells, cost: str, *, rng: np.random.Generator | None = None) -> pd.DataFrame:
-    """Return success and cost of each model, and which models are on the Pareto front.
-
-    A model is on the front if no other has at least its success at no more than its cost, and one of the two strictly
-    better. Runs of a task are averaged first. Models are compared on the tasks that all have runs of; where there are
-    none, on their own, and `warning` says so. Higher values of the `cells` are better; `cost` is the column of their
-    runs with the cost, such as tokens or time.
-
-    There is one row per model, the cheapest first: model_name, n_tasks, estimate (of success), low, high, cost (both
-    are means over tasks) with _low and _high, per_success (the mean cost over the success rate, for shares) with _low
-    and _high, on_front, dominated_by
-    (the cheapest model that is better in one and no worse in the other), front_share (of resamples of tasks, by the
-    Bayesian bootstrap of Rubin 1981, in which it is on the front), warning.
-    """
-    check_columns(cells.runs, cost)
-    values, costs = (cells.over_conditions.means_of(name, cost) for name in (cells.columns.value, cost))
-    models, common = cells.models, np.isfinite(values).all(axis=1)
-    where = note("on_common", what="", count=common.sum()) if common.any() else note("tasks_differ")
-    where = Notes() if common.all() else where
-    if common.any():
-        values, costs = values[common], costs[common]
-    rows = []
-    for i, name in enumerate(models):
-        own, paid = (column[np.isfinite(column)] for column in (values[:, i], costs[:, i]))
-        is_share = bool(((own >= 0) & (own <= 1)).all())
-        parts = {
-            "success": mean_interval(own, bounds=(0.0, 1.0) if is_share else None),
-            "cost": positive_mean_interval(paid),
-        }
-        price = ratio_interval(paid, own, np.arange(len(own))) if is_share else ratio_interval([], [], [])
-        doubts = (note("of_part", part=part, notes=one.warning) for part, one in parts.items() if one.warning)
-        rows.append(
-            (name, len(own), *parts["success"][:3], *parts["cost"][:3], *price[:3], sum(doubts, Notes()) + where)
-        )
-    table = pd.DataFrame(rows, columns=[*_COST_COLUMNS.split(), "warning"])
-    dominating = _dominating(table["estimate"].to_numpy(float), table["cost"].to_numpy(float))
-    known = table[["estimate", "cost"]].notna().all(axis=1)
-    table["on_front"] = known & ~np.asarray(dominating.any(axis=1))
-    paid = np.where(dominating, table["cost"], math.inf)  # by the models that dominate each
-    table["dominated_by"] = [str(models[row.argmin()]) if row.min() < math.inf else "" for row in paid]
-    table["front_share"] = math.nan
-    if common.sum() > 1:
-        rng, counts = np.random.default_rng(0 if rng is None else rng), np.zeros(len(models))
-        for _ in range(RESAMPLED):
-            weights = rng.dirichlet(np.ones(len(values)), 100)
-            counts += _is_on_front(weights @ values, weights @ costs).sum(axis=0)
-        table["front_share"] = counts / (RESAMPLED * 100)
-    else:
-        table["warning"] = [doubt + note("few_common", what="share of resamples") for doubt in table["warning"]]
-    table = table.sort_values(["cost", "estimate"], ascending=[True, False], kind="stable", ignore_index=True)
-    return typed(table, f"{_COST_COLUMNS} on_front dominated_by front_share warning")
-
-
-def _is_on_front(success: np.ndarray, cost: np.ndarray) -> np.ndarray:
-    """Return which models (last axis) no other dominates, without a comparison of every pair."""
-    order = np.lexsort((-success, cost), axis=-1)
-    success, cost = np.take_along_axis(success, order, -1), np.take_along_axis(cost, order, -1)
-    best = np.maximum.accumulate(success, axis=-1)
-    is_higher = np.diff(best, axis=-1, prepend=-math.inf) > 0  # than all that cost no more
-    last = np.maximum.accumulate(np.where(is_higher, np.arange(best.shape[-1]), 0), axis=-1)
-    is_equal = (success == best) & (cost == np.take_along_axis(cost, last, -1))
-    on_front = np.empty_like(is_equal)
-    np.put_along_axis(on_front, order, is_equal, -1)
-    return on_front
-
-
-def _dominating(success: np.ndarray, cost: np.ndarray) -> np.ndarray:
-    """Return which models (last axis) dominate each model (second-last axis); NaN dominates nothing."""
-    at_least = (success[..., None, :] >= success[..., :, None]) & (cost[..., None, :] <= cost[..., :, None])
-    better = (success[..., None, :] > success[..., :, None]) | (cost[..., None, :] < cost[..., :, None])
-    return at_least & better
