@@ -17,11 +17,7 @@ PAIRS = "Pairs of models"
 
 
 def findings(
-    board: Leaderboard,
-    ledger: pd.DataFrame | None = None,
-    *,
-    ranking: str = RANKING,
-    detect: float = 0.0,
+    board: Leaderboard, ledger: pd.DataFrame | None = None, *, ranking: str = RANKING, detect: float = 0.0
 ) -> list[Finding]:
     """Describe which model is best as far as the data show, what is open, what would decide it, and caveats.
 

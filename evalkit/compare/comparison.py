@@ -9,7 +9,6 @@ from evalkit.kinds import Outcomes, outcomes
 from evalkit.stats import Cells, cells_of
 from evalkit.stats.pairwise import MOST_PAIRED
 
-RAW, NONE = "raw", "none"
 WITHIN = ("condition", "task_type", "family", "seed")  # columns that comparisons take into account, as in `cells_of`
 MOST_SHOWN = 30  # models whose pairs are made where there are too many for all
 

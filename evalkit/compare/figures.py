@@ -6,9 +6,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from evalkit._words import counted_noun
-from evalkit.compare.comparison import RAW
 from evalkit.compare.ranking import Leaderboard
 from evalkit.display import plots, set_alt
+from evalkit.stats.adjusted import RAW
 
 __all__ = ["differences", "ranking"]
 

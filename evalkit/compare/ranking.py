@@ -9,7 +9,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from evalkit._words import Notes, format_interval, join_first, note
-from evalkit.compare.comparison import NONE, RAW, Comparison
+from evalkit.compare.comparison import Comparison
 from evalkit.compare.pairwise import pairs_of
 from evalkit.display.tables import answer_html
 from evalkit.display.words import finding_text
@@ -20,6 +20,7 @@ from evalkit.kinds.findings import absent_counts, absent_runs, variants
 from evalkit.kinds.headers import runs_of
 from evalkit.kinds.runs import UNKNOWN, copied, kind_of
 from evalkit.stats import adjusted_rates, best_model, pair_structure, rank_models
+from evalkit.stats.adjusted import NONE, RAW
 from evalkit.stats.pair_tests import PARTLY, UNPAIRED
 from evalkit.stats.pairwise import MOST_PAIRED
 
@@ -113,7 +114,7 @@ def leaderboard(
     if adjusted.basis != RAW:
         notes += adjusted.reason
     linked = pairs.assign(n_tasks=pairs["n_tasks"].clip(lower=pairs["estimate"].notna().astype(int)))
-    notes += pair_structure(linked).warning + _differing(runs, rows) + _unmeasured(scored)
+    notes += pair_structure(linked) + _differing(runs, rows) + _unmeasured(scored)
     absent = absent_runs(rows, planned)
     if lacking := absent_counts(absent):
         best_if_failed = best_model(compared.with_failures(absent).cells) if scored.is_share else best
@@ -231,8 +232,8 @@ def headline(board: Leaderboard) -> dict[str, Any]:
         return about | _fields(row, board.has_means)
     row = rated.iloc[0]
     structure = pair_structure(board.pairs)
-    if structure.cycles:
-        return {"code": "cycle", "models": list(structure.cycles[0])}
+    if cycles := structure.only("cycle").notes:
+        return {"code": "cycle", "models": list(cycles[0].values["models"])}
     first, others = row["model_name"], rated.iloc[1:]
     by = "estimate" if board.basis == NONE else "adjusted"
     own = board.pairs[board.pairs[["model_a", "model_b"]].eq(first).any(axis=1)]
@@ -250,7 +251,7 @@ def headline(board: Leaderboard) -> dict[str, Any]:
         return {"code": "best"} | about | {"undecided": int((~own["decided"]).sum())} | _fields(row, board.has_means)
     if len(own) and own["estimate"].isna().all():
         models = rated["model_name"].tolist()
-        sets = [names for one in structure.warning.only("sets").notes for names in one.values["sets"]]
+        sets = [names for one in structure.only("sets").notes for names in one.values["sets"]]
         n_sets = sum(not set(models).isdisjoint(names) for names in sets)
         conditions = "conditions_differ" in board.notes
         return {"code": "apart", "models": models, "n_sets": n_sets, "conditions": conditions}

@@ -63,9 +63,8 @@ def describe_comparison(
 ) -> str:
     """Format which model is best, the models with their ranks and rates, and pairs, those of the first model first.
 
-    Below stands how many tasks would decide, also for a difference of `detect` (`evalkit.compare.plan_findings`);
-    `planned` as for `leaderboard`.
-    What does not fit on a screen is left out, or with `everything` printed, too.
+    Below is how many tasks would decide, also for a difference of `detect` (`evalkit.compare.plan_findings`);
+    `planned` as for `leaderboard`. What does not fit on a screen is left out, or with `everything` printed, too.
     """
     board = leaderboard(runs, value or "", margin=margin, planned=planned)
     plans = [plain(finding_text(one)) for one in plan_findings(board, detect)]
@@ -81,7 +80,8 @@ def describe_comparison(
         cells = {"model": row["model_name"], "rank": rank or "–", "runs": str(row["n"]), "tasks": str(row["n_tasks"])}
         ends = row["estimate"], row["low"], row["high"]
         cells[f"{title}{INTERVAL}"] = format_interval(*ends, percent=share)
-        cells |= {board.basis: format_interval(row["adjusted"], None, None, percent=share)} if board.is_adjusted else {}
+        if board.is_adjusted:
+            cells[board.basis] = format_interval(row["adjusted"], None, None, percent=share)
         rows.append(cells)
     reasons = zip(table["model_name"], table["warning"], strict=True)
     copies = [plain(f"{name}: {why}.") for name, why in reasons if why and "only_copies" in why]
@@ -122,8 +122,8 @@ def describe_comparison(
 def _items_lines(board: Leaderboard) -> list[str]:
     """Say in two sentences what the tasks tell of models, and how few of them would do."""
     table, fewer = task_items(board), fewer_tasks(board)
-    found = table["verdict"].value_counts()
-    counts = ", ".join(f"{n:,} {VERDICTS_OF_TASKS[str(verdict)]}" for verdict, n in found.items())
+    numbers = table["verdict"].value_counts()
+    counts = ", ".join(f"{n:,} {VERDICTS_OF_TASKS[str(verdict)]}" for verdict, n in numbers.items())
     against_order = table.loc[table["verdict"] == "against the order", "task"].head(MOST_PAIRS)
     lines = [f"Of {counted_noun(len(table), 'task')}: {counts}."]
     if len(against_order):

@@ -11,7 +11,6 @@ from .intervals import positive_mean_interval as positive_mean_interval
 from .intervals import proportion_interval as proportion_interval
 from .intervals import rate_interval as rate_interval
 from .intervals import ratio_interval as ratio_interval
-from .pairwise import Structure as Structure
 from .pairwise import compare_all as compare_all
 from .pairwise import compare_to_baseline as compare_to_baseline
 from .pairwise import pair_structure as pair_structure

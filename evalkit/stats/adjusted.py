@@ -29,17 +29,15 @@ class AdjustedRates(NamedTuple):
 
 
 def adjusted_rates(cells: Cells, *, kind: Kind = "proportion") -> AdjustedRates:
-    """Return each model's raw rate beside its coverage of the tasks and its rate adjusted for them.
+    """Return each model's raw rate with its coverage of the tasks and its rate adjusted for them.
 
     Where all models ran the same tasks, the adjusted rates are the raw ones. Else they are what each model would score
-    on all tasks (see `docs/statistics.md`) where shared tasks link all models, else those standardised to the pooled
-    mix of strata where all models have all strata, else NaN. The reason names models that the raw and the adjusted
-    rates order differently.
+    on all tasks (docs/statistics.md) where shared tasks link all models, else those standardised to the pooled mix of
+    strata where all models have all strata, else NaN; under the conditions that all models ran. The reason names models
+    that the raw and the adjusted rates order differently.
 
-    Arguments are as for `compare_all` and `estimate_by`. Tasks under different conditions are different ones, from the
-    same cluster. Adjusted rates are those under the conditions that all models ran, since nothing shows what a model
-    would reach under another one. The table has model_name, n (runs), n_tasks, coverage; estimate, low, high, method
-    (raw); adjusted, adjusted_low and adjusted_high; warning.
+    The table has model_name, n (runs), n_tasks, coverage; estimate, low, high, method (raw); adjusted, adjusted_low and
+    adjusted_high; warning.
     """
     columns = ["adjusted", "adjusted_low", "adjusted_high"]
     table = _raw_rates(cells, kind)
@@ -88,9 +86,8 @@ def _raw_rates(cells: Cells, kind: Kind) -> pd.DataFrame:
 def standardise(cells: Cells, strata: np.ndarray, kind: Kind) -> np.ndarray:
     """Estimate the rate or mean of each model for one mix of strata, such as types of tasks (direct standardisation).
 
-    The estimate is Σ weight × mean of the stratum, weights the numbers of its tasks. The interval of a bounded value is
-    put together from those of the strata (MOVER, Zou and Donner 2008), that of others is Welch's t. Returns estimate,
-    low and high of each model; NaN for one without values of a stratum, which can't reach the mix.
+    Weights are the shares of tasks. Intervals of bounded values are combined from those of the strata (Zou and Donner
+    2008), others are Welch's t. Returns estimate, low and high of each model; NaN for one without values of a stratum.
     """
     weights = np.bincount(strata) / len(strata)
     found = np.full((len(cells.models), 3), math.nan)
@@ -122,10 +119,10 @@ def standardise(cells: Cells, strata: np.ndarray, kind: Kind) -> np.ndarray:
 def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Estimate what each model would score on all tasks, from the tasks it ran and the other models' results on them.
 
-    Values from 0 to 1: a logistic model, the effects of tasks (of each stratum) of any distribution (Laird 1978),
-    standardised over the tasks, with Wilson's interval on the effective n. Others: least squares and t. Intervals leave
-    out one task, or group of tasks, at a time, and are the wider the more both fits disagree. No estimates where models
-    share no tasks, directly or through others; no interval where models fall into groups without some of the tasks.
+    Values from 0 to 1: a logistic model with tasks of any distribution (Laird 1978), and Wilson's interval on the
+    effective n. Others: least squares and t. Intervals leave out one task, or group of tasks, at a time, and are wider
+    where both fits disagree. No estimates where shared tasks do not link the models, no interval where they do not
+    without some tasks.
     """
     there = cells.sizes > 0
     missing = np.full(there.shape[1], math.nan)
@@ -196,8 +193,7 @@ def _logistic(
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
     """Fit effects of models and the distribution of those of tasks by EM from `start`, and standardise over the tasks.
 
-    Normal priors with a deviation of `PRIOR` on the logit scale keep effects finite where all runs end alike. Also
-    returns what another fit may start from.
+    Normal priors keep effects finite where all runs end alike. Also returns what another fit may start from.
     """
     (effects, shares), successes = start, means * sizes
     for _ in range(most):

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 from itertools import combinations
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -13,14 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from evalkit._words import Notes, note
 from evalkit.stats.cells import Cells
-from evalkit.stats.intervals import (
-    LEVEL,
-    Target,
-    check_choice,
-    numbers,
-    typed,
-    variance_of_mean,
-)
+from evalkit.stats.intervals import LEVEL, Target, check_choice, numbers, typed, variance_of_mean
 from evalkit.stats.pair_tests import (
     SMALLEST,
     Compared,
@@ -48,35 +41,26 @@ _BASELINE_COLUMNS = (
 
 
 def compare_all(
-    cells: Cells,
-    *,
-    target: Target = "new tasks",
-    margin: float | None = None,
-    rng: np.random.Generator | None = None,
+    cells: Cells, *, target: Target = "new tasks", margin: float | None = None, rng: np.random.Generator | None = None
 ) -> pd.DataFrame:
-    """Compare every pair of models, paired on the tasks both have runs of.
+    """Compare every pair of models, paired on the tasks both have runs of; docs/statistics.md has the methods.
 
     Runs of one model on one task are averaged first, so that each task counts once. The interval and the p value of a
-    pair are those of one test, and are not corrected: the interval excludes 0 exactly where p is at most
-    0.05. A pair is decided where the p value corrected for all pairs that share tasks (by max-T; for these
-    tasks by Holm) is at most that. Few or skewed scores need a smaller one, and `warning` says so.
+    pair are those of one test, without a correction. A pair is decided where the p value corrected for all pairs that
+    share tasks (by max-T; for these tasks by Holm) is at most `claim_at`, which is 0.05, or less for few or skewed
+    scores.
 
-    `cells` are the runs by task and model (`evalkit.stats.cells_of`). The `target` is the difference on new tasks like
-    these (paired, over tasks), or on these very tasks run again (t within tasks, which needs repetitions). Models whose
-    difference lies within ± `margin` are `equivalent`: two one-sided tests (Schuirmann 1987; for shares the score test
-    of Tango 1998) with Holm's correction, from 10 tasks on (scores: 12). Of cells with conditions, models are compared
-    within equal ones, whose differences are averaged by task. With families, the difference is still the mean over
-    tasks, its test is over families. With strata, models are for new tasks also compared on the tasks that only one of
-    them ran, unpaired within strata, as if these tasks were drawn alike, and both tests are combined
-    (`evalkit.stats.pair_tests.combine`); `warning` counts these tasks. Where a model has several seeds, its differences
-    vary with them, too. `rng` is for max-T.
+    `cells` are the runs by task and model. The `target` is the difference on new tasks like these, or on these very
+    tasks run again, which needs repetitions. Models whose difference lies within ± `margin` are `equivalent`, by two
+    one-sided tests. Models are compared within conditions, over families of tasks, and with several seeds with their
+    variance. With strata they are for new tasks also compared on the tasks that only one of them ran. `rng` is for
+    max-T.
 
-    There is one row per pair, models in the order of their names: model_a, model_b, n_tasks (shared), n_unshared (tasks
-    that only one of them ran, as far as they count), n_runs (on the shared ones), mean_a, mean_b (over the shared
-    tasks, with the unshared ones at their weight), estimate (mean_a − mean_b), low, high, p_value, p_holm, p_adjusted,
-    claim_at (the p_adjusted from which down the pair is decided), decided, p_equivalent (corrected; NaN where the tasks
-    are too few to tell), equivalent, method, target, correction, tested (pairs that share tasks), margin, warning.
-    `evalkit.display.pair_text` says it.
+    There is one row per pair, models by name: model_a, model_b, n_tasks (shared), n_unshared (tasks that only one of
+    them ran, as far as they count), n_runs (on the shared ones), mean_a, mean_b (over the shared tasks, with the
+    unshared ones at their weight), estimate (mean_a − mean_b), low, high, p_value, p_holm, p_adjusted, claim_at,
+    decided, p_equivalent (corrected; NaN where tasks are too few), equivalent, method, target, correction, tested
+    (pairs that share tasks), margin, warning.
     """
     check_choice("target", target, get_args(Target))
     is_new = target == "new tasks"
@@ -102,10 +86,9 @@ def compare_to_baseline(
     """Compare every model with a baseline, paired on the tasks both have runs of.
 
     Each model gets one verdict: "better" (its difference from the baseline is above 0), "not worse" (by `margin` or
-    more: non-inferiority, a one-sided test with Holm's correction for the number of models), "regression" (its
-    difference is below 0, and it is not shown to be within the margin) or "not decided" (more tasks are needed).
-    Differences from 0 are corrected by max-T over the models (for these tasks by Holm). Arguments are those of
-    `compare_all`, and `margin`, the largest loss that is acceptable, in the unit of the values and above 0.
+    more: non-inferiority, one-sided, by Holm), "regression" (its difference is below 0, and not shown to be within the
+    margin) or "not decided". `margin` is the largest loss that is acceptable, above 0; the rest is as for
+    `compare_all`.
 
     There is one row per model but the baseline: model_name, n_tasks, n_unshared, n_runs, mean, mean_baseline, estimate
     (model − baseline), low, high, p_value, p_adjusted, claim_at, p_not_worse (corrected), verdict, method, target,
@@ -131,9 +114,9 @@ def pair_rows(
 ) -> tuple[pd.DataFrame, np.ndarray]:
     """Compare the models of each pair, without any correction; with strata also on the tasks that they do not share.
 
-    The table has beside the columns of `compare_all` up to p_value, method and warning: `a` and `b` (places of the
-    models), `claim_at`, `p_above` and `p_below` (see `Compared`). Also returns what each task (row) contributes to the
-    statistic of each pair (column), whose squares add up to 1: how tests share data.
+    The table has the columns of `compare_all` up to p_value, method and warning, with `a` and `b` (places of the
+    models) and the fields of `Compared`. Also returns what each task (row) contributes to the statistic of each pair
+    (column).
     """
     if margin is not None and not margin > 0:
         raise ValueError(f"a margin is above 0, not {margin}")
@@ -203,10 +186,7 @@ def _by_max_t(parts: np.ndarray, table: pd.DataFrame, rng: np.random.Generator |
 
 
 def holm(p_values: Iterable[Any]) -> np.ndarray:
-    """Adjust p values for their number (Holm 1979); NaN stays NaN and is not counted.
-
-    The smallest of m is multiplied by m, the next by m − 1 and so on; none is below the one before it, or above 1.
-    """
+    """Adjust p values for their number (Holm 1979); NaN stays NaN and is not counted."""
     p_values = numbers(p_values)
     order = np.argsort(p_values)  # NaN last
     count = int((~np.isnan(p_values)).sum())
@@ -220,13 +200,10 @@ def max_t(
 ) -> np.ndarray:
     """Adjust two-sided p values for their number, by the distribution of the smallest one.
 
-    Step-down max-T (Westfall and Young 1993, algorithm 2.8; Romano and Wolf 2005): p values are taken to quantiles of
-    the normal distribution, and these compared with the largest of normal values that correlate as the tests do, so
-    that tests that share data count for less than as many independent ones.
-
-    `parts`, of shape (tasks, tests), are what each task contributes to each statistic, such as its difference; only
-    their ratios within a test matter. A p value is NaN where there is no test; its adjusted one is 1, as where no task
-    contributes. A single test is not adjusted.
+    Step-down max-T (Westfall and Young 1993, algorithm 2.8; Romano and Wolf 2005) on normal quantiles. `parts`, of
+    shape (tasks, tests), are what each task contributes to each statistic, up to a factor of each test: tests that
+    share data count for less than as many independent ones. Without a test, p is NaN, and its adjusted value 1. A
+    single test is not adjusted.
     """
     rng = np.random.default_rng(0 if rng is None else rng)
     p_values = numbers(p_values)
@@ -250,18 +227,10 @@ def max_t(
     return adjusted
 
 
-class Structure(NamedTuple):
-    """The structure of a table of pairs: what forbids to put all models in one order."""
+def pair_structure(pairs: pd.DataFrame) -> Notes:
+    """Find disjoint groups of models and cycles among the decided pairs, in a table as from `compare_all`.
 
-    cycles: tuple[tuple[str, ...], ...]  # models each of which is better than another of them
-    warning: Notes  # why there is no order of all models; false where there is one
-
-
-def pair_structure(pairs: pd.DataFrame) -> Structure:
-    """Find disjoint groups of models and cycles among the decided pairs.
-
-    `pairs` are as `compare_all` returns them. A cycle can only come from pairs that were compared on different tasks,
-    or from models that suit different tasks: no order of its models is right.
+    No order of the models of a cycle is right; it comes from models that were compared on, or suit, different tasks.
     """
     codes, models = pd.factorize(np.array([*pairs["model_a"], *pairs["model_b"]], dtype=object))
     a, b = codes.reshape(2, -1)
@@ -278,7 +247,7 @@ def pair_structure(pairs: pd.DataFrame) -> Structure:
     notes = sum((note("cycle", models=members) for members in cycles), Notes())
     notes += note("sets", sets=groups) if len(groups) > 1 else Notes()
     notes += note("unshared", pairs=unshared) if unshared else Notes()
-    return Structure(cycles, notes)
+    return notes
 
 
 def components(start: np.ndarray, end: np.ndarray, count: int, directed: bool = False) -> np.ndarray:

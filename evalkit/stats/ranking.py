@@ -7,15 +7,7 @@ import pandas as pd
 from scipy import special
 
 from evalkit.stats.cells import Cells
-from evalkit.stats.intervals import (
-    LEVEL,
-    corrected_t,
-    mean_interval,
-    quantile,
-    skewness,
-    typed,
-    variance_of_mean,
-)
+from evalkit.stats.intervals import LEVEL, corrected_t, mean_interval, quantile, skewness, typed, variance_of_mean
 from evalkit.stats.pairwise import MOST_PAIRED, compare_all, pair_rows
 
 _COLUMNS = (
@@ -25,28 +17,20 @@ _COLUMNS = (
 
 
 def rank_models(
-    cells: Cells,
-    *,
-    first: str = "",
-    pairs: pd.DataFrame | None = None,
-    rng: np.random.Generator | None = None,
+    cells: Cells, *, first: str = "", pairs: pd.DataFrame | None = None, rng: np.random.Generator | None = None
 ) -> pd.DataFrame:
     """Rank models on new tasks like these, with the uncertainty of the ranks (docs/statistics.md).
 
     - The interval of ranks of a model begins after the models that are decided to be better, and ends before those
-      decided to be worse. Of more than 100 models only the pairs of the first are tested, with Bonferroni's correction
-      for all pairs, since any model might have been the first.
+      decided to be worse. Of more than 100 models only the pairs of the first are tested, by Bonferroni for all pairs.
     - Where the first model is the best (`best_model`), its rank is 1, and no other model ties with it.
     - The corrected estimate allows for having been picked from all models: shrunk towards their mean by the share of
-      the spread of models that is noise (Efron and Morris 1975). Its interval, at a level divided by the number of
-      models (Bonferroni), holds for all models at once. That of values that are no shares (t) falls short on few tasks.
+      their spread that is noise (Efron and Morris 1975). Its interval holds for all models at once (Bonferroni).
 
-    `cells` are as for `compare_all`; `first` is the model that is tested for being best, by default that with the
-    highest estimate, and `pairs` the result of `compare_all`, if already computed.
-
-    There is one row per model, the highest estimate first, equal ones by name: model_name, n_tasks, estimate, rank_low,
-    rank_high, behind_first (decided to be worse than the first), ties_with_first (no model is decided to be better, and
-    the first is not best), corrected, corrected_low, corrected_high, target.
+    `first` is the model that is tested for being best, by default that with the highest estimate, and `pairs` the
+    result of `compare_all`, if already computed. There is one row per model, the highest estimate first: model_name,
+    n_tasks, estimate, rank_low, rank_high, behind_first (decided to be worse than the first), ties_with_first (no model
+    is decided to be better, and the first is not best), corrected, corrected_low, corrected_high, target.
     """
     by_task = cells.over_conditions
     count = len(cells.models)
@@ -60,24 +44,20 @@ def rank_models(
         return typed(table, _COLUMNS)
     leading = _first(table["estimate"], cells.models, first)
     tests = _tests_of(cells, leading)
-    if pairs is None and count <= MOST_PAIRED:
+    if pairs is None and count > MOST_PAIRED:  # by Bonferroni for all pairs
+        is_behind = tests["p_value"] * (count * (count - 1) / 2) <= tests["claim_at"]
+        pairs = tests.assign(decided=is_behind & (tests["estimate"] > 0))
+    elif pairs is None:
         pairs = compare_all(cells, rng=rng)
-    better = np.zeros(count, int)
-    worse = np.zeros(count, int)
-    if pairs is None:
-        is_behind = (tests["p_value"] * (count * (count - 1) / 2) <= tests["claim_at"]) & (tests["estimate"] > 0)
-        table.loc[tests.index, "behind_first"] = is_behind
-        better[tests.index] = is_behind
-        worse[leading] = is_behind.sum()
-    else:
-        place = {str(name): number for number, name in enumerate(cells.models)}
-        decided = pairs[pairs["decided"]]
-        for name_a, name_b, gap in zip(decided["model_a"], decided["model_b"], decided["estimate"], strict=True):
-            winner, loser = (place[name_a], place[name_b]) if gap > 0 else (place[name_b], place[name_a])
-            better[loser] += 1
-            worse[winner] += 1
-            if winner == leading:
-                table.loc[loser, "behind_first"] = True
+    better, worse = np.zeros(count, int), np.zeros(count, int)
+    place = {str(name): number for number, name in enumerate(cells.models)}
+    decided = pairs[pairs["decided"]]
+    for name_a, name_b, gap in zip(decided["model_a"], decided["model_b"], decided["estimate"], strict=True):
+        winner, loser = (place[name_a], place[name_b]) if gap > 0 else (place[name_b], place[name_a])
+        better[loser] += 1
+        worse[winner] += 1
+        if winner == leading:
+            table.loc[loser, "behind_first"] = True
     table["rank_low"] = 1 + better
     table["rank_high"] = count - worse
     table["ties_with_first"] = better == 0

@@ -144,10 +144,10 @@ def pair_table(*rows):
 )
 def test_groups_gaps_and_cycles_are_found(rows, groups, unshared, cycles):
     found = pair_structure(pair_table(*rows))
-    assert [one.values["sets"] for one in found.warning.only("sets").notes] == [tuple(groups)] * (len(groups) > 1)
-    assert [one.values["pairs"] for one in found.warning.only("unshared").notes] == [tuple(unshared)] * bool(unshared)
-    assert found.cycles == tuple(cycles)
-    assert bool(found.warning) == (len(groups) > 1 or bool(unshared) or bool(cycles))
+    assert [one.values["sets"] for one in found.only("sets").notes] == [tuple(groups)] * (len(groups) > 1)
+    assert [one.values["pairs"] for one in found.only("unshared").notes] == [tuple(unshared)] * bool(unshared)
+    assert [one.values["models"] for one in found.only("cycle").notes] == cycles
+    assert bool(found) == (len(groups) > 1 or bool(unshared) or bool(cycles))
 
 
 def differences(tasks, models, seed=0, gap=0.0):
