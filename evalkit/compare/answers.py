@@ -21,7 +21,7 @@ def findings(
 ) -> list[Finding]:
     """Describe which model is best as far as the data show, what is open, what would decide it, and caveats.
 
-    The most important stands first, and conditions that differ before the ranking. With a `ledger` the last one says
+    The most important comes first, and conditions that differ before the ranking. With a `ledger` the last one says
     how many files were used; `ranking` is the heading of its section; `detect` as for `plan_findings`.
     """
     # the pair of the first model that is nearest to a decision: an open one, if there is any

@@ -33,7 +33,7 @@ class Comparison:
     def with_failures(self, absent: pd.DataFrame) -> "Comparison":
         """Add absent runs, as `evalkit.kinds.findings.absent_runs` counts them, as failures.
 
-        Absent runs of a task that no model ran are left out: they would not tell models apart.
+        Absent runs of a task that no model ran are left out: they separate no models.
         """
         table = self.outcomes.table
         absent = absent[absent["task"].isin(set(table["task"]))]

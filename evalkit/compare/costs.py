@@ -23,7 +23,7 @@ def cost(runs: pd.DataFrame | Comparison, value: str = "") -> tuple[pd.DataFrame
 
 
 def _unit(rows: pd.DataFrame) -> str:
-    """Return the first measure of cost that runs tell; empty where they tell none."""
+    """Return the first measure of cost that runs have; empty where they have none."""
     return next((name for name in COSTS if rows[name].notna().any()), "")
 
 
@@ -31,12 +31,12 @@ def at_budget(runs: pd.DataFrame | Comparison, value: str = "") -> tuple[pd.Data
     """Estimate success at equal budgets per run: a run that took more than the budget has failed.
 
     Budgets are quantiles of what the runs of all models took, and the largest. The text says in what: cost (US
-    dollars), tokens or duration (seconds), the first that runs tell. This is what runs would have reached had they
-    been stopped at the budget, if agents do not know of it. Only runs that tell what they took count. Of more than 200
+    dollars), tokens or duration (seconds), the first that runs have. This is what runs would have reached had they
+    been stopped at the budget, if agents do not know of it. Only runs with this measure count. Of more than 200
     models, the table has those with the highest means.
 
     Columns are budget, model_name, n, n_tasks, estimate, low, high, method, target, warning. No rows, and an
-    empty text, without successes, or where runs tell none of these.
+    empty text, without successes, or where runs have none of these.
     """
     data = comparison(runs, value).outcomes
     rows = data.table.dropna(subset="value")

@@ -16,7 +16,7 @@ MOST_DRAWN = 30  # models in a matrix of pairs
 
 
 def ranking(board: Leaderboard, ax: Axes | None = None) -> Axes:
-    """Draw each model's estimate with its interval, and the adjusted one beside the raw if they differ."""
+    """Draw each model's estimate with its interval, and both the raw and the adjusted one if they differ."""
     values, table = board.outcomes, board.table
     hue = None
     if board.is_adjusted:

@@ -31,7 +31,7 @@ VERDICTS_OF_TASKS = {
     "against the order": "against the order of models",
     "discriminates": "that separate models in their order",
 }
-VERDICTS = ("regression", "not decided", "not worse", "better")  # those that a build fails on stand first
+VERDICTS = ("regression", "not decided", "not worse", "better")  # those that a build fails on come first
 
 
 def answer(runs: pd.DataFrame, planned: Sequence[str] = ()) -> str:
@@ -93,7 +93,7 @@ def describe_comparison(
     notes += filter(None, [undecided_text(ranking.values["headline"].get("undecided", 0))])
     place = {name: number for number, name in enumerate(table["model_name"])}
     for row in board.pairs.to_dict("records"):
-        if place[row["model_b"]] < place[row["model_a"]]:  # the model that ranks higher stands first
+        if place[row["model_b"]] < place[row["model_a"]]:  # the model that ranks higher comes first
             row |= {"model_a": row["model_b"], "model_b": row["model_a"]}
             row |= {"estimate": -row["estimate"], "low": -row["high"], "high": -row["low"]}
         verdict = "better" if row["estimate"] > 0 else "worse"
@@ -120,7 +120,7 @@ def describe_comparison(
 
 
 def _items_lines(board: Leaderboard) -> list[str]:
-    """Say in two sentences what the tasks tell of models, and how few of them would do."""
+    """Describe in two sentences how tasks separate models, and how few of them would do."""
     table, fewer = task_items(board), fewer_tasks(board)
     numbers = table["verdict"].value_counts()
     counts = ", ".join(f"{n:,} {VERDICTS_OF_TASKS[str(verdict)]}" for verdict, n in numbers.items())

@@ -26,13 +26,13 @@ KNOWN_SHARE = 2 / 3  # of the binomial variance, taken as known whatever the clu
 SKEW_OF_RATES, SKEW_OF_SCORES = 3, 2  # times skewness² / C: by how much the variance between clusters is widened
 HALL_FROM = 5  # values from which skewness can be estimated
 HALL_MOST = 2.0  # the corrected half-width, at most this many times that of t
-RARE_CLUSTERS = 2  # that hold a success, or a failure: too few for the interval of a rate
+RARE_CLUSTERS = 2  # with a success, or with a failure: too few for the interval of a rate
 LARGEST = 1e60  # value; the powers that intervals need of larger ones overflow
 COCHRAN = 25  # times the squared skewness: as many values does an interval of their mean take
 
 NEW_VALUES = "new values"  # the target where values are independent
 
-# where an interval may hold the truth less often than it says, and warns (docs/coverage.md has the figures)
+# an interval from fewer may cover less than 95 %, and warns (docs/coverage.md has the figures)
 FEW_VALUES, RARE = 15, 3  # values of a proportion; its successes, or failures
 FEW_CLUSTERS, FEW_SCORES, FEW_LEFT_OUT = 5, 12, 50  # of rates and means, of scores from 0 to 1, of the jackknife
 FEW_FAMILIES, LEAST_FAMILIES = 12, 2  # of equal size, for a firm interval and for any
@@ -90,7 +90,7 @@ def rate_interval(
 
     Wilson's interval; with clusters on the effective n, the number of independent trials with the same variance
     (docs/statistics.md). With one value per cluster both are the same. `clusters` has one label per value; values
-    without a label are one cluster. The `target` says whether the interval holds the rate on new clusters like these,
+    without a label are one cluster. The `target` says whether the interval is for the rate on new clusters like these,
     or on these very clusters if each were run again, which needs clusters with several values and is narrower. No
     bounds for new tasks from a single cluster, nor for these tasks where none has several values.
 
@@ -266,7 +266,7 @@ class Units(NamedTuple):
     values: np.ndarray  # whose mean is the estimate, and whose variance between units is its variance
     sizes: np.ndarray  # independent trials of each
     means: np.ndarray
-    independent: float  # units, of equal size, that tell as much
+    independent: float  # the number of units of equal size with the same information
 
 
 def by_family(means: np.ndarray, sizes: np.ndarray, codes: np.ndarray) -> Units:
@@ -289,7 +289,7 @@ def by_family(means: np.ndarray, sizes: np.ndarray, codes: np.ndarray) -> Units:
 
 
 def _are_coarser(families: np.ndarray, codes: np.ndarray) -> bool:
-    """Return whether some family holds several clusters."""
+    """Return whether some family has several clusters."""
     first = np.unique(codes, return_index=True)[1]
     return len(np.unique(families[first])) < len(first)
 
@@ -316,7 +316,7 @@ def ratio_interval(
     """Estimate the ratio of two means over clusters of the same weight, such as the cost of a success over tasks.
 
     The interval is that of the jackknife on the log scale, over clusters or their families, with Hall's correction. NaN
-    where a mean is 0, as without any success; no bounds where a single unit holds all successes.
+    where a mean is 0, as without any success; no bounds where a single unit has all successes.
     """
     values = np.column_stack([numbers(above), numbers(below)])
     is_known = np.isfinite(values).all(axis=1)
@@ -479,7 +479,7 @@ def bounded(
 
     Wilson on the effective n, at least C. Of 0/1 values two thirds of the variance of as many independent trials are
     taken as known. What exceeds them is multiplied by (t / z)² (Korn and Graubard 1998), and widened where means are
-    skewed (docs/coverage.md). `units` are as many clusters of equal weight as tell the same, by default C.
+    skewed (docs/coverage.md). `units` are the number of clusters of equal weight with the same information, by default C.
     """
     rate, variance = means.mean(-1), variance_of_mean(means)
     count = len(sizes)
@@ -551,7 +551,7 @@ def bounded_within(
 
 
 def unmixed(means: np.ndarray) -> np.ndarray:
-    """Return whether 1 or 2 of the clusters (last axis) hold a success, or a failure: too few for a rate."""
+    """Return whether 1 or 2 of the clusters (last axis) have a success, or a failure: too few for a rate."""
     holding = np.minimum((means > 0).sum(-1), (means < 1).sum(-1))
     return (holding > 0) & (holding <= RARE_CLUSTERS)
 

@@ -17,12 +17,12 @@ FEW_SHARES, FEW_SCORES = 5, 12  # tasks, below which they can't show how skewed 
 ENOUGH_SCORES = 16  # tasks, from which on they can
 SKEWED = 16  # times the squared skewness, at most the tasks: else the differences are too skewed for t
 AT_FEW, AT_SKEWED = 0.3, 0.02  # the part of the level at which a difference of such scores is claimed
-FEW_FOR_MARGIN = 10  # tasks, below which nothing is said to lie within a margin
+FEW_FOR_MARGIN = 10  # tasks, below which no difference is shown to lie within a margin
 RARE_SHARES, ENOUGH_SHARES = 2, 6  # units with a share above 0, or below 1: rare up to the one, no more from the other
 PSEUDO_PAIR = 0.5  # squared deviations of two runs of a task that end differently
 MOST_PAIRS = 500  # of McNemar's exact distribution; that of more pairs is the same to three digits
 BEYOND_CHANCE = 3.84  # times the variance: a squared difference that is seldom larger by chance
-FEW_SHOW_EASE = 6  # squared number of tasks, from which other models tell how well they show which tasks are easier
+FEW_SHOW_EASE = 6  # squared number of tasks from which other models' results show which tasks are easier
 SMALLEST = 1e-300  # p value, whose normal quantile is still finite
 
 MCNEMAR, PAIRED_T = "Agresti-Min; McNemar exact unconditional", "paired t"
@@ -71,7 +71,9 @@ def compare_units(a: np.ndarray, b: np.ndarray, margin: float = math.nan) -> Com
         compared = Compared(math.nan, math.nan, math.nan if mean else 1.0, PAIRED_T, note("all_equal"))
     else:
         quantile = intervals.quantile(freedom=count - 1)
-        low, high, p_value, doubt, claim_at = math.inf, -math.inf, 0.0, note("cautious", what="differences"), LEVEL
+        low, high = math.inf, -math.inf
+        p_value, claim_at = 0.0, LEVEL
+        doubt = note("cautious", what="differences")
         if not has_no_spread:
             p_value = min(1.0, 2 * min(_tail(differences), _tail(-differences)))
             skew = float(intervals.skewness(differences))
@@ -170,7 +172,7 @@ def tango(differences: np.ndarray, null: float) -> np.ndarray:
 
 
 def agreeing(low: float, high: float, estimate: float, p_value: float, null: float = 0.0) -> tuple[float, float]:
-    """Return the interval so that it holds the null value exactly where the test does not reject it."""
+    """Return the interval so that it includes the null value exactly where the test does not reject it."""
     if p_value > LEVEL:
         return min(low, null), max(high, null)
     if low <= null <= high:
@@ -240,10 +242,13 @@ def unshared(cells: Cells, a: int, b: int) -> Unshared | None:
     if not len(common):
         return None
     weights = 1 / (1 / counts[:, common]).sum(axis=0)
-    means, gap, variances, freedoms, numbers = [], 0.0, [], [], []
+    means, variances, freedoms, numbers = list[float](), list[float](), list[int](), list[int]()
+    gap = 0.0
     parts = np.zeros(len(cells.tasks))
     for side, column, sign in ((0, a, 1), (1, b, -1)):
-        terms, labels, mean, used = [], [], 0.0, np.zeros(len(parts), bool)
+        terms, labels = list[np.ndarray](), list[np.ndarray]()
+        mean = 0.0
+        used = np.zeros(len(parts), bool)
         for weight, stratum in zip(weights / weights.sum(), common, strict=True):
             rows = only[:, side] & (cells.strata == stratum)
             values, of = cells.means[rows, column], clusters[rows]

@@ -130,7 +130,8 @@ def pair_rows(
         count, runs = len(left), int(cells.sizes[shared][:, [a, b]].sum())
         differences = left - right
         means = [left.mean(), right.mean(), differences.mean()] if count else [math.nan] * 3
-        variance, compared, cautious = math.nan, None, Notes()
+        variance, cautious = math.nan, Notes()
+        compared = None
         if not is_new and count:
             compared = compare_runs(cells.of(a, shared), cells.of(b, shared), shares, least)
             cautious = note("not_repeated") if compared is None else Notes()

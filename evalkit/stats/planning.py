@@ -104,7 +104,8 @@ def _variances(cells: Cells, a: int, b: int, repeats: np.ndarray) -> tuple[Any, 
     The last are of shape (3, repeats): the variance to plan with, the least and the largest.
     """
     shared, nothing = cells.has(a, b), np.full(len(repeats), math.nan)
-    count, first, second = int(shared.sum()), cells.of(a, shared), cells.of(b, shared)
+    first, second = cells.of(a, shared), cells.of(b, shared)
+    count = len(first.means)
     if count < 2:
         return math.nan, math.nan, [nothing] * 3, note("few_shared")
     squares = (first.means - second.means - (first.means - second.means).mean()) ** 2 * count / (count - 1)

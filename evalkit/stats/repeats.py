@@ -110,8 +110,8 @@ def pass_at_k(n: Any, c: Any, k: int) -> np.ndarray | float:
     1 − C(n − c, k) / C(n, k), for each task of n attempts of which c succeeded; NaN for fewer than k attempts.
     """
     attempts, passed = numbers(np.atleast_1d(n)), numbers(np.atleast_1d(c))
-    share = 1 - np.asarray(pass_hat_k(attempts, attempts - passed, k))  # that hold not only failures
-    return float(share[0]) if np.ndim(n) == np.ndim(c) == 0 else share
+    share = 1 - np.asarray(pass_hat_k(attempts, attempts - passed, k))  # of the subsets with a success
+    return float(share[0]) if np.broadcast(n, c).ndim == 0 else share
 
 
 def pass_hat_k(n: Any, c: Any, k: int) -> np.ndarray | float:
@@ -123,4 +123,4 @@ def pass_hat_k(n: Any, c: Any, k: int) -> np.ndarray | float:
         raise ValueError("attempts n and successes c are whole numbers with 0 <= c <= n")
     known, share = np.isfinite(attempts) & np.isfinite(passed) & (attempts >= k), np.full(attempts.shape, math.nan)
     share[known] = special.comb(passed[known], k) / special.comb(attempts[known], k)
-    return float(share[0]) if np.ndim(n) == np.ndim(c) == 0 else share
+    return float(share[0]) if np.broadcast(n, c).ndim == 0 else share

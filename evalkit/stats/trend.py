@@ -43,7 +43,7 @@ class Rows(NamedTuple):
 class Trend(NamedTuple):
     """A trend of success over an ordered factor.
 
-    Where the levels separate successes from failures, the odds ratio is 0 or infinite, without bounds. The bounds hold
+    Where the levels separate successes from failures, the odds ratio is 0 or infinite, without bounds. The bounds include
     1 exactly where the test does not reject it.
 
     The direction says what the data show: "falls" where the test finds a trend and the interval of every step lies
@@ -158,7 +158,8 @@ def _counted(successes: Any, n: Any, scores: Any, clusters: Any) -> tuple[Rows, 
 
 def _permutation(rows: Rows, n_permutations: int, rng: np.random.Generator) -> tuple[float, float]:
     """Return the p value, and the least possible one with these rates and levels."""
-    groups, scores, rates = rows.codes, rows.scores, rows.rates
+    groups = rows.codes
+    scores, rates = rows.scores, rows.rates
     if not rows.are_spanning:
         cells = np.bincount(groups)
         scores, rates = (np.bincount(groups, column) / cells for column in (scores, rates))
