@@ -10,7 +10,6 @@ from evalkit.compare.ranking import FIRST, RANKING, Leaderboard, ranked, with_sh
 from evalkit.display.words import MOST_NAME
 from evalkit.kinds import Finding
 from evalkit.kinds.findings import SECTION, files_of, similar_names
-from evalkit.kinds.runs import UNKNOWN
 from evalkit.stats.pairwise import MOST_PAIRED
 
 PAIRS = "Pairs of models"
@@ -25,8 +24,7 @@ def findings(
     how many files were used; `ranking` is the heading of its section; `detect` as for `plan_findings`.
     """
     # the pair of the first model that is nearest to a decision: an open one, if there is any
-    leading = [name for name in board.table["model_name"] if name != UNKNOWN][:1]
-    near = board.pairs[board.pairs[["model_a", "model_b"]].isin(leading).any(axis=1)]
+    near = board.pairs_of_first
     undecided = near[~near["decided"] & near["p_adjusted"].notna()]
     nearest = (undecided if len(undecided) else near).sort_values("p_adjusted", ascending=bool(len(undecided))).head(1)
     sides = nearest[["model_a", "model_b"]].itertuples(index=False)

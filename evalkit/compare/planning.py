@@ -5,7 +5,6 @@ import pandas as pd
 from evalkit.compare.comparison import Comparison, comparison, leading_cells
 from evalkit.compare.ranking import Leaderboard
 from evalkit.kinds import Finding
-from evalkit.kinds.runs import UNKNOWN
 from evalkit.stats import plan as plan_pairs
 
 PLANS = "What more runs would decide"
@@ -28,11 +27,10 @@ def plan(runs: pd.DataFrame | Comparison, difference: float | None = None, value
 def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
     """Plan how many tasks decide between the first model and the next one that it is not separable from.
 
-    The true difference is taken to be the observed one; with `detect` also one of so many percentage points, or of
-    scores that are no shares so many of their unit. No findings where the models share no tasks.
+    The true difference is taken to be the observed one; with `detect` also one of so many percentage points (of scores
+    that are no shares: of so many of their unit). No findings where the models share no tasks.
     """
-    data, leading = board.outcomes, [name for name in board.table["model_name"] if name != UNKNOWN][:1]
-    near = board.pairs[board.pairs[["model_a", "model_b"]].isin(leading).any(axis=1)]
+    data, near = board.outcomes, board.pairs_of_first
     near = near[~near["decided"] & near["p_adjusted"].notna() & near["estimate"].ne(0)]
     wanted: list[tuple[float, list[str], int | None]] = []
     runs_so_far = 1.0  # of a model on a task
@@ -48,8 +46,7 @@ def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
         table = plan_pairs(cells, difference)
         if table.empty:  # one model
             continue
-        reasons = table["warning"].iloc[0].only("no_plan")
-        if reasons:
+        if reasons := table["warning"].iloc[0].only("no_plan"):
             found.append(Finding("caveat", PLANS, {"notes": reasons}))
             break
         rows = table[table["target"] == "new tasks"].set_index("repeats")["tasks"]
@@ -62,8 +59,8 @@ def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
             "is_share": data.is_share,
             "unit": data.unit,
         }
-        # a plan takes the spread so far for the true one: what it asks for may be there, and not have decided
+        # a plan takes the spread so far for the true one: the runs that it asks for may exist and not have decided
         is_enough_already = bool(models) and any(rows[n] <= n_tasks for n in (1, 3) if n <= runs_so_far)
-        if rows[1] == rows[1] and not is_enough_already:
+        if pd.notna(rows[1]) and not is_enough_already:
             found.append(Finding("plan", PLANS, values))
     return found

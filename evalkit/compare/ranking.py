@@ -71,6 +71,12 @@ class Leaderboard(Comparison):
         """Whether `adjusted` differs from the raw estimate."""
         return self.basis not in (RAW, NONE)
 
+    @property
+    def pairs_of_first(self) -> pd.DataFrame:
+        """The pairs of the first model that has a name."""
+        named = self.table.loc[self.table["model_name"] != UNKNOWN, "model_name"]
+        return self.pairs[self.pairs[["model_a", "model_b"]].isin(named[:1].tolist()).any(axis=1)]
+
 
 def leaderboard(
     runs: pd.DataFrame, value: str = "", *, margin: float | None = None, planned: Iterable[str] = ()
@@ -236,7 +242,7 @@ def headline(board: Leaderboard) -> dict[str, Any]:
         return {"code": "cycle", "models": list(cycles[0].values["models"])}
     first, others = row["model_name"], rated.iloc[1:]
     by = "estimate" if board.basis == NONE else "adjusted"
-    own = board.pairs[board.pairs[["model_a", "model_b"]].eq(first).any(axis=1)]
+    own = board.pairs_of_first
     has_shared = own["n_tasks"] > 0
     about = {"model": first, "what": name, "unpaired": not has_shared.any()}
     if has_shared.any() and own["n_unshared"].any():

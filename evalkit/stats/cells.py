@@ -71,7 +71,7 @@ class Cells:
         return cells_of(self.runs, *self.columns[:3], family=self.columns.family)
 
     def means_of(self, column: str, other: str) -> np.ndarray:
-        """Return the means of a column of the runs, (tasks, models), over the runs that also have a value in another."""
+        """Return the means (tasks, models) of a column of the runs that also have a value in another one."""
         model, task, value = self.columns[:3]
         both = self.runs[np.isfinite(numbers(self.runs[other])) & np.isfinite(numbers(self.runs[value]))]
         means = cells_of(both, model, task, column)

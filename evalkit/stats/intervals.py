@@ -479,7 +479,7 @@ def bounded(
 
     Wilson on the effective n, at least C. Of 0/1 values two thirds of the variance of as many independent trials are
     taken as known. What exceeds them is multiplied by (t / z)² (Korn and Graubard 1998), and widened where means are
-    skewed (docs/coverage.md). `units` are the number of clusters of equal weight with the same information, by default C.
+    skewed (docs/coverage.md). `units` is the number of clusters of equal weight with this information, by default C.
     """
     rate, variance = means.mean(-1), variance_of_mean(means)
     count = len(sizes)

@@ -43,8 +43,8 @@ class Rows(NamedTuple):
 class Trend(NamedTuple):
     """A trend of success over an ordered factor.
 
-    Where the levels separate successes from failures, the odds ratio is 0 or infinite, without bounds. The bounds include
-    1 exactly where the test does not reject it.
+    Where the levels separate successes from failures, the odds ratio is 0 or infinite, without bounds. The bounds
+    include 1 exactly where the test does not reject it.
 
     The direction says what the data show: "falls" where the test finds a trend and the interval of every step lies
     below 0; "falls overall" where no step rises, but some step alone is not shown; "falls, not steadily" where a step
