@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from evalkit._words import Notes, format_interval, join_first, note
+from evalkit._notes import Notes, note
+from evalkit._text import format_interval, join_first
 from evalkit.display.tables import answer_html
 from evalkit.display.words import MOST_NAME, finding_text, pair_text
 from evalkit.io import SourceError, distinct_names, plain

@@ -5,7 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import Notes, counted_noun, format_interval, sentence
+from evalkit._notes import Notes
+from evalkit._text import counted_noun, format_interval, sentence
 from evalkit.compare.budget import at_budget
 from evalkit.compare.items import fewer_tasks, task_items
 from evalkit.compare.ranks import (

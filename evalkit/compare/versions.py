@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from evalkit._words import check_columns
+from evalkit._text import check_columns
 from evalkit.kinds import Outcomes, outcomes
 from evalkit.stats.intervals import LEVEL
 from evalkit.stats.pairs import holm

@@ -15,7 +15,7 @@ from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from evalkit._words import as_number, format_interval
+from evalkit._text import as_number, format_interval
 from evalkit.display.drawing import alt_of, draw, has_nothing_to_draw
 from evalkit.display.tables import answer_html, escape, table_html
 from evalkit.display.words import finding_text, headline_text

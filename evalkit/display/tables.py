@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalkit._words import counted_noun, format_interval
+from evalkit._text import counted_noun, format_interval
 from evalkit.display.words import finding_text
 from evalkit.io import plain
 from evalkit.io.paths import common_folder

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 import pandas as pd
 from IPython.display import display
 
-from evalkit._words import check_columns, counted_noun
+from evalkit._text import check_columns, counted_noun
 from evalkit.compare.ranks import Leaderboard
 from evalkit.display import keep_looks, publish, show_table, show_text
 from evalkit.display.show import REPORT, RunLink

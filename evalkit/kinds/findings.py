@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from evalkit._words import Notes, note
+from evalkit._notes import Notes, note
 from evalkit.kinds.runs import UNKNOWN, Outcomes, kind_of
 
 MOST_EXAMPLES = 3  # runs that a finding links to

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import counted_noun, join_first
+from evalkit._text import counted_noun, join_first
 from evalkit.io.frames import summarise
 from evalkit.io.paths import (
     SourceError,

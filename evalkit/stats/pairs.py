@@ -14,7 +14,8 @@ from scipy import special
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from evalkit._words import Notes, check_columns, note
+from evalkit._notes import Notes, note
+from evalkit._text import check_columns
 from evalkit.stats.cells import Cells
 from evalkit.stats.intervals import (
     LEVEL,

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from evalkit._words import counted_noun
+from evalkit._text import counted_noun
 from evalkit.io import SourceError
 from evalkit.kinds import Transcript, Turn
 from evalkit.steps.judge import end_of_route, histories_of
