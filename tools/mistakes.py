@@ -135,7 +135,7 @@ MUTATIONS = (
         "table = overview(runs, by)\n", 'table = overview(runs[runs["has_definition"]], by)\n',
     ),
     Mutation(
-        "terminal: lower bound as upper bound", "evalkit/_words.py", ", {high * scale", ", {low * scale",
+        "terminal: lower bound as upper bound", "evalkit/_text.py", ", {high * scale", ", {low * scale",
     ),
     # Crafter
     Mutation(

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from evalkit._words import Notes
+from evalkit._notes import Notes
 from evalkit.compare.comparison import MOST_SHOWN
 from evalkit.compare.pairwise import discordant, examples
 from evalkit.compare.planning import plan_findings

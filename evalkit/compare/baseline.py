@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from evalkit._words import note
+from evalkit._notes import note
 from evalkit.compare.comparison import Comparison, comparison
 from evalkit.io import SourceError
 from evalkit.kinds.findings import absent_counts, absent_runs

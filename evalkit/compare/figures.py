@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
-from evalkit._words import counted_noun
+from evalkit._text import counted_noun
 from evalkit.compare.ranking import Leaderboard
 from evalkit.display import plots, set_alt
 from evalkit.stats.adjusted import RAW

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from evalkit._words import note
+from evalkit._notes import note
 from evalkit.compare.comparison import Comparison, comparison, leading_cells
 from evalkit.display.words import pair_text
 from evalkit.io import plain

@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from evalkit._words import Notes, format_interval, join_first, note
+from evalkit._notes import Notes, note
+from evalkit._text import format_interval, join_first
 from evalkit.compare.comparison import Comparison
 from evalkit.compare.pairwise import pairs_of
 from evalkit.display.tables import answer_html

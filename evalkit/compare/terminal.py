@@ -5,7 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import Notes, counted_noun, format_interval, sentence
+from evalkit._notes import Notes
+from evalkit._text import counted_noun, format_interval, sentence
 from evalkit.compare.baseline import LEAST, against, changed_tasks
 from evalkit.compare.comparison import comparison
 from evalkit.compare.costs import at_budget

@@ -8,7 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import counted_noun, format_interval, left_out, note
+from evalkit._notes import left_out, note
+from evalkit._text import counted_noun, format_interval
 from evalkit.crafter.benchmark import pooled_score
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, TIERS, UNKNOWN, WEIGHTS
 from evalkit.crafter.scoring import BANDS, DIGITS, band

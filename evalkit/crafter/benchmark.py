@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from evalkit._words import Notes, note
+from evalkit._notes import Notes, note
 from evalkit.crafter.format import ACHIEVEMENTS, ANYTHING, UNKNOWN, OtherShapeError
 from evalkit.crafter.parse import judge_trace
 from evalkit.io import BrokenFileError, Ledger, SourceError, absolute, decode_json, list_source, read_files

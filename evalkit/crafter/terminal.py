@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pandas as pd
 import pyarrow as pa
 
-from evalkit._words import counted_noun
+from evalkit._text import counted_noun
 from evalkit.crafter import analysis
 from evalkit.crafter.analysis import interval_text, number
 from evalkit.crafter.format import WEIGHTS

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from evalkit._words import counted_noun
+from evalkit._text import counted_noun
 from evalkit.display.terminal import file_lines, fit_table, overview_rows
 from evalkit.io.paths import FileState, SourceError, StorageOptions, storage
 from evalkit.io.screen import View, so_far

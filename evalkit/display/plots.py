@@ -19,7 +19,8 @@ from matplotlib.markers import MarkerStyle
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.transforms import ScaledTranslation
 
-from evalkit._words import Notes, as_number, format_interval, sentence
+from evalkit._notes import Notes
+from evalkit._text import as_number, format_interval, sentence
 from evalkit.display.drawing import (
     EDGE,
     GRID,

@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
+from evalkit._text import counted_noun
 from evalkit._version import code_version, package_versions
-from evalkit._words import counted_noun
 from evalkit.display.show import show_table
 from evalkit.io.paths import SourceError, absolute, common_folder, is_secret_name, is_url, redacted
 from evalkit.io.sources import list_source

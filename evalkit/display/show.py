@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from evalkit._html import asset, render_macro
-from evalkit._words import as_number, format_interval
+from evalkit._text import as_number, format_interval
 from evalkit.display.anchors import lab_anchor
 from evalkit.display.drawing import alt_of, draw, has_nothing_to_draw
 from evalkit.display.tables import answer_html, table_html

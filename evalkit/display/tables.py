@@ -11,7 +11,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from evalkit._html import render, render_macro
-from evalkit._words import counted_noun, format_interval
+from evalkit._text import counted_noun, format_interval
 from evalkit.display.words import finding_text
 from evalkit.io import plain
 from evalkit.io.paths import common_folder

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 from tabulate import tabulate
 
-from evalkit._words import counted_noun, format_interval, sentence
+from evalkit._text import counted_noun, format_interval, sentence
 from evalkit.io.frames import summarise
 from evalkit.io.screen import screen_width
 from evalkit.io.text import distinct_names, plain, shorten

@@ -6,7 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import Notes, counted_noun, fill_template, format_interval, join_first, note, sentence
+from evalkit._notes import Notes, note
+from evalkit._text import counted_noun, fill_template, format_interval, join_first, sentence
 from evalkit.io.text import shorten
 from evalkit.kinds import Finding
 from evalkit.stats.intervals import LEVEL

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary, proxy
 import pandas as pd
 from IPython.display import display
 
-from evalkit._words import check_columns, counted_noun
+from evalkit._text import check_columns, counted_noun
 from evalkit.compare.ranking import Leaderboard
 from evalkit.display import publish, show_table, show_text
 from evalkit.display.anchors import ALL_PAIRS, ALL_RUNS

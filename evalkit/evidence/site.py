@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
+from evalkit._text import counted_noun
 from evalkit._version import code_version
-from evalkit._words import counted_noun
 from evalkit.evidence.pages import list_page, pair_page, places, run_page
 from evalkit.evidence.references import RUNS, RunList, RunRef, reference
 from evalkit.io import SourceError, masked, masking, read_json, shown_paths, storage, write_bytes

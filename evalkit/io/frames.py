@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evalkit._words import counted_noun
+from evalkit._text import counted_noun
 from evalkit.io.text import MOST_LINE, cut_line
 
 MOST_NAME = 200  # characters of a name

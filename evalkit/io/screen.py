@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.text import Text
 from tqdm import tqdm
 
-from evalkit._words import plural
+from evalkit._text import plural
 
 
 class View(NamedTuple):

@@ -15,7 +15,7 @@ import pandas as pd
 import psutil
 from filelock import FileLock, Timeout
 
-from evalkit._words import Notes
+from evalkit._notes import Notes
 from evalkit.io.paths import SourceError, check_path, is_url
 from evalkit.io.remote import remove_remote, write_remote
 from evalkit.io.secrets import is_masking, masked

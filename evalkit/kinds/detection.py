@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from evalkit._words import counted_noun, plural
+from evalkit._text import counted_noun, plural
 from evalkit.io.frames import Entry
 from evalkit.io.paths import SourceError
 from evalkit.io.read import beginning, read_files

@@ -5,7 +5,8 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from evalkit._words import Notes, check_columns, note
+from evalkit._notes import Notes, note
+from evalkit._text import check_columns
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.runs import (
     MEASURED,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from evalkit._words import Notes, note
+from evalkit._notes import Notes, note
 from evalkit.kinds.runs import UNKNOWN, Outcomes, has_flag, kind_of
 
 MOST_EXAMPLES = 3  # runs that a finding links to

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalkit._words import Notes, note
+from evalkit._notes import Notes, note
 from evalkit.io.frames import frame_of
 from evalkit.io.paths import SourceError
 from evalkit.kinds.ids import run_ids

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 import pyarrow as pa
 
-from evalkit._words import Notes
+from evalkit._notes import Notes
 from evalkit.io.frames import SOURCE, Column, Entry, Status
 from evalkit.io.read import Excerpt
 from evalkit.io.sources import Listing

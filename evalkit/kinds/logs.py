@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from evalkit._html import render
-from evalkit._words import counted_noun, join_first
+from evalkit._text import counted_noun, join_first
 from evalkit.io.frames import summarise
 from evalkit.io.paths import SourceError, StorageOptions, storage
 from evalkit.io.secrets import masked

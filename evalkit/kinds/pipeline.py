@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 
+from evalkit._notes import note
+from evalkit._text import as_list, did_you_mean
 from evalkit._version import code_version
-from evalkit._words import as_list, did_you_mean, note
 from evalkit.io.frames import LEDGER, Entry, frame_of, paused_gc
 from evalkit.io.paths import (
     SourceError,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evalkit._words import counted_noun
+from evalkit._text import counted_noun
 from evalkit.io.frames import SOURCE, Column, arrow_table, paused_gc
 from evalkit.io.paths import (
     FileState,

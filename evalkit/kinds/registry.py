@@ -4,7 +4,7 @@ import copyreg
 from contextlib import suppress
 from importlib import import_module
 
-from evalkit._words import did_you_mean
+from evalkit._text import did_you_mean
 from evalkit.io.paths import SourceError
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.names import BUILT_IN, added_kinds, kind_names

@@ -5,7 +5,8 @@ from typing import Literal, NamedTuple
 
 import pandas as pd
 
-from evalkit._words import NO_NOTES, Notes, as_list, check_columns, counted_noun, did_you_mean, note, sentence
+from evalkit._notes import NO_NOTES, Notes, note
+from evalkit._text import as_list, check_columns, counted_noun, did_you_mean, sentence
 from evalkit.io.paths import SourceError
 from evalkit.io.text import plain
 from evalkit.kinds.kind import LogKind

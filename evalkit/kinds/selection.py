@@ -10,7 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import as_list, did_you_mean, note
+from evalkit._notes import note
+from evalkit._text import as_list, did_you_mean
 from evalkit.io.paths import SourceError
 from evalkit.io.text import short_paths
 from evalkit.kinds.kind import Assembled, LogKind

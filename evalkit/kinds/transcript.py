@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from evalkit._html import render
-from evalkit._words import counted_noun
+from evalkit._text import counted_noun
 from evalkit.io.frames import Column, frame_of
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_file

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalkit._words import NO_NOTES, Notes, as_list, counted_noun, note
+from evalkit._notes import NO_NOTES, Notes, note
+from evalkit._text import as_list, counted_noun
 from evalkit.display.words import DIRECTIONS
 from evalkit.io import SourceError
 from evalkit.io.sources import is_sample

@@ -6,7 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import check_columns, counted_noun, format_interval, note
+from evalkit._notes import note
+from evalkit._text import check_columns, counted_noun, format_interval
 from evalkit.display.follow import Snapshot
 from evalkit.display.terminal import INTERVAL, Part, column_title, fit_table, group_names, rate_rows, unmeasured_lines
 from evalkit.display.words import finding_text

@@ -17,8 +17,8 @@ from nbformat import NotebookNode
 from papermill.iorw import load_notebook_node
 from papermill.parameterize import parameterize_notebook
 
+from evalkit._text import counted_noun
 from evalkit._version import __version__
-from evalkit._words import counted_noun
 from evalkit.display.show import FIGURE, FINDINGS, HEADLINE, TABLE
 from evalkit.evidence import EVIDENCE, read_references
 from evalkit.io.paths import SourceError, redacted

@@ -29,7 +29,7 @@ import msgspec
 import yaml
 
 import evalkit
-from evalkit._words import as_list, did_you_mean
+from evalkit._text import as_list, did_you_mean
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_json
 from evalkit.io.sources import anchored

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from evalkit._words import Notes, note
+from evalkit._notes import Notes, note
 from evalkit.stats import intervals
 from evalkit.stats.cells import Cells
 from evalkit.stats.intervals import Kind, estimate_by, numbers

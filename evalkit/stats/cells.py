@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from evalkit._words import Notes, check_columns, left_out, note
+from evalkit._notes import Notes, left_out, note
+from evalkit._text import check_columns
 from evalkit.stats.intervals import Clusters, by_cluster, coded, numbers
 
 

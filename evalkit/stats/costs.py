@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalkit._words import Notes, check_columns, note
+from evalkit._notes import Notes, note
+from evalkit._text import check_columns
 from evalkit.stats.cells import Cells
 from evalkit.stats.intervals import mean_interval, positive_mean_interval, ratio_interval, typed
 

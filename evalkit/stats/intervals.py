@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from evalkit._words import Notes, check_columns, left_out, note
+from evalkit._notes import Notes, left_out, note
+from evalkit._text import check_columns
 
 Target = Literal["new tasks", "these tasks"]
 Kind = Literal["proportion", "score", "mean"]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from evalkit._words import Notes, note
+from evalkit._notes import Notes, note
 from evalkit.stats import intervals
 from evalkit.stats.cells import Cells, SeedSpread
 from evalkit.stats.intervals import FEW, FEW_CLUSTERS, LEVEL, Clusters, of_repetitions

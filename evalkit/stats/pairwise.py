@@ -11,7 +11,7 @@ from scipy import special
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from evalkit._words import Notes, note
+from evalkit._notes import Notes, note
 from evalkit.stats.cells import Cells
 from evalkit.stats.intervals import LEVEL, Target, check_choice, numbers, typed, variance_of_mean
 from evalkit.stats.pair_tests import (

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from evalkit._words import Notes, check_columns, note
+from evalkit._notes import Notes, note
+from evalkit._text import check_columns
 from evalkit.stats.cells import Cells
 from evalkit.stats.intervals import by_cluster, clean, mean_interval, numbers, rate_interval, typed
 

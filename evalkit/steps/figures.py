@@ -3,7 +3,7 @@
 import pandas as pd
 from matplotlib.axes import Axes
 
-from evalkit._words import counted_noun
+from evalkit._text import counted_noun
 from evalkit.display import Look, nothing_to_draw, plots, set_alt
 from evalkit.steps.analysis import CONFIRMED, REPORTED
 from evalkit.steps.record import STATUSES, VERDICTS, WENT_WRONG

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from evalkit._words import NO_NOTES, Notes, counted_noun, sentence
+from evalkit._notes import NO_NOTES, Notes
+from evalkit._text import counted_noun, sentence
 from evalkit.io.sources import is_sample
 from evalkit.kinds import Example, Finding, Logs, sections
 from evalkit.kinds.findings import MOST_EXAMPLES, files_of

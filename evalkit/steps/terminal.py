@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import counted_noun, format_interval, join_first
+from evalkit._text import counted_noun, format_interval, join_first
 from evalkit.display.follow import Snapshot
 from evalkit.display.terminal import INTERVAL, Part, fit_table, unmeasured_lines
 from evalkit.io import plain

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from evalkit._words import counted_noun
+from evalkit._text import counted_noun
 from evalkit.io import SourceError
 from evalkit.kinds import Parsed, Transcript, Turn
 from evalkit.steps.judge import History, end_of_route, histories_of

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalkit._words import counted_noun
+from evalkit._text import counted_noun
 from evalkit.io import short_paths
 from evalkit.kinds import Finding, Logs, data_finding, examples_of, flag_counts, outcomes, sections
 from evalkit.kinds.runs import kind_of, leading, outcome_of

@@ -17,7 +17,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evalkit._words import Notes, as_list, counted_noun, note
+from evalkit._notes import Notes, note
+from evalkit._text import as_list, counted_noun
 from evalkit.io import Entry, SourceError, absolute, frame_of
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.kinds.headers import choices_of, columns_of_runs, meanings

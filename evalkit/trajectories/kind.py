@@ -7,7 +7,7 @@ from typing import Any, Unpack
 import pandas as pd
 
 from evalkit import kinds
-from evalkit._words import as_list
+from evalkit._text import as_list
 from evalkit.io import Source
 from evalkit.kinds import Changes, Command, FileRules, LoadOptions, LogKind, Logs, Option, RateRules
 from evalkit.kinds.pipeline import load as load_logs

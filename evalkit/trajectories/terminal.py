@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._words import counted_noun
+from evalkit._text import counted_noun
 from evalkit.display.follow import Snapshot
 from evalkit.display.terminal import Part, fit_table, rate_rows, unmeasured_lines
 from evalkit.io.screen import so_far

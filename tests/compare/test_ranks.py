@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from evalkit import compare
-from evalkit._words import format_interval, note
+from evalkit._notes import note
+from evalkit._text import format_interval
 from evalkit.compare.ranking import ranked
 from evalkit.compare.terminal import answer, describe_comparison
 from evalkit.display import finding_text

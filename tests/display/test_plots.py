@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import RendererSVG
 from matplotlib.collections import LineCollection, PathCollection
 
-from evalkit._words import Notes, note
+from evalkit._notes import Notes, note
 from evalkit.display import alt_of, new_axes, percent_axis, plots
 from evalkit.display.drawing import INK, Look, draw, looks
 from tests.display.gallery import KINDS, counts, names, shapes, table

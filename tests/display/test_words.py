@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalkit._words import Notes, format_interval, left_out, note
+from evalkit._notes import Notes, left_out, note
+from evalkit._text import format_interval
 from evalkit.display import Look, finding_text
 from evalkit.display.plots import describe_curves, describe_estimates, describe_shares, describe_timeline
 from evalkit.io.write import write_frame

@@ -84,7 +84,9 @@ def test_figures_draw_one_quantity_or_say_that_there_is_none(logs):
     found = analysis.found(logs.results)
     texts = [text.get_text() for text in figures.found(found, "significant terms").texts]
     assert "4 (1)" in texts  # KEGG terms of T cells, in one history
-    assert figures.found(found, "cells").get_xlabel().split() == ["cells:", "median", "(histories)"]
+    cells = figures.found(found, "cells")  # whose only column has the name of the quantity
+    assert [label.get_text() for label in cells.get_xticklabels()] == ["cells"]
+    assert cells.get_xlabel() == "median (histories)"
     assert figures.found(analysis.found(logs.results.iloc[:0]), "cells").texts[0].get_text() == "no cells of this kind"
 
 

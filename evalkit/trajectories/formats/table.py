@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from evalkit._words import counted_noun
+from evalkit._text import counted_noun
 from evalkit.io import BrokenFileError, decode_json, decode_start
 from evalkit.io.paths import CELL, check_size, check_text
 from evalkit.io.read import without_mark
