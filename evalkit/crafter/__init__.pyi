@@ -2,6 +2,8 @@ from . import analysis as analysis
 from . import benchmark as benchmark
 from . import figures as figures
 from . import hooks as hooks
+from .assemble import BANDS as BANDS
+from .assemble import band as band
 from .evaluate import TraceScore as TraceScore
 from .evaluate import evaluate_all_traces as evaluate_all_traces
 from .evaluate import evaluate_event as evaluate_event
@@ -16,5 +18,3 @@ from .kind import KIND as KIND
 from .kind import collect as collect
 from .kind import episodes_df as episodes_df
 from .kind import load as load
-from .scoring import BANDS as BANDS
-from .scoring import band as band

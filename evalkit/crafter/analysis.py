@@ -10,9 +10,9 @@ import pandas as pd
 
 from evalkit._notes import left_out, note
 from evalkit._text import counted_noun, format_interval
+from evalkit.crafter.assemble import BANDS, DIGITS, band
 from evalkit.crafter.benchmark import pooled_score
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, TIERS, UNKNOWN, WEIGHTS
-from evalkit.crafter.scoring import BANDS, DIGITS, band
 from evalkit.io import short_paths
 from evalkit.io.text import message_pattern
 from evalkit.kinds import Finding, data_finding, examples_of, flag_counts

@@ -4,10 +4,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from evalkit.crafter.format import WEIGHTS, Event, fit
-from evalkit.crafter.kind import KIND, PATTERN
-from evalkit.crafter.parse import parse_file, read_hooks
-from evalkit.crafter.scoring import (
+from evalkit.crafter.assemble import (
     NO_SCORED_EVENTS,
     Columns,
     Counting,
@@ -16,6 +13,9 @@ from evalkit.crafter.scoring import (
     score_event,
     score_traces,
 )
+from evalkit.crafter.format import WEIGHTS, Event, fit
+from evalkit.crafter.kind import KIND, PATTERN
+from evalkit.crafter.parse import parse_file, read_hooks
 from evalkit.crafter.table import EPISODES, FLAGS, RECORDS
 from evalkit.crafter.terminal import TraceScore as TraceScore
 from evalkit.crafter.terminal import parts, results_of, trace_text

@@ -5,8 +5,8 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
+from evalkit.crafter.assemble import NO_SCORED_EVENTS
 from evalkit.crafter.format import TIER_OF
-from evalkit.crafter.scoring import NO_SCORED_EVENTS
 from evalkit.display import Look, nothing_to_draw, plots
 from evalkit.io import distinct_names
 

@@ -8,9 +8,9 @@ import pandas as pd
 
 from evalkit import kinds
 from evalkit.crafter import terminal
+from evalkit.crafter.assemble import COUNTINGS, Counting, assemble, check_rules
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.parse import parse_file
-from evalkit.crafter.scoring import COUNTINGS, Counting, assemble, check_rules
 from evalkit.crafter.table import FLAGS, RECORDS, TABLES
 from evalkit.crafter.transcript import transcript
 from evalkit.io import Source, decode_start

@@ -7,6 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
+from evalkit.crafter.assemble import Hooks
 from evalkit.crafter.format import (
     TIER_OF,
     UNKNOWN,
@@ -24,7 +25,6 @@ from evalkit.crafter.format import (
     read_trace,
     without_images,
 )
-from evalkit.crafter.scoring import Hooks
 from evalkit.crafter.table import RECORDS
 from evalkit.io import BrokenFileError
 from evalkit.io.text import MOST_MATCHED

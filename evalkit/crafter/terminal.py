@@ -10,8 +10,8 @@ import pyarrow as pa
 from evalkit._text import counted_noun
 from evalkit.crafter import analysis
 from evalkit.crafter.analysis import interval_text, number
+from evalkit.crafter.assemble import BANDS, NO_SCORED_EVENTS
 from evalkit.crafter.format import WEIGHTS
-from evalkit.crafter.scoring import BANDS, NO_SCORED_EVENTS
 from evalkit.crafter.table import FLAGS
 from evalkit.display.follow import Snapshot
 from evalkit.display.terminal import INTERVAL, Part, fit_table

@@ -11,9 +11,9 @@ from itertools import chain, groupby
 
 import pandas as pd
 
+from evalkit.crafter.assemble import score_event
 from evalkit.crafter.format import TIER_OF, WEIGHTS, Event, Observation, peek
 from evalkit.crafter.parse import Verdict, judge_trace, observed, tokens_of
-from evalkit.crafter.scoring import score_event
 from evalkit.io import BrokenFileError, SourceError
 from evalkit.kinds import Image, Transcript, Turn
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.crafter import WEIGHTS, evaluate_trace, load
+from evalkit.crafter.assemble import assemble
 from evalkit.crafter.format import Trace, fit
 from evalkit.crafter.kind import KIND
 from evalkit.crafter.parse import judge_trace, parse_file
-from evalkit.crafter.scoring import assemble
 from evalkit.crafter.transcript import transcript
 from evalkit.kinds import Records
 from evalkit.kinds.reading import tables_of
