@@ -10,7 +10,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from evalkit._notes import Notes, note
-from evalkit._text import format_interval, join_first
+from evalkit._text import format_interval, listed
 from evalkit.display.tables import answer_html
 from evalkit.display.words import MOST_NAME, finding_text, pair_text
 from evalkit.io import SourceError, distinct_names, plain
@@ -146,8 +146,8 @@ def leaderboard(
         told = {name: values for name, values in told.items() if len(values) > 1}
         differing = list(told)
         if len(told) == 1 and is_numeric_dtype(told[differing[0]]):
-            values = ["not told" if pd.isna(value) else f"{value:g}" for value in told[differing[0]].sort_values()]
-            differing = [f"{differing[0]}: {join_first(values, MOST_VALUES, ', and {} more')}"]
+            values = ["not recorded" if pd.isna(value) else f"{value:g}" for value in told[differing[0]].sort_values()]
+            differing = [f"{differing[0]}: {listed(values, MOST_VALUES)}"]
         notes += note("conditions_differ", conditions=differing)
     settings = {}
     for name in kind_of(runs).rates.told:

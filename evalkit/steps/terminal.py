@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._text import counted_noun, format_interval, join_first
+from evalkit._text import counted_noun, format_interval, listed
 from evalkit.display.follow import Snapshot
 from evalkit.display.terminal import INTERVAL, Part, fit_table, unmeasured_lines
 from evalkit.io import plain
@@ -101,7 +101,7 @@ def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
     [together] = total or rows
     copies = logs.runs[logs.runs["copy_of"].notna()]
     named = [f"{plain(copy.history)} = {plain(copy.copy_of)}" for copy in copies.itertuples()]
-    note = f"Histories with equal executions count once: {join_first(named, MOST_COPIES, ', and {} more')}."
+    note = f"Histories with equal executions count once: {listed(named, MOST_COPIES)}."
     explained = [*_EXPLAINED, *[f"Together: {together['warning']}."] * bool(together["warning"])]
     confirmed, reported = _rates(together)
     rest = f"{reported} as they reported it: the difference" if together[SILENT] else "as they reported it: none"

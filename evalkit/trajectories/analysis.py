@@ -4,17 +4,16 @@ Which model is best, and what runs took, `evalkit.compare` says of any runs; her
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from evalkit._text import counted_noun
 from evalkit.io import short_paths
 from evalkit.kinds import Finding, Logs, data_finding, examples_of, flag_counts, kind_named, outcomes
 from evalkit.kinds.runs import is_excluded, leading, outcome_of
 from evalkit.stats import cells_of, estimate_by
 from evalkit.stats import reliability as reliability_of
+from evalkit.trajectories import words
 from evalkit.trajectories.format import AGENT_FAILED
 from evalkit.trajectories.table import ENDINGS
 from evalkit.trajectories.transcript import messages_of
@@ -167,16 +166,15 @@ def findings(ranked: Sequence[Finding], runs: pd.DataFrame, plans: pd.DataFrame,
     table = trials(runs, plans)
     planned, gone, running = (int(table[name].sum()) for name in ("planned", "missing", "running"))
     if gone:
-        text = "{gone:,} of {planned} missing{running}; rates count those that were measured{worst}."
-        n = int((rows["is_successful"].fillna(False) & rows["plan"].notna()).sum())
-        worst = f", and {n:,} of all planned succeeded" * bool(rows["is_successful"].notna().any())
-        said: dict[str, Any] = {"gone": gone, "planned": counted_noun(planned, "planned trial"), "worst": worst}
-        said["running"] = f", {running:,} still running" * bool(running)
-        found.append(Finding("planned", "Planned and present", said, template=text))
+        succeeded = None
+        if rows["is_successful"].notna().any():
+            succeeded = int((rows["is_successful"].fillna(False) & rows["plan"].notna()).sum())
+        values = {"gone": gone, "planned": planned, "running": running, "succeeded": succeeded}
+        found.append(Finding("planned", "Planned and present", values, template=words.missing_trials))
     failed = rows[~rows["ending"].isin(["success", "scored", "running"])]
-    words = failed["ending"].astype("str").map(lambda name: ENDINGS[name].text)
-    ways = {str(way): int(n) for way, n in words.value_counts().items()}
+    texts = failed["ending"].astype("str").map(lambda name: ENDINGS[name].text)
+    ways = {str(way): int(n) for way, n in texts.value_counts().items()}
     if rows["ending"].ne("scored").any():
-        examples = examples_of(failed, {way: words.eq(way) for way in ways})
+        examples = examples_of(failed, {way: texts.eq(way) for way in ways})
         found.append(Finding("endings", "How runs ended", {"endings": ways, "n": len(rows), "noun": "run"}, examples))
     return [*found, *(one for one in ranked if one.code not in _FIRST), data_finding(runs, ledger, "run")]
