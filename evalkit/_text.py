@@ -1,7 +1,7 @@
 """Write values as text: numbers with their intervals, counts, lists, hints. Every layer uses it."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -11,12 +11,12 @@ _MOST_LISTED = 20  # names in a hint
 def as_number(value: Any) -> float | None:
     """Convert a value to a Python number; None where it is missing."""
     try:
-        as_float = float(value)
-    except TypeError:  # None, and what stands for a missing value in pandas
+        number = float(value)
+    except TypeError:  # None, and pandas' missing values
         return None
-    if math.isnan(as_float):
+    if math.isnan(number):
         return None
-    return as_float if isinstance(value, float) or not as_float.is_integer() else int(value)
+    return int(value) if number.is_integer() and not isinstance(value, float) else number
 
 
 def format_interval(
@@ -24,23 +24,39 @@ def format_interval(
 ) -> str:
     """Write an estimate with its interval: ``63 % [52, 73]``, ``1.25 [0.80, 1.70]``, ``–`` where there is none.
 
-    Shares from 0 to 1 are written as percentages if `percent`, small ones with a decimal; others with so many `digits`.
-    The `unit` stands behind the estimate, by default ``%`` for percentages.
+    Parameters
+    ----------
+    percent : bool
+        Whether values are shares from 0 to 1, written as percentages, small ones with a decimal.
+    digits : int
+        Decimals of values that are not shares.
+    unit : str, optional
+        What follows the estimate; ``%`` by default for shares.
     """
-    estimate, low, high = as_number(estimate), as_number(low), as_number(high)
+    estimate = as_number(estimate)
+    low = as_number(low)
+    high = as_number(high)
     if estimate is None:
         return "–"
-    scale, digits = (100, 0 if abs(estimate) >= 0.0995 or estimate == 0 else 1) if percent else (1, digits)
-    if low is not None and high is not None and low < high:
-        digits += round(low * scale, digits) == round(high * scale, digits)  # no interval has a width of 0
+    scale = 1
+    if percent:
+        scale = 100
+        digits = 0 if abs(estimate) >= 0.0995 or estimate == 0 else 1
+        unit = "%" if unit is None else unit
+    if low is None or high is None:
+        return f"{estimate * scale:z.{digits}f} {unit or ''}".rstrip()
+    if low < high and round(low * scale, digits) == round(high * scale, digits):
+        digits += 1  # no interval is written with a width of 0
     form = f"z.{digits}f"
-    text = f"{estimate * scale:{form}} {'%' * percent if unit is None else unit}".rstrip()
-    return text if low is None or high is None else f"{text} [{low * scale:{form}}, {high * scale:{form}}]"
+    value = f"{estimate * scale:{form}} {unit or ''}".rstrip()
+    return f"{value} [{low * scale:{form}}, {high * scale:{form}}]"
 
 
 def as_list(value: str | Iterable[str]) -> list[str]:
     """Return texts as a list; a text, as papermill passes a single one for a list, is a list of one."""
-    return ([value] if value else []) if isinstance(value, str) else list(value)
+    if isinstance(value, str):
+        return [value] if value else []
+    return list(value)
 
 
 def counted_noun(n: int, noun: str) -> str:
@@ -50,7 +66,18 @@ def counted_noun(n: int, noun: str) -> str:
 
 def plural(noun: str) -> str:
     """Return the plural of a noun."""
-    return f"{noun[:-1]}ies" if noun.endswith(("ry", "py")) else f"{noun}s"
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}s"
+
+
+def listed(items: Iterable[Any], most: int | None = None, more: str = "{} more", between: str = ", ") -> str:
+    """Join items: ``a, b and c``; if there are more than `most`, the first ones and a count: ``a, b and 3 more``."""
+    texts = list(map(str, items))
+    if most is not None and len(texts) > most:
+        texts[most:] = [more.format(f"{len(texts) - most:,}")]
+    *first, last = texts or [""]
+    return f"{between.join(first)} and {last}" if first else last
 
 
 def sentence(text: object) -> str:
@@ -61,31 +88,27 @@ def sentence(text: object) -> str:
     return words if words.endswith(".") else f"{words}."
 
 
-def join_first(texts: Sequence[str], most: int, rest: str, between: str = ", ") -> str:
-    """Join the first texts; `rest` is the template for the number of the others."""
-    return between.join(texts[:most]) + (rest.format(len(texts) - most) if len(texts) > most else "")
-
-
-def did_you_mean(name: str, there: Iterable[object], *, cutoff: float = 0.6) -> str:
-    """Return the end of a message on an unknown name: "did you mean 'x'?" or "there are 'x', 'y'".
+def did_you_mean(name: str, known_names: Iterable[object], *, cutoff: float = 0.6) -> str:
+    """Return the end of a message about an unknown name: "did you mean 'x'?" or "there are 'x' and 'y'".
 
     `cutoff` is how similar a name must be, from 0 to 1.
     """
-    known = list(map(str, there))
+    known = list(map(str, known_names))
     if near := get_close_matches(name, known, 1, cutoff):
         return f"did you mean {near[0]!r}?"
-    more = f" and {len(known) - _MOST_LISTED} more" * (len(known) > _MOST_LISTED)
-    return f"there {'are' if len(known) > 1 else 'is'} {', '.join(map(repr, known[:_MOST_LISTED])) or 'none'}{more}"
+    return f"there {'are' if len(known) > 1 else 'is'} {listed(map(repr, known), _MOST_LISTED) or 'none'}"
 
 
 def check_columns(table: Iterable[object], *names: str | None) -> None:
     """Raise ValueError for the first column that a frame does not have; None is ignored."""
-    there = list(table)
+    columns = list(table)
     for name in names:
-        if name is not None and name not in there:
-            raise ValueError(f"no column {name!r}; {did_you_mean(name, there, cutoff=0.4)}")
+        if name is not None and name not in columns:
+            raise ValueError(f"no column {name!r}; {did_you_mean(name, columns, cutoff=0.4)}")
 
 
 def fill_template(template: str | Callable[..., str], values: Mapping[str, Any]) -> str:
-    """Make a text from a template, as for ``str.format``, or by a function of values."""
-    return template.format(**values) if isinstance(template, str) else template(**values)
+    """Make a text from values, by a function or by a template for ``str.format`` in which lists are joined."""
+    if callable(template):
+        return template(**values)
+    return template.format(**{name: listed(v) if isinstance(v, list | tuple) else v for name, v in values.items()})

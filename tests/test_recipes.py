@@ -33,7 +33,7 @@ RECIPES = {
         Edit("mindcraft/assemble.py", '        "unreadable_logs": runs', '        "lonely": runs["n_agents"] == 1,\n'),
     ],
     "a wording": [
-        Edit("display/words.py", '    "alone": "There is one', '    "nobody": "{n} players left.",\n'),
+        Edit("display/words.py", '    "alone": "There is only one', '    "nobody": "{n} players left.",\n'),
     ],
     "an estimate": [
         Edit("mindcraft/analysis.py", "def success_by(", "def runs_by(runs: pd.DataFrame) -> pd.Series:\n"

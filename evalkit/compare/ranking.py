@@ -9,7 +9,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from evalkit._notes import Notes, note
-from evalkit._text import format_interval, join_first
+from evalkit._text import format_interval, listed
 from evalkit.compare.comparison import Comparison
 from evalkit.compare.pairwise import pairs_of
 from evalkit.display.tables import answer_html
@@ -144,8 +144,8 @@ def _differing(runs: pd.DataFrame, rows: pd.DataFrame) -> Notes:
         differing = {name.replace("_", " "): values for name, values in known.items() if len(values) > 1}
         names = list(differing)
         if len(differing) == 1 and is_numeric_dtype(differing[names[0]]):
-            values = ["not told" if pd.isna(value) else f"{value:g}" for value in differing[names[0]].sort_values()]
-            names = [f"{names[0]}: {join_first(values, MOST_VALUES, ', and {} more')}"]
+            values = ["not recorded" if pd.isna(value) else f"{value:g}" for value in differing[names[0]].sort_values()]
+            names = [f"{names[0]}: {listed(values, MOST_VALUES)}"]
         notes += note("conditions_differ", conditions=names)
     settings = {}
     for name in rules.told:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from evalkit._notes import left_out, note
 from evalkit._text import counted_noun, format_interval
+from evalkit.crafter import words
 from evalkit.crafter.assemble import BANDS, DIGITS, band
 from evalkit.crafter.benchmark import pooled_score
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, TIERS, UNKNOWN, WEIGHTS
@@ -28,13 +29,8 @@ __all__ = [
 
 _LONGEST = 300  # characters of a reason
 HOOKS = {f"{name}s": name.replace("_", " ").removesuffix(" achievement") for name in WEIGHTS}
-SCORES = {"no_values": "no trace has a score", "left_out": "left out: {count} aborted"}
-_UNLOCKS = {  # words of warnings about unlocked achievements
-    "no_values": "no trace can tell what was unlocked",
-    "left_out": "left out: {count} that can't tell what was unlocked",
-}
 _BY_TIER = pd.CategoricalDtype(list(TIER_OF), ordered=True)  # easy achievements first
-_NO_UNLOCKS = note("no_values").worded(_UNLOCKS)
+_NO_UNLOCKS = note("no_values").worded(words.UNLOCKS)
 _BOUNDS = ("estimate", "low", "high")
 _ESTIMATE = (*_BOUNDS, "method", "warning")
 
@@ -199,7 +195,7 @@ def findings(episodes: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
         "bands": bands(episodes, []).iloc[0][list(BANDS)].to_dict(),
     }
     ends = {f"{number(end)} points": episodes["score"].eq(end) for end in episodes["score"].agg(["max", "min"])}
-    return [Finding("points", "What the points come from", values, examples_of(episodes, ends)), data]
+    return [Finding("points", "What the points come from", values, examples_of(episodes, ends), words.points), data]
 
 
 def achievement_rates(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
@@ -210,7 +206,7 @@ def achievement_rates(achievements: pd.DataFrame, by: str = "model_name") -> pd.
     """
     rows = with_worlds(achievements).assign(achievement=achievements["achievement"].astype(_BY_TIER))
     rows["unlocked"] = rows["unlocked"].where(_can_tell(rows))
-    out = estimates(rows, [by, "achievement"], "unlocked", "proportion", _UNLOCKS)
+    out = estimates(rows, [by, "achievement"], "unlocked", "proportion", words.UNLOCKS)
     out.insert(2, "tier", out["achievement"].astype("str").map(TIER_OF))
     return out
 
@@ -265,14 +261,14 @@ def official_scores(achievements: pd.DataFrame) -> pd.DataFrame:
         table = known.assign(unlocked=known["unlocked"].astype(int))
         table = table.pivot(index=["family", "source"], columns="achievement", values="unlocked")[list(ACHIEVEMENTS)]
         score = pooled_score(table.to_numpy(float), table.index.get_level_values("family"))
-        lost = left_out(group["source"].nunique() - known["source"].nunique(), "episode").worded(_UNLOCKS)
+        lost = left_out(group["source"].nunique() - known["source"].nunique(), "episode").worded(words.UNLOCKS)
         rows.append({"model_name": name, "n": score.n_episodes, **score._asdict(), "warning": score.warning + lost})
     return pd.DataFrame(rows, columns=["model_name", "n", *_ESTIMATE])
 
 
 def progressions(episodes: pd.DataFrame) -> pd.DataFrame:
     """Estimate the mean share of the 22 achievements unlocked per episode, in percent, per model."""
-    table = estimates(with_worlds(episodes), "model_name", "progression", "score", _UNLOCKS)
+    table = estimates(with_worlds(episodes), "model_name", "progression", "score", words.UNLOCKS)
     return table.assign(**{name: 100 * table[name] for name in _BOUNDS})
 
 
@@ -293,7 +289,7 @@ def with_worlds(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def estimates(
-    rows: pd.DataFrame, by: By, value: str, kind: Kind = "mean", texts: Mapping[str, str] = SCORES
+    rows: pd.DataFrame, by: By, value: str, kind: Kind = "mean", texts: Mapping[str, str] = words.SCORES
 ) -> pd.DataFrame:
     """Estimate per group, as `evalkit.stats.estimate_by`, by `world` as clusters; `texts` word its warnings by code."""
     table = estimate_by(rows, by, value, clusters="world", kind=kind, families="family")

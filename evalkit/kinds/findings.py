@@ -5,7 +5,7 @@ Those here are of any kind: what is doubtful in the data, and which models have 
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -32,11 +32,12 @@ class Example(NamedTuple):
 class Finding(NamedTuple):
     """What a report begins with: a record, whose text `evalkit.display.words.finding_text` makes."""
 
-    code: str  # what was found; `evalkit.display.words.FINDINGS` has its text
+    code: str  # what was found; `evalkit.display.words.FINDINGS` has the texts that all kinds share
     section: str  # the heading of the section with its evidence
     values: Mapping[str, Any] = {}  # of the text, by name: names, counts and estimates as they are
     examples: tuple[Any, ...] = ()  # up to three of the runs it counts; links to them, once `Evidence.cite` made these
-    template: str = ""  # the text of a code of one's own, for ``str.format`` with the values
+    # makes the text from the values: a template for ``str.format``, or a function; of common codes none is needed
+    template: str | Callable[..., str] = ""
 
 
 def examples_of(runs: pd.DataFrame, labels: Mapping[str, pd.Series]) -> tuple[Example, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from evalkit._html import render
-from evalkit._text import counted_noun, join_first
+from evalkit._text import counted_noun, listed
 from evalkit.io.frames import summarise
 from evalkit.io.paths import SourceError, StorageOptions, storage
 from evalkit.io.secrets import masked
@@ -86,7 +86,7 @@ class Logs:
         """Return a small table for notebooks: models, frames, and files, with the reasons why some were not used."""
         models = self.runs["model_name"].fillna(UNKNOWN).value_counts()
         named = [f"{model} ({counted_noun(runs, 'run')})" for model, runs in models.items()]
-        lines = [("source", self.source), ("models", join_first(named, MOST_MODELS, ", and {} more models"))]
+        lines = [("source", self.source), ("models", listed(named, MOST_MODELS, "{} more models"))]
         for name, table in self._frames.items():
             lines.append((name, f"{counted_noun(len(table), 'row')}, {counted_noun(table.shape[1], 'column')}"))
         if self.chosen:

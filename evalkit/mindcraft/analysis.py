@@ -12,7 +12,6 @@ import pandas as pd
 
 from evalkit._notes import NO_NOTES, Notes, note
 from evalkit._text import as_list, counted_noun
-from evalkit.display.words import DIRECTIONS
 from evalkit.io import SourceError
 from evalkit.io.sources import is_sample
 from evalkit.kinds import Example, Finding, data_finding, denominators, examples_of, kind_named, outcomes, rates
@@ -21,6 +20,7 @@ from evalkit.kinds.findings import doubts, flag_counts
 from evalkit.kinds.runs import NO_OUTCOME, copied, has_flag, outcome_of
 from evalkit.kinds.runs import describe_runs as describe_any
 from evalkit.kinds.runs import select as select_models
+from evalkit.mindcraft import words
 from evalkit.mindcraft.parse import UNKNOWN
 from evalkit.mindcraft.table import COUNT_COLUMNS, STATUSES, SUCCEEDED_LATE, CompletionStatus
 from evalkit.mindcraft.tasks import TYPE_NAMES, TaskDefinitions
@@ -339,7 +339,7 @@ def findings(
     """
     model = str(sides["side"].cat.categories[0])
     model_runs = sides[sides["side"] == model]
-    against = Finding("no_other", "Success", {"model": model})
+    against = Finding("no_other", "Success", {"model": model}, template=words.no_other)
     if len(pairs):
         against = Finding("pair", "Success", {"row": pairs.to_dict("records")[0]}, tuple(opposite))
     return [
@@ -355,7 +355,7 @@ def _rate(runs: pd.DataFrame, what: str, section: str) -> Finding:
     fresh = counted(runs)
     outcome = outcome_of(fresh, kind_named("mindcraft"))
     examples = examples_of(fresh, {"a success": outcome.eq("success"), "a failure": outcome.eq("failure")})
-    return Finding("rate", section, {"headline": headline(runs, what)}, examples)
+    return Finding("rate", section, {"headline": headline(runs, what)}, examples, words.rate)
 
 
 def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How runs ended") -> list[Finding]:
@@ -370,11 +370,11 @@ def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How 
     if pairs := copied(runs, kind_named("mindcraft")):  # whose logs stale copies hold, and whose runs they stand for
         copies = runs[runs["copy_of"].notna()]
         links = tuple(Example("a copy", *ids) for ids in copies[["run_id", "copy_of"]].head(1).itertuples(index=False))
-        found.append(Finding("copies", "Data quality", {"pairs": pairs}, links))
+        found.append(Finding("copies", "Data quality", {"pairs": pairs}, links, words.copies))
     merged = has_flag(fresh, "extra_agent_logs")
     if merged.any():
         examples = examples_of(fresh, {"more logs than agents": merged})
-        found.append(Finding("merged", "Data quality", {"count": int(merged.sum())}, examples))
+        found.append(Finding("merged", "Data quality", {"count": int(merged.sum())}, examples, words.merged))
     return [*found, data_finding(runs, ledger, "run")]
 
 
@@ -387,15 +387,16 @@ def drop_findings(runs: pd.DataFrame) -> list[Finding]:
     section, drops = "Success by number of blocked agents", cooking_drop(runs)
     what = "drop of cooking success from no blocked agents to any"
     if drops.empty:
-        return [Finding("drop", section, {"headline": {"code": "no_runs", "what": what}})]
+        return [Finding("drop", section, {"headline": {"code": "no_runs", "what": what}}, template=words.drop)]
     first: dict[Any, Any] = drops.iloc[0].to_dict()
-    code = "no_rate" if pd.isna(first["estimate"]) else "drop"
-    found = [Finding("drop", section, {"headline": {**first, "code": code, "what": what, "unit": "points"}})]
+    code = "no_rate" if pd.isna(first["estimate"]) else "rate"
+    head = {**first, "code": code, "what": what, "unit": "points"}
+    found = [Finding("drop", section, {"headline": head}, template=words.drop)]
     fresh = counted(cooking(runs))
     levels = fresh.groupby("task_id")["n_blocked_agents"].nunique()
     if (levels == 1).any():
         tasks = fresh.groupby("n_blocked_agents")["task_id"].nunique().to_dict()
-        found.append(Finding("own_tasks", section, {"tasks": tasks}))
+        found.append(Finding("own_tasks", section, {"tasks": tasks}, template=words.own_tasks))
     return found
 
 
@@ -407,19 +408,21 @@ def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFra
     """
     blocked = drop_findings(runs)
     if len(trend):
-        shown = trend["direction"].isin(DIRECTIONS)
+        shown = trend["direction"].isin(words.DIRECTIONS)
         each = trend if len(trend) <= 2 else trend[shown]  # of few models each has a sentence
         rest = sorted(trend.loc[~shown, "model_name"]) if len(trend) > 2 else []
-        blocked += [Finding("trend", "Is there a trend?", {"row": row}) for row in each.to_dict("records")]
+        section = "Is there a trend?"
+        rows = each.to_dict("records")
+        blocked += [Finding("trend", section, {"row": row}, template=words.trend) for row in rows]
         if rest:
-            blocked.append(Finding("no_trend", "Is there a trend?", {"models": rest}))
+            blocked.append(Finding("no_trend", section, {"models": rest}, template=words.no_trend))
         fresh = counted(cooking(runs))
         for model in sorted(trend.loc[~shown, "model_name"]):
             tasks = fresh[fresh["model_name"] == model].groupby("n_blocked_agents")["task_id"].nunique()
             if len(tasks) > 1:
                 gap = detectable_gap(int(min(tasks.iloc[0], tasks.iloc[-1])))
                 values = {"model": model, "tasks": tasks.to_dict(), "gap": gap}
-                blocked.append(Finding("reach", "Is there a trend?", values))
+                blocked.append(Finding("reach", section, values, template=words.reach))
                 break
     return [*blocked, *data_findings(runs, ledger, "Runs without success")]
 

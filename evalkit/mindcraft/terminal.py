@@ -6,7 +6,6 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._notes import note
 from evalkit._text import check_columns, counted_noun, format_interval
 from evalkit.display.follow import Snapshot
 from evalkit.display.terminal import INTERVAL, Part, column_title, fit_table, group_names, rate_rows, unmeasured_lines
@@ -15,6 +14,7 @@ from evalkit.io import SourceError, plain
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, has_flag
 from evalkit.kinds.estimates import best_first
+from evalkit.mindcraft import words
 from evalkit.mindcraft.analysis import (
     ALL_MODELS,
     cooking,
@@ -174,7 +174,7 @@ def _notes(runs: pd.DataFrame) -> list[str]:
     if stale := int(is_stale(runs).sum()):
         lines.append(f"copies of another run's log, which count in no rate: {stale:,}")
     if merged := int(has_flag(counted(runs), "extra_agent_logs").sum()):
-        lines.append(str(note("merged", count=merged)))
+        lines.append(words.merged(merged))
     if has_flag(runs, "scale_assumed").any():
         lines.append(describe_scale(runs))
     return lines

@@ -9,7 +9,7 @@ from evalkit._text import counted_noun, sentence
 from evalkit.io.sources import is_sample
 from evalkit.kinds import Example, Finding, Logs, sections
 from evalkit.kinds.findings import MOST_EXAMPLES, files_of
-from evalkit.steps import analysis
+from evalkit.steps import analysis, words
 from evalkit.steps.judge import History
 from evalkit.steps.record import CRITICAL, NOT_JUDGED, SILENT
 
@@ -64,23 +64,25 @@ def findings(logs: Logs) -> list[Finding]:
 
     steps, n = analysis.originals(logs.steps), len(analysis.originals(logs.runs))
     verdicts, rates = steps["verdict"], analysis.success_rates(steps, []).set_index("success")
-    results = [Finding("no_steps", "Success", {"n_histories": n})]
+    results = [Finding("no_steps", "Success", {"n_histories": n}, template=words.NO_STEPS)]
     if len(rates):
         silent = verdicts.eq(SILENT)
         wrong = silent if silent.any() else ~verdicts.isin(("success", *NOT_JUDGED))
         both = {which: rates.loc[which].to_dict() for which in (analysis.CONFIRMED, analysis.REPORTED)}
         values = {"n": int(rates["n"].iloc[0]), "n_histories": n, "silent": int(silent.sum()), **both}
-        results = [Finding("steps", "Success", values, examples(steps[wrong]))]
+        results = [Finding("steps", "Success", values, examples(steps[wrong]), words.steps)]
     if len(kinds := analysis.failure_kinds(steps)):
         ways = list(kinds.head(2)[["kind", "steps"]].itertuples(index=False, name=None))
         values = {"n": int(kinds["steps"].sum()), "ways": len(kinds), "first": ways}
         failed = steps[verdicts.isin(("failure", CRITICAL)).to_numpy()]
-        results.append(Finding("failures", "Failures", values, examples(failed)))
+        results.append(Finding("failures", "Failures", values, examples(failed), words.failures))
     successful = analysis.reporting_success(steps)
     if len(cut := successful[successful["truncated"]]):
-        results.append(Finding("cut", "What was cut", {"cut": len(cut), "n": len(successful)}, examples(cut)))
+        values = {"cut": len(cut), "n": len(successful)}
+        results.append(Finding("cut", "What was cut", values, examples(cut), words.cut))
     if n_copies := len(logs.runs) - n:
-        results.append(Finding("same_executions", sections.DATA_QUALITY, {"copies": n_copies, "n": len(logs.runs)}))
+        values = {"copies": n_copies, "n": len(logs.runs)}
+        results.append(Finding("same_executions", sections.DATA_QUALITY, values, template=words.SAME_EXECUTIONS))
     return [*results, Finding("files", sections.DATA_QUALITY, {"files": files_of(logs.ledger)})]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._text import counted_noun, format_interval, join_first
+from evalkit._text import counted_noun, format_interval, listed
 from evalkit.display.follow import Snapshot
 from evalkit.display.terminal import INTERVAL, Part, fit_table, unmeasured_lines
 from evalkit.io import plain
@@ -123,7 +123,7 @@ def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
     answer = f"{confirmed} of the steps of {counted_noun(len(rows), 'history')} succeeded, {rest} failed silently."
     answers = [answer]
     if named:
-        equal = join_first(named, MOST_COPIES, ", and {} more")
+        equal = listed(named, MOST_COPIES)
         answers.append(f"Histories with equal executions count once: {equal}.")
     return [
         Part("the answer", answers, always=True),

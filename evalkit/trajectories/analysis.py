@@ -4,17 +4,16 @@
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from evalkit._text import counted_noun
 from evalkit.io import short_paths
 from evalkit.kinds import Finding, Logs, data_finding, examples_of, flag_counts, outcomes, sections
 from evalkit.kinds.runs import kind_of, leading, outcome_of
 from evalkit.stats import cells_of, estimate_by
 from evalkit.stats import reliability as reliability_of
+from evalkit.trajectories import words
 from evalkit.trajectories.records import AGENT_FAILED
 from evalkit.trajectories.table import ENDINGS, EXCLUDING_FLAGS, NAME
 from evalkit.trajectories.transcript import messages_of
@@ -190,16 +189,8 @@ def findings(ranked: Sequence[Finding], runs: pd.DataFrame, plans: pd.DataFrame,
 def _planned_finding(table: pd.DataFrame, rows: pd.DataFrame) -> Finding:
     """Describe how many planned trials are missing, from `table` as of `trials` and the runs that count."""
     planned, gone, running = (int(table[name].sum()) for name in ("planned", "missing", "running"))
-    values: dict[str, Any] = {
-        "gone": gone,
-        "planned": counted_noun(planned, "planned trial"),
-        "running": "",
-        "worst": "",
-    }
-    if running:
-        values["running"] = f", {running:,} still running"
+    succeeded = None
     if rows["is_successful"].notna().any():
-        n = int((rows["is_successful"].fillna(False) & rows["plan"].notna()).sum())
-        values["worst"] = f", and {n:,} of all planned succeeded"
-    text = "{gone:,} of {planned} missing{running}; rates count those that were measured{worst}."
-    return Finding("planned", "Planned and present", values, template=text)
+        succeeded = int((rows["is_successful"].fillna(False) & rows["plan"].notna()).sum())
+    values = {"gone": gone, "planned": planned, "running": running, "succeeded": succeeded}
+    return Finding("planned", "Planned and present", values, template=words.missing_trials)

@@ -44,20 +44,21 @@ CLEAR = played({"first": 0.95, "second": 0.3, "third": 0.25})
 @pytest.mark.parametrize(
     ("cells", "label"),
     [
-        (mixes(), "beta is first; not separable from alpha"),
-        (only_easy(), "gamma is first; not separable from delta"),
+        (mixes(), "beta is first; not decided against alpha"),
+        (only_easy(), "gamma is first; not decided against delta"),
         (CYCLE, "no best model: of paper, rock and scissors each is better than another one"),
-        (APART, "best: a (success rate, different tasks, taken to be drawn alike)"),
-        (CHAIN, "a leads; ahead of b; not separable from c"),
+        (APART, "best: a (success rate, different tasks, assumed to be random samples of the same tasks)"),
+        (CHAIN, "a leads; ahead of b; not decided against c"),
         (played({f"model-{i:03d}": 0.5 for i in range(100)}, tasks=12),
-         "model-047 is first; not separable from 99 models"),
+         "model-047 is first; not decided against 99 models"),
         (CLEAR, "best: first (success rate)"),
         ([(m, f"t{t}", score) for m, score in (("a", 0.1), ("b", 0.9)) for t in range(5)],
-         "b is first; not separable from a"),
-        (played({"first": 0.7, "second": 0.5, "third": 0.1}), "first leads; ahead of third; not separable from second"),
+         "b is first; not decided against a"),
+        (played({"first": 0.7, "second": 0.5, "third": 0.1}),
+         "first leads; ahead of third; not decided against second"),
         ([("a", "t", True), ("b", "t", None)], "success rate of a"),
         ([(m, f"t{t}", True) for m, tasks in (("a", 5), ("b", 4)) for t in range(tasks)],
-         "no model leads: a and b tie for first"),
+         "no model leads: a and b share first place"),
         ([("a", "t", None)], "no best model: no run was measured"),
         ([(None, "t", True)], "success rate; no run with one names its model"),
     ],
@@ -67,7 +68,7 @@ def test_the_headline_names_a_best_model_only_where_the_data_show_one(cells, lab
 
 
 def test_the_sentence_names_an_adjustment_only_where_it_changes_which_model_is_first():
-    assert "standardised it is before alpha, whose raw success rate is higher" in answer(runs_of(mixes()))
+    assert "standardised it ranks above alpha, whose raw success rate is higher" in answer(runs_of(mixes()))
     for cells in (CLEAR, CHAIN, only_easy()):
         assert not re.search("adjusted|standardised|corrected", answer(runs_of(cells)))
 
@@ -124,7 +125,7 @@ def test_models_under_different_conditions_have_no_highest_mean():
     runs = runs_of([("a", "world", 4.5), ("b", "world", 5.5)], kind="crafter", max_turns=[10, 20])
     found = compare.findings(compare.leaderboard(runs))
     assert [finding_text(one) for one in found][:2] == [
-        "Conditions differ (max turns: 10, 20): only equal ones are compared.",
+        "Conditions differ (max turns: 10 and 20): only equal ones are compared.",
         "No best model: a and b share no tasks under equal conditions.",
     ]
 
@@ -162,8 +163,8 @@ def test_a_model_of_copies_only_stands_in_the_table_with_its_reason():
     assert board.outcomes.left_out == 2
     assert not compare.leaderboard(runs.drop(columns="copied_model")).notes
     shown = describe_comparison(runs)
-    assert "b: all 2 runs hold copies of logs of a." in shown.split("\n")
-    assert "Logs are copied into 2 runs of b from runs of a: these copies count in no rate." in shown
+    assert "b: all 2 runs repeat logs of a." in shown.split("\n")
+    assert "Copies are excluded from all rates: 2 runs of b copied from a." in shown
 
 
 def test_only_runs_of_one_kind_are_compared():

@@ -28,13 +28,13 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ([], 0, ["old and same tie for first, each with a success rate of 67 %", "1 – 2", "better", "not decided"]),
+        ([], 0, ["old and same share first place, each with a success rate of 67 %", "1 – 2", "better", "not decided"]),
         (["--baseline", "old"], 1, ["regression", "not decided", "difference, points [95 %]"]),
         (["--baseline", "worse"], 0, ["better", "a loss of less than 5 percentage points is no regression"]),
         (["--baseline", "old", "--margin", "0.9"], 0, ["a loss of less than 90 percentage points"]),
         (["--baseline", "nobody"], 2, ["no runs of the baseline 'nobody'"]),
         (["--strict"], 2, ["--strict does nothing without --baseline"]),
-        (["--scale", "percent"], 0, ["tie for first"]),
+        (["--scale", "percent"], 0, ["share first place"]),
         (["--outcomes", "o.csv"], 2, ["mindcraft logs have no option 'outcomes'; there are 'tasks'"]),
         (["--all"], 0, ["old is better than"]),
         (["--value", "score"], 0, ["mean score"]),
@@ -151,7 +151,7 @@ def test_tasks_that_only_one_model_ran_are_counted_beside_the_shared_ones():
     cells = [("a", f"t{task}", task % 8 > 0) for task in range(40)]
     cells += [("b", f"t{task}", task % 3 == 0) for task in range(36, 76)]
     text = describe_comparison(runs_of(cells))
-    assert "pairs with it share 4 tasks, and 72 that only one model ran count, taken to be drawn alike" in text
+    assert "pairs with it share 4 tasks; 72 that only one model ran count, too, assumed to be random samples" in text
     assert re.search(r"^a +b +4 +72 ", text, re.MULTILINE)
     assert re.search(r"^a +4 +72 ", describe_baseline(runs_of(cells), "b")[0], re.MULTILINE)
 

@@ -86,7 +86,7 @@ def test_where_budgets_differ_every_door_says_so_and_no_mean_of_a_model_spans_th
     assert list(split.index) == list(expected)  # by budget, the best at each first
     table, _ = analysis.answer_table(compare.answer_table(compare.leaderboard(episodes)), analysis.per_budget(episodes))
     assert table["model_name"].tolist() == list(expected)
-    assert "Conditions differ (max turns: 4, 20)" in command(budgets).splitlines()[1]
+    assert "Conditions differ (max turns: 4 and 20)" in command(budgets).splitlines()[1]
     for text in (command(budgets), followed(budgets)):
         assert ": 4 turns (2 episodes), 20 turns (5 episodes)" in text
         for name, row in split.iterrows():

@@ -14,7 +14,9 @@ from evalkit.display import Look, finding_text
 from evalkit.display.plots import describe_curves, describe_estimates, describe_shares, describe_timeline
 from evalkit.io.write import write_frame
 from evalkit.kinds import Finding
+from evalkit.mindcraft import words as mindcraft
 from evalkit.stats import estimate_by
+from evalkit.steps import words as steps
 from tests.display.gallery import KINDS
 
 NAN = math.nan
@@ -125,12 +127,12 @@ def findings(name: str) -> list[Finding]:
     rate = {"code": "rate", "what": f"the rate of {name}", "n_not_measured": 1, **RATE}
     return [
         *(Finding("ranking", "s", {**RANKED, "headline": headline}) for headline in headlines),
-        Finding("rate", "s", {"headline": rate}),
-        Finding("no_other", "s", {"model": name}),
-        Finding("trend", "s", {"row": trend}),
-        Finding("no_trend", "s", {"models": ["b", name]}),
-        Finding("reach", "s", {"model": name, "tasks": {0: 2, 1: 3}, "gap": 0.5}),
-        Finding("failures", "s", {"n": 3, "ways": 1, "first": [(name, 3)]}),
+        Finding("rate", "s", {"headline": rate}, template=mindcraft.rate),
+        Finding("no_other", "s", {"model": name}, template=mindcraft.no_other),
+        Finding("trend", "s", {"row": trend}, template=mindcraft.trend),
+        Finding("no_trend", "s", {"models": ["b", name]}, template=mindcraft.no_trend),
+        Finding("reach", "s", {"model": name, "tasks": {0: 2, 1: 3}, "gap": 0.5}, template=mindcraft.reach),
+        Finding("failures", "s", {"n": 3, "ways": 1, "first": [(name, 3)]}, template=steps.failures),
         Finding("endings", "s", {"endings": {name: 3}, "n": 9, "noun": "run"}),
         *(Finding("pair", "s", {"row": {**PAIR, **sides}}) for sides in ({"model_a": name}, {"model_b": name})),
         Finding("pair", "s", {"row": PAIR | {"model_a": name, "decided": True}}),

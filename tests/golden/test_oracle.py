@@ -206,8 +206,8 @@ def episodes() -> Iterator[dict[str, Any]]:
         ("every_model", lambda episode: True, "best: scripted-miner (mean score)"),
         ("scripted_policies", lambda episode: episode["model"] != "random", "best: scripted-miner (mean score)"),
         ("easy_worlds", lambda episode: episode["difficulty"] == "easy",
-         "scripted-miner is first; not separable from random and scripted-forager; "
-         "the shared tasks are too few to tell"),
+         "scripted-miner is first; not decided against random and scripted-forager; "
+         "too few shared tasks to decide"),
     ],
 )  # fmt: skip
 def test_crafter_s_headline_scores_and_achievements(name, is_chosen, label):

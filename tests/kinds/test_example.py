@@ -91,7 +91,7 @@ COMMANDS = {
     "detect sheets": ["3 look like quiz sheets: evalkit quiz"],
     "show sheets/a/2.json --last 1": ["» alpha: <1>   ◀ wrong", "… 3 earlier turns"],
     "collect quiz sheets -o made": ["made: 4 files: 4 new"],
-    "compare sheets": ["50 %", "the shared tasks are too few to tell"],
+    "compare sheets": ["50 %", "too few shared tasks to decide"],
     "report sheets -o pages": ["1 made", "the shared tasks are too few"],
 }
 

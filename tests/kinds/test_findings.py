@@ -54,7 +54,7 @@ TWO_MODELS = [(model, task, True) for model in "ab" for task in "rst"]
         ([("a", t, True) for t in "rstu"] + [("b", t, True) for t in "vwxy"], "", ""),  # task sets of their own
         (TWO_MODELS[:3], "", ""),
         (TWO_MODELS, "rst", ""),
-        (TWO_MODELS, "rstu", PLANNED + "a (3 of 4), b (3 of 4)"),
+        (TWO_MODELS, "rstu", PLANNED + "a (3 of 4) and b (3 of 4)"),
         (TWO_MODELS[:-1], "rst", PLANNED + "b (2 of 3)"),
         (TWO_MODELS[:3], "rstu", PLANNED + "a (3 of 4)"),  # also of a model alone
         ([*TWO_MODELS, ("c", "r", None)], "rst", ""),  # a model without a measured run is not compared
@@ -78,8 +78,11 @@ ONE_TASK = [(m, f"task_v{i}", i % 10 < rate) for m, rate in (("a", 8), ("b", 2))
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        (ONE_TASK, "the ids of the 60 tasks name variants of 1"),
-        ([(m, t.replace("_v", "-variant-"), v) for m, t, v in ONE_TASK], "the ids of the 60 tasks name variants of 1"),
+        (ONE_TASK, "the 60 tasks look like variants of 1 by their ids"),
+        (
+            [(m, t.replace("_v", "-variant-"), v) for m, t, v in ONE_TASK],
+            "the 60 tasks look like variants of 1 by their ids",
+        ),
         ([(m, f"HumanEval/{t[6:]}", v) for m, t, v in ONE_TASK], ""),  # a running number alone tells nothing
         ([(m, f"{t}_{t[6:]}", v) for m, t, v in ONE_TASK], ""),
         (ONE_TASK[:5], ""),
@@ -98,7 +101,7 @@ def test_a_claim_that_rests_on_variants_carries_the_warning():
         "a is shown to be the best of 2 models on new tasks like these, "
         "if its tasks are no variants of few, with a success rate of "
     )
-    assert warning.startswith("The ids of the 60 tasks name variants of 1: ")
+    assert warning.startswith("The 60 tasks look like variants of 1 by their ids; ")
     assert describe_comparison(runs).split("\n")[:2] == [ranking, warning]
     assert warning in describe_baseline(runs, "a")[0].split("\n")
     assert not variants(outcomes(runs.assign(cluster="task")))

@@ -87,7 +87,7 @@ def test_copying_a_model_s_logs_to_another_name_leaves_its_own_runs_alone(tmp_pa
     assert runs.loc[~analysis.is_stale(runs), ["copy_of", "copied_model"]].isna().all(axis=None)
     if name == "x/{}/cooking":
         text = " ".join(map(finding_text, analysis.data_findings(runs, load(tmp_path).ledger)))
-        assert "copied into 5 runs of A-new from runs of A:" in text
+        assert "rates: 5 runs of A-new copied from A." in text
 
 
 @pytest.mark.parametrize(

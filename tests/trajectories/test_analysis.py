@@ -143,7 +143,7 @@ def test_models_that_did_not_run_alike_are_said_before_the_rank(tmp_path):
         make.harbor_job(tmp_path / str(number), *(make.trial(task=task, agent_info=info) for task in "abcd"))
     logs = trajectories.load(tmp_path)
     first = compare.findings(compare.leaderboard(logs.runs))[0]
-    assert finding_text(first).startswith("Models did not run alike: agent (openhands; terminus)")
+    assert finding_text(first).startswith("Models ran with different settings: agent (openhands; terminus)")
 
 
 def test_a_frame_with_model_task_and_score_has_a_leaderboard():

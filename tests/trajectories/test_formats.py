@@ -586,7 +586,7 @@ def test_the_scorer_is_named_in_the_title_of_rates_and_the_others_beside_it(tmp_
     logs = evalkit.load(tmp_path, where="task_id!=s0")
     assert kinds.outcomes(logs.runs).title == "success rate (includes)"
     assert "success rate (includes) [95 %]" in summary(logs, {}, answer(logs.runs))
-    said = ["score: includes; there is also match (--score NAME takes one)", "only runs where task_id!=s0"]
+    said = ["score: includes; there is also match (--score NAME selects one)", "only runs where task_id!=s0"]
     assert [str(one) for one in logs.chosen.notes] == said
     assert all(text[1:] in kinds.describe_runs(logs.runs, "x", logs.chosen) for text in said)
     board = compare.leaderboard(logs.runs)

@@ -1,0 +1,103 @@
+"""Sentences of the findings that only Mindcraft logs have; a `Finding` carries one of these as its template."""
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from evalkit._notes import note
+from evalkit._text import counted_noun, format_interval, listed, sentence
+from evalkit.display.words import estimate_text, headline_text, model_names, short_name
+
+FEW_TASKS = 10  # below this an interval says little, which a sentence points out
+DIRECTIONS = {
+    "falls": "success falls with every blocked agent",
+    "falls overall": "success falls overall, if not step by step",
+    "falls, not steadily": "success falls overall, but not steadily",
+    "rises": "success rises with every blocked agent",
+    "rises overall": "success rises overall, if not step by step",
+    "rises, not steadily": "success rises overall, but not steadily",
+}
+
+
+def rate(headline: Mapping[str, Any]) -> str:
+    """Describe a success rate, and how many of its runs were not measured."""
+    if headline["code"] != "rate":
+        return sentence(headline_text(headline))
+    size = f"{counted_noun(int(headline['n']), 'run')} of {counted_noun(int(headline['n_tasks']), 'task')}"
+    if unmeasured := int(headline["n_not_measured"]):
+        size += f", {unmeasured} of them not measured and counted as {'a failure' if unmeasured == 1 else 'failures'}"
+    text = sentence(f"{headline['what']} is {estimate_text(headline)} ({size})")
+    return f"{text} With so few tasks, the rate on others is uncertain." if headline["n_tasks"] < FEW_TASKS else text
+
+
+def no_other(model: str) -> str:
+    """Say that there is nothing to compare a model with."""
+    return f"There is no other model to compare {short_name(model)} with."
+
+
+def copies(pairs: Sequence[tuple[str, str, int]]) -> str:
+    """Describe which models' folders have copies of logs of others."""
+    return sentence(note("copied", pairs=pairs))
+
+
+def merged(count: int) -> str:
+    """Describe runs whose folders have logs of several runs."""
+    return (
+        f"{counted_noun(count, 'run')} with more logs than agents, counted once by the best score: "
+        "logs of several runs need a last number in their names, as in Andy_0_0.json and Andy_0_1.json."
+    )
+
+
+def drop(headline: Mapping[str, Any]) -> str:
+    """Describe how much success drops from no blocked agents to any."""
+    if headline["code"] != "rate":
+        return sentence(headline_text(headline))
+    none, some = (
+        f"{format_interval(headline[f'{side}_estimate'], None, None)} on "
+        f"{counted_noun(headline[f'{side}_clusters'], 'task')}"
+        for side in ("none", "any")
+    )
+    ends = f"from {none} without blocked agents to {some} with any"
+    size, low, high = headline["estimate"], headline["low"], headline["high"]
+    if high < 0:
+        return f"Cooking success rises by {format_interval(-size, -high, -low, unit='points')}, {ends}."
+    points = format_interval(size, low, high, unit="points")
+    if low > 0:
+        return f"Cooking success drops by {points}, {ends}."
+    return f"No drop of cooking success with blocked agents was detected: {points}, {ends}."
+
+
+def own_tasks(tasks: Mapping[float, int]) -> str:
+    """Say that runs with different numbers of blocked agents are of different tasks."""
+    counts = ", ".join(f"{level:.0f}: {counted_noun(n, 'task')}" for level, n in tasks.items())
+    return f"Each number of blocked agents has its own tasks ({counts}), so a drop may also come from harder tasks."
+
+
+def trend(row: Mapping[Hashable, Any]) -> str:
+    """Describe a row of `evalkit.mindcraft.analysis.cooking_trend`."""
+    model = short_name(row["model_name"])
+    if pd.isna(row["p_value"]):
+        return f"{model}: no trend can be tested ({row['warning'] or 'too few runs'})."
+    corrected = " by Holm" if row["p_holm"] > row["p_value"] else ""
+    size = f"{counted_noun(row['n'], 'run')} of {counted_noun(row['n_tasks'], 'task')}"
+    result = f"p = {row['p_holm']:.2g}{corrected}, {size}"
+    if row["direction"] in DIRECTIONS:
+        return f"{model}: {DIRECTIONS[row['direction']]} ({result})."
+    return f"{model}: no trend was detected ({result}); one cannot be ruled out."
+
+
+def no_trend(models: Sequence[str]) -> str:
+    """Name the models without a trend."""
+    return f"{model_names(models, 3)}: no trend with blocked agents was detected; one cannot be ruled out."
+
+
+def reach(model: str, tasks: Mapping[float, int], gap: float) -> str:
+    """Describe how large a difference between the fewest and the most blocked agents would be detected."""
+    levels = listed(f"{level:.0f}" for level in tasks)
+    size = "no gap, however large," if math.isnan(gap) else f"only a gap of about {gap * 100:.0f} points"
+    return (
+        f"{short_name(model)}: {listed(tasks.values())} tasks with {levels} blocked agents: "
+        f"{size} would be detected (80 % power)."
+    )
