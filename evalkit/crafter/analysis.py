@@ -50,7 +50,7 @@ def budgets(episodes: pd.DataFrame) -> dict[str, int]:
 
 
 def _budget(turns: Any) -> str:
-    return "budget not told" if pd.isna(turns) else counted_noun(int(turns), "turn")
+    return "budget not recorded" if pd.isna(turns) else counted_noun(int(turns), "turn")
 
 
 def per_budget(frame: pd.DataFrame, episodes: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -139,7 +139,9 @@ def points(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     weights = {hook: WEIGHTS[column.removesuffix("s")] for column, hook in HOOKS.items()}
     weight = table["hook"].astype("str").map(weights).astype("float64")
     ends = table[["low", "high"]].mul(weight, axis=0)
-    table["estimate"], table["low"], table["high"] = table["estimate"] * weight, ends.min(axis=1), ends.max(axis=1)
+    table["estimate"] *= weight
+    table["low"] = ends.min(axis=1)
+    table["high"] = ends.max(axis=1)
     table["score"] = table.groupby(by or (lambda _: 0), observed=True)["estimate"].transform("sum", min_count=1)
     return table
 

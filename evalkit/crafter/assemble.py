@@ -1,7 +1,4 @@
-"""Scores, and the frames that show them: counts of hooks times weights, symbols of trajectories, and bands.
-
-The user's options are applied here, to records of what the hooks of traces say.
-"""
+"""Assemble frames from the records of traces, and score their hooks by the user's weights and way of counting."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +35,7 @@ class EventScore(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """What the hooks of traces are worth, as columns of episodes (None for those without events) and of events."""
+    """The scores of traces, as columns of episodes (None for those without events) and of events."""
 
     episodes: dict[str, list]
     events: dict[str, Any]
@@ -82,46 +79,53 @@ def score_event(hooks: Hooks, weights: Mapping[str, float], counting: Counting) 
 
 def score_traces(episodes: Columns, events: Columns, weights: Mapping[str, float], counting: Counting) -> Scored:
     """Score the records of traces, given as lists of values by column."""
-    sizes, n = np.array(episodes["events"], dtype="int64"), len(episodes["events"])
-    of = np.repeat(np.arange(n), sizes)  # the episode of each event
+    sizes = np.array(episodes["events"], dtype="int64")
+    n = len(sizes)
+    episode_of = np.repeat(np.arange(n), sizes)  # of each event
 
     # each distinct text of hooks is scored once
     places: dict[str | None, int] = {None: 0}
     codes = np.array([places.setdefault(text, len(places)) for text in events["hooks"]], dtype="int64")
-    hooks: list[Hooks] = []
-    for text in places:
-        named = [hook.split(":") for hook in text.split(" ")] if text else []
-        hooks.append(tuple([(name, int(count), int(is_known)) for name, count, is_known in named]))
-    worth = [score_event(event, weights, counting) for event in hooks]
-    counts = np.array([list(count_hooks(event, counting).values()) for event in hooks])[codes]
-    scores = np.array([one.score for one in worth])[codes]
-    marks, ends = [worth[code].symbol for code in codes.tolist()], np.cumsum([0, *sizes]).tolist()
-    sums = [np.bincount(of, column, n).astype("int64") for column in counts.T]
-    points = sum(count * weights[name] for name, count in zip(WEIGHTS, sums, strict=True))
-    # by hook a running sum in order, as in the original
-    totals = np.bincount(of, scores, n) if counting == "hook" else np.round(points, DIGITS) + 0.0
+    hooks = [_parse_hooks(text) for text in places]
+    scored = [score_event(event, weights, counting) for event in hooks]
+    counts = np.array([list(count_hooks(event, counting).values()) for event in hooks])[codes].T
+    scores = np.array([event.score for event in scored])[codes]
+    event_counts = {f"{name}s": column for name, column in zip(WEIGHTS, counts, strict=True)}
+    sums = {name: np.bincount(episode_of, column, n).astype("int64") for name, column in event_counts.items()}
+    totals: np.ndarray = np.bincount(episode_of, scores, n)  # a running sum in order, as in the original
+    if counting == "achievement":
+        totals = np.round(sum(sums[f"{name}s"] * weights[name] for name in WEIGHTS), DIGITS) + 0.0
+    suspects = np.bincount(episode_of, events["suspect_invalid_actions"], n).astype("int64")
+    symbols = [scored[code].symbol for code in codes.tolist()]
+    ends = np.cumsum([0, *sizes]).tolist()
     columns = {
         "score": totals.tolist(),
-        "suspect_invalid_actions": np.bincount(of, events["suspect_invalid_actions"], n).astype("int64").tolist(),
-        "trajectory": ["".join(marks[start:end]) or NO_SCORED_EVENTS for start, end in pairwise(ends)],
-        **{f"{name}s": count.tolist() for name, count in zip(WEIGHTS, sums, strict=True)},
+        "suspect_invalid_actions": suspects.tolist(),
+        "trajectory": ["".join(symbols[start:end]) or NO_SCORED_EVENTS for start, end in pairwise(ends)],
+        **{name: count.tolist() for name, count in sums.items()},
     }
     for name, values in columns.items():
         columns[name] = [value if size else None for value, size in zip(values, episodes["events"], strict=True)]
+    columns["run_flags"] = _flags_of(episodes["flags"], episodes["session_id"])
+    return Scored(columns, {"score": np.where(codes > 0, scores, np.nan), **event_counts})
 
-    # what is doubtful about these traces together
-    pairs, raised = list(zip(episodes["flags"], episodes["session_id"], strict=True)), []
-    sessions = Counter(session for own, session in pairs if "duplicate" not in own)
+
+def _parse_hooks(text: str | None) -> Hooks:
+    parts = [hook.split(":") for hook in text.split(" ")] if text else []
+    return tuple([(name, int(count), int(is_known)) for name, count, is_known in parts])
+
+
+def _flags_of(flags: Sequence[Sequence[str]], sessions: Sequence[str | None]) -> list[list[str]]:
+    """Return the flags of traces in the order of `FLAGS`, with ``duplicate_session`` where several have one session."""
+    pairs = list(zip(flags, sessions, strict=True))
+    n_of_session = Counter(session for own, session in pairs if "duplicate" not in own)
+    raised = []
     for own, session in pairs:
-        flags = list(own)
-        if session is not None and sessions[session] > 1 and "duplicate" not in own:
-            flags.append("duplicate_session")
-        raised.append([*filter(flags.__contains__, FLAGS), *(flag for flag in flags if flag not in FLAGS)])
-    of_events = {
-        "score": np.where(codes > 0, scores, np.nan),
-        **{f"{name}s": column for name, column in zip(WEIGHTS, counts.T, strict=True)},
-    }
-    return Scored({**columns, "run_flags": raised}, of_events)
+        known = set(own)
+        if session is not None and n_of_session[session] > 1 and "duplicate" not in own:
+            known.add("duplicate_session")
+        raised.append([*(flag for flag in FLAGS if flag in known), *(flag for flag in own if flag not in FLAGS)])
+    return raised
 
 
 def band(score: float) -> str | None:
@@ -138,33 +142,17 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     counting = options.get("counting", "achievement")
     weights = check_rules(options.get("weights") or WEIGHTS, counting)
     episodes, events = records.tables["episodes"], records.tables["events"]
-    told = {name: episodes[name].to_pylist() for name in ("events", "session_id", "flags")}
+    columns = {name: episodes[name].to_pylist() for name in ("events", "session_id", "flags")}
+    copies = _copies(episodes, events, columns)
+    for place in copies:
+        columns["flags"][place] = [*columns["flags"][place], "duplicate"]
     hooks = {name: events[name].to_pylist() for name in ("hooks", "suspect_invalid_actions")}
-    # a trace with all that an earlier one of its session says is a copy of it
-    sessions, seen, copied, end = Counter(told["session_id"]), set[str](), set[str](), 0
-    for at, (session, n_events) in enumerate(zip(told["session_id"], told["events"], strict=True)):
-        end += n_events
-        if session is not None and sessions[session] > 1:
-            parts = (episodes.slice(at, 1), events.slice(end - n_events, n_events))
-            content = str([part.drop_columns("source").to_pylist() for part in parts])
-            if content in seen:
-                told["flags"][at] = [*told["flags"][at], "duplicate"]
-                copied.add(episodes["source"][at].as_py())
-            seen.add(content)
-    scored = score_traces(told, hooks, weights, counting)
-    n, of = len(episodes), np.repeat(np.arange(len(episodes)), told["events"])  # the episode of each event
-
-    # per episode and achievement, whether a hook names it, and the turn of the first one that does
-    unlocked = np.zeros((n, len(ACHIEVEMENTS)), bool)
-    turns = np.full(unlocked.shape, _NO_TURN)
-    columns = of.tolist(), events["achievements"].to_pylist(), events["turn"].to_pylist()
-    for episode, names, turn in zip(*columns, strict=True):
-        for name in names.split(" ") if names else ():
-            place = PLACE.get(name)
-            if place is not None and not unlocked[episode, place]:
-                unlocked[episode, place] = True
-                turns[episode, place] = _NO_TURN if turn is None else turn
-    can_tell, each = episodes["can_tell"].to_numpy(), np.repeat(np.arange(n), len(ACHIEVEMENTS))
+    scored = score_traces(columns, hooks, weights, counting)
+    n = len(episodes)
+    episode_of = np.repeat(np.arange(n), columns["events"])  # of each event
+    unlocked, turns = _unlocks(n, episode_of, events)
+    can_tell = episodes["can_tell"].to_numpy()
+    each = np.repeat(np.arange(n), len(ACHIEVEMENTS))
     achievements = {
         **{name: episodes[name].take(each) for name in ("source", "model_name", "task_id", "difficulty")},
         "achievement": list(ACHIEVEMENTS) * n,
@@ -173,7 +161,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         "turn": pa.array(turns.ravel(), mask=turns.ravel() == _NO_TURN),
     }
     score, suspects = np.array([scored.episodes[name] for name in ("score", "suspect_invalid_actions")], dtype=float)
-    shown, found = can_tell & (np.array(told["events"], dtype=int) > 0), unlocked.sum(axis=1)
+    is_known = can_tell & (np.array(columns["events"], dtype=int) > 0)
+    n_unlocked = unlocked.sum(axis=1)
     rows = {
         **dict(zip(episodes.column_names, episodes.columns, strict=True)),
         **scored.episodes,
@@ -182,20 +171,54 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         "kind": ["crafter"] * n,
         "score_without_suspects": np.round(score - suspects * weights["invalid_action"], DIGITS),
         "band": list(map(band, score.tolist())),
-        "unlocked": pa.array(found, mask=~shown),
-        "progression": np.where(shown, found, np.nan) / len(ACHIEVEMENTS),
+        "unlocked": pa.array(n_unlocked, mask=~is_known),
+        "progression": np.where(is_known, n_unlocked, np.nan) / len(ACHIEVEMENTS),
         **{f"flag_{flag}": [flag in raised for raised in scored.episodes["run_flags"]] for flag in FLAGS},
     }
-    of_events = {
+    event_rows = {
         **dict(zip(events.column_names, events.columns, strict=True)),
         **scored.events,
-        **{name: episodes[name].take(of) for name in ("model_name", "task_id", "difficulty")},
+        **{name: episodes[name].take(episode_of) for name in ("model_name", "task_id", "difficulty")},
     }
     frames = {
         "episodes": frame_of(rows, EPISODES),
-        "events": frame_of(of_events, EVENTS),
+        "events": frame_of(event_rows, EVENTS),
         "achievements": frame_of(achievements, ACHIEVEMENT_ROWS),
     }
-    for name in ("events", "achievements") if copied else ():
-        frames[name] = frames[name][~frames[name]["source"].isin(copied)].reset_index(drop=True)
+    if copies:
+        sources = episodes["source"].take(copies).to_pylist()
+        for name in ("events", "achievements"):
+            frames[name] = frames[name][~frames[name]["source"].isin(sources)].reset_index(drop=True)
     return Assembled(frames, attributes={"rules": {"weights": weights, "counting": counting}})
+
+
+def _copies(episodes: pa.Table, events: pa.Table, columns: Columns) -> list[int]:
+    """Return the places of traces that repeat an earlier one of their session in everything."""
+    n_of_session = Counter(columns["session_id"])
+    seen = set[str]()
+    copies = []
+    end = 0
+    for place, (session, n_events) in enumerate(zip(columns["session_id"], columns["events"], strict=True)):
+        end += n_events
+        if session is None or n_of_session[session] == 1:
+            continue
+        parts = (episodes.slice(place, 1), events.slice(end - n_events, n_events))
+        content = str([part.drop_columns("source").to_pylist() for part in parts])
+        if content in seen:
+            copies.append(place)
+        seen.add(content)
+    return copies
+
+
+def _unlocks(n: int, episode_of: np.ndarray, events: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+    """Return, per episode and achievement, whether a hook names it, and the turn of the first one that does."""
+    unlocked = np.zeros((n, len(ACHIEVEMENTS)), bool)
+    turns = np.full(unlocked.shape, _NO_TURN)
+    columns = episode_of.tolist(), events["achievements"].to_pylist(), events["turn"].to_pylist()
+    for episode, names, turn in zip(*columns, strict=True):
+        for name in names.split(" ") if names else ():
+            place = PLACE.get(name)
+            if place is not None and not unlocked[episode, place]:
+                unlocked[episode, place] = True
+                turns[episode, place] = _NO_TURN if turn is None else turn
+    return unlocked, turns

@@ -36,7 +36,7 @@ __all__ = [
 BUDGET = 1_000_000
 POOLED = "pooled"  # seed of runs of a single episode
 COLUMNS = {name: f"achievement_{name}" for name in ACHIEVEMENTS}
-ONE_SEED = note("one_seed", "one seed tells nothing about other seeds: no interval")
+ONE_SEED = note("one_seed", "one seed says nothing about other seeds: no interval")
 
 Run = dict[str, Any]
 Source = str | os.PathLike | Mapping | Sequence[Mapping]
@@ -104,8 +104,8 @@ def pooled_score(unlocked: np.ndarray, tasks: Iterable | None = None) -> Crafter
     logs = jackknife_interval(100 * unlocked, lambda rows: float(np.log1p(rows.mean(axis=0)).mean()), tasks)
     estimate, high = float(np.expm1(logs.estimate)), float(np.expm1(logs.high))
     low = math.nan if math.isnan(logs.low) else float(np.expm1(max(logs.low, 0.0)))
-    seeds, method = (estimate,) * bool(len(unlocked)), f"score of one group; {logs.method}"
-    method += " over episodes" if tasks is None else " over tasks"
+    seeds = (estimate,) if len(unlocked) else ()
+    method = f"score of one group; {logs.method} over {'episodes' if tasks is None else 'tasks'}"
     return CrafterScore(estimate, math.nan, seeds, len(seeds), len(unlocked), low, high, method, logs.warning)
 
 
@@ -119,7 +119,9 @@ def load_runs(source: Files) -> Runs:
     Runs are sorted by method and seed; the ledger names what was skipped, left out or failed, and why. SourceError if
     `source` does not exist or can't be listed, or holds two runs of one seed.
     """
-    listing, ledger, found = list_source(source), Ledger(), list[tuple[Run, str]]()
+    listing = list_source(source)
+    ledger = Ledger()
+    found: list[tuple[Run, str]] = []
     for path, data in read_files(p for p in listing.files if p.lower().endswith((".json", ".jsonl"))):
         try:
             runs, remark = _runs_of_file(path, data, listing.root)
@@ -151,22 +153,24 @@ def _distinct(found: Iterable[tuple[Run, str]]) -> list[Run]:
 def check_run(run: Any) -> Run:
     """Check and complete a run: counts are whole numbers, and every list has one entry per episode; else ValueError."""
     if not isinstance(run, Mapping):
-        raise ValueError(f"a run is no {type(run).__name__}, but a table of lists")
+        raise ValueError(f"a run is a table of lists, not {type(run).__name__}")
     if missing := [column for column in COLUMNS.values() if column not in run]:
         raise ValueError(f"{len(missing)} of 22 achievements are missing, such as {missing[0]}")
-    xs, length, seed = run.get("xs"), run.get("length"), run.get("seed")
+    xs = run.get("xs")
+    length = run.get("length")
     if xs is None and isinstance(length, list | tuple) and all(map(_is_count, length)):
         xs = list(accumulate(length))
     lists = {column: run[column] for column in COLUMNS.values()} | ({} if xs is None else {"xs": xs})
     for name, values in lists.items():
         if not isinstance(values, list | tuple):
-            raise ValueError(f"{name} is no list of counts")
+            raise ValueError(f"{name} is not a list of counts")
         if odd := [n for n in values if not _is_count(n)]:
-            raise ValueError(f"{name} holds {odd[0]!r:.40}: give counts per episode, not rates")
+            raise ValueError(f"{name} has {odd[0]!r:.40}: give counts per episode, not rates")
     if len(set(map(len, lists.values()))) > 1:
         raise ValueError("the lists of a run have different lengths")
     names = {key: str(run.get(key) or UNKNOWN) for key in ("task", "method")}
-    return {**run, **names, "seed": UNKNOWN if seed is None else str(seed), "xs": xs}
+    names["seed"] = UNKNOWN if run.get("seed") is None else str(run["seed"])
+    return {**run, **names, "xs": xs}
 
 
 def _is_count(value: Any) -> bool:
@@ -193,14 +197,14 @@ def _runs_of_file(path: str, data: bytes | OSError, root: str) -> tuple[list[Run
                     unlocked = [name for name, n in unlocked.items() if n]
                 names = {str(name).lower().replace(" ", "_") for name in unlocked}
                 if unknown := sorted(names - COLUMNS.keys()):
-                    raise ValueError(f"{unknown[0]!r} is no achievement of the game")
+                    raise ValueError(f"{unknown[0]!r} is not an achievement of the game")
                 model = client.get("model_id") if isinstance(client, Mapping) else None
                 return [_run_of_episode(str(model or UNKNOWN), names, "BALROG runs")], ", ".join(notes)
         except (TypeError, ValueError) as error:
             raise BrokenFileError(f"{type(error).__name__}: {error}") from error
     judged = judge_trace(data)
     if judged.unlocked is None:
-        raise OtherShapeError("a session trace that can't tell what was unlocked")
+        raise OtherShapeError("a session trace that does not record what was unlocked")
     return [_run_of_episode(judged.session["model_name"], judged.unlocked, "session traces")], judged.recovered
 
 
@@ -252,9 +256,7 @@ def _by_method(path_or_runs: Source) -> dict[str, list[Run]]:
 def _of_one_method(path_or_runs: Source) -> list[Run]:
     methods = _by_method(path_or_runs)
     if len(methods) > 1:
-        raise SourceError(
-            f"{len(methods)} methods are there: {', '.join(methods)}; crafter_scores gives one score each"
-        )
+        raise SourceError(f"there are {len(methods)} methods: {', '.join(methods)}; crafter_scores scores each")
     return next(iter(methods.values()))
 
 

@@ -95,32 +95,32 @@ def evaluate_all_traces(
     with storage(storage_options):
         if not named or any(map(read_manifest, named)):  # nothing, or a dataset
             records = read_records(KIND, named, pattern=pattern, recursive=recursive)
-            told = {name: table.to_pydict() for name, table in records.tables.items()}
+            traces = {name: table.to_pydict() for name, table in records.tables.items()}
             entries = [Entry(**row) for row in records.files.select(Entry._fields).to_pylist()]
         else:
             listing = list_logs(KIND, named, pattern, recursive=recursive)
             chunks = parse_logs(KIND, listing.files, listing.states, {}, jobs)
-            parsed = {path: one for files, _ in chunks for path, _, one in files}
-            told = _columns({path: parsed[path].rows for path in listing.files})
+            parsed = {path: contents for files, _ in chunks for path, _, contents in files}
+            traces = _columns({path: parsed[path].rows for path in listing.files})
             entries = [Entry(path, parsed[path].status, parsed[path].reason) for path in listing.files]
-    return TraceScores(_results(told, weights, counting), Ledger(entries))
+    return TraceScores(_results(traces, weights, counting), Ledger(entries))
 
 
 def _columns(traces: Mapping[str, Mapping[str, Sequence[tuple]]]) -> dict[str, dict[str, list]]:
     """Return the rows of traces as the columns of `RECORDS`, by table; those of Arrow cost more than few traces."""
-    told = {}
+    tables = {}
     for name, columns in RECORDS.items():
-        rows = [row for own in traces.values() for row in own.get(name, ())]
+        rows = [row for trace in traces.values() for row in trace.get(name, ())]
         values = zip(*rows, strict=True) if rows else [()] * len(columns)
-        told[name] = {one.name: cut_texts(own, one.dtype) for one, own in zip(columns, values, strict=True)}
-    told["episodes"]["source"] = [path for path, own in traces.items() if own]
-    return told
+        tables[name] = {column.name: cut_texts(own, column.dtype) for column, own in zip(columns, values, strict=True)}
+    tables["episodes"]["source"] = [path for path, trace in traces.items() if trace]
+    return tables
 
 
-def _results(told: Mapping[str, Columns], weights: Mapping[str, float], counting: Counting) -> list[TraceScore]:
-    """Score the records of traces as `assemble` does."""
-    scored = score_traces(told["episodes"], told["events"], weights, counting)
-    return results_of({**told["episodes"], **scored.episodes}, {"weights": weights, "counting": counting})
+def _results(traces: Mapping[str, Columns], weights: Mapping[str, float], counting: Counting) -> list[TraceScore]:
+    """Score the records of traces, by table, as `assemble` does."""
+    scored = score_traces(traces["episodes"], traces["events"], weights, counting)
+    return results_of({**traces["episodes"], **scored.episodes}, {"weights": weights, "counting": counting})
 
 
 def print_trace_evaluation(result: TraceScore) -> None:

@@ -76,9 +76,11 @@ def unlocks(curve: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """
     last = curve.loc[curve["n"] >= ENOUGH, "turn"].max()
     is_cut = bool(curve["turn"].max() > last)
-    beyond = f"; of models with fewer than {ENOUGH} episodes, later turns are not shown" * is_cut
-    style: dict[str, Any] = {"xlabel": f"turn, from 0{beyond}", "ylabel": "different achievements, mean"}
-    ax = plots.curves(curve, "turn", "model_name", percent=False, steps=True, ax=ax, **style)
+    xlabel = "turn, from 0"
+    if is_cut:
+        xlabel += f"; of models with fewer than {ENOUGH} episodes, later turns are not shown"
+    ylabel = "different achievements, mean"
+    ax = plots.curves(curve, "turn", "model_name", xlabel=xlabel, ylabel=ylabel, percent=False, steps=True, ax=ax)
     if is_cut:
         ax.set_xlim(right=last)
     return ax

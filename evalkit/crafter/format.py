@@ -1,7 +1,8 @@
 """The format on disk: the game's names, the types of session traces, and how they are decoded.
 
-The types declare only used fields, each of which may be missing or null; the rest is checked, but never built. A trace
-that does not fit is decoded value by value, without unusable ones. Rarely used fields stay `Raw` until `peek`.
+The types declare only the fields that are used, each of which may be missing or null; msgspec checks the rest without
+building it. A trace that does not fit the types is decoded value by value, and unusable values are left out. Rarely
+used fields stay `Raw` until `peek` decodes them.
 """
 
 import re
@@ -156,7 +157,9 @@ class Event(Struct, gc=False):
     def turn(self) -> int | None:
         """Its turn; traces of single steps count steps instead."""
         own = self.metadata
-        return None if own is None else own.step if own.turn is None else own.turn
+        if own is None:
+            return None
+        return own.step if own.turn is None else own.turn
 
     @property
     def time(self) -> Any:
@@ -208,8 +211,11 @@ def without_images(data: bytes) -> bytes:
     Sound for well-formed JSON: an unescaped quote after ``_base64`` and before a colon ends a key, and a text ends at
     the next quote, unless a backslash precedes that. Anything else stays as it is; what is left out is not checked.
     """
-    view, pieces, copied = memoryview(data), list[memoryview](), 0
-    at, key = data.find(_IMAGE, 0, _FIRST), _IMAGE
+    view = memoryview(data)
+    pieces: list[memoryview] = []
+    copied = 0  # bytes
+    key = _IMAGE
+    at = data.find(key, 0, _FIRST)
     while at >= 0:
         rest = at + len(key)
         start = rest + len(_OPENING)
@@ -250,7 +256,7 @@ def fit(value: Any, kind: Any) -> Any:
     if get_origin(kind) in (Union, UnionType):
         if value is None:
             return None
-        kind = next(one for one in get_args(kind) if one not in (NoneType, UnsetType))
+        kind = next(member for member in get_args(kind) if member not in (NoneType, UnsetType))
     if isinstance(kind, type) and issubclass(kind, Struct):
         own = value if isinstance(value, dict) else {}
         known = [field for field in msgspec.structs.fields(kind) if field.encode_name in own]
@@ -259,7 +265,7 @@ def fit(value: Any, kind: Any) -> Any:
     if kind is Raw:
         return Raw(msgspec.json.encode(value))
     if get_origin(kind) is list and isinstance(value, list) and get_args(kind) != (Any,):
-        return [item for item in (fit(one, *get_args(kind)) for one in value) if item is not None]
+        return [item for item in (fit(entry, *get_args(kind)) for entry in value) if item is not None]
     try:
         return msgspec.convert(value, kind, strict=False)
     except msgspec.ValidationError:

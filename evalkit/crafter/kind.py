@@ -50,10 +50,10 @@ KIND = LogKind(
         help="""Score Crafter session traces: SOURCE is a folder, a file, a quoted glob, a URL or a dataset of
     `collect`.
 
-    Aborted traces have no score and are left out of all means; the mean with them at 0 stands beside.
+    Aborted traces have no score and are left out of all means; a second row shows the mean with them at 0.
 
-    With --follow, a trace counts as soon as it can be read; one that can't, and changed less than 10 seconds ago, is
-    being written.
+    With --follow, a trace counts as soon as it can be read. One that can't be read, and changed less than 10 seconds
+    ago, is still being written.
     """,
         views=(
             Option("verbose", bool, False, "Also write what each trace's points come from.", short="v", followed=False),

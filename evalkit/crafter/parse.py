@@ -1,4 +1,4 @@
-"""Parse one file: what a trace says of its session, the verdicts of its hooks, and the records of both."""
+"""Parse one file into records of its session and of the verdicts of its hooks."""
 
 import re
 from collections import Counter
@@ -31,10 +31,12 @@ from evalkit.io.text import MOST_MATCHED
 from evalkit.kinds import Parsed
 
 _EPISODE_COLUMNS = [column.name for column in RECORDS["episodes"]]
-_EPOCH, _EPOCH_UTC, _MILLISECOND = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
+_EPOCH = datetime(1970, 1, 1)
+_EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
 _EPISODE = re.compile(r"(?:^|_)episode_\d+_")
 _ID_TAIL = re.compile(r"_?(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{8}_\d{6}|\d{9,})$", re.IGNORECASE)
-_OPENING = 4  # events in which the first observation stands, if there is any
+_OPENING = 4  # the first observation, if any, is in one of so many events
 _DEAREST = 1e9  # US dollars of a call; larger values are no prices
 _LATEST = 4e9  # epoch seconds; later times can't be those of a trace
 
@@ -60,7 +62,7 @@ NOTHING = Verdict()
 
 
 class Judged(NamedTuple):
-    """A trace: what it says of its session (the columns of a record that it tells), and its verdicts by event."""
+    """A trace: its session, as columns of a record, and its verdicts by event."""
 
     session: dict[str, Any]
     events: list[Event]
@@ -78,22 +80,23 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
         judged = judge_trace(data)
     except BrokenFileError as error:
         several = data.count(b'"event_history"')
-        hint = f"; {several} traces are in it: put each into a file of its own" if several > 1 else ""
+        hint = f"; {several} traces in one file: give each its own" if several > 1 else ""
         return Parsed("skipped" if isinstance(error, OtherShapeError) else "failed", f"{error}{hint}")
     rows = list[tuple]()
     for position, (event, verdict) in enumerate(zip(judged.events, judged.verdicts, strict=True)):
-        turn, kind, n = event.turn, event.kind, len(event.actions) if isinstance(event.actions, list) else None
+        n = len(event.actions) if isinstance(event.actions, list) else None
         if verdict is NOTHING:  # most events
-            rows.append((position, turn, kind, n, None, 0, None, (), ()))
+            rows.append((position, event.turn, event.kind, n, None, 0, None, (), ()))
             continue
-        hooks = " ".join([f"{name}:{n}:{known}" for name, n, known in verdict.hooks]) or None
+        hooks = " ".join([f"{name}:{count}:{known}" for name, count, known in verdict.hooks]) or None
         achievements = " ".join(verdict.achievements) or None
-        suspects = sum([one.suspect for one in verdict.invalid])
-        invalid, reasons = [one.action for one in verdict.invalid], [one.reason for one in verdict.invalid]
-        rows.append((position, turn, kind, n, hooks, suspects, achievements, invalid, reasons))
+        suspects = sum([action.suspect for action in verdict.invalid])
+        names = [action.action for action in verdict.invalid]
+        reasons = [action.reason for action in verdict.invalid]
+        rows.append((position, event.turn, event.kind, n, hooks, suspects, achievements, names, reasons))
     turns = {row[1] for row in rows if row[1] is not None}
     actions = [row[3] for row in rows if row[3] is not None]
-    costs = [one.cost for one in judged.events if type(one.cost) in (int, float) and 0 <= one.cost < _DEAREST]
+    costs = [event.cost for event in judged.events if type(event.cost) in (int, float) and 0 <= event.cost < _DEAREST]
     tokens_in, tokens_out = tokens_of(judged.events)
     episode = {
         **judged.session,
@@ -121,13 +124,13 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
     config = [entry.data for entry in entries if entry.data] + ([trace.metadata] if trace.metadata else [])
     derived = not any(event.event_metadata or event.hooks_triggered for event in events)
     verdicts = derive(events) if derived else [read_hooks(event) for event in events]
-    told = [verdict for verdict in verdicts if verdict is not NOTHING]
-    named = {name for verdict in told for name in verdict.achievements}
-    has_unnamed = any(verdict.has_unnamed for verdict in told)
-    has_suspect = any(one.suspect for verdict in told for one in verdict.invalid)
-    own = [event.metadata and event.metadata.invalid_action for event in events]  # what events say themselves
+    with_hooks = [verdict for verdict in verdicts if verdict is not NOTHING]
+    named = {name for verdict in with_hooks for name in verdict.achievements}
+    has_unnamed = any(verdict.has_unnamed for verdict in with_hooks)
+    has_suspect = any(action.suspect for verdict in with_hooks for action in verdict.invalid)
     disagree = any(
-        said is not None and said != bool(verdict.invalid) for said, verdict in zip(own, verdicts, strict=True)
+        event.metadata is not None and event.metadata.invalid_action not in (None, bool(verdict.invalid))
+        for event, verdict in zip(events, verdicts, strict=True)
     )
     errors = [entry.data for entry in entries if entry.metadata_type == "error"]
     error = ((errors[0] and errors[0].error_message) or "") if errors else None
@@ -152,7 +155,7 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
         "status": "aborted" if not events else "error" if error is not None else finished,
         "flags": [*(flag for flag, is_so in flags.items() if is_so), *notes],
     }
-    recovered = ", ".join([name + f" ({what})" * bool(what) for name, what in notes.items()])
+    recovered = ", ".join([f"{name} ({value})" if value else name for name, value in notes.items()])
     return Judged(session, events, verdicts, frozenset(named) if can_tell else None, error, recovered)
 
 
@@ -270,7 +273,11 @@ def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dic
                 times.append((time - (_EPOCH if time.tzinfo is None else _EPOCH_UTC)) // _MILLISECOND)
         elif type(stamp) in (int, float) and 0 < stamp < _LATEST:
             times.append(round(stamp * 1000))
-    started, ended = times[0] if times else None, max(times[1:], default=None)
+    started = times[0] if times else None
+    ended = max(times[1:], default=None)
+    duration = None
+    if started is not None and ended is not None and ended >= started:
+        duration = (ended - started) / 1000
     return {
         "session_id": trace.session_id,
         "model_name": model or UNKNOWN,
@@ -282,12 +289,12 @@ def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dic
         "seed": seed,
         "max_turns": _first([m.max_turns for m in config]),
         "started": started,
-        "duration": None if started is None or ended is None or ended < started else (ended - started) / 1000,
+        "duration": duration,
     }
 
 
 def tokens_of(events: Iterable[Event]) -> tuple[int | None, int | None]:
-    """Add up the tokens that calls of language models read and wrote; None where no call tells them."""
+    """Add up the tokens that calls of language models read and wrote; None where no call records them."""
     totals: list[int | None] = [None, None]
     for event in events:
         if event.kind == "language_model":

@@ -8,8 +8,8 @@ FLAGS = {
     "aborted": "no events; score and all that follows from events is missing",
     "error_entry": "the session says that it met an error; its events count",
     "derived": "no hooks: achievements come from the changes of achievements_status",
-    "unnamed_achievements": "an achievement hook names nothing: what is unlocked can't be told",
-    "no_environment_events": "nothing that could show an achievement: what is unlocked can't be told",
+    "unnamed_achievements": "an achievement hook names nothing: what was unlocked is unknown",
+    "no_environment_events": "no event that could show an achievement: what was unlocked is unknown",
     "suspect_invalid_actions": "invalid actions were judged over turns of several actions",
     "verdicts_disagree": "metadata.invalid_action says other than the hook",
     "results_mismatch": "episode_results names other achievements than the events",
@@ -22,8 +22,8 @@ RECORDS = {
     "episodes": (
         Column("session_id", "name", "id of the session"),
         Column("model_name", "name", "the model, or unknown"),
-        Column("model_source", "str", "where its name stands: session_metadata, event_history or session_id"),
-        Column("task_id", "name", "the game's world, as far as the trace tells it"),
+        Column("model_source", "str", "where its name comes from: session_metadata, event_history or session_id"),
+        Column("task_id", "name", "the game's world, if the trace identifies it"),
         Column(
             "task_source",
             "str",
@@ -40,10 +40,10 @@ RECORDS = {
         Column("events", "int", "all of event_history", "count"),
         Column("turns", "int?", "turns that have an event", "count"),
         Column("actions", "int?", "actions in runtime events", "count"),
-        Column("can_tell", "bool", "the trace says of all 22 achievements whether they were unlocked"),
-        Column("tokens_in", "int?", "prompt tokens of all calls that tell", "tokens"),
-        Column("tokens_out", "int?", "completion tokens of all calls that tell", "tokens"),
-        Column("cost", "float", "of all calls that tell", "US dollars"),
+        Column("can_tell", "bool", "the trace records of all 22 achievements whether they were unlocked"),
+        Column("tokens_in", "int?", "prompt tokens of all calls that record them", "tokens"),
+        Column("tokens_out", "int?", "completion tokens of all calls that record them", "tokens"),
+        Column("cost", "float", "of all calls that record it", "US dollars"),
         Column("flags", "list", "what is doubtful about the trace"),
     ),
     "events": (
@@ -98,7 +98,7 @@ ACHIEVEMENT_ROWS = (
     *_IDS,
     Column("achievement", "str", "one of the 22"),
     Column("tier", "str", "easy, medium or hard"),
-    Column("unlocked", "bool?", "unlocked in this episode; missing where the trace can't tell"),
+    Column("unlocked", "bool?", "unlocked in this episode; missing where the trace does not record it"),
     Column("turn", "int?", "the game's turn of the first unlock, from 0"),
 )
 TABLES = {"episodes": EPISODES, "events": EVENTS, "achievements": ACHIEVEMENT_ROWS}

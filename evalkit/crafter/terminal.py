@@ -29,7 +29,9 @@ _HOOKS = {column: f"{column.split('_')[0]} points" for column in analysis.HOOKS}
 ABOUT = ("session_id", "task_id", "task_source", "max_turns", "model_name", "difficulty")
 _SPARE = ("without suspects", *_HOOKS.values())  # columns; the first goes first
 TOP_REASONS, MOST_TRACES = 3, 6  # reasons of invalid actions, and traces, on one screen
-_NAME, _FILE, _STRIP = 40, 120, 40  # characters of a model, of a file's path, and of a trajectory
+_NAME = 40  # characters of a model
+_FILE = 120  # characters of a file's path
+_STRIP = 40  # characters of a trajectory
 
 
 def results_of(episodes: Mapping[Any, Any], rules: Mapping[str, Any]) -> list[TraceScore]:
@@ -81,7 +83,8 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
 
     Of `views`: by_difficulty (also a table of difficulties), verbose (every trace).
     """
-    episodes, rules, everything = logs.episodes, logs.rules, bool(views.get("all"))
+    episodes, rules = logs.episodes, logs.rules
+    everything = bool(views.get("all"))
     if len(logs.ledger) == 1 and len(episodes) == 1:
         return [Part("the trace", trace_text(*results_of(episodes, rules)).split("\n"), always=True)]
     by: list[Group] = ["model_name"]
@@ -123,7 +126,7 @@ def parts(
 
     Of all traces together: their mean, what was left out and what is doubtful; with `everything`, also their spread.
     """
-    traces = [line for one in verbose for line in (trace_text(one), "")]
+    traces = [line for result in verbose for line in (trace_text(result), "")]
     titles = {"model_name": "models", "difficulty": "difficulties"}
     groups = []
     for group in by:
@@ -131,12 +134,14 @@ def parts(
         groups.append(Part(titles[group], rows=rows, always=True, spare=_SPARE, frame=frame))
 
     (row,) = analysis.mean_scores(episodes, []).to_dict("records")
-    n = f"n = {row['n']}" + f" traces of {counted_noun(row['n_tasks'], 'task')}" * (row["n_tasks"] != row["n"])
+    n = f"n = {row['n']}"
+    if row["n_tasks"] != row["n"]:
+        n += f" traces of {counted_noun(row['n_tasks'], 'task')}"
     doubts = row["warning"].without("left_out")
     counted = ", ".join(f"{name} {n}" for name, n in analysis.bands(episodes, []).iloc[0][list(BANDS)].items())
     budgets = _budgets(episodes)
-    together = [f"Budgets, by which models stand apart: {budgets}"] if budgets else []
-    mean = f"All traces: mean score{' over all budgets' * bool(budgets)} {interval_text(row)} ({n})"
+    together = [f"Budgets, which split models: {budgets}"] if budgets else []
+    mean = f"All traces: mean score{' over all budgets' if budgets else ''} {interval_text(row)} ({n})"
     together.append(f"{mean}; {doubts}" if doubts else mean)
     together.append(f"Bands: {counted}")
     together += [f"Aborted: {text}" for text in _aborted(episodes)]

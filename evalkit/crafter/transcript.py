@@ -13,7 +13,7 @@ import pandas as pd
 
 from evalkit.crafter.assemble import score_event
 from evalkit.crafter.format import TIER_OF, WEIGHTS, Event, Observation, peek
-from evalkit.crafter.parse import Verdict, judge_trace, observed, tokens_of
+from evalkit.crafter.parse import Invalid, Verdict, judge_trace, observed, tokens_of
 from evalkit.io import BrokenFileError, SourceError
 from evalkit.kinds import Image, Transcript, Turn
 
@@ -58,40 +58,47 @@ def _turn(name: str, steps: Sequence[tuple[Event, Verdict]]) -> Turn:
     events = [event for event, _ in steps]
     actions = [str(action) for event in events for action in event.action_names or ()]
     reasonings = [peek(event.metadata.action_reasoning, str) for event in events if event.metadata]
-    invalid = [one for _, verdict in steps for one in verdict.invalid]
+    invalid = [action for _, verdict in steps for action in verdict.invalid]
     unlocked = [f"{name} ({TIER_OF.get(name, 'unknown')})" for _, verdict in steps for name in verdict.achievements]
-    lines = [", ".join(actions) or "no action", *filter(None, reasonings)]
-    for one in invalid:
-        doubt = " (judged over the whole turn)" if one.suspect else ""
-        lines.append(f"invalid {one.action or 'action'}: {one.reason or 'no reason'}{doubt}")
+    lines = [", ".join(actions) or "no action", *filter(None, reasonings), *map(_invalid_line, invalid)]
     if unlocked:
         lines.append(f"unlocked {', '.join(unlocked)}")
-    after = []  # vitals and inventory, as the last observation shows them, and tokens
+    if state := _state(events):
+        lines.append(state)
+    suspect = [action.suspect for action in invalid]
+    marks = {"unlocked": bool(unlocked), "invalid": not all(suspect), "suspect": any(suspect)}
+    happened = {"command": bool(actions), "error": bool(invalid), "achievement": bool(unlocked)}
+    times = [event.time for event in events if event.time and isinstance(event.time, str)]
+    images = [image for event in events if (image := image_of(observed(event.system_state_after)))]
+    return Turn(
+        name, "action", "\n".join(lines),
+        marks=tuple(mark for mark, is_set in marks.items() if is_set),
+        events=tuple(event for event, is_set in happened.items() if is_set),
+        when=times[0][:40] if times else "",
+        same=", ".join([*actions, *unlocked]),  # reasoning and tokens always differ
+        images=tuple(images[-1:]),
+        agent="player",
+    )  # fmt: skip
+
+
+def _invalid_line(action: Invalid) -> str:
+    line = f"invalid {action.action or 'action'}: {action.reason or 'no reason'}"
+    return f"{line} (judged over the whole turn)" if action.suspect else line
+
+
+def _state(events: Sequence[Event]) -> str:
+    """Describe vitals and inventory, as the last observation shows them, and tokens; empty where none is recorded."""
+    parts = []
     states = (raw for event in reversed(events) for raw in (event.system_state_after, event.system_state_before))
     if inventory := next((shown.inventory for shown in map(observed, states) if shown and shown.inventory), None):
-        has = {name: n for name, n in inventory.items() if isinstance(n, int | float)}
-        names = [*filter(has.__contains__, VITALS), *(name for name in has if name not in VITALS and has[name])]
-        after.append(", ".join(f"{name} {has[name]}" for name in names))
+        counts = {name: n for name, n in inventory.items() if isinstance(n, int | float)}
+        names = [name for name in VITALS if name in counts]
+        names += [name for name in counts if name not in VITALS and counts[name]]
+        parts.append(", ".join(f"{name} {counts[name]}" for name in names))
     read, written = tokens_of(events)
     if read is not None or written is not None:
-        after.append(f"{read or 0} + {written or 0} tokens")
-    if after:
-        lines.append("; ".join(after))
-    is_marked = {
-        "unlocked": unlocked,
-        "invalid": any(not one.suspect for one in invalid),
-        "suspect": any(one.suspect for one in invalid),
-    }
-    marks = [mark for mark, applies in is_marked.items() if applies]
-    has_event = {"command": actions, "error": invalid, "achievement": unlocked}
-    happened = [event for event, applies in has_event.items() if applies]
-    times = (event.time for event in events)  # as the trace writes them
-    time = next((time[:40] for time in times if time and isinstance(time, str)), "")
-    same = ", ".join([*actions, *unlocked])  # reasoning and tokens always differ
-    seen = [image for event in events if (image := image_of(observed(event.system_state_after)))]
-    return Turn(
-        name, "action", "\n".join(lines), tuple(marks), tuple(happened), time, same, tuple(seen[-1:]), agent="player"
-    )
+        parts.append(f"{read or 0} + {written or 0} tokens")
+    return "; ".join(parts)
 
 
 def image_of(shown: Observation | None) -> Image | None:

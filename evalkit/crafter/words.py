@@ -7,8 +7,8 @@ from evalkit._text import counted_noun
 # warnings about scores, and about unlocked achievements, by code
 SCORES = {"no_values": "no trace has a score", "left_out": "left out: {count} aborted"}
 UNLOCKS = {
-    "no_values": "no trace can tell what was unlocked",
-    "left_out": "left out: {count} that can't tell what was unlocked",
+    "no_values": "no trace records what was unlocked",
+    "left_out": "left out: {count} that do not record what was unlocked",
 }
 
 

@@ -61,7 +61,7 @@ def test_one_seed_has_neither_spread_nor_interval():
     score = benchmark.crafter_score(run(collect_coal=[1, 0] * 10, collect_wood=[1] * 20))
     assert score.estimate > 0
     assert all(map(math.isnan, (score.std, score.low, score.high)))
-    assert str(score.warning) == "one seed tells nothing about other seeds: no interval"
+    assert str(score.warning) == "one seed says nothing about other seeds: no interval"
 
 
 def test_a_pooled_group_has_an_interval_over_its_episodes_or_their_tasks():
@@ -76,15 +76,15 @@ def test_a_pooled_group_has_an_interval_over_its_episodes_or_their_tasks():
 @pytest.mark.parametrize(
     ("runs", "message"),
     [
-        (run(collect_coal=[np.int64(1), 0.5]), "_coal holds 0.5: give counts per episode, not rates"),
-        (run(collect_coal=[-1]), "holds -1"),
-        (run(collect_coal=["1"]), "holds '1'"),
+        (run(collect_coal=[np.int64(1), 0.5]), "_coal has 0.5: give counts per episode, not rates"),
+        (run(collect_coal=[-1]), "has -1"),
+        (run(collect_coal=["1"]), "has '1'"),
         (run(collect_coal=[1], collect_wood=[1, 2]), "different lengths"),
         (run(collect_coal=[1], xs=[1, 2]), "different lengths"),
-        (run(collect_coal=[10**400]), "holds 10000"),
-        (run(collect_coal=[1], xs=5), "xs is no list of counts"),
-        (run(collect_coal=[1], xs=[10**400]), "xs holds 1000"),
-        ([run(collect_coal=[1]), 3], "a run is no int"),
+        (run(collect_coal=[10**400]), "has 10000"),
+        (run(collect_coal=[1], xs=5), "xs is not a list of counts"),
+        (run(collect_coal=[1], xs=[10**400]), "xs has 1000"),
+        ([run(collect_coal=[1]), 3], "a run is a table of lists, not int"),
         ({"achievement_collect_coal": [1]}, "21 of 22 achievements are missing, such as achievement_collect_diamond"),
     ],
 )
@@ -103,7 +103,7 @@ def test_folders_of_stats_name_method_and_seed(tmp_path):
     assert list(scores) == ["dreamer", "ppo", "spring"]
     assert (scores["ppo"].n_seeds, scores["ppo"].n_episodes) == (2, 2)
     assert scores["ppo"].per_seed == (score_of(100), 0.0)
-    with pytest.raises(SourceError, match="3 methods are there: dreamer, ppo, spring"):
+    with pytest.raises(SourceError, match="there are 3 methods: dreamer, ppo, spring"):
         benchmark.crafter_score(tmp_path)
     assert benchmark.crafter_score(tmp_path / "ppo").n_seeds == 2
     assert benchmark.crafter_score(tmp_path / "ppo" / "0" / "stats.jsonl").n_seeds == 1
@@ -146,7 +146,7 @@ def test_balrog_runs_are_episodes_of_a_model(tmp_path):
     assert (progress.estimate, progress.n) == (pytest.approx(1.5 / 22), 2)
     reasons = {entry.reason for entry in benchmark.load_runs(tmp_path).ledger.entries if entry.status == "failed"}
     assert reasons == {
-        "ValueError: 'fly' is no achievement of the game",
+        "ValueError: 'fly' is not an achievement of the game",
         "TypeError: 'int' object is not iterable",
     }
 
@@ -159,7 +159,7 @@ def test_traces_of_a_model_are_one_pooled_group(tmp_path):
     assert (score.n_seeds, score.n_episodes, score.estimate) == (1, 2, score_of(50))
     assert math.isnan(score.std)
     entries = benchmark.load_runs(tmp_path).ledger.entries
-    assert entries[-1][1:] == ("skipped", "a session trace that can't tell what was unlocked")
+    assert entries[-1][1:] == ("skipped", "a session trace that does not record what was unlocked")
 
 
 def test_what_is_no_list_of_runs_is_in_the_ledger_and_the_rest_is_read(tmp_path):
@@ -169,7 +169,7 @@ def test_what_is_no_list_of_runs_is_in_the_ledger_and_the_rest_is_read(tmp_path)
     write(tmp_path, [run(collect_coal=[0.5])], "c.json")
     (tmp_path / "d.json").write_text("[")
     write(tmp_path, {"other": 1}, "e.json")
-    with pytest.raises(SourceError, match=r"c\.json: .*holds 0\.5: give counts per episode, not rates"):
+    with pytest.raises(SourceError, match=r"c\.json: .*has 0\.5: give counts per episode, not rates"):
         benchmark.crafter_score(tmp_path / "c.json")
     write(tmp_path, [run(collect_coal=[1])], "f.json")
     runs, ledger = benchmark.load_runs(tmp_path)

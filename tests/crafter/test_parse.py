@@ -149,8 +149,8 @@ LINE = b'{"event_history": []}\n'
         (b'{"messages": []}', "skipped", "not a session trace: it has no event_history"),
         (b'{"session_id": "a", "schema_version": "ATIF-v1.2", "steps": []}', "skipped", "not a session trace"),
         (b'{"event_history": 3}', "skipped", "not a session trace"),
-        (LINE * 2, "failed", "JSONDecodeError: JSON is malformed: trailing characters (byte 23); 2 traces are in it"),
-        (b"[%s, %s]" % (LINE, LINE), "skipped", "not a session trace: it has no event_history; 2 traces are in it"),
+        (LINE * 2, "failed", "JSONDecodeError: JSON is malformed: trailing characters (byte 23); 2 traces in one file"),
+        (b"[%s, %s]" % (LINE, LINE), "skipped", "not a session trace: it has no event_history; 2 traces in one file"),
     ],
 )
 def test_a_broken_file_or_one_of_another_shape_says_what_is_wrong(tmp_path, data, status, reason):
