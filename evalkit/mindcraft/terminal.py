@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._text import check_columns, counted_noun, format_interval
+from evalkit._text import check_columns, counted_noun, fill_template, format_interval
 from evalkit.display.follow import Snapshot
 from evalkit.display.terminal import INTERVAL, Part, column_title, fit_table, group_names, rate_rows, unmeasured_lines
 from evalkit.display.words import finding_text
@@ -174,5 +174,5 @@ def _notes(runs: pd.DataFrame) -> list[str]:
     if stale:
         lines.append(f"copies of another run's log, which count in no rate: {stale:,}")
     if merged := int(counted(runs)["flag_extra_agent_logs"].sum()):
-        lines.append(words.merged(merged))
+        lines.append(fill_template(words.MERGED, {"count": merged}))
     return lines + [describe_scale(runs)] * bool(runs["flag_scale_assumed"].any())
