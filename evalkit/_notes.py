@@ -133,6 +133,10 @@ def _not_measured(models: Sequence[tuple[str, int, int]], counted: bool) -> str:
     return f"not measured, and {'counted as failures' if counted else 'left out'}: {shown}"
 
 
+def _none_measured(models: Sequence[str]) -> str:
+    return f"no run of {listed(models, 4, '{} more models')} was measured"
+
+
 def _only_copies(count: int, models: Sequence[str]) -> str:
     runs = f"all {count} runs repeat" if count > 1 else "its one run repeats"
     return f"{runs} logs of {listed(models)}"
@@ -162,7 +166,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "one_value": "a single value has no interval",
     "one_cluster": "a single cluster has no interval",
     "one_family": "most tasks are of a single family, so how families vary is unknown",
-    "families": lambda count: f"intervals are for new families of tasks, from {counted_noun(count, 'family')}",
+    "families": "intervals are for new families of tasks, from {count:family}",
     "no_ratio": "no success, or nothing spent: no ratio",
     "all_equal": "all values are equal: their spread can't be estimated",
     "clusters_equal": "all clusters have the same mean: their spread can't be estimated",
@@ -174,8 +178,8 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "unmixed": "{most} or fewer clusters with a success, or with a failure: may be too narrow",
     "skewed": "few values for how skewed they are: may be too narrow",
     "degenerate": "the statistic is the same, or can't be computed, in resamples: no interval",
-    "left_out": lambda count, noun: f"{counted_noun(count, noun)} left out as missing",
-    "no_name": lambda count: f"{counted_noun(count, 'run')} without a model left out",
+    "left_out": "{count:{noun}} left out as missing",
+    "no_name": "{count:run} without a model left out",
     # what was chosen
     "columns": _columns,
     "no_model": _no_model,
@@ -193,9 +197,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "one_repeated": "only one task was run more than once: how runs of the others vary is unknown",
     "singles": "tasks with a single run: their spread is taken from the others",
     "nothing_mixed": "no task has both successes and failures",
-    "too_few_runs": lambda count, runs: (
-        f"{counted_noun(count, 'task')} with fewer than {runs} runs left out, so this is not about all tasks"
-    ),
+    "too_few_runs": "{count:task} with fewer than {runs} runs left out, so this is not about all tasks",
     "retried": "the number of runs depends on their outcome ({method}, p = {p_value:.2g}): biased",
     # pairs
     "skewed_pair": "few tasks for how skewed the differences are: one is claimed from p = {claim_at:.2g} down",
@@ -236,9 +238,9 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "no_outcome": "no run was measured",
     "no_score": "no run has a score",
     "not_measured": _not_measured,
-    "none_measured": lambda models: f"no run of {listed(models, 4, '{} more models')} was measured",
+    "none_measured": _none_measured,
     "no_run": "no run but those excluded from all rates",
-    "copies": lambda count: f"{counted_noun(count, 'copy')} left out",
+    "copies": "{count:copy} left out",
     "only_copies": _only_copies,
     "few_common": "fewer than 2 tasks that all models have: no {what}",
     "one_model": "there is one model",

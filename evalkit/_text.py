@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
+from string import Formatter
 from typing import Any
 
 _MOST_LISTED = 20  # names in a hint
@@ -108,7 +109,17 @@ def check_columns(table: Iterable[object], *names: str | None) -> None:
 
 
 def fill_template(template: str | Callable[..., str], values: Mapping[str, Any]) -> str:
-    """Make a text from values, by a function or by a template for ``str.format`` in which lists are joined."""
-    if callable(template):
-        return template(**values)
-    return template.format(**{name: listed(v) if isinstance(v, list | tuple) else v for name, v in values.items()})
+    """Make a text from values, by a function or a template.
+
+    Templates are those of ``str.format``; besides, a list is joined, and ``{n:run}`` writes a count with its noun.
+    """
+    return template(**values) if callable(template) else _Template().vformat(template, (), values)
+
+
+class _Template(Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, list | tuple):
+            return listed(value)
+        if len(format_spec) > 1 and format_spec.replace(" ", "").isalpha():
+            return counted_noun(value, format_spec)
+        return str(super().format_field(value, format_spec))

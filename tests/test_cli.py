@@ -107,7 +107,7 @@ def test_ctrl_c_while_collecting_tells_how_to_go_on(tmp_path, monkeypatch):
     write(tmp_path / "runs/m/cook/Andy_0_0.json", log(f"{SCORE}1"))
     code, out, err = run("collect", "mindcraft", tmp_path / "runs", "-o", tmp_path / "dataset")
     assert (code, out) == (130, "")
-    assert err == "evalkit: stopped; what was written so far is kept, and the same command goes on from there\n"
+    assert err == "evalkit: stopped; the same command continues from here\n"
 
 
 def _press_ctrl_c(*_, **__):

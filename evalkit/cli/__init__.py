@@ -1,7 +1,7 @@
-"""The command line, a thin layer: every command calls one public function; those of kinds come from the registry.
+"""The command line, a thin layer: every command calls one public function; the registry has those of kinds.
 
-The module of a command is imported when it is called, so that ``evalkit --help`` imports no pandas. Output is printed
-and not echoed: click would write UTF-8 to a terminal that supports ASCII only.
+The module of a command is imported when it is called, so that ``evalkit --help`` does not import pandas. Output is
+printed, not echoed: click would write UTF-8 to a terminal that supports only ASCII.
 """
 
 import sys
@@ -16,13 +16,13 @@ from evalkit.io.text import plain, warnings_as_lines
 from evalkit.kinds.names import BUILT_IN, kind_names
 
 _COMMANDS = {  # the module of each, and its line in ``evalkit --help``
-    "collect": ("kinds", "Collect many logs in a dataset of Parquet files."),
-    "show": ("runs", "What a run did, turn by turn."),
-    "view": ("runs", "Pages of runs, turn by turn, with a list of them."),
-    "detect": ("runs", "Which kinds of logs a source holds."),
-    "compare": ("runs", "Which model is better, or whether one is worse than a baseline."),
-    "report": ("reports", "Reports on a folder of logs, as HTML pages with an index."),
-    "lab": ("lab", "JupyterLab on the notebooks for a folder of logs, with parameters filled in."),
+    "collect": ("kinds", "Collect logs in a dataset of Parquet files."),
+    "show": ("runs", "Print a run turn by turn."),
+    "view": ("runs", "Write a page for each run, and a list of them."),
+    "detect": ("runs", "Print the kinds of logs in a source."),
+    "compare": ("runs", "Compare models with each other, or with a baseline."),
+    "report": ("reports", "Make HTML reports with an index from a folder of logs."),
+    "lab": ("lab", "Open the notebooks for a folder of logs in JupyterLab."),
     "notebooks": ("reports", "Copy the notebooks behind the reports for editing."),
 }
 
@@ -98,14 +98,14 @@ def _kind_named(name: str) -> Any:
 @click.option("--version", is_flag=True, help="Show the version and a hash of the code.")
 @click.pass_context
 def main(ctx: click.Context, version: bool) -> None:
-    """Turn raw logs of LLM agents into tables, pictures and HTML reports.
+    """Turn raw LLM-agent logs into tables, figures and HTML reports.
 
     \b
-    evalkit detect FOLDER    prints which logs are in it
-    evalkit report FOLDER    makes all reports on them, in ./reports
+    evalkit detect FOLDER    prints the kinds of logs in it
+    evalkit report FOLDER    makes all reports, in ./reports
     evalkit KIND FOLDER      prints the table; the kinds are listed below
 
-    No logs at hand? Use samples:mindcraft, samples:crafter, samples:steps or samples:trajectories.
+    No logs yet? Use samples:mindcraft, samples:crafter, samples:steps or samples:trajectories.
     """
     if version:
         print(f"evalkit {__version__} (code {code_version().partition('+')[2]})")

@@ -31,11 +31,11 @@ _READING = (
 _LIST = Option("list", LISTS, None, "Print these runs with their ids instead.")
 _ALL = Option("all", bool, False, "Print everything: all models, runs, notes and files.")
 _FOLLOWING = (
-    Option("follow", bool, False, "Update continuously while an experiment is running; Ctrl-C ends it."),
+    Option("follow", bool, False, "Update while an experiment is running; Ctrl-C stops."),
     Option("interval", float, None, "Time between updates.  [default: 5]", "SECONDS"),
-    Option("expected", int, None, "Number of runs expected of each model.", "N"),
+    Option("expected", int, None, "Runs expected of each model.", "N"),
     Option("idle", float, None, "Time without changes after which a run counts as finished.", "SECONDS"),
-    Option("until_done", bool, False, "End once every model has completed its expected runs."),
+    Option("until_done", bool, False, "Stop once every model has its expected runs."),
 )
 
 
@@ -96,12 +96,12 @@ def collect(kind: str, sources: tuple[str, ...], output: str, **values: Any) -> 
     that were deleted are dropped. You can stop at any time; the same command continues from there.
     """
     if output.lower().startswith("memory://"):
-        raise click.UsageError(f"{output}: is gone when the command ends; name a folder or a persistent URL")
+        raise click.UsageError(f"{output} is gone when the command ends; name a folder or a persistent URL")
     try:
         with progress_bar() as progress:
             done = dataset.collect(kind_named(kind), list(sources), output, **_reading(values), progress=progress)
     except KeyboardInterrupt:
-        message = "stopped; what was written so far is kept, and the same command goes on from there"
+        message = "stopped; the same command continues from here"
         raise KeyboardInterrupt(message) from None
     print(f"{plain(output)}: {done.summary()}")
 

@@ -1,4 +1,4 @@
-"""The command that opens JupyterLab on the notebooks for a source."""
+"""The command that opens the notebooks for a source in JupyterLab."""
 
 import os
 import subprocess
@@ -37,14 +37,15 @@ def lab(
 ) -> None:
     """Open JupyterLab on copies of the notebooks for SOURCE, with their parameters filled in.
 
-    A copy that is there already is kept as you left it.
+    Copies that exist already keep your changes.
     """
     reports = plan(sources, kind=kind or "", values=values_of(given))
-    first = {report.notebook.name: report for report in reversed(reports)}  # of a model each, the first
+    first = {report.notebook.name: report for report in reversed(reports)}  # of several reports, the first
     known = set(Path(output).glob("*"))
     paths = [write_filled(Path(output), report.notebook, report.parameters) for report in reversed(first.values())]
-    print("Copies to edit, with their parameters filled in:")
-    print("\n".join(f"  {plain(path)}{' (kept as it was)' * (path in known)}" for path in paths))
+    print("Copies of the notebooks, with parameters filled in:")
+    for path in paths:
+        print(f"  {plain(path)} (kept as it was)" if path in known else f"  {plain(path)}")
     if not no_start:
         if not find_spec("jupyterlab"):
             raise SourceError("JupyterLab is not installed: pip install jupyterlab")
@@ -52,4 +53,6 @@ def lab(
         opened = [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url=/lab/tree/{quote(name)}"]
         if port:
             opened.append(f"--ServerApp.port={port}")
-        sys.exit(subprocess.call([sys.executable, "-m", "jupyterlab", *opened, *["--no-browser"] * no_browser]))
+        if no_browser:
+            opened.append("--no-browser")
+        sys.exit(subprocess.call([sys.executable, "-m", "jupyterlab", *opened]))

@@ -1,4 +1,4 @@
-"""Options that several commands share, and conversion of a kind's options to those of click."""
+"""Options that several commands share, and the conversion of a kind's options to click's."""
 
 import functools
 import sys
@@ -19,9 +19,9 @@ LISTS = get_args(Which)
 COUNT, POSITIVE = click.IntRange(1), click.FloatRange(0, min_open=True)
 
 detecting = click.option(
-    "--detect", type=POSITIVE, metavar="POINTS", help="Plan how many tasks would show this difference."
+    "--detect", type=POSITIVE, metavar="POINTS", help="Plan how many tasks would detect this difference."
 )
-of_kind = click.option("--kind", metavar="NAME", help="The kind of logs.  [default: detected from their content]")
+of_kind = click.option("--kind", metavar="NAME", help="Kind of the logs.  [default: detected from their content]")
 
 
 def negative_flag(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -29,7 +29,7 @@ def negative_flag(name: str, text: str) -> Callable[[Callable[..., Any]], Callab
     return click.option(f"--no-{name}", name, is_flag=True, flag_value=False, default=True, help=text)
 
 
-unmasked = negative_flag("mask", "Show API keys and tokens that logs hold; by default they are masked.")
+unmasked = negative_flag("mask", "Show API keys and tokens in logs; by default they are masked.")
 
 
 def write_to(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -38,9 +38,10 @@ def write_to(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def click_option(option: Option) -> click.Option:
-    """Convert an option to one of click."""
-    name = f"--{option.name.replace('_', '-')}"
-    names = [*[f"{'-' * (1 + (len(option.short) > 1))}{option.short}"] * bool(option.short), name, option.name]
+    """Convert an option to click's."""
+    names = [f"--{option.name.replace('_', '-')}", option.name]
+    if option.short:
+        names.insert(0, f"-{option.short}" if len(option.short) == 1 else f"--{option.short}")
     if option.type is bool:
         return click.Option(names, is_flag=True, help=option.help)
     ranges = {int: COUNT, float: click.FloatRange(0)}

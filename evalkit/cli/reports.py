@@ -30,20 +30,18 @@ from evalkit.reports.planning import plan
 @click.option(
     "--timeout", type=POSITIVE, default=600, show_default=True, metavar="SECONDS", help="Time limit of one report."
 )
-@click.option("--each", is_flag=True, help="Do not compare several SOURCEs: reports of each by itself.")
+@click.option("--each", is_flag=True, help="Make separate reports of several SOURCEs instead of comparing them.")
 @click.option("--force", is_flag=True, help="Also make reports that have not changed.")
 @negative_flag("code", "Leave the notebook's code out of the pages.")
-@negative_flag("evidence", "Write no pages of runs.  [default: of those that reports link to, at most 200 each]")
+@negative_flag("evidence", "Write no pages of runs.  [default: the runs that a report links to, at most 200]")
 @unmasked
-@click.option(
-    "--name", default="", metavar="NAME", help="Name of the report, if it is only one.  [default: its values]"
-)
+@click.option("--name", default="", metavar="NAME", help="Name of a single report.  [default: from its parameters]")
 def report(targets: tuple[str, ...], kind: str | None, output: str, given: dict[str, Any], **options: Any) -> None:
     """Make reports: execute notebooks with parameters, and write HTML pages with an index.
 
-    SOURCE, a folder of logs (or a file, a glob, a URL or a dataset), is run with all notebooks for the kinds of logs it
-    holds; several of one kind are compared. NOTEBOOK (a name or a path) beside it selects only that notebook; alone, it
-    is run with each file of params/NOTEBOOK/, or with given parameters once. FILE is one params file. Without
+    For a SOURCE of logs (a folder, a file, a glob, a URL or a dataset), all notebooks for its kinds of logs are run;
+    several sources of one kind are compared. A NOTEBOOK (a name or a path) after SOURCE selects that notebook; alone,
+    it is run with each file of params/NOTEBOOK/, or once with the given parameters. FILE is one params file. Without
     arguments, every file of params/ becomes a report.
 
     The exit code is 1 if a report failed, and 2 if the batch is invalid.
@@ -51,14 +49,14 @@ def report(targets: tuple[str, ...], kind: str | None, output: str, given: dict[
     started = time.monotonic()
     planned = {name: options.pop(name) for name in ("params", "notebooks", "texts", "name", "each")}
     if not targets and planned["params"] is None and not Path("params").is_dir():
-        click.echo("no folder params here: making the sample reports; your own: evalkit report FOLDER")
+        click.echo("no folder params here: making the sample reports; for your own logs: evalkit report FOLDER")
     if detect := options.pop("detect"):
         given["detect"] = detect
     reports = plan(targets, kind=kind or "", values=values_of(given), **planned)
     summary = run(reports, output=output, say=click.echo, **options)
     counts = [(summary.made, "made"), (summary.failed, "failed"), (summary.unchanged, "unchanged")]
     listed = ", ".join(f"{len(keys)} {word}" for keys, word in counts if keys) or "nothing was made"
-    stopped = "Stopped; run it again to go on. " if summary.stopped else ""
+    stopped = "Stopped; run the same command to continue. " if summary.stopped else ""
     click.echo(f"{stopped}{listed} in {time.monotonic() - started:.1f} s\n{plain(summary.index)}")
     if summary.stopped:
         sys.exit(130)

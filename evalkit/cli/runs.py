@@ -49,7 +49,7 @@ def show(
     mask: bool,
     given: dict[str, Any],
 ) -> None:
-    """Print a run turn by turn: SOURCE is one log, or a folder, dataset or URL, whose runs it lists without --run."""
+    """Print a run turn by turn. Without --run, list the runs of SOURCE: a log, a folder, a dataset or a URL."""
     if output:
         check_output(output)
     if run and not kind:  # an id begins with the first letter of its kind
@@ -74,10 +74,8 @@ def show(
 def view(
     sources: tuple[str, ...], output: str, which: Any, kind: str | None, mask: bool, given: dict[str, Any]
 ) -> None:
-    """
-        from evalkit.evidence import write_view  # it draws pictures, and no other command should wait for that
-    Write a page for each run of SOURCE and a page that lists them; print the path of the list."""
-    from evalkit.evidence import write_view  # imported here: it brings matplotlib, for which no other command waits
+    """Write a page for each run of SOURCE and a page that lists them; print the path of the list."""
+    from evalkit.evidence import write_view  # imported here, as it imports matplotlib, which is slow
 
     logs = load(list(sources), kind or "", **given)
     page = write_view(logs, choose(logs.runs, which), Path(output), "" if which == "all" else which, mask=mask)
@@ -87,7 +85,7 @@ def view(
 @click.command()
 @click.argument("source")
 def detect(source: str) -> None:
-    """Print which kinds of logs SOURCE holds, by the first bytes of its files, and which commands read them."""
+    """Print the kinds of logs in SOURCE, detected from the first bytes of files, and the commands that read them."""
     print(describe_source(source))
 
 
@@ -97,9 +95,13 @@ def detect(source: str) -> None:
 @with_reading_options
 @click.option("--value", type=click.Choice(["is_successful", "score"]), help="What to compare.  [default: success]")
 @click.option("--baseline", metavar="MODEL", help="Compare every model with this one; exit code 1 on a regression.")
-@click.option("--margin", type=POSITIVE, metavar="NUMBER", help="The largest loss that is no regression; see above.")
-@click.option("--target", type=click.Choice(list(TARGETS)), help="With --baseline: new tasks, or these run again.")
-@click.option("--strict", is_flag=True, help="With --baseline: exit code 1 also if nothing is decided.")
+@click.option("--margin", type=POSITIVE, metavar="NUMBER", help="The largest loss that is not a regression; see above.")
+@click.option(
+    "--target",
+    type=click.Choice(list(TARGETS)),
+    help="With --baseline: on new tasks, or on these run again.",
+)
+@click.option("--strict", is_flag=True, help="With --baseline: exit code 1 also if a model is not decided.")
 @detecting
 @click.option("--all", "everything", is_flag=True, help="Print everything: all models, pairs and notes.")
 @write_to("the models, or with --baseline their verdicts,")
@@ -116,14 +118,14 @@ def compare(
     value: str | None,
     margin: float | None,
 ) -> None:
-    """Compare the models of SOURCE on the tasks that they share.
+    """Compare the models of SOURCE on the tasks that they share. Each task has the same weight.
 
-    With --baseline and --target these, two versions of an agent are compared on a fixed benchmark: the tasks that the
-    new one broke and fixed are listed with their runs.
+    With --baseline, every model gets a verdict: a regression is a significant loss that may be as large as the margin;
+    a model is not worse if its loss is significantly smaller. The margin has the unit of what is compared: 0.05 of a
+    rate, the default, is 5 percentage points; 2 of a score is 2 points. Scores have no default.
 
-    Each task has the same weight. With --baseline, a model is a regression if it shows a loss that may be as large as
-    the margin; it is not worse if its loss is shown to be smaller. The margin is in the unit of what is compared: 0.05
-    of a rate, which is the default, is 5 percentage points, and 2 of scores in points is 2 points, without a default.
+    To compare two versions of an agent on a fixed benchmark, add --target these: this lists the tasks that the new
+    version broke and fixed, with their runs.
     """
     if baseline:
         refuse("with --baseline", detect=detect)

@@ -28,7 +28,7 @@ SETTLE = 10.0  # seconds after its last change in which a broken file counts as 
 
 
 class Snapshot(NamedTuple):
-    """A source at one look at it, as the text of its progress is made from it."""
+    """A source as one look found it, from which the text of its progress is made."""
 
     logs: Logs
     unchanged_for: Callable[[str], float]  # seconds for which a file or a folder has been unchanged
@@ -41,9 +41,9 @@ class Snapshot(NamedTuple):
 class Following:
     """A source that is read repeatedly; parsed files are kept until they change.
 
-    The source may not exist yet: then it is waited for. `options` are those of the kind and of its `progress`,
-    `expected` and `idle` as in `Snapshot`, `clock` gives epoch seconds, the others as for `load`. `logs` and `changes`
-    are those of the last look. SourceError for invalid options, and for a dataset, which holds no logs.
+    A source that does not exist yet is waited for. `options` are those of the kind and of its `progress`, `expected`
+    and `idle` as in `Snapshot`; `clock` returns epoch seconds; the others are as for `load`. `logs` and `changes` are
+    those of the last look. Raises SourceError for invalid options, and for a dataset, which has no logs.
     """
 
     def __init__(
@@ -67,7 +67,8 @@ class Following:
                 raise SourceError(f"{dataset}: a dataset can't be followed; name the folder that it is collected from")
         self._expected, self._idle = expected, idle
         self._pattern, self._recursive = pattern or kind.files.pattern, recursive
-        self._jobs, self._storage, self._clock = jobs, storage_options, clock
+        self._jobs, self._storage = jobs, storage_options
+        self._clock = clock
         self._store = RecordStore("", kind.records)
         self._since: dict[str, tuple[FileState, float]] = {}  # states of files and folders, first seen when
         self._listing = Listing("", [], {}, {})
@@ -96,8 +97,11 @@ class Following:
                 text, done = (self._kind.command.progress or progress_of_runs)(snapshot, self._options)
         new, changed, _, unchanged, being_written = self.changes
         status = f"{new + changed} of {counted_noun(new + changed + unchanged, 'file')} new"
-        status += f", {len(being_written)} being written" * bool(being_written)
-        lines = [*self._notes, *[""] * bool(self._notes), text, *self._file_lines()]
+        if being_written:
+            status += f", {len(being_written)} being written"
+        lines = [text, *self._file_lines()]
+        if self._notes:
+            lines = [*self._notes, "", *lines]
         return View("\n".join(lines), status, done and not self._notes)
 
     def _update(self) -> None:
@@ -126,7 +130,8 @@ class Following:
             records = records_of(self._store, listing)
             begun = len(next(iter(records.tables.values()))) > 0  # including logs that are being written
             self.logs = assemble(self._kind, records, self._options, [listing.root], self._storage) if begun else None
-        self._listing, self._notes, self._is_first = listing, waiting, False
+        self._listing, self._notes = listing, waiting
+        self._is_first = False
 
     def _see(self, path: str, state: FileState) -> None:
         """Note since when a file or folder has its state."""

@@ -1,4 +1,4 @@
-"""What commands print of logs of any kind: the answer on one screen, and everything on demand."""
+"""What commands print for logs of any kind: the answer on one screen, or everything with ``--all``."""
 
 import os
 import re
@@ -21,9 +21,11 @@ from evalkit.kinds.runs import outcomes
 from evalkit.kinds.transcript import cell_text
 
 SCREEN = 24  # lines
-MOST_ROWS, LAST_ROWS, FEWEST_ROWS = 10, 2, 5  # of a table on one screen, how many are the last ones, and the least
+MOST_ROWS = 10  # of a table on one screen
+LAST_ROWS = 2  # of these, how many are the last ones of the table
+FEWEST_ROWS = 5  # of a table on a full screen
 MOST_REASONS = 2  # why files could not be read
-MOST_CHOSEN = 4  # what was chosen where logs leave it open, such as the columns of so many tables
+MOST_CHOSEN = 4  # notes on what was chosen, such as the columns of a table
 ANSWER = "the answer"  # the title of the part that a kind may begin with
 UNMEASURED = {
     "measured": "of those measured",
@@ -33,7 +35,7 @@ UNMEASURED = {
 }
 _SHORT, _SHORTEST = 20, 14  # characters left of a name: before columns are left out, and after
 _PATH = 64  # characters of the path of a file that could not be read
-_NUMBER = re.compile(r"[-+]?\d|\[|[–…]?$")  # how the cells of a column of numbers begin
+_NUMBER = re.compile(r"[-+]?\d|\[|[–…]?$")  # the beginning of a cell in a column of numbers
 Which = Literal["failed", "flagged", "all"]
 _ENDED_BADLY = frozenset(("error", "aborted", "failed"))
 _LISTED = {
@@ -47,7 +49,7 @@ _LISTED = {
 }
 NAME_WIDTH = 120  # characters of a name or a cell; a narrow terminal shows fewer
 _LEFT_OUT = "--all also prints 00 more models, rates without the runs that were not measured, notes"  # the longest
-INTERVAL = " [95 %]"  # behind what an estimate is, in the header of its column
+INTERVAL = " [95 %]"  # end of the header of a column of estimates
 
 
 class Part(NamedTuple):
@@ -82,7 +84,9 @@ def on_screen(parts: Iterable[Part], *, everything: bool) -> str:
     parts = [part for part in parts if part.lines or part.rows]
     if everything:
         return "\n\n".join("\n".join(part.printed(None, None)) for part in parts)
-    width, shown, left_out = screen_width(), list[list[str]](), list[str]()
+    width = screen_width()
+    shown: list[list[str]] = []
+    left_out: list[str] = []
     texts = [part.printed(None, width) for part in parts if part.always and not part.rows]
     room = SCREEN - len(_wrapped(_LEFT_OUT, width)) - sum(len(lines) + 1 for lines in texts)
     for part in parts:
@@ -93,26 +97,33 @@ def on_screen(parts: Iterable[Part], *, everything: bool) -> str:
             lines = part.printed(most, width)
         if part.always or len(lines) < room:
             shown.append(lines)
-            room -= 0 if part.always and not part.rows else len(lines) + 1
-            left_out += [f"{len(part.rows) - most + 1:,} more {part.title}"] * (len(part.rows) > most + 1)
+            if part.rows or not part.always:  # else counted before
+                room -= len(lines) + 1
+            if len(part.rows) > most + 1:
+                left_out.append(f"{len(part.rows) - most + 1:,} more {part.title}")
         else:
             left_out.append(part.title)
     text = "\n\n".join(map("\n".join, shown))
-    return "\n".join([text, *_wrapped(f"--all also prints {', '.join(left_out)}", width)] if left_out else [text])
+    if left_out:
+        text = "\n".join([text, *_wrapped(f"--all also prints {', '.join(left_out)}", width)])
+    return text
 
 
 def _wrapped(line: str, width: int | None) -> list[str]:
-    """Break a line by its words; what follows of an indented line is indented further."""
-    after = "    " if line.startswith(" ") else ""
-    return textwrap.wrap(line, width, subsequent_indent=after, break_on_hyphens=False) or [""] if width else [line]
+    """Break a line by its words; the continuation of an indented line is indented further."""
+    if not width or not line:
+        return [line]
+    indent = "    " if line.startswith(" ") else ""
+    return textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def summary(logs: Logs, views: Mapping[str, Any], answer: str = "") -> str:
-    """Format logs as a command prints them, the answer first: what the kind shows, and the files.
+    """Format logs as a command prints them: the answer, the parts of the kind, and the files.
 
-    What does not fit on a screen is left out, unless `views` ask for all.
+    Parts that do not fit on a screen are left out, unless `views` ask for all.
     """
-    everything, parts = bool(views.get("all")), parts_of(logs, views)
+    everything = bool(views.get("all"))
+    parts = parts_of(logs, views)
     notes = [plain(note) for note in similar_names(logs.runs["model_name"].dropna()).notes]
     files = file_lines(logs.ledger, len(logs.runs), everything=everything)
     own = parts.pop(0).lines if parts[0].title == ANSWER else []
@@ -125,7 +136,7 @@ def summary(logs: Logs, views: Mapping[str, Any], answer: str = "") -> str:
 
 
 def parts_of(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
-    """Return what a kind shows of logs, by default success rates and mean scores by model."""
+    """Return the parts that a kind prints, by default success rates and mean scores by model."""
     if logs.kind.command.describe:
         return list(logs.kind.command.describe(logs, views))
     values = [name for name in ("is_successful", "score") if logs.runs[name].notna().any()]
@@ -143,11 +154,11 @@ def printed_table(logs: Logs, views: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def chosen_lines(logs: Logs, *, everything: bool = False) -> tuple[list[str], list[str]]:
-    """Return what to read before the answer, that no column is known as the model, and what was chosen for it."""
-    warned = [plain(sentence(one)) for one in logs.chosen.only("no_model").notes]
-    chosen = [plain(sentence(one)) for one in logs.chosen.without("no_model").notes]
+    """Return the warning that no column names the model, to print first, and notes on what was chosen."""
+    warned = [plain(sentence(note)) for note in logs.chosen.only("no_model").notes]
+    chosen = [plain(sentence(note)) for note in logs.chosen.without("no_model").notes]
     if len(chosen) > MOST_CHOSEN and not everything:
-        chosen[MOST_CHOSEN:] = [f"… {counted_noun(len(chosen) - MOST_CHOSEN, 'more note')}: the ledger has them all"]
+        chosen[MOST_CHOSEN:] = [f"… {counted_noun(len(chosen) - MOST_CHOSEN, 'more note')}; the ledger has all of them"]
     return warned, chosen
 
 
@@ -163,7 +174,8 @@ def overview_rows(runs: pd.DataFrame, kind: LogKind | None = None) -> list[dict[
 
 def rate_rows(table: pd.DataFrame, by: Sequence[str], title: str, *, percent: bool = True) -> list[dict[str, str]]:
     """Format groups as cells by header: their names, cut to a width and still distinct, their runs, and the rate."""
-    names, rows = {column: group_names(table[column]) for column in by}, []
+    names = {column: group_names(table[column]) for column in by}
+    rows = []
     for place, row in enumerate(table.to_dict("records")):
         keys = {column_title(column): names[column][place] for column in by}
         rate = format_interval(row["estimate"], row["low"], row["high"], percent=percent)
@@ -178,7 +190,8 @@ def unmeasured_lines(runs: pd.DataFrame, by: Sequence[str], kind: LogKind, value
     if table.empty:
         return []
     ways = ["measured", "zero"] if "zero_estimate" in table else ["measured", "lowest", "highest"]
-    names, rows = {column: group_names(table[column]) for column in by}, []
+    names = {column: group_names(table[column]) for column in by}
+    rows = []
     for place, row in enumerate(table.to_dict("records")):
         cells = {column_title(column): names[column][place] for column in by}
         cells["not measured"] = f"{row['n_not_measured']} of {row['n_measured'] + row['n_not_measured']}"
@@ -197,9 +210,9 @@ def column_title(column: str) -> str:
 
 
 def file_lines(ledger: pd.DataFrame, runs: int, noun: str = "run", *, everything: bool = False) -> list[str]:
-    """Count runs and files, and say which could not be read; with `everything`, also which were skipped.
+    """Count runs and files, and name those that could not be read; with `everything`, also those that were skipped.
 
-    Of files with one reason only the first is named, by its path below what they have in common.
+    Of files with the same reason only the first is named, by its path below the folder that all files share.
     """
     lines = [f"{counted_noun(runs, noun)}; {summarise(ledger['status'])}"]
     root = os.path.commonprefix(ledger["source"].tolist()).rpartition("/")[0] + "/"  # noqa: RUF071
@@ -210,8 +223,9 @@ def file_lines(ledger: pd.DataFrame, runs: int, noun: str = "run", *, everything
             others = f" and {counted_noun(len(sources) - 1, 'other file')}" if len(sources) > 1 else ""
             path = plain(sources.iloc[0].removeprefix(root))
             lines.append(f"  {status}: {path if everything else shorten(path, _PATH)}{others}: {plain(reason)}")
-    more = 0 if everything else len(reasons) - MOST_REASONS
-    return lines + [f"  … {counted_noun(more, 'more reason')}"] * (more > 0)
+    if not everything and len(reasons) > MOST_REASONS:
+        lines.append(f"  … {counted_noun(len(reasons) - MOST_REASONS, 'more reason')}")
+    return lines
 
 
 def choose(runs: pd.DataFrame, which: Which) -> pd.DataFrame:
@@ -240,11 +254,8 @@ def list_runs(logs: Logs, which: Which) -> str:
         for run in chosen.assign(status=chosen["status"].replace(logs.kind.labels)).to_dict("records")
     ]
     used = [name for name in _LISTED.values() if any(row[name] != "–" for row in rows)]
-    warned, said = chosen_lines(logs)
-    end = (
-        "".join(f"{line}\n" for line in warned + said)
-        + f"{counted_noun(len(chosen), 'run')} of {len(logs.runs)}, {which}"
-    )
+    warned, notes = chosen_lines(logs)
+    end = "\n".join([*warned, *notes, f"{counted_noun(len(chosen), 'run')} of {len(logs.runs)}, {which}"])
     if not rows:
         return end
     table = fit_table([{name: row[name] for name in used} for row in rows], left=len(used), width=screen_width())
@@ -262,9 +273,9 @@ def group_names(values: pd.Series) -> list[str]:
 def fit_table(rows: Sequence[dict[str, str]], *, left: int = 1, spare: Sequence[str] = (), width: int | None) -> str:
     """Format rows, with the same headers as keys, as a table that keeps to a width as far as possible.
 
-    The first `left` columns hold names, aligned left; of the others, those of numbers are aligned right. If the table
-    is too wide, headers get several lines, columns of `spare` that hold only zeros are left out, then texts are cut,
-    then one column of `spare` after the other is left out.
+    The first `left` columns are names, aligned left; of the others, those of numbers are aligned right. If the table
+    is too wide, headers get several lines and columns of `spare` with only zeros are left out; then texts are cut; then
+    the columns of `spare` are left out one by one.
     """
     table = [dict(row) for row in rows]
     text = _write(table, left, broken=False)
@@ -307,7 +318,7 @@ def _write(table: list[dict[str, str]], left: int, *, broken: bool) -> str:
 
 
 def _broken(name: str, width: int) -> list[str]:
-    """Break a header by its words, as wide as its column, but for what stands in brackets."""
+    """Break a header by its words, to the width of its column; brackets stay whole."""
     lines = textwrap.wrap(name.replace(INTERVAL, INTERVAL.replace(" %", "\xa0%")), width, break_long_words=False)
     return [line.replace("\xa0", " ") for line in lines]
 

@@ -307,6 +307,18 @@ def _apart(models: Sequence[str], n_sets: int, conditions: bool = False, **_: An
     return f"no best model: {model_names(models)} {sets}share no tasks{alike}"
 
 
+def _cycle(models: Sequence[str], **_: Any) -> str:
+    return f"no best model: of {model_names(models)} each is better than another one"
+
+
+def _tie(models: Sequence[str], **_: Any) -> str:
+    return f"no model leads: {model_names(models)} share first place"
+
+
+def _unlike(models: Sequence[str], **_: Any) -> str:
+    return f"no best model: under equal conditions none of {model_names(models)} is shown to be better"
+
+
 def _leads(model: str, behind: Sequence[str], open: Sequence[str], few: bool, doubt: str = "", **_: Any) -> str:
     """Say which models the first one is ahead of, and against which it is not decided."""
     clauses = [f"{model} {'leads' if behind else 'is first'}"]
@@ -333,12 +345,10 @@ HEADLINES: dict[str, str | Callable[..., str]] = {
     "unnamed": "{what}; no run with one names its model",
     "one_model": "{what} of {model}",
     "apart": _apart,
-    "cycle": lambda models, **_: f"no best model: of {model_names(models)} each is better than another one",
-    "tie": lambda models, **_: f"no model leads: {model_names(models)} share first place",
+    "cycle": _cycle,
+    "tie": _tie,
     "leads": _leads,
-    "unlike": lambda models, **_: (
-        f"no best model: under equal conditions none of {model_names(models)} is shown to be better"
-    ),
+    "unlike": _unlike,
     "best": _best,
 }
 

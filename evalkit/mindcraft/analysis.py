@@ -374,7 +374,7 @@ def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How 
     merged = has_flag(fresh, "extra_agent_logs")
     if merged.any():
         examples = examples_of(fresh, {"more logs than agents": merged})
-        found.append(Finding("merged", "Data quality", {"count": int(merged.sum())}, examples, words.merged))
+        found.append(Finding("merged", "Data quality", {"count": int(merged.sum())}, examples, words.MERGED))
     return [*found, data_finding(runs, ledger, "run")]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._text import check_columns, counted_noun, format_interval
+from evalkit._text import check_columns, counted_noun, fill_template, format_interval
 from evalkit.display.follow import Snapshot
 from evalkit.display.terminal import INTERVAL, Part, column_title, fit_table, group_names, rate_rows, unmeasured_lines
 from evalkit.display.words import finding_text
@@ -174,7 +174,7 @@ def _notes(runs: pd.DataFrame) -> list[str]:
     if stale := int(is_stale(runs).sum()):
         lines.append(f"copies of another run's log, which count in no rate: {stale:,}")
     if merged := int(has_flag(counted(runs), "extra_agent_logs").sum()):
-        lines.append(words.merged(merged))
+        lines.append(fill_template(words.MERGED, {"count": merged}))
     if has_flag(runs, "scale_assumed").any():
         lines.append(describe_scale(runs))
     return lines

@@ -11,6 +11,10 @@ from evalkit._text import counted_noun, format_interval, listed, sentence
 from evalkit.display.words import estimate_text, headline_text, model_names, short_name
 
 FEW_TASKS = 10  # below this an interval says little, which a sentence points out
+MERGED = (
+    "{count:run} with more logs than agents, counted once by the best score: "
+    "logs of several runs need a last number in their names, as in Andy_0_0.json and Andy_0_1.json."
+)
 DIRECTIONS = {
     "falls": "success falls with every blocked agent",
     "falls overall": "success falls overall, if not step by step",
@@ -42,14 +46,6 @@ def copies(pairs: Sequence[tuple[str, str, int]]) -> str:
     return sentence(note("copied", pairs=pairs))
 
 
-def merged(count: int) -> str:
-    """Describe runs whose folders have logs of several runs."""
-    return (
-        f"{counted_noun(count, 'run')} with more logs than agents, counted once by the best score: "
-        "logs of several runs need a last number in their names, as in Andy_0_0.json and Andy_0_1.json."
-    )
-
-
 def drop(headline: Mapping[str, Any]) -> str:
     """Describe how much success drops from no blocked agents to any."""
     if headline["code"] != "rate":
@@ -60,7 +56,8 @@ def drop(headline: Mapping[str, Any]) -> str:
         for side in ("none", "any")
     )
     ends = f"from {none} without blocked agents to {some} with any"
-    size, low, high = headline["estimate"], headline["low"], headline["high"]
+    size = headline["estimate"]
+    low, high = headline["low"], headline["high"]
     if high < 0:
         return f"Cooking success rises by {format_interval(-size, -high, -low, unit='points')}, {ends}."
     points = format_interval(size, low, high, unit="points")

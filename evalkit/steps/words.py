@@ -7,6 +7,7 @@ from evalkit._text import counted_noun
 from evalkit.display.words import estimate_text
 
 NO_STEPS = "No step can be judged, so there is no success rate."
+CUT = "Of {n:step} that reported success, {cut:,} had results that were cut when stored."
 SAME_EXECUTIONS = "{copies:,} of {n:,} histories repeat the executions of another one. They count once."
 
 
@@ -24,8 +25,3 @@ def failures(n: int, ways: int, first: Sequence[tuple[str, int]]) -> str:
     """Describe the first ways in which steps failed."""
     counts = "; ".join(f"{kind} ({count})" for kind, count in first)
     return f"{counted_noun(n, 'step')} failed or failed silently, in {counted_noun(ways, 'way')}: {counts}."
-
-
-def cut(cut: int, n: int) -> str:
-    """Describe how many results were cut."""
-    return f"Of {counted_noun(n, 'step')} that reported success, {cut:,} had results that were cut when stored."

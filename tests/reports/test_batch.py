@@ -349,7 +349,7 @@ def test_a_batch_is_ended_with_all_that_it_started_and_keeps_what_is_made(projec
         below -= started  # what a notebook started is left alone
     else:
         assert (process.returncode, err) == (130, "")
-        assert "Stopped; run it again to go on. 1 made" in out
+        assert "Stopped; run the same command to continue. 1 made" in out
         below |= started
     _until(lambda: not any(map(_runs, below)))
     (record,) = map(json.loads, (path.read_text() for path in (tmp_path / "out/.evalkit/one").glob("*.json")))
