@@ -120,8 +120,10 @@ def _first_values(values: Sequence[str]) -> str:
 
 
 def _sets(sets: Sequence[Sequence[str]]) -> str:
-    shown = listed((listed(models, 2) for models in sets), 2, between="; ")
-    return f"{len(sets)} sets of models share no tasks and can't be compared: {shown}"
+    shown = [listed(models, 2) for models in sets[:2]]
+    if len(sets) > 2:
+        shown.append(f"and {len(sets) - 2} more")
+    return f"{len(sets)} sets of models share no tasks and can't be compared: {'; '.join(shown)}"
 
 
 def _unshared(pairs: Sequence[Sequence[str]]) -> str:

@@ -72,13 +72,13 @@ def plural(noun: str) -> str:
     return f"{noun}s"
 
 
-def listed(items: Iterable[Any], most: int | None = None, more: str = "{} more", between: str = ", ") -> str:
+def listed(items: Iterable[Any], most: int | None = None, more: str = "{} more") -> str:
     """Join items: ``a, b and c``; if there are more than `most`, the first ones and a count: ``a, b and 3 more``."""
     texts = list(map(str, items))
     if most is not None and len(texts) > most:
         texts[most:] = [more.format(f"{len(texts) - most:,}")]
     *first, last = texts or [""]
-    return f"{between.join(first)} and {last}" if first else last
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def sentence(text: object) -> str:

@@ -8,7 +8,7 @@ from evalkit._text import counted_noun
 SCORES = {"no_values": "no trace has a score", "left_out": "left out: {count} aborted"}
 UNLOCKS = {
     "no_values": "no trace records what was unlocked",
-    "left_out": "left out: {count} that do not record what was unlocked",
+    "left_out": "left out: {count} without a record of what was unlocked",
 }
 
 

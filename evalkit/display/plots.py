@@ -68,8 +68,7 @@ _ON_DARK = 0.7  # the share of such a colour in a cell from which its text is wh
 _FOLLOWING = (GROUND, GRID, PALE, SHADE)  # colours that change on dark pages
 _EVENTS = 380  # width of the axes for events, in points
 _NUMBERS = ("x", "y", "low", "high", "n")
-_POINT = ["x", "y", "colour", "marker", "tip", "href"]
-_MARK = [*_POINT, "low", "high", "n", "series"]
+_MARK = [*_NUMBERS, "colour", "marker", "tip", "href", "series"]
 
 
 @themed
@@ -173,9 +172,9 @@ def strips(
         name = key_of(row[category])
         if name in look_of:
             tip = f"{name_of(name)}: {format_interval(row[value], None, None, percent=percent)}"
-            point = _point(row, float(row[value]), float(names.index(name)), look_of[name], tip)
-            drawn.append({**point, "is_pale": highlight is not None and name != key_of(highlight)})
-    points = pd.DataFrame(drawn, columns=[*_POINT, "is_pale"])
+            mark = _mark(row, float(row[value]), float(names.index(name)), name, look_of[name], tip)
+            drawn.append({**mark, "is_pale": highlight is not None and name != key_of(highlight)})
+    points = _marks(drawn, "is_pale")
     lane = 5 * points.groupby("y")["x"].rank(method="first") % LANES  # those next to each other lie in different ones
     points["y"] += 0.55 * (lane / LANES - 0.5) - 0.1
     for is_pale in (True, False):
@@ -270,17 +269,11 @@ def _place(
     return _marks(marks, "reason", "is_pale", "text"), names, look_of
 
 
-def _point(row: Row, x: float | None, y: float | None, look: Look, tip: str) -> dict[str, Any]:
-    return {
-        "x": x, "y": y, "colour": look.colour, "marker": look.marker,
-        "tip": row.get("tip") or tip, "href": row.get("href"),
-    }  # fmt: skip
-
-
 def _mark(row: Row, x: float | None, y: float | None, series: Any, look: Look, tip: str) -> dict[str, Any]:
-    """Return a point with its interval, its n and its series."""
-    numbers = {name: as_number(row.get(name)) for name in ("low", "high", "n")}
-    return {**_point(row, x, y, look, tip), **numbers, "series": series}
+    """Return where and how a row of a table is drawn, with its interval and its n, if it has them."""
+    numbers = {"x": x, "y": y} | {name: as_number(row.get(name)) for name in ("low", "high", "n")}
+    style = {"colour": look.colour, "marker": look.marker, "tip": row.get("tip") or tip, "href": row.get("href")}
+    return {**numbers, **style, "series": series}
 
 
 def _marks(marks: Sequence[dict[str, Any]], *more: str) -> pd.DataFrame:
@@ -658,8 +651,9 @@ def timeline(
     for event in shown.to_dict("records"):
         look = kinds[event[kind]]
         place = f"{name_of(event[row])}, {x.replace('_', ' ')} {name_of(event[x])}"
-        points.append(_point(event, float(event[x]), float(event["_y"]), look, f"{place}: {look.text or event[kind]}"))
-    draw_points(ax, pd.DataFrame(points, columns=_POINT), size=side**2, edge=0.6 if side > 4 else 0)
+        tip = f"{place}: {look.text or event[kind]}"
+        points.append(_mark(event, float(event[x]), float(event["_y"]), None, look, tip))
+    draw_points(ax, _marks(points), size=side**2, edge=0.6 if side > 4 else 0)
 
     ax.set_yticks(range(len(names)), short_labels(names, 36))
     ax.set_ylim(len(names) - 0.4, -0.6)
@@ -729,7 +723,7 @@ def keys(values: Iterable) -> list:
 
 
 def draw_points(ax: Axes, points: pd.DataFrame, *, size: float, alpha: float = 1.0, edge: float = 0.6) -> None:
-    """Draw points, of the columns `_POINT`, each in its colour and marker, with its tooltip and link.
+    """Draw points, of the columns `_MARK`, each in its colour and marker, with its tooltip and link.
 
     `size` is the area of a point in square points, `edge` the width of the line around it.
     """

@@ -103,4 +103,4 @@ def test_three_files_with_the_same_executions_are_one(tmp_path):
     alone = CliRunner().invoke(main, ["steps", str(tmp_path / "x.json")], catch_exceptions=False).output
     assert "80 % [38, 96] (4 of 5) confirmed" in alone
     assert shown.startswith("80 % [38, 96] of the steps of 1 history succeeded")
-    assert "count once: y.json = x.json, z.json = x.json." in shown
+    assert "count once: y.json = x.json and z.json = x.json." in shown
