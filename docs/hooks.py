@@ -26,6 +26,13 @@ NEIGHBOURS = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "ch
 KINDS_OF_VALUES = {"str": "text", "int": "whole number", "float": "number", "bool": "truth value"}
 
 
+def on_config(config: Any) -> Any:
+    """Append the pages of the packages to the reference."""
+    reference = next(section["Reference"] for section in config["nav"] if "Reference" in section)
+    reference.append({"Python": [{name: f"reference/api/{name}.md"} for name in map(_full_name, PACKAGES)]})
+    return config
+
+
 def on_files(files: Any, config: Any) -> Any:
     """Add the pages that are made here."""
     from mkdocs.structure.files import File
@@ -35,8 +42,8 @@ def on_files(files: Any, config: Any) -> Any:
         "gallery.md": gallery(),
         "reference/columns.md": columns(),
         "reference/commands.md": commands(),
-        "reference/api.md": api(),
     }
+    made |= {f"reference/api/{name}.md": api(name) for name in map(_full_name, PACKAGES)}
     for name, text in made.items():
         files.append(File.generated(config, name, content=text))
     return files
@@ -143,26 +150,27 @@ def _commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Co
                 yield from _commands(below, f"{path} {name}")
 
 
-def api() -> str:
-    """Name every public function, class and value for mkdocstrings."""
-    lines = ["# Python", "", "Every public name, by the package it is imported from.", ""]
-    for package in PACKAGES:
-        name = f"evalkit.{package}".rstrip(".")
-        module = import_module(name)
-        lines += [f"## {name}", "", _first_paragraph(module), ""]
-        for public in sorted(module.__all__):
-            lines += _entry(public, getattr(module, public))
+def api(name: str) -> str:
+    """Name every public function, class and value of a package for mkdocstrings."""
+    module = import_module(name)
+    lines = [f"# {name}", "", _first_paragraph(module), ""]
+    for public in sorted(module.__all__):
+        lines += _entry(public, getattr(module, public))
     return "\n".join(lines)
+
+
+def _full_name(package: str) -> str:
+    return f"evalkit.{package}".rstrip(".")
 
 
 def _entry(name: str, value: Any) -> list[str]:
     home = getattr(value, "__module__", "") or ""
     if isinstance(value, ModuleType):
-        return [f"### `{name}`", "", f"The package `{value.__name__}`.", ""]
+        return [f"## `{name}`", "", f"The package `{value.__name__}`.", ""]
     if (inspect.isclass(value) or inspect.isfunction(value)) and home.startswith("evalkit."):
         return [f"::: {home}.{value.__qualname__}", ""]
     shown = repr(value)
-    return [f"### `{name}`", "", f"`{_cell(shown if len(shown) < 200 else type(value).__name__)}`", ""]
+    return [f"## `{name}`", "", f"`{_cell(shown if len(shown) < 200 else type(value).__name__)}`", ""]
 
 
 def _first_paragraph(module: ModuleType) -> str:

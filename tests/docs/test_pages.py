@@ -1,11 +1,14 @@
 """Every code block of the READMEs and of docs/ runs, on sample data under the names that the pages use.
 
-Python is run line by line, commands of evalkit in this process; other programs are left out.
+Python is run line by line, commands of evalkit in this process; other programs are left out. A ``text`` block directly
+after an ``sh`` block with one command of evalkit is the output of that command: ``...`` matches any text, and white
+space is compared as in a doctest. With WRITE_OUTPUTS=1 in the environment, outputs that differ are written into pages.
 """
 
 import contextlib
 import doctest
 import json
+import os
 import re
 import shlex
 import shutil
@@ -107,14 +110,30 @@ def test_every_code_block_of_a_page_runs(path, place):
         patches.enter_context(mock.patch("evalkit.reports.planning.start_method", return_value="fork"))
         patches.enter_context(mock.patch.dict(EVALUATORS))  # a page registers one of its own
         page = path.read_text("utf-8")
+        printed, end = "", 0  # what the one command of the block before printed, and where that block ends
+        outdated = []
         for fence in FENCE.finditer(page):
             line = page.count("\n", 0, fence.start()) + 1
             text = re.sub(rf"^{fence['indent']}", "", fence["text"], flags=re.MULTILINE)
             text = text.replace("s3://bucket/prefix", "memory://bucket/prefix")  # instead of one in the network
+            follows = not page[end : fence.start()].strip()
+            if fence["language"] == "text" and printed and follows and not _agree(text, printed):
+                outdated.append((fence.span("text"), printed, f"{path.name}:{line} should show\n{printed}"))
             try:
-                RUN[fence["language"]](text, names, f"{path.name}:{line}", line)
+                printed, end = RUN[fence["language"]](text, names, f"{path.name}:{line}", line) or "", fence.end()
             except Exception as error:
                 raise AssertionError(f"{path.name}:{line}: {type(error).__name__}: {error}") from error
+    if os.environ.get("WRITE_OUTPUTS"):
+        for (start, stop), printed, _ in reversed(outdated):
+            printed = re.sub(r"\b\d+\.\d s\b|\d+\.\d+ MB", "...", printed.replace(str(ROOT), "..."))
+            page = page[:start] + printed + page[stop:]
+        path.write_text(page, "utf-8")
+    if outdated:
+        pytest.fail("\n".join(message for _, _, message in outdated))
+
+
+def _agree(shown: str, printed: str) -> bool:
+    return doctest.OutputChecker().check_output(shown, printed, doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
 
 
 def run_python(text: str, names: dict[str, Any], where: str, line: int) -> None:
@@ -130,14 +149,20 @@ def run_python(text: str, names: dict[str, Any], where: str, line: int) -> None:
     assert not said, "".join(said)
 
 
-def run_commands(text: str, *_: Any) -> None:
-    """Run the commands of evalkit in a block; a backslash joins lines, and what comes behind ``>`` is left out."""
+def run_commands(text: str, *_: Any) -> str:
+    """Run the commands of evalkit in a block, and return what one that is alone in its block printed.
+
+    A backslash joins lines, and what comes behind ``>`` is left out.
+    """
+    outputs = []
     for line in text.replace("\\\n", " ").splitlines():
         program, *words = shlex.split(line, comments=True) or [""]
         if program == "evalkit":
             words = words[: words.index(">")] if ">" in words else words
             result = CliRunner().invoke(main, words, prog_name="evalkit", catch_exceptions=False)
             assert result.exit_code == 0, result.output
+            outputs.append("\n".join(line.rstrip() for line in result.output.strip().splitlines()) + "\n")
+    return outputs[0] if len(outputs) == 1 else ""
 
 
 RUN = {  # by language; text, and none: output, or the shape of something

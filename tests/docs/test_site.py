@@ -11,6 +11,7 @@ from unittest.mock import Mock
 
 import html5lib
 import pytest
+import yaml
 
 from evalkit.kinds import RUN_COLUMNS, kind_named
 
@@ -47,9 +48,9 @@ def test_pages_load_nothing_from_elsewhere(site):
 
 @pytest.mark.slow
 def test_the_reference_names_every_public_function_and_every_column(site):
-    api = (site / "reference/api.html").read_text("utf-8")
     for package in HOOKS["PACKAGES"]:
         module = importlib.import_module(f"evalkit.{package}".rstrip("."))
+        api = (site / f"reference/api/{module.__name__}.html").read_text("utf-8")
         for name in module.__all__:
             assert re.search(rf"\b{name}\b", api), (package, name)
     columns = (site / "reference/columns.html").read_text("utf-8")
@@ -57,7 +58,7 @@ def test_the_reference_names_every_public_function_and_every_column(site):
         assert f"<code>{column.name}</code>" in columns
 
 
-def test_the_gallery_leads_to_the_reports_and_runs_that_are_made_for_it(monkeypatch, tmp_path):
+def test_the_gallery_links_to_the_reports_and_runs_that_are_made_for_it(monkeypatch, tmp_path):
     report, view = Mock(**{"return_value.failed": []}), Mock()
     monkeypatch.setattr("evalkit.reports.run", report)
     monkeypatch.setattr("evalkit.evidence.write_view", view)
@@ -66,3 +67,14 @@ def test_the_gallery_leads_to_the_reports_and_runs_that_are_made_for_it(monkeypa
     made |= {call.args[2] / "index.html" for call in view.call_args_list}
     links = re.findall('href="(gallery-[^"]+)"', HOOKS["gallery"]())
     assert {tmp_path / link for link in links} == made | {tmp_path / "gallery-reports/index.html"}
+
+
+def test_the_readme_links_to_every_page_of_the_navigation_under_the_same_heading():
+    config = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))
+    sections = {name: pages for entry in config["nav"] for name, pages in entry.items() if isinstance(pages, list)}
+    readme = (ROOT / "README.md").read_text("utf-8")
+    for name in ("Tutorials", "How-to guides", "Reference", "Explanation"):
+        item = re.search(rf"(?ms)^- \*\*{name}\*\*(.*?)(?=^- \*\*|^\S|\Z)", readme)
+        assert item, name
+        written = [page for page in sections[name] if (ROOT / "docs" / page).exists()]
+        assert re.findall(r"\]\(docs/([\w/-]+\.md)\)", item[1]) == written, name

@@ -20,6 +20,6 @@ def test_the_examples_of_the_page_on_statistics_give_what_they_show():
 
 
 @pytest.mark.parametrize("name", stats.__all__)
-def test_every_public_name_is_there_and_every_function_stands_on_the_page(name):
+def test_every_public_name_exists_and_the_page_mentions_every_function(name):
     assert getattr(stats, name)
     assert f"`{name}" in STATISTICS.read_text(encoding="utf-8") or not name.islower()

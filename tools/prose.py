@@ -1,0 +1,121 @@
+"""Count words that make the prose of evalkit hard to read, in each file.
+
+    python -m tools.prose           # prints the files above their limits; the exit code is 1 if there are any
+    python -m tools.prose --count   # prints how often each word occurs in each file
+    python -m tools.prose --draw    # prints twenty sentences at random, to be read as a stranger would
+    python -m tools.prose --lower   # lowers the limits to the counts of today; a limit never rises
+
+A file may use no such word unless `tools/prose.json` sets a limit for it. Without that file, `--lower` writes the
+counts of today.
+"""
+
+import inspect
+import json
+import random
+import re
+import runpy
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+LIMITS = ROOT / "tools/prose.json"
+WORDS = {
+    "holds": r"\bholds?\b",
+    "those of": r"\bthose (of|that|with|which|in)\b",
+    "that of": r"\bthat of\b",
+    "beside": r"\bbesides?\b",
+    "stands": r"\bstands?\b(?! for)",
+    "by its": r"\bby (its|their)\b",
+    "told": r"\b(tells?|told)\b",
+    "said": r"\bsays?\b|\b(is|are|be) said\b",
+    "pictures": r"\bpictures\b",
+    "doors": r"\bdoors?\b",
+    "as far as": r"\bas far as\b",
+    "leads to": r"\bleads? to\b|\bled to\b",
+    "what can be": r"\bwhat can('t| not)? be\b",
+    "not separable": r"\b(not separable|inseparable|indistinguishable)\b",
+    "tie": r"\bti(e|es|ed)\b",
+    "open for not decided": r"\b(is|are|stays?|remains?|leaves?) open\b",
+}
+BLOCK = re.compile(r"(?ms)^ *```.*?^ *```$|^ *>>> [^\n]*$|^ *\.\.\. [^\n]*$")
+INLINE = re.compile(r"``[^`]*``|`[^`\n]*`|\]\([^)\s]*\)")
+
+
+def count(text: str) -> Counter[str]:
+    """Count each word of `WORDS` in the prose of a text; code and addresses are left out."""
+    prose = " ".join(INLINE.sub(" ", BLOCK.sub(" ", text)).split())
+    found = {word: len(re.findall(pattern, prose, re.IGNORECASE)) for word, pattern in WORDS.items()}
+    return Counter({word: n for word, n in found.items() if n})
+
+
+def draw(number: int = 20) -> list[str]:
+    """Return sentences at random, with their files."""
+    sentences = [
+        f"{file}: {sentence}"
+        for file, text in texts()
+        for paragraph in re.split(r"\n\s*\n|\n(?=- )", BLOCK.sub("", text))
+        for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z])", " ".join(paragraph.split()))
+        if len(sentence.split()) > 3 and "|" not in sentence
+    ]
+    return random.sample(sentences, number)
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Yield files and their prose: pages, the Markdown of notebooks, the docstrings of public names."""
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")]
+    for page in sorted(pages):
+        yield page.relative_to(ROOT).as_posix(), page.read_text("utf-8")
+    for notebook in sorted(ROOT.glob("notebooks/*.ipynb")):
+        cells = json.loads(notebook.read_text("utf-8"))["cells"]
+        markdown = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+        yield notebook.relative_to(ROOT).as_posix(), "\n\n".join(markdown)
+    yield from sorted(docstrings().items())
+
+
+def docstrings() -> dict[str, str]:
+    """Return the docstrings of packages and of their public functions and classes, by file."""
+    found: dict[str, dict[str, str]] = {}
+    for package in runpy.run_path(str(ROOT / "docs/hooks.py"))["PACKAGES"]:
+        module = import_module(f"evalkit.{package}".rstrip("."))
+        public = [getattr(module, name) for name in module.__all__]
+        for value in [module, *(value for value in public if inspect.isfunction(value) or inspect.isclass(value))]:
+            home = module if value is module else sys.modules[value.__module__]
+            if home.__name__.startswith("evalkit") and value.__doc__:
+                file = Path(str(home.__file__)).relative_to(ROOT).as_posix()
+                name = "" if value is module else value.__qualname__
+                found.setdefault(file, {})[name] = inspect.getdoc(value) or ""
+    return {file: "\n\n".join(named.values()) for file, named in found.items()}
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command line; return the exit code."""
+    if "--draw" in arguments:
+        print("\n".join(draw()))
+        return 0
+    limits = json.loads(LIMITS.read_text("utf-8")) if LIMITS.exists() else None
+    counts = {file: count(text) for file, text in texts()}
+    if "--count" in arguments:
+        for file, words in counts.items():
+            if words:
+                print(f"{file}: {', '.join(f'{word} {n}' for word, n in words.most_common())}")
+        print(f"all files: {', '.join(f'{word} {n}' for word, n in sum(counts.values(), Counter()).most_common())}")
+        return 0
+    if "--lower" in arguments:
+        if limits is not None:
+            counts = {file: words & Counter(limits.get(file, {})) for file, words in counts.items()}
+        lowered = {file: dict(sorted(words.items())) for file, words in sorted(counts.items()) if words}
+        lines = [f"{json.dumps(file)}: {json.dumps(words)}" for file, words in lowered.items()]
+        LIMITS.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
+        return 0
+    above = {file: words - Counter((limits or {}).get(file, {})) for file, words in counts.items()}
+    for file, words in above.items():
+        for word, n in words.items():
+            print(f"{file}: {word!r} occurs {counts[file][word]} times, {n} more than the limit")
+    return int(any(above.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
