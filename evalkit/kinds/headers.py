@@ -108,43 +108,72 @@ def _are_outcomes(values: Iterable[Any]) -> bool:
     return bool(words) and words <= _TRUTH.keys()
 
 
-def columns_of_runs(table: pd.DataFrame, meaning: Mapping[str, str]) -> tuple[pd.DataFrame, Notes]:
-    """Return the columns of runs that a table tells, and notes on the cells that can't be read, which are missing.
+def columns_of_runs(
+    table: pd.DataFrame, meaning: Mapping[str, str], files: Sequence[Any] | None = None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Read the columns of runs from tables that have the same columns.
 
-    The success of runs is stated, or told by scores of which all are 0 or 1: one between says how much, not whether.
-    Where both are stated, neither is filled from the other. SourceError for scores none of which can be read.
+    The success of a run is a column of its own, or follows from scores if all of a file are 0 or 1: a score between
+    says how much, not whether. A table with both keeps each as it is.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A row for each run, of one file or of several.
+    meaning : mapping
+        The column of the table for each column of runs (`meanings`).
+    files : sequence, optional
+        The file of each row; by default all rows are of one.
+
+    Returns
+    -------
+    runs : DataFrame
+        The columns of runs; a cell that can't be read is missing.
+    unread : DataFrame
+        Those cells as they are in the table (elsewhere missing), of the columns that have any.
     """
-    made, unread = pd.DataFrame(index=table.index), Notes()
+    runs, unread = pd.DataFrame(index=table.index), pd.DataFrame(index=table.index)
     for role, name in meaning.items():
         texts = table[name].astype("str").str.strip().str.lower()
         missing = table[name].isna() | texts.isin(_MISSING if role == "started" or role in _NUMBERS else ("",))
         values = table[name].astype("object").where(~missing, None)
         if role == "started":
-            made[role] = pd.to_datetime(values, errors="coerce", utc=True, format="mixed")
+            runs[role] = pd.to_datetime(values, errors="coerce", utc=True, format="mixed")
         elif role == "is_successful":
             truths = values.map(_truth_or_number).astype("float64")
-            made[role] = truths.round().where((truths - truths.round()).abs().le(1e-6) & truths.between(-0.5, 1.5))
+            runs[role] = truths.round().where((truths - truths.round()).abs().le(1e-6) & truths.between(-0.5, 1.5))
         elif role == "score":
-            made[role] = values.map(_truth_or_number).astype("float64")
+            runs[role] = values.map(_truth_or_number).astype("float64")
         elif role == "duration":
             seconds = values.map(_seconds).astype("float64")
-            made[role] = seconds.where(seconds >= 0)
+            runs[role] = seconds.where(seconds >= 0)
         elif role in _NUMBERS:
-            made[role] = values.map(_number).astype("float64")
+            runs[role] = values.map(_number).astype("float64")
         else:
-            made[role] = values.map(lambda value: str(value).strip(), na_action="ignore")
-        wrong = values[values.notna() & made[role].isna()]
-        if role in ("score", "is_successful") and len(wrong) and made[role].isna().all():
-            what = "0, 1 or truth value" if role == "is_successful" else "number or truth value"
-            raise SourceError(f"column {name}: no {what} in it, such as {wrong.iloc[0]!r}")
-        if len(wrong):
-            unread += note("unread", column=name, count=len(wrong), example=wrong.iloc[0])
-    if "is_successful" not in made:
-        made["is_successful"] = made["score"] if is_binary(made["score"]) else np.nan
-    elif "score" not in made:
-        made["score"] = made["is_successful"]
-    made["is_successful"] = made["is_successful"].gt(0.5).where(made["is_successful"].notna(), None)
-    return made, unread
+            runs[role] = values.map(lambda value: str(value).strip(), na_action="ignore")
+        is_unread = values.notna() & runs[role].isna()
+        if is_unread.any():
+            unread[name] = values.where(is_unread, None)
+    if "is_successful" not in runs:
+        runs["is_successful"] = runs["score"].where(_is_binary(runs["score"], files))
+    elif "score" not in runs:
+        runs["score"] = runs["is_successful"]
+    runs["is_successful"] = runs["is_successful"].gt(0.5).where(runs["is_successful"].notna(), None)
+    return runs, unread
+
+
+def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str, str]) -> Notes:
+    """Note the cells of a file that can't be read; SourceError for scores or outcomes none of which can be read."""
+    notes = Notes()
+    for role, name in meaning.items():
+        cells = unread[name].dropna() if name in unread else unread.index[:0]
+        if not len(cells):
+            continue
+        if role in ("score", "is_successful") and runs[role].isna().all():
+            wanted = "0, 1 or truth value" if role == "is_successful" else "number or truth value"
+            raise SourceError(f"column {name}: no {wanted} in it, such as {cells.iloc[0]!r}")
+        notes += note("unread", column=name, count=len(cells), example=cells.iloc[0])
+    return notes
 
 
 def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> Notes:
@@ -159,11 +188,15 @@ def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> No
     return no_model + note("columns", file=file, meaning=dict(meaning))
 
 
-def is_binary(scores: pd.Series) -> bool:
-    """Return whether all scores that are known are 0 or 1, but for rounding; not if all are very small."""
-    known = scores.dropna()
-    is_near = np.minimum(known.abs(), (known - 1).abs()) <= 1e-6
-    return bool(is_near.all()) and not 0 < known.abs().max() < 0.5
+def _is_binary(scores: pd.Series, files: Sequence[Any] | None) -> pd.Series:
+    """Return for each score whether all of its file are 0 or 1, but for rounding; not if all are very small."""
+    size = scores.abs()
+    is_between = np.minimum(size, (scores - 1).abs()) > 1e-6
+    of_file = pd.DataFrame({"is_between": is_between, "size": size}).groupby(
+        [0] * len(scores) if files is None else files
+    )
+    largest = of_file["size"].transform("max")
+    return ~of_file["is_between"].transform("any") & ~largest.between(0, 0.5, inclusive="neither")
 
 
 def _is_name(value: Any) -> bool:
@@ -211,7 +244,7 @@ def runs_of(table: pd.DataFrame) -> pd.DataFrame:
         return table
     meaning = meanings(table, {})
     made, unread = columns_of_runs(table.reset_index(drop=True), meaning)
-    for problem in (choices_of(table, meaning, "table").only("no_model") + unread).notes:
+    for problem in (choices_of(table, meaning, "table").only("no_model") + unread_cells(made, unread, meaning)).notes:
         warnings.warn(str(problem), stacklevel=3)
     columns = kind_named(ANY_TABLE).tables["runs"]
     flags: Any = [[] for _ in made.index]
