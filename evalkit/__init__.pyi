@@ -7,6 +7,7 @@ from . import steps as steps
 from . import trajectories as trajectories
 from ._version import __version__ as __version__
 from .display import headline as headline
+from .display import keep_looks as keep_looks
 from .display import provenance as provenance
 from .display import publish as publish
 from .display import show_answer as show_answer

@@ -30,7 +30,7 @@ RECIPES = {
     ],
     "a flag": [
         Edit("mindcraft/table.py", '    "facts_from_id": (', '    "lonely": ("one agent", "one agent only"),\n'),
-        Edit("mindcraft/assemble.py", '        "unreadable_logs": ever', '        "lonely": n_agents == 1,\n'),
+        Edit("mindcraft/assemble.py", '        "unreadable_logs": runs', '        "lonely": runs["n_agents"] == 1,\n'),
     ],
     "a wording": [
         Edit("display/words.py", '    "alone": "There is one', '    "nobody": "{n} players left.",\n'),

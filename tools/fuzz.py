@@ -29,7 +29,7 @@ import click
 from evalkit.crafter.benchmark import load_runs
 from evalkit.crafter.kind import KIND as CRAFTER
 from evalkit.evidence.pages import pair_page, run_page
-from evalkit.evidence.references import PairRef, RunRef
+from evalkit.evidence.references import RunRef
 from evalkit.io import BrokenFileError, SourceError, list_source, read_files
 from evalkit.kinds import LogKind, load
 from evalkit.mindcraft.kind import KIND as MINDCRAFT
@@ -90,7 +90,7 @@ def _pages(path: str, data: bytes) -> None:
         return
     run_page(run, transcript)
     half = transcript._replace(turns=transcript.turns[len(transcript.turns) // 2 :])
-    pair_page(PairRef(run, run), transcript, half)
+    pair_page((run, run), transcript, half)
 
 
 def _archives(path: str, data: bytes) -> None:

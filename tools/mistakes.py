@@ -110,7 +110,7 @@ MUTATIONS = (
     ),
     Mutation(
         "construction means without zeros", "evalkit/mindcraft/analysis.py",
-        "out = score_by(building, by)", 'out = score_by(building[building["overall_score"] != 0], by)',
+        "out = score_by(building, by)", 'out = score_by(building[building["score"] != 0], by)',
     ),
     Mutation(
         "overall rows of known numbers only", "evalkit/mindcraft/analysis.py",
@@ -123,11 +123,11 @@ MUTATIONS = (
     ),
     Mutation(
         "scores as logged in the construction figure", "evalkit/mindcraft/figures.py",
-        '"model_name", "overall_score", means', '"model_name", "overall_raw_score", means',
+        '"model_name", "score", means', '"model_name", "raw_score", means',
     ),
     Mutation(
         "lowest score of the agents", "evalkit/mindcraft/assemble.py",
-        '"raw_score", "seconds", "original"]].max()', '"raw_score", "seconds", "original"]].min()',
+        'raw_score=("raw_score", "max")', 'raw_score=("raw_score", "min")',
     ),
     # Mindcraft: terminal
     Mutation(

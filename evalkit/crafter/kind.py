@@ -11,7 +11,7 @@ from evalkit.crafter import terminal
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.parse import parse_file
 from evalkit.crafter.scoring import COUNTINGS, Counting, assemble, check_rules
-from evalkit.crafter.table import RECORDS, TABLES
+from evalkit.crafter.table import FLAGS, RECORDS, TABLES
 from evalkit.crafter.transcript import transcript
 from evalkit.io import Source, decode_start
 from evalkit.kinds import Changes, Command, FileRules, LogKind, Logs, Option, RateRules, ReadOptions
@@ -35,6 +35,7 @@ KIND = LogKind(
     title="Crafter session trace",
     records=RECORDS,
     tables=TABLES,
+    flags=FLAGS,
     parse=parse_file,
     recognises=_recognise,
     others={BENCHMARK: "evalkit.crafter.benchmark.crafter_scores"},

@@ -14,9 +14,9 @@ from .drawing import set_alt as set_alt
 from .drawing import with_zero as with_zero
 from .follow import Following as Following
 from .follow import Snapshot as Snapshot
-from .inputs import provenance as provenance
 from .plots import describe_curves as describe_curves
 from .plots import describe_estimates as describe_estimates
+from .provenance_table import provenance as provenance
 from .show import FIGURE as FIGURE
 from .show import FINDINGS as FINDINGS
 from .show import HEADLINE as HEADLINE

@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -31,8 +32,8 @@ from PIL import Image
 from evalkit.io import plain
 from evalkit.io.text import is_local_link
 
-# Name of a tone: its colour on light pages, which is what figures are drawn in, and on dark ones. Series 1 to 7 are
-# those of Okabe and Ito, "Color Universal Design" (2008), without the yellow that is too pale on white.
+# Name of a tone: its colour on light pages, in which figures are drawn, and on dark ones. Series 1 to 7 are the
+# colours of Okabe and Ito, "Color Universal Design" (2008), without the yellow, which is too pale on white.
 TONES = {
     "ground": ("#ffffff", "#15181c"),
     "ink": ("#30343b", "#dfe3e8"),
@@ -88,8 +89,8 @@ LARGEST = 1_000_000  # characters of an SVG; a figure of more is a PNG
 MOST_MARKS = 2000  # tooltips and links of one figure; of more, only the first with each link stays
 FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', 'DejaVu Sans', sans-serif"
 
-_MARK = "evalkit-mark:"  # begins the address of an artist that stands for a tooltip and a link, as JSON
-_ALTS = WeakKeyDictionary[Artist, str]()  # what axes and figures show, in words
+_MARK = "evalkit-mark:"  # prefix of an artist's URL that holds its tooltip and link as JSON
+_ALTS = WeakKeyDictionary[Artist, str]()  # alt texts of axes and figures
 _PIXELS = 100  # of a page per inch of a figure
 _INVALID = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # characters not allowed in XML
 _REFERENCE = re.compile(r'(?:url\(|href=")#([^")]*)')
@@ -97,7 +98,7 @@ _STYLE = re.compile(r"([\w-]+): ([^;]+)")  # a property and its value
 _DECIMALS = re.compile(r"-?\d+\.\d{3,}")
 _SPACES = re.compile(r"\s*([A-Za-z])\s*")
 _THEMED, _NOTHING = "evalkit", "nothing-to-draw"  # gids of figures in the theme, and of empty axes
-_kept: dict[Hashable, int] = {}  # names with a look of their own in all figures, and its place
+_kept: dict[Hashable, int] = {}  # the place of the look of each name of `keep_looks`
 
 
 class Look(NamedTuple):
@@ -138,7 +139,7 @@ def is_themed(figure: Figure) -> bool:
 
 @themed
 def nothing_to_draw(what: str = "runs", ax: Axes | None = None) -> Axes:
-    """Write on empty axes that there are no runs (episodes, steps) of this kind."""
+    """Write on empty axes that there are no runs of this kind, or of what else was to be drawn."""
     ax = ax or new_axes(7, 1.0)
     ax.text(0.5, 0.5, f"no {what} of this kind", ha="center", va="center", color=QUIET, transform=ax.transAxes)
     ax.set_axis_off()
@@ -151,10 +152,14 @@ def has_nothing_to_draw(figure: Figure) -> bool:
     return bool(figure.axes) and all(ax.get_gid() == _NOTHING for ax in figure.axes)
 
 
-def keep_looks(names: Iterable[Hashable]) -> None:
-    """Give each of these names one look in all figures from now on, by its place among them."""
+def keep_looks(*tables: pd.DataFrame) -> None:
+    """Give each model of these tables one colour and marker in all figures from now on; of no tables, forget them.
+
+    The order is that of the sorted names, first those of the first table.
+    """
+    names = [name for table in tables for name in sorted(table["model_name"].dropna().astype("str").unique())]
     _kept.clear()
-    _kept.update({name: i for i, name in enumerate(dict.fromkeys(names))})
+    _kept.update({name: place for place, name in enumerate(dict.fromkeys(names))})
 
 
 def looks(names: Iterable[Hashable]) -> dict[Any, Look]:
@@ -181,7 +186,7 @@ def percent_axis(ax: Axes, which: Literal["x", "y"] = "x") -> Axes:
 
 
 def with_zero(ax: Axes, values: Iterable[float]) -> Axes:
-    """Begin the x axis at 0 where all values are equal: its scale would magnify nothing."""
+    """Begin the x axis at 0 if all values are equal: its scale would be arbitrary."""
     known = sorted({value for value in values if np.isfinite(value)})
     if len(known) == 1 and known[0]:
         ax.set_xlim(*sorted((0.0, known[0] * 1.1)))
@@ -199,8 +204,8 @@ class Drawing(NamedTuple):
 def attach(artist: Artist, tips: Iterable[str], hrefs: Iterable[object] = ()) -> None:
     """Attach tooltips and links to an artist: one to each point of a collection, or one to a single patch.
 
-    They are addresses of the artist, which only SVG has. Texts from logs are made plain; an empty link is none, and
-    only relative addresses and ``#anchors`` are allowed.
+    Only SVG shows them. Texts from logs are made plain; only relative addresses and ``#anchors`` are allowed, and an
+    empty one is no link.
     """
     tips = [plain(tip) for tip in tips]
     links = [str(href) if is_local_link(href) else "" for href in hrefs] or [""] * len(tips)
@@ -212,7 +217,7 @@ def attach(artist: Artist, tips: Iterable[str], hrefs: Iterable[object] = ()) ->
 
 
 def set_alt(part: Axes | Figure, text: str) -> None:
-    """Say in words what axes or a whole figure show, for those who can't see it; that of a figure stands for all."""
+    """Set the alt text of axes, or of a whole figure, which then replaces the texts of its axes."""
     _ALTS[part] = plain(text)
 
 
@@ -229,11 +234,15 @@ def draw(figure: Figure, alt: str, *, pdf: bool = False) -> Drawing:
 
     Its text is plain, never a formula. Afterwards only the positions of its axes have changed.
     """
-    svg, png, document = io.BytesIO(), io.BytesIO(), io.BytesIO()
+    svg = io.BytesIO()
+    png = io.BytesIO()
+    document = io.BytesIO()
     for text in figure.findobj(Text):  # also what was written outside the theme, such as legends and notes
         text.set_parse_math(False)
         text.set_text(plain(text.get_text(), keep_lines=True))
-    canvas, dpi, engine = figure.canvas, figure.get_dpi(), figure.get_layout_engine()
+    canvas = figure.canvas
+    dpi = figure.get_dpi()
+    engine = figure.get_layout_engine()
     settings = {**THEME, "svg.fonttype": "none", "svg.hashsalt": "evalkit"}
     with mpl.rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # readers' fonts may have it
@@ -265,7 +274,7 @@ def draw(figure: Figure, alt: str, *, pdf: bool = False) -> Drawing:
 def _page_svg(drawn: str, figure: Figure, alt: str) -> str:
     """Turn matplotlib's SVG into an element for a file or a page, with its own style for light and dark and no script.
 
-    Styles become attributes, which a page's style sheet overrules, numbers are rounded, and what nothing refers to is
+    Styles become attributes, which a page's style sheet overrules; numbers are rounded, and ids without a reference are
     left out.
     """
     root = ElementTree.fromstring(_INVALID.sub("\ufffd", drawn))
@@ -277,7 +286,7 @@ def _page_svg(drawn: str, figure: Figure, alt: str) -> str:
     follows_page = is_themed(figure)
     about = {
         "xmlns": "http://www.w3.org/2000/svg",
-        "class": "evalkit-figure" + " themed" * follows_page,
+        "class": "evalkit-figure themed" if follows_page else "evalkit-figure",
         "role": "group" if has_links else "img",  # the keyboard can't reach what is in an image
         "aria-label": plain(alt),
         "width": width,
@@ -291,6 +300,10 @@ def _page_svg(drawn: str, figure: Figure, alt: str) -> str:
     return f"{shell.removesuffix(' />')}>{style}{inner}</svg>\n"
 
 
+def _rounded(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
+
+
 def _simplified(element: ElementTree.Element, referred: set[str]) -> list[ElementTree.Element]:
     """Simplify an element of matplotlib's SVG; a group without attributes becomes its children."""
     tag = element.tag.rpartition("}")[2]
@@ -298,11 +311,13 @@ def _simplified(element: ElementTree.Element, referred: set[str]) -> list[Elemen
         return []
     given = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
     given |= dict(_STYLE.findall(given.pop("style", "")))
-    for name in ("font-family", "target", *["id"] * (given.get("id") not in referred)):
-        given.pop(name, None)
+    given.pop("font-family", None)
+    given.pop("target", None)
+    if given.get("id") not in referred:
+        given.pop("id", None)
     for name, value in given.items():
         if name != "href":
-            given[name] = _DECIMALS.sub(lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), value)
+            given[name] = _DECIMALS.sub(_rounded, value)
     if "d" in given:
         given["d"] = _SPACES.sub(r"\1", given["d"]).strip()
     if "font-size" in given:

@@ -1,13 +1,10 @@
 """Show figures, tables, findings and text in notebooks; text from logs is escaped."""
 
 import base64
-import html
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 import pandas as pd
 from IPython import get_ipython
@@ -15,25 +12,27 @@ from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from evalkit._html import asset, render_macro
 from evalkit._words import as_number, format_interval
+from evalkit.display.anchors import lab_anchor
 from evalkit.display.drawing import alt_of, draw, has_nothing_to_draw
-from evalkit.display.tables import answer_html, escape, table_html
+from evalkit.display.tables import answer_html, table_html
 from evalkit.display.words import finding_text, headline_text
 from evalkit.io import for_spreadsheets, plain
 from evalkit.io.secrets import is_masking
 from evalkit.io.text import is_local_link, shorten
 from evalkit.kinds import Finding
 
-HEADLINE = "application/vnd.evalkit.headline+json"  # shown beside a link in the index of reports
+HEADLINE = "application/vnd.evalkit.headline+json"  # the index of reports shows it with the report's link
 FINDINGS = "application/vnd.evalkit.findings+json"  # sentences with their sections; the index shows the first
-TABLE = "application/vnd.evalkit.table+json"  # saved as a CSV file beside the page
-FIGURE = "application/vnd.evalkit.figure+json"  # name and PDF of a figure that is saved beside the page
-HIDDEN = "evalkit_hidden"  # metadata of outputs that a report's page leaves out
-SAFE = "evalkit_safe"  # metadata of HTML and SVG that hold no markup but this package's
-MOST_FINDINGS = 4  # open ones at the beginning of a page
-REPORT = "EVALKIT_EVIDENCE"  # variable of the environment in a report: 1 if its runs get pages, else empty
-SORTING = Path(__file__).with_name("tables.js").read_text(encoding="utf-8")  # makes tables sort, filter and search
-_LOOKS = (
+TABLE = "application/vnd.evalkit.table+json"  # the report saves it as a CSV file
+FIGURE = "application/vnd.evalkit.figure+json"  # name and PDF of a figure, which the report saves
+HIDDEN = "evalkit_hidden"  # marks outputs, in their metadata, that a report's page leaves out
+SAFE = "evalkit_safe"  # marks HTML and SVG, in their metadata, whose markup is all this package's
+MOST_FINDINGS = 4  # shown open at the beginning of a page; others are folded
+REPORT = "EVALKIT_EVIDENCE"  # environment variable, set only in reports: 1 if their runs get pages, else empty
+SORTING = asset("tables.js")  # makes tables sort, filter and search
+_STYLE = (
     ".evalkit-table { overflow-x: auto; } .evalkit-table tr[hidden] { display: none; } "
     ".evalkit-table th button { all: unset; cursor: pointer; } .evalkit-table th button::after { content: ' ↕'; } "
     ".evalkit-fold .tools { display: flex; flex-wrap: wrap; gap: .4em 1em; margin: .4em 0; }"
@@ -44,8 +43,8 @@ def show_figure(figure: Figure | Axes, caption: str = "", name: str = "", *, alt
     """Show a figure as SVG and PNG, with alt text; nothing for a figure of `nothing_to_draw`.
 
     `caption` is a line below it. With a `name`, of letters, digits, ``_`` and ``-`` only, a report saves the figure
-    beside its page as SVG, PDF and PNG. `alt` says what the figure shows, in words, for those who can't see it: plots
-    of this package say it themselves, any other figure needs it.
+    beside its page as SVG, PDF and PNG. `alt` describes the figure for readers who can't see it; plots of this package
+    describe themselves, any other figure needs it.
     """
     if name:
         _check_name(name)
@@ -67,8 +66,7 @@ def show_figure(figure: Figure | Axes, caption: str = "", name: str = "", *, alt
         data[FIGURE] = {"name": name, "pdf": base64.b64encode(drawing.pdf).decode("ascii")}
     display(data, raw=True, metadata=metadata)
     if caption:  # front ends show none; a report's page has it below the figure
-        page = f'<p class="evalkit-caption" style="text-align:left">{escape(caption)}</p>'
-        _show_html(page, plain(caption), hidden=True)
+        _show_html(_html("caption", plain(caption)), plain(caption), hidden=True)
 
 
 def show_table(
@@ -86,16 +84,32 @@ def show_table(
 ) -> None:
     """Show a frame as a formatted table; nothing if it has no rows.
 
-    Columns estimate, low and high (or scored_estimate, …) become one; method, target and warning stand below the table
-    if they are the same in all rows, else in its last column; `run_id` and `href`, a link within the site, apply to
-    the row and are not shown as columns. Columns and values have the labels of their kind of log.
+    Columns estimate, low and high (or scored_estimate, …) become one. Method, target and warning stand below the table
+    if they are the same in all rows, else in its last column. `run_id` and `href`, a link within the site, apply to
+    the row and are not shown as columns. Columns and values have the labels of their kind of log. In Lab and in
+    reports, readers sort, search and filter the rows shown.
 
-    Estimates are shown as percentages if `percent`, other floats with so many `digits`. Of more than so many `rows` a
-    line below says where the others are. `estimate` says what the column of that name holds, by default a success
-    rate, or a mean where `percent` is False; `unit` its unit where it is no percentage, such as the points of a
-    difference of shares; `counted` what `n` counts: runs, episodes, steps. `anchor` is the id for
-    links to the table; ``#ANCHOR?COLUMN=VALUE`` shows the rows with this value. With a `name` the whole table is also
-    published, as by `publish`. In Lab and in reports, readers sort, search and filter the rows shown.
+    Parameters
+    ----------
+    table : DataFrame
+    caption : str
+        What the table shows.
+    digits : int
+        Decimal places of numbers that are no percentages.
+    percent : bool
+        Whether estimates are shares, which are shown as percentages.
+    rows : int
+        The most rows to show; a line below says where the others are.
+    estimate : str
+        Title of the column `estimate`; by default ``success rate``, or ``mean`` unless `percent`.
+    counted : str
+        What `n` counts: ``runs``, or another name of rows.
+    unit : str, optional
+        Unit of the estimate if it is no percentage, such as ``points`` of a difference of shares.
+    anchor : str
+        The table's id; a link to ``#ANCHOR?COLUMN=VALUE`` shows the rows with this value.
+    name : str
+        Also publish the whole table under this name, as `publish` does.
     """
     if name:
         publish(**{name: table})
@@ -121,22 +135,30 @@ def show_answer(
     counted: str = "runs",
     unit: str | None = None,
 ) -> None:
-    """Show what a report begins with: the finding that answers, its table with estimates drawn, and other findings.
+    """Show the beginning of a report: the finding that answers its question, a table, and the other findings.
 
-    The first of the `findings` with a headline, else the first one, answers; the others follow as in `show_findings`,
-    what two of them say only once, with the links of the last.
-    The `table` has estimate, low and high, the most important row first; the `caption` says what a row is. `headline`
-    and `label` are the estimate for the index of reports, and what it is, by default those of the finding that answers.
-    The rest is as for `show_table`.
+    Parameters
+    ----------
+    findings : sequence of Finding
+        The first one with a headline, else the first one, answers; the others follow as by `show_findings`. Of several
+        with the same text only the last is shown.
+    table : DataFrame
+        The estimates behind the answer, with estimate, low and high, which are drawn; the most important row first.
+    caption : str
+        What a row of the table is.
+    headline, label : mapping or named result, and str
+        The estimate for the index of reports, and what it is; by default those of the answer.
+    digits, percent, estimate, counted, unit
+        As for `show_table`.
     """
-    answer = next((one for one in findings if "headline" in one.values), findings[0])
+    answer = next((finding for finding in findings if "headline" in finding.values), findings[0])
     options: dict[str, Any] = {"digits": digits, "percent": percent, "counted": counted, "unit": unit}
     options["estimate"] = estimate or ("success rate" if percent else "mean")
     page, text = answer_html(answer, table, caption, **options)
     data = headline_data(answer.values.get("headline", {}) if headline is None else headline, label, percent=percent)
-    said = [{"text": plain(finding_text(answer)), "section": plain(answer.section)}]
-    _show_html(page + _sorting(), text, {HEADLINE: data, FINDINGS: said})
-    show_findings({finding_text(one): one for one in findings if one is not answer}.values())
+    sentences = [{"text": plain(finding_text(answer)), "section": plain(answer.section)}]
+    _show_html(page + _sorting(), text, {HEADLINE: data, FINDINGS: sentences})
+    show_findings({finding_text(finding): finding for finding in findings if finding is not answer}.values())
 
 
 class RunLink(NamedTuple):
@@ -149,44 +171,35 @@ class RunLink(NamedTuple):
 def show_findings(findings: Iterable[Finding]) -> None:
     """Show findings as sentences with links to their sections and runs, and pass them to the index.
 
-    The first four are open, the others folded below them: give the most important ones first. `evalkit.Evidence.cite`
-    turns the examples of findings into links; without it they are left out.
+    The first four are open, the others are folded: give the most important ones first. `evalkit.Evidence.cite` turns
+    the examples of findings into links; without it they are left out.
     """
-    sentences, items = [], list[str]()
+    items = []
     for finding in findings:
-        text, section = finding_text(finding), plain(finding.section)
-        sentences.append({"text": plain(text), "section": section})
-        item, runs = escape(text), [one for one in finding.examples if isinstance(one, RunLink)]
-        if runs and is_local_link(runs[0].href):
-            label = plain(runs[0].label)
-            shown = escape(shorten(label, 16))  # so that sentence and link fit a line; the whole one is its title
-            item += f' <a class="evalkit-run" href="{escape(runs[0].href)}" title="{escape(label)}">{shown}</a>'
-        elif section:  # by JupyterLab's id of it, which a report's page replaces by its own
-            item += (
-                f' <a class="evalkit-section" href="#{escape(quote(section.replace(" ", "-")))}">{escape(section)}</a>'
-            )
-        items.append(f"<li>{item}</li>")
-    page, rest = (
-        f'<ul class="evalkit-findings" style="text-align:left">{"".join(some)}</ul>'
-        for some in (items[:MOST_FINDINGS], items[MOST_FINDINGS:])
-    )
-    if more := len(items[MOST_FINDINGS:]):
-        page += f"<details><summary>{more} more, on data quality and caveats</summary>{rest}</details>"
-    _show_html(page, "\n".join(f"- {sentence['text']}" for sentence in sentences), {FINDINGS: sentences})
+        section = plain(finding.section)
+        item = {"text": plain(finding_text(finding)), "section": section, "anchor": lab_anchor(section)}
+        run = next((example for example in finding.examples if isinstance(example, RunLink)), None)
+        if run and is_local_link(run.href):
+            label = plain(run.label)
+            # the sentence and the link fit a line; the title of the link is the whole label
+            item |= {"href": run.href, "label": label, "short_label": shorten(label, 16)}
+        items.append(item)
+    sentences = [{"text": item["text"], "section": item["section"]} for item in items]
+    text = "\n".join(f"- {item['text']}" for item in items)
+    _show_html(_html("findings", items, MOST_FINDINGS), text, {FINDINGS: sentences})
 
 
 def show_text(text: str) -> None:
     """Show a sentence or preformatted text, escaped; nothing if it is empty."""
     if text.strip():
         safe = plain(text, keep_lines=True)
-        _show_html(f'<p class="evalkit-text">{html.escape(safe)}</p>', safe)
+        _show_html(_html("text", safe), safe)
 
 
 def show_details(title: str, text: str) -> None:
     """Show text folded under a title, escaped: for conversations and other long text from logs."""
     safe = plain(text, keep_lines=True)
-    page = f"<summary>{escape(title)}</summary><pre>{html.escape(safe)}</pre>"
-    _show_html(f'<details class="evalkit-details">{page}</details>', f"{plain(title)}\n{safe}")
+    _show_html(_html("details", plain(title), safe), f"{plain(title)}\n{safe}")
 
 
 def publish(**tables: pd.DataFrame) -> None:
@@ -215,7 +228,7 @@ def headline(estimate: Any, label: str = "", *, percent: bool = True) -> None:
     data = headline_data(estimate, label, percent=percent)
     n = "" if data["n"] is None else f" (n = {data['n']:,.0f})"
     text = f"{data['label']}: {data['text']}{n}"
-    _show_html(f'<p class="evalkit-answer"><strong>{html.escape(text)}</strong></p>', text, {HEADLINE: data})
+    _show_html(_html("answer", text, False), text, {HEADLINE: data})
 
 
 def headline_data(estimate: Any, label: str = "", *, percent: bool = True) -> dict[str, Any]:
@@ -233,12 +246,18 @@ def headline_data(estimate: Any, label: str = "", *, percent: bool = True) -> di
 
 
 def _sorting() -> str:
-    """Return what lets readers sort tables in the output of a kernel; the pages of reports have their own script."""
+    """Return the script that sorts tables, for the output of a kernel; pages of reports have their own."""
     has_kernel = hasattr(get_ipython(), "kernel")
-    return f"<style>{_LOOKS}</style><script>{SORTING}</script>" if has_kernel and REPORT not in os.environ else ""
+    return f"<style>{_STYLE}</style><script>{SORTING}</script>" if has_kernel and REPORT not in os.environ else ""
+
+
+def _html(macro: str, *values: Any) -> str:
+    return render_macro("show.html.j2", macro, *values)
 
 
 def _show_html(page: str, text: str, more: Mapping[str, Any] | None = None, *, hidden: bool = False) -> None:
-    """Show HTML in which all foreign text is escaped, and mark it as such for a report's page."""
-    data = {**(more or {}), "text/html": page, "text/plain": text}
-    display(data, raw=True, metadata={"text/html": {SAFE: True}} | ({HIDDEN: True} if hidden else {}))
+    """Show HTML in which all text from logs is escaped, and mark it as safe for a report's page."""
+    metadata: dict[str, Any] = {"text/html": {SAFE: True}}
+    if hidden:
+        metadata[HIDDEN] = True
+    display({**(more or {}), "text/html": page, "text/plain": text}, raw=True, metadata=metadata)

@@ -1,7 +1,6 @@
 """Format frames as plain HTML tables, which a report's page makes sortable and searchable."""
 
 import contextlib
-import html
 import math
 import os
 from collections.abc import Mapping
@@ -9,19 +8,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 
+from evalkit._html import render, render_macro
 from evalkit._words import counted_noun, format_interval
 from evalkit.display.words import finding_text
 from evalkit.io import plain
 from evalkit.io.paths import common_folder
 from evalkit.io.text import is_local_link
 from evalkit.kinds import Finding
-from evalkit.kinds.registry import all_labels
+from evalkit.kinds.registry import all_kinds, all_labels
 
 LONG = 160  # characters; a longer cell is folded
-MOST_ANSWERED = 10  # rows of the table that answers; all stand further below
+MOST_ANSWERED = 10  # rows of the table below the answer; a table further down has all
 BAR = 110  # pixels of an estimate that is drawn in its cell
-TITLES = {  # of columns that all kinds have, and of estimates; others have the label of their kind, else their name
+TITLES = {  # of common columns and of estimates; others have the label of their kind, else their name
     "adjusted_estimate": "adjusted for tasks",
     "corrected_estimate": "corrected for picking",
     "coverage": "share of all tasks",
@@ -36,7 +37,6 @@ TITLES = {  # of columns that all kinds have, and of estimates; others have the 
     "measured_estimate": "of those measured",
     "detectable": "difference that the tasks at hand would show",
     "model_name": "model",
-    "n_clusters": "tasks",
     "n_tasks": "tasks",
     "n_unshared": "tasks of only one",
     "claim_at": "decided from p",
@@ -55,13 +55,13 @@ TITLES = {  # of columns that all kinds have, and of estimates; others have the 
     "task_id": "task",
     "task_type": "type of task",
 }
-_COUNTED = {"runs": ("runs", "tasks"), "episodes": ("episodes", "tasks"), "steps": ("steps", "histories")}
-_CODES = ("status", "ending", "flag")  # the last words of columns whose values have labels
+_CODES = ("status", "ending", "flag")  # ends of the names of columns whose values have labels
 _TARGETS = {"new tasks": "new tasks like these", "these tasks": "these tasks, run again"}
-_TECHNICAL = ("method", "target", "warning")  # how estimates were made: below a table; differing warnings are its notes
-_OF_ROWS = ("run_id", "href")  # columns that are not shown as cells: attributes of a row
+_TECHNICAL = ("method", "target", "warning")  # how estimates were made: stands below a table, differing warnings in it
+_ATTRIBUTES = ["run_id", "href"]  # columns that are attributes of a row, and not shown as cells
 _INTERVAL = " [95 %]"
-_NUMBER, TEXT = ' class="number"', ' style="text-align:left"'  # Lab and VS Code align text right by default
+_NUMBER = Markup(' class="number"')
+ALIGNED = Markup(' style="text-align:left"')  # of texts, which Lab and VS Code align right by default
 
 
 def answer_html(
@@ -69,11 +69,12 @@ def answer_html(
 ) -> tuple[str, str]:
     """Format a sentence that answers, and the first rows of the table that shows it, as HTML and as plain text."""
     text = plain(finding_text(finding))
-    page = f'<p class="evalkit-answer"{TEXT}><strong>{html.escape(text)}</strong></p>'
+    page = render_macro("show.html.j2", "answer", text)
     if len(table):
         rows = rows if len(table) > rows + 2 else len(table)  # to hide one or two would save nothing
         shown, cells = table_html(table, caption, rows=rows, rest="in the tables below", bars=True, **options)
-        page, text = page + shown, f"{text}\n\n{cells}"
+        page += shown
+        text = f"{text}\n\n{cells}"
     return page, text
 
 
@@ -94,65 +95,74 @@ def table_html(
     """Format a non-empty frame as HTML and plain text; parameters as for `evalkit.display.show_table`.
 
     `rest` says where the other rows are. With `bars` the column `estimate` also draws each estimate with its interval,
-    and the table is not to be folded.
+    and the table can't be folded.
     """
-    shown, notes = _readable(table.head(rows), digits, percent, unit)
-    more = len(table) - rows
-    drawn = iter(_bars(table.head(rows), percent) if bars else [])
-    n, clusters = _COUNTED.get(counted, (counted, "tasks"))
-    labels = {**all_labels(), **TITLES, "estimate": estimate, "n": n, "n_clusters": clusters}
-    titles, kinds = [], []
+    first = table.head(rows)
+    shown, notes = _readable(first, digits, percent, unit)
+    if more := max(len(table) - rows, 0):
+        notes.append(f"{counted_noun(more, 'more row')} {'is' if more == 1 else 'are'} {rest}.")
+    labels = {**all_labels(), **TITLES, "estimate": estimate, "n": counted, "n_clusters": _clusters_of(counted)}
+    columns = []
     for name in map(str, shown):
         column = name.removesuffix(_INTERVAL)
-        base, side = column[:-2], column[-2:].replace("_", ", ")
-        side_title = labels[base] + side if side in (", a", ", b") and base in labels else ""
-        title = labels.get(column) or side_title or column.replace("_", " ")
-        titles.append(f"{title} [95\u00a0%]" if name != column else title)
+        title = _title(column, labels)
+        if name != column:
+            title += " [95\u00a0%]"
         is_number = name != column or (name in table and pd.api.types.is_numeric_dtype(table[name]))
-        kinds.append(_NUMBER if is_number and not (bars and column == "estimate") else TEXT)
-    heads = zip(shown, titles, kinds, strict=True)
-    head = "".join(f'<th scope="col"{k} data-column="{escape(name)}">{escape(title)}</th>' for name, title, k in heads)
-    body, at = "", [*shown, f"estimate{_INTERVAL}"].index(f"estimate{_INTERVAL}")
-    of_rows = table.head(rows).reindex(columns=list(_OF_ROWS)).itertuples(index=False, name=None)
-    for texts, (run_id, href) in zip(shown.itertuples(index=False, name=None), of_rows, strict=True):
-        cells = [f"<td{kind}>{_folded(text)}</td>" for text, kind in zip(texts, kinds, strict=True)]
-        if bars and at < len(cells):  # not left out, as that of models without a run that counts
-            cells[at] = f'<td class="estimate"{TEXT}>{next(drawn)} <nobr>{escape(texts[at])}</nobr></td>'
-        if is_local_link(href) and cells:
-            cells[0] = f'<td{kinds[0]}><a href="{escape(href)}">{escape(texts[0])}</a></td>'
-        run = f' data-run="{escape(run_id)}"' if isinstance(run_id, str) and run_id else ""
-        body += f"<tr{run}>{''.join(cells)}</tr>"
-    notes += [f"{counted_noun(more, 'more row')} {'is' if more == 1 else 'are'} {rest}."] * (more > 0)
-    below = f'<p class="quiet">{escape(" ".join(notes))}</p>' if notes else ""
-    name = escape(caption or "table")
-    id_attribute = f' id="{escape(anchor)}"' if anchor else ""
-    size = f'<span class="quiet">{counted_noun(len(table), "row")}</span>'
-    page = (
-        f'<div class="evalkit-table" tabindex="0" role="region" aria-label="{name}"><table aria-label="{name}">'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{below}"
+        is_drawn = bars and name == f"estimate{_INTERVAL}"
+        alignment = _NUMBER if is_number and not is_drawn else ALIGNED
+        columns.append({"name": plain(name), "title": plain(title), "alignment": alignment, "is_drawn": is_drawn})
+    drawn = _bars(first, percent) if bars else [None] * len(first)
+    attributes = first.reindex(columns=_ATTRIBUTES).itertuples(index=False, name=None)
+    body = []
+    for texts, (run_id, href), bar in zip(shown.itertuples(index=False, name=None), attributes, drawn, strict=True):
+        run_id = plain(run_id) if isinstance(run_id, str) else ""
+        href = href if is_local_link(href) else ""
+        body.append({"texts": texts, "run_id": run_id, "href": href, "drawn": bar})
+    page = render(
+        "table.html.j2",
+        caption=plain(caption or "table"),
+        size=counted_noun(len(table), "row"),
+        left=ALIGNED,
+        columns=columns,
+        rows=body,
+        notes=notes,
+        anchor=anchor,
+        is_folding=not bars,
+        long=LONG,
+        width=BAR,
+        zip=zip,
     )
-    if not bars:
-        page = (
-            f'<details class="evalkit-fold"{id_attribute} open><summary{TEXT}>{name} {size}</summary>{page}</details>'
-        )
-    text = shown.set_axis(list(map(plain, titles)), axis=1).to_string(index=False)
-    return page, "\n".join([text, *map(plain, notes)])
+    text = shown.set_axis([column["title"] for column in columns], axis=1).to_string(index=False)
+    return page, "\n".join([text, *notes])
 
 
-def _bars(table: pd.DataFrame, percent: bool) -> list[str]:
-    """Draw the estimate of each row with its interval, as SVG, on one scale: 0 to 1, or that of all rows."""
+def _clusters_of(counted: str) -> str:
+    """Return the name of the clusters of what `n` counts: of runs their tasks, of parts of runs the runs."""
+    return next((kind.runs for kind in all_kinds() if counted in kind.tables and counted != kind.runs), "tasks")
+
+
+def _title(column: str, labels: Mapping[str, str]) -> str:
+    """Return the title of a column; those of a pair, such as model_a, have the label of the column without its end."""
+    if label := labels.get(column):
+        return label
+    if column.endswith(("_a", "_b")) and column[:-2] in labels:
+        return f"{labels[column[:-2]]}, {column[-1]}"
+    return column.replace("_", " ")
+
+
+def _bars(table: pd.DataFrame, percent: bool) -> list[dict[str, Any]]:
+    """Place the estimate of each row with its interval on one scale, in pixels: 0 to 1, or that of all rows."""
     numbers = table[["estimate", "low", "high"]].astype("float64")
     first, last = (0.0, 1.0) if percent else (min(0.0, numbers.min().min()), numbers.max().max())
     places = ((numbers - first) / ((last - first) or 1.0) * (BAR - 8) + 4).clip(4, BAR - 4).to_numpy()
-    drawn, size = [], f'width="{BAR}" height="14" viewBox="0 0 {BAR} 14"'
-    for estimate, low, high in places:
-        shapes = f'<path d="M4 7H{BAR - 4}" stroke="currentColor" stroke-opacity=".2"/>'
-        if not math.isnan(low + high):
-            shapes += f'<path d="M{low:.1f} 7H{high:.1f}" stroke="#0072b2" stroke-width="3"/>'
-        if not math.isnan(estimate):
-            shapes += f'<circle cx="{estimate:.1f}" cy="7" r="4" fill="#0072b2"/>'
-        drawn.append(f'<svg class="themed" {size} aria-hidden="true">{shapes}</svg>')
-    return drawn
+    return [
+        {
+            "estimate": None if math.isnan(estimate) else estimate,
+            "interval": None if math.isnan(low + high) else (low, high),
+        }
+        for estimate, low, high in places
+    ]
 
 
 def _readable(table: pd.DataFrame, digits: int, percent: bool, unit: str | None) -> tuple[pd.DataFrame, list[str]]:
@@ -165,7 +175,7 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool, unit: str | None)
         folder = common_folder(map(os.path.dirname, table["source"])) if "source" in table else ""
     out: dict[str, list[str]] = {}
     bounds: set[str] = set()
-    for name in table.columns.drop([*_TECHNICAL, *_OF_ROWS], errors="ignore"):
+    for name in table.columns.drop([*_TECHNICAL, *_ATTRIBUTES], errors="ignore"):
         low, high = (str(name).replace("estimate", bound) for bound in ("low", "high"))
         if "estimate" in str(name) and low in table and high in table:
             triples = zip(table[name], table[low], table[high], strict=True)
@@ -175,16 +185,18 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool, unit: str | None)
         else:
             out[name] = cell_texts(table[name], str(name), digits, folder)
     notes = []
-    for name in filter(table.columns.__contains__, _TECHNICAL):
+    for name in (name for name in _TECHNICAL if name in table):
         texts = cell_texts(table[name], name)
         known = [text for text in dict.fromkeys(texts) if text not in ("", "–")]
         if name == "warning" and len(set(texts)) > 1:
             out["notes"] = ["" if text == "–" else text for text in texts]
         elif known:
             notes.append(f"{name.capitalize()}: {', '.join(known)}.")
+    notes = [" ".join(notes)] if notes else []
+    if folder:
+        notes.append(f"Sources lie in {plain(folder)}")
     filled = {name: texts for name, texts in out.items() if name not in bounds and not {"", "–"}.issuperset(texts)}
-    shared = [" ".join(notes)] * bool(notes) + [f"Sources lie in {folder}"] * bool(folder)
-    return pd.DataFrame(filled or out, index=table.index), shared
+    return pd.DataFrame(filled or out, index=table.index), notes
 
 
 def cell_texts(values: pd.Series, name: str, digits: int = 3, folder: str = "") -> list[str]:
@@ -217,15 +229,3 @@ def _cell(value: Any, digits: int) -> str:
             digits = 1 - math.floor(math.log10(abs(value)))  # what is not 0 is not shown as 0
         return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.{digits}f}"
     return plain(value)
-
-
-def _folded(text: str) -> str:
-    """Fold long text under its beginning."""
-    if len(text) <= LONG:
-        return escape(text)
-    return f"<details><summary>{escape(text[: LONG // 2])}…</summary>{escape(text)}</details>"
-
-
-def escape(text: object) -> str:
-    """Return text from logs, in one plain line, as HTML."""
-    return html.escape(plain(text))

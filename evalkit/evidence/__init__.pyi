@@ -2,7 +2,6 @@ from .links import EVIDENCE as EVIDENCE
 from .links import Evidence as Evidence
 from .links import show_pairs as show_pairs
 from .links import show_runs as show_runs
-from .references import PairRef as PairRef
 from .references import RunList as RunList
 from .references import RunRef as RunRef
 from .references import page_name as page_name

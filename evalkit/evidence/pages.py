@@ -1,26 +1,22 @@
 """Render pages of runs, and of two runs side by side: one HTML file each, from a template that escapes all text."""
 
 import base64
-import hashlib
 import io
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, FileSystemLoader, Template
 from markupsafe import Markup
 
+from evalkit._html import asset, render_page
 from evalkit.display.show import SORTING
-from evalkit.display.tables import TEXT, table_html
-from evalkit.evidence.references import PairRef, RunList, RunRef, page_name
+from evalkit.display.tables import ALIGNED, table_html
+from evalkit.evidence.references import RunList, RunRef, page_name
 from evalkit.io import plain
 from evalkit.kinds import EVENTS, Image, Transcript, Turn
 
-TEMPLATES = Path(__file__).parent / "templates"
 UNFOLDED = 1_200  # characters; a longer turn is folded
 HEAD = 300  # characters shown of a folded turn
 LINES = 16  # a turn of more is folded
@@ -28,7 +24,7 @@ LARGEST = 100_000  # characters; a longer turn is truncated
 MOST = 2_000  # turns of a page; of more, half from the beginning and half from the end
 SIDE = 256  # pixels of a picture's longer side
 _LISTED = ("task_id", "model_name", "repetition", "status", "score", "is_successful", "run_flags")
-ALIGNED = (  # how a page of two runs is made, in words
+RULE = (  # how a page of two runs is made, in words
     "Turns are laid side by side from the beginning. Two are the same where their role and their commands or actions "
     "are the same; where a turn has none of these, where its words are. Names of agents don't count."
 )
@@ -42,7 +38,10 @@ def run_page(run: RunRef, transcript: Transcript, lists: Lists = ()) -> str:
     """Render the page of a run, with its positions in the tables that link to it (`places`)."""
     pictures: _Pictures = {}
     turns = [_turn(number, turn, pictures) for number, turn in enumerate(transcript.turns, 1)]
-    return _page("run.html.j2", embedded("viewer.js")).render(
+    return render_page(
+        "run.html.j2",
+        asset("viewer.js"),
+        "viewer.css",
         title=_title(run),
         facts=run.facts,
         says=map(plain, transcript.facts),
@@ -54,7 +53,7 @@ def run_page(run: RunRef, transcript: Transcript, lists: Lists = ()) -> str:
     )
 
 
-def pair_page(pair: PairRef, a: Transcript, b: Transcript, lists: Lists = ()) -> str:
+def pair_page(runs: Sequence[RunRef], a: Transcript, b: Transcript, lists: Lists = ()) -> str:
     """Render the page of two runs side by side, as `run_page` does."""
     pictures: _Pictures = {}
     shown: list[dict[str, Any]] = []
@@ -63,13 +62,14 @@ def pair_page(pair: PairRef, a: Transcript, b: Transcript, lists: Lists = ()) ->
         events = dict.fromkeys(event for turn in turns if turn for event in turn["events"])
         differs = one is None or other is None or _what_was_done(one) != _what_was_done(other)
         shown.append({"number": number, "turns": turns, "differs": differs, "events": list(events)})
-    sides = [
-        {"name": _title(run), "short": _name(run), "page": run.page, "facts": run.facts} for run in (pair.a, pair.b)
-    ]
-    return _page("pair.html.j2", embedded("viewer.js")).render(
-        title=f"{pair.a.fact('task') or 'two runs'}: {_name(pair.a)} and {_name(pair.b)}",
+    sides = [{"name": _title(run), "short": _name(run), "page": run.page, "facts": run.facts} for run in runs]
+    return render_page(
+        "pair.html.j2",
+        asset("viewer.js"),
+        "viewer.css",
+        title=f"{runs[0].fact('task') or 'two runs'}: {' and '.join(map(_name, runs))}",
         first=next((row["number"] for row in shown if row["differs"]), None),
-        rule=ALIGNED,
+        rule=RULE,
         sides=sides,
         lists=lists,
         events=_counted(shown),
@@ -92,11 +92,11 @@ def list_page(title: str, note: str, runs: pd.DataFrame, folder: str) -> str:
     """Render a page that lists runs, rows of the first table, whose pages are in `folder`."""
     pages = [f"{folder}/{page_name(run_id)}" for run_id in runs["run_id"]]
     shown = runs[[*_LISTED, "run_id"]].assign(run=runs["run_id"], href=pages)
-    table = "<p>There are no such runs.</p>"
+    table = ""
     if pages:
         table, _ = table_html(shown, "Runs", digits=3, percent=True, rows=len(runs), estimate="", counted="runs")
-    template = _page("runs.html.j2", SORTING, "style.css")
-    return template.render(title=title, note=note, table=Markup(table.replace(TEXT, "")))
+    safe = Markup(table.replace(ALIGNED, ""))
+    return render_page("runs.html.j2", SORTING, "style.css", title=title, note=note, table=safe)
 
 
 def places(lists: Sequence[RunList]) -> dict[str, list[dict[str, Any]]]:
@@ -161,26 +161,8 @@ def _title(run: RunRef) -> str:
 
 def _name(run: RunRef) -> str:
     """Return the name of a run: its model and repetition."""
-    model, repetition = run.fact("model"), run.fact("repetition")
-    return " ".join(filter(None, (model, f"({repetition})" * (repetition not in ("", "0"))))) or run.run_id
-
-
-@cache
-def embedded(name: str) -> str:
-    """Return a script or style sheet that pages hold."""
-    return (TEMPLATES / name).read_text(encoding="utf-8")
-
-
-def policy_of(script: str) -> str:
-    """Return a content security policy: no request to any host, and no script but one, known by its hash."""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    others = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
-    return f"{others}; script-src 'sha256-{digest}'"
-
-
-@cache
-def _page(template: str, script: str, style: str = "viewer.css") -> Template:
-    """Return a template with its script and style, and a policy that allows no other script."""
-    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True)
-    parts = {"script": Markup(script), "style": Markup(embedded(style)), "policy": policy_of(script)}
-    return environment.get_template(template, globals=parts)
+    model = run.fact("model")
+    repetition = run.fact("repetition")
+    if repetition not in ("", "0"):
+        return f"{model} ({repetition})".strip()
+    return model or run.run_id

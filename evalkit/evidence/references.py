@@ -2,12 +2,14 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from evalkit.io import absolute, is_url, plain
 from evalkit.kinds import Logs
 from evalkit.kinds.transcript import run_facts
+
+RUNS = "runs"  # the folder of the pages of runs, beside those of reports
 
 
 class RunRef(NamedTuple):
@@ -28,17 +30,10 @@ class RunRef(NamedTuple):
         """Return one of the facts; empty if it is unknown."""
         return dict(self.facts).get(name, "")
 
-
-class PairRef(NamedTuple):
-    """Two runs of one task that get a page side by side."""
-
-    a: RunRef
-    b: RunRef
-
-    @property
-    def page(self) -> str:
-        """File name of the page."""
-        return page_name(f"{self.a.run_id}--{self.b.run_id}")
+    def changed(self, change: Callable[[str], str]) -> "RunRef":
+        """Return the reference with its paths and the values of its facts changed, as for the page."""
+        facts = [(name, change(text)) for name, text in self.facts]
+        return self._replace(paths=list(map(change, self.paths)), facts=facts)
 
 
 class RunList(NamedTuple):
@@ -50,8 +45,9 @@ class RunList(NamedTuple):
     key: str  # of the list in an address
 
 
-def page_name(name: str) -> str:
-    """Return a safe file name for the page of a run's id."""
+def page_name(*run_ids: str) -> str:
+    """Return a safe file name for the page of a run, or of two runs side by side."""
+    name = "--".join(run_ids)
     if not re.fullmatch(r"[A-Za-z0-9][\w-]{0,100}", name, re.ASCII):
         name = hashlib.blake2b(name.encode(errors="surrogatepass"), digest_size=8).hexdigest()
     return f"{name}.html"
@@ -65,19 +61,19 @@ def reference(logs: Logs, run: Mapping[Any, Any]) -> RunRef:
     return RunRef(str(run["run_id"]), logs.kind.name, paths, files.part, facts)
 
 
-def read_references(
-    passed_on: Iterable[Mapping[str, Any]], page: str
-) -> tuple[dict[str, RunRef], list[PairRef], list[RunList]]:
-    """Read what the notebook of a report passed on: runs by the names of their pages, pairs, and tables.
+def read_references(passed_on: Iterable[Mapping[str, Any]], page: str) -> tuple[dict[str, list[RunRef]], list[RunList]]:
+    """Read what the notebook of a report passed on: the one or two runs of each page, by its name, and the tables.
 
     `page` is the report's page, relative to the pages of runs.
     """
     runs: dict[str, RunRef] = {}
-    pairs, lists = [], []
+    pages: dict[str, list[RunRef]] = {}
+    lists = []
     for data in passed_on:
-        by_id = {values[0]: RunRef(*values) for values in data["runs"]}
-        runs |= {run.page: run for run in by_id.values()}
-        pairs += [PairRef(by_id[a], by_id[b]) for a, b in data["pairs"]]
+        for values in data["runs"]:
+            run = runs[values[0]] = RunRef(*values)
+            pages[run.page] = [run]
+        pages |= {page_name(a, b): [runs[a], runs[b]] for a, b in data["pairs"]}
         if data["members"]:
             lists.append(RunList(data["title"], page, data["members"], data["key"]))
-    return runs, pairs, lists
+    return pages, lists

@@ -1,4 +1,4 @@
-"""Write folders of pages, incrementally: the page of a run is written again only after a change."""
+"""Write folders of pages of runs; a page is written again only after a change."""
 
 import contextlib
 import hashlib
@@ -13,66 +13,61 @@ import pandas as pd
 from evalkit._version import code_version
 from evalkit._words import counted_noun
 from evalkit.evidence.pages import list_page, pair_page, places, run_page
-from evalkit.evidence.references import PairRef, RunList, RunRef, reference
+from evalkit.evidence.references import RUNS, RunList, RunRef, reference
 from evalkit.io import SourceError, masked, masking, read_json, shown_paths, storage, write_bytes
 from evalkit.io.paths import is_url
 from evalkit.io.sources import NOTES, state_of
 from evalkit.io.store import collected_from
 from evalkit.kinds import Logs, RunFiles, Transcript, Turn, kind_named, read_log, transcript_of
 
-RUNS = "runs"  # the folder of pages, beside those of reports
 MANIFEST = f"{NOTES}/pages.json"  # in this folder: a digest of each page's inputs
 
 
 def write_pages(
     folder: Path,
-    runs: Mapping[str, RunRef],
-    pairs: Sequence[PairRef] = (),
+    pages: Mapping[str, Sequence[RunRef]],
     lists: Sequence[RunList] = (),
     *,
     mask: bool = True,
     shown: Callable[[str], str] = str,
     is_complete: bool = True,
 ) -> int:
-    """Write the pages of runs and pairs into a folder, and delete those that are no longer linked; return how many.
-    Unless the list `is_complete`, none is deleted.
+    """Write the pages of runs, and of two runs side by side, that changed into a folder; return how many.
 
-    `runs` are keyed by the names of their pages, `lists` are the tables that link to them. With `mask`, credentials of
-    known forms are masked; `shown` shortens the paths in a text, as `evalkit.io.shown_paths` does.
+    `pages` are the runs of each page by its name, `lists` the tables that link to them. If these are all pages that are
+    linked (`is_complete`), others are deleted. With `mask`, credentials of known forms are masked; `shown` shortens the
+    paths in a text, as `evalkit.io.shown_paths` does.
     """
-    before: dict[str, str] = {}
+    previous: dict[str, str] = {}
     with contextlib.suppress(OSError, ValueError, TypeError):
-        before = {**read_json(folder / MANIFEST)}
-    version, states = code_version(), {page: _states(run) for page, run in runs.items()}
+        previous = {**read_json(folder / MANIFEST)}
+    states = {run.page: _states(run) for runs in pages.values() for run in runs}
     change = (lambda text: masked(shown(text))) if mask else shown
     positions = places([listing._replace(title=change(listing.title)) for listing in lists])
     read = lru_cache(maxsize=1)(read_log)  # runs of one file follow each other
-    now, written = {}, 0
-    pages: list[tuple[str, Any]] = [*runs.items(), *((pair.page, pair) for pair in pairs)]
-    for page, wanted in pages:
-        sources = list(wanted) if isinstance(wanted, PairRef) else [wanted]
-        inputs, positioned = [states.get(run.page) or _states(run) for run in sources], positions.get(page, [])
-        named = []
-        for run in sources:
-            facts = [(name, change(text)) for name, text in run.facts]
-            named.append(run._replace(paths=list(map(change, run.paths)), facts=facts))
-        given = json.dumps([version, wanted, named, inputs, positioned, mask], default=str)
-        now[page] = hashlib.blake2b(given.encode(), digest_size=12).hexdigest()
-        if before.get(page) == now[page] and (folder / page).is_file():
+    digests: dict[str, str] = {}
+    written = 0
+    for page, runs in pages.items():
+        named = [run.changed(change) for run in runs]
+        inputs = [code_version(), runs, named, [states[run.page] for run in runs], positions.get(page), mask]
+        digests[page] = hashlib.blake2b(json.dumps(inputs, default=str).encode(), digest_size=12).hexdigest()
+        if previous.get(page) == digests[page] and (folder / page).is_file():
             continue
-        found = (_transcript(run.kind, tuple(run.paths), run.part, read, mask) for run in sources)
-        transcripts = [transcript.changed(shown) for transcript in found]
-        make: Any = pair_page if isinstance(wanted, PairRef) else run_page
-        with masking(False):  # all is masked that is to be
-            text = make(PairRef(*named) if isinstance(wanted, PairRef) else named[0], *transcripts, positioned)
+        transcripts = [_transcript(run.kind, tuple(run.paths), run.part, read, mask).changed(shown) for run in runs]
+        lists_of_page = positions.get(page, [])
+        with masking(False):  # all texts are masked already
+            if len(named) == 1:
+                text = run_page(named[0], transcripts[0], lists_of_page)
+            else:
+                text = pair_page(named, transcripts[0], transcripts[1], lists_of_page)
         write_bytes(text.encode(errors="replace"), str(folder / page))
         written += 1
     if not is_complete:
-        now = before | now
-    for page in before.keys() - now.keys():
+        digests = previous | digests
+    for page in previous.keys() - digests.keys():
         (folder / Path(page).name).unlink(missing_ok=True)
-    if now != before:
-        write_bytes(json.dumps(now).encode(), str(folder / MANIFEST))
+    if digests != previous:
+        write_bytes(json.dumps(digests).encode(), str(folder / MANIFEST))
     _transcript.cache_clear()
     return written
 
@@ -84,14 +79,14 @@ def write_view(logs: Logs, runs: pd.DataFrame, output: Path, title: str = "", *,
     """
     references = [reference(logs, run) for run in runs.to_dict("records")]
     shown = shown_paths([*logs.sources, *(origin for place in logs.sources for origin in collected_from(place))])
-    named = shown(f"{title} runs of {logs.source}".strip())
-    members = RunList(named, "../index.html", [run.page for run in references], "runs")
+    heading = shown(f"{title} runs of {logs.source}".strip())
+    members = RunList(heading, "../index.html", [run.page for run in references], "runs")
     with storage(logs.storage_options):
-        write_pages(output / RUNS, {run.page: run for run in references}, lists=[members], mask=mask, shown=shown)
+        write_pages(output / RUNS, {run.page: [run] for run in references}, [members], mask=mask, shown=shown)
     note = f"{len(references)} of {counted_noun(len(logs.runs), 'run')}. Each row links to the page of its run."
     index = output / "index.html"
     with masking(mask):
-        page = list_page(masked(named) if mask else named, note, runs, RUNS)
+        page = list_page(masked(heading) if mask else heading, note, runs, RUNS)
     write_bytes(page.encode(errors="replace"), str(index))
     return index
 

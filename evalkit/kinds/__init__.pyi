@@ -36,6 +36,7 @@ from .reading import Changes as Changes
 from .registry import kind_named as kind_named
 from .runs import Outcomes as Outcomes
 from .runs import describe_runs as describe_runs
+from .runs import has_flag as has_flag
 from .runs import outcome_of as outcome_of
 from .runs import outcomes as outcomes
 from .runs import select as select

@@ -4,13 +4,15 @@ Those here are of any kind: what is doubtful in the data, and which models have 
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from evalkit._words import Notes, note
-from evalkit.kinds.runs import UNKNOWN, Outcomes, kind_of
+from evalkit.kinds.runs import UNKNOWN, Outcomes, has_flag, kind_of
 
 MOST_EXAMPLES = 3  # runs that a finding links to
 SECTION = "Data quality"
@@ -48,18 +50,18 @@ def examples_of(runs: pd.DataFrame, labels: Mapping[str, pd.Series]) -> tuple[Ex
 def data_finding(runs: pd.DataFrame, ledger: pd.DataFrame, noun: str, section: str = SECTION) -> Finding:
     """Find what is doubtful in the data: flags of runs, unused files, and names that may mean one model.
 
-    Runs have a column ``flag_NAME`` for every flag; `noun` is the word for a run.
+    `noun` is the word for a run.
     """
     counts, everywhere = dict[str, int](), list[str]()
-    columns = [name for name in map(str, runs) if name.startswith("flag_")]
-    there = {name.removeprefix("flag_"): int(runs[name].sum()) for name in columns}
-    for name, n in sorted(there.items(), key=lambda item: (-item[1], item[0])):
+    raised = Counter(chain.from_iterable(map(set, runs["run_flags"])))
+    for name, n in sorted(raised.items(), key=lambda item: (-item[1], item[0])):
         if n == len(runs) > 1:
             everywhere.append(name.replace("_", " "))  # no finding, but a fact
-        elif n:
+        else:
             counts[name] = n
-    flagged = int(runs[[f"flag_{name}" for name in counts]].any(axis=1).sum()) if counts else 0
-    examples = examples_of(runs, {name.replace("_", " "): runs[f"flag_{name}"] for name in counts})
+    flagged = sum(not counts.keys().isdisjoint(flags) for flags in runs["run_flags"])
+    first = list(counts)[:MOST_EXAMPLES]
+    examples = examples_of(runs, {name.replace("_", " "): has_flag(runs, name) for name in first})
     values = {"flags": counts, "everywhere": everywhere, "flagged": flagged, "n": len(runs), "noun": noun}
     values["files"] = files_of(ledger)
     if "model_name" in runs:
@@ -74,12 +76,13 @@ def flag_counts(runs: pd.DataFrame) -> pd.DataFrame:
     """
     if runs.empty:  # nothing tells their kind
         return pd.DataFrame(columns=["flag", "runs", "meaning"])
-    kind, rows = kind_of(runs), []
-    for column in kind.tables[kind.runs]:
-        if column.name.startswith("flag_") and runs[column.name].any():
-            name = column.name.removeprefix("flag_")
+    kind = kind_of(runs)
+    raised = Counter(chain.from_iterable(map(set, runs["run_flags"])))
+    rows = []
+    for name, meaning in kind.flags.items():
+        if name in raised:
             shown = name if name in kind.labels else name.replace("_", " ")
-            rows.append((shown, int(runs[column.name].sum()), column.meaning))
+            rows.append((shown, raised[name], meaning))
     return pd.DataFrame(rows, columns=["flag", kind.runs, "meaning"])
 
 

@@ -159,6 +159,7 @@ class LogKind:
     assemble: Callable[[Records, Mapping[str, Any]], Assembled] | None = None
     rates: RateRules = RateRules()
     planned: Callable[[Any], Sequence[str]] = lambda logs: ()  # the tasks that each model was to run, if logs tell
+    flags: Mapping[str, str] = field(default_factory=dict)  # of runs, and what each means, for tables that count them
     labels: Mapping[str, str] = field(default_factory=dict)  # what statuses, flags and columns are called in tables
     # of (paths, read, part): builds the transcript of a run from its files; `read` returns the bytes of one. A `part`
     # is given only if `run_files` names one. A ValueError, KeyError, TypeError or IndexError counts as a broken file

@@ -1,11 +1,11 @@
 """The logs that `load` returns: frames, the ledger of files, and transcripts of runs."""
 
 from collections.abc import Iterator, Sequence
-from html import escape
 from typing import Any
 
 import pandas as pd
 
+from evalkit._html import render
 from evalkit._words import counted_noun, join_first
 from evalkit.io.frames import summarise
 from evalkit.io.paths import (
@@ -14,7 +14,6 @@ from evalkit.io.paths import (
     storage,
 )
 from evalkit.io.secrets import masked
-from evalkit.io.text import plain
 from evalkit.kinds.kind import Assembled, LogKind
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.kinds.transcript import Transcript, run_facts, transcript_of
@@ -88,8 +87,7 @@ class Logs:
         others = self.ledger[self.ledger["status"] != "used"].groupby(["status", "reason"])["source"]
         reasons = others.agg(["first", "size"]).nlargest(MOST_REASONS, "size").itertuples()
         lines += [(status, f"{counted_noun(n, 'file')}, as {path}: {why}") for (status, why), path, n in reasons]
-        rows = "".join(f"<tr><th>{escape(plain(name))}</th><td>{escape(plain(text))}</td></tr>" for name, text in lines)
-        return f"<table><caption>{escape(self.kind.name)} logs</caption><tbody>{rows}</tbody></table>"
+        return render("logs.html.j2", kind=self.kind.name, lines=lines)
 
     def show(self, run_id: str = "", *, mask: bool = True) -> Transcript:
         """Return what a run did, turn by turn; the beginning of its id is enough, and of a single run it is not needed.

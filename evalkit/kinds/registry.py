@@ -26,13 +26,18 @@ def kind_named(name: str) -> LogKind:
     return kind
 
 
+def all_kinds() -> list[LogKind]:
+    """Return all kinds, but those of other packages that can't be imported."""
+    kinds = []
+    for name in kind_names():
+        with suppress(SourceError):
+            kinds.append(kind_named(name))
+    return kinds
+
+
 def all_labels() -> dict[str, str]:
     """Return the labels of the statuses, flags and columns of all kinds."""
-    labels: dict[str, str] = {}
-    for name in kind_names():
-        with suppress(SourceError):  # of another package
-            labels |= kind_named(name).labels
-    return labels
+    return {name: label for kind in all_kinds() for name, label in kind.labels.items()}
 
 
 # a kind is pickled by its name: its functions may be lambdas

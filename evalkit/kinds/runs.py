@@ -125,6 +125,11 @@ def is_excluded(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
     return ~runs["run_flags"].map(is_counted).astype(bool)
 
 
+def has_flag(runs: pd.DataFrame, flag: str) -> pd.Series:
+    """Return for each run whether it carries a flag."""
+    return pd.Series([flag in flags for flags in runs["run_flags"]], runs.index, dtype="bool")
+
+
 def copied(runs: pd.DataFrame, kind: LogKind) -> list[tuple[str, str, int]]:
     """Count the runs that count in no rate, as copies: by their model and the one whose logs they hold."""
     if "copied_model" not in runs:  # repeated runs are of the same model

@@ -1,9 +1,9 @@
 """Transcripts: what happened in a run, turn by turn, in the same form for every kind of log."""
 
 from collections.abc import Callable, Mapping, Sequence
-from html import escape
 from typing import Any, NamedTuple
 
+from evalkit._html import render
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_file
 from evalkit.io.secrets import masked, masking
@@ -86,16 +86,15 @@ class Transcript(NamedTuple):
     @masking(False)
     def _repr_html_(self) -> str:
         """Return its turns for a cell of a notebook, where long ones are folded."""
-        shown = f"<p><strong>{escape(plain(self.title))}</strong><br>{escape(plain(', '.join(self.facts)))}</p>"
-        for number, turn in enumerate(self.turns[:MOST_SHOWN], 1):
-            text = plain(turn.text, keep_lines=True)
-            marks = "".join(f" <mark>{escape(plain(mark))}</mark>" for mark in turn.marks)
-            said = f'<pre style="white-space:pre-wrap">{escape(text)}</pre>'
-            if len(text) > UNFOLDED:
-                said = f"<details><summary>{escape(plain(text, HEAD))}</summary>{said}</details>"
-            shown += f"<div>{number} <b>{escape(plain(turn.actor or turn.role))}</b>{marks}{said}</div>"
-        rest = f"<p>… {len(self.turns) - MOST_SHOWN:,} more turns, which text() has</p>"
-        return f'<div style="max-height:40em;overflow:auto">{shown}{rest * (len(self.turns) > MOST_SHOWN)}</div>'
+        return render(
+            "transcript.html.j2",
+            title=self.title,
+            facts=self.facts,
+            turns=self.turns[:MOST_SHOWN],
+            left_out=len(self.turns[MOST_SHOWN:]),
+            unfolded=UNFOLDED,
+            head=HEAD,
+        )
 
 
 def cell_text(value: Any) -> str:

@@ -17,11 +17,11 @@ from evalkit.io.sources import is_sample
 from evalkit.kinds import Example, Finding, data_finding, denominators, examples_of, kind_named, outcomes, rates
 from evalkit.kinds.estimates import best_first, sums_by
 from evalkit.kinds.findings import doubts, flag_counts
-from evalkit.kinds.runs import NO_OUTCOME, copied
+from evalkit.kinds.runs import NO_OUTCOME, copied, has_flag, outcome_of
 from evalkit.kinds.runs import describe_runs as describe_any
 from evalkit.kinds.runs import select as select_models
 from evalkit.mindcraft.parse import UNKNOWN
-from evalkit.mindcraft.table import COUNT_COLUMNS, OUTCOMES, STATUSES, SUCCEEDED_LATE, CompletionStatus
+from evalkit.mindcraft.table import COUNT_COLUMNS, STATUSES, SUCCEEDED_LATE, CompletionStatus
 from evalkit.mindcraft.tasks import TYPE_NAMES, TaskDefinitions
 from evalkit.stats import detectable_gap, trend_by
 
@@ -39,7 +39,12 @@ ENDINGS = ("SUCCESS", SUCCEEDED_LATE, *(str(status) for status in CompletionStat
 
 def is_stale(runs: pd.DataFrame) -> pd.Series:
     """Return for each run whether it holds a copy of another run's log."""
-    return runs["flag_stale_copy"].fillna(False).astype(bool)
+    return has_flag(runs, "stale_copy")
+
+
+def has_succeeded(runs: pd.DataFrame) -> pd.Series:
+    """Return for each run whether its score is 1; one that was not measured has not succeeded."""
+    return runs["is_successful"].fillna(False).astype(bool)
 
 
 def counted(runs: pd.DataFrame) -> pd.DataFrame:
@@ -85,8 +90,8 @@ def cooking(runs: pd.DataFrame, hells_kitchen: bool = False, items: str | Sequen
 
 def with_endings(runs: pd.DataFrame) -> pd.DataFrame:
     """Add how runs ended: their status, or that a run timed out and succeeded, as its score of 1 says."""
-    late = (runs["overall_completion_status"] == "TIMED_OUT") & runs["overall_is_successful"]
-    return runs.assign(ending=runs["overall_completion_status"].mask(late, SUCCEEDED_LATE))
+    is_late = (runs["status"] == "TIMED_OUT") & has_succeeded(runs)
+    return runs.assign(ending=runs["status"].mask(is_late, SUCCEEDED_LATE))
 
 
 def with_difficulty(runs: pd.DataFrame) -> pd.DataFrame:
@@ -197,35 +202,42 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     The rows are all models together, if there are several, then each model, the largest drop first. Columns:
     model_name, estimate, low, high (the drop of the success rate; tasks weigh equally), none_estimate, any_estimate
     with low and high (the rates without and with blocked agents), n, n_clusters, none_clusters, any_clusters (tasks),
-    warning. The two sides have tasks of their own, so they are taken as independent: the interval is put together from
-    those of the rates (square-and-add, Newcombe 1998). NaN where one side has no measured run.
+    warning. The two sides have different tasks, so they count as independent: the interval combines those of the rates
+    (square-and-add, Newcombe 1998). NaN where one side has no measured run.
     """
     runs = cooking(runs)
     runs = runs[runs["n_blocked_agents"].notna()]
-    together = runs.assign(model_name=ALL_MODELS)[: len(runs) if runs["model_name"].nunique() > 1 else 0]
-    both = pd.concat([together, runs], ignore_index=True)
-    is_blocked = (both["n_blocked_agents"] > 0).astype(bool)
-    rated = success_by(both.assign(side=is_blocked.map({False: "none", True: "any"})), ["model_name", "side"])
-    sides = rated.set_index(["side", "model_name"])
-    models = pd.Index(both["model_name"].unique(), name="model_name")
-    none, any_ = (sides.reindex([(side, name) for name in models]).set_index(models) for side in ("none", "any"))
-    table = pd.DataFrame({"estimate": none["estimate"] - any_["estimate"]}, index=models)
-    table["low"] = table["estimate"] - np.hypot(none["estimate"] - none["low"], any_["high"] - any_["estimate"])
-    table["high"] = table["estimate"] + np.hypot(none["high"] - none["estimate"], any_["estimate"] - any_["low"])
-    for name, side in (("none", none), ("any", any_)):
-        for end in ("estimate", "low", "high"):
-            table[f"{name}_{end}"] = side[end]
-    table["n"] = none["n"].fillna(0).add(any_["n"].fillna(0)).astype("int64")
-    for name, side in (("none", none), ("any", any_)):
-        table[f"{name}_clusters"] = side["n_clusters"].fillna(0).astype("int64")
-    table.insert(len(table.columns) - 2, "n_clusters", table["none_clusters"] + table["any_clusters"])
-    missing = {"none": note("one_side", text="no run without blocked agents was measured")}
-    missing["any"] = note("one_side", text="no run with blocked agents was measured")
+    if runs["model_name"].nunique() > 1:
+        runs = pd.concat([runs.assign(model_name=ALL_MODELS), runs], ignore_index=True)
+    side = (runs["n_blocked_agents"] > 0).astype(bool).map({False: "none", True: "any"})
+    rated = success_by(runs.assign(side=side), ["side", "model_name"]).set_index("model_name")
+    models = pd.Index(runs["model_name"].unique(), name="model_name")
+    none, blocked = (
+        rated[rated["side"] == name]
+        .reindex(models)
+        .fillna({"n": 0, "n_clusters": 0})
+        .astype({"n": int, "n_clusters": int})
+        for name in ("none", "any")
+    )
+    drop = none["estimate"] - blocked["estimate"]
+    below = np.hypot(none["estimate"] - none["low"], blocked["high"] - blocked["estimate"])
+    above = np.hypot(none["high"] - none["estimate"], blocked["estimate"] - blocked["low"])
+    table = pd.DataFrame({"estimate": drop, "low": drop - below, "high": drop + above})
+    ends = ["estimate", "low", "high"]
+    table = table.join([none[ends].add_prefix("none_"), blocked[ends].add_prefix("any_")])
+    table = table.join(none[["n", "n_clusters"]] + blocked[["n", "n_clusters"]])
+    table = table.assign(none_clusters=none["n_clusters"], any_clusters=blocked["n_clusters"])
     warnings = []
-    for name in models:
-        lacking = [notes for side, notes in missing.items() if pd.isna(table.loc[name, f"{side}_estimate"])]
-        told = [side.loc[name, "warning"] for side in (none, any_) if isinstance(side.loc[name, "warning"], Notes)]
-        warnings.append(sum([*lacking, *told], Notes()))
+    for model in models:
+        notes = Notes()
+        if pd.isna(none.loc[model, "estimate"]):
+            notes += note("one_side", text="no run without blocked agents was measured")
+        if pd.isna(blocked.loc[model, "estimate"]):
+            notes += note("one_side", text="no run with blocked agents was measured")
+        for warning in (none.loc[model, "warning"], blocked.loc[model, "warning"]):
+            if isinstance(warning, Notes):
+                notes += warning
+        warnings.append(notes)
     table["warning"] = pd.Series(warnings, models, dtype="object")
     table = table.reset_index().sort_values("estimate", ascending=False, kind="stable")
     return table.sort_values("model_name", key=lambda names: names != ALL_MODELS, kind="stable", ignore_index=True)
@@ -286,10 +298,11 @@ def construction_scores(runs: pd.DataFrame, by: str | Sequence[str] = "model_nam
     by = [by] if isinstance(by, str) else list(by)
     building = runs[runs["task_type"] == "construction"]
     out = score_by(building, by)
-    completed = building["overall_is_completed"].astype("boolean").where(building["is_successful"].notna())
+    is_completed = building["score"] > 0
+    completed = is_completed.astype("boolean").where(building["is_successful"].notna())
     share = success_by(building.assign(is_successful=completed), by)
     out = out.join(share[["estimate", "low", "high"]].add_prefix("completion_"))
-    done = score_by(building[building["overall_is_completed"]], by).set_index(by or "n_not_measured")
+    done = score_by(building[is_completed], by).set_index(by or "n_not_measured")
     done = done[["estimate", "low", "high", "n"]].add_prefix("completed_").reset_index(drop=not by)
     out = out.merge(done, on=by, how="left") if by else out.join(done)
     return out.assign(completed_n=out["completed_n"].fillna(0).astype("int64"))
@@ -297,13 +310,13 @@ def construction_scores(runs: pd.DataFrame, by: str | Sequence[str] = "model_nam
 
 def describe_scale(runs: pd.DataFrame) -> str:
     """Describe how construction scores were read and, where that is assumed, what the other reading would give."""
-    building = counted(runs[(runs["task_type"] == "construction") & runs["overall_score"].notna()])
+    building = counted(runs[(runs["task_type"] == "construction") & runs["score"].notna()])
     if building.empty:
         return "No construction run logged a score."
-    raw, score = building["overall_raw_score"], building["overall_score"]
+    score = building["score"]
     if (building["score_scale"] == "percent").all():
-        return f"Construction scores are read as percentages; the highest is {raw.max():.4g}."
-    if not building["flag_scale_assumed"].any():
+        return f"Construction scores are read as percentages; the highest is {score.max() * 100:.4g}."
+    if not has_flag(building, "scale_assumed").any():
         return "Construction scores are read as fractions of the blueprint, where 1 is a whole build."
     n_complete, mean = int((score == 1).sum()), score.mean() * 100
     builds = f"{n_complete} of {counted_noun(len(score), 'run')} {'is' if n_complete == 1 else 'are'} a whole build"
@@ -321,10 +334,10 @@ def findings(
     opposite: Sequence[Example] = (),
     planned: Sequence[str] = (),
 ) -> list[Finding]:
-    """Describe what one model achieved, against what, how its other runs ended, and what is doubtful.
+    """Describe what one model achieved, compared to what, how its other runs ended, and what is doubtful.
 
-    `sides` is as `focus` returns it, `pairs` the comparison of the two as `evalkit.compare.pairs` makes it, `opposite`
-    are tasks with opposite outcomes (`evalkit.compare.examples`), and `planned` those to be run (`planned_tasks`).
+    `sides` is a result of `focus`, `pairs` of `evalkit.compare.pairs` for the two sides, `opposite` of
+    `evalkit.compare.examples` for tasks with opposite outcomes, and `planned` of `planned_tasks`.
     """
     model = str(sides["side"].cat.categories[0])
     model_runs = sides[sides["side"] == model]
@@ -342,27 +355,25 @@ def findings(
 def _rate(runs: pd.DataFrame, what: str, section: str) -> Finding:
     """Find the rate of runs, with a success and a failure as examples."""
     fresh = counted(runs)
-    succeeded = fresh["overall_is_successful"].astype(bool)
-    failed = ~succeeded & fresh["status"].map(OUTCOMES).ne("not measured")
-    examples = examples_of(fresh, {"a success": succeeded, "a failure": failed})
+    outcome = outcome_of(fresh, kind_named("mindcraft"))
+    examples = examples_of(fresh, {"a success": outcome.eq("success"), "a failure": outcome.eq("failure")})
     return Finding("rate", section, {"headline": headline(runs, what)}, examples)
 
 
 def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How runs ended") -> list[Finding]:
     """Describe how the runs without success ended, below the heading `endings`, and what is doubtful in the data."""
     fresh = counted(runs)
-    failed = fresh[~fresh["overall_is_successful"]]
-    counts = failed["overall_completion_status"].value_counts()
-    ways = {STATUSES[str(status)].label: int(n) for status, n in counts.items()}
-    ended = [failed["overall_completion_status"].eq(status) for status in counts.index]
-    examples = examples_of(failed, dict(zip(ways, ended, strict=True)))
-    about = {"endings": ways, "n": len(fresh), "noun": "run"}
+    failed = fresh[~has_succeeded(fresh)]
+    counts = failed["status"].value_counts()
+    labels = {status: STATUSES[str(status)].label for status in counts.index}
+    about = {"endings": {labels[status]: int(n) for status, n in counts.items()}, "n": len(fresh), "noun": "run"}
+    examples = examples_of(failed, {label: failed["status"].eq(status) for status, label in labels.items()})
     found = [Finding("endings", endings, about, examples)] if len(fresh) else []
     if pairs := copied(runs, kind_named("mindcraft")):  # whose logs stale copies hold, and whose runs they stand for
         copies = runs[runs["copy_of"].notna()]
         links = tuple(Example("a copy", *ids) for ids in copies[["run_id", "copy_of"]].head(1).itertuples(index=False))
         found.append(Finding("copies", "Data quality", {"pairs": pairs}, links))
-    merged = fresh["flag_extra_agent_logs"].astype(bool)
+    merged = has_flag(fresh, "extra_agent_logs")
     if merged.any():
         examples = examples_of(fresh, {"more logs than agents": merged})
         found.append(Finding("merged", "Data quality", {"count": int(merged.sum())}, examples))
@@ -402,7 +413,8 @@ def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFra
         each = trend if len(trend) <= 2 else trend[shown]  # of few models each has a sentence
         rest = sorted(trend.loc[~shown, "model_name"]) if len(trend) > 2 else []
         blocked += [Finding("trend", "Is there a trend?", {"row": row}) for row in each.to_dict("records")]
-        blocked += [Finding("no_trend", "Is there a trend?", {"models": rest})] * bool(rest)
+        if rest:
+            blocked.append(Finding("no_trend", "Is there a trend?", {"models": rest}))
         fresh = counted(cooking(runs))
         for model in sorted(trend.loc[~shown, "model_name"]):
             tasks = fresh[fresh["model_name"] == model].groupby("n_blocked_agents")["task_id"].nunique()
@@ -424,7 +436,7 @@ def describe_runs(runs: pd.DataFrame, source: str | Sequence[str], chosen: Notes
     return text
 
 
-_LISTED = ["model_name", "task_id", "repetition", "overall_completion_status"]
+_LISTED = ["model_name", "task_id", "repetition", "status"]
 
 
 def failed_runs(runs: pd.DataFrame) -> pd.DataFrame:
@@ -434,9 +446,9 @@ def failed_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """
     runs = counted(runs)
     first = {"LOG_FILE_ERROR": 0, "NO_SCORE_LOGGED": 1, "TIMED_OUT": 2}
-    rank = runs["overall_completion_status"].map(first).fillna(len(first))
-    failed = runs.assign(_rank=rank)[~runs["overall_is_successful"]].sort_values(["_rank", "task_id", "repetition"])
-    columns = [*_LISTED, "overall_score", "final_system_message", "parsing_errors", "source", "run_id"]
+    rank = runs["status"].map(first).fillna(len(first))
+    failed = runs.assign(_rank=rank)[~has_succeeded(runs)].sort_values(["_rank", "task_id", "repetition"])
+    columns = [*_LISTED, "score", "final_system_message", "parsing_errors", "source", "run_id"]
     return failed[columns].reset_index(drop=True)
 
 
@@ -451,7 +463,8 @@ def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> p
     These are lower bounds, as logs keep only the last turns. Stale copies are left out.
     """
     groups = counted(runs).groupby([by] if isinstance(by, str) else list(by), dropna=False)
-    means = groups[[column.name for column in COUNT_COLUMNS]].mean()
+    means = groups[["turns", *(column.name for column in COUNT_COLUMNS[1:])]].mean()
+    means = means.rename(columns={"turns": COUNT_COLUMNS[0].name})
     means.insert(0, "n", groups.size())
     return means.reset_index()
 

@@ -27,7 +27,7 @@ def scores(runs: pd.DataFrame, highlight: str | None = None, ax: Axes | None = N
     """Draw every construction score as a point, and the mean per model; stale copies are left out."""
     building = counted(runs[runs["task_type"] == "construction"])
     style: dict[str, Any] = {"highlight": highlight, "xlabel": "construction score", "percent": True, "ax": ax}
-    return plots.strips(building, "model_name", "overall_score", means=score_by(building), **style)
+    return plots.strips(building, "model_name", "score", means=score_by(building), **style)
 
 
 def by_blocked(table: pd.DataFrame) -> Figure:

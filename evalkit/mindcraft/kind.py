@@ -12,12 +12,11 @@ from evalkit.kinds import Command, FileRules, LoadOptions, LogKind, Logs, Option
 from evalkit.kinds import collect as collect_kind
 from evalkit.kinds.pipeline import load as load_logs
 from evalkit.kinds.reading import Changes
-from evalkit.mindcraft import terminal
+from evalkit.mindcraft import table, terminal
 from evalkit.mindcraft.analysis import planned_tasks
 from evalkit.mindcraft.assemble import assemble
 from evalkit.mindcraft.layout import compile_layout, context_files
 from evalkit.mindcraft.parse import LOG_TITLE, RESULTS, is_agent_log, parse
-from evalkit.mindcraft.table import FLAG_LABELS, LABELS, LAZY_TABLES, OUTCOMES, RECORDS, SCALES, STATUSES, TABLES, Scale
 from evalkit.mindcraft.tasks import TaskDefinitions, Tasks, load_task_definitions, tasks_of
 from evalkit.mindcraft.transcript import run_files, transcript
 
@@ -37,8 +36,8 @@ def _accepts(path: str) -> str:
 
 
 def _prepare(options: Mapping[str, Any]) -> dict[str, Any]:
-    if (scale := options.get("scale", "auto")) not in SCALES:
-        raise ValueError(f"scale {scale!r}: one of {', '.join(SCALES)}")
+    if (scale := options.get("scale", "auto")) not in table.SCALES:
+        raise ValueError(f"scale {scale!r}: one of {', '.join(table.SCALES)}")
     if options.get("layout"):
         compile_layout(options["layout"])
     tasks = options.get("tasks") or ()
@@ -53,9 +52,9 @@ def _prepare(options: Mapping[str, Any]) -> dict[str, Any]:
 KIND = LogKind(
     name="mindcraft",
     title=LOG_TITLE,
-    records=RECORDS,
-    tables=TABLES,
-    lazy_tables=LAZY_TABLES,
+    records=table.RECORDS,
+    tables=table.TABLES,
+    lazy_tables=table.LAZY_TABLES,
     parse=parse,
     recognises=_recognise,
     others={_DEFINITIONS: "evalkit mindcraft RUNS --tasks"},
@@ -63,18 +62,19 @@ KIND = LogKind(
     prepare=_prepare,
     assemble=assemble,
     rates=RateRules(
-        outcome_of=OUTCOMES,
+        outcome_of=table.OUTCOMES,
         denominator="all",
         conditions=("agents_asked_for", "n_blocked_agents", "plan_availability", "depth"),
         task_of=tasks_of,
         excluding_flags=("stale_copy",),
     ),
     planned=lambda logs: planned_tasks(logs.definitions, logs.runs),
-    labels={code: status.label for code, status in STATUSES.items()} | LABELS | FLAG_LABELS,
+    flags=table.FLAGS,
+    labels=table.LABELS,
     options=(
         Option("tasks", str, (), "Task definition file, folder or glob; may be repeated.", "PATH", many=True),
         Option("layout", str, "", "What the folders' names mean, such as '{model_name}/{task_id}'.", "PATTERN"),
-        Option("scale", SCALES, "auto", "What construction scores are logged in."),
+        Option("scale", table.SCALES, "auto", "What construction scores are logged in."),
         Option("original_mtimes", bool, False, "The files' times are the experiment's own: gives durations."),
     ),
     transcript=transcript,
@@ -109,7 +109,7 @@ def load(
     tasks: Tasks = (),
     *,
     layout: str | None = None,
-    scale: Scale = "auto",
+    scale: table.Scale = "auto",
     original_mtimes: bool = False,
     **options: Unpack[LoadOptions],
 ) -> Logs:
@@ -160,11 +160,6 @@ def collect(source: Source, output: str | os.PathLike, **options: Any) -> Change
     return collect_kind(KIND, source, output, **options)
 
 
-def runs_df(path: Source, tasks: Tasks = (), **options: Any) -> pd.DataFrame:
-    """Read a folder of task runs as a frame of runs; see `load`."""
-    return load(path, tasks, **options).runs
-
-
 def agents_df(path: Source, tasks: Tasks = (), **options: Any) -> pd.DataFrame:
     """Read a folder of task runs as a frame of agent logs; see `load`."""
     return load(path, tasks, **options).agents
@@ -175,5 +170,6 @@ def models(
 ) -> list[str]:
     """List the models of a folder of task runs, the one with the most successes per run first."""
     rows = load(runs, tasks, rename=rename, where=where, **options).runs
-    rates = rows["overall_is_successful"].astype("float64").groupby(rows["model_name"]).mean()
+    is_successful = rows["is_successful"].fillna(False).astype("float64")  # a run that was not measured is no success
+    rates = is_successful.groupby(rows["model_name"]).mean()
     return rates.sort_index().sort_values(ascending=False, kind="stable").index.tolist()

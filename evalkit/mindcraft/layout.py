@@ -117,7 +117,7 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str
 
     A folder named like a known task, or like `own_id`, is nested, whatever its files are called. Else a file whose name
     begins with a known task id (the longest one counts) is flat; so is a file named ``task_agent_0_1.json`` in a folder
-    that is named like an experiment, or if its name tells a type of task, and the folder's none. What remains is
+    that is named like an experiment, or if its name contains a type of task, and the folder's none. All others are
     nested: the folder's name is the task id.
     """
     members: dict[str, list[int]] = defaultdict(list)
@@ -127,7 +127,8 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str
     for folder, places in members.items():
         path = absolute(folder)
         name = os.path.basename(path)
-        if name == own_id or name in definitions:
+        may_be_flat = definitions or is_experiment_name(name) or type_of(name, None) == UNKNOWN
+        if name == own_id or name in definitions or not may_be_flat:
             folders.append(TaskFolder(folder, path, _parent(path), name, False, places))
             continue
         tasks: dict[str, list[int]] = defaultdict(list)
@@ -138,12 +139,13 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str
                 task_id = task_id.rpartition("_")[0]
             match = _FLAT.fullmatch(stem)
             if match and (not task_id or stem[len(task_id) + 1].isdigit()):  # a digit begins no agent's name
-                told = is_experiment_name(name) or type_of(match["task"], None) != UNKNOWN == type_of(name, None)
-                task_id = match["task"] if told else task_id
+                is_typed = type_of(match["task"], None) != UNKNOWN and type_of(name, None) == UNKNOWN
+                if is_typed or is_experiment_name(name):
+                    task_id = match["task"]
             tasks[task_id].append(place)
-        for task_id, some in tasks.items():
+        for task_id, of_task in tasks.items():
             experiment = path if task_id else _parent(path)
-            folders.append(TaskFolder(folder, path, experiment, task_id or name, bool(task_id), some))
+            folders.append(TaskFolder(folder, path, experiment, task_id or name, bool(task_id), of_task))
     return folders
 
 
@@ -192,9 +194,9 @@ def split_repetitions(names: tuple[str, ...], agent_count: int | None) -> tuple[
         rule = "number_is_agent"
     elif any(split_stem(name)[1] is not None for name in agent_names):  # server numbers
         rule = "last_number_is_repetition"
-    elif 1 < len(agent_names) == len(numbered) and len(numbers) > 1:
+    elif len(agent_names) == len(numbered) and len(agent_names) > 1 and len(numbers) > 1:
         rule = "name_is_agent"
-    elif len(agent_names) == 1 < count and count >= len(numbered):
+    elif len(agent_names) == 1 and count > 1 and count >= len(numbered):
         rule = "number_is_agent"
     else:
         rule = "last_number_is_repetition"
@@ -241,12 +243,12 @@ def name_models(
         folder = os.path.dirname(absolute(row["source"]))
         if row["profile_model"] is not None:
             profiles[folder].add(row["profile_model"])
-        told = (row["results_model"], row["task_path"], row["total"])
-        if told != (None, None, None) and (row["results_model"] or folder not in results):
-            results[folder] = told
+        named_by_results = (row["results_model"], row["task_path"], row["total"])
+        if named_by_results != (None, None, None) and (row["results_model"] or folder not in results):
+            results[folder] = named_by_results
 
     named = []
-    alike: dict[tuple, Named] = {}  # there may be many runs of an experiment
+    alike: dict[tuple, Named] = {}  # the runs of an experiment share a name
     for run in folders:
         experiment, task_type = run.experiment, type_of(run.task_id, None)
         is_own = patterns or run.path in results or run.path in profiles

@@ -1,7 +1,4 @@
-"""The format on disk, of agents' logs of all versions and of the files beside them, and how one file is parsed.
-
-Each file becomes a record; bad input never raises.
-"""
+"""The format of agents' logs, of all versions, and of the files next to them; parses one file into a record."""
 
 import ast
 import math
@@ -10,9 +7,10 @@ import re
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from operator import attrgetter, itemgetter
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple, TypedDict, cast
 
 import msgspec
@@ -30,23 +28,22 @@ _NO_EVENTS = dict.fromkeys(EVENTS, 0)
 _row = itemgetter(*(column.name for column in RECORDS["logs"]))
 
 
-class Turn(msgspec.Struct, gc=False):
-    """One message; both fields may hold anything in a damaged log."""
+class LoggedTurn(msgspec.Struct, gc=False):
+    """One message of a log."""
 
-    role: Any = None
-    content: Any = None
+    role: str | None = None
+    content: str | None = None
 
 
 class AgentLog(msgspec.Struct, gc=False):
     """A copy of an agent's memory, of any version; `turns` is a window of its last messages."""
 
-    turns: list[Turn]
+    turns: list[LoggedTurn]
     taskStart: Any = None  # epoch milliseconds
 
 
-LOG = msgspec.json.Decoder(AgentLog | list[Turn])
+LOG = msgspec.json.Decoder(AgentLog | list[LoggedTurn])
 ANYTHING = msgspec.json.Decoder()
-
 
 _CODE = r"(?: ended with code : (?:[0-9]+|undefined))?"
 WORDINGS = {  # final messages, as whole texts, by what they say
@@ -69,15 +66,15 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScr
 EVENT = re.compile("|".join(f"^(?P<{name}>{text.pattern})" for name, text in EVENTS.items()), re.MULTILINE)
 COMMAND = re.compile(r"!(?<![\w!]!)[A-Za-z]")  # not within a word
 
-# characters of game logs, the most frequent first; those of none of them are the rarest
+# characters of game logs, the most frequent first; all others are rarer
 _COMMON = " etaoinsrhldcumpgfbwyvk\n_.,:-0123456789()\"'CTSIARBDMNPOFLEWGHUVKYJ!"
 
 
 class Phrases:
-    """Phrases to look for in texts.
+    """Phrases to search texts for.
 
-    A single character is found thirty times as fast as a phrase. So the rarest character of each phrase is looked for,
-    and the phrase is checked only where that is found.
+    Python finds a single character thirty times as fast as a phrase. So this searches for the rarest character of each
+    phrase, and compares the phrase only there.
     """
 
     def __init__(self, phrases: Iterable[str]) -> None:
@@ -100,6 +97,9 @@ class Phrases:
 
 
 FINAL_PHRASES = Phrases(FINAL_STARTS)
+# what the wordings of each first letter begin with: in talk, where single characters are frequent, this is faster
+_BY_LETTER = groupby(sorted(FINAL_STARTS), itemgetter(0))
+QUOTED_STARTS = [os.path.commonprefix(list(starts)) for _, starts in _BY_LETTER]  # noqa: RUF071
 EVENT_PHRASES = Phrases(event.start for event in EVENTS.values())
 
 # the keys that distinguish the other JSON files of an experiment from agent logs
@@ -115,7 +115,6 @@ LOG_KEYS = MEMORY_KEYS | {"name", "turns"}
 TURN_KEYS = frozenset(("role", "content", "imagePath"))
 ROLES = frozenset(("system", "assistant", "user"))
 NO_TURNS = "no list of turns in it"  # of JSON that is no log, and nothing else that is known
-_NO_TURNS_ROW = (None, None, None, None, NO_TURNS)
 RESULTS = "results.txt"  # beside the task folders of an experiment; no JSON
 MAX_RESULTS = 100_000  # bytes: a results file is a few lines; a bigger one is something else
 MAX_INT = 2**53  # above it, floats skip whole numbers
@@ -179,51 +178,64 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
     In the folder of a run, every JSON file is a log unless it is plainly something else: JSON of another shape under a
     name without a number, such as ``notes.json``. A file that is a log only there has rows in both tables.
     """
-    name, is_numbered = os.path.basename(path), split_stem(stem_of(path))[1] is not None
-    is_log_by_name = name != RESULTS and name not in NOT_LOGS_BY_NAME and not name.endswith(".traj.json")
+    name = os.path.basename(path)
+    may_be_log = name != RESULTS and name not in NOT_LOGS_BY_NAME and not name.endswith(".traj.json")
     try:
         if isinstance(data, OSError):
             raise BrokenFileError(error_text(data))
         if name == RESULTS:
-            return Parsed("used", "names the model", {"other_files": [_model_row(parse_results(data), "results")]})
-        value, repaired = _decode_log(data) if is_log_by_name else decode_json(data, ANYTHING)
-        if is_log_by_name and (isinstance(value, AgentLog) or is_agent_log(value)):
-            notes = ", ".join(map(FLAG_LABELS.__getitem__, repaired))
-            return Parsed("used", notes, {"logs": [_row(_read_turns(value, repaired, data))]})
-        if (what := other_kind(value)) in ("results", "agent profile"):
-            return Parsed("skipped", f"not an agent log: {what}", {"other_files": [_model_row(value, what)]})
-        if what or not is_log_by_name:
-            return Parsed("skipped", f"not an agent log: {what or 'another kind of file, by its name'}", {})
-        logs = [_row(broken_log(f"TypeError: {NO_TURNS}"))]
-        if isinstance(value, dict):
-            is_memory = not value or bool((LOG_KEYS - {"name"}) & value.keys())
-        else:
-            is_memory = not value or not isinstance(value, list)
-        if is_memory and is_numbered:
-            return Parsed("failed", f"TypeError: {NO_TURNS}", {"logs": logs})
-        is_doubtful = is_memory or is_numbered
-        rows = {"logs": logs if is_doubtful else [], "other_files": [_NO_TURNS_ROW]}
-        return Parsed("skipped", f"not an agent log: {NO_TURNS}", rows)
+            return Parsed("used", "names the model", {"other_files": [_naming_row(parse_results(data), "results")]})
+        value, repaired = _decode_log(data) if may_be_log else decode_json(data, ANYTHING)
+        if may_be_log and (isinstance(value, AgentLog) or is_agent_log(value)):
+            notes = ", ".join(FLAG_LABELS[flag] for flag in repaired)
+            return Parsed("used", notes, {"logs": [_row(_read_log(_as_log(value), repaired, data))]})
+        kind = other_kind(value)
+        if kind in ("results", "agent profile"):
+            return Parsed("skipped", f"not an agent log: {kind}", {"other_files": [_naming_row(value, kind)]})
+        if kind or not may_be_log:
+            return Parsed("skipped", f"not an agent log: {kind or 'another kind of file, by its name'}")
     except BrokenFileError as error:
-        if not is_log_by_name:
-            return Parsed("failed", str(error), {})
+        logs = [_row(broken_log(str(error)))]
+        if not may_be_log:
+            return Parsed("failed", str(error))
         start = None if isinstance(data, OSError) else decode_start(data[:HEAD])
         if isinstance(start, dict) and start and not start.keys() & LOG_KEYS:
-            rows = {"logs": [_row(broken_log(str(error)))] if is_numbered else [], "other_files": [_NO_TURNS_ROW]}
+            rows = {"logs": logs if _is_numbered(path) else [], "other_files": [_other_row(other=NO_TURNS)]}
             return Parsed("failed", f"{error} (by its beginning, no agent log)", rows)
-        return Parsed("failed", str(error), {"logs": [_row(broken_log(str(error)))]})
+        return Parsed("failed", str(error), {"logs": logs})
+
+    logs = [_row(broken_log(f"TypeError: {NO_TURNS}"))]
+    if isinstance(value, dict):
+        is_memory = not value or bool((LOG_KEYS - {"name"}) & value.keys())
+    else:
+        is_memory = not value or not isinstance(value, list)
+    if is_memory and _is_numbered(path):
+        return Parsed("failed", f"TypeError: {NO_TURNS}", {"logs": logs})
+    is_doubtful = is_memory or _is_numbered(path)
+    rows = {"logs": logs if is_doubtful else [], "other_files": [_other_row(other=NO_TURNS)]}
+    return Parsed("skipped", f"not an agent log: {NO_TURNS}", rows)
 
 
-def _model_row(value: Mapping[str, Any], what: str) -> tuple:
+def _is_numbered(path: str) -> bool:
+    return split_stem(stem_of(path))[1] is not None
+
+
+def _other_row(**values: Any) -> tuple:
+    """Return a row of the table of other files."""
+    return tuple(({"other": ""} | values).get(column.name) for column in RECORDS["other_files"])
+
+
+def _naming_row(value: Mapping[str, Any], kind: str) -> tuple:
     """Return the row of a results file or of an agent's profile; `model` is a string or ``{api, model, ...}``."""
     model = value.get("model")
     if isinstance(model, dict):
         model = model.get("model")
     model = model.strip() or None if isinstance(model, str) else None
-    if what == "agent profile":
-        return (None, None, None, model, "")
+    if kind == "agent profile":
+        return _other_row(profile_model=model)
     path = value.get("task_path")
-    return (model, path if isinstance(path, str) else None, as_int(value.get("total")), None, "")
+    task_path = path if isinstance(path, str) else None
+    return _other_row(results_model=model, task_path=task_path, total=as_int(value.get("total")))
 
 
 def parse_results(data: bytes) -> dict[str, Any]:
@@ -278,121 +290,135 @@ def is_task_definition(value: Any) -> bool:
 def decode_log(data: bytes) -> dict[str, Any]:
     """Read a file as an agent's log, whatever its name: a record, with the columns of `table.RECORDS`."""
     try:
-        return _read_turns(*_decode_log(data), data)
+        value, repaired = _decode_log(data)
+        return _read_log(_as_log(value), repaired, data)
     except BrokenFileError as error:
         return broken_log(str(error))
 
 
 def broken_log(error: str) -> dict[str, Any]:
     """Return the record of a log that could not be read."""
-    record = _read_turns(AgentLog([]), [], b"")
+    record = _read_log(AgentLog([]), [], b"")
     status = CompletionStatus.LOG_FILE_ERROR
     return {**record, "completion_status": status, "agent_log_processed": False, "parsing_errors": [error]}
 
 
 def _decode_log(data: bytes) -> tuple[Any, list[str]]:
-    """Decode a log, or any other JSON value, and flag what had to be repaired."""
+    """Decode a log, or any other JSON value; also return the flags of what was repaired."""
     try:
         value, repaired = decode_json(data, LOG)
     except WrongShapeError:
         value, repaired = decode_json(data, ANYTHING)
     else:
         log = AgentLog(turns=value) if isinstance(value, list) else value
-        # other objects with lists match, too
-        if log is not value or (log.turns and not any(map(attrgetter("role"), log.turns))):
+        may_differ = log is not value or (log.turns and log.turns[0].role is None)  # other JSON holds lists, too
+        if may_differ:
             value, _ = decode_json(data, ANYTHING)
-            log = log if is_agent_log(value) else value
-        value = log
-    return value, list(map("recovered_{}".format, repaired))
+        if not may_differ or is_agent_log(value):
+            value = log
+    return value, [f"recovered_{name}" for name in repaired]
 
 
-def _salvage(value: Any) -> AgentLog:
-    """Return the usable turns of a log in which not every turn has the right shape."""
+def _as_log(value: Any) -> AgentLog:
+    """Return a decoded log with its turns, empty where one has another shape; WrongShapeError if it has no turns."""
+    if isinstance(value, AgentLog):
+        return value
     fields = value if isinstance(value, dict) else {"turns": value}
     turns = fields.get("turns")
     if not isinstance(turns, list) or (turns is value and not any(isinstance(turn, dict) for turn in turns)):
         raise WrongShapeError(f"TypeError: {NO_TURNS}")
-    good = [Turn(turn.get("role"), turn.get("content")) if isinstance(turn, dict) else Turn() for turn in turns]
-    return AgentLog(turns=good, taskStart=fields.get("taskStart"))
+    logged = []
+    for turn in turns:
+        parts = turn if isinstance(turn, dict) else {}
+        texts = {key: parts[key] for key in ("role", "content") if isinstance(parts.get(key), str)}
+        logged.append(LoggedTurn(**texts))
+    return AgentLog(turns=logged, taskStart=fields.get("taskStart"))
 
 
-def _read_turns(value: Any, repaired: list[str], data: bytes) -> dict[str, Any]:
-    """Read the turns of a decoded log; WrongShapeError if it has none."""
-    log = value if isinstance(value, AgentLog) else _salvage(value)
-    system, agent, others = list[str](), list[str](), list[str]()  # the texts of the game, of the agent and of others
+def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, Any]:
+    """Return the record of a log whose file holds `data`, of which some was repaired."""
+    texts: dict[str | None, list[str]] = {"system": [], "assistant": [], "": []}
+    others = texts[""]
     for turn in log.turns:
-        if isinstance(content := turn.content, str):
-            role = turn.role
-            (system if role == "system" else agent if role == "assistant" else others).append(content)
+        if turn.content is not None:
+            texts.get(turn.role, others).append(turn.content)
+    system, agent = texts["system"], texts["assistant"]
     messages = len(system) + len(agent) + len(others)
     joined = "\n".join(system)  # no event spans lines, and no final wording holds a line break
-    events: dict[str, int] = {}
+    events = Counter[str]()
     if EVENT_PHRASES.are_in(joined):
-        events = Counter(match.lastgroup or "" for match in EVENT.finditer(joined))
+        events.update(match.lastgroup or "" for match in EVENT.finditer(joined))
 
-    # the first message with a score gives it; a time-out decides the status before a score before any other message
-    finals, timeouts, scored, scores = list[Final](), list[Final](), list[Final](), set[float | None]()
-    near, quoted, rest = False, False, list[str]()
+    finals = list[Final]()
+    is_near = is_quoted = False
     if FINAL_PHRASES.are_in(joined):
-        for text in system:
-            final = read_final(text)
-            if final is None:
-                rest.append(text)
-                continue
-            finals.append(final)
-            if final.timed_out:
-                timeouts.append(final)
-            elif final.score is not None or final.flag:
-                scored.append(final)
-                scores.add(final.score)
-        near = FINAL_PHRASES.are_in("\n".join(rest)) and any(map(NEARLY_FINAL.search, rest))
+        read = [(text, read_final(text)) for text in system]
+        finals = [final for _, final in read if final]
+        rest = "\n".join([text for text, final in read if not final])
+        is_near = FINAL_PHRASES.are_in(rest) and NEARLY_FINAL.search(rest) is not None
     if not finals:
         spoken = "\n".join([*agent, *others])
-        quoted = FINAL_PHRASES.are_in(spoken) and FINAL.search(spoken) is not None
-    score = scored[0].score if scored else None
+        is_quoted = any(start in spoken for start in QUOTED_STARTS) and FINAL.search(spoken) is not None
+    timeouts = [final for final in finals if final.timed_out]
+    scored = [final for final in finals if not final.timed_out and (final.score is not None or final.flag)]
+    scores = {final.score for final in scored}
+    # a time-out decides the status, else the first message with a score, else the first of all
     deciding = next(iter(timeouts or scored or finals), None)
-    start = positive_number(log.taskStart, LATEST_START)
-    marks = {
-        "conflicting": len(scores) > 1 or (timeouts and any(scores)),
-        "near_final": near,
-        "quoted_only": quoted,
-        "restarted": "restarts" in events,
-        "turns_skipped": messages < len(log.turns),
-    }
-    flags = [scored[0].flag] if scored and scored[0].flag else []
-    flags += [flag for flag, holds in marks.items() if holds] + repaired
-    if timeouts:
-        status = CompletionStatus.TIMED_OUT
-    elif score is None:
-        status = CompletionStatus.NO_SCORE_LOGGED
-    elif score in (1, 100):  # of unknown scale: above 1 it is a percentage
-        status = CompletionStatus.SUCCESS
-    else:
-        status = CompletionStatus.FAILED_PARTIAL_SCORE if score > 0 else CompletionStatus.FAILED_SCORE_ZERO
+    score = scored[0].score if scored else None
 
-    digest = ""  # equal for copies: length and checksum; with a start in milliseconds, that of both ends suffices
-    if agent or others:
-        checksum = zlib.crc32(data) if start is None else zlib.crc32(data[-ENDS:], zlib.crc32(data[:ENDS]))
-        digest = f"{len(data):x}-{checksum:08x}" + ("" if start is None else f"-{start:.0f}")
+    start = positive_number(log.taskStart, LATEST_START)
+    flags = [scored[0].flag] if scored and scored[0].flag else []
+    if len(scores) > 1 or (timeouts and any(scores)):
+        flags.append("conflicting")
+    if is_near:
+        flags.append("near_final")
+    if is_quoted:
+        flags.append("quoted_only")
+    if "restarts" in events:
+        flags.append("restarted")
+    if messages < len(log.turns):
+        flags.append("turns_skipped")
     return {
         "raw_score": score,
-        "completion_status": status,
+        "completion_status": _status(score, timed_out=bool(timeouts)),
         "timed_out": bool(timeouts),
         "final_system_message": deciding.text if deciding else None,
         "agent_log_processed": True,
         "parsing_errors": [],
         "task_start": start,
         "message_count": messages,
-        "command_count": len(COMMAND.findall("\n".join([text for text in agent if "!" in text]))),
+        "command_count": len(COMMAND.findall("\n".join(agent))),
         **_NO_EVENTS,
         **events,
-        "flags": flags,
-        "digest": digest,
+        "flags": [*flags, *repaired],
+        "digest": _digest(data, start) if agent or others else "",
     }
 
 
+def _status(score: float | None, *, timed_out: bool) -> CompletionStatus:
+    """Return how a log ended; its scale is unknown, but above 1 a score is a percentage."""
+    if timed_out:
+        return CompletionStatus.TIMED_OUT
+    if score is None:
+        return CompletionStatus.NO_SCORE_LOGGED
+    if score in (1, 100):
+        return CompletionStatus.SUCCESS
+    return CompletionStatus.FAILED_PARTIAL_SCORE if score > 0 else CompletionStatus.FAILED_SCORE_ZERO
+
+
+def _digest(data: bytes, start: float | None) -> str:
+    """Return a text that is equal for copies: length, checksum and start.
+
+    With a start in milliseconds, the checksum of both ends suffices.
+    """
+    if start is None:
+        return f"{len(data):x}-{zlib.crc32(data):08x}"
+    checksum = zlib.crc32(data[-ENDS:], zlib.crc32(data[:ENDS]))
+    return f"{len(data):x}-{checksum:08x}-{start:.0f}"
+
+
 class Final(NamedTuple):
-    """One final message found in a system turn."""
+    """A final message of a system turn."""
 
     text: str
     timed_out: bool
@@ -406,11 +432,14 @@ def read_final(content: str) -> Final | None:
     match = FINAL.fullmatch(text) if text.startswith(FINAL_STARTS) else None
     if match is None:
         return None
+    if match.lastgroup == "succeeded":
+        return Final(text, False, 1.0, "score_implied")
     if match["score"] is None:
-        succeeded = match.lastgroup == "succeeded"
-        return Final(text, match.lastgroup == "timed_out", *((1.0, "score_implied") if succeeded else (None, "")))
+        return Final(text, match.lastgroup == "timed_out", None)
     score = float(match["score"]) if NUMBER.fullmatch(match["score"]) else math.nan
-    return Final(text, False, score) if math.isfinite(score) else Final(text, False, None, "score_not_a_number")
+    if math.isfinite(score):
+        return Final(text, False, score)
+    return Final(text, False, None, "score_not_a_number")
 
 
 def stem_of(source: str) -> str:

@@ -114,11 +114,12 @@ _OF_LOG = (
     Column("task_start", "float", "start of the task", "epoch milliseconds"),
     *COUNT_COLUMNS,
 )
+_FLAGS_OF_LOG = Column("flags", "list", "what is doubtful about the log")
 _STORED = {"parsing_errors": "list", **{column.name: "int" for column in COUNT_COLUMNS}}  # their types in records
 RECORDS = {
     "logs": (
         *(column._replace(dtype=_STORED.get(column.name, column.dtype)) for column in _OF_LOG),
-        Column("flags", "list", "what is doubtful about the log"),
+        _FLAGS_OF_LOG,
         Column("digest", "str", "equal for copies"),
     ),
     "other_files": (
@@ -137,11 +138,7 @@ RUNS = run_columns(
     Column("agent_count", "int?", "agents of the task; those that logged, where no definition says", "agents"),
     Column("agents_asked_for", "int?", "agents of the task, where its definition or id says", "agents"),
     Column("total_agent_logs_found", "int?", "agent logs in the folder", "logs"),
-    Column("overall_raw_score", "float", "highest score of the agents, as logged", "as logged"),
-    Column("overall_score", "float", "the same from 0 to 1", "share"),
-    Column("overall_is_successful", "bool", "score = 1"),
-    Column("overall_is_completed", "bool", "score > 0"),
-    Column("overall_completion_status", "str", "how the run ended"),
+    Column("raw_score", "float", "highest score of the agents, as logged", "as logged"),
     Column("score_scale", "str", "percent or fraction (construction), binary, unknown"),
     _MESSAGE,
     Column("parsing_errors", "str", "what was wrong with logs that could not be read"),
@@ -161,8 +158,7 @@ RUNS = run_columns(
     Column("materials", "int?", "number of materials (construction)", "materials"),
     Column("rooms", "int?", "number of rooms (construction)", "rooms"),
     Column("timeout", "float", "time given to the task", "seconds"),
-    *COUNT_COLUMNS,
-    *(Column(f"flag_{name}", "bool", meaning) for name, meaning in FLAGS.items()),
+    *COUNT_COLUMNS[1:],  # messages are the turns of a run
     score="share, 0 to 1",
 )
 _IDS = (
@@ -177,29 +173,31 @@ AGENTS = (
     *_OF_LOG[:1],
     _SCORE,
     *_OF_LOG[1:],
-    *(Column(f"flag_{name}", "bool", meaning) for name, meaning in LOG_FLAGS.items()),
+    _FLAGS_OF_LOG,
 )
 TABLES = {"runs": RUNS, "agents": AGENTS}
-_TURN = Column("turn", "int", "place in the log, from 0")
+_POSITION = Column("position", "int", "position of the turn in the log of its agent, from 0")
 LAZY_TABLES = {
     "messages": (
         *_IDS,
-        _TURN,
+        _POSITION,
         Column("role", "str", "system, assistant (the agent), user (all others)"),
         Column("content", "str", "the message; missing where the turn holds no text"),
         Column("mark", "str", "final message, nearly a final message, or the event that the turn tells of"),
     ),
     "commands": (
         *_IDS,
-        _TURN,
+        _POSITION,
         Column("command", "name", "name of the command, with its exclamation mark"),
         Column("arguments", "str", "the text in the brackets after it"),
     ),
 }
 
 
-# What columns of frames and of estimates are called in tables, where their names are no words
+# what statuses and flags are called in tables, and those columns of frames and estimates whose names are no words
 LABELS = {
+    **{code: status.label for code, status in STATUSES.items()},
+    **FLAG_LABELS,
     "any_clusters": "tasks with any",
     "any_estimate": "any blocked",
     "command_count": "commands per run",

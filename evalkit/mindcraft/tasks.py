@@ -11,6 +11,7 @@ import pandas as pd
 from evalkit._words import counted_noun
 from evalkit.io import BrokenFileError, Ledger, SourceError, Status, cut_name, decode_json, list_source, read_files
 from evalkit.io.text import MOST_MATCHED
+from evalkit.kinds import has_flag
 from evalkit.mindcraft.parse import (
     ANYTHING,
     DEFAULT_TIMEOUT,
@@ -58,32 +59,32 @@ class TaskDefinitions(dict[str, Definition]):
     @property
     def ambiguous(self) -> dict[str, list[str]]:
         """The ids with differing definitions, and their files (files of equal content are one entry)."""
-        return {i: [one["definition_file"] for one in v] for i, v in sorted(self.variants.items()) if len(v) > 1}
+        several = {task_id: own for task_id, own in sorted(self.variants.items()) if len(own) > 1}
+        return {task_id: [definition["definition_file"] for definition in own] for task_id, own in several.items()}
 
     def resolve(
         self, task_id: str, task_path: str | None = None, logs: int | None = None
     ) -> tuple[Definition | None, bool]:
         """Find the definition of a run, and whether it is ambiguous.
 
-        Of several, that counts whose path ends like `task_path`, the file that ``results.txt`` names. If none does, the
-        named file may define the task differently, and the one for as many agents as there are `logs` is a guess, as a
-        lost log would pick the wrong one: both are ambiguous.
+        Of several, the one counts whose path ends like `task_path`, the file that ``results.txt`` names. If no path
+        does, the result is ambiguous: the named file may define the task differently, and to choose by the number of
+        agents (`logs`) is a guess, since a log may be lost.
         """
         variants = self.variants.get(task_id, [])
         if not variants:
             return None, False
-        shared = []  # how many parts of their paths, from the file's name on, each and `task_path` have in common
-        for one in variants if task_path else ():
-            shared.append(0)
-            wanted = str(task_path).replace("\\", "/").split("/")[::-1]
-            for file in one["definition_file"].replace("\\", "/").split(os.pathsep):
-                parts = file.split("/")[::-1]
-                shared[-1] = max(shared[-1], len(os.path.commonprefix([wanted, parts])))  # noqa: RUF071
+        shared = []  # for each, how many parts of its path, from the file's name on, are those of `task_path`
+        wanted = (task_path or "").replace("\\", "/").split("/")[::-1]
+        for definition in variants if task_path else ():
+            files = definition["definition_file"].replace("\\", "/").split(os.pathsep)
+            common = (os.path.commonprefix([wanted, file.split("/")[::-1]]) for file in files)  # noqa: RUF071
+            shared.append(max(map(len, common)))
         if len(variants) == 1:
             return variants[0], bool(variants[0]["definition_file"]) and shared == [0]
         if shared and shared.count(max(shared)) == 1:
             return variants[shared.index(max(shared))], False
-        counts = [as_int(one.get("agent_count")) for one in variants]
+        counts = [as_int(definition.get("agent_count")) for definition in variants]
         return variants[counts.index(logs) if logs and logs in counts else 0], True
 
 
@@ -122,8 +123,8 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
             definitions.ledger.add(file, status, reason)
             used[file] = status == "used"
         if not any(map(used.__getitem__, files)):
-            of = {entry.source: entry.reason for entry in definitions.ledger.entries}
-            example = f", as {files[0]}: {of[files[0]]}" if files else ""
+            reasons = {entry.source: entry.reason for entry in definitions.ledger.entries}
+            example = f", as {files[0]}: {reasons[files[0]]}" if files else ""
             raise SourceError(f"{path}: no task definition in its {counted_noun(len(files), 'JSON file')}{example}")
     return definitions
 
@@ -132,7 +133,7 @@ Tasks = str | os.PathLike | Iterable[str | os.PathLike] | Mapping[str, Definitio
 
 PLAN_COMMAND = "!getCraftingPlan"
 TYPE_NAMES = {"crafting": "techtree"}  # other names of task types, and what definitions call them
-# what ids say; the first of these words in an id tells the type, as definitions name it
+# types as definitions name them, by the words in ids; the first that matches counts
 _TYPES = {
     "construction": re.compile(r"construction|materials?_\d+_rooms?_\d+|blueprint"),
     "cooking": re.compile(r"cooking|hells_kitchen"),
@@ -252,6 +253,6 @@ def tasks_of(runs: pd.DataFrame) -> pd.Series:
     """
     if "definition_file" not in runs:
         return runs["task_id"]
-    files = runs["definition_file"].mask(runs["flag_ambiguous_definition"])
+    files = runs["definition_file"].mask(has_flag(runs, "ambiguous_definition"))
     several = files.groupby(runs["task_id"]).transform("nunique") > 1
     return runs["task_id"].mask(several & files.notna(), runs["task_id"] + " of " + files)

@@ -12,7 +12,7 @@ from evalkit.display.terminal import INTERVAL, Part, column_title, fit_table, gr
 from evalkit.display.words import finding_text
 from evalkit.io import SourceError, plain
 from evalkit.io.screen import so_far
-from evalkit.kinds import Logs
+from evalkit.kinds import Logs, has_flag
 from evalkit.kinds.estimates import best_first
 from evalkit.mindcraft.analysis import (
     ALL_MODELS,
@@ -40,11 +40,11 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     by = list(dict.fromkeys(views.get("by") or ["model_name"]))
     runs = _with_groups(logs.runs, by)
     table = overview(runs, by)
-    of = "models" if by == ["model_name"] else "groups"
+    title = "models" if by == ["model_name"] else "groups"
     is_asked = "n_blocked_agents" in by
     blocked = _blocked_parts(runs, always=is_asked, everything=bool(views.get("all")))
     return [
-        Part(of, rows=_rows(table, by), always=True, left=len(by), spare=_SPARE, frame=table),
+        Part(title, rows=_rows(table, by), always=True, left=len(by), spare=_SPARE, frame=table),
         *(blocked if is_asked or by == ["model_name"] else []),
         Part("notes", _notes(runs)),
         Part("rates without the runs that were not measured", unmeasured_lines(runs, by, logs.kind)),
@@ -54,7 +54,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
 def _blocked_parts(runs: pd.DataFrame, *, always: bool, everything: bool) -> list[Part]:
     """Format the drop of cooking success with blocked agents, and a grid of models and numbers of blocked agents.
 
-    Only with `everything` the grid has a row of all models together, of which the sentence says the drop.
+    Only with `everything` the grid has a row of all models together, whose drop the sentence states.
     """
     chosen = cooking(runs)
     levels = sorted(chosen["n_blocked_agents"].dropna().unique())
@@ -66,15 +66,15 @@ def _blocked_parts(runs: pd.DataFrame, *, always: bool, everything: bool) -> lis
     drops = drops[drops["model_name"].isin(both["model_name"])]
     rows = []
     for name, row in zip(group_names(drops["model_name"]), drops.to_dict("records"), strict=True):
-        of_row = {"cooking, by blocked agents [95 %]": name}
+        cells_of_row = {"cooking, by blocked agents [95 %]": name}
         for level in levels:
             key = (row["model_name"], level)
-            of_row[f"{level:g} blocked"] = format_interval(*cells.loc[key, _ENDS]) if key in cells.index else "–"
-        of_row[f"drop, points{INTERVAL}"] = format_interval(*map(row.get, _ENDS), unit="")
-        rows.append(of_row)
-    said = [plain(finding_text(one)) for one in drop_findings(chosen)]
+            cells_of_row[f"{level:g} blocked"] = format_interval(*cells.loc[key, _ENDS]) if key in cells.index else "–"
+        cells_of_row[f"drop, points{INTERVAL}"] = format_interval(*map(row.get, _ENDS), unit="")
+        rows.append(cells_of_row)
+    sentences = [plain(finding_text(finding)) for finding in drop_findings(chosen)]
     return [
-        Part("the drop with blocked agents", said, always=always),
+        Part("the drop with blocked agents", sentences, always=always),
         Part("models by blocked agents", rows=rows, always=always),
     ]
 
@@ -166,12 +166,14 @@ def _with_groups(runs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 def _notes(runs: pd.DataFrame) -> list[str]:
     """Describe which runs name no model, what is left out of the rates, and what was assumed for them."""
-    stale, unknown, lines = int(is_stale(runs).sum()), int((runs["model_name"] == UNKNOWN).sum()), []
-    if unknown:
+    lines = []
+    if unknown := int((runs["model_name"] == UNKNOWN).sum()):
         hint = "--layout tells what the folders mean, e.g. '{model_name}/{task_id}', or --model NAME names it"
         lines.append(f"runs without a model's name: {unknown:,}; {hint}")
-    if stale:
+    if stale := int(is_stale(runs).sum()):
         lines.append(f"copies of another run's log, which count in no rate: {stale:,}")
-    if merged := int(counted(runs)["flag_extra_agent_logs"].sum()):
+    if merged := int(has_flag(counted(runs), "extra_agent_logs").sum()):
         lines.append(str(note("merged", count=merged)))
-    return lines + [describe_scale(runs)] * bool(runs["flag_scale_assumed"].any())
+    if has_flag(runs, "scale_assumed").any():
+        lines.append(describe_scale(runs))
+    return lines

@@ -1,5 +1,6 @@
 """Transcripts of agents' logs, and frames of all messages and commands."""
 
+import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,7 +43,9 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
     """
     if not paths:
         return Transcript("no agent log", ["no agent log in this folder"], [])
-    agents, outcomes, shown = list[AgentTurns](), list[AgentOutcome](), list[Turn]()
+    agents = list[AgentTurns]()
+    outcomes = list[AgentOutcome]()
+    shown = list[Turn]()
     for path in paths:
         name = split_stem(stem_of(path))[0] if len(paths) > 1 else ""
         try:
@@ -55,9 +58,8 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
                 raise SourceError(f"{path}: {reason}") from error
             shown.append(Turn(name, "system", f"log can't be read: {reason}", ("unreadable log",), ("error",)))
     shown += [_turn(agents[i].name, *agents[i].turns[place]) for i, place in merge(agents)]
-    decided = [one for one in outcomes if one["final_system_message"]]
-    decided.sort(key=lambda one: (not one["timed_out"], one["raw_score"] is None, -(one["raw_score"] or 0.0)))
-    final = decided[0]["final_system_message"] if decided else None
+    decided = [outcome for outcome in outcomes if outcome["final_system_message"]]
+    final = min(decided, key=_rank)["final_system_message"] if decided else None
     is_final = (at for at, turn in enumerate(shown) if turn.role == "system" and turn.text.strip() == final)
     place = next(is_final, len(shown) - 1)
     if shown:
@@ -65,8 +67,14 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
     if len(paths) == 1:
         return Transcript(paths[0], _facts(outcomes[0]), shown)
     facts = [f"agents: {', '.join(agent.name for agent in agents) or 'none that can be read'}"]
-    facts += [f"{one['agent_name']}: {', '.join(_facts(one))}" for one in outcomes]
+    facts += [f"{outcome['agent_name']}: {', '.join(_facts(outcome))}" for outcome in outcomes]
     return Transcript(os.path.dirname(paths[0]), facts, shown)
+
+
+def _rank(outcome: AgentOutcome) -> tuple[bool, float]:
+    """Return the sort key of logs: the one that decides its run comes first."""
+    score = outcome["raw_score"]
+    return not outcome["timed_out"], math.inf if score is None else -score
 
 
 def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
@@ -82,8 +90,10 @@ def _turn(agent: str, role: str, content: str) -> Turn:
     marks = _marks(role, content)
     is_trouble = bool(marks) and not marks[0].endswith("final message")
     actor = f"{heard['name']} → {agent}" if agent and heard else agent
-    events = ("command",) * bool(called) + ("error",) * is_trouble
-    return Turn(actor, role, content, marks, events, same=heard["text"] if heard else " ".join(called))
+    events = ["command"] if called else []
+    if is_trouble:
+        events.append("error")
+    return Turn(actor, role, content, marks, tuple(events), same=heard["text"] if heard else " ".join(called))
 
 
 def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
@@ -93,7 +103,7 @@ def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
     nothing links two agents, their logs are interleaved from their first turns; system messages that end a log come
     last.
     """
-    sources = {}  # of the messages that an agent received: the turn of another one that sent it; each sends it once
+    sources = {}  # the turn that sent each received message, by the receiver's turn; each turn sends one message
     for to, agent in enumerate(agents):
         speakers = {other.name: place for place, other in enumerate(agents) if place != to}
         reached = dict.fromkeys(speakers.values(), -1)
@@ -108,7 +118,8 @@ def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
             said = next((at for at in later if spoken[at][0] == "assistant" and text in spoken[at][1]), None)
             if said is not None:
                 sources[to, turn], reached[speaker] = (speaker, said), said
-    done, order = [0] * len(agents), []
+    done = [0] * len(agents)
+    order = []
 
     def rank(agent: int) -> tuple[bool, int, int]:
         """Return the sort key of an agent's next turn; a system message that ends its log comes after all else."""

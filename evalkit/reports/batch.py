@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from multiprocessing.connection import Connection, wait
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,8 +26,17 @@ from evalkit.io.store import read_note
 from evalkit.io.text import plain, warnings_as_usual
 from evalkit.io.write import remove_left
 from evalkit.reports.index import is_missing, write_evidence, write_index
-from evalkit.reports.kernels import FOLDER, preload, start_method
-from evalkit.reports.report import Job, Record, Report, input_fingerprint, read_record, stamp_of, why_make, write_record
+from evalkit.reports.kernels import FOLDER_PREFIX, preload, start_method
+from evalkit.reports.report import (
+    Job,
+    Record,
+    Report,
+    input_fingerprint,
+    read_record,
+    reason_to_make,
+    stamp_of,
+    write_record,
+)
 
 TIMEOUT = 600.0  # seconds for one report
 SIZE_BUDGET = 1_500_000  # bytes; larger pages are pointed out
@@ -91,7 +101,8 @@ def run(
     SourceError
         If the output folder can't be created or written to.
     """
-    output, reports = Path(output), list(reports)
+    output = Path(output)
+    reports = list(reports)
     check_path(str(output))
     try:
         output.mkdir(parents=True, exist_ok=True)
@@ -114,7 +125,7 @@ def run(
     # new reports first, then those that took longest, so that no long one is left to one core at the end
     due: list[tuple[float, Job]] = []
     are_pages_gone = is_missing(output)
-    remove_left(tempfile.gettempdir(), FOLDER)
+    remove_left(tempfile.gettempdir(), FOLDER_PREFIX)
     fingerprint = cache(input_fingerprint)  # each source is listed once
     with _signals_noted() as stopped:
         for report in reports:
@@ -122,9 +133,9 @@ def run(
             record = read_record(output, report.key)
             has_chosen_name = report.params_file or report.is_named
             if record and not has_chosen_name and record["stamp"].get("parameters") != stamp["parameters"]:
-                report = report.marked()  # it replaces no report of other parameters
+                report = report.with_hash()  # it replaces no report of other parameters
                 record = read_record(output, report.key)
-            why = why_make(record, stamp, output) or ("forced" if force else "")
+            why = reason_to_make(record, stamp, output) or ("forced" if force else "")
             if record and record["links"] and are_pages_gone and read_note(output, f"evidence/{report.key}") is None:
                 why = why or "the pages of its runs are missing"
             if why or record is None:
@@ -132,10 +143,10 @@ def run(
                 due.append((record["seconds"] if record else math.inf, job))
             else:
                 done(record, "unchanged")
-        due.sort(key=lambda one: one[0], reverse=True)
-        passed_on = dict[str, list[Any]]()
-        for record, evidence_of_it in _make([job for _, job in due], jobs, stopped):
-            passed_on[record["key"]] = evidence_of_it
+        due.sort(key=itemgetter(0), reverse=True)
+        passed_on: dict[str, list[Any]] = {}
+        for record, data_of_runs in _make([job for _, job in due], jobs, stopped):
+            passed_on[record["key"]] = data_of_runs
             done(record, record["status"])
         if not stopped and (keys["made"] or keys["failed"] or is_missing(output)):
             write_evidence(output, passed_on, mask=mask)
@@ -144,9 +155,11 @@ def run(
 
 
 def line_of(record: Record, status: str) -> str:
-    """Say what became of a report."""
-    headline, size = record["headline"] or {}, record["page_bytes"]
-    text, note = f"{headline.get('text', '')} {headline.get('label', '')}".strip(), ""
+    """Describe the outcome of a report in one line."""
+    headline = record["headline"] or {}
+    size = record["page_bytes"]
+    text = f"{headline.get('text', '')} {headline.get('label', '')}".strip()
+    note = ""
     if status == "failed":
         status, note = "FAILED", f"({record['seconds']:.1f} s)"
         text = (record["error"].splitlines() or [""])[0]
@@ -179,18 +192,18 @@ def _make(due: list[Job], jobs: int, stopped: list[int]) -> Iterator[tuple[Recor
             except EOFError:
                 process.join()
                 yield _failed(job, f"the report's process ended with exit code {process.exitcode}"), []
-    for _, process in running.values():  # end it and all that it started
+    for _, process in running.values():  # end each process and all that it started
         with contextlib.suppress(psutil.NoSuchProcess):
             first = psutil.Process(process.pid)
             first.suspend()  # it starts no others meanwhile
-            for one in [*first.children(recursive=True), first]:
+            for child in [*first.children(recursive=True), first]:
                 with contextlib.suppress(psutil.Error):
-                    one.kill()
+                    child.kill()
         process.join()
 
 
 def _work(job: Job, sender: Connection, parent: int) -> None:
-    """Make the report of a job in this process, which ends as soon as it is written, whatever threads it left running.
+    """Make the report of a job in this process, and end the process, whatever threads are left running.
 
     The process leaves the terminal's group, so that Ctrl-C reaches only the batch, which then ends all processes.
     """
@@ -226,9 +239,9 @@ def _failed(job: Job, cause: str) -> Record:
 
 @contextlib.contextmanager
 def _signals_noted() -> Iterator[list[int]]:
-    """List signals, SIGINT or SIGTERM, within a ``with`` block, so that nothing is left half-done.
+    """List the signals SIGINT and SIGTERM that arrive within a ``with`` block, so that nothing is left half-done.
 
-    Signals belong to the main thread; in others, nothing is changed.
+    Only the main thread gets signals; in others, nothing is changed.
     """
     stopped: list[int] = []  # an event has a lock, at which a second signal would wait for the handler of the first
     if threading.current_thread() is not threading.main_thread():

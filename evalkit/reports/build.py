@@ -6,7 +6,6 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,16 +18,17 @@ from papermill.iorw import load_notebook_node
 from papermill.parameterize import parameterize_notebook
 
 from evalkit._version import __version__
+from evalkit._words import counted_noun
 from evalkit.display.show import FIGURE, FINDINGS, HEADLINE, TABLE
-from evalkit.evidence import EVIDENCE
+from evalkit.evidence import EVIDENCE, read_references
 from evalkit.io.paths import SourceError, redacted
 from evalkit.io.secrets import is_masking, masked
 from evalkit.io.store import write_note
 from evalkit.io.text import plain
-from evalkit.reports.kernels import FOLDER, THIS, manager_of
+from evalkit.reports.kernels import FOLDER_PREFIX, PYTHON, manager_of
 from evalkit.reports.notebooks import title_of
 from evalkit.reports.page import render
-from evalkit.reports.report import Failure, Job, Record, files_beside, mapped, read_record, write_file, write_record
+from evalkit.reports.report import Failure, Job, Record, files_beside, map_texts, read_record, write_file, write_record
 
 _is_text = re.compile(r"text/|application/(json|javascript|x-latex)").match  # of types of outputs
 _INJECTED = "injected-parameters"  # tag of the cell in which papermill puts parameters
@@ -41,10 +41,21 @@ def build(job: Job) -> tuple[Record, list[Any]]:
     """
     started = time.monotonic()
     nb, failure = _execute(job)
-    seconds, made = time.monotonic() - started, datetime.now(UTC)
-    report, shown = job.report, job.report.shown
-    failure = failure and failure._replace(error=shown(redacted(plain(failure.error, keep_lines=True))))
-    nb, taken, files, evidence = _taken_out(nb, report.name, shown)
+    seconds = time.monotonic() - started
+    made = datetime.now(UTC)
+    report = job.report
+    shown = report.shown
+    if failure:
+        failure = failure._replace(error=shown(redacted(plain(failure.error, keep_lines=True))))
+    for cell in nb.cells:
+        if _INJECTED in cell.metadata.get("tags", []):
+            cell.id = _INJECTED  # papermill draws a new one every time
+    evidence = _take_evidence(nb)
+    nb = map_texts(nb, shown)
+    if is_masking():
+        _mask(nb)
+    fields, files = _take_outputs(nb, report.name)
+    pages_of_runs, _ = read_references(evidence, f"../{report.key}.html")
     given = ", ".join(f"{name} = {json.dumps(value, default=str)}" for name, value in report.all_parameters.items())
     facts = [
         ["Report", report.key],
@@ -55,18 +66,19 @@ def build(job: Job) -> tuple[Record, list[Any]]:
     page = render(
         nb,
         key=report.key,
-        facts=mapped(facts, shown),
-        files=[f"{report.name}.ipynb", *(table["file"] for table in taken["tables"])],
+        facts=map_texts(facts, shown),
+        files=[f"{report.name}.ipynb", *(table["file"] for table in fields["tables"])],
+        run_pages=pages_of_runs.keys(),
         failure=failure,
         code=job.code,
         path=str(report.notebook.path.parent),
     )
     before = read_record(job.output, report.key)
-    previous = before and before["previous"]
+    previous = before["previous"] if before else None
     if before and before["status"] != "failed":
         previous = {"headline": before["headline"], "made": before["made"]}
     record = job.record(
-        **taken,
+        **fields,
         **(failure._asdict() if failure else {}),
         title=title_of(nb.cells) or report.notebook.name,
         status="failed" if failure else "made",
@@ -93,8 +105,10 @@ def build(job: Job) -> tuple[Record, list[Any]]:
 
 def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
     """Execute a report's notebook; after a failure, it has the outputs up to the failed cell."""
-    spec, end = job.report.notebook.metadata.get("kernelspec", {}), time.monotonic() + job.timeout
-    name, language = spec.get("name") or THIS, spec.get("language") or "python"
+    end = time.monotonic() + job.timeout
+    spec = job.report.notebook.metadata.get("kernelspec", {})
+    name = spec.get("name") or PYTHON
+    language = spec.get("language") or "python"
     nb = load_notebook_node(str(job.report.notebook.path))
     if job.report.parameters:
         nb = parameterize_notebook(nb, job.report.parameters, kernel_name=name, language=language)
@@ -102,7 +116,7 @@ def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
         part.metadata.pop("papermill", None)
     begun: list[int] = []
     try:
-        with TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-") as folder:
+        with TemporaryDirectory(prefix=f"{FOLDER_PREFIX}{os.getpid()}-") as folder:
             client = NotebookClient(
                 nb,
                 manager_of(name, folder),
@@ -127,65 +141,69 @@ def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
     return nb, None
 
 
-def _taken_out(
-    nb: NotebookNode, name: str, shown: Callable[[str], str]
-) -> tuple[NotebookNode, dict[str, Any], dict[str, str | bytes], list[Any]]:
-    """Take out of an executed notebook what is for evalkit only, and full paths, secrets and times.
-
-    Returns the notebook, fields of the report's record, the files to write beside the page, and the evidence.
-    """
+def _take_evidence(nb: NotebookNode) -> list[Any]:
+    """Take the data of pages of runs, which hold full paths, out of a notebook's outputs."""
     evidence = []
-    for cell in nb.cells:
-        if _INJECTED in cell.metadata.get("tags", []):
-            cell.id = _INJECTED  # papermill draws a new one every time
-        outputs: list[NotebookNode] = []
-        for output in cell.get("outputs", []):
-            if EVIDENCE in output.get("data", {}):
-                evidence.append(output.data[EVIDENCE])  # with full paths
-            else:
-                outputs.append(output)
-        if cell.cell_type == "code":
-            cell.outputs = outputs
+    for cell in _code_cells(nb):
+        evidence += [output.data[EVIDENCE] for output in cell.outputs if EVIDENCE in output.get("data", {})]
+        cell.outputs = [output for output in cell.outputs if EVIDENCE not in output.get("data", {})]
+    return evidence
 
-    nb = mapped(nb, shown)
-    for output in (output for cell in nb.cells for output in cell.get("outputs", [])) if is_masking() else ():
-        for field in output.keys() & {"text", "evalue", "traceback"}:
-            output[field] = mapped(output[field], masked)  # printed by a notebook's own code
-        for form in filter(_is_text, output.get("data", {})):
-            output.data[form] = mapped(output.data[form], masked)
-    headline, findings, tables, figures = None, list[dict](), dict[str, dict](), list[str]()
+
+def _mask(nb: NotebookNode) -> None:
+    """Mask credentials in what a notebook's own code has printed."""
+    for output in _outputs(nb):
+        for name in output.keys() & {"text", "evalue", "traceback"}:
+            output[name] = map_texts(output[name], masked)
+        for mime in filter(_is_text, output.get("data", {})):
+            output.data[mime] = map_texts(output.data[mime], masked)
+
+
+def _take_outputs(nb: NotebookNode, report: str) -> tuple[dict[str, Any], dict[str, str | bytes]]:
+    """Take fields of the report's record out of a notebook's outputs, and the files of its tables and figures."""
+    fields: dict[str, Any] = {"headline": None, "findings": []}
+    tables: dict[str, dict[str, Any]] = {}
+    figures: dict[str, str | bytes] = {}
     files: dict[str, str | bytes] = {}
-    for output in (output for cell in nb.cells for output in cell.get("outputs", [])):
+    for output in _outputs(nb):
         data = output.get("data", {})
         if output.output_type == "error":
-            says_all = output.ename == SourceError.__name__  # without a traceback
             output.evalue = redacted(output.evalue)
-            output.traceback = [output.evalue] if says_all else list(map(redacted, output.traceback))
+            is_sentence = output.ename == SourceError.__name__  # which needs no traceback
+            output.traceback = [output.evalue] if is_sentence else list(map(redacted, output.traceback))
         if HEADLINE in data:
-            headline = mapped(dict(data[HEADLINE]), plain)
-        if FINDINGS in data and not findings:
-            findings = [{"text": plain(f["text"]), "section": plain(f.get("section", ""))} for f in data[FINDINGS]]
+            fields["headline"] = map_texts(dict(data[HEADLINE]), plain)
+        if FINDINGS in data and not fields["findings"]:
+            fields["findings"] = map_texts([dict(finding) for finding in data[FINDINGS]], plain)
         if TABLE in data:
             table = data.pop(TABLE)
-            file = f"{name}/{table['name']}.csv"
-            tables[file], files[file] = {"name": table["name"], "file": file, "rows": table["rows"]}, table["csv"]
-            rows = f"{table['rows']:,} row{'' if table['rows'] == 1 else 's'}"
-            data["text/markdown"] = f"[{table['name']}.csv](<{file}>): {rows}"
+            file = f"{report}/{table['name']}.csv"
+            tables[file] = {"name": table["name"], "file": file, "rows": table["rows"]}
+            files[file] = table["csv"]
+            data["text/markdown"] = f"[{table['name']}.csv](<{file}>): {counted_noun(table['rows'], 'row')}"
         if "pdf" in data.get(FIGURE, {}):
-            figure = data.pop(FIGURE)
-            contents = {
-                "svg": data.get("image/svg+xml", ""),
-                "pdf": base64.b64decode(figure["pdf"]),
-                "png": base64.b64decode(data.get("image/png", "")),
-            }
-            saved = {f"{name}/{figure['name']}.{form}": content for form, content in contents.items() if content}
-            files |= saved
-            figures += [file for file in saved if file not in figures]
-            for about in filter(lambda value: isinstance(value, dict), output.metadata.values()):
-                about["files"] = list(saved)
-    return (
-        nb,
-        {"headline": headline, "findings": findings, "tables": [*tables.values()], "figures": figures},
-        files,
-        evidence,
-    )
+            figures |= _take_figure(output, report)
+    return {**fields, "tables": list(tables.values()), "figures": list(figures)}, files | figures
+
+
+def _take_figure(output: NotebookNode, report: str) -> dict[str, str | bytes]:
+    """Take the files of a named figure out of an output, and leave their names in its metadata."""
+    figure = output.data.pop(FIGURE)
+    contents = {
+        "svg": output.data.get("image/svg+xml", ""),
+        "pdf": base64.b64decode(figure["pdf"]),
+        "png": base64.b64decode(output.data.get("image/png", "")),
+    }
+    files = {f"{report}/{figure['name']}.{suffix}": content for suffix, content in contents.items() if content}
+    for about in output.metadata.values():
+        if isinstance(about, dict):
+            about["files"] = list(files)
+    return files
+
+
+def _code_cells(nb: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in nb.cells if cell.cell_type == "code"]
+
+
+def _outputs(nb: NotebookNode) -> list[NotebookNode]:
+    return [output for cell in _code_cells(nb) for output in cell.outputs]

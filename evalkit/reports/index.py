@@ -1,4 +1,4 @@
-"""What leads through an output folder: its index, for people and programs, and the pages of runs."""
+"""The index of an output folder, for people and programs, and the pages of the runs that its reports link to."""
 
 import csv
 import itertools
@@ -6,23 +6,22 @@ import json
 import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-from jinja2 import Environment, FileSystemLoader
-
+from evalkit._html import asset, render_page
 from evalkit._version import __version__
 from evalkit.display.show import SORTING
-from evalkit.evidence import read_references, write_pages
-from evalkit.evidence.pages import embedded, policy_of
-from evalkit.evidence.site import MANIFEST, RUNS
+from evalkit.evidence import RunList, RunRef, read_references, write_pages
+from evalkit.evidence.references import RUNS
+from evalkit.evidence.site import MANIFEST
 from evalkit.io.sources import is_sample, shown_paths
 from evalkit.io.store import read_note
 from evalkit.io.text import plain, short_paths
 from evalkit.io.write import from_spreadsheet
 from evalkit.reports.notebooks import LAST
-from evalkit.reports.report import Record, mapped, places_of, read_records, write_file
+from evalkit.reports.report import Record, map_texts, places_of, read_records, write_file
 
 STANDINGS = "standings"  # the published table of a report from which the index lists models
 _NEEDED = {"kind", "outcome", "model_name", "n", "n_tasks", "estimate", "text", "task_set"}
@@ -36,25 +35,22 @@ def write_index(output: Path) -> tuple[Path, Path]:
     records = read_records(output)
     now = datetime.now(UTC)
     index, manifest = output / "index.html", output / "manifest.json"
-    code = SORTING + embedded("reports.js")
-    environment = Environment(loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True)
-    environment.filters["link"] = quote
     content = {
         "evalkit": __version__,
         "made": now.isoformat(timespec="seconds"),
-        "reports": [mapped(record, shown_paths(places_of(record))) for record in records],
+        "reports": [map_texts(record, shown_paths(places_of(record))) for record in records],
     }
     write_file(manifest, json.dumps(content, indent=1))
-    page = environment.get_template("reports.html.j2").render(
+    page = render_page(
+        "reports.html.j2",
+        SORTING + asset("reports.js"),
+        "style.css",
         groups=_groups(records),
         models=_models(records, output),
         failed=sum(record["status"] == "failed" for record in records),
         total=len(records),
         made=f"{now:%Y-%m-%d %H:%M} UTC",
         version=__version__,
-        policy=policy_of(code),
-        script=code,
-        style=embedded("style.css"),
     )
     write_file(index, page)
     return index, manifest
@@ -67,31 +63,34 @@ def _groups(records: list[Record]) -> list[dict[str, Any]]:
         is_about_samples = any(map(is_sample, record["sources"]))
         sources = ", ".join(source.rstrip("/") for source in record["sources"])
         by_source.setdefault(SAMPLES if is_about_samples else sources, []).append(record)
-    groups, ends = [], short_paths(by_source.keys() - {SAMPLES})  # no more of a path than tells it from the others
+    ends = short_paths(by_source.keys() - {SAMPLES})  # no more of a path than tells it from the others
+    groups = []
     for sources, group in sorted(by_source.items(), key=lambda item: (item[0] == SAMPLES, item[0])):
         name = ends.get(sources, sources)
         title = name.rpartition("/")[2]
-        rows = sorted(group, key=lambda row: (*_question(row), row["title"], row["name"]))
-        asked = itertools.groupby([_row(record, group) for record in rows], key=_question)
-        questions = [(question, list(answers)) for (_, question), answers in asked]
+        group.sort(key=itemgetter("title", "name"))
+        group.sort(key=_question)
+        rows = [_row(record, group) for record in group]
+        questions = [(question, list(answers)) for (_, question), answers in itertools.groupby(rows, key=_question)]
         groups.append({"title": title or OTHERS, "source": name if name != title else "", "questions": questions})
     return groups
 
 
 def _question(record: Record) -> tuple[int, str]:
-    """Return the question that a report answers, behind its place among others."""
+    """Return the order and the text of the question that a report answers."""
     return record.get("order", LAST), record.get("question", "")
 
 
 def _row(record: Record, group: list[Record]) -> dict[str, Any]:
-    """Return a record with what the index shows of it beside others of its group."""
+    """Return a record with the texts that the index shows; `group` are the reports on the same sources."""
     others = [other["parameters"] for other in group if other["notebook"] == record["notebook"]]
     differing = [
         f"{plain(name)} = {plain(json.dumps(value, ensure_ascii=False, default=str), 120)}"
         for name, value in record["parameters"].items()
         if any(other.get(name) != value for other in others)
     ]
-    headline, params = record["headline"] or {}, Path(record["params_file"])
+    headline = record["headline"] or {}
+    params = Path(record["params_file"])
     row = {
         **record,
         "finding": record["findings"][0]["text"] if record["findings"] else "",
@@ -102,12 +101,13 @@ def _row(record: Record, group: list[Record]) -> dict[str, Any]:
         "change": change(record),
         "when": record["made"][:16].replace("T", " "),
     }
-    return mapped(row, shown_paths(places_of(record)))
+    return map_texts(row, shown_paths(places_of(record)))
 
 
 def change(record: Record) -> str:
     """Describe how the headline differs from that of the page it replaced; empty if they can't be compared."""
-    new, old = record["headline"], (record["previous"] or {}).get("headline")
+    new = record["headline"]
+    old = (record["previous"] or {}).get("headline")
     if not new or not old or new.get("label") != old.get("label"):
         return ""
     if (new["text"], new.get("n")) == (old["text"], old.get("n")):
@@ -132,7 +132,7 @@ def _models(records: list[Record], output: Path) -> list[dict[str, Any]]:
     def section(row: dict[str, Any]) -> tuple[str, str]:
         return row["kind"], row["outcome"]
 
-    sections, rows = [], list[dict[str, Any]]()
+    rows = list[dict[str, Any]]()
     for record in records:
         name = next((table["file"] for table in record["tables"] if table["name"] == STANDINGS), "")
         path = output / record["notebook"] / name
@@ -141,7 +141,9 @@ def _models(records: list[Record], output: Path) -> list[dict[str, Any]]:
         with path.open(encoding="utf-8", newline="") as file:
             for row in itertools.islice(csv.DictReader(file), _MOST_ROWS):
                 texts = {column: plain(from_spreadsheet(text or "")) for column, text in row.items()}
-                rows += [texts | {"report": record}] if texts.keys() >= _NEEDED else []
+                if texts.keys() >= _NEEDED:
+                    rows.append(texts | {"report": record})
+    sections = []
     for (kind, outcome), members in itertools.groupby(sorted(rows, key=section), key=section):
         models = dict[tuple[str, str], list[dict[str, Any]]]()
         for row in members:
@@ -166,25 +168,26 @@ def _number(text: str) -> float:
 def write_evidence(output: Path, given: Mapping[str, list[Any]], *, mask: bool = True) -> None:
     """Write the pages of all runs that the reports of an output folder link to, each once.
 
-    `given` is the evidence of reports by key, that of others is stored; where some is not, pages are kept as they are.
+    `given` is the evidence of the reports just made, by key; that of others is read from the user's cache. If some is
+    missing there, no page is deleted.
     """
-    runs, pairs, lists, sources = dict[str, Any](), dict[Any, Any](), list[Any](), set[str]()
+    pages: dict[str, list[RunRef]] = {}
+    lists: list[RunList] = []
+    sources: set[str] = set()
     is_complete = True
     for record in read_records(output):
-        key, passed_on = record["key"], given.get(record["key"])
-        if passed_on is None:
-            passed_on = read_note(output, f"evidence/{key}")
+        key = record["key"]
+        passed_on = given[key] if key in given else read_note(output, f"evidence/{key}")
         if passed_on is None:
             is_complete &= not record.get("links")
             continue
         sources |= set(places_of(record))
-        more_runs, more_pairs, more_lists = read_references(passed_on, f"../{key}.html")
-        runs |= more_runs
-        pairs |= {pair.page: pair for pair in more_pairs}
-        lists += more_lists
-    if runs or (output / _WRITTEN).is_file():
-        how: dict[str, Any] = {"mask": mask, "shown": shown_paths(sorted(sources)), "is_complete": is_complete}
-        write_pages(output / RUNS, runs, list(pairs.values()), lists, **how)
+        pages_of_report, lists_of_report = read_references(passed_on, f"../{key}.html")
+        pages |= pages_of_report
+        lists += lists_of_report
+    if pages or (output / _WRITTEN).is_file():
+        shown = shown_paths(sorted(sources))
+        write_pages(output / RUNS, pages, lists, mask=mask, shown=shown, is_complete=is_complete)
 
 
 def is_missing(output: Path) -> bool:

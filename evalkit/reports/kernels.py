@@ -1,7 +1,7 @@
-"""Kernels of reports: Jupyter's own, and those of this Python forked from a process that has imported everything.
+"""Kernels of reports: Jupyter's, and for this Python forks of a process that has imported everything.
 
-A forked kernel is ipykernel's, and saves the start of Python and all imports. The process it is forked from has read no
-data and executed no cell. nbclient talks to both in the same way.
+A fork saves the start of Python and all imports, and runs ipykernel. The process that is forked has read no data and
+executed no cell. nbclient talks to all kernels in the same way.
 """
 
 import asyncio
@@ -22,8 +22,8 @@ import evalkit
 from evalkit.io.frames import paused_gc
 from evalkit.io.read import end_with_parent
 
-FOLDER = "evalkit-report-"  # the prefix of temporary folders, before the number of the process
-THIS = "python3"  # the kernel that is this Python's
+FOLDER_PREFIX = "evalkit-report-"  # the prefix of temporary folders, before the number of the process
+PYTHON = "python3"  # the name of this Python's kernel
 _NEEDED_LATER = (
     "IPython.core.completerlib",
     "IPython.core.oinspect",
@@ -33,7 +33,7 @@ _NEEDED_LATER = (
     "pyarrow.dataset",
     "pyarrow.parquet",
     "tornado.platform.asyncio",
-)  # what kernels, and libraries, import when they need it
+)  # modules that kernels and libraries import only when they need them
 
 
 def start_method() -> str:
@@ -42,7 +42,7 @@ def start_method() -> str:
 
 
 def preload() -> None:
-    """Import what makes reports and what their notebooks use, once for all processes that are forked."""
+    """Import all modules that reports and their notebooks use, once for all processes that are forked."""
     sys.modules.setdefault("debugpy.server", None)  # type: ignore[arg-type]  # takes as long to import as the rest
     # an option of jsonschema that nbformat does not use: it takes a second to build its grammar
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
@@ -64,7 +64,7 @@ def manager_of(name: str, folder: str) -> AsyncKernelManager:
     """Return the manager of a kernel of this name, which is started later, with its connection in a folder."""
     manager = AsyncKernelManager(kernel_name=name, connection_file=f"{folder}/kernel.json")
     manager.transport = "tcp" if os.name == "nt" else "ipc"
-    if name == THIS and start_method() == "fork":
+    if name == PYTHON and start_method() == "fork":
         spec = manager.kernel_spec
         manager.provisioner = _Forked(kernel_id=manager.kernel_id, kernel_spec=spec, parent=manager)
     return manager
@@ -74,20 +74,22 @@ class _Forked(LocalProvisioner):
     """Starts a kernel in a fork of this process."""
 
     async def launch_kernel(self, cmd: list[str], **_: Any) -> Any:
-        """Fork this process, and be a kernel in the child."""
+        """Fork this process, and run a kernel in the child."""
         fork: Any = multiprocessing.get_context("fork")
         manager: Any = self.parent
-        process = fork.Process(target=_be_kernel, args=(manager.connection_file, os.getpid()))
+        process = fork.Process(target=_run_kernel, args=(manager.connection_file, os.getpid()))
         process.start()
         # what jupyter_client expects of subprocess.Popen
-        process.poll, process.wait = lambda: process.exitcode, process.join
+        process.poll = lambda: process.exitcode
+        process.wait = process.join
         process.stdin = process.stdout = process.stderr = None
-        self.process, self.pid, self.pgid = process, process.pid, process.pid
+        self.process = process
+        self.pid = self.pgid = process.pid
         return self.connection_info
 
 
-def _be_kernel(connection_file: str, parent: int) -> None:
-    """Be a kernel in a session of its own, so that signals reach all that it starts."""
+def _run_kernel(connection_file: str, parent: int) -> None:
+    """Run a kernel in this process, in a session of its own, so that signals reach all processes that it starts."""
     os.setsid()
     signal.set_wakeup_fd(-1)  # the parent's loop would take signals to this process for its own, and end the kernel
     end_with_parent(parent)

@@ -3,9 +3,8 @@
 import html
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -21,16 +20,22 @@ from nbconvert.filters.widgetsdatatypefilter import WidgetsDataTypeFilter
 from nbformat import NotebookNode
 from traitlets.config import Config
 
+from evalkit._html import TEMPLATES, asset, policy_of
+from evalkit.display.anchors import RESERVED, heading_anchor
 from evalkit.display.show import HIDDEN, SAFE, SORTING
-from evalkit.evidence.pages import embedded, policy_of
+from evalkit.evidence.references import RUNS
 from evalkit.io.text import plain
 from evalkit.reports.notebooks import title_of
 from evalkit.reports.report import Failure
 
-TEMPLATES = Path(__file__).parent / "templates"
-
 # Formats that need no script, the richest first
 _PRIORITY = ["image/svg+xml", "image/png", "image/jpeg", "text/html", "text/markdown", "text/latex", "text/plain"]
+
+
+def _is_allowed_in_image(_: str, name: str, value: str) -> bool:
+    """Return whether an image may have an attribute: its source only if it is in the page."""
+    return name in ("alt", "height", "width") or (name == "src" and value.startswith("data:"))
+
 
 # Allowed in HTML and Markdown that a notebook shows by other means than evalkit.display; the rest shows as text
 _TAGS = """
@@ -40,14 +45,14 @@ _TAGS = """
 _ATTRIBUTES = {
     "*": ["aria-label", "class", "dir", "id", "lang", "style", "title"],
     "a": ["href"],
-    "img": lambda _, name, value: name in ("alt", "height", "width") or (name == "src" and value.startswith("data:")),
+    "img": _is_allowed_in_image,
     "td": ["colspan", "rowspan"],
     "th": ["colspan", "rowspan", "scope"],
     "details": ["open"],
     "ol": ["start"],
 }
-_OWN_ANCHORS = ("failed", "show-code", "show-contents", "evalkit-script", "all-runs", "all-pairs")
 _PROTOCOLS = ["http", "https", "mailto", "data"]
+_RUN_LINK = re.compile(rf' href="\.\./{RUNS}/([^"#]*)[^"]*"')
 _ID = re.compile(r'\sid="|url\(#|^<use [^<>]*href="#')  # what stands before an id in a tag of an SVG
 _CLEANER = Cleaner(tags=_TAGS, attributes=_ATTRIBUTES, protocols=_PROTOCOLS, css_sanitizer=CSSSanitizer())
 _STYLE = re.compile(r"<style[^<>]*>([^<]*)</style>")  # pandas puts one before a table
@@ -73,10 +78,10 @@ class PageExporter(HTMLExporter):
         def anchored(match: re.Match) -> str:
             level, inner = int(match[1]), match[2]
             words = html.unescape(re.sub(r"<[^>]*>", "", inner))
-            anchor, number = _anchor_of(words), 1
+            anchor = first = heading_anchor(words)
+            numbers = itertools.count(2)
             while anchor in page["anchors"]:
-                number += 1
-                anchor = f"{_anchor_of(words)}-{number}"
+                anchor = f"{first}-{next(numbers)}"
             page["anchors"].add(anchor)
             if level in (2, 3):
                 page["contents"].append((level, anchor, html.escape(words)))
@@ -108,23 +113,25 @@ def render(
     failure: Failure | None = None,
     code: bool = True,
     path: str = "",
+    run_pages: Collection[str] | None = None,
 ) -> str:
     """Render the page of an executed notebook.
 
     `facts` say at its end how it was made, `files` lie beside it, and `path` is the folder of local images in Markdown.
-    Without `code`, the page's file does not hold the code either.
+    Without `code`, the page's file does not hold the code either. Links to pages of runs that `run_pages` does not name
+    are left out, as of a report that failed before it passed them on; by default all are kept.
     """
     page = {
         "key": key,
         "title": title_of(nb.cells) or key,
         "policy": policy_of(SORTING),
         "script": SORTING,
-        "style": embedded("style.css"),
+        "style": asset("style.css"),
         "facts": list(facts),
         "files": list(files),
         "failure": failure,
         "contents": [],
-        "anchors": set(_OWN_ANCHORS),
+        "anchors": set(RESERVED),
         "numbers": itertools.count(1),  # of figures
     }
     shown = _shown(nb, whole=failure is not None)
@@ -132,11 +139,14 @@ def render(
     anchors = set(re.findall(r'<h[1-6] id="([^"]*)">', text))
 
     def linked(match: re.Match) -> str:
-        anchor = _anchor_of(unquote(html.unescape(match[1])))
+        anchor = heading_anchor(unquote(html.unescape(match[1])))
         return f'<a class="evalkit-section" href="#{anchor}">{match[2]}</a>' if anchor in anchors else ""
 
     # links of findings to their sections; there is none to a section that was left out
-    return re.sub(r'<a class="evalkit-section" href="#([^"<>]*)">([^<>]*)</a>', linked, text)
+    text = re.sub(r'<a class="evalkit-section" href="#([^"<>]*)">([^<>]*)</a>', linked, text)
+    if run_pages is None:
+        return text
+    return _RUN_LINK.sub(lambda link: link[0] if link[1] in run_pages else "", text)
 
 
 def warm_up() -> None:
@@ -175,10 +185,6 @@ def drawn(output: NotebookNode, page: dict) -> str:
     number = next(page["numbers"])
     svg = re.sub("<style>[^<]*</style>", "", output.data["image/svg+xml"])
     return re.sub(r"<[^<>]*>", lambda tag: _ID.sub(rf"\g<0>figure-{number}-", tag[0]), svg).strip()
-
-
-def _anchor_of(heading: str) -> str:
-    return re.sub(r"[^\w-]+", "-", heading.lower()).strip("-") or "section"
 
 
 def sanitised(text: str) -> str:

@@ -112,7 +112,9 @@ def plan(
     PlanError
         Lists every fault of every file.
     """
-    values, texts, faults = dict(values or {}), list(texts), Faults()
+    values = dict(values or {})
+    texts = list(texts)
+    faults = Faults()
     chosen = _find_targets(
         list(targets), Places.of(notebooks, params), faults, once=bool(values or texts), kind=kind, each=each
     )
@@ -141,7 +143,7 @@ def plan(
         same = by_key.setdefault(report.key.casefold(), [])
         if not any(report.parameters == other.parameters for other in same):
             same.append(report)
-    reports = [report.marked() if len(same) > 1 else report for same in by_key.values() for report in same]
+    reports = [report.with_hash() if len(same) > 1 else report for same in by_key.values() for report in same]
     reports.sort(key=lambda report: report.notebook.order)
     if not name:
         return reports
@@ -185,28 +187,40 @@ def _find_targets(
                 notebooks.append(places.notebook(name, "file, folder or notebook"))
             else:
                 sources.append(name if is_url(name) else name.rstrip("/") or name)  # a shell completes folders with a /
-    by_kind = dict[str, list[str]]()  # the sources that are compared: those that hold logs of a kind
-    for source in sources:
-        with faults.of():
-            for log_kind in [kind] if kind else [one.name for one in kinds_of_source(source)]:
-                by_kind.setdefault(log_kind, []).append(source)
-    groups = list(by_kind.items())
-    if each:
-        groups = [(log_kind, [source]) for source in sources for log_kind, own in groups if source in own]
-    used = set[str]()
-    for log_kind, own in groups:
-        with faults.of():
-            if chosen := _targets_of_sources(own, places, log_kind, notebooks):
-                found += chosen
-                used |= set(own)
-    for source in dict.fromkeys(one for _, own in groups for one in own if one not in used):
-        kinds = " and ".join(log_kind for log_kind, own in by_kind.items() if source in own)
-        none = f"for which there is no {'such ' * bool(notebooks)}notebook; `evalkit notebooks` lists those there are"
-        faults.append(f"{source}: holds logs of kind {kinds}, {none}")
-    for notebook in [] if sources else notebooks:
+    if sources:
+        return found + _targets_of_kinds(sources, places, notebooks, faults, kind=kind, each=each)
+    for notebook in notebooks:
         params = [] if once else places.params_of(notebook.stem)
         found += [Target(notebook, file) for file in params or (None,)]
     return found
+
+
+def _targets_of_kinds(
+    sources: Sequence[str], places: Places, only: Sequence[Path], faults: Faults, *, kind: str, each: bool
+) -> list[Target]:
+    """Select notebooks for sources: one for all sources with logs of a kind, or with `each` for each of them."""
+    by_kind: dict[str, list[str]] = {}
+    for source in sources:
+        with faults.of():
+            for name in [kind] if kind else [detected.name for detected in kinds_of_source(source)]:
+                by_kind.setdefault(name, []).append(source)
+    groups = list(by_kind.items())
+    if each:
+        groups = [(name, [source]) for source in sources for name, members in groups if source in members]
+    targets: list[Target] = []
+    without = dict.fromkeys(source for _, members in groups for source in members)
+    for name, members in groups:
+        with faults.of():
+            if chosen := _targets_of_sources(members, places, name, only):
+                targets += chosen
+                for source in members:
+                    without.pop(source, None)
+    for source in without:
+        kinds = " and ".join(name for name, members in by_kind.items() if source in members)
+        such = "such notebook" if only else "notebook"
+        hint = "`evalkit notebooks` lists those there are"
+        faults.append(f"{source}: holds logs of kind {kinds}, for which there is no {such}; {hint}")
+    return targets
 
 
 def _targets_of_sources(sources: Sequence[str], places: Places, kind: str, only: Sequence[Path]) -> list[Target]:
@@ -217,7 +231,8 @@ def _targets_of_sources(sources: Sequence[str], places: Places, kind: str, only:
             notebook = read_notebook(path)
             if notebook.kind and notebook.settings.get("source") in notebook.parameters:
                 known.append(notebook)
-    wanted, source = {path.resolve() for path in only}, ", ".join(sources)
+    wanted = {path.resolve() for path in only}
+    joined = ", ".join(sources)
     chosen = []
     specific = [notebook for notebook in known if notebook.kind == kind_named(kind).name]
     general = [notebook for notebook in known if notebook.kind == ANY_KIND]
@@ -226,18 +241,15 @@ def _targets_of_sources(sources: Sequence[str], places: Places, kind: str, only:
             continue
         parameter = notebook.parameters[notebook.settings["source"]]
         is_list = parameter.type.startswith("list") or len(sources) > 1
-        values: dict[str, Any] = {parameter.name: list(sources) if is_list else source}
+        values: dict[str, Any] = {parameter.name: list(sources) if is_list else joined}
         if notebook.kind == ANY_KIND and "kind" in notebook.parameters:
             values["kind"] = kind
         for within, folder in notebook.settings.get("within", {}).items():
-            places_within = [
-                f"{one}/{folder}"
-                for one in sources
-                if not is_url(one) and not has_magic(one) and _exists(f"{one}/{folder}")
-            ]
-            if places_within:
-                values[within] = places_within if len(places_within) > 1 else places_within[0]
-        chosen.append(Target(notebook.path, None, source, values))
+            local = [source for source in sources if not is_url(source) and not has_magic(source)]
+            folders = [path for path in (f"{source}/{folder}" for source in local) if _exists(path)]
+            if folders:
+                values[within] = folders if len(folders) > 1 else folders[0]
+        chosen.append(Target(notebook.path, None, joined, values))
     return chosen
 
 
@@ -284,7 +296,7 @@ def _check(
             if value is REQUIRED:
                 faults.append(f"{name} has no value, and the notebook no default for it")
             continue
-        items = value if isinstance(value, list) else [value]
+        items = _items_of([value])
         with faults.of():
             if value == ALL and name in functions:
                 draft.sweeps[name] = functions[name]
@@ -313,11 +325,12 @@ def _typed(texts: list[tuple[str, str]], parameters: Mapping[str, Parameter], fa
                 typed[name] = [text]
                 if not is_secret_name(name):  # a value that is refused later, and repeated nowhere
                     faults.append(str(error))
-    flat = {
-        name: [item for value in values for item in (value if isinstance(value, list) else [value])]
-        for name, values in typed.items()
-    }
-    return {name: values[0] if len(values) == 1 else flat[name] for name, values in typed.items()}
+    return {name: values[0] if len(values) == 1 else _items_of(values) for name, values in typed.items()}
+
+
+def _items_of(values: Iterable[Any]) -> list[Any]:
+    """Return the items of all lists among values, and the other values."""
+    return [item for value in values for item in (value if isinstance(value, list) else [value])]
 
 
 def _expanded(drafts: Sequence[Draft]) -> list[Report]:
@@ -331,8 +344,7 @@ def _expanded(drafts: Sequence[Draft]) -> list[Report]:
         target, notebook, fixed, sweeps = draft
         key = (target.source, str(target.values.get("kind", notebook.kind)))
         reports = made.setdefault(key, [])
-        given = [value for name, value in fixed.items() if name not in target.values]
-        options = [item for value in given for item in (value if isinstance(value, list) else [value])]
+        options = _items_of(value for name, value in fixed.items() if name not in target.values)
         named = target.source.split(", ") if target.source else options[:1]
         rest = options if target.source else options[1:]
         if len(rest) > 1:  # the page and the index list them

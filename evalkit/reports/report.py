@@ -1,7 +1,7 @@
 """A report: its notebook and parameters, the job of making it, and the record of what was made.
 
-A record lies in the output folder, and marks the report as complete; by it is seen what has changed since. What it
-says of full paths lies in the user's cache.
+A record lies in the output folder and marks the report as complete; it tells what has changed since. Its fields with
+full paths lie in the user's cache.
 """
 
 import hashlib
@@ -55,7 +55,7 @@ class Report:
 
     @property
     def shown(self) -> Callable[[str], str]:
-        """A function that shortens paths in a text for those who are handed the page."""
+        """A function that shortens paths in a text, as pages show them."""
         given = texts_of(self.all_parameters)
         return shown_paths([*given, *(place for text in given for place in collected_from(text))])
 
@@ -65,7 +65,7 @@ class Report:
         named = (name for name, parameter in self.notebook.parameters.items() if is_sample(parameter.default))
         return source_names(self.all_parameters.get(next(named, ""), ""))
 
-    def marked(self) -> "Report":
+    def with_hash(self) -> "Report":
         """Return the report with a hash of its parameters behind its name."""
         return replace(self, name=f"{self.name}-{short_hash(repr(self.parameters))}")
 
@@ -123,7 +123,7 @@ class Job(NamedTuple):
 
 
 def refuse_secrets(name: str, value: Any) -> None:
-    """Raise SourceError for secrets, by their names or in a URL: pages, file names and records would show them."""
+    """Raise SourceError for a secret, by its name or within a URL: pages, file names and records would show it."""
     if is_secret_name(name) and value and value is not True and value is not REQUIRED:
         raise SourceError(f"{name}: {_SECRET_HINT}")
     for text in texts_of(value):
@@ -160,10 +160,12 @@ def read_record(output: Path, key: str) -> Record | None:
     """Return a report's record; None if it is missing, unreadable, that of another report or an older evalkit."""
     try:
         record: Record = read_json(output / NOTES / f"{key}.json")
-        is_own = record["key"] == key == f"{record['notebook']}/{record['name']}" and "links" in record
+        own_key = f"{record['notebook']}/{record['name']}"
+        if record["key"] != key or own_key != key or "links" not in record:
+            return None
     except (OSError, ValueError, TypeError, KeyError):
         return None
-    return record | (read_note(output, f"records/{key}") or {}) if is_own else None
+    return record | (read_note(output, f"records/{key}") or {})
 
 
 def read_records(output: Path) -> list[Record]:
@@ -173,17 +175,17 @@ def read_records(output: Path) -> list[Record]:
     return [record for record in records if not record["page"] or (output / record["page"]).is_file()]
 
 
-def mapped(value: Any, change: Callable[[str], str]) -> Any:
+def map_texts(value: Any, change: Callable[[str], str]) -> Any:
     """Return a value with every text in it changed by a function, those in its lists and mappings too."""
     if isinstance(value, dict):
-        return type(value)({mapped(key, change): mapped(item, change) for key, item in value.items()})
+        return type(value)({map_texts(key, change): map_texts(item, change) for key, item in value.items()})
     if isinstance(value, list):
-        return [mapped(item, change) for item in value]
+        return [map_texts(item, change) for item in value]
     return change(value) if isinstance(value, str) else value
 
 
 def places_of(record: Record) -> list[str]:
-    """Return the texts of a record that may be paths, which those who are handed pages see shortened."""
+    """Return the texts of a record that may be paths, which pages show shortened."""
     return [*texts_of(record["parameters"]), *record["sources"]]
 
 
@@ -201,7 +203,7 @@ def write_file(path: Path, content: str | bytes) -> None:
 def write_record(output: Path, record: Record) -> None:
     """Write the record of a report, the last of its files."""
     write_note(output, f"records/{record['key']}", {name: record[name] for name in _PRIVATE})
-    shown = mapped(record, shown_paths([*places_of(record), record["params_file"]]))
+    shown = map_texts(record, shown_paths([*places_of(record), record["params_file"]]))
     write_file(output / NOTES / f"{record['key']}.json", json.dumps(shown, indent=1, default=str))
 
 
@@ -235,7 +237,7 @@ def stamp_of(report: Report, options: list[bool], fingerprint: Callable[[str], s
     }
 
 
-def why_make(record: Record | None, stamp: dict[str, Any], output: Path) -> str:
+def reason_to_make(record: Record | None, stamp: dict[str, Any], output: Path) -> str:
     """Return why a report must be made; empty if it is up to date."""
     if record is None:
         return "new"

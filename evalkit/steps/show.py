@@ -6,7 +6,7 @@ import pandas as pd
 
 from evalkit._words import NO_NOTES, Notes, counted_noun, sentence
 from evalkit.io.sources import is_sample
-from evalkit.kinds import Example, Finding, Logs
+from evalkit.kinds import Example, Finding, Logs, sections
 from evalkit.kinds.findings import MOST_EXAMPLES, files_of
 from evalkit.steps import analysis
 from evalkit.steps.judge import History
@@ -79,8 +79,8 @@ def findings(logs: Logs) -> list[Finding]:
     if len(cut := successful[successful["truncated"]]):
         results.append(Finding("cut", "What was cut", {"cut": len(cut), "n": len(successful)}, examples(cut)))
     if n_copies := len(logs.runs) - n:
-        results.append(Finding("same_executions", "Data quality", {"copies": n_copies, "n": len(logs.runs)}))
-    return [*results, Finding("files", "Data quality", {"files": files_of(logs.ledger)})]
+        results.append(Finding("same_executions", sections.DATA_QUALITY, {"copies": n_copies, "n": len(logs.runs)}))
+    return [*results, Finding("files", sections.DATA_QUALITY, {"files": files_of(logs.ledger)})]
 
 
 def with_runs(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from evalkit._words import counted_noun
 from evalkit.io import short_paths
-from evalkit.kinds import Finding, Logs, data_finding, examples_of, flag_counts, kind_named, outcomes
+from evalkit.kinds import Finding, Logs, data_finding, examples_of, flag_counts, kind_named, outcomes, sections
 from evalkit.kinds.runs import is_excluded, leading, outcome_of
 from evalkit.stats import cells_of, estimate_by
 from evalkit.stats import reliability as reliability_of
@@ -178,5 +178,5 @@ def findings(ranked: Sequence[Finding], runs: pd.DataFrame, plans: pd.DataFrame,
     ways = {str(way): int(n) for way, n in words.value_counts().items()}
     if rows["ending"].ne("scored").any():
         examples = examples_of(failed, {way: words.eq(way) for way in ways})
-        found.append(Finding("endings", "How runs ended", {"endings": ways, "n": len(rows), "noun": "run"}, examples))
+        found.append(Finding("endings", sections.ENDINGS, {"endings": ways, "n": len(rows), "noun": "run"}, examples))
     return [*found, *(one for one in ranked if one.code not in _FIRST), data_finding(runs, ledger, "run")]

@@ -15,7 +15,7 @@ from evalkit.trajectories import terminal
 from evalkit.trajectories.assemble import assemble
 from evalkit.trajectories.format import RECORDS, TITLE
 from evalkit.trajectories.parse import accepts, excerpt, parse, recognises
-from evalkit.trajectories.table import ENDINGS, LAZY_TABLES, TABLES
+from evalkit.trajectories.table import ENDINGS, FLAGS, LAZY_TABLES, TABLES
 from evalkit.trajectories.transcript import run_files, transcript
 
 
@@ -52,6 +52,7 @@ KIND = LogKind(
     ),
     transcript=transcript,
     run_files=run_files,
+    flags=FLAGS,
     labels={name: ending.text for name, ending in ENDINGS.items() if name != ending.text},
     command=Command(
         summary="Outcomes of agents' trajectories: Harbor, inspect_ai, tau2-bench, SWE-agent, tables.",

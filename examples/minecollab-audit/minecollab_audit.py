@@ -28,6 +28,7 @@ from tabulate import tabulate
 
 from evalkit import mindcraft
 from evalkit.io import SourceError, absolute, plain, resolve, short_paths
+from evalkit.kinds import has_flag
 
 COMMIT = "00127506"
 SCRIPTS = {  # and what each is given for its first table
@@ -284,7 +285,8 @@ def crafting_groups_of(table: pd.DataFrame, script: str, *, ours: bool) -> dict[
 def our_crafting_groups(runs: pd.DataFrame) -> dict[str, pd.Series]:
     """Return which groups of `analysis.crafting_groups` each run counts in: that of it alone tells."""
     number = pd.Series([str(n) for n in range(len(runs))], runs.index)
-    alone = runs.assign(model_name=number, task_type="techtree", flag_stale_copy=False)
+    no_flags: Any = [[] for _ in number]
+    alone = runs.assign(model_name=number, task_type="techtree", run_flags=no_flags)
     found = mindcraft.analysis.crafting_groups(alone)[["group", "model_name"]]
     return {group: number.isin(own["model_name"]) for group, own in found.groupby("group")}
 
@@ -293,8 +295,8 @@ TOTALS = ["script", "folder", "model_name", "group", "unit", "their_n", "their_s
 TOTALS += ["our_n", "our_successes", "our_rate", "note"]
 _KEYS = ["script", "folder", "model_name", "rank", "group", "unit"]
 _SUMMED = [*_KEYS[1:], "value", "counts", "task"]
-_OF_RUNS = ["source", "model_name", "task_id", "task_type", "repetition", "flat_layout", "overall_is_successful"]
-_OF_RUNS += ["overall_score", "overall_raw_score", "score_scale", "n_blocked_agents", "target_items", "hells_kitchen"]
+_OF_RUNS = ["source", "model_name", "task_id", "task_type", "repetition", "flat_layout", "succeeded"]
+_OF_RUNS += ["raw_score", "score_scale", "n_blocked_agents", "target_items", "hells_kitchen"]
 _OF_RUNS += ["plan_availability", "depth", "missing_items", "materials", "rooms", "flag_stale_copy"]
 _OF_RUNS += ["flag_score_implied", "flag_near_final", "flag_conflicting", "task", "requires_crafting_table"]
 _OF_RUNS += [
@@ -349,7 +351,9 @@ def audit(runs: pd.DataFrame, folders: pd.DataFrame) -> Audit:
         no task folder (the flat layout), it reports nothing: NaN, and `note`.
     """
     folders = task_folders(runs, folders[folders["source"].isin(runs["source"]) | ~folders["has_runs"]])
-    placed = runs.assign(task=mindcraft.KIND.rates.task_of(runs))[_OF_RUNS].merge(
+    flags = {name: has_flag(runs, name.removeprefix("flag_")) for name in _OF_RUNS if name.startswith("flag_")}
+    succeeded = runs["is_successful"].fillna(False).astype(bool)  # a run that was not measured has not
+    placed = runs.assign(task=mindcraft.KIND.rates.task_of(runs), succeeded=succeeded, **flags)[_OF_RUNS].merge(
         folders[["source", "path", "root", "name", "models", "stopped", *READ]], on="source", validate="many_to_one"
     )
     sides = {
@@ -365,13 +369,13 @@ def audit(runs: pd.DataFrame, folders: pd.DataFrame) -> Audit:
 
 def _counted(runs: pd.DataFrame) -> pd.DataFrame:
     """Select the runs that count in our rates; a success is 1."""
-    return runs.assign(value=runs["overall_is_successful"].astype("float64"), unit="rate")[~runs["flag_stale_copy"]]
+    return runs.assign(value=runs["succeeded"].astype("float64"), unit="rate")[~runs["flag_stale_copy"]]
 
 
 def _scored(runs: pd.DataFrame) -> pd.DataFrame:
     """Select the construction runs that count in our means; scores are in the unit they were logged in."""
     scale = runs["score_scale"].map({"percent": 100.0}).fillna(1.0).astype("float64")
-    table = runs.assign(value=runs["overall_score"] * scale, unit="score")
+    table = runs.assign(value=runs["score"] * scale, unit="score")
     return table[(table["task_type"] == "construction") & table["value"].notna() & ~runs["flag_stale_copy"]]
 
 
@@ -474,7 +478,7 @@ def _construction_sides(folders: pd.DataFrame, runs: pd.DataFrame) -> Sides:
     theirs = _score_groups(scored, last.assign(materials=levels[0], rooms=levels[1], task=last["name"]), skipped)
     ours, unscored = (
         _scored(runs).assign(task=runs["task_id"]),
-        builds["overall_score"].isna() & ~builds["flag_stale_copy"],
+        builds["score"].isna() & ~builds["flag_stale_copy"],
     )
     return theirs, _score_groups(ours, ours, builds[unscored], zeros=True)
 
@@ -553,13 +557,13 @@ CAUSES: tuple[tuple[str, str | None, Rule], ...] = (
     ("not exactly two JSON files: tried, but an error", "analyse_results", lambda r: r["files"] != 2),
     ("the folder's name does not begin with multiagent_cooking_", "cooking", lambda r: ~is_named_cooking(r)),
     ("the script ends with an exception in this folder", "cooking", lambda r: r["stopped"]),
-    ("no score: left out", None, lambda r: r["overall_raw_score"].isna() & r["theirs"].isna()),
+    ("no score: left out", None, lambda r: r["raw_score"].isna() & r["theirs"].isna()),
     ("a wording that the script does not know", None, lambda r: r["flag_score_implied"]),
     ("a wording among other text", None, lambda r: r["flag_near_final"]),
     ("several final messages: another one decides", None, lambda r: r["flag_conflicting"]),
     ("a zero is left out of averages by material and room", "construction", lambda r: r["theirs"] == 0),
     ("a file of a shape or encoding that the script can't read", None, lambda r: _finds_nothing(r)),
-    ("a score is read by its first digit", None, lambda r: ~r["overall_raw_score"].isin((0.0, 1.0))),
+    ("a score is read by its first digit", None, lambda r: ~r["raw_score"].isin((0.0, 1.0))),
     ("read otherwise", None, lambda r: pd.Series(True, r.index)),
 )
 
@@ -575,7 +579,7 @@ def differences(folders: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
         ("cooking", ("cooking",)),
     ):
         of_types = runs[runs["task_type"].isin(types)]
-        ours = of_types["overall_is_successful"].astype("float64").mask(of_types["flag_stale_copy"])
+        ours = of_types["succeeded"].astype("float64").mask(of_types["flag_stale_copy"])
         tables.append(_explained(script, of_types.assign(theirs=their_successes(of_types, script), ours=ours)))
         tables.append(_regrouped(script, of_types))
     tables.append(_explained("construction", _in_construction(folders, runs)))
@@ -588,10 +592,8 @@ def _in_construction(folders: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     roots = folders.loc[folders["task_type"] == "construction", "root"].unique()
     selected = runs[runs["root"].isin(roots)]
     theirs = selected["construction"].astype("float64").mask(selected["flat_layout"])
-    counts = (
-        (selected["task_type"] == "construction") & ~selected["flag_stale_copy"] & selected["overall_score"].notna()
-    )
-    return selected.assign(theirs=theirs, ours=selected["overall_raw_score"].where(counts))
+    counts = (selected["task_type"] == "construction") & ~selected["flag_stale_copy"] & selected["score"].notna()
+    return selected.assign(theirs=theirs, ours=selected["raw_score"].where(counts))
 
 
 def _explained(script: str, runs: pd.DataFrame) -> pd.DataFrame:
@@ -607,7 +609,7 @@ def _explained(script: str, runs: pd.DataFrame) -> pd.DataFrame:
         [words.get(value, f"{value:.6g}") if value == value else "left out" for value in runs[who]]
         for who in ("theirs", "ours")
     )
-    unscored = runs["overall_raw_score"].isna() & (runs["ours"] == 0) & (not building)
+    unscored = runs["raw_score"].isna() & (runs["ours"] == 0) & (not building)
     ours = [text + " (no score)" * bare for text, bare in zip(ours, unscored.tolist(), strict=True)]
     return runs.assign(script=script, cause=causes, theirs=theirs, ours=ours)[DIFFERENCES]
 

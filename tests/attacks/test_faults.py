@@ -20,7 +20,7 @@ from evalkit import mindcraft
 from evalkit.cli import main
 from evalkit.io import SourceError, write
 from evalkit.io.write import TEMPORARY, remove_left
-from evalkit.reports.kernels import FOLDER
+from evalkit.reports.kernels import FOLDER_PREFIX
 from tests.mindcraft.builders import write_all
 
 COMMANDS = {
@@ -157,7 +157,7 @@ def test_a_cache_that_can_not_be_written_is_said_once_and_not_needed(here, monke
     assert (here / "other").is_dir()
 
 
-@pytest.mark.parametrize("prefix", [FOLDER, TEMPORARY])
+@pytest.mark.parametrize("prefix", [FOLDER_PREFIX, TEMPORARY])
 def test_what_killed_processes_left_is_removed_and_all_else_stays(tmp_path, prefix):
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()

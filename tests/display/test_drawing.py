@@ -241,7 +241,7 @@ def test_words_and_marks_stand_out_from_the_ground(scheme):
 
 
 def test_pages_have_the_same_tones():
-    style = (Path(evalkit.__file__).parent / "evidence/templates/style.css").read_text("utf-8")
+    style = (Path(evalkit.__file__).parent / "templates/style.css").read_text("utf-8")
     every = "".join(f'{part}="{light}"' for part in ("fill", "stroke") for light in [*dict(TONES.values()), "#000000"])
     rules = dark_rules(every).replace("}", "}\n").splitlines()
     assert len(rules) == 1 + 2 * (len(TONES) + 1)

@@ -96,7 +96,7 @@ def test_cells_heads_captions_texts_and_details_are_escaped(shown, tags):
 def test_a_row_knows_its_run_and_leads_to_pages_of_the_site_only(shown, href):
     display.show_table(pd.DataFrame({"task_id": ["a"], "run_id": ['m-1"><b>'], "href": [href]}))
     page = page_of(shown)
-    assert '<tr data-run="m-1&quot;&gt;&lt;b&gt;">' in page
+    assert '<tr data-run="m-1&#34;&gt;&lt;b&gt;">' in page
     assert ('<a href="runs/m-1.html#turn-3">a</a>' in page) == ("<a " in page) == (href == "runs/m-1.html#turn-3")
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from evalkit.evidence import PairRef, RunRef
+from evalkit.evidence import RunRef
 from evalkit.evidence.pages import pair_page
 from evalkit.kinds import RunFiles, kind_named, transcript_of
 from tests.crafter.traces import hook, runtime, trace
@@ -17,7 +17,7 @@ LOOK, COOK, EAT = ("Looking. !nearbyBlocks", 'Now. !craftRecipe("bread", 1)', 'S
 def differing(kind, *runs):
     """Return the numbers of the rows that differ on the page of two runs, each given by its files."""
     made = [transcript_of(kind_named(kind), RunFiles(list(map(str, paths)))) for paths in runs]
-    page = pair_page(PairRef(*(RunRef(name, "mindcraft", [], "", []) for name in "ab")), *made)
+    page = pair_page([RunRef(name, "mindcraft", [], "", []) for name in "ab"], *made)
     return list(map(int, re.findall(r'<li id="r(\d+)"[^>]*class="(?:first-difference|differs)"', page)))
 
 

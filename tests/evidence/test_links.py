@@ -30,11 +30,9 @@ def shown(monkeypatch):
     """Be within a report; gives what is shown."""
     out = []
     monkeypatch.setenv(REPORT, "1")
-    monkeypatch.setattr(links, "_linked", {})
     for module in ("evalkit.evidence.links", "evalkit.display.show"):
         monkeypatch.setattr(f"{module}.display", lambda data, **_: out.append(data))
-    yield out
-    keep_looks([])
+    return out
 
 
 @pytest.fixture
@@ -57,7 +55,28 @@ def test_a_group_of_one_run_leads_to_its_page_and_another_to_its_rows_in_the_tab
     assert hrefs["birch", "cooking"] == "#all-runs?model_name=birch&task_type=cooking"
     single = logs.runs.set_index(["model_name", "task_type"]).loc[("alder", "cooking"), "run_id"]
     assert hrefs["alder", "cooking"] == f"../runs/{single}.html#at=decision"
-    assert single in passed_on(shown)
+
+
+def test_what_pages_are_made_from_is_passed_on_once_when_runs_are_shown(logs, shown):
+    evidence = Evidence(logs, logs.runs)
+    evidence.link(analysis.success_by(logs.runs, ["model_name", "task_type"]))
+    evidence.cite([Finding("alone", "", {}, (Example("one", run_of(logs, "alder")),))])
+    assert shown == []
+    evidence.show()
+    assert passed_on(shown) == set(logs.runs["run_id"])
+    links.show_runs(logs, logs.runs[["task_id", "run_id"]], "Again")
+    assert [len(data[links.EVIDENCE]["runs"]) for data in shown if links.EVIDENCE in data] == [len(logs.runs), 0]
+
+
+def test_groups_whose_values_look_alike_in_a_table_have_links_of_their_own(logs, shown):
+    runs = logs.runs.assign(temperature=[0.70001, 0.70002, 0.70002, None])
+    evidence = Evidence(logs, runs, "temperature")
+    first, second, unknown = evidence.link(pd.DataFrame({"temperature": [0.70001, 0.70002, None]}))["href"]
+    assert first == f"../runs/{runs['run_id'].iloc[0]}.html#at=decision"
+    assert second == "#all-runs?temperature=0.70002"
+    assert unknown == f"../runs/{runs['run_id'].iloc[3]}.html#at=decision"
+    evidence.show()
+    assert shown[-1]["text/html"].count(">0.70002<") == 2
 
 
 def test_parts_of_a_bar_lead_to_their_own_runs_and_what_nobody_ran_leads_nowhere(logs, shown):
@@ -82,8 +101,16 @@ def test_without_columns_a_table_is_linked_by_those_that_the_table_of_runs_has_t
     assert "#all-runs?model_name=birch" in set(board.table["href"])
 
 
-def test_a_model_has_one_look_in_all_figures_of_its_logs(logs, shown):
-    Evidence(logs, logs.runs[logs.runs["model_name"] == "birch"])
+def test_figures_keep_their_looks_whatever_evidence_is_made(logs, shown):
+    table = pd.DataFrame({"model_name": ["birch"], "estimate": [0.5], "n": [1]})
+    Evidence(logs, logs.runs)
+    (points,) = plots.estimates(table, "model_name").collections
+    assert [to_hex(colour) for colour in points.get_facecolor()] == [PALETTE[0]]
+
+
+def test_a_model_has_one_look_in_all_figures_once_looks_are_kept(logs, request):
+    request.addfinalizer(keep_looks)
+    keep_looks(logs.runs, logs.runs[logs.runs["model_name"] == "birch"])
     table = pd.DataFrame({"model_name": ["new", "birch"], "estimate": [0.1, 0.5], "n": [1, 1]})
     (points,) = plots.estimates(table, "model_name").collections
     assert [to_hex(colour) for colour in points.get_facecolor()] == [PALETTE[2], PALETTE[1]]
@@ -92,7 +119,8 @@ def test_a_model_has_one_look_in_all_figures_of_its_logs(logs, shown):
 def test_findings_lead_to_runs_to_turns_and_to_two_runs_side_by_side(logs, shown):
     a, b = run_of(logs, "alder"), run_of(logs, "birch")
     examples = Example("one", a), Example("a turn", b, turn=7), Example("both", a, b)
-    show_findings(Evidence(logs, logs.runs).cite([Finding("alone", "Section", {}, (one,)) for one in examples]))
+    evidence = Evidence(logs, logs.runs)
+    show_findings(evidence.cite([Finding("alone", "Section", {}, (one,)) for one in examples]))
     page = shown[-1]["text/html"]
     for label, href in (
         ("one", f"{a}.html#at=decision"),
@@ -101,6 +129,7 @@ def test_findings_lead_to_runs_to_turns_and_to_two_runs_side_by_side(logs, shown
     ):
         assert f'href="../runs/{href}' in page
         assert f">{label}</a>" in page
+    evidence.show()
     assert [pair for data in shown for pair in data.get(links.EVIDENCE, {}).get("pairs", ())] == [(a, b)]
 
 
@@ -131,6 +160,7 @@ def test_hostile_names_stay_texts_in_addresses(logs, shown):
 def test_of_many_runs_points_and_groups_some_lead_to_pages_evenly_over_models_and_endings(logs, shown):
     many = pd.concat([logs.runs.iloc[[0]]] * 300 + [logs.runs.iloc[[2]]] * 3, ignore_index=True)
     many = many.assign(run_id=[f"m-{i}" for i in range(len(many))])
+    logs.runs = many
     Evidence(logs, many).show()
     table = next(data for data in shown if "all-runs" in data.get("text/html", ""))
     assert table["text/html"].count("<tr data-run") == links.MOST_RUNS

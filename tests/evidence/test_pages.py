@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from evalkit import load
 from evalkit.cli import main
-from evalkit.evidence import PairRef, RunList, reference, write_pages
+from evalkit.evidence import RunList, page_name, reference, write_pages
 from tests.attacks.hostile import write_hostile
 from tests.browser import needs_browser, open_browser
 from tests.mindcraft.builders import SCORE, turn, write_all
@@ -34,10 +34,9 @@ def site(tmp_path_factory):
         view(folder / "logs" / kind, folder / kind, "--kind", kind)
         logs = load(str(folder / "logs" / kind), kind)
         runs = [reference(logs, run) for run in logs.runs.to_dict("records")]
-        named = {run.page: run for run in runs}
-        pair = PairRef(runs[0], runs[-1])
-        table = RunList(BAD, "../index.html", [pair.page, *named], "key")
-        write_pages(folder / kind / "runs", named, [pair], [table])
+        pages = {page_name(runs[0].run_id, runs[-1].run_id): [runs[0], runs[-1]], **{run.page: [run] for run in runs}}
+        table = RunList(BAD, "../index.html", list(pages), "key")
+        write_pages(folder / kind / "runs", pages, [table])
     for name in ("mindcraft/runs/alder_cooking_09-14_10-20", "crafter", "steps"):
         view(f"samples:{name}", folder / f"sample-{name.partition('/')[0]}")
     long = [turn("assistant", "needle " + "word " * 2_000), turn("user", "hello"), turn("system", f"{SCORE}1")]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evalkit.evidence import PairRef, RunList, page_name, read_references, reference, write_pages
+from evalkit.evidence import RunList, page_name, read_references, reference, write_pages
 from evalkit.evidence.pages import LARGEST, MOST, run_page
 from evalkit.kinds import Image, Transcript, Turn
 from evalkit.mindcraft import load
@@ -18,34 +18,39 @@ def logs(tmp_path):
 
 
 @pytest.fixture
-def runs(logs):
+def runs(pages):
+    return {name: run for name, (run,) in pages.items()}
+
+
+@pytest.fixture
+def pages(logs):
     found = [reference(logs, run) for run in logs.runs.to_dict("records")]
-    return {run.page: run for run in found}
+    return {run.page: [run] for run in found}
 
 
 def table(runs, title="table"):
     return RunList(title, "../report.html", list(runs), "key")
 
 
-def test_pages_are_written_once_and_again_only_where_something_changed(tmp_path, runs):
+def test_pages_are_written_once_and_again_only_where_something_changed(tmp_path, pages, runs):
     out = tmp_path / "runs"
-    assert write_pages(out, runs, lists=[table(runs)]) == 2
-    assert write_pages(out, runs, lists=[table(runs)]) == 0
+    assert write_pages(out, pages, [table(pages)]) == 2
+    assert write_pages(out, pages, [table(pages)]) == 0
     log = Path(next(iter(runs.values())).paths[0])
     log.write_text(log.read_text().replace("hello", "good day"))
-    assert write_pages(out, runs, lists=[table(runs)]) == 1
+    assert write_pages(out, pages, [table(pages)]) == 1
     assert "good day" in (out / next(iter(runs))).read_text()
-    assert write_pages(out, runs, lists=[table(runs, "another")]) == 2
+    assert write_pages(out, pages, [table(pages, "another")]) == 2
     next(out.glob("*.html")).unlink()
-    assert write_pages(out, runs, lists=[table(runs, "another")]) == 1
+    assert write_pages(out, pages, [table(pages, "another")]) == 1
 
 
-def test_pages_that_nothing_leads_to_go_and_other_files_stay(tmp_path, runs):
+def test_pages_that_nothing_leads_to_go_and_other_files_stay(tmp_path, pages):
     out = tmp_path / "runs"
-    write_pages(out, runs)
+    write_pages(out, pages)
     (out / "notes.html").write_text("mine")
-    first, second = runs
-    write_pages(out, {first: runs[first]})
+    first, second = pages
+    write_pages(out, {first: pages[first]})
     assert {path.name for path in out.glob("*.html")} == {first, "notes.html"}
     assert second not in json.loads((out / ".evalkit/pages.json").read_text())
 
@@ -64,20 +69,21 @@ def test_of_a_long_run_the_middle_is_left_out_of_a_long_turn_its_end_and_a_pictu
 def test_a_log_that_is_gone_has_a_page_that_says_so(tmp_path, runs):
     page, run = next(iter(runs.items()))
     Path(run.paths[0]).unlink()
-    write_pages(tmp_path / "runs", {page: run})
+    write_pages(tmp_path / "runs", {page: [run]})
     text = (tmp_path / "runs" / page).read_text()
     assert f"{run.paths[0]}: FileNotFoundError" in text
     assert 'data-events="error decision"' in text
 
 
-def test_pages_name_where_they_stand_in_their_tables_and_that_of_a_pair_leads_to_both(tmp_path, runs):
-    pair, (first, second) = PairRef(*runs.values()), runs
-    write_pages(tmp_path, runs, [pair], [table(runs, "runs <that> failed")])
+def test_pages_name_where_they_stand_in_their_tables_and_that_of_a_pair_leads_to_both(tmp_path, pages, runs):
+    first, second = runs
+    pair = page_name(*(run.run_id for run in runs.values()))
+    write_pages(tmp_path, {**pages, pair: list(runs.values())}, [table(runs, "runs <that> failed")])
     text = (tmp_path / first).read_text()
     link = '<a href="../report.html">runs &lt;that&gt; failed</a>'
     assert all(part in text for part in (f'<a rel="next" href="{second}#list=key">', "1 of 2", link))
     assert 'rel="prev"' not in text
-    both = (tmp_path / pair.page).read_text()
+    both = (tmp_path / pair).read_text()
     # the final messages differ, behind two turns that are the same
     assert all(part in both for part in (*(f'href="{page}"' for page in runs), 'first differ at <a href="#r3">'))
 
@@ -97,7 +103,9 @@ def test_any_id_makes_a_name_of_a_file(name):
 def test_what_a_notebook_passes_on_is_read_again(runs):
     ids = [run.run_id for run in runs.values()]
     passed_on = {"runs": list(runs.values()), "pairs": [ids], "title": "t", "members": list(runs), "key": "k"}
-    found, pairs, lists = read_references([json.loads(json.dumps(passed_on))], "p")
-    assert {page: run.fact("task") for page, run in found.items()} == {p: r.fact("task") for p, r in runs.items()}
-    assert [pair.page for pair in pairs] == [page_name("--".join(ids))]
+    pages, lists = read_references([json.loads(json.dumps(passed_on))], "p")
+    assert {page: [run.run_id for run in members] for page, members in pages.items()} == {
+        **{page: [run.run_id] for page, run in runs.items()},
+        page_name(*ids): ids,
+    }
     assert lists == [RunList("t", "p", list(runs), "k")]

@@ -183,7 +183,7 @@ def test_ours_weighs_tasks_as_every_other_door_does():
     both = runs[runs["task_type"] != "construction"]
     pooled = totals["evaluation", "", "cooking and crafting"]
     assert pooled == pytest.approx(analysis.success_by(both, [])["estimate"][0])
-    assert pooled != pytest.approx(analysis.counted(both)["overall_is_successful"].mean())
+    assert pooled != pytest.approx(analysis.counted(both)["success_rate"].mean())
     groups = analysis.crafting_groups(runs.assign(model_name="m")).set_index("group")["estimate"]
     assert totals["crafting", "", "high depth"] == pytest.approx(groups["high depth (1 or 2)"])
     scores = analysis.construction_scores(runs)

@@ -1,5 +1,7 @@
 """Findings of all kinds: how runs ended, what is doubtful in the data, absent runs, variants."""
 
+from itertools import compress
+
 import pandas as pd
 import pytest
 
@@ -21,7 +23,8 @@ from tests.compare.runs import runs_of
     ],
 )  # fmt: skip
 def test_what_is_doubtful_is_counted(flags, statuses, counted):
-    runs = pd.DataFrame({f"flag_{name}": values for name, values in flags.items()})
+    raised = [list(compress(flags, of_run)) for of_run in zip(*flags.values(), strict=True)]
+    runs = pd.DataFrame({"run_flags": raised})
     found = data_finding(runs, pd.DataFrame({"status": statuses}), "run").values
     assert (found["flags"], found["flagged"], found["everywhere"], tuple(found["files"].values())) == counted
 

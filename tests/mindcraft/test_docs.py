@@ -18,9 +18,8 @@ def _rows(*rows: tuple) -> str:
 
 
 def _columns(columns) -> str:
-    plain = [c for c in columns if not c.name.startswith("flag_")]
     head = ("column", "kind", "unit", "meaning")
-    return _rows(head, *((f"`{c.name}`", KINDS[c.dtype], c.unit, c.meaning) for c in plain))
+    return _rows(head, *((f"`{c.name}`", KINDS[c.dtype], c.unit, c.meaning) for c in columns))
 
 
 TABLES = {

@@ -46,17 +46,14 @@ CASES = {
 
 @pytest.mark.parametrize("flag", sorted(set(FLAGS) - {"repetitions_merged"}))  # of outcomes of several runs; see there
 def test_the_case_carries_the_flag_alone_and_mended_does_not(tmp_path, monkeypatch, flag):
-    def flags_of(table) -> set[str]:
-        return {name.removeprefix("flag_") for name in table if name.startswith("flag_") and table[name].any()}
-
     files, options, mended = CASES[flag]
     monkeypatch.chdir(write_all(tmp_path / "flagged", files))
     logs = load("exp_1", **options)
-    assert flags_of(logs.runs) == {flag}
-    assert flags_of(logs.agents) == {flag} & set(LOG_FLAGS)
+    assert set().union(*logs.runs["run_flags"]) == {flag}
+    assert set().union(*logs.agents["flags"]) == {flag} & set(LOG_FLAGS)
     files = {name: content for name, content in {**files, **mended}.items() if content is not None}
     monkeypatch.chdir(write_all(tmp_path / "mended", files))
-    assert flag not in flags_of(load("exp_1", **options).runs)
+    assert flag not in set().union(*load("exp_1", **options).runs["run_flags"])
 
 
 @pytest.mark.parametrize(
@@ -69,8 +66,8 @@ def test_of_equal_logs_or_starts_the_first_or_the_oldest_is_no_copy(tmp_path, wh
         path = write(tmp_path / f"exp_1/{task_id}/Andy_0_0.json", log(f"{SCORE}1", who=who, start=start))
         os.utime(path, (START / 1000 + 60 * minutes,) * 2)
     logs = load(tmp_path, original_mtimes=original_mtimes)
-    for table in (logs.runs, logs.agents):
-        assert "".join(table.loc[table["flag_stale_copy"], "task_id"]) == copies
+    assert "".join(logs.runs.loc[analysis.is_stale(logs.runs), "task_id"]) == copies
+    assert "".join(logs.agents.loc[logs.agents["flags"].map(len) > 0, "task_id"]) == copies
 
 
 @pytest.mark.parametrize("name", ["{}/x", "x/{}/cooking", "{}_exp_09-14", "runs/{}-zoo_1", "runs/exp of {}"])
@@ -82,12 +79,12 @@ def test_copying_a_model_s_logs_to_another_name_leaves_its_own_runs_alone(tmp_pa
             begun = START + n // 2 * 400_000 + 60_000 * (agent == "Jill")
             files[f"{name.format(model)}/task_{n // 2}/{agent}_0.json"] = log(f"{SCORE}1", who=agent, start=begun)
     runs = load(write_all(tmp_path, files)).runs
-    copies = runs[runs["flag_stale_copy"]]
+    copies = runs[analysis.is_stale(runs)]
     assert copies["source"].str.contains("A-new").tolist() == [True] * 5
     originals = runs.set_index("run_id")["source"][copies["copy_of"]]
     assert not originals.str.contains("A-new").any()
     assert originals.str.split("/").str[-1].tolist() == copies["source"].str.split("/").str[-1].tolist()
-    assert runs.loc[~runs["flag_stale_copy"], ["copy_of", "copied_model"]].isna().all(axis=None)
+    assert runs.loc[~analysis.is_stale(runs), ["copy_of", "copied_model"]].isna().all(axis=None)
     if name == "x/{}/cooking":
         text = " ".join(map(finding_text, analysis.data_findings(runs, load(tmp_path).ledger)))
         assert "copied into 5 runs of A-new from runs of A:" in text
@@ -106,6 +103,6 @@ def test_a_time_out_is_inferred_from_original_times_only(tmp_path, seconds, endi
     root = write_all(tmp_path, {A: log(ending, start=START)})
     os.utime(root / A, (START / 1000 + seconds, START / 1000 + seconds))
     (run,) = load(root, **options).runs.to_dict("records")
-    assert run["overall_completion_status"] == status
-    assert run["flag_inferred_timeout"] is (status == "TIMED_OUT")
+    assert run["status"] == status
+    assert ("inferred_timeout" in run["run_flags"]) is (status == "TIMED_OUT")
     assert run["duration"] == pytest.approx(seconds) if options else run["duration"] != run["duration"]

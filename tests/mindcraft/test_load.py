@@ -7,6 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evalkit.io import SourceError, frame
+from evalkit.kinds import has_flag
 from evalkit.mindcraft import aggregate_results, aggregate_results_to_dataframe, extract_task_outcome, load
 from evalkit.mindcraft.analysis import describe_scale
 from evalkit.mindcraft.table import AGENTS, COUNT_COLUMNS, RUNS
@@ -27,7 +28,7 @@ def test_the_scale_of_construction_is_decided_over_all_that_is_loaded_and_said(t
     root = write_all(tmp_path, dict(zip(names, scores, strict=True)))
     tasks = {name: task("construction", 1) for name in ("a", "b")}
     for runs in (load(root, tasks).runs, aggregate_results(sorted(root.glob("*/*/*")), tasks)):
-        assert list(zip(runs["score_scale"], runs["overall_score"], runs["flag_scale_assumed"], strict=True)) == read
+        assert list(zip(runs["score_scale"], runs["score"], has_flag(runs, "scale_assumed"), strict=True)) == read
         assert [part for part in words if part not in describe_scale(runs)] == []
 
 
@@ -42,9 +43,9 @@ def test_an_empty_task_folder_is_a_run_without_score(tmp_path):
     runs = logs.runs.set_index("task_id")
     empty = ["known", "known_too", "multiagent_cooking_1_bread", "multiagent_cooking_2"]
     assert sorted(runs.index) == ["cook", *empty]
-    found = runs.loc[empty, ["overall_completion_status", "total_agent_logs_found"]].to_numpy().tolist()
+    found = runs.loc[empty, ["status", "total_agent_logs_found"]].to_numpy().tolist()
     assert found == [["NO_SCORE_LOGGED", 0]] * 4
-    assert runs.loc["known", ["flag_missing_agent_logs", "flat_layout"]].tolist() == [True, False]
+    assert runs.loc["known", ["run_flags", "flat_layout"]].tolist() == [["missing_agent_logs"], False]
 
 
 LAYOUTS = ("{x}", "{model}/{task_id}", "{task_id}/{task_id}", "models/tasks", "{}", "/")
@@ -153,7 +154,11 @@ def test_a_broken_file_belongs_to_the_kind_of_its_siblings(tmp_path, files, runs
     assert len(logs.runs) == runs
     assert set(logs.runs["model_name"]) <= {"m", "n", "t"}
     assert len(logs.ledger) == len(files)
-    assert set(logs.runs.loc[logs.runs["flag_unreadable_logs"], "task_id"]) <= {"fry", "cook_1", "multiagent_cooking_1"}
+    assert set(logs.runs.loc[has_flag(logs.runs, "unreadable_logs"), "task_id"]) <= {
+        "fry",
+        "cook_1",
+        "multiagent_cooking_1",
+    }
 
 
 @pytest.mark.parametrize(

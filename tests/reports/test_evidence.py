@@ -10,12 +10,20 @@ SHOW = """
 import evalkit
 
 logs = evalkit.mindcraft.load(runs)
-evalkit.show_runs(logs, logs.runs[~logs.runs["overall_is_successful"]][["task_id", "run_id"]], "failed <runs>")
+evalkit.show_runs(logs, logs.runs[logs.runs["score"] < 1][["task_id", "run_id"]], "failed <runs>")
 """
 PAIRS = """
 from evalkit import compare
 
 evalkit.show_pairs(logs, compare.discordant(logs.runs), "opposite")
+"""
+
+LINKED = """
+import evalkit
+
+logs = evalkit.mindcraft.load(runs)
+evidence = evalkit.Evidence(logs, logs.runs)
+evalkit.show_table(evidence.link(logs.runs[["task_id", "run_id"]]), "linked")
 """
 
 
@@ -69,3 +77,12 @@ def test_pages_that_a_stopped_batch_left_out_are_written_by_the_next(reports, mo
     assert is_missing(reports / "out")
     assert bool(make(reports).made) == (cache == "off")  # without stored evidence, reports are made again
     assert not is_missing(reports / "out")
+
+
+@pytest.mark.parametrize(("last", "n_links"), [("evidence.show()", 12), ("1 / 0", 0)])
+def test_a_page_has_no_link_to_runs_that_a_report_failed_to_pass_on(reports, project, last, n_links):
+    logs = reports / "logs"
+    project("three", LINKED, last, parameters='runs: str = ""', params={"w.yaml": f"runs: {logs}\n"})
+    make(reports, "params/three/w.yaml")
+    assert (linked(reports, "three/w"), len(pages(reports))) == (n_links, n_links / 2)
+    assert ">linked " in (reports / "out/three/w.html").read_text()

@@ -10,8 +10,8 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from evalkit._html import asset
 from evalkit.display.show import SORTING
-from evalkit.evidence.pages import embedded
 from evalkit.reports import plan, run
 from evalkit.reports.batch import SIZE_BUDGET
 from evalkit.reports.report import read_records
@@ -226,7 +226,7 @@ def test_a_page_holds_one_script_which_its_policy_knows_by_its_hash(output):
             "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; "
             f"script-src 'sha256-{digest}'"
         )
-        assert own == SORTING + (embedded("reports.js") if path.name == "index.html" else "")
+        assert own == SORTING + (asset("reports.js") if path.name == "index.html" else "")
 
 
 def test_a_section_in_which_nothing_is_shown_is_left_out_and_nothing_leads_to_it(output):

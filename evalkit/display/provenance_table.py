@@ -25,11 +25,13 @@ def fingerprint(sources: Iterable[str]) -> tuple[int, str]:
     read, and of pipes and devices, there is only the name.
     """
     names = {path: absolute(path) for path in sorted(set(sources))}
-    root, states = common_folder({os.path.dirname(name) for name in names.values()}), {}
+    root = common_folder({os.path.dirname(name) for name in names.values()})
+    states = {}
     if any(map(is_url, names)):
         with suppress(SourceError):
             states = list_source(root).states
-    digest, size = hashlib.blake2b(digest_size=8), 0
+    digest = hashlib.blake2b(digest_size=8)
+    size = 0
     for path, name in names.items():
         digest.update(name.removeprefix(root).lstrip("/").encode("utf-8", "surrogateescape") + b"\0")
         if path in states:
@@ -51,17 +53,19 @@ def provenance(ledger: pd.DataFrame, **parameters: Any) -> None:
     used = ledger.loc[ledger["status"] != "skipped", "source"].tolist()
     files = set(used)
     given = [name for value in parameters.values() for name in (value if isinstance(value, list) else [value])]
-    for dataset in filter(None, (read_manifest(name) for name in given if isinstance(name, str))):
+    datasets = (read_manifest(name) for name in given if isinstance(name, str))
+    for dataset in filter(None, datasets):
         files = {path for path in files if not path.startswith(f"{dataset.about['root']}/")}.union(dataset.files)
     size, digest = fingerprint(files)
+    values = {
+        f"parameter {name}": "…" if is_secret_name(name) and value else redacted(repr(value))
+        for name, value in parameters.items()
+    }
     rows = [
         ("made", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")),
         *package_versions().items(),
         ("code of evalkit", code_version()),
-        *(
-            (f"parameter {name}", "…" if is_secret_name(name) and value else redacted(repr(value)))
-            for name, value in parameters.items()
-        ),
+        *values.items(),
         ("input files", f"{len(used)} read, {len(ledger)} seen"),
         ("size of the input", f"{size:,} bytes in {counted_noun(len(files), 'file')}"),
         ("fingerprint of the input", digest),

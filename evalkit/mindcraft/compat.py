@@ -1,20 +1,61 @@
-"""Outcomes of the runs of task folders as dictionaries, each a view of the row of its run, and frames of these."""
+"""Runs under the names of MineCollab: the frames and the dictionaries of outcomes that its users know.
+
+Everything else in evalkit uses the names that the runs of all kinds share; here the others are made from them.
+"""
 
 import math
 import os
 from collections.abc import Iterable
+from itertools import chain
 from operator import itemgetter
 from typing import Any, TypedDict, cast
 
 import pandas as pd
 
-from evalkit.io import SourceError, StorageOptions, absolute, frame, is_url, resolve, storage
-from evalkit.kinds import read_records, run_ids
+from evalkit.io import Column, Source, SourceError, StorageOptions, absolute, frame, is_url, resolve, storage
+from evalkit.kinds import has_flag, read_records, run_ids
 from evalkit.mindcraft.assemble import assemble, metrics_frame
-from evalkit.mindcraft.kind import KIND
+from evalkit.mindcraft.kind import KIND, load
 from evalkit.mindcraft.parse import AgentOutcome, agent_outcome
-from evalkit.mindcraft.table import FLAGS, OUTCOMES, RUNS, CompletionStatus, Scale
+from evalkit.mindcraft.table import COUNT_COLUMNS, FLAGS, OUTCOMES, RUNS, CompletionStatus, Scale
 from evalkit.mindcraft.tasks import Tasks, metrics_of, task_facts
+
+_SCORES = (
+    Column("overall_raw_score", "float", "highest score of the agents, as logged", "as logged"),
+    Column("overall_score", "float", "the same from 0 to 1", "share"),
+    Column("overall_is_successful", "bool", "score = 1"),
+    Column("overall_is_completed", "bool", "score > 0"),
+    Column("overall_completion_status", "str", "how the run ended"),
+)
+_NAMES = [column.name for column in RUNS]
+_AT_SCORE, _AT_COUNTS = _NAMES.index("raw_score"), _NAMES.index(COUNT_COLUMNS[1].name)
+COLUMNS = (
+    *RUNS[:_AT_SCORE],
+    *_SCORES,
+    *RUNS[_AT_SCORE + 1 : _AT_COUNTS],
+    *COUNT_COLUMNS,
+    *(Column(f"flag_{name}", "bool", meaning) for name, meaning in FLAGS.items()),
+)
+
+
+def with_compat_names(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return runs with the columns `COLUMNS`, and behind them those that only some runs have, such as metrics."""
+    raised = set(chain.from_iterable(runs["run_flags"]))
+    made = runs.assign(
+        overall_raw_score=runs["raw_score"],
+        overall_score=runs["score"],
+        overall_is_successful=runs["is_successful"].fillna(False).astype(bool),
+        overall_is_completed=runs["score"] > 0,
+        overall_completion_status=runs["status"],
+        message_count=runs["turns"],
+        **{f"flag_{name}": has_flag(runs, name) if name in raised else False for name in FLAGS},
+    )
+    return made[[*(column.name for column in COLUMNS), *(name for name in runs if name not in _NAMES)]]
+
+
+def runs_df(path: Source, tasks: Tasks = (), **options: Any) -> pd.DataFrame:
+    """Read a folder of task runs as a frame of runs, with the columns `COLUMNS`; see `load`."""
+    return with_compat_names(load(path, tasks, **options).runs)
 
 
 class TaskOutcome(TypedDict):
@@ -56,8 +97,8 @@ def extract_task_outcome(
         return outcomes[0]
     agents = [agent for outcome in outcomes for agent in outcome["agent_outcomes"]]
     statuses = [outcome["overall_completion_status"] for outcome in outcomes]
-    read = [one for one in outcomes if one["overall_completion_status"] != CompletionStatus.LOG_FILE_ERROR]
-    scored = [one for one in outcomes if one["overall_raw_score"] is not None]
+    read = [own for own in outcomes if own["overall_completion_status"] != CompletionStatus.LOG_FILE_ERROR]
+    scored = [own for own in outcomes if own["overall_raw_score"] is not None]
     best = max(scored, key=itemgetter("overall_raw_score")) if scored else (read or outcomes)[0]
     timed_out = CompletionStatus.TIMED_OUT in statuses
     return {
@@ -90,7 +131,7 @@ def extract_task_outcomes(
         outcome = agent_outcome(log["source"], stored[log["source"]])
         outcome["agent_name"], outcome["repetition"] = log["agent_name"], log["repetition"]
         outcome["completion_status"] = CompletionStatus(log["completion_status"])
-        outcome["flags"] += ["stale_copy"] * log["flag_stale_copy"]
+        outcome["flags"] = log["flags"]
         agents[log["run_id"]].append(outcome)
     shared = {
         "task_id": task_id,
@@ -101,7 +142,7 @@ def extract_task_outcomes(
         "source": folder,
     }
     outcomes = []
-    for run in frames["runs"].to_dict("records"):
+    for run in with_compat_names(frames["runs"]).to_dict("records"):
         own: dict[Any, Any] = {
             **run,
             **shared,
@@ -115,7 +156,7 @@ def extract_task_outcomes(
 
 
 def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> pd.DataFrame:
-    """Build a frame of task outcomes: one row per run, with the columns of `table.RUNS` and those of metrics.
+    """Build a frame of task outcomes: one row per run, with the columns `COLUMNS` and those of metrics.
 
     The dictionaries need to have only task_id, model_name, agent_count, task_type, overall_raw_score,
     overall_is_successful, overall_completion_status, total_agent_logs_found, agent_outcomes and
@@ -144,7 +185,7 @@ def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> pd.D
             "run_flags": flags,
         }
         rows.append(row)
-    return frame(rows, RUNS).join(metrics_frame(metrics))
+    return frame(rows, COLUMNS).join(metrics_frame(metrics))
 
 
 def aggregate_results(
@@ -168,6 +209,6 @@ def aggregate_results(
                 raise SourceError(f"{folder}: no folder")
         options = KIND.prepare({"tasks": task_definitions or (), "layout": layout, "scale": scale})
         if not folders:
-            return frame((), RUNS)
+            return frame((), COLUMNS)
         records = read_records(KIND, folders, recursive=False, jobs=jobs)
-        return assemble(records, options, all_folders=True).frames["runs"]
+        return with_compat_names(assemble(records, options, all_folders=True).frames["runs"])

@@ -1,0 +1,7 @@
+"""Headings of the sections of reports that the findings of several kinds name, as the notebooks have them."""
+
+RANKING = "Which model is best?"
+PAIRS = "Pairs of models"
+PLAN = "What more runs would decide"
+ENDINGS = "How runs ended"
+DATA_QUALITY = "Data quality"
