@@ -12,23 +12,9 @@ import pyarrow.compute as pc
 
 from evalkit._words import counted_noun
 from evalkit.io.frames import SOURCE, Column, arrow_table, paused_gc
-from evalkit.io.paths import (
-    FileState,
-    LimitError,
-    StorageOptions,
-    is_url,
-    storage,
-    storage_options,
-)
+from evalkit.io.paths import FileState, LimitError, StorageOptions, is_url, storage, storage_options
 from evalkit.io.read import Excerpt, in_chunks, read_files
-from evalkit.io.sources import (
-    MISSING,
-    SETTLED,
-    Listing,
-    Source,
-    list_source,
-    state_of,
-)
+from evalkit.io.sources import MISSING, SETTLED, Listing, Source, list_source, state_of
 from evalkit.io.store import FILES, RecordStore
 from evalkit.kinds.kind import LogKind, Parsed, Records
 
