@@ -102,9 +102,11 @@ def columns() -> str:
     """Write the columns of every table of every kind."""
     from evalkit.kinds import RUN_COLUMNS, kind_named
     from evalkit.kinds.names import BUILT_IN
+    from evalkit.kinds.transcript import TURNS
 
     lines = ["# Columns", "", "A `?` behind a kind of value: it may be missing.", "", "## Runs of every kind", ""]
     lines += _columns(RUN_COLUMNS)
+    lines += ["", "## Turns of every kind", "", *_columns(TURNS)]
     for name in BUILT_IN:
         kind = kind_named(name)
         for table, rows in {**kind.tables, **kind.lazy_tables}.items():

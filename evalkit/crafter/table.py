@@ -48,7 +48,7 @@ RECORDS = {
     ),
     "events": (
         Column("event", "int", "position in event_history, from 0"),
-        Column("turn", "int?", "turn (or step) of the event, from 0"),
+        Column("turn", "int?", "the game's own turn or step, from 0: not the number in the transcript"),
         Column("kind", "str", "language_model, runtime, environment or other"),
         Column("actions", "int?", "actions of a runtime event", "count"),
         Column(
@@ -99,6 +99,6 @@ ACHIEVEMENT_ROWS = (
     Column("achievement", "str", "one of the 22"),
     Column("tier", "str", "easy, medium or hard"),
     Column("unlocked", "bool?", "unlocked in this episode; missing where the trace can't tell"),
-    Column("turn", "int?", "turn of the first unlock, from 0"),
+    Column("turn", "int?", "the game's turn of the first unlock, from 0"),
 )
 TABLES = {"episodes": EPISODES, "events": EVENTS, "achievements": ACHIEVEMENT_ROWS}

@@ -64,7 +64,8 @@ def _turn(name: str, steps: Sequence[tuple[Event, Verdict]]) -> Turn:
     for one in invalid:
         doubt = " (judged over the whole turn)" if one.suspect else ""
         lines.append(f"invalid {one.action or 'action'}: {one.reason or 'no reason'}{doubt}")
-    lines += [f"unlocked {', '.join(unlocked)}"] * bool(unlocked)
+    if unlocked:
+        lines.append(f"unlocked {', '.join(unlocked)}")
     after = []  # vitals and inventory, as the last observation shows them, and tokens
     states = (raw for event in reversed(events) for raw in (event.system_state_after, event.system_state_before))
     if inventory := next((shown.inventory for shown in map(observed, states) if shown and shown.inventory), None):
@@ -72,16 +73,25 @@ def _turn(name: str, steps: Sequence[tuple[Event, Verdict]]) -> Turn:
         names = [*filter(has.__contains__, VITALS), *(name for name in has if name not in VITALS and has[name])]
         after.append(", ".join(f"{name} {has[name]}" for name in names))
     read, written = tokens_of(events)
-    after += [f"{read or 0} + {written or 0} tokens"] * (read is not None or written is not None)
-    lines += ["; ".join(after)] * bool(after)
-    marks = ["unlocked"] * bool(unlocked)
-    marks += ["invalid"] * any(not one.suspect for one in invalid) + ["suspect"] * any(one.suspect for one in invalid)
-    happened = ["command"] * bool(actions) + ["error"] * bool(invalid) + ["achievement"] * bool(unlocked)
+    if read is not None or written is not None:
+        after.append(f"{read or 0} + {written or 0} tokens")
+    if after:
+        lines.append("; ".join(after))
+    is_marked = {
+        "unlocked": unlocked,
+        "invalid": any(not one.suspect for one in invalid),
+        "suspect": any(one.suspect for one in invalid),
+    }
+    marks = [mark for mark, applies in is_marked.items() if applies]
+    has_event = {"command": actions, "error": invalid, "achievement": unlocked}
+    happened = [event for event, applies in has_event.items() if applies]
     times = (event.time for event in events)  # as the trace writes them
     time = next((time[:40] for time in times if time and isinstance(time, str)), "")
     same = ", ".join([*actions, *unlocked])  # reasoning and tokens always differ
     seen = [image for event in events if (image := image_of(observed(event.system_state_after)))]
-    return Turn(name, "action", "\n".join(lines), tuple(marks), tuple(happened), time, same, tuple(seen[-1:]))
+    return Turn(
+        name, "action", "\n".join(lines), tuple(marks), tuple(happened), time, same, tuple(seen[-1:]), agent="player"
+    )
 
 
 def image_of(shown: Observation | None) -> Image | None:

@@ -1,6 +1,7 @@
 """The logs that `load` returns: frames, the ledger of files, and transcripts of runs."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -8,15 +9,11 @@ import pandas as pd
 from evalkit._html import render
 from evalkit._words import counted_noun, join_first
 from evalkit.io.frames import summarise
-from evalkit.io.paths import (
-    SourceError,
-    StorageOptions,
-    storage,
-)
+from evalkit.io.paths import SourceError, StorageOptions, storage
 from evalkit.io.secrets import masked
 from evalkit.kinds.kind import Assembled, LogKind
 from evalkit.kinds.runs import UNKNOWN
-from evalkit.kinds.transcript import Transcript, run_facts, transcript_of
+from evalkit.kinds.transcript import Transcript, run_facts, transcript_of, turns_frame
 
 MOST_MODELS, MOST_REASONS = 10, 5  # models, and reasons why files are unused, in the summary of logs
 
@@ -24,7 +21,8 @@ MOST_MODELS, MOST_REASONS = 10, 5  # models, and reasons why files are unused, i
 class Logs:
     """What `load` returns: frames by name, the first with one row per run, and the ledger of files.
 
-    Some kinds have further frames, which are built on first access; `dir` lists them, too.
+    Further frames are built on first access, from the files of the runs: ``turns`` of every kind whose runs can be
+    shown, and those that a kind adds. `dir` lists them, too.
 
     Attributes
     ----------
@@ -33,6 +31,9 @@ class Logs:
         The places that were loaded together, as given; `source` is their names as one text.
     runs : DataFrame
         The first frame, with one row per run.
+    turns : DataFrame
+        What happened in all runs: a row per turn, with the columns `evalkit.kinds.transcript.TURNS`. A run whose file
+        can no longer be read has no rows, and a warning names it.
     ledger : DataFrame
         One row per file that was seen: source, status, reason.
     chosen : Notes
@@ -49,10 +50,17 @@ class Logs:
         ledger: pd.DataFrame,
         storage_options: StorageOptions = None,
     ) -> None:
-        self.kind, self.sources, self.source, self.ledger = kind, list(sources), ", ".join(sources), ledger
-        self.storage_options, self.runs = storage_options, assembled.frames[kind.runs]
+        self.kind = kind
+        self.sources = list(sources)
+        self.source = ", ".join(sources)
+        self.runs = assembled.frames[kind.runs]
+        self.ledger = ledger
         self.chosen = assembled.chosen
-        self._frames, self._lazy = dict(assembled.frames), dict(assembled.lazy)
+        self.storage_options = storage_options
+        self._frames = dict(assembled.frames)
+        self._lazy = dict(assembled.lazy)
+        if kind.transcript is not None and "turns" not in self._frames:
+            self._lazy.setdefault("turns", partial(turns_frame, self))
         vars(self).update(assembled.frames, **assembled.attributes)
 
     def __getattr__(self, name: str) -> Any:

@@ -1,9 +1,15 @@
 """Transcripts: what happened in a run, turn by turn, in the same form for every kind of log."""
 
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from evalkit._html import render
+from evalkit._words import counted_noun
+from evalkit.io.frames import Column, frame_of
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_file
 from evalkit.io.secrets import masked, masking
@@ -14,7 +20,16 @@ SIGNS = {"system": "·", "assistant": "»", "user": "«", "action": "»", "resul
 MOST_SHOWN = 1_000  # turns in a cell of a notebook
 UNFOLDED, HEAD = 400, 120  # characters of a turn, in a cell; a longer one is folded under its first ones
 EVENTS = ("command", "error", "achievement", "decision")  # what a viewer can jump to
-
+TURNS = (
+    Column("run_id", "str", "the run; see the table of runs"),
+    Column("turn", "int", "number of the turn in its run, from 1: that of pages, links, findings and `evalkit show`"),
+    Column("agent", "str", "who acted: an agent by name, the user, a tool"),
+    Column("role", "str", "system, assistant, user, action, result, …"),
+    Column("text", "str", "what it says"),
+    Column("marks", "list", "what flags and findings refer to, such as `final message`"),
+    Column("events", "list", "what the viewer can jump to: command, error, achievement, decision"),
+    Column("when", "str", "its time, as logged; empty if the log has none"),
+)
 
 _FACTS = {
     "model_name": "model",
@@ -50,10 +65,15 @@ class Turn(NamedTuple):
     when: str = ""  # its time, if the log has one
     same: str = ""  # text that must be equal in another run of the task for the turn to be the same; by default `text`
     images: tuple[Image, ...] = ()  # what was seen
+    agent: str = ""  # the agent by name, if `actor` is something else; by default `actor`
 
 
 class Transcript(NamedTuple):
-    """What happened in a run."""
+    """What happened in a run.
+
+    A turn has one number: its place in `turns`, counted from 1. Pages, links, findings, `evalkit show` and the frame
+    ``turns`` of logs all use it.
+    """
 
     title: str
     facts: Sequence[str]  # about the whole run, of a few words each
@@ -63,8 +83,8 @@ class Transcript(NamedTuple):
         """Return the transcript with its texts changed by a function, such as `evalkit.io.masked`."""
         turns = []
         for turn in self.turns:
-            turn = turn._replace(actor=change(turn.actor), text=change(turn.text), same=change(turn.same))
-            turns.append(turn._replace(marks=tuple(map(change, turn.marks))))
+            turn = turn._replace(actor=change(turn.actor), agent=change(turn.agent), text=change(turn.text))
+            turns.append(turn._replace(same=change(turn.same), marks=tuple(map(change, turn.marks))))
         return Transcript(change(self.title), list(map(change, self.facts)), turns)
 
     @masking(False)  # of one that was made with credentials, as asked for
@@ -74,13 +94,14 @@ class Transcript(NamedTuple):
         Of each turn `width` characters are kept; None for all.
         """
         shown = self.turns if last is None else self.turns[-last:]
+        earlier = len(self.turns) - len(shown)
         lines = [plain(self.title), plain(", ".join(self.facts)), ""]
-        if len(shown) < len(self.turns):
-            lines.append(f"… {len(self.turns) - len(shown)} earlier turns")
-        for turn in shown:
+        if earlier:
+            lines.append(f"… {earlier} earlier turns")
+        for number, turn in enumerate(shown, earlier + 1):
             text = plain(turn.text, width, keep_lines=True).replace("\n", "\n    ")
             marks = f"   ◀ {', '.join(map(plain, turn.marks))}" if turn.marks else ""
-            lines.append(f"{SIGNS.get(turn.role, '?')} {plain(turn.actor or turn.role)}: {text}{marks}")
+            lines.append(f"{number} {SIGNS.get(turn.role, '?')} {plain(turn.actor or turn.role)}: {text}{marks}")
         return "\n".join(lines) + "\n"
 
     @masking(False)
@@ -148,3 +169,38 @@ def transcript_of(
         raise
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise SourceError(f"{where}: {type(error).__name__}: {error}") from error
+
+
+def transcripts(logs: Any) -> Iterator[tuple[str, Transcript]]:
+    """Yield the id and the transcript of each run of `logs` whose files can be read; a warning names the others.
+
+    A file of several runs that follow each other in the table of runs is read once.
+    """
+    read = lru_cache(maxsize=1)(read_log)
+    errors = []
+    for run in logs.runs.to_dict("records"):
+        try:
+            transcript = transcript_of(logs.kind, logs.kind.run_files(logs, run), read, mask=False)
+        except SourceError as error:
+            errors.append(str(error))
+        else:
+            yield run["run_id"], transcript
+    if errors:
+        more = f"; and {counted_noun(len(errors) - 1, 'other run')}" if len(errors) > 1 else ""
+        warnings.warn(f"no turns of {counted_noun(len(errors), 'run')}: {errors[0]}{more}", stacklevel=4)
+
+
+def turns_frame(logs: Any) -> pd.DataFrame:
+    """Build the frame of all turns of the runs of `logs`, with the columns `TURNS`."""
+    values: dict[str, list[Any]] = {column.name: [] for column in TURNS}
+    for run_id, transcript in transcripts(logs):
+        for number, turn in enumerate(transcript.turns, 1):
+            values["run_id"].append(run_id)
+            values["turn"].append(number)
+            values["agent"].append(turn.agent or turn.actor)
+            values["role"].append(turn.role)
+            values["text"].append(turn.text)
+            values["marks"].append(list(turn.marks))
+            values["events"].append(list(turn.events))
+            values["when"].append(turn.when)
+    return frame_of(values, TURNS)

@@ -47,7 +47,7 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
     outcomes = list[AgentOutcome]()
     shown = list[Turn]()
     for path in paths:
-        name = split_stem(stem_of(path))[0] if len(paths) > 1 else ""
+        name = split_stem(stem_of(path))[0]
         try:
             data = read(path)
             agents.append(AgentTurns(name, list(map(_role_and_text, _decode(data)))))
@@ -57,7 +57,8 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
             if len(paths) == 1:
                 raise SourceError(f"{path}: {reason}") from error
             shown.append(Turn(name, "system", f"log can't be read: {reason}", ("unreadable log",), ("error",)))
-    shown += [_turn(agents[i].name, *agents[i].turns[place]) for i, place in merge(agents)]
+    is_alone = len(paths) == 1
+    shown += [_turn(agents[i].name, *agents[i].turns[place], is_alone=is_alone) for i, place in merge(agents)]
     decided = [outcome for outcome in outcomes if outcome["final_system_message"]]
     final = min(decided, key=_rank)["final_system_message"] if decided else None
     is_final = (at for at, turn in enumerate(shown) if turn.role == "system" and turn.text.strip() == final)
@@ -83,17 +84,20 @@ def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
     return RunFiles(paths, facts=[("target", ", ".join(run["target_items"]))])
 
 
-def _turn(agent: str, role: str, content: str) -> Turn:
-    """Return a turn; `agent` is empty if a log is shown by itself."""
+def _turn(agent: str, role: str, content: str, *, is_alone: bool) -> Turn:
+    """Return a turn of an agent; a log that is shown alone does not repeat the name in each turn."""
     called = [f"{match[1]}({match[2] or ''})" for match in _COMMAND.finditer(content)] if role == "assistant" else []
     heard = _HEARD.match(content) if role == "user" else None  # another agent's message
     marks = _marks(role, content)
     is_trouble = bool(marks) and not marks[0].endswith("final message")
-    actor = f"{heard['name']} → {agent}" if agent and heard else agent
+    actor = f"{heard['name']} → {agent}" if heard else agent
+    if is_alone:
+        actor = ""
     events = ["command"] if called else []
     if is_trouble:
         events.append("error")
-    return Turn(actor, role, content, marks, tuple(events), same=heard["text"] if heard else " ".join(called))
+    same = heard["text"] if heard else " ".join(called)
+    return Turn(actor, role, content, marks, tuple(events), same=same, agent=agent)
 
 
 def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:

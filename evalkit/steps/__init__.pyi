@@ -12,6 +12,7 @@ from .kind import KIND as KIND
 from .kind import checks_df as checks_df
 from .kind import load as load
 from .kind import steps_df as steps_df
+from .literals import to_jsonable as to_jsonable
 from .record import Options as Options
 from .record import StepRecord as StepRecord
 from .results import check as check
@@ -20,7 +21,6 @@ from .storage import extract_key_findings_from_execution as extract_key_findings
 from .storage import record_execution as record_execution
 from .storage import save_history as save_history
 from .storage import store_execution_result as store_execution_result
-from .values import to_jsonable as to_jsonable
 from .workflow import WorkflowState as WorkflowState
 from .workflow import build_workflow as build_workflow
 from .workflow import format_step_evaluation as format_step_evaluation

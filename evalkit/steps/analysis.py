@@ -1,4 +1,4 @@
-"""Estimate and count steps, from frames to frames, and tell what became of plans and cell types."""
+"""Estimates and counts of steps, plans and analyses of cell types: frames in, frames out."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -50,11 +50,12 @@ def _shares(steps: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Estimate the mean of `value` by group: over steps or, where groups span several histories, over their shares."""
     if "history" in by or steps["history"].nunique() < 2:
         return estimate_by(steps, by, "value")
-    clusters = ["cluster"] * ("cluster" in steps)
-    of_history = steps.groupby([*by, "history", *clusters], dropna=False)["value"].agg(["mean", "size"]).reset_index()
-    for name in clusters:
-        of_history[name] = of_history[name].fillna(of_history["history"])
-    if clusters:
+    keys = [*by, "history"]
+    if "cluster" in steps:
+        keys.append("cluster")
+    of_history = steps.groupby(keys, dropna=False)["value"].agg(["mean", "size"]).reset_index()
+    if "cluster" in steps:
+        of_history["cluster"] = of_history["cluster"].fillna(of_history["history"])
         rates = estimate_by(of_history, by, "mean", kind="score", clusters="history", families="cluster")
     else:
         rates = estimate_by(of_history, by, "mean", kind="score")
@@ -94,8 +95,8 @@ def _summarise(runs: pd.DataFrame, steps: pd.DataFrame, rates: pd.DataFrame) -> 
         by_label = rates[rates["success"].eq(which)].set_index("history").reindex(out.index)
         out = out.join(by_label[["estimate", "low", "high"]].add_prefix(f"{which}_"))
         out["n"], out["warning"] = by_label["n"].fillna(0), by_label["warning"].map(str, na_action="ignore")
-    none = out["records"].map(lambda records: "no step can be judged" if records else "no records")
-    out["warning"] = out["warning"].fillna(none)
+    reason = out["records"].gt(0).map({True: "no step can be judged", False: "no records"})
+    out["warning"] = out["warning"].fillna(reason)
     return frame(out.reset_index().to_dict("records"), table.OVERVIEW)
 
 
@@ -183,7 +184,8 @@ def coverage(histories: Sequence[History]) -> pd.DataFrame:
                 continue
             best, first = min(ended or [(NOT_RUN, None)], key=lambda pair: STATUSES.index(pair[0]))
             row = {"history": history.label, "cell_type": cell_type, "analysis": analysis, "status": best}
-            rows.append(row | {"steps": len(ended), "position": first})
+            turn = None if first is None else history.turn_of_result(first)
+            rows.append(row | {"steps": len(ended), "position": first, "turn": turn})
     return frame(rows, table.COVERAGE)
 
 

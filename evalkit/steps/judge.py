@@ -1,4 +1,4 @@
-"""Judge one step and a whole history (checks only, nothing is ever changed): verdicts, loops, plan, where it leads."""
+"""Judge one step and a whole history, without changing them: verdicts, loops, adherence to the plan, the route."""
 
 import json
 import logging
@@ -16,6 +16,7 @@ import msgspec
 from evalkit.io import plain, short_paths
 from evalkit.io.text import UniqueNames
 from evalkit.steps import results
+from evalkit.steps.literals import as_count, as_text, to_jsonable
 from evalkit.steps.record import (
     CRITICAL,
     DEFAULTS,
@@ -31,10 +32,9 @@ from evalkit.steps.record import (
     same_call,
 )
 from evalkit.steps.results import Check, Reading, Severity, check, read_result
-from evalkit.steps.values import as_count, as_text, to_jsonable
 
 EVALUATION_VERSION = "v1_checking_only"
-ENOUGH_WORDS = 20  # different ones in results, by which histories without times can be told apart
+ENOUGH_WORDS = 20  # different words of results that tell histories without times apart
 _WORD = re.compile(r"(?:\b(?:np|numpy)\.\w+\()?([\w.+-]+)")  # 88 in np.int64(88)
 _DECODER = msgspec.json.Decoder()
 _log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ def evaluates(function_name: str) -> Callable[[Evaluator], Evaluator]:
 
 @dataclass(frozen=True)
 class History:
-    """One history, with what its results say and how it is judged; each is worked out once."""
+    """One history, with its readings and evaluations, each computed once."""
 
     source: str  # path of the file
     thread: str  # of a checkpoint; empty for other files
@@ -84,9 +84,23 @@ class History:
         return list(map(read_result, self.records, repeat(self.options)))
 
     @cached_property
+    def layout(self) -> list[tuple[str, int]]:
+        """What each turn of its transcript shows, in order: the thread, or the call or the result of a record."""
+        shown = [("thread", 0)] if self.thread else []
+        for position in range(len(self.records)):
+            shown += [("call", position), ("result", position)]
+        return shown
+
+    def turn_of_result(self, position: int) -> int:
+        """Return the number of the turn that shows the result of a record, from 1."""
+        return self.layout.index(("result", position), 2 * position) + 1
+
+    @cached_property
     def evaluations(self) -> list[dict[str, Any]]:
         """The evaluation of each record; see `evaluate_step`."""
-        evaluations, before, attempt = list[dict[str, Any]](), None, 1
+        evaluations: list[dict[str, Any]] = []
+        before = None
+        attempt = 1
         for record, reading in zip(self.records, self.readings, strict=True):
             attempt = attempt + 1 if before and repeats_failure(before, record) else 1
             evaluations.append(evaluate_record(record, reading, attempt, self.options))
@@ -114,7 +128,8 @@ def histories_of(histories: Iterable[tuple], steps: Iterable[tuple], options: Op
     entries = defaultdict[tuple[str, str], list[Any]](list)
     for source, thread, entry in steps:
         entries[source, thread].append(_DECODER.decode(entry))
-    paths, unique, found = short_paths(plans), UniqueNames("{} #{}"), list[History]()
+    paths, unique = short_paths(plans), UniqueNames("{} #{}")
+    found: list[History] = []
     for source, threads in plans.items():
         for thread, plan in threads.items():
             label = unique(f"{paths[source]} · {thread}" if thread else paths[source])
@@ -134,15 +149,18 @@ def find_copies(histories: Sequence[History]) -> dict[int, int]:
     """
     calls = [[_call_of(record) for record in history.records] for history in histories]
     times = [[record["timestamp"] for record in history.records] for history in histories]
-    words = cache(lambda i: [_words_of(record) for record in histories[i].records])
+
+    @cache
+    def words(i: int) -> list[tuple[list[str], bool]]:
+        return [_words_of(record) for record in histories[i].records]
 
     def repeats(i: int, original: int) -> bool:
         both, n = list(zip(times[i], times[original], strict=False)), len(calls[i])
         if calls[i] != calls[original][:n] or any(a and b and a != b for a, b in both):
             return False
         if not all(a and b for a, b in both):
-            said = {word for kept, _ in words(i) for word in kept}
-            if n < len(calls[original]) or len(said) < ENOUGH_WORDS:
+            different = {word for kept, _ in words(i) for word in kept}
+            if n < len(calls[original]) or len(different) < ENOUGH_WORDS:
                 return False
         return all(map(_agree, words(i), words(original)))
 
@@ -206,7 +224,7 @@ def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, option
 def outcome(record: StepRecord, reading: Reading, options: Options) -> tuple[str, str | None]:
     """Return how a step ended: one of `VERDICTS`, and the reason of a silent failure.
 
-    A step that reports success has failed in silence if an error is recorded beside it or its result says so. What the
+    A step that reports success has failed in silence if its record has an error or its result says so. What the
     assistant says (pseudo-steps) never counts. The outcome is unknown if the record does not say.
     """
     function = record["step"]["function_name"]
@@ -293,11 +311,12 @@ def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options:
 def _judge_structure(record: StepRecord, reading: Reading, has_failed: bool) -> tuple[dict[str, Any], Check]:
     """Judge a structured result, or the text that old storage made of one.
 
-    `data_completeness` is the first of these that holds: ``limited``, the stored result is cut; ``none``, the step
+    `data_completeness` is the first of these that applies: ``limited``, the stored result is cut; ``none``, the step
     returned no data but an error, a status or nothing; ``partial``, there are `parsing_issues`; ``complete``.
     """
-    function, result, is_text = record["step"]["function_name"], record["result"], record["result_type"] == "text"
-    analysis, is_cut = results.ANALYSES.get(function or ""), reading.is_cut
+    function, result = record["step"]["function_name"], record["result"]
+    analysis = results.ANALYSES.get(function or "")
+    is_text, is_cut = record["result_type"] == "text", reading.is_cut
     quality, issues = reading.quality, list[str]()
     if is_cut:
         issues = ["truncation_likely"]
@@ -336,7 +355,7 @@ class PlannedStep(NamedTuple):
 
 
 def planned_steps(plan: Any) -> Sequence[Any]:
-    """Return the steps of a plan: a list, or a mapping that holds one under ``steps``."""
+    """Return the steps of a plan: a list, or a mapping with one under ``steps``."""
     steps = plan.get("steps") if isinstance(plan, Mapping) else plan
     return steps if isinstance(steps, (list, tuple)) else []
 
@@ -409,7 +428,7 @@ def executions(backwards: Iterable[StepRecord], index: int) -> int:
 
 
 def route_after(evaluation: Mapping[str, Any], index: int, n_steps: int) -> str:
-    """Return where the evaluator leads: ``abort`` after a critical failure or if stuck, ``complete``, ``continue``."""
+    """Return the evaluator's route: ``abort`` after a critical failure or if stuck, ``complete``, ``continue``."""
     if evaluation.get("critical_failure"):
         return "abort"
     if index >= n_steps:
@@ -432,7 +451,7 @@ def end_of_route(records: Any) -> tuple[str, int]:
         index = indices[i + 1] if has_advanced else indices[i] + (record["success"] is True)
         tries = executions(map(history.records.__getitem__, range(i, -1, -1)), index)
         judged = history.evaluations[i] | {"retry_cap_reached": tries >= history.options.retry_cap}
-        # beyond the plan, the executor leads to the end without this step being judged
+        # beyond the plan, the executor ends the workflow without judging this step
         route = "complete" if index > n_steps else route_after(judged, index, n_steps)
         if route != "continue":
             return route, i + 1

@@ -24,8 +24,8 @@ from evalkit.io.frames import cut_name
 from evalkit.io.paths import check_regular, check_size, most_bytes
 from evalkit.io.text import UniqueNames
 from evalkit.kinds import Parsed
+from evalkit.steps.literals import is_deep, to_jsonable
 from evalkit.steps.record import HISTORY_KEY, PLAN_KEY, is_record
-from evalkit.steps.values import is_deep, to_jsonable
 
 LINES = (".jsonl", ".ndjson")
 SUFFIXES = (".json", *LINES, ".sqlite", ".sqlite3", ".db")
@@ -47,10 +47,12 @@ _ONE = "SELECT type, checkpoint FROM checkpoints WHERE rowid = ?"
 def parse_file(path: str, data: bytes | OSError) -> Parsed:
     """Parse the histories of a file; its first bytes and suffix show its format.
 
-    Besides the bytes, only a database's write-ahead log is read, which holds what was written to it last.
+    Besides the bytes, only a database's write-ahead log is read, with its latest changes.
     """
     suffix = Path(path).suffix.lower()
-    values, broken, recovered = list[Any](), list[str](), dict[str, None]()
+    values: list[Any] = []
+    broken: list[str] = []
+    recovered: dict[str, None] = {}
     try:
         if isinstance(data, OSError):
             raise data
@@ -73,8 +75,10 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
     if not values:
         reason = broken[0] if broken else "JSONDecodeError: the file is empty"
         return Parsed("failed", reason) if suffix in SUFFIXES else _OTHER
-    notes = [f"recovered: {', '.join(recovered)}"] * bool(recovered)
-    notes += [*broken[:1], *[f"{len(broken)} broken lines"] * (len(broken) > 1)]
+    notes = [f"recovered: {', '.join(recovered)}"] if recovered else []
+    notes += broken[:1]
+    if len(broken) > 1:
+        notes.append(f"{len(broken)} broken lines")
 
     value = values if suffix in LINES else values[0]
     value = to_jsonable(value) if is_deep(value) else value  # too deep to be handled safely
@@ -85,12 +89,15 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
         return _OTHER
     if len(records) < len(entries):
         notes.append(f"{len(entries) - len(records)} of {len(entries)} entries are no records of steps")
-    notes += ["no steps"] * (not entries)
+    if not entries:
+        notes.append("no steps")
     return Parsed("used", "; ".join(notes), _rows([("", records, state.get(PLAN_KEY) if state else None)]))
 
 
 def _parse_checkpoints(path: str, data: bytes) -> Parsed:
-    histories, without, reasons = list[tuple[str, list, Any]](), 0, list[str]()
+    histories: list[tuple[str, list, Any]] = []
+    reasons: list[str] = []
+    without = 0
     for thread, values in read_checkpoints(path, data):
         if isinstance(values, BrokenFileError):
             reasons.append(f"thread {thread}: {values}")
@@ -99,8 +106,11 @@ def _parse_checkpoints(path: str, data: bytes) -> Parsed:
         else:
             without += 1
     status: Status = "used" if histories else "failed" if reasons else "skipped"
-    reasons += [f"{without} threads without {HISTORY_KEY}"] * bool(without)
-    return Parsed(status, "; ".join(reasons or ["no checkpoints"] * (not histories)), _rows(histories))
+    if without:
+        reasons.append(f"{without} threads without {HISTORY_KEY}")
+    if not (reasons or histories):
+        reasons.append("no checkpoints")
+    return Parsed(status, "; ".join(reasons), _rows(histories))
 
 
 def _rows(histories: list[tuple[str, list, Any]]) -> dict[str, list[tuple]]:
@@ -119,7 +129,7 @@ def is_history(value: Any) -> bool:
 
 
 def _state_in(value: Any) -> Mapping | None:
-    """Find the state that holds a history, or one level below, as in a dumped snapshot."""
+    """Find the state with a history, or one level below, as in a dumped snapshot."""
     if not isinstance(value, Mapping):
         return None
     states = (value, *map(value.get, ("values", "channel_values", "state")))
@@ -127,7 +137,7 @@ def _state_in(value: Any) -> Mapping | None:
 
 
 def companions(path: str) -> list[str]:
-    """Return the path of the write-ahead log that may be beside a database of checkpoints."""
+    """Return the path of the write-ahead log that a database of checkpoints may have."""
     return [] if is_url(path) else [f"{path}-wal"]
 
 
@@ -164,13 +174,13 @@ def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, An
 
 
 def _connect(path: str, data: bytes) -> sqlite3.Connection:
-    """Open a database read-only: the file, if a write-ahead log is beside it, else its bytes; nothing is written."""
+    """Open a database read-only: the file if it has a write-ahead log, else its bytes; nothing is written."""
     if not any(map(os.path.exists, companions(path))):
         connection = sqlite3.connect(":memory:")
         connection.deserialize(data[:18] + b"\1\1" + data[20:])  # those two bytes ask for a write-ahead log
         return connection
-    for beside in filter(os.path.lexists, (f"{path}-wal", f"{path}-shm")):
-        status = os.stat(beside)
+    for companion in filter(os.path.lexists, (f"{path}-wal", f"{path}-shm")):
+        status = os.stat(companion)
         check_regular(status)
         check_size(status.st_size)
     return sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro", uri=True)
@@ -188,7 +198,7 @@ def _channels(kind: Any, blob: Any) -> dict[str, Any] | BrokenFileError:
 
 
 def _data_of(code: int, data: memoryview) -> Any:
-    """Return the data that an object was made of; those of an array are not read."""
+    """Return the data of an object that LangGraph would rebuild; the data of an array are not read."""
     if code == _NUMPY:
         return "an array"
     inner = msgspec.msgpack.decode(data, ext_hook=_data_of)

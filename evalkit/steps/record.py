@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, get_args
 
-from evalkit.steps.values import as_bool, as_count, as_text
+from evalkit.steps.literals import as_bool, as_count, as_text
 
 Shape = Literal["A", "B", "C"]
 ResultType = Literal["structured", "visualization", "text", "skipped", "validation"]
@@ -17,7 +17,9 @@ ResultType = Literal["structured", "visualization", "text", "skipped", "validati
 RESULT_TYPES = get_args(ResultType)
 PSEUDO_STEPS = frozenset({"conversational_response", "final_question"})  # talk, not analysis
 HISTORY_KEY, PLAN_KEY = "execution_history", "execution_plan"  # of a dumped state and of a checkpoint
-SILENT, CRITICAL, NOT_RUN = "silent failure", "critical failure", "not run"
+SILENT = "silent failure"
+CRITICAL = "critical failure"
+NOT_RUN = "not run"
 VERDICTS = ("success", SILENT, "failure", CRITICAL, "skipped", "unknown")
 STATUSES = (*VERDICTS, NOT_RUN)  # of a planned step or an analysis, from best to worst
 NOT_JUDGED = ("skipped", "unknown")  # verdicts that no rate counts
@@ -107,7 +109,8 @@ def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
     exactly ``options.text_limit`` characters counts as cut, unless its metadata give its length.
     """
     raw = raw if isinstance(raw, Mapping) else {}
-    given, kind, shape = raw.get("step"), raw.get("result_type"), raw.get("shape")
+    given = raw.get("step")
+    kind, shape = raw.get("result_type"), raw.get("shape")
     step: Any = dict(given) if isinstance(given, Mapping) else {}
     function = given if isinstance(given, str) else step.get("function_name", raw.get("function_name"))
     step["function_name"] = as_text(function)

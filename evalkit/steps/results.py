@@ -1,4 +1,4 @@
-"""Read what the result of a step says, by its function: from structures and from text, complete or cut.
+"""Read the result of a step, by its function: from structures and from text, complete or cut.
 
 A count that was cut away or never stored is None. Each function that is known has one reader, which says what was
 found, what is wrong with the structure, and how it is evaluated and summarised.
@@ -12,12 +12,17 @@ from itertools import zip_longest
 from typing import Any, Literal, NamedTuple, TypedDict
 
 from evalkit.io.text import UniqueNames
+from evalkit.steps.literals import CUT, as_count, as_number, as_text, read_literal
 from evalkit.steps.record import Options, StepRecord
-from evalkit.steps.values import CUT, as_count, as_number, as_text, read_literal
 
 METHODS = ("go", "kegg", "reactome", "gsea")
-DISCOVERED, LEAF_NODE, NO_NEW_TYPES, UNKNOWN = "discovered", "leaf_node", "no_new_cell_types", "unknown"
-LEGACY, STRUCTURED, UNEXPECTED = "legacy_text_parsing", "high_structured_access", "unexpected_structure"
+DISCOVERED = "discovered"  # how the discovery of cell types ended
+LEAF_NODE = "leaf_node"
+NO_NEW_TYPES = "no_new_cell_types"
+UNKNOWN = "unknown"
+LEGACY = "legacy_text_parsing"  # the quality of a stored result
+STRUCTURED = "high_structured_access"
+UNEXPECTED = "unexpected_structure"
 NOTHING: tuple[Any, ...] = (None, "", [], {}, "Success")  # the last is what shape A made of false values
 MOST_SHOWN, MOST_SEARCHED = 200, 2000  # characters of a message
 MOST_NAMED = 10  # genes and matches, as many as an enrichment lists terms
@@ -56,7 +61,7 @@ def check(name: str, score: float | None, label: str, explanation: str = "", sev
 
 @dataclass
 class Reading:
-    """What the result of a step says; the reader of its function fills in what it knows."""
+    """What a result contains; the reader of the step's function fills it in."""
 
     value: Any  # the result as a structure, if it is one or its text can be parsed as one
     whole: Mapping[str, Any]  # the same if it is a mapping, else empty
@@ -126,19 +131,23 @@ def _read_enrichment(record: StepRecord, reading: Reading, options: Options) -> 
 
     The methods rest on different p-values: their total is for orientation only.
     """
-    parameters, issues, status = record["step"]["parameters"], reading.issues, reading.status
+    parameters = record["step"]["parameters"]
+    issues, status = reading.issues, reading.status
     asked = str([parameters[key] for key in _ASKED_BY if key in parameters]).lower()
     requested = [word for word in dict.fromkeys(re.findall(r"\w+", asked)) if word in METHODS]
     entries = {str(key).lower(): entry for key, entry in reading.whole.items()}
     issues += [f"{name}: requested, not in the result" for name in requested if name not in entries]
     issues += [f"{name}: not a structure" for name in METHODS if not isinstance(entries.get(name, {}), Mapping)]
 
-    totals, successful, top = dict[str, int | None](), list[str](), dict[str, list[str]]()
+    totals: dict[str, int | None] = {}
+    successful: list[str] = []
+    top: dict[str, list[str]] = {}
     for name, entry in entries.items():
         if not isinstance(entry, Mapping) or (name not in METHODS and "total_significant" not in entry):
             continue
         terms, p_values = [str(term) for term in _list(entry.get("top_terms"))], _list(entry.get("top_pvalues"))
-        read, n, total = list(map(as_number, p_values)), len(terms), as_count(entry.get("total_significant"))
+        read, n = list(map(as_number, p_values)), len(terms)
+        total = as_count(entry.get("total_significant"))
         is_complete = isinstance(entry.get("top_terms"), list) and not isinstance(entry["top_terms"], CUT)
         reading.found[name] = {"top_terms": terms, "p_values": read, "total_significant": total}
         totals[name], method = total, name.upper()
@@ -203,7 +212,8 @@ def _read_expression(record: StepRecord, reading: Reading, options: Options) -> 
         genes: Any = entry.get("significant_genes")
         is_whole = isinstance(genes, list) and not isinstance(genes, CUT)
         counts[condition] = len(genes) if is_whole else as_count(genes)
-        empty += [condition] * (counts[condition] == 0)
+        if counts[condition] == 0:
+            empty.append(condition)
         named = list(map(str, _list(genes)))
         reading.found[condition] = {"significant_genes": counts[condition], "top_genes": named}
         reading.quantities.append(("significant genes", None, condition, None, counts[condition]))
@@ -230,7 +240,8 @@ def _read_counts(record: StepRecord, reading: Reading, options: Options) -> None
     for category, entry in categories.items():
         cells[category] = as_count(entry.get("cell_count"))
         reading.quantities.append(("cells", None, category, None, cells[category]))
-        empty += [category] * (cells[category] == 0)
+        if cells[category] == 0:
+            empty.append(category)
         if "category" in entry and cells[category] is None:
             reading.issues.append(f"{category[:40]}: no number of cells")
     evaluation = {
@@ -246,7 +257,7 @@ def _read_counts(record: StepRecord, reading: Reading, options: Options) -> None
 def _by_category(reading: Reading, key: str, noun: str) -> tuple[dict[str, Mapping], int | None]:
     """Return the entries under `key`, or of the bare list, by category, and their number.
 
-    Two of one category are kept apart. The number is unknown without a list, of a cut one, and beside an error.
+    Two of one category are kept apart. The number is unknown without a list, for a cut one, and with an error.
     """
     listed = reading.whole.get(key) if reading.whole else reading.value
     entries, unique = dict[str, Mapping](), UniqueNames("{} #{}")
@@ -339,7 +350,8 @@ def _read_annotation(record: StepRecord, reading: Reading, options: Options) -> 
 
 def _read_search(record: StepRecord, reading: Reading, options: Options) -> None:
     """Read the matches of a semantic search; the number is unknown for a cut list or a failed search."""
-    whole, found, total = reading.whole, list[str](), None
+    whole, total = reading.whole, None
+    found: list[str] = []
     inner = within if isinstance(within := whole.get("search_results"), Mapping) else whole
     listed = inner.get("results")
     for item in _list(listed):
@@ -368,7 +380,7 @@ def _read_search(record: StepRecord, reading: Reading, options: Options) -> None
     else:
         rest = f" ({message[: options.summary_limit]})" if message else ""
         rest = f": {', '.join(found)[: options.summary_limit]}" if found else rest
-        reading.summary = f"Search: {total} match{'es' * (total != 1)}{rest}"
+        reading.summary = f"Search: {total} {'match' if total == 1 else 'matches'}{rest}"
 
 
 ANALYSES = {
@@ -412,9 +424,14 @@ def _read_plot(record: StepRecord, reading: Reading, options: Options) -> None:
     reading.found = {"type": kind, "plots": n, "html_length": length} | where
     reading.checks.append(check("plot", is_made, status, "", "info" if is_made else "warning"))
     if is_made is not False and n != 0:
-        number = "" if n is None else f": {n} plot{'s' * (n != 1)}"
-        form = f" (html, {length} characters)" if length else " (unknown)" if kind == "unknown" else " (html)"
-        form = " in a file" + f" ({path[: options.summary_limit]})" * bool(path) if kind == "file_ref" else form
+        number = "" if n is None else f": {n} {'plot' if n == 1 else 'plots'}"
+        form = " (html)"
+        if kind == "file_ref":
+            form = f" in a file ({path[: options.summary_limit]})" if path else " in a file"
+        elif length:
+            form = f" (html, {length} characters)"
+        elif kind == "unknown":
+            form = " (unknown)"
         reading.summary = f"Visualization{number}{form}"
 
 

@@ -47,7 +47,7 @@ def short_steps(steps: pd.DataFrame) -> pd.DataFrame:
     """Return the columns of steps that fit on a page; `remark` says what went wrong, or what was done."""
     remarks = steps[["silent_failure_reason", "error", "skip_reason", "summary"]]
     first = ["position", "step_index", "attempt", "function_name", "verdict"]
-    last = ["result_type", "truncated", "cell_type", "history"]
+    last = ["result_type", "truncated", "cell_type", "history", "turn"]
     return numbered(
         steps[first].assign(remark=remarks.bfill(axis="columns").iloc[:, 0].str.slice(0, 300)).join(steps[last])
     )
@@ -84,18 +84,15 @@ def findings(logs: Logs) -> list[Finding]:
 
 
 def with_runs(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Add the run of each row's history and, for a row about a record, the turn of its result.
+    """Add the run of each row's history, by which `evalkit.show_runs` and `evalkit.Evidence.link` make links.
 
-    The table has history and perhaps position (from 0) or record (from 1); `runs` has one row per history. If each row
-    is about a record, the result has no `history`.
+    `runs` has one row per history. Of a table with the column `turn`, rows without one get no run, and the result has
+    no `history`.
     """
-    of_history = runs.set_index("history")
-    out = table.assign(run_id=table["history"].map(of_history["run_id"]))
-    if not {"record", "position"} & set(table):
-        return out
-    record = table["record"] if "record" in table else table["position"] + 1
-    has_thread = table["history"].map(of_history["thread"].fillna("") != "").astype(int)
-    return out.assign(turn=2 * record + has_thread, run_id=out["run_id"].where(record.notna())).drop(columns="history")
+    table = table.assign(run_id=table["history"].map(runs.set_index("history")["run_id"]))
+    if "turn" not in table:
+        return table
+    return table.assign(run_id=table["run_id"].where(table["turn"].notna())).drop(columns="history")
 
 
 def open_checks(checks: pd.DataFrame) -> pd.DataFrame:

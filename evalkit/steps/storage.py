@@ -12,9 +12,9 @@ from typing import Any
 from evalkit.io import write_text
 from evalkit.io.text import UniqueNames
 from evalkit.steps.judge import as_history, outcome
+from evalkit.steps.literals import as_bool, as_count, as_text, to_jsonable
 from evalkit.steps.record import DEFAULTS, PSEUDO_STEPS, Options, cell_types_of, normalise_history, normalise_record
 from evalkit.steps.results import ANALYSES, Reading, read_result
-from evalkit.steps.values import as_bool, as_count, as_text, to_jsonable
 
 MOST_LISTED = 5  # terms, p-values, genes and results of each list
 
@@ -31,9 +31,12 @@ def store_execution_result(
     """
     step, returned = step if isinstance(step, Mapping) else {}, type(result).__name__
     result, function = to_jsonable(result), as_text(step.get("function_name"))
-    kind, metadata = "text", dict[str, Any]()
+    kind = "text"
+    metadata: dict[str, Any] = {}
     if reason := as_text(step.get("skip_reason")):
-        kind, summary, metadata = "skipped", f"Skipped: {reason}", {"skip_reason": reason}
+        kind = "skipped"
+        summary = f"Skipped: {reason}"
+        metadata = {"skip_reason": reason}
     elif as_bool(success) is not True:
         summary, text = "Failed", "" if result is None else str(result)
         result = None
@@ -130,7 +133,8 @@ def extract_key_findings_from_execution(history: Any, options: Options | None = 
     findings: dict[str, dict[str, Any]] = {"successful_analyses": {}, "failed_analyses": {}, "skipped_analyses": {}}
     unique = {kind: UniqueNames("{} #{}") for kind in findings}
     for record, reading in zip(history.records, history.readings, strict=True):
-        step, function, cell_type = record["step"], record["step"]["function_name"], ", ".join(cell_types_of(record))
+        step = record["step"]
+        function, cell_type = step["function_name"], ", ".join(cell_types_of(record))
         if function is None or function in PSEUDO_STEPS:
             continue
         is_plot = history.options.is_plot(function)

@@ -22,6 +22,7 @@ RECORDS = {
 
 _HISTORY = Column("history", "name", "label that tells the history apart from those loaded with it")
 _POSITION = Column("position", "int", "place of the record in its history, from 0")
+_TURN = Column("turn", "int", "number of the turn that shows its result, from 1, as in the frame of turns and on pages")
 _FUNCTION = Column("function_name", "name", "function of the step")
 _CELL_TYPE = Column("cell_type", "name", "cell type the step is about")
 _COPY_OF = Column("copy_of", "name", "history that holds the same executions and counts in place of this one")
@@ -42,7 +43,7 @@ RUNS = run_columns(
 )
 _SOURCE = Column("source", "str", "path of the history's file")
 _STEP_INDEX = Column("step_index", "int?", "index of the step; if not recorded, counted: a retry keeps its step's")
-IDS = (_HISTORY, _COPY_OF, _SOURCE, _THREAD, _POSITION, _STEP_INDEX, _FUNCTION)
+IDS = (_HISTORY, _COPY_OF, _SOURCE, _THREAD, _POSITION, _TURN, _STEP_INDEX, _FUNCTION)
 STEPS = (
     *IDS,
     Column("attempt", "int", "how often the call was made in a row, each time before having failed, from 1"),
@@ -97,7 +98,7 @@ def _columns(*first: Column, **others: str) -> tuple[Column, ...]:
     return (*first, *(Column(name, dtype, "") for name, dtype in others.items()))
 
 
-COVERAGE = _columns(_HISTORY, _CELL_TYPE, analysis="str", status="str", steps="int", position="int?")
+COVERAGE = _columns(_HISTORY, _CELL_TYPE, analysis="str", status="str", steps="int", position="int?", turn="int?")
 ADHERENCE = _columns(_HISTORY, _POSITION, _FUNCTION, status="str", attempts="int")
 OVERVIEW = _columns(
     _HISTORY,

@@ -1,6 +1,6 @@
 """What commands show of histories: summaries, steps and checks; and the files they write."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -13,42 +13,15 @@ from evalkit.io.screen import so_far
 from evalkit.kinds import Logs
 from evalkit.steps import analysis
 from evalkit.steps.judge import History, end_of_route, find_loops
+from evalkit.steps.literals import to_jsonable
 from evalkit.steps.record import CRITICAL, SILENT, VERDICTS
-from evalkit.steps.values import to_jsonable
 
-MOST_STEPS, MOST_FOUND, MOST_COPIES = 8, 6, 3  # on one screen; steps are those of one history
+MOST_STEPS = 8  # of one history, on one screen
+MOST_FOUND = 6
+MOST_COPIES = 3
 IDLE = 60.0  # seconds after which a history that has not changed counts as finished
 _SPARE = ("records", "cut", "loops", "silent", "failed")  # the first goes first
 _SPARE_OF_STEPS = ("cut", "result", "cell type", "step")
-_NOTES = ("silent_failure_reason", "error", "skip_reason", "summary")
-_CELLS: dict[str, Callable[[dict[str, Any]], str]] = {
-    "#": lambda row: str(row["position"] + 1),
-    "step": lambda row: str(row["step_index"] + 1),
-    "function": lambda row: plain(row["function_name"] or "–", 32),
-}
-_STEP_CELLS = _CELLS | {
-    "step": lambda row: f"{row['step_index'] + 1}" + (f" (attempt {row['attempt']})" if row["attempt"] > 1 else ""),
-    "cell type": lambda row: plain(row["cell_type"] or "–", 24),
-    "verdict": lambda row: row["verdict"],
-    "result": lambda row: row["result_type"],
-    "cut": lambda row: "cut" if row["truncated"] else "",
-    "note": lambda row: plain(next(filter(None, map(row.get, _NOTES)), ""), 60),
-}
-_CHECK_CELLS = _CELLS | {
-    "check": lambda row: plain(row["name"], 28),
-    "score": lambda row: "–" if row["score"] is None else f"{row['score']:.2f}",
-    "label": lambda row: plain(row["label"], 24),
-    "severity": lambda row: plain(row["severity"], 10),
-    "explanation": lambda row: plain(row["explanation"], 60),
-}
-_FOUND_CELLS: dict[str, Callable[[dict[str, Any]], str]] = {
-    "found": lambda row: row["quantity"],
-    "cell type": lambda row: plain(row["cell_type"] or "–", 24),
-    "by": lambda row: plain(row["method"] or row["category"] or "–", 40),
-    "number": lambda row: "?" if row["value"] is None else f"{row['value']:g}",
-    "histories": lambda row: str(row["histories"]),
-    "names": lambda row: plain(", ".join(row["terms"] or []) or "–", 60),
-}
 _EXPLAINED = (
     "confirmed: without silent failures; n: steps judged, all but skipped and unknown ones.",
     "The interval of one history takes its steps as independent; all together: the mean of their shares.",
@@ -59,24 +32,65 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     """Format the summary of several histories, and the steps of one; `views` ask for those of all, or for checks."""
     checks, everything = views.get("checks"), views.get("all")
     rows = to_jsonable(analysis.overview(logs.runs, logs.steps))
-    numbers = to_jsonable(analysis.found(logs.results))
-    numbers = [{name: cell(row) for name, cell in _FOUND_CELLS.items()} for row in numbers]
+    numbers = list(map(_found_cells, to_jsonable(analysis.found(logs.results))))
     found = Part("numbers that steps found", rows=numbers, always=True, most=MOST_FOUND, last=1)
     parts = _overview(logs, rows) if len(logs.runs) > 1 else []
     if len(rows) > 1 and not (checks or everything):
         return [*parts, found]
     parts = [part._replace(frame=None) for part in parts]  # the steps below have more
     shown = dict(iter((logs.checks if checks else logs.steps).groupby("history")))
-    cells = _CHECK_CELLS if checks else _STEP_CELLS
+    cells = _check_cells if checks else _step_cells
     counted = {row["history"]: row for row in rows}
     for history in (one for one in logs.histories if one.label in counted):
         listed = to_jsonable(shown[history.label]) if history.records else []
-        steps = [{name: cell(row) for name, cell in cells.items()} for row in listed]
+        steps = list(map(cells, listed))
         parts.append(Part("history", [plain(history.label), *_summary(history, counted[history.label])], always=True))
         most = None if checks else MOST_STEPS
         frame = shown.get(history.label)
         parts.append(Part("steps", rows=steps, always=True, most=most, spare=_SPARE_OF_STEPS, frame=frame))
     return parts if checks else [*parts, found]
+
+
+def _step_cells(row: dict[str, Any]) -> dict[str, str]:
+    """Format a row of the frame of steps by its headers."""
+    attempt = f" (attempt {row['attempt']})" if row["attempt"] > 1 else ""
+    note = row["silent_failure_reason"] or row["error"] or row["skip_reason"] or row["summary"] or ""
+    return {
+        "#": str(row["position"] + 1),
+        "step": f"{row['step_index'] + 1}{attempt}",
+        "function": plain(row["function_name"] or "–", 32),
+        "cell type": plain(row["cell_type"] or "–", 24),
+        "verdict": row["verdict"],
+        "result": row["result_type"],
+        "cut": "cut" if row["truncated"] else "",
+        "note": plain(note, 60),
+    }
+
+
+def _check_cells(row: dict[str, Any]) -> dict[str, str]:
+    """Format a row of the frame of checks by its headers."""
+    return {
+        "#": str(row["position"] + 1),
+        "step": str(row["step_index"] + 1),
+        "function": plain(row["function_name"] or "–", 32),
+        "check": plain(row["name"], 28),
+        "score": "–" if row["score"] is None else f"{row['score']:.2f}",
+        "label": plain(row["label"], 24),
+        "severity": plain(row["severity"], 10),
+        "explanation": plain(row["explanation"], 60),
+    }
+
+
+def _found_cells(row: dict[str, Any]) -> dict[str, str]:
+    """Format a row of `analysis.found` by its headers."""
+    return {
+        "found": row["quantity"],
+        "cell type": plain(row["cell_type"] or "–", 24),
+        "by": plain(row["method"] or row["category"] or "–", 40),
+        "number": "?" if row["value"] is None else f"{row['value']:g}",
+        "histories": str(row["histories"]),
+        "names": plain(", ".join(row["terms"] or []) or "–", 60),
+    }
 
 
 def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
@@ -101,13 +115,18 @@ def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
     [together] = total or rows
     copies = logs.runs[logs.runs["copy_of"].notna()]
     named = [f"{plain(copy.history)} = {plain(copy.copy_of)}" for copy in copies.itertuples()]
-    note = f"Histories with equal executions count once: {join_first(named, MOST_COPIES, ', and {} more')}."
-    explained = [*_EXPLAINED, *[f"Together: {together['warning']}."] * bool(together["warning"])]
+    explained = list(_EXPLAINED)
+    if together["warning"]:
+        explained.append(f"Together: {together['warning']}.")
     confirmed, reported = _rates(together)
     rest = f"{reported} as they reported it: the difference" if together[SILENT] else "as they reported it: none"
     answer = f"{confirmed} of the steps of {counted_noun(len(rows), 'history')} succeeded, {rest} failed silently."
+    answers = [answer]
+    if named:
+        equal = join_first(named, MOST_COPIES, ", and {} more")
+        answers.append(f"Histories with equal executions count once: {equal}.")
     return [
-        Part("the answer", [answer, *[note] * bool(named)], always=True),
+        Part("the answer", answers, always=True),
         Part("histories", rows=list(map(_cells, [*rows, *total])), always=True, spare=_SPARE, frame=frame),
         Part("how to read it", explained),
         Part("histories that were not measured", unmeasured_lines(logs.runs, [], logs.kind, "score")),
@@ -152,5 +171,7 @@ def _summary(history: History, row: dict[str, Any]) -> list[str]:
         function = plain(loop.function_name, 60)
         lines.append(f"loop: {loop.length} failures in a row of {function}, from record {loop.position + 1}")
     end, reached = end_of_route(history)
-    rest = ", the rest would not have run" if reached < row["records"] else ""
-    return lines + [f"router: {end} after record {reached}{rest}"] * bool(end)
+    if end:
+        rest = ", the rest would not have run" if reached < row["records"] else ""
+        lines.append(f"router: {end} after record {reached}{rest}")
+    return lines

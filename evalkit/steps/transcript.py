@@ -2,17 +2,18 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from evalkit._words import counted_noun
 from evalkit.io import SourceError
-from evalkit.kinds import Transcript, Turn
-from evalkit.steps.judge import end_of_route, histories_of
+from evalkit.kinds import Parsed, Transcript, Turn
+from evalkit.steps.judge import History, end_of_route, histories_of
+from evalkit.steps.literals import as_text
 from evalkit.steps.parse import parse_file
 from evalkit.steps.record import WENT_WRONG, StepRecord
-from evalkit.steps.values import as_text
 
-_MOST_SHOWN = 20_000  # characters of a result
+MOST_SHOWN = 20_000  # characters of a result
 
 
 def transcript(paths: Sequence[str], read: Callable[[str], bytes], thread: str = "") -> Transcript:
@@ -22,40 +23,85 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], thread: str =
     checkpoint. Raises SourceError if the file holds no history.
     """
     [path] = paths
-    parsed = parse_file(path, read(path))
+    parsed = _parsed(path, read(path))
     if parsed.status != "used":
         raise SourceError(f"{path}: {parsed.reason}")
-    threads, steps = ([(path, *row) for row in parsed.rows[name]] for name in ("histories", "steps"))
-    histories = [history for history in histories_of(threads, steps) if thread in ("", history.thread)]
+    threads, steps = (
+        [(path, *row) for row in parsed.rows[name] if thread in ("", row[0])] for name in ("histories", "steps")
+    )
+    histories = histories_of(threads, steps)
     if thread and not histories:
         raise SourceError(f"{path}: no thread {thread!r}")
     turns: list[Turn] = []
     for history in histories:
-        turns += [Turn("thread", "system", history.thread)] * bool(history.thread)
-        _, last = end_of_route(history)
-        for place, (record, evaluation) in enumerate(zip(history.records, history.evaluations, strict=True), start=1):
-            turns += _turns(place, record, evaluation, decides=place == last)
+        turns += _turns(history)
     records = sum(len(history.records) for history in histories)
     facts = [counted_noun(records, "record"), counted_noun(len(histories), "thread")]
-    return Transcript(path, facts + [parsed.reason] * bool(parsed.reason), turns)
+    if parsed.reason:
+        facts.append(parsed.reason)
+    return Transcript(path, facts, turns)
 
 
-def _turns(place: int, record: StepRecord, evaluation: Mapping[str, Any], *, decides: bool) -> list[Turn]:
-    """Return two turns of a step: the call, and its result."""
-    step, result, silent = record["step"], record["result"], evaluation["silent_failure_reason"]
+@lru_cache(maxsize=1)  # the threads of a checkpoint are shown one after the other
+def _parsed(path: str, data: bytes) -> Parsed:
+    return parse_file(path, data)
+
+
+def _turns(history: History) -> list[Turn]:
+    """Return the turns of a history."""
+    turns = []
+    _, last = end_of_route(history)
+    for shown, position in history.layout:
+        if shown == "thread":
+            turns.append(Turn("thread", "system", history.thread))
+        elif shown == "call":
+            turns.append(_call(history.records[position], position))
+        else:
+            is_last = position + 1 == last
+            turns.append(_result(history.records[position], history.evaluations[position], decides=is_last))
+    return turns
+
+
+def _call(record: StepRecord, position: int) -> Turn:
+    """Return the turn that shows the call of a step."""
+    step = record["step"]
     parameters = json.dumps(step["parameters"], ensure_ascii=False)
-    call = f"{record['step']['function_name'] or 'no function'} {parameters}"
-    described = f"{call}\n{description}" if (description := as_text(step.get("description"))) else call
-    text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
-    text = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}… ({len(text)} characters)"
-    error, reason = record["error"], step.get("skip_reason")
-    lines = [f"error: {error}"] * bool(error) + [str(reason)] * bool(reason)
-    lines += [text] * (result is not None)
-    marks = [f"silent failure: {silent}" if silent else evaluation["verdict"], *["cut"] * evaluation["truncated"]]
-    marks += [f"{made['name']}: {made['label']}" for made in evaluation["checks"][1:] if made["severity"] != "info"]
-    events = ("error",) * (evaluation["verdict"] in WENT_WRONG) + ("decision",) * decides
-    when, where = record["timestamp"] or "", f"record {place}, step {(record['step_index'] or 0) + 1}"
-    return [
-        Turn(where, "action", described, (), ("command",), when, call),
-        Turn(record["result_type"], "result", "\n".join(lines) or "nothing", tuple(marks), events, when),
-    ]
+    call = f"{step['function_name'] or 'no function'} {parameters}"
+    description = as_text(step.get("description"))
+    text = f"{call}\n{description}" if description else call
+    actor = f"record {position + 1}, step {(record['step_index'] or 0) + 1}"
+    when = record["timestamp"] or ""
+    return Turn(actor, "action", text, events=("command",), when=when, same=call, agent="agent")
+
+
+def _result(record: StepRecord, evaluation: Mapping[str, Any], *, decides: bool) -> Turn:
+    """Return the turn that shows the result of a step, with what judging it found."""
+    step, result = record["step"], record["result"]
+    lines = []
+    if record["error"]:
+        lines.append(f"error: {record['error']}")
+    if reason := step.get("skip_reason"):
+        lines.append(str(reason))
+    if result is not None:
+        text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
+        lines.append(text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}… ({len(text)} characters)")
+    silent = evaluation["silent_failure_reason"]
+    marks = [f"silent failure: {silent}" if silent else evaluation["verdict"]]
+    if evaluation["truncated"]:
+        marks.append("cut")
+    checks = evaluation["checks"][1:]  # the first is the verdict
+    marks += [f"{check['name']}: {check['label']}" for check in checks if check["severity"] != "info"]
+    events = []
+    if evaluation["verdict"] in WENT_WRONG:
+        events.append("error")
+    if decides:
+        events.append("decision")
+    return Turn(
+        record["result_type"],
+        "result",
+        "\n".join(lines) or "nothing",
+        tuple(marks),
+        tuple(events),
+        record["timestamp"] or "",
+        agent=step["function_name"] or "",
+    )

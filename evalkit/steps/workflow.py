@@ -14,8 +14,8 @@ from typing import Annotated, Any, TypedDict, get_type_hints
 
 from evalkit.io import plain
 from evalkit.steps.judge import evaluate_step, executions, planned_steps, route_after
+from evalkit.steps.literals import as_count, to_jsonable
 from evalkit.steps.record import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options, normalise_record
-from evalkit.steps.values import as_count, to_jsonable
 
 RULE = "=" * 60
 NODES = ("input_processor", "planner", "executor", "final_evaluator", "response_generator", "plot_integration")
@@ -99,7 +99,8 @@ def format_step_evaluation(evaluation: Mapping[str, Any]) -> str:
                 lines.append(f"      {mark} {plain(method.upper())}: {shown(n)} pathways")
             lines.append(f"   📊 Total Significant: {shown(enrichment['total_significant_pathways'])} pathways")
             lines.append(f"   🎯 Data Quality: {enrichment['data_quality']}")
-            lines += ["   🔝 Sample Pathways:"] * bool(enrichment["top_pathways"])
+            if enrichment["top_pathways"]:
+                lines.append("   🔝 Sample Pathways:")
             for method, terms in enrichment["top_pathways"].items():
                 lines.append(f"      {plain(method.upper())}: {', '.join(map(plain, terms[:2]))}")
         if cells := evaluation.get("process_cells_evaluation"):

@@ -1,6 +1,6 @@
 """Estimates, counts and findings of trajectories: frames in, frames or findings out.
 
-Which model is best, and what runs took, `evalkit.compare` says of any runs; here stands what only these logs tell.
+`evalkit.compare` ranks models and says what runs took, for runs of any kind.
 """
 
 from collections.abc import Sequence
@@ -11,30 +11,38 @@ import pandas as pd
 
 from evalkit._words import counted_noun
 from evalkit.io import short_paths
-from evalkit.kinds import Finding, Logs, data_finding, examples_of, flag_counts, kind_named, outcomes, sections
-from evalkit.kinds.runs import is_excluded, leading, outcome_of
+from evalkit.kinds import Finding, Logs, data_finding, examples_of, flag_counts, outcomes, sections
+from evalkit.kinds.runs import kind_of, leading, outcome_of
 from evalkit.stats import cells_of, estimate_by
 from evalkit.stats import reliability as reliability_of
-from evalkit.trajectories.format import AGENT_FAILED
-from evalkit.trajectories.table import ENDINGS
+from evalkit.trajectories.records import AGENT_FAILED
+from evalkit.trajectories.table import ENDINGS, EXCLUDING_FLAGS, NAME
 from evalkit.trajectories.transcript import messages_of
 
 __all__ = [
     "counted", "endings", "exits", "findings", "flag_counts", "has_plan", "missing", "over_planned", "reliability",
     "tool_use", "trials", "with_endings",
 ]  # fmt: skip
-_FIRST = ("conditions", "ranking", "nearest_pair", "alone")  # findings of comparisons that stand first
+_FIRST = ("conditions", "ranking", "nearest_pair", "alone")  # codes of findings of comparisons that come first
 MOST_READ = 200  # runs whose calls of tools are read
 
 
 def counted(runs: pd.DataFrame) -> pd.DataFrame:
     """Select the runs that count in rates: neither repeated later nor held by another file, too."""
-    return runs[~is_excluded(runs, kind_named("trajectories"))]
+    return runs[~_is_repeated(runs)]
+
+
+def _is_repeated(runs: pd.DataFrame) -> pd.Series:
+    return runs[[f"flag_{name}" for name in EXCLUDING_FLAGS]].any(axis="columns")
+
+
+def _is_running(runs: pd.DataFrame) -> pd.Series:
+    return runs["status"].eq("running") & runs["is_successful"].isna()
 
 
 def with_endings(runs: pd.DataFrame) -> pd.DataFrame:
-    """Add the column `ending`, one of `table.ENDINGS`: the outcome, failures apart by what ended them."""
-    outcome = outcome_of(runs, kind_named("trajectories"))
+    """Add the column `ending`, one of `table.ENDINGS`: the outcome, with failures split by what ended them."""
+    outcome = outcome_of(runs, kind_of(runs))
     by_agent = outcome.eq("failure") & runs["status"].isin(AGENT_FAILED - {"unresolved"})
     scored = outcome.eq("not measured") & runs["score"].notna()
     ending = outcome.mask(by_agent, "failure, stopped").mask(scored, "scored")
@@ -69,19 +77,18 @@ def trials(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     Returns plan (its path, shortened), planned, present (runs that count and have ended), running, repeated (runs that
     count in no rate), retried, missing (planned, and none of these).
     """
-    kind = kind_named("trajectories")
-    excluded, running = is_excluded(runs, kind), outcome_of(runs, kind).eq("running")
-    counts = {"present": ~excluded & ~running, "running": ~excluded & running, "repeated": excluded}
+    repeated, running = _is_repeated(runs), _is_running(runs)
+    counts = {"present": ~repeated & ~running, "running": ~repeated & running, "repeated": repeated}
     counts["retried"] = runs["retries"].fillna(0)
     there = pd.DataFrame(counts).astype("int64").groupby(runs["plan"].fillna("no plan")).sum()
-    # what is said of all tasks together, else the sum over them
-    said = plans.groupby(["source", plans["task_id"].ne("")])[["planned", "retried"]].sum(min_count=1)
-    said = said.groupby("source").first()
-    table = there.reindex(there.index.union(said.index), fill_value=0)
-    table.insert(0, "planned", said["planned"].astype("Int64"))
-    table["retried"] += said["retried"].reindex(table.index).fillna(0).astype("int64")
+    # the number for all tasks together, else the sum over tasks
+    stated = plans.groupby(["source", plans["task_id"].ne("")])[["planned", "retried"]].sum(min_count=1)
+    stated = stated.groupby("source").first()
+    table = there.reindex(there.index.union(stated.index), fill_value=0)
+    table.insert(0, "planned", stated["planned"].astype("Int64"))
+    table["retried"] += stated["retried"].reindex(table.index).fillna(0).astype("int64")
     table["missing"] = (table["planned"] - table[["present", "running", "repeated"]].sum(axis=1)).clip(lower=0)
-    return table.rename(index=short_paths(said.index)).rename_axis("plan").reset_index()
+    return table.rename(index=short_paths(stated.index)).rename_axis("plan").reset_index()
 
 
 def missing(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
@@ -101,14 +108,14 @@ def over_planned(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
 
     Runs of which nothing tells the outcome, or whose scores say how much, not whether, stay without one.
     """
-    kind, gone = kind_named("trajectories"), missing(runs, plans)
+    gone = missing(runs, plans)
     rows = counted(runs)
-    rows = rows[outcome_of(rows, kind).ne("running")]
+    rows = rows[~_is_running(rows)]
     is_broken = rows["score"].isna() & rows["is_successful"].isna() & ~rows["flag_no_outcome"]
     counts = bool(is_broken.all() or rows["is_successful"].notna().any())  # else scores say how much
     rows = rows.assign(is_successful=rows["is_successful"].mask(is_broken & counts, False))
     gone = gone.loc[gone.index.repeat(gone["missing"])].reset_index(drop=True)
-    added = gone.reindex(columns=list(rows)).assign(kind=kind.name, status="missing", score=0.0)
+    added = gone.reindex(columns=list(rows)).assign(kind=NAME, status="missing", score=0.0)
     added["is_successful"] = False if counts else None
     added["run_id"] = [f"missing {number}" for number in added.index]
     added["run_flags"] = [[] for _ in added.index]
@@ -161,22 +168,38 @@ def tool_use(logs: Logs, runs: pd.DataFrame, most: int = MOST_READ) -> pd.DataFr
 def findings(ranked: Sequence[Finding], runs: pd.DataFrame, plans: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
     """Describe what is missing of the plan, how runs without success ended, and what is doubtful in the data.
 
-    They stand behind the first of `ranked`, those of `evalkit.compare.findings` that say which model is best.
+    They follow the first of `ranked`, the findings of `evalkit.compare.findings` that say which model is best.
     """
-    rows, found = with_endings(counted(runs)), [one for one in ranked if one.code in _FIRST]
+    rows = with_endings(counted(runs))
     table = trials(runs, plans)
-    planned, gone, running = (int(table[name].sum()) for name in ("planned", "missing", "running"))
-    if gone:
-        text = "{gone:,} of {planned} missing{running}; rates count those that were measured{worst}."
-        n = int((rows["is_successful"].fillna(False) & rows["plan"].notna()).sum())
-        worst = f", and {n:,} of all planned succeeded" * bool(rows["is_successful"].notna().any())
-        said: dict[str, Any] = {"gone": gone, "planned": counted_noun(planned, "planned trial"), "worst": worst}
-        said["running"] = f", {running:,} still running" * bool(running)
-        found.append(Finding("planned", "Planned and present", said, template=text))
+    first = [finding for finding in ranked if finding.code in _FIRST]
+    rest = [finding for finding in ranked if finding.code not in _FIRST]
+    own = []
+    if table["missing"].sum():
+        own.append(_planned_finding(table, rows))
     failed = rows[~rows["ending"].isin(["success", "scored", "running"])]
-    words = failed["ending"].astype("str").map(lambda name: ENDINGS[name].text)
-    ways = {str(way): int(n) for way, n in words.value_counts().items()}
+    texts = failed["ending"].astype("str").map({name: ending.text for name, ending in ENDINGS.items()})
+    counts = {str(text): int(n) for text, n in texts.value_counts().items()}
     if rows["ending"].ne("scored").any():
-        examples = examples_of(failed, {way: words.eq(way) for way in ways})
-        found.append(Finding("endings", sections.ENDINGS, {"endings": ways, "n": len(rows), "noun": "run"}, examples))
-    return [*found, *(one for one in ranked if one.code not in _FIRST), data_finding(runs, ledger, "run")]
+        examples = examples_of(failed, {text: texts.eq(text) for text in counts})
+        values = {"endings": counts, "n": len(rows), "noun": "run"}
+        own.append(Finding("endings", sections.ENDINGS, values, examples))
+    return [*first, *own, *rest, data_finding(runs, ledger, "run")]
+
+
+def _planned_finding(table: pd.DataFrame, rows: pd.DataFrame) -> Finding:
+    """Describe how many planned trials are missing, from `table` as of `trials` and the runs that count."""
+    planned, gone, running = (int(table[name].sum()) for name in ("planned", "missing", "running"))
+    values: dict[str, Any] = {
+        "gone": gone,
+        "planned": counted_noun(planned, "planned trial"),
+        "running": "",
+        "worst": "",
+    }
+    if running:
+        values["running"] = f", {running:,} still running"
+    if rows["is_successful"].notna().any():
+        n = int((rows["is_successful"].fillna(False) & rows["plan"].notna()).sum())
+        values["worst"] = f", and {n:,} of all planned succeeded"
+    text = "{gone:,} of {planned} missing{running}; rates count those that were measured{worst}."
+    return Finding("planned", "Planned and present", values, template=text)

@@ -1,6 +1,6 @@
-"""Put runs together from records: scores, models and outcomes that stand in other files, trajectories of trials.
+"""Put runs together from records: scores, models and outcomes that other files state, trajectories of trials.
 
-Runs are columns of plain values until the frames are made: most logs are few, and steps of frames take long for few.
+Until frames are made, runs are columns: lists of plain values by name, with None for what is missing.
 """
 
 import os
@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import compress
 from operator import itemgetter
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -23,71 +22,48 @@ from evalkit.io import Entry, SourceError, absolute, frame_of
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.kinds.headers import choices_of, columns_of_runs, meanings, unread_cells
 from evalkit.kinds.runs import UNKNOWN
-from evalkit.trajectories.format import AGENT_FAILED, ENDED, RUNS
-from evalkit.trajectories.table import LAZY_TABLES, TABLES
-from evalkit.trajectories.transcript import lazy_frame
-from evalkit.trajectories.values import count_of
+from evalkit.trajectories.json_values import count_of
+from evalkit.trajectories.records import AGENT_FAILED, ENDED, RUNS
+from evalkit.trajectories.table import NAME, TABLES
+from evalkit.trajectories.transcript import messages_frame, tool_calls_frame
 
 OUTCOMES = {"success": True, "failure": False, "not measured": None}
 MOST_CONTINUED = 100  # files of one trajectory
-_JOINED = ("model_name", "turns", "tokens_in", "tokens_cache", "tokens_out", "cost")  # of a trial's own trajectory
-_VERDICTS = {"resolved": 1.0, "unresolved": 0.0, "empty_patch": 0.0}  # others of SWE-bench's are no measurement
+_TOTALS = ("turns", "tokens_in", "tokens_cache", "tokens_out", "cost")  # that a trajectory states
+_VERDICTS = {"resolved": 1.0, "unresolved": 0.0, "empty_patch": 0.0}  # SWE-bench's others are no measurement
 _IDENTITY = ("experiment", "dataset", "agent", "model_name", "task_id")  # runs that share these are repetitions
 _COUNTS = {column.name for column in RUNS if column.dtype == "int?"}
 _CALLED_ID = re.compile(r"(run|trial|trajectory|log)[ _-]?(id|uuid)|uuid", re.IGNORECASE)  # the column of runs' ids
-_Facts = Sequence[Mapping[str, Any]]  # rows of the table of facts
+_AS_LOGGED = (  # columns that only the runs of tables get from elsewhere
+    *("source", "part", "log_id", "format", "created", "experiment", "task_id", "target"),
+    *("error", "extra", "seed", "started", "duration", "retries"),
+)
+_OF_MANY_RUNS = ("table", "inspect_ai", "tau2-bench")  # formats whose files may hold several runs
 
-
-class _Runs(dict[str, list[Any]]):
-    """Columns that are made or changed, as lists with None for what is missing; the others stay as they were logged."""
-
-    def __init__(self, logged: pa.Table, columns: Mapping[str, list[Any]] = MappingProxyType({})) -> None:
-        super().__init__(columns)
-        self.logged, self._read = logged, dict[str, list[Any]]()
-
-    def __missing__(self, name: str) -> list[Any]:
-        self[name] = self.read(name)
-        return self[name]
-
-    def read(self, name: str) -> list[Any]:
-        """Return a column that stays as it is."""
-        if name not in self and name not in self._read:
-            logged = self.logged[name]  # of times, `to_pylist` takes a hundred times as long
-            self._read[name] = logged.to_numpy().tolist() if name == "started" else logged.to_pylist()
-        return self[name] if name in self else self._read[name]
-
-    def take(self, places: list[int]) -> "_Runs":
-        """Return the runs at some places, in their order."""
-        if places == list(range(len(self.logged))):
-            return self
-        return _Runs(self.logged.take(places), {name: [own[at] for at in places] for name, own in self.items()})
+Runs = dict[str, list[Any]]  # columns of runs by name
+Facts = Sequence[Mapping[str, Any]]  # rows of the table of facts
 
 
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     """Build the frames; options are those of `load`."""
-    facts, logged, scores = records.tables["facts"].to_pylist(), records.tables["runs"], records.tables["scores"]
-    runs = _Runs(logged)
-    for name in ("score", "score_key", "is_successful", "success_rate"):
-        runs[name] = [None] * len(logged)
-    runs["trajectories"] = [[] for _ in range(len(logged))]
+    facts = records.tables["facts"].to_pylist()
+    scores = records.tables["scores"]
+    logged = records.tables["runs"]
+    runs = _columns(logged)
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
-    notes, chosen = _fill_tables(runs, as_list(options.get("columns") or ()), reasons)
-    gone = {note.source for note in notes if note.status == "skipped"} | _join(runs, facts)
-    left = [at for at, source in enumerate(runs.read("source")) if source not in gone]
-    runs = runs.take(sorted(left, key=runs.read("source").__getitem__))
-    places = {source: absolute(source) for source in set(runs.read("source"))}
-    runs["run_id"] = run_ids("trajectories", map(places.get, runs.read("source")), runs.read("part"))
+    entries, chosen = _fill_tables(runs, as_list(options.get("columns") or ()), reasons)
+    left_out = {entry.source for entry in entries if entry.status == "skipped"} | _join(runs, facts)
+    places = [at for at, source in enumerate(runs["source"]) if source not in left_out]
+    runs, logged = _taken(runs, logged, sorted(places, key=runs["source"].__getitem__))
+    paths = {source: absolute(source) for source in set(runs["source"])}
+    runs["run_id"] = run_ids(NAME, map(paths.get, runs["source"]), runs["part"])
     _add_shared(runs, facts)
     runs["model_name"] = [model or UNKNOWN for model in runs["model_name"]]
-    of_score = pa.array(_score(runs, scores, facts, options.get("score") or ""), pa.large_string())
-    scores = scores.append_column("run_id", of_score).filter(pc.is_valid(of_score))
+    run_of_score = pa.array(_score(runs, scores, facts, options.get("score") or ""), pa.large_string())
+    scores = scores.append_column("run_id", run_of_score).filter(pc.is_valid(run_of_score))
     if used := [key for key in dict.fromkeys(runs["score_key"]) if key]:
-        others = sorted(set(scores["key"].to_pylist()) - set(used))
-        chosen += note("scorer", used=used, others=others)
-    versions = list(_rows(runs, "dataset", "task_id", "task_checksum"))
-    known = Counter((dataset, task) for dataset, task, version in set(versions) if version)
-    several = {task for task, count in known.items() if count > 1}
-    runs["task_version"] = [version if (dataset, task) in several else None for dataset, task, version in versions]
+        chosen += note("scorer", used=used, others=sorted(set(scores["key"].to_pylist()) - set(used)))
+    runs["task_version"] = _task_versions(runs)
     flags = _repeated(runs)
     flags["overruled"] = _overruled(runs, str(options.get("outcomes") or ""))
     flags["no_outcome"] = [
@@ -97,39 +73,58 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     runs |= {f"flag_{name}": raised for name, raised in flags.items()}
     raised_of = zip(*flags.values(), strict=True)
     runs["run_flags"] = [list(compress(flags, raised)) if any(raised) else [] for raised in raised_of]
-    plans, runs["plan"] = _plans(runs, records.tables["plans"])
-    runs["task_type"] = runs.read("dataset")
-    runs |= {"kind": ["trajectories"] * len(left), "model_source": ["log"] * len(left)}
-    order = sorted(range(len(left)), key=list(_rows(runs, "source", "repetition")).__getitem__)
-    runs = runs.take(order)
-    tables: dict[str, Mapping[str, Any] | pa.Table] = {"scores": scores, "plans": plans}
-    tables["runs"] = dict(zip(logged.column_names, runs.logged.columns, strict=True)) | runs
+    plans = _plans(runs, records.tables["plans"])
+    runs["task_type"] = runs["dataset"]
+    runs["kind"] = [NAME] * len(places)
+    runs["model_source"] = ["log"] * len(places)
+    runs["success_rate"] = [None] * len(places)  # the pipeline fills it in
+    order = sorted(range(len(places)), key=list(_rows(runs, "source", "repetition")).__getitem__)
+    runs, logged = _taken(runs, logged, order)
+    tables: dict[str, Mapping[str, Any]] = {"runs": runs, "scores": scores, "plans": plans}
+    if "table" not in runs["format"]:  # these columns are as they were logged, and need no conversion
+        tables["runs"] = runs | {name: logged[name] for name in _AS_LOGGED}
     frames = {
         name: frame_of({column.name: tables[name][column.name] for column in columns}, columns)
         for name, columns in TABLES.items()
     }
-    lazy = {name: partial(lazy_frame, frames["runs"], name) for name in LAZY_TABLES}
-    return Assembled(frames, notes, lazy=lazy, chosen=chosen)
+    lazy = {
+        "messages": partial(messages_frame, frames["runs"]),
+        "tool_calls": partial(tool_calls_frame, frames["runs"]),
+    }
+    return Assembled(frames, entries, lazy=lazy, chosen=chosen)
 
 
-def _rows(runs: _Runs, *columns: str) -> Iterator[tuple[Any, ...]]:
-    return zip(*map(runs.read, columns), strict=True)
+def _columns(logged: pa.Table) -> Runs:
+    """Return the runs as they were logged, with empty columns for what other files state."""
+    runs = {name: logged[name].to_pylist() for name in logged.column_names if name != "started"}
+    runs["started"] = logged["started"].to_numpy().tolist()  # of times, `to_pylist` takes a hundred times as long
+    for name in ("score", "score_key", "is_successful"):
+        runs[name] = [None] * len(logged)
+    runs["trajectories"] = [[] for _ in range(len(logged))]
+    return runs
 
 
-def _fill_tables(runs: _Runs, columns: Sequence[str], reasons: Mapping[str, str]) -> tuple[list[Entry], Notes]:
-    """Fill in the runs of tables, whose columns are called anything.
+def _taken(runs: Runs, logged: pa.Table, places: list[int]) -> tuple[Runs, pa.Table]:
+    """Return the runs at some places, in their order."""
+    if places == list(range(len(logged))):
+        return runs, logged
+    return {name: [values[at] for at in places] for name, values in runs.items()}, logged.take(places)
+
+
+def _rows(runs: Runs, *columns: str) -> Iterator[tuple[Any, ...]]:
+    return zip(*(runs[name] for name in columns), strict=True)
+
+
+def _fill_tables(runs: Runs, columns: Sequence[str], reasons: Mapping[str, str]) -> tuple[list[Entry], Notes]:
+    """Fill in the runs of tables, whose columns may have any name.
 
     Returns the tables' entries of the ledger, with what columns were taken for, or why a table was not understood; and
     the same as notes: one for all tables with the same columns.
     """
-    given = {}
-    for pair in columns:
-        role, equals, name = pair.partition("=")
-        if not equals:
-            raise SourceError(f"column {pair!r}: write what it means and its name, such as score=reward")
-        given[role.strip()] = name.strip()
-    extra, rows_of = runs["extra"], dict[str, list[dict[str, Any]]]()
-    places: dict[str, list[int]] = {}  # of the rows of each table among the runs
+    given = _given_columns(columns)
+    extra = runs["extra"]
+    rows_of: dict[str, list[dict[str, Any]]] = {}  # of each table
+    places: dict[str, list[int]] = {}  # of these rows among the runs
     for at, (source, of_format) in enumerate(_rows(runs, "source", "format")):
         if of_format == "table":
             places.setdefault(source, []).append(at)
@@ -137,8 +132,11 @@ def _fill_tables(runs: _Runs, columns: Sequence[str], reasons: Mapping[str, str]
     alike: dict[tuple[str, ...], list[str]] = {}  # tables by the names of their columns
     for source, rows in rows_of.items():
         alike.setdefault(tuple(dict.fromkeys(name for row in rows for name in row)), []).append(source)
-    entries, doubts, chosen = dict[str, Entry](), dict[str, Notes](), Notes()
-    first_of, seen = dict[tuple[str, ...], str](), set[tuple[str, str]]()  # files by their rows; runs with ids
+    entries: dict[str, Entry] = {}
+    doubts: dict[str, Notes] = {}
+    chosen = Notes()
+    first_with: dict[tuple[str, ...], str] = {}  # the first file with the same rows
+    seen: set[tuple[str, str]] = set()  # the id and values of rows
     runs["is_copy"] = [False] * len(extra)
     for sources in alike.values():
         rows = [row for source in sources for row in rows_of[source]]
@@ -167,7 +165,7 @@ def _fill_tables(runs: _Runs, columns: Sequence[str], reasons: Mapping[str, str]
                 if run:
                     runs["is_copy"][at] = (run, text) in seen
                     seen.add((run, text))
-            first = first_of.setdefault(texts, source)
+            first = first_with.setdefault(texts, source)
             if copies := sum(runs["is_copy"][at] for at in places[source]):
                 rows_text = counted_noun(copies, "row")
                 problems.append(f"{rows_text} with the id and values of another row: copies, which count in no rate")
@@ -192,7 +190,7 @@ def _fill_tables(runs: _Runs, columns: Sequence[str], reasons: Mapping[str, str]
                 files += f" and {counted_noun(len(used) - 1, 'other file')}"
             chosen += choices_of(table[pd.Series(source_of).isin(used)], meaning, files)
     in_order = [entries[source] for source in places]
-    if in_order and {entry.source for entry in in_order if entry.status == "skipped"}.issuperset(runs.read("source")):
+    if in_order and {entry.source for entry in in_order if entry.status == "skipped"}.issuperset(runs["source"]):
         raise SourceError(f"{in_order[0].source}: {in_order[0].reason}")
     for source in filter(doubts.__contains__, places):
         chosen += doubts[source]
@@ -208,93 +206,122 @@ def _ids_of_rows(table: pd.DataFrame) -> list[str]:
     return [""] * len(table)
 
 
-def _join(runs: _Runs, facts: _Facts) -> set[str]:
-    """Join trajectories to the trials that they belong to, and to those that they go on from, or are subagents of.
+def _given_columns(columns: Sequence[str]) -> dict[str, str]:
+    """Return the columns that an option names by what they mean, from texts such as ``score=reward``."""
+    given = {}
+    for pair in columns:
+        role, equals, name = pair.partition("=")
+        if not equals:
+            raise SourceError(f"column {pair!r}: write what it means and its name, such as score=reward")
+        given[role.strip()] = name.strip()
+    return given
 
-    Returns the files of what is no run of its own.
+
+def _join(runs: Runs, facts: Facts) -> set[str]:
+    """Join trajectories to the trials that they belong to, and to those that they continue, or are subagents of.
+
+    Returns the files that hold no run of their own.
     """
-    formats = runs.read("format")
-    if not {"atif", "harbor"} & set(formats):
+    if not {"atif", "harbor"} & set(runs["format"]):
         return set()
-    of_many = ("table", "inspect_ai", "tau2-bench")
-    place = {source: at for at, source in enumerate(runs.read("source")) if formats[at] not in of_many}
-    follows: dict[str, str] = {}  # the file that a trajectory goes on in: the one that it goes on from
-    for source, at in place.items():
-        if following := runs["continues"][at]:
-            follows |= dict.fromkeys(_beside(source, following), source)
-    gone = set[str]()
+    place = {
+        source: at
+        for at, (source, of_format) in enumerate(_rows(runs, "source", "format"))
+        if of_format not in _OF_MANY_RUNS
+    }
+    joined = set[str]()
     for fact in facts:
-        if fact["fact"] == "subagent" and fact["source"] not in gone:
-            gone.update(_beside(fact["source"], fact["value"]) - {fact["source"]})
-    for source in sorted(follows.keys() & place.keys()):
-        first, passed = source, 0
-        while first in follows and passed < MOST_CONTINUED:
-            first, passed = follows[first], passed + 1
-        if first in follows:
-            continue  # they go on in a circle
-        gone.add(source)
-        for column in _JOINED[1:]:
-            own, later = (runs[column][place[one]] for one in (first, source))
-            if own is not None and later is not None:  # a later file states the totals of all, or its own
-                runs[column][place[first]] = later if later > own and column != "turns" else own + later
-    trials = {os.path.dirname(source): at for source, at in place.items() if formats[at] == "harbor"}
+        if fact["fact"] == "subagent" and fact["source"] not in joined:
+            joined.update(_named_files(fact["source"], fact["value"]) - {fact["source"]})
+    joined |= _join_continued(runs, place)
+    trials = {os.path.dirname(source): at for source, at in place.items() if runs["format"][at] == "harbor"}
     others = {(name != "atif", source) for name, source in _rows(runs, "format", "source") if name != "harbor"}
     for is_own_form, source in sorted(others):
         trial = _above(source, trials)
-        if trial is None or source in gone:
+        if trial is None or source in joined:
             continue
-        gone.add(source)
+        joined.add(source)
         if source in place and not (is_own_form and runs["trajectories"][trial]):
             runs["trajectories"][trial].append(source)
-            for values in (runs[column] for column in _JOINED):
-                values[trial] = values[place[source]] if values[trial] is None else values[trial]
-    return gone
+            for column in ("model_name", *_TOTALS):
+                values = runs[column]
+                if values[trial] is None:
+                    values[trial] = values[place[source]]
+    return joined
 
 
-def _beside(source: str, name: str) -> set[str]:
+def _join_continued(runs: Runs, place: Mapping[str, int]) -> set[str]:
+    """Add what trajectories state to those that they continue; return their files."""
+    before: dict[str, str] = {}  # by the file of a trajectory: that of the one it continues
+    for source, at in place.items():
+        if following := runs["continues"][at]:
+            before |= dict.fromkeys(_named_files(source, following), source)
+    joined = set[str]()
+    for source in sorted(before.keys() & place.keys()):
+        first = source
+        for _ in range(MOST_CONTINUED):
+            if first not in before:
+                break
+            first = before[first]
+        if first in before:
+            continue  # they continue each other in a circle
+        joined.add(source)
+        for column in _TOTALS:
+            values = runs[column]
+            own, later = values[place[first]], values[place[source]]
+            if own is None or later is None:
+                continue
+            states_all = later > own and column != "turns"  # a later file states the totals of all, or its own
+            values[place[first]] = later if states_all else own + later
+    return joined
+
+
+def _named_files(source: str, name: str) -> set[str]:
     """Return where the file may be that a trajectory names: in its folder, where files of several runs share a name."""
     folder, own = os.path.split(source)
     return {os.path.join(folder, before + os.path.basename(name)) for before in ("", own.partition("trajectory.")[0])}
 
 
-def _above(path: str, of_folders: Mapping[str, Any]) -> Any:
-    """Return what is said of the nearest folder above a file; None if nothing is."""
+def _above(path: str, by_folder: Mapping[str, Any]) -> Any:
+    """Return the item of the nearest folder above a file; None without one."""
     folder = os.path.dirname(path)
-    while folder not in of_folders and os.path.dirname(folder) != folder:
+    while folder not in by_folder and os.path.dirname(folder) != folder:
         folder = os.path.dirname(folder)
-    return of_folders.get(folder)
+    return by_folder.get(folder)
 
 
-def _add_shared(runs: _Runs, facts: _Facts) -> None:
-    """Fill in what other files say of runs: of tau2-bench the results beside a folder, of SWE-bench who predicted."""
+def _add_shared(runs: Runs, facts: Facts) -> None:
+    """Fill in what other files state: tau2-bench's results of a folder, and the models of SWE-bench's predictions."""
     for fact in facts:
         if fact["fact"] == "info":
             folder = os.path.join(os.path.dirname(fact["source"]), "simulations") + "/"
-            inside = [at for at, source in enumerate(runs.read("source")) if source.startswith(folder)]
+            inside = [at for at, source in enumerate(runs["source"]) if source.startswith(folder)]
             for column, value in msgspec.json.decode(fact["value"]).items():
-                for at in inside if value not in (None, "") else ():
-                    runs[column][at] = value
-    of_task = _by_task(facts, "model")
+                if value not in (None, ""):
+                    for at in inside:
+                        runs[column][at] = value
+    models = _by_task(facts, "model")
     for at, (task, model, source) in enumerate(_rows(runs, "task_id", "model_name", "source")):
-        if model is None and task in of_task:
-            runs["model_name"][at] = _nearest(source, of_task[task])
+        if model is None and task in models:
+            runs["model_name"][at] = _nearest(source, models[task])
 
 
-def _by_task(facts: _Facts, name: str) -> dict[str, list[Mapping[str, Any]]]:
-    found: dict[str, list[Mapping[str, Any]]] = {}
+def _by_task(facts: Facts, name: str) -> dict[str, list[Mapping[str, Any]]]:
+    by_task: dict[str, list[Mapping[str, Any]]] = {}
     for fact in facts:
         if fact["fact"] == name:
-            found.setdefault(fact["task_id"], []).append(fact)
-    return found
+            by_task.setdefault(fact["task_id"], []).append(fact)
+    return by_task
 
 
-def _nearest(source: str, facts: _Facts) -> str:
+def _nearest(source: str, facts: Facts) -> str:
     """Return the value of the fact in the file that shares the most folders with a run's."""
-    return max(facts, key=lambda fact: len(os.path.commonpath([source, fact["source"]])))["value"]
+    shared = [len(os.path.commonpath([source, fact["source"]])) for fact in facts]
+    return facts[shared.index(max(shared))]["value"]
 
 
-def _score(runs: _Runs, scores: pa.Table, facts: _Facts, key: str) -> list[str | None]:
-    """Set score, success and status; a run that something else than its agent ended has neither score nor success.
+def _score(runs: Runs, scores: pa.Table, facts: Facts, key: str) -> list[str | None]:
+    """Set score, success and status; a run that something other than its agent ended has neither score nor success.
 
     Returns the id of the run of each score.
     """
@@ -302,72 +329,106 @@ def _score(runs: _Runs, scores: pa.Table, facts: _Facts, key: str) -> list[str |
     if key and key not in keys:
         raise SourceError(f"no score is called {key!r}; there are {', '.join(sorted(set(keys))) or 'none'}")
     places = {run: at for at, run in enumerate(_rows(runs, "source", "part"))}
-    of_score = [places.get(run) for run in zip(sources, parts, strict=True)]
-    score, score_key, success = runs["score"], runs["score_key"], runs["is_successful"]
+    place_of_score = [places.get(run) for run in zip(sources, parts, strict=True)]
+    score, score_key = runs["score"], runs["score_key"]
     wanted = key or "reward"
-    for at, name, value in zip(of_score, keys, values, strict=True):
+    for at, name, value in zip(place_of_score, keys, values, strict=True):
         if at is None or (key and name != key):
             continue
-        if score_key[at] is None or name == wanted != score_key[at]:
-            score[at], score_key[at] = value, name
-    verdicts = _by_task(facts, "outcome")
-    named = _rows(runs, "task_id", "model_name", "source", "status")
-    for at, (task, model, source, status) in enumerate(named if verdicts else ()):
-        if score[at] is None and task in verdicts:
-            of_model = [fact for fact in verdicts[task] if (fact["model_name"] or "").replace("__", "/") == model]
-            verdict = _nearest(source, of_model or verdicts[task])
-            if status in ENDED or verdict == "resolved":  # what something else ended is no measurement
-                score[at] = _VERDICTS.get(verdict)
-                runs["status"][at] = verdict if verdict != "resolved" else status if status in ENDED else "completed"
-    # a score between 0 and 1 says how much, not whether: then no run with scores of this kind succeeds or fails
-    kinds: list[tuple] = list(_rows(runs, "format", "dataset"))
-    between = []
-    for at, (of_format, status, value) in enumerate(_rows(runs, "format", "status", "score")):
+        if score_key[at] is None or (name == wanted and score_key[at] != wanted):
+            score[at] = value
+            score_key[at] = name
+    _add_verdicts(runs, _by_task(facts, "outcome"))
+    for at, (of_format, status) in enumerate(_rows(runs, "format", "status")):
         if of_format != "table" and status not in AGENT_FAILED and status not in ENDED:
             score[at] = None
-        elif value not in (None, 0.0, 1.0) and min(abs(value), abs(value - 1)) > 1e-6:
-            between.append(at)
+    _set_success(runs)
+    return [None if at is None else runs["run_id"][at] for at in place_of_score]
+
+
+def _add_verdicts(runs: Runs, verdicts: Mapping[str, Facts]) -> None:
+    """Set score and status of the runs whose outcome a report of SWE-bench states."""
+    if not verdicts:
+        return
+    for at, (task, model, source, status) in enumerate(_rows(runs, "task_id", "model_name", "source", "status")):
+        if runs["score"][at] is not None or task not in verdicts:
+            continue
+        of_model = [fact for fact in verdicts[task] if (fact["model_name"] or "").replace("__", "/") == model]
+        verdict = _nearest(source, of_model or verdicts[task])
+        if verdict == "resolved":
+            runs["score"][at] = _VERDICTS[verdict]
+            runs["status"][at] = status if status in ENDED else "completed"
+        elif status in ENDED:  # what something else ended is no measurement
+            runs["score"][at] = _VERDICTS.get(verdict)
+            runs["status"][at] = verdict
+
+
+def _set_success(runs: Runs) -> None:
+    """Set the success of runs by their scores; a run that its agent ended without a score has failed.
+
+    A score between 0 and 1 says how much, not whether: then no run with scores of its kind succeeds or fails.
+    """
+    score = runs["score"]
+    kinds: list[tuple[Any, ...]] = list(_rows(runs, "format", "dataset"))
+    between = [
+        at for at, value in enumerate(score) if value not in (None, 0.0, 1.0) and min(abs(value), abs(value - 1)) > 1e-6
+    ]
     if between:
-        scorers = {own: name for own, name in zip(kinds[::-1], score_key[::-1], strict=True) if name}  # the first
-        kinds = [(own, name or scorers.get(own)) for own, name in zip(kinds, score_key, strict=True)]
+        scorers: dict[tuple[Any, ...], str] = {}  # the first scorer of each format and dataset
+        for kind, scorer in zip(kinds, runs["score_key"], strict=True):
+            if scorer:
+                scorers.setdefault(kind, scorer)
+        kinds = [(*kind, key or scorers.get(kind)) for kind, key in zip(kinds, runs["score_key"], strict=True)]
     graded = {kinds[at] for at in between}
     for at, (of_format, status) in enumerate(_rows(runs, "format", "status")):
-        if kinds[at] not in graded:
-            if of_format == "table":  # it states what it knows
-                continue
-            if score[at] is None and status in AGENT_FAILED:
-                score[at] = 0.0
-            if score[at] is not None:
-                success[at] = score[at] > 0.5
-    return [None if at is None else runs["run_id"][at] for at in of_score]
+        if kinds[at] in graded or of_format == "table":  # a table states what it knows
+            continue
+        if score[at] is None and status in AGENT_FAILED:
+            score[at] = 0.0
+        if score[at] is not None:
+            runs["is_successful"][at] = score[at] > 0.5
 
 
-def _repeated(runs: _Runs) -> dict[str, list[bool]]:
+def _task_versions(runs: Runs) -> list[str | None]:
+    """Return the digests of tasks of which there are several versions; None for the others."""
+    if not any(runs["task_checksum"]):
+        return [None] * len(runs["task_checksum"])
+    versions = list(_rows(runs, "dataset", "task_id", "task_checksum"))
+    counts = Counter((dataset, task) for dataset, task, version in set(versions) if version)
+    return [version if counts[dataset, task] > 1 else None for dataset, task, version in versions]
+
+
+def _repeated(runs: Runs) -> dict[str, list[bool]]:
     """Number repetitions in the order of their start, where logs don't; return which runs are repeated.
 
-    Those are runs that a later log of the same evaluation repeats, and those that another file holds, too.
+    A run is repeated if a later log of the same evaluation repeats it, or if another file has it, too.
     """
-    same, number = list(_rows(runs, *_IDENTITY)), runs["repetition"]
+    groups: dict[tuple[Any, ...], int] = {}
+    group = [groups.setdefault(identity, len(groups)) for identity in _rows(runs, *_IDENTITY)]
+    number = runs["repetition"]
     if None in number:
         begun = [(started is None, started, *own) for started, *own in _rows(runs, "started", "source", "part")]
-        before = Counter[tuple]()
-        for at in sorted(range(len(same)), key=begun.__getitem__):
-            number[at] = before[same[at]] if number[at] is None else number[at]
-            before[same[at]] += 1
-    trials = zip(same, number, strict=True)
-    created = [(trial, when or "") for trial, when in zip(trials, runs.read("created"), strict=True)]
-    latest = dict(sorted(created, key=itemgetter(1)))
-    superseded = ["" != when < latest[trial] for trial, when in created]
-    duplicate, seen, ids = list(runs["is_copy"]), set[tuple](), list(_rows(runs, "log_id", "format", "task_id"))
-    for at, own in enumerate(ids if len(set(ids)) < len(ids) else ()):
-        if own[0] is not None and own[1] != "table" and not superseded[at]:
+        before = Counter[int]()
+        for at in sorted(range(len(group)), key=begun.__getitem__):
+            if number[at] is None:
+                number[at] = before[group[at]]
+            before[group[at]] += 1
+    trials = list(zip(group, number, strict=True))
+    created = [when or "" for when in runs["created"]]
+    latest = dict(sorted(zip(trials, created, strict=True), key=itemgetter(1)))  # the last of a trial stays
+    superseded = [when != "" and when < latest[trial] for trial, when in zip(trials, created, strict=True)]
+    duplicate = list(runs["is_copy"])
+    seen = set[tuple[Any, ...]]()
+    for at, own in enumerate(_rows(runs, "log_id", "format", "task_id")):
+        log_id, of_format, _ = own
+        if log_id is not None and of_format != "table" and not superseded[at]:
             duplicate[at] = own in seen
             seen.add(own)
     return {"superseded": superseded, "duplicate": duplicate}
 
 
-def _overruled(runs: _Runs, path: str) -> list[bool]:
-    """Set the outcomes that a file states, a CSV file of run_id, outcome and reason; return whose they are."""
+def _overruled(runs: Runs, path: str) -> list[bool]:
+    """Set the outcomes that a CSV file of run_id, outcome and reason states; return which runs it names."""
     if not path:
         return [False] * len(runs["run_id"])
     try:
@@ -379,43 +440,52 @@ def _overruled(runs: _Runs, path: str) -> list[bool]:
     wrong = wrong or [f"{text!r} is no {name}" for name in known for text in stated[name] if text not in known[name]]
     if wrong:
         raise SourceError(f"{path}: {wrong[0]}; outcomes are {', '.join(OUTCOMES)}")
-    of_run = {row["run_id"]: row for row in stated.to_dict("records")}  # the last row of a run counts
+    by_run = {row["run_id"]: row for row in stated.to_dict("records")}  # the last row of a run counts
     for at, run_id in enumerate(runs["run_id"]):
-        if row := of_run.get(run_id):
+        if row := by_run.get(run_id):
             success = OUTCOMES[row["outcome"]]
-            runs["is_successful"][at], runs["score"][at] = success, None if success is None else float(success)
+            runs["is_successful"][at] = success
+            runs["score"][at] = None if success is None else float(success)
             runs["status"][at] = "overruled" if success is None else "completed"
             runs["exit_reason"][at] = row.get("reason", runs["exit_reason"][at])
-    return [run_id in of_run for run_id in runs["run_id"]]
+    return [run_id in by_run for run_id in runs["run_id"]]
 
 
-def _plans(runs: _Runs, said: pa.Table) -> tuple[pa.Table, list[str | None]]:
-    """Return what was planned, by file, model and task, and for each run the file with its plan."""
-    sources, models, datasets, tasks = (column.to_pylist() for column in said.columns[:4])
-    job = {os.path.dirname(source): source for source, task in zip(sources, tasks, strict=True) if not task}
-    plan_of = {  # what a job's lock says is part of the plan that its result states
-        source: job.get(folder, source) if name == "lock.json" else source
-        for source in set(sources)
-        for folder, name in [os.path.split(source)]
-    }
-    whole, logs = set(plan_of.values()), set(runs.read("source"))
-    above = {os.path.dirname(source): source for source in whole - logs}
-    of_source = {source: source if source in whole else _above(source, above) for source in logs}
-    plans, of_run = [plan_of[source] for source in sources], [of_source[source] for source in runs.read("source")]
-    if None in models or None in datasets:  # what a plan leaves out, its runs tell
-        firsts, known = dict[Any, tuple](), dict[tuple, tuple]()
-        for plan, (model, dataset, task) in zip(of_run, _rows(runs, "model_name", "dataset", "task_id"), strict=True):
-            firsts.setdefault(plan, (model, dataset))
-            known.setdefault((plan, task), (dataset, task))
-            if task and "/" in task:  # a lock calls a task by its folder
-                known.setdefault((plan, task.rpartition("/")[2]), (dataset, task))
-        for at, (plan, task) in enumerate(zip(plans, tasks, strict=True)):
-            if task and datasets[at] is None:
-                datasets[at], tasks[at] = known.get((plan, task), (None, task))
-            if task:  # that of all its runs, if the plan does not say which
-                model, dataset = firsts.get(plan, (None, None))
-                models[at], datasets[at] = models[at] or model, datasets[at] or dataset
-    stated = pa.table([plans, models, datasets, tasks, *said.columns[4:]], said.schema)
-    groups = stated.group_by(said.column_names[:4], use_threads=False)  # two names of a lock may be one task
-    sums = groups.aggregate([(name, "sum") for name in said.column_names[4:]])
-    return sums.rename_columns(said.column_names), of_run
+def _plans(runs: Runs, stated: pa.Table) -> pa.Table:
+    """Return what was planned, by file, model and task; set for each run the file with its plan."""
+    plans = stated.to_pydict()
+    jobs = {os.path.dirname(source): source for source, task in _rows(plans, "source", "task_id") if not task}
+    plan_of = {source: source for source in plans["source"]}
+    for source in plan_of:
+        folder, name = os.path.split(source)
+        if name == "lock.json":  # a job's lock is part of the plan that its result states
+            plan_of[source] = jobs.get(folder, source)
+    files, logs = set(plan_of.values()), set(runs["source"])
+    by_folder = {os.path.dirname(source): source for source in files - logs}
+    plan_of_log = {source: source if source in files else _above(source, by_folder) for source in logs}
+    runs["plan"] = [plan_of_log[source] for source in runs["source"]]
+    plans["source"] = [plan_of[source] for source in plans["source"]]
+    if None in plans["model_name"] or None in plans["dataset"]:
+        _complete_plans(plans, runs)
+    groups = pa.table(plans, stated.schema).group_by(stated.column_names[:4], use_threads=False)
+    sums = groups.aggregate([(name, "sum") for name in stated.column_names[4:]])  # two names of a lock may be one task
+    return sums.rename_columns(stated.column_names)
+
+
+def _complete_plans(plans: Runs, runs: Runs) -> None:
+    """Fill in models and datasets that plans leave out, from their runs."""
+    first_of = dict[Any, tuple[Any, ...]]()  # the model and dataset of the first run of each plan
+    known = dict[tuple[Any, ...], tuple[Any, ...]]()  # dataset and task of the runs of each plan, by the task's names
+    for plan, model, dataset, task in _rows(runs, "plan", "model_name", "dataset", "task_id"):
+        first_of.setdefault(plan, (model, dataset))
+        known.setdefault((plan, task), (dataset, task))
+        if task and "/" in task:  # a lock calls a task by its folder
+            known.setdefault((plan, task.rpartition("/")[2]), (dataset, task))
+    for at, (plan, task, model, dataset) in enumerate(_rows(plans, "source", "task_id", "model_name", "dataset")):
+        if not task:
+            continue  # all tasks together
+        if dataset is None:
+            dataset, plans["task_id"][at] = known.get((plan, task), (None, task))
+        first_model, first_dataset = first_of.get(plan, (None, None))
+        plans["model_name"][at] = model or first_model
+        plans["dataset"][at] = dataset or first_dataset

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evalkit.trajectories.values import count_of, error_text, number_of, objects, part_of, text_of, time_of
+from evalkit.trajectories.json_values import count_of, error_text, number_of, objects, part_of, text_of, time_of
 
-Beside = Callable[[str], Any]  # decodes a file that a trajectory names, in its own folder; None without one
+OpenNamed = Callable[[str], Any]  # decodes a file in the folder of a trajectory that names it; None without one
 
 
 @dataclass
@@ -56,14 +56,14 @@ def _part_text(part: Any) -> str:
 
 
 def chat_messages(messages: Any) -> list[Message]:
-    """Read messages in the form of chat interfaces: calls of tools, and the tools' answers joined to them."""
+    """Read messages in the form of chat interfaces; the answer of a tool becomes the result of its call."""
     out: list[Message] = []
     called: dict[str, Call] = {}  # by its id
     for given in objects({"messages": messages}, "messages"):
         message, extra = _as_chat(given), given.get("extra")
         role, text = text_of(message.get("role")) or "user", content_text(message.get("content"))
         returned, error = part_of(extra, "returncode"), message.get("error") or message.get("tool_error")
-        is_answer = role == "tool" or returned is not None  # that of a user to a command in a text: mini-swe-agent
+        is_answer = role == "tool" or returned is not None  # mini-swe-agent answers a command as the user
         ids = message.get("tool_call_ids") or [message.get("tool_call_id") or message.get("id")]  # the first: SWE-agent
         if is_answer and (call := called.get(text_of(ids[0]))):
             call.result, call.is_error = text or error_text(error), bool(error) or returned not in (None, 0)
@@ -96,11 +96,11 @@ def _as_chat(message: dict[str, Any]) -> dict[str, Any]:
     if message.get("object") != "response":
         return message
     items = objects(message, "output")
-    said = [part for item in items if item.get("type") == "message" for part in objects(item, "content")]
+    content = [part for item in items if item.get("type") == "message" for part in objects(item, "content")]
     calls = [item for item in items if item.get("type") == "function_call"]
     tokens_in, tokens_out = (part_of(message, "usage", name) for name in ("input_tokens", "output_tokens"))
     usage = {"prompt_tokens": tokens_in, "completion_tokens": tokens_out}
-    return {"role": "assistant", "content": said, "tool_calls": calls, "usage": usage}
+    return {"role": "assistant", "content": content, "tool_calls": calls, "usage": usage}
 
 
 def _chat_call(call: Mapping[str, Any]) -> Call:

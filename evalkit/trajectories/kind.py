@@ -13,9 +13,9 @@ from evalkit.kinds import Changes, Command, FileRules, LoadOptions, LogKind, Log
 from evalkit.kinds.pipeline import load as load_logs
 from evalkit.trajectories import terminal
 from evalkit.trajectories.assemble import assemble
-from evalkit.trajectories.format import RECORDS, TITLE
 from evalkit.trajectories.parse import accepts, excerpt, parse, recognises
-from evalkit.trajectories.table import ENDINGS, FLAGS, LAZY_TABLES, TABLES
+from evalkit.trajectories.records import RECORDS, TITLE
+from evalkit.trajectories.table import ENDINGS, EXCLUDING_FLAGS, FLAGS, LAZY_TABLES, NAME, TABLES
 from evalkit.trajectories.transcript import run_files, transcript
 
 
@@ -24,8 +24,13 @@ def _task_of(runs: pd.DataFrame) -> pd.Series:
     return runs["dataset"].fillna("").str.cat(runs["task_id"], sep="/").str.removeprefix("/")
 
 
+def _seed_of(runs: pd.DataFrame) -> pd.Series:
+    """Return the seeds of runs of tables, which may be of trained checkpoints; a chat model's only draws its words."""
+    return runs["seed"].where(runs["format"] == "table")
+
+
 KIND = LogKind(
-    name="trajectories",
+    name=NAME,
     title=TITLE,
     records=RECORDS,
     log_records=("runs", "plans"),
@@ -46,9 +51,8 @@ KIND = LogKind(
         conditions=("limits", "task_version"),
         told=("agent", "agent_version", "temperature"),
         task_of=_task_of,
-        # the seed of a chat model only draws its words; a table's may be that of a trained checkpoint
-        seed_of=lambda runs: runs["seed"].where(runs["format"] == "table"),
-        excluding_flags=("superseded", "duplicate"),
+        seed_of=_seed_of,
+        excluding_flags=EXCLUDING_FLAGS,
     ),
     transcript=transcript,
     run_files=run_files,
@@ -92,7 +96,8 @@ def load(
     Returns
     -------
     Logs
-        The frames ``runs``, ``scores``, ``plans`` and ``ledger``; ``turns`` and ``tool_calls``, read when first used.
+        The frames ``runs``, ``scores``, ``plans`` and ``ledger``; ``messages``, ``tool_calls`` and ``turns``, which are
+        read when first used.
     """
     named = tuple(as_list(columns))
     return load_logs(path, KIND, columns=named, score=score, outcomes=os.fspath(outcomes), **options)

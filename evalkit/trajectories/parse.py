@@ -1,4 +1,4 @@
-"""The contents of one file of a trajectory's format, by the first format that recognises it."""
+"""Parse one file, by the first format that recognises it."""
 
 from collections.abc import Callable
 from typing import Any, BinaryIO
@@ -8,12 +8,19 @@ import msgspec
 from evalkit.io import decode_json, decode_start
 from evalkit.io.paths import LimitError
 from evalkit.kinds import Parsed
-from evalkit.trajectories.format import TITLE
 from evalkit.trajectories.formats import atif, harbor, inspect, swe_agent, table, tau2
+from evalkit.trajectories.records import TITLE
 
 FORMATS = (harbor, atif, tau2, swe_agent)  # of JSON documents that are decoded whole; each recognises its own
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".parquet")
-_LOGS = ("trial result", "trajectory", "simulation", "tau2-bench results", "log", "table of runs")  # others describe
+_LOGS = (
+    "trial result",
+    "trajectory",
+    "simulation",
+    "tau2-bench results",
+    "log",
+    "table of runs",
+)  # other titles are of files that describe logs
 _ANYTHING = msgspec.json.Decoder()
 _HEAD = 65_536  # bytes that tell the format
 
@@ -48,12 +55,12 @@ def excerpt(path: str, opened: Callable[[], BinaryIO]) -> bytes | None:
     try:
         with opened() as file:
             return inspect.excerpt(file)
-    except Exception:  # the whole of it tells what is wrong
+    except Exception:  # `parse` reads the whole file and reports what is wrong
         return None
 
 
 def parse(path: str, data: bytes | OSError) -> Parsed:
-    """Parse one file; only LimitError and MemoryError are raised, where it is too large once it is decoded."""
+    """Parse one file; its contents raise only a LimitError or MemoryError, if they are too large once decoded."""
     if isinstance(data, OSError):
         return Parsed("failed", f"{type(data).__name__}: {data.strerror or data}")
     if not data or data.isspace():  # `strip` would copy it
@@ -73,9 +80,10 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
 
 
 def opened(path: str, data: bytes, *, messages: bool = False) -> tuple[Any, Any, list[str]]:
-    """Return the module that reads a file, None if no one does, its contents for that module, and what was recovered.
+    """Return the module that reads a file (None without one), its decoded contents, and what was recovered.
 
-    The contents are those for its `parse`, or for its `messages`. `BrokenFileError` for a document that is broken.
+    The contents are for the module's `parse` or, with `messages`, for its `messages`. Raises `BrokenFileError` for a
+    broken document.
     """
     if is_inspect(data):
         return inspect, inspect.samples_of(data) if messages else data, []

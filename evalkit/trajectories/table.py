@@ -5,8 +5,9 @@ from typing import NamedTuple
 from evalkit.io import Column
 from evalkit.kinds import run_columns
 from evalkit.kinds.runs import AS_LOGGED
-from evalkit.trajectories.format import PLANS, RUNS, SCORES
+from evalkit.trajectories.records import PLANS, RUNS, SCORES
 
+NAME = "trajectories"
 RUN_ID = Column("run_id", "str", "the run; see the table of runs")
 FLAGS = {
     "superseded": "a later log repeats this evaluation: the run counts in no rate",
@@ -14,6 +15,7 @@ FLAGS = {
     "overruled": "the outcome was stated by the file of outcomes",
     "no_outcome": "nothing says whether the task was solved",
 }
+EXCLUDING_FLAGS = ("superseded", "duplicate")  # of runs that count in no rate
 _COMMON = {column.name for column in run_columns()}
 
 
@@ -47,10 +49,12 @@ TABLES = {
     "scores": (RUN_ID, *SCORES[1:]),
     "plans": (Column("source", "str", "the file that says it"), *PLANS),
 }
+_MESSAGE = Column("message", "int", "place of the message in the run, from 0")
 LAZY_TABLES = {
-    "turns": (
+    "messages": (
         RUN_ID,
-        Column("turn", "int", "number of the message, from 0", "count"),
+        Column("turn", "int", "number of the first turn that shows the message, from 1, as in the frame of turns"),
+        _MESSAGE,
         Column("role", "str", "system, user, assistant or tool"),
         Column("text", "str", "what it says"),
         Column("reasoning", "str", "what the model thought, where that was logged"),
@@ -62,7 +66,8 @@ LAZY_TABLES = {
     ),
     "tool_calls": (
         RUN_ID,
-        Column("turn", "int", "number of the message that calls, from 0", "count"),
+        Column("turn", "int", "number of the turn that shows the call, from 1, as in the frame of turns"),
+        _MESSAGE,
         Column("name", "name", "the tool"),
         Column("arguments", "str", "what it was called with"),
         Column("result", "str", "what it answered; missing if nothing was logged"),

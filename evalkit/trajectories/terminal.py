@@ -62,9 +62,13 @@ def _notes(logs: Logs) -> list[str]:
     missing, planned = int(table["missing"].sum()), int(table["planned"].sum())
     repeated, overruled = int(table["repeated"].sum()), int(runs["flag_overruled"].sum())
     is_are = "is" if missing == 1 else "are"
-    lines = [f"{missing:,} of {counted_noun(planned, 'planned trial')} {is_are} missing"] * bool(missing)
-    lines += [f"{counted_noun(repeated, 'run')} held by other logs, too, or repeated later: left out"] * bool(repeated)
-    lines += [f"outcomes overruled: {overruled:,}"] * bool(overruled)
+    lines = []
+    if missing:
+        lines.append(f"{missing:,} of {counted_noun(planned, 'planned trial')} {is_are} missing")
+    if repeated:
+        lines.append(f"{counted_noun(repeated, 'run')} held by other logs, too, or repeated later: left out")
+    if overruled:
+        lines.append(f"outcomes overruled: {overruled:,}")
     if len(runs) and runs["flag_no_outcome"].all():
         advice = "give outcomes with --outcomes FILE"
         if runs["format"].isin(["SWE-agent", "mini-swe-agent"]).any():

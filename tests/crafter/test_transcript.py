@@ -47,16 +47,16 @@ def test_a_trace_is_shown_turn_by_turn(path):
         "model alder, task t1, status error, score 0.9, started 2025-01-01 00:00:00 UTC, "
         "flags error entry, suspect invalid actions, difficulty easy, 1 of 22 achievements",
         "",
-        "» turn 0: move_up, do, jump",
+        "1 » turn 0: move_up, do, jump",
         "    to the \ufffd[31mtree",
         "    and back",
         "    invalid move_up: got [0, 0] (judged over the whole turn)",
         "    unlocked collect_wood (easy)",
         "    health 9, food 7, drink 6, energy 8, wood 2; 788 + 57 tokens   ◀ unlocked, suspect",
-        "» turn 1: noop, sleep",
+        "2 » turn 1: noop, sleep",
         "    invalid sleep: Energy is full",
         "    0 + 12 tokens   ◀ invalid",
-        "· session: error: out of tokens   ◀ error",
+        "3 · session: error: out of tokens   ◀ error",
     ]
 
 
@@ -66,7 +66,7 @@ def test_a_trace_without_turns_or_events_is_shown_too(tmp_path):
     for events, lines in (
         ([], [f"model alder, status aborted, {begun}, flags aborted, difficulty hard, aborted: no events", ""]),
         (without_turns, [f"model alder, score 5, {begun}, flags unnamed achievements, difficulty hard", "",
-                         "» event 0: sleep", "» event 1: no action"]),
+                         "1 » event 0: sleep", "2 » event 1: no action"]),
     ):  # fmt: skip
         path = write(tmp_path, trace(*events, metadata=[config(model_name="alder", difficulty="hard")]))
         assert shown(path)[1:] == lines

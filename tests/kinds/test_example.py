@@ -72,7 +72,7 @@ def test_functions_work_for_it_as_for_any_kind(quiz, sheets):
     assert logs.runs["run_id"].equals(evalkit.load("sheets").runs["run_id"])  # however the source is written
     assert len(logs.answers) == 6
     assert logs.ledger["status"].tolist() == ["used", "used", "used", "failed"]
-    assert "« quiz: rivers 1?\n» alpha: <1>   ◀ wrong\n" in logs.show(logs.runs["run_id"][1]).text()
+    assert "3 « quiz: rivers 1?\n4 » alpha: <1>   ◀ wrong\n" in logs.show(logs.runs["run_id"][1]).text()
     assert {look.kind: n for look, n in detect(sheets).items()} == {"quiz": 3}
     assert collect(quiz, "sheets", "made").new == 4
     assert_same_frames(logs, evalkit.load("made"))

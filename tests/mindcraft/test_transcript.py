@@ -17,7 +17,7 @@ def lines(folder, content, name="Andy_0_0.json") -> list[str]:
 
 def test_content_that_is_no_text_is_shown_as_it_is(tmp_path):
     out = lines(tmp_path, [turn("user", None), turn("system", {"a": 1}), 5])
-    assert out[-3:] == ["« user: (no text: None)", "· system: (no text: {'a': 1})", "? (no turn): 5"]
+    assert out[-3:] == ["1 « user: (no text: None)", "2 · system: (no text: {'a': 1})", "3 ? (no turn): 5"]
     assert "flags: turns without text" in out[1]
     for content in ({"model": "m"}, b"5"):  # what can't be read: `test_cli.py`
         with pytest.raises(SourceError, match=r"Andy_0_0\.json.*no list of turns"):

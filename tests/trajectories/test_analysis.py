@@ -251,7 +251,7 @@ def test_what_a_log_says_of_keys_and_environments_reaches_no_page(tmp_path):
     assert len(logs.runs) == 4
     write_view(logs, logs.runs, tmp_path / "pages")
     shown = [path.read_text() for path in (tmp_path / "pages").rglob("*.html")]
-    shown += [getattr(logs, frame).to_csv() for frame in ("runs", "scores", "plans", "turns", "tool_calls")]
+    shown += [getattr(logs, frame).to_csv() for frame in ("runs", "scores", "plans", "messages", "tool_calls", "turns")]
     assert not [text for text in shown if secret in text or name in text]
 
 
@@ -263,7 +263,7 @@ def test_a_file_of_many_runs_is_opened_once_for_their_messages_and_once_for_thei
         transcript, "opened", lambda path, *data, **more: paths.append(path) or opened(path, *data, **more)
     )
     logs = trajectories.load(simulated)
-    assert len(logs.turns) == 3 * len(logs.runs)
+    assert len(logs.messages) == 3 * len(logs.runs)
     write_view(logs, logs.runs, tmp_path / "pages")
     assert paths == [str(simulated)] * 2
 
@@ -291,8 +291,8 @@ def test_subagents_and_continuations_stand_in_their_place(tmp_path):
     }
     logs = trajectories.load(make.write(tmp_path / "trajectory.json", trajectory))
     texts = ["do it", "asking", "seen", "heard", "sub task", "sub answer", "done"]
-    assert logs.turns["text"].tolist() == texts
-    assert logs.turns.loc[1, ["role", "reasoning", "tokens_in", "cost"]].tolist() == ["assistant", "hm", 10, 0.25]
+    assert logs.messages["text"].tolist() == texts
+    assert logs.messages.loc[1, ["role", "reasoning", "tokens_in", "cost"]].tolist() == ["assistant", "hm", 10, 0.25]
     calls = logs.tool_calls[["name", "arguments", "result"]].to_numpy().tolist()
     assert calls == [["ask", '{"who":"sub"}', "answered"]]
 
@@ -310,7 +310,7 @@ def test_commands_that_stand_in_texts_have_their_output_and_its_error(tmp_path):
     logs = trajectories.load(make.write(tmp_path / "a.traj.json", log))
     calls = logs.tool_calls[["name", "arguments", "result", "is_error"]].to_numpy().tolist()
     assert calls == [["shell", "ls x", "no such file", True], ["bash", "{}", "ok", False]]
-    assert logs.turns.iloc[-1][["tokens_in", "tokens_out"]].tolist() == [7, 2]
+    assert logs.messages.iloc[-1][["tokens_in", "tokens_out"]].tolist() == [7, 2]
 
 
 def test_a_report_makes_no_failure_of_what_something_else_ended(tmp_path):

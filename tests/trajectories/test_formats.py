@@ -67,7 +67,7 @@ def test_steps_of_a_trial_are_added_up_and_their_last_reward_counts(tmp_path):
     one = make.trial(reward=None, agent_result=None, step_results=steps)
     logs = trajectories.load(make.harbor_job(tmp_path, one))
     assert told(logs.runs, "tokens_in", "cost", "score", "extra") == [[3, 0.75, 1.0, '{"steps":["a",null]}']]
-    assert told(logs.turns, "role", "text") == [["error", "AgentTimeoutError: late"], ["system", "reward = 1"]]
+    assert told(logs.messages, "role", "text") == [["error", "AgentTimeoutError: late"], ["system", "reward = 1"]]
 
 
 def test_a_trials_trajectory_is_no_run_of_its_own_and_fills_in_what_the_result_lacks(tmp_path):
@@ -75,7 +75,7 @@ def test_a_trials_trajectory_is_no_run_of_its_own_and_fills_in_what_the_result_l
     make.write(tmp_path / "fix-bug__0" / "agent" / "trajectory.json", make.atif("do it", "done", "again"))
     logs = trajectories.load(tmp_path)
     assert told(logs.runs, "tokens_in", "cost", "turns") == [[20, 0.5, 2]]
-    assert logs.turns["text"].tolist() == ["do it", "done", "again"]
+    assert logs.messages["text"].tolist() == ["do it", "done", "again"]
 
 
 def test_a_continued_trajectory_is_one_run_without_what_was_copied(tmp_path):
@@ -83,7 +83,7 @@ def test_a_continued_trajectory_is_one_run_without_what_was_copied(tmp_path):
     make.write(tmp_path / "t" / "trajectory.cont-1.json", make.atif("task", "one", "two", copied=2, prompt=3))
     logs = trajectories.load(tmp_path)
     assert logs.runs[["task_id", "turns", "tokens_in", "cost"]].to_numpy().tolist() == [["t", 2, 13, 0.5]]
-    assert logs.turns["text"].tolist() == ["task", "one", "two"]
+    assert logs.messages["text"].tolist() == ["task", "one", "two"]
 
 
 def test_the_temperature_of_a_trial_is_that_of_its_agent(tmp_path):
@@ -103,7 +103,7 @@ def test_a_trajectory_of_a_subagent_in_a_file_is_no_run_of_its_own(tmp_path, pre
     whole["steps"][1]["observation"] = {"results": [{"subagent_trajectory_ref": [reference]}]}
     make.write(tmp_path / f"{prefix}trajectory.json", whole)
     make.write(tmp_path / f"{prefix}{reference['trajectory_path']}", make.atif("summarize", "summary"))
-    assert trajectories.load(tmp_path).turns["text"].tolist() == ["task", "one", "summarize", "summary"]
+    assert trajectories.load(tmp_path).messages["text"].tolist() == ["task", "one", "summarize", "summary"]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_what_an_agent_wrote_of_a_trial_in_its_own_format_is_no_other_run(tmp_pa
     assert (logs.runs["format"].tolist(), logs.runs["turns"].fillna(0).tolist()) == (["harbor"], [alone])
     make.write(tmp_path / "fix-bug__0" / "agent" / "trajectory.json", make.atif("task", "one"))
     logs = trajectories.load(tmp_path)
-    assert (logs.runs["format"].tolist(), logs.turns["text"].tolist()[:2]) == (["harbor"], ["task", "one"])
+    assert (logs.runs["format"].tolist(), logs.messages["text"].tolist()[:2]) == (["harbor"], ["task", "one"])
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_tau2_simulations_in_a_folder_are_of_the_results_beside_it(tmp_path):
     assert logs.runs[["model_name", "dataset", "score"]].to_numpy().tolist() == [["gpt-4o", "retail", 1.0]]
     assert logs.plans["planned"].tolist() == [2]
     assert logs.tool_calls[["name", "result"]].to_numpy().tolist() == [["find_order", "order 3"]]
-    assert told(logs.turns, "role", "cost") == [["user", None], ["assistant", None], ["assistant", 0.0]]
+    assert told(logs.messages, "role", "cost") == [["user", None], ["assistant", None], ["assistant", 0.0]]
 
 
 def test_answers_of_tau2_that_stand_in_one_message_belong_to_their_calls(tmp_path):
@@ -181,7 +181,7 @@ def test_a_spoken_simulation_says_what_each_side_says_from_one_silence_to_the_ne
     ticks = [tick("Where ", "Hel"), tick("is it?", "lo."), tick(**calls), tick(**answers), tick("", "Gone.")]
     spoken = {**make.simulation("0", 0, 1.0), "messages": None, "ticks": ticks}
     logs = trajectories.load(make.write(tmp_path / "simulations" / "0.json", spoken))
-    assert logs.turns["text"].tolist() == ["Where is it?", "Hello.", "", "Gone."]
+    assert logs.messages["text"].tolist() == ["Where is it?", "Hello.", "", "Gone."]
     assert logs.tool_calls[["result", "is_error"]].to_numpy().tolist() == [["none", True]]
     assert logs.runs["turns"].tolist() == [3]
 
@@ -225,7 +225,7 @@ def test_of_an_archive_that_was_cut_off_the_samples_that_are_whole_are_read(tmp_
     logs = trajectories.load(tmp_path)
     assert logs.runs["score"].tolist() == [1.0] * known
     assert logs.ledger["reason"].tolist() == ["the archive has no end"]
-    assert logs.turns["text"].tolist() == ["2 + 2?", "4"] * known  # the first is an attachment
+    assert logs.messages["text"].tolist() == ["2 + 2?", "4"] * known  # the first is an attachment
 
 
 def test_of_an_archive_with_a_broken_member_the_others_are_read_and_the_ledger_says_so(tmp_path):
@@ -252,7 +252,7 @@ def test_a_log_whose_evaluation_broke_off_before_its_first_sample_has_no_runs_an
     log = {**make.inspect_log(status="error"), "error": {"message": "no such model", "traceback": "…"}}
     log["eval"]["dataset"] = {"samples": 2}
     logs = trajectories.load(make.write(tmp_path / "log.json", log))
-    assert (len(logs.runs), len(logs.turns), logs.plans["planned"].tolist()) == (0, 0, [2])
+    assert (len(logs.runs), len(logs.messages), logs.plans["planned"].tolist()) == (0, 0, [2])
     assert logs.ledger["reason"].tolist() == ["it holds no samples, no such model"]
 
 
@@ -265,7 +265,7 @@ def test_samples_of_early_2024_have_one_score_and_a_transcript(tmp_path):
     logs = trajectories.load(make.write(tmp_path / "log.json", log))
     assert (logs.runs["score"].tolist(), logs.plans["planned"].tolist()) == ([1.0], [1])
     assert logs.scores["key"].tolist() == ["includes"]
-    assert logs.turns["text"].tolist()[0] == "2 + 3?"
+    assert logs.messages["text"].tolist()[0] == "2 + 3?"
 
 
 @pytest.mark.parametrize(("whole", "read"), [(None, 8), (7, 5), (10, 8)])
@@ -325,7 +325,7 @@ def test_predictions_name_the_model_of_a_trajectory_that_does_not(tmp_path, name
     make.write(tmp_path / name, text)
     logs = trajectories.load(tmp_path)
     assert logs.runs["model_name"].tolist() == ["gpt-5"]
-    assert logs.turns["text"].tolist() == ["s", "t", "r"]
+    assert logs.messages["text"].tolist() == ["s", "t", "r"]
     assert told(logs.tool_calls, "arguments", "result") == [["ls", "x"]]
 
 
@@ -333,7 +333,7 @@ def test_each_line_of_a_file_may_be_a_trajectory(tmp_path):
     lines = [json.dumps({**make.atif("task", text), "session_id": text}) for text in ("one", "two")]
     logs = trajectories.load(make.write(tmp_path / "exported.jsonl", "\n".join(lines)))
     assert logs.runs[["task_id", "turns"]].to_numpy().tolist() == [["one", 1], ["two", 1]]
-    assert logs.turns["text"].tolist() == ["task", "one", "task", "two"]
+    assert logs.messages["text"].tolist() == ["task", "one", "task", "two"]
 
 
 def test_a_parquet_file_is_a_table_of_runs(tmp_path):
@@ -423,9 +423,9 @@ def test_a_file_of_outcomes_overrules_runs_and_flags_them(tmp_path):
 def test_real_trajectories_are_all_used(name):
     logs = trajectories.load(SHARED / "trajectories" / name)
     assert set(logs.ledger["status"]) == {"used"}
-    assert len(logs.turns)
+    assert len(logs.messages)
     assert logs.tool_calls["result"].notna().all() or name == "atif"
-    assert not (logs.turns["reasoning"].ne("") & logs.turns["reasoning"].eq(logs.turns["text"])).any()
+    assert not (logs.messages["reasoning"].ne("") & logs.messages["reasoning"].eq(logs.messages["text"])).any()
 
 
 @real

@@ -78,7 +78,7 @@ def test_logs_in_a_bucket_are_joined_as_those_on_a_disk(tmp_path):
     try:
         columns = ["task_id", "score", "turns", "tokens_in", "cost"]
         assert logs.runs[columns].to_numpy().tolist() == here.runs[columns].to_numpy().tolist()
-        assert logs.turns["text"].tolist() == here.turns["text"].tolist()
+        assert logs.messages["text"].tolist() == here.messages["text"].tolist()
         assert logs.runs["plan"].notna().all()
     finally:
         memory.rm("/trajectories", recursive=True)

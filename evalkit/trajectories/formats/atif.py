@@ -1,4 +1,4 @@
-"""ATIF: the steps of an agent, with what it read, called and was told.
+"""ATIF: the steps of an agent, with the messages it read and the tools it called.
 
 Facts from the trajectory models of harbor 0.25, for ATIF 1.0 to 1.8.
 """
@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from evalkit.kinds import Parsed
-from evalkit.trajectories.chat import Beside, Message, chat_messages
-from evalkit.trajectories.format import run_row, used
-from evalkit.trajectories.values import number_of, objects, part_of, text_of, total
+from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
+from evalkit.trajectories.json_values import number_of, objects, part_of, text_of, total
+from evalkit.trajectories.records import run_row, used
 
-_USAGE = {  # of a step; those of all together are called `total_`
+_USAGE = {  # of a step; the totals of a trajectory have the prefix `total_`
     "tokens_in": "prompt_tokens",
     "tokens_cache": "cached_tokens",
     "tokens_out": "completion_tokens",
@@ -28,7 +28,7 @@ def recognises(value: Any) -> str:
 
 
 def parse(path: str, value: Any) -> Parsed:
-    """Return the run of a trajectory, or those of a list, and the files that they name as those of their subagents."""
+    """Return the runs of a trajectory or of a list of some, and the files that they name as subagents' trajectories."""
     several = [(one, str(at)) for at, one in enumerate(value)] if isinstance(value, list) else [(value, "")]
     named = [{text_of(ref.get("trajectory_path")) for step in _steps(one) for ref in _refs(step)} for one, _ in several]
     facts = [("subagent", "", "", file) for files in named for file in sorted(files) if file]
@@ -36,7 +36,7 @@ def parse(path: str, value: Any) -> Parsed:
 
 
 def _run(path: str, value: Any, part: str) -> tuple:
-    """Return the run of one trajectory; nothing in it says a score or the task, for which a name stands."""
+    """Return the run of one trajectory; it states no score, and its file or folder names the task."""
     steps, own_id = _steps(value), _id(value)
     usage = {}
     for column, key in _USAGE.items():
@@ -69,24 +69,24 @@ def _id(value: dict[str, Any]) -> str:
 
 
 def _steps(value: Any) -> list[dict[str, Any]]:
-    """Return the steps of a trajectory without those it copied from the one it goes on from."""
+    """Return the steps of a trajectory without those it copied from the one that it continues."""
     return [step for step in objects(value, "steps") if not step.get("is_copied_context")]
 
 
 def _refs(step: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield what a step says of the trajectories of subagents."""
+    """Yield the references of a step to trajectories of subagents."""
     for result in objects(step.get("observation"), "results"):
         yield from objects(result, "subagent_trajectory_ref")
 
 
-def messages(value: Any, part: str, beside: Beside, depth: int = 0) -> list[Message]:
-    """List the messages of a trajectory, those of subagents in their place, and those of the files it goes on in."""
+def messages(value: Any, part: str, open_named: OpenNamed, depth: int = 0) -> list[Message]:
+    """List the messages of a trajectory, with subagents' messages in their place, and of the files that continue it."""
     value = value[int(part)] if isinstance(value, list) else value
     agent, nested = part_of(value, "agent", "name"), {_id(sub): sub for sub in objects(value, "subagent_trajectories")}
     out: list[Message] = []
     for step in _steps(value):
         is_agent, metrics = step.get("source") == "agent", step.get("metrics")
-        said = {
+        message = {
             "role": "assistant" if is_agent else step.get("source"),
             "name": agent if is_agent else "",
             "content": step.get("message"),
@@ -100,13 +100,13 @@ def messages(value: Any, part: str, beside: Beside, depth: int = 0) -> list[Mess
             {"role": "tool", "tool_call_id": result.get("source_call_id"), "content": result.get("content")}
             for result in objects(step.get("observation"), "results")
         ]
-        out += [one for one in chat_messages([said, *answers]) if one.text or one.role != "tool"]
+        out += [one for one in chat_messages([message, *answers]) if one.text or one.role != "tool"]
         for ref in _refs(step):
             path = ref.get("trajectory_path")
-            sub = nested.pop(_id(ref), None) or (beside(path) if isinstance(path, str) else None)
+            sub = nested.pop(_id(ref), None) or (open_named(path) if isinstance(path, str) else None)
             if sub is not None and depth < MOST_NESTED:
-                out += messages(sub, part, beside, depth + 1)
+                out += messages(sub, part, open_named, depth + 1)
     following = value.get("continued_trajectory_ref")
-    if isinstance(following, str) and depth < MOST_NESTED and (later := beside(following)) is not None:
-        out += messages(later, part, beside, depth + 1)
+    if isinstance(following, str) and depth < MOST_NESTED and (later := open_named(following)) is not None:
+        out += messages(later, part, open_named, depth + 1)
     return out

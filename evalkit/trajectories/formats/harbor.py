@@ -7,9 +7,9 @@ from collections import Counter
 from typing import Any
 
 from evalkit.kinds import Parsed
-from evalkit.trajectories.chat import Beside, Message
-from evalkit.trajectories.format import AGENT_FAILED, run_row, score_rows, used
-from evalkit.trajectories.values import count_of, objects, part_of, text_of, total
+from evalkit.trajectories.chat import Message, OpenNamed
+from evalkit.trajectories.json_values import count_of, objects, part_of, text_of, total
+from evalkit.trajectories.records import AGENT_FAILED, run_row, score_rows, used
 
 _USAGE = {
     "tokens_in": "n_input_tokens",
@@ -31,17 +31,17 @@ def recognises(value: Any) -> str:
 
 def parse(path: str, value: Any) -> Parsed:
     """Return the run of a trial, or what a job planned."""
-    if "trials" in value:  # of a lock nothing but names is read: it may hold keys
+    if "trials" in value:  # only names are read of a lock, which may hold keys
         planned = Counter(
             (text_of(part_of(trial, "task", "name")), text_of(part_of(trial, "agent", "model_name")))
             for trial in objects(value, "trials")
         )
         return used(plans=[(model or None, None, task, n, None) for (task, model), n in planned.items()])
     if "trial_name" not in value:
-        counts = count_of(value.get("n_total_trials")), count_of(part_of(value, "stats", "n_retries"))
-        return used(plans=[(None, None, "", *counts)] * any(counts))
+        trials, retried = count_of(value.get("n_total_trials")), count_of(part_of(value, "stats", "n_retries"))
+        return used(plans=[(None, None, "", trials, retried)] if trials or retried else [])
     parts = [value, *objects(value, "step_results")]
-    # what was not the agent's fault decides: the reward of such a trial is no measurement
+    # an error that is not the agent's comes first: the reward of such a trial is no measurement
     error = min(_errors(parts), key=lambda error: error.get("exception_type") in AGENT_FAILED, default={})
     agent, model = part_of(value, "agent_info"), part_of(value, "agent_info", "model_info")
     names = [text_of(part_of(model, key)) for key in ("provider", "name")]
@@ -68,15 +68,15 @@ def parse(path: str, value: Any) -> Parsed:
     return used([run], score_rows("", own or last))
 
 
-def messages(value: Any, part: str, beside: Beside) -> list[Message]:
-    """List what was raised, and the rewards: what the result of a trial adds to its trajectory."""
-    parts, said = [value, *objects(value, "step_results")], list[Message]()
+def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:
+    """List the errors and rewards that the result of a trial adds to its trajectory."""
+    parts, spoken = [value, *objects(value, "step_results")], list[Message]()
     for error in _errors(parts):
-        said.append(Message("error", f"{error.get('exception_type')}: {text_of(error.get('exception_message'))}"))
+        spoken.append(Message("error", f"{error.get('exception_type')}: {text_of(error.get('exception_message'))}"))
     for one in parts:
         for key, reward in (part_of(one, "verifier_result", "rewards") or {}).items():
-            said.append(Message("system", f"{key} = {text_of(reward)}", "verifier"))
-    return said
+            spoken.append(Message("system", f"{key} = {text_of(reward)}", "verifier"))
+    return spoken
 
 
 def _errors(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -18,15 +18,17 @@ import pyarrow as pa
 from evalkit.io import decode_json
 from evalkit.io.paths import LimitError, check_members, check_size, most_bytes
 from evalkit.kinds import Parsed
-from evalkit.trajectories.chat import Beside, Message, chat_messages, content_text
-from evalkit.trajectories.format import run_rows, score_rows, used
-from evalkit.trajectories.values import count_of, error_text, objects, part_of, seconds_between, text_of, total
+from evalkit.trajectories.chat import Message, OpenNamed, chat_messages, content_text
+from evalkit.trajectories.json_values import count_of, error_text, objects, part_of, seconds_between, text_of, total
+from evalkit.trajectories.records import run_rows, score_rows, used
 
 # correct, incorrect, partly, no answer; the rest as inspect_ai's own `value_to_float`
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
 _ZSTANDARD = 93
-_MEMBER = struct.Struct("<4s4xH4x3L2H")  # what stands before each: its method, check sum, sizes, and those of its name
-_LISTED = struct.Struct("<4s6xH4x3LH12xL")  # what the directory says of each before its name; at last, its place
+_MEMBER = struct.Struct(
+    "<4s4xH4x3L2H"
+)  # the header of each: its method, check sum and sizes, and the sizes of its name and extra data
+_LISTED = struct.Struct("<4s6xH4x3LH12xL")  # its entry in the directory, up to its name; the last field is its place
 _RAISED = re.compile(r"(?:\w+\.)*(\w*(?:Error|Exception|Timeout|Exit|Interrupt|Group))(?=\W|$)")
 _TAIL = 65_536  # bytes at the end of an archive that hold the end of its directory
 _LIMITS = ("message_limit", "max_messages", "token_limit", "time_limit", "working_limit", "cost_limit", "turn_limit")
@@ -109,17 +111,19 @@ def excerpt(file: BinaryIO) -> bytes:
         if (log := read("_journal/start.json", _LOG)) is None:
             raise ValueError(", ".join(lost) or "neither a header nor a journal")
         log.status = "started"
-    told = read("summaries.json", _SUMMARIES)
-    if told is None:
+    listed = read("summaries.json", _SUMMARIES)
+    if listed is None:
         parts = [read(name, _SUMMARIES) for name in list(members) if name.startswith("_journal/summaries/")]
-        told = [one for part in parts for one in part or ()]
-    samples = {_part(one): one for one in told}
-    known = {part for part, one in samples.items() if one.model_usage is not None}  # in 2024 they said less
+        listed = [summary for part in parts for summary in part or ()]
+    samples = {_part(summary): summary for summary in listed}
+    known = {part for part, one in samples.items() if one.model_usage is not None}  # in 2024, summaries had less
     for name in list(members):
         if name.startswith("samples/") and name[8:-5] not in known and (one := read(name, _SUMMARY)) is not None:
             samples[_part(one)] = one
     log.reductions = log.reductions or (None if samples else read("reductions.json", _ANYTHING))
-    log.samples, log.lost, log.excerpt_of = list(samples.values()), ", ".join(lost[:4]), "inspect_ai"
+    log.samples = list(samples.values())
+    log.lost = ", ".join(lost[:4])
+    log.excerpt_of = "inspect_ai"
     return msgspec.json.encode(log)
 
 
@@ -127,7 +131,8 @@ def parse(path: str, data: bytes) -> Parsed:
     """Return the runs of a log; of one that is still written, those whose summaries are there."""
     log = _decoded(excerpt(io.BytesIO(data)) if is_archive(data) else data, _LOG)
     samples, evaluation = log.samples or _reduced(log), log.eval
-    config, arguments, task = evaluation.config or {}, evaluation.task_args, text_of(evaluation.task)
+    config = evaluation.config or {}
+    task, arguments = text_of(evaluation.task), evaluation.task_args
     limits = {name: config[name] for name in _LIMITS if config.get(name) is not None}
     shared = {
         "format": "inspect_ai",
@@ -140,7 +145,9 @@ def parse(path: str, data: bytes) -> Parsed:
         "limits": ", ".join(f"{name} {value}" for name, value in limits.items()),
         "temperature": part_of(evaluation.model_generate_config or part_of(log.plan, "config"), "temperature"),
     }
-    parts, scores, headline = list(map(_part, samples)), [], text_of(part_of(log.results, "headline", "scorer"))
+    parts = list(map(_part, samples))
+    scores: list[tuple] = []
+    headline = text_of(part_of(log.results, "headline", "scorer"))
     only_scorer = text_of(part_of(log.results, "scorer", "name")) or "score"  # in early 2024
     for part, sample in zip(parts, samples, strict=True):
         by_scorer = sample.scores or ({only_scorer: sample.score} if sample.score else {})
@@ -155,7 +162,8 @@ def parse(path: str, data: bytes) -> Parsed:
     planned = count_of(part_of(log.results, "total_samples"))
     if not planned and (size := count_of(part_of(evaluation.dataset, "samples"))):
         planned = min(size, count_of(config.get("limit")) or size) * epochs
-    plans = plans or [(None, None, "", planned or None, None)] * bool(planned or not samples)
+    if not plans and (planned or not samples):
+        plans = [(None, None, "", planned or None, None)]
     own_id = evaluation.eval_id or f"{evaluation.task_id} {evaluation.created}"  # the latter in 2024
     endings = [_ending(one, log.status) for one in samples]
     usages = [_usage(one) for one in samples]
@@ -180,10 +188,11 @@ def parse(path: str, data: bytes) -> Parsed:
     for at, name in enumerate(("tokens_in", "tokens_cache", "tokens_out", "cost")):
         columns[name] = [usage[at] for usage in usages]
     runs = run_rows(columns, shared)
-    said = [log.lost]
+    reasons = [log.lost]
     if not log.samples:
-        said += ["it holds no samples" + ": scores are those over all epochs" * bool(runs), error_text(log.error)]
-    return used(runs, scores, plans, reason=", ".join(filter(None, said)))
+        reasons.append("it holds no samples: scores are those over all epochs" if runs else "it holds no samples")
+        reasons.append(error_text(log.error))
+    return used(runs, scores, plans, reason=", ".join(filter(None, reasons)))
 
 
 def _ending(sample: Any, of_log: Any) -> tuple[str, str]:
@@ -213,16 +222,16 @@ def _usage(sample: Any) -> Sequence[float | None]:
 
 
 def _tokens_read(usage: Any) -> float:
-    """Return what a model read; some providers count the tokens of a cache within the input, others beside it."""
+    """Return what a model read; some providers count the tokens of a cache within the input, others apart."""
     given = usage.input_tokens or 0
-    beside = given + (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
-    if given == beside or not usage.total_tokens:
-        return beside
-    return min(beside, max(given, usage.total_tokens - (usage.output_tokens or 0)))
+    summed = given + (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
+    if given == summed or not usage.total_tokens:
+        return summed
+    return min(summed, max(given, usage.total_tokens - (usage.output_tokens or 0)))
 
 
 def _reduced(log: Any) -> list[Any]:
-    """Return the samples of a log that was told to keep none: each with its scores, over all epochs."""
+    """Return the samples of a log that keeps none, from its reductions: each with its scores over all epochs."""
     samples: dict[str, Any] = {}
     for reduction in log.reductions or part_of(log.results, "sample_reductions") or ():
         for one in objects(reduction, "samples"):
@@ -236,16 +245,20 @@ def samples_of(data: bytes) -> Callable[[str], Any]:
     if not is_archive(data):
         return {_part(one): one for one in _decoded(data, _TRANSCRIPTS).samples or ()}.__getitem__
     file = io.BytesIO(data)
-    members = _members(file)[0]
-    return lambda part: _decoded(_unpacked(file, members[f"samples/{part}.json"]), _MESSAGES)
+    members, _ = _members(file)
+
+    def sample(part: str) -> Any:
+        return _decoded(_unpacked(file, members[f"samples/{part}.json"]), _MESSAGES)
+
+    return sample
 
 
-def messages(samples: Callable[[str], Any], part: str, beside: Beside) -> list[Message]:
+def messages(samples: Callable[[str], Any], part: str, open_named: OpenNamed) -> list[Message]:
     """List the messages of a sample of a log."""
     sample = samples(part)
     attachments = sample.attachments or part_of(sample.transcript, "content") or {}  # the latter in 2024
-    said = chat_messages(_attached(sample.messages, attachments))
-    return [*said, Message("error", error_text(sample.error))] if sample.error else said
+    spoken = chat_messages(_attached(sample.messages, attachments))
+    return [*spoken, Message("error", error_text(sample.error))] if sample.error else spoken
 
 
 def _members(file: BinaryIO) -> tuple[dict[str, zipfile.ZipInfo], list[str]]:
@@ -270,8 +283,11 @@ def _members(file: BinaryIO) -> tuple[dict[str, zipfile.ZipInfo], list[str]]:
 
 def _member(name: str, place: int, method: int, check_sum: int, packed: int, size: int) -> zipfile.ZipInfo:
     info = zipfile.ZipInfo(name)
-    info.header_offset, info.compress_type, info.CRC = place, method, check_sum
-    info.compress_size, info.file_size = packed, size
+    info.header_offset = place
+    info.compress_type = method
+    info.CRC = check_sum
+    info.compress_size = packed
+    info.file_size = size
     return info
 
 

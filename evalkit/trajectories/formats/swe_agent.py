@@ -1,7 +1,7 @@
 """SWE-agent and mini-swe-agent: trajectories, predictions that name their models, and SWE-bench's reports.
 
-Facts from mini-swe-agent 1 and 2, SWE-agent 1 and the reports of SWE-bench. A trajectory holds no score: it stands in a
-report, and without one a run has no outcome.
+Facts from mini-swe-agent 1 and 2, SWE-agent 1 and the reports of SWE-bench. A trajectory has no score: a report
+states it, and without one a run has no outcome.
 """
 
 import posixpath
@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from evalkit.kinds import Parsed
-from evalkit.trajectories.chat import Beside, Message, chat_messages
-from evalkit.trajectories.format import run_row, used
-from evalkit.trajectories.values import count_of, number_of, objects, part_of, text_of, total
+from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
+from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of, total
+from evalkit.trajectories.records import run_row, used
 
 # the status of the runs of tasks in lists of a report, such as `resolved_ids`; the last that names a task counts
 _VERDICTS = ("incomplete", "unresolved", "empty_patch", "error", "resolved")
@@ -46,7 +46,7 @@ def recognises(value: Any) -> str:
 
 
 def parse(path: str, value: Any) -> Parsed:
-    """Return the run of a trajectory, or what other files say of runs."""
+    """Return the run of a trajectory, or what another file states about runs."""
     title, name = recognises(value), posixpath.basename(path.replace("\\", "/"))
     if title == "SWE-bench predictions":
         tasks = value if isinstance(value, dict) else {text_of(one.get("instance_id")): one for one in value}
@@ -79,22 +79,22 @@ def parse(path: str, value: Any) -> Parsed:
     return used([run])
 
 
-def messages(value: Any, part: str = "", beside: Beside | None = None) -> list[Message]:
+def messages(value: Any, part: str = "", open_named: OpenNamed | None = None) -> list[Message]:
     """List the messages of a trajectory."""
     if isinstance(value, list) or "messages" in value:
         return chat_messages(value if isinstance(value, list) else value["messages"])
     history = [item for item in objects(value, "history") if item.get("role") and not item.get("is_demo")]
     if not (steps := objects(value, "trajectory")):
         return chat_messages(history)
-    # what the agent was told before its first step, then each step
+    # the messages before the first step, then each step
     first = next((at for at, item in enumerate(history) if item["role"] == "assistant"), len(history))
-    said = history[:first]
+    chat = history[:first]
     for step in steps:
-        said.append({"role": "assistant", "content": step.get("thought") or step.get("response")})
+        chat.append({"role": "assistant", "content": step.get("thought") or step.get("response")})
         if action := step.get("action"):
-            said[-1]["tool_calls"] = [{"name": "shell", "arguments": action}]
-            said.append({"role": "tool", "content": step.get("observation")})
-    return chat_messages(said)
+            chat[-1]["tool_calls"] = [{"name": "shell", "arguments": action}]
+            chat.append({"role": "tool", "content": step.get("observation")})
+    return chat_messages(chat)
 
 
 def _verdicts(report: dict[str, Any]) -> dict[str, str]:
@@ -105,7 +105,7 @@ def _verdicts(report: dict[str, Any]) -> dict[str, str]:
 
 
 def _replayed(value: Any) -> Any:
-    """Return the model of SWE-agent's own configuration, which stands in its trajectory as text."""
+    """Return the model of SWE-agent's own configuration, which its trajectory has as text."""
     config = part_of(value, "replay_config")
     with suppress(TypeError, msgspec.DecodeError):
         config = msgspec.json.decode(config)

@@ -1,6 +1,6 @@
-"""A table of runs, with a row for each: CSV, JSON lines, JSON, or Parquet.
+"""A table with a row for each run: CSV, JSON lines, JSON, or Parquet.
 
-What its columns mean is told by their names, once the user's options are known: `evalkit.kinds.headers`.
+The names of its columns tell what they mean, once the user's options are known: `evalkit.kinds.headers`.
 """
 
 import codecs
@@ -24,19 +24,19 @@ from evalkit.io.paths import CELL, CHARACTER, check_size, check_text, most_bytes
 from evalkit.io.read import without_mark
 from evalkit.kinds import Parsed
 from evalkit.kinds.headers import is_table_of_runs
-from evalkit.trajectories.chat import Beside, Message, chat_messages
-from evalkit.trajectories.format import run_rows, used
+from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
+from evalkit.trajectories.records import run_rows, used
 
-MESSAGES = ("messages", "conversation", "trajectory", "history", "traj")  # columns that hold what was said
-_LISTS = ("results", "runs", "records", "rows", "data")  # where a document has its rows
-_MOST_ABOVE = 10  # lines among which that with the names of columns is: above it may stand a title, or comments
+MESSAGES = ("messages", "conversation", "trajectory", "history", "traj")  # columns of messages
+_LISTS = ("results", "runs", "records", "rows", "data")  # keys of a document under which it may have its rows
+_MOST_ABOVE = 10  # lines in which to look for the header: a title or comments may be above it
 _MOST_HEADER = 2**24  # characters of a table with that line
 _BATCH = 1_000  # rows of a Parquet file that are decoded at a time
 _DECIMALS = re.compile(r"\A(-?\d+),(\d+%?)\Z")
 _BETWEEN_OBJECTS = re.compile(rb"\}\s*\n\s*\{")
 _ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson")
 _ANYTHING = msgspec.json.Decoder()
-_END = "\0end of the table"  # a line behind the last one: it is a row of its own if all quotes are closed
+_END = "\0end of the table"  # a line after the last one: it is a row of its own if all quotes are closed
 _UTF_32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 csv.field_size_limit(2**28)  # by default 131,072 characters, less than many transcripts
 
@@ -54,7 +54,7 @@ def _has_object_lines(data: bytes) -> bool:
 
 
 def recognises(head: bytes) -> str:
-    """Return ``table of runs`` for the first bytes of one, and what else is a table; empty for any other file.
+    """Return ``table of runs`` for the first bytes of one, ``table`` for other tables, and empty for any other file.
 
     Options may say what columns mean, so a table of other columns is of this kind, too. `csv` or Arrow may raise.
     """
@@ -68,31 +68,34 @@ def recognises(head: bytes) -> str:
     elif start is not None:
         are_lines = _has_object_lines(head)
         rows = read_rows(head, messages=False)[0] if are_lines else start
-        return "table of runs" if holds_runs(rows) else "table" * bool(are_lines)
+        if holds_runs(rows):
+            return "table of runs"
+        return "table" if are_lines else ""
     else:
         line, below, *_ = [*_from_header(text := _text(head)), "", ""]
         is_other = line.startswith("|") or "\0" in text  # a table of Markdown is none of runs
         columns = [] if is_other else _fields(line)
-        is_table = all(columns) and 1 < len(set(columns)) == len(columns) == len(_fields(below))
+        n = len(columns)
+        is_table = all(columns) and n > 1 and len(set(columns)) == n and len(_fields(below)) == n
         if is_table and not is_table_of_runs(columns):
             return "table"
     return "table of runs" if is_table_of_runs(columns) else ""
 
 
 def holds_runs(value: Any) -> bool:
-    """Return whether a decoded document has rows, or is a row, that tell runs."""
+    """Return whether a decoded document has rows, or is a row, that describe runs."""
     rows = [row for row in _listed(value) if isinstance(row, dict)]
     return is_table_of_runs(list(dict.fromkeys(name for row in rows for name in row)), rows=rows)
 
 
 def parse(path: str, rows: list[dict[str, Any]]) -> Parsed:
-    """Return a run for each row, all of whose cells but the messages stand in `extra`."""
+    """Return a run for each row, with all cells but the messages in `extra`."""
     cells = [{name: cell for name, cell in row.items() if name not in MESSAGES} for row in rows]
     runs = run_rows({"part": map(str, range(len(rows))), "extra": cells}, {"format": "table"})
     return used(runs) if runs else Parsed("skipped", "a table without rows")
 
 
-def messages(rows: list[dict[str, Any]], part: str, beside: Beside) -> list[Message]:
+def messages(rows: list[dict[str, Any]], part: str, open_named: OpenNamed) -> list[Message]:
     """List the messages of a row."""
     row = rows[int(part)]
     found = next((row[name] for name in MESSAGES if row.get(name)), None)
@@ -100,8 +103,8 @@ def messages(rows: list[dict[str, Any]], part: str, beside: Beside) -> list[Mess
 
 
 def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]], list[str]]:
-    """Read the rows of a table, a file or a decoded document, and what was left out; ValueError if that can't be."""
-    doubts = list[str]()
+    """Read the rows of a table, a file or a decoded document, and what was left out; ValueError for a broken one."""
+    doubts: list[str] = []
     if not isinstance(data, bytes):
         rows = _listed(data)
     elif data.startswith(b"PAR1"):
@@ -255,7 +258,8 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
     header = (_from_header(text) or [""])[0]
     start, delimiter = text.index(header), _delimiter(header)
     file = io.TextIOWrapper(io.BytesIO(text[start:].encode()), "utf-8", newline="")  # StringIO takes 4 times as much
-    taken, line = list[str](), text.count("\n", 0, start)
+    taken: list[str] = []  # lines of the row that is being read
+    line = text.count("\n", 0, start)
     del text
 
     def lines() -> Iterator[str]:
@@ -264,7 +268,10 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
             check_text(len(one))
             yield one
 
-    names, rows, doubts, longer = list[str](), list[dict[str, Any]](), list[str](), 0
+    names: list[str] = []
+    rows: list[dict[str, Any]] = []
+    doubts: list[str] = []
+    longer = 0
     for cells in csv.reader(lines(), delimiter=delimiter):
         first, line = line + 1, line + len(taken)
         if any(_END in cell for cell in cells):
@@ -285,7 +292,7 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
         raise ValueError(f"several columns are called {name!r}")
     if longer:
         doubts.append(f"{counted_noun(longer, 'row')} with more cells than there are columns")
-    if delimiter == ";":  # where a comma stands before decimals
+    if delimiter == ";":  # such a table has decimal commas
         rows = [{name: _DECIMALS.sub(r"\1.\2", cell) for name, cell in row.items()} for row in rows]
     return [row for row in rows if any(row.values())], doubts
 
@@ -294,9 +301,9 @@ def _from_header(text: str) -> list[str]:
     """Return the first lines of a table from that with the names of its columns; a title or comments may be above."""
     lines = list(islice(io.StringIO(text[:_MOST_HEADER], newline=""), _MOST_ABOVE))
     cells = list(map(_fields, lines))
-    told = (at for at, names in enumerate(cells) if is_table_of_runs(names))
-    alike = (at for at, (one, below) in enumerate(pairwise(cells)) if 1 < len(one) == len(below))
-    return lines[next(chain(told, alike), 0) :]
+    known = (at for at, names in enumerate(cells) if is_table_of_runs(names))
+    alike = (at for at, (one, below) in enumerate(pairwise(cells)) if len(one) > 1 and len(one) == len(below))
+    return lines[next(chain(known, alike), 0) :]
 
 
 def _text(data: bytes) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalkit.kinds import Parsed
-from evalkit.trajectories.chat import Beside, Message, chat_messages, content_text
-from evalkit.trajectories.format import run_row, score_rows, used
-from evalkit.trajectories.values import count_of, number_of, objects, part_of, text_of
+from evalkit.trajectories.chat import Message, OpenNamed, chat_messages, content_text
+from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
+from evalkit.trajectories.records import run_row, score_rows, used
 
 _KEYS = {"task_id", "termination_reason"}  # of a simulation
 _CHECKS = ("db_check", "action_checks", "nl_assertions", "communicate_checks")
@@ -24,7 +24,10 @@ def recognises(value: Any) -> str:
 
 def parse(path: str, value: Any) -> Parsed:
     """Return the runs of results or of a simulation, and how many were planned."""
-    simulations, shared, plans, facts = [value], {}, [], []
+    simulations: list[dict[str, Any]] = [value]
+    shared: dict[str, Any] = {}
+    plans: list[tuple] = []
+    facts: list[tuple] = []
     if not value.keys() >= _KEYS:
         simulations, shared = objects(value, "simulations"), _shared(value["info"])
         facts = [("info", "", "", text_of(shared))]
@@ -38,17 +41,17 @@ def parse(path: str, value: Any) -> Parsed:
     return used([_run(shared, one) for one in simulations], scores, plans, facts, reason)
 
 
-def messages(value: Any, part: str, beside: Beside) -> list[Message]:
+def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:
     """List the messages of a simulation."""
     simulations = [value] if value.keys() >= _KEYS else objects(value, "simulations")
-    return next((chat_messages(_said(one)) for one in simulations if text_of(one.get("id")) == part), [])
+    return next((chat_messages(_chat(one)) for one in simulations if text_of(one.get("id")) == part), [])
 
 
-def _said(simulation: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the messages of a simulation; of a spoken one, what each side says from one silence to the next."""
+def _chat(simulation: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the messages of a simulation; in a spoken one, a message lasts from one silence to the next."""
     messages, speaking = objects(simulation, "messages"), dict[str, dict[str, Any]]()
-    said = [one for message in messages for one in objects(message, "tool_messages") or [message]]  # several answers
-    for tick in () if said else objects(simulation, "ticks"):
+    chat = [one for message in messages for one in objects(message, "tool_messages") or [message]]  # several answers
+    for tick in () if chat else objects(simulation, "ticks"):
         for side, role in (("user", "user"), ("agent", "assistant")):
             chunk = tick.get(f"{side}_chunk")
             text = content_text(part_of(chunk, "content"))
@@ -56,13 +59,13 @@ def _said(simulation: dict[str, Any]) -> list[dict[str, Any]]:
                 speaking[role]["content"] += text
             elif text:
                 speaking[role] = {"role": role, "content": text, "timestamp": tick.get("timestamp")}
-                said.append(speaking[role])
+                chat.append(speaking[role])
             else:
                 speaking.pop(role, None)
             if calls := objects(tick, f"{side}_tool_calls") or objects(chunk, "tool_calls"):
-                said.append({"role": role, "tool_calls": calls})
-            said += [{**result, "role": "tool"} for result in objects(tick, f"{side}_tool_results")]
-    return said
+                chat.append({"role": role, "tool_calls": calls})
+            chat += [{**result, "role": "tool"} for result in objects(tick, f"{side}_tool_results")]
+    return chat
 
 
 def _shared(info: dict[str, Any]) -> dict[str, Any]:
@@ -95,7 +98,7 @@ def _run(shared: Mapping[str, Any], simulation: dict[str, Any]) -> tuple:
         started=simulation.get("start_time"),
         ended=simulation.get("end_time"),
         duration=simulation.get("duration"),
-        turns=sum(message.get("role") == "assistant" for message in _said(simulation)) or None,
+        turns=sum(message.get("role") == "assistant" for message in _chat(simulation)) or None,
         tokens_in=part_of(simulation, "agent_usage", "prompt_tokens"),
         tokens_out=part_of(simulation, "agent_usage", "completion_tokens"),
         cost=number_of(simulation.get("agent_cost")),  # as its tokens: the user is simulated by another model
@@ -104,6 +107,6 @@ def _run(shared: Mapping[str, Any], simulation: dict[str, Any]) -> tuple:
 
 
 def _rewards(simulation: dict[str, Any]) -> dict[str, Any]:
-    """Return the reward, then what it is made of."""
+    """Return the reward, then its components."""
     info = simulation.get("reward_info")
     return {"reward": info.get("reward"), **(info.get("reward_breakdown") or {})} if isinstance(info, dict) else {}

@@ -1,4 +1,4 @@
-"""Values that stand in JSON, whatever stands there: parts, texts, numbers and times."""
+"""Read values of JSON of any shape: parts, texts, numbers and times; what does not fit is missing."""
 
 import math
 from collections.abc import Iterable
@@ -7,18 +7,18 @@ from typing import Any
 
 import msgspec
 
-MOST_COUNTED = 2**53  # from there on, floats pass over whole numbers
+MOST_COUNTED = 2**53  # above it, floats skip whole numbers
 
 
 def part_of(value: Any, *keys: str) -> Any:
-    """Return what stands at a path of keys in JSON; None where the path ends early."""
+    """Return the value at a path of keys in JSON; None where the path ends early."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
 def objects(value: Any, key: str) -> list[dict[str, Any]]:
-    """Return the objects of the list that stands at a key; none if there is no list."""
+    """Return the objects of the list at a key; none if there is no list."""
     items = value.get(key) if isinstance(value, dict) else None
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
@@ -47,7 +47,7 @@ def total(values: Iterable[Any]) -> float | None:
 
 
 def error_text(error: Any) -> str:
-    """Return what an error says: its message, or all of it."""
+    """Return the message of an error, or the whole error as text."""
     return text_of(part_of(error, "message") or error)
 
 

@@ -1,6 +1,7 @@
-"""What all formats of trajectories share: outcomes as data, and the records that their readers fill."""
+"""The records that the readers of all formats fill, and which statuses are outcomes, as data."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import repeat
 from types import MappingProxyType
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 from evalkit.io import Column
 from evalkit.kinds import Parsed, run_columns
 from evalkit.trajectories.chat import content_text
-from evalkit.trajectories.values import MOST_COUNTED, count_of, number_of, seconds_between, text_of, time_of
+from evalkit.trajectories.json_values import MOST_COUNTED, count_of, number_of, seconds_between, text_of, time_of
 
 TITLE = "agent trajectory"
 
@@ -34,9 +35,9 @@ _ENDED = {  # the status of a run that came to its end: a score tells the outcom
 }
 AGENT_FAILED = frozenset(" ".join(_AGENT_FAILED.values()).split())
 ENDED = frozenset(" ".join(_ENDED.values()).split())
-# a run of any other status was ended by something else and not measured, even if a score stands beside
+# a run of any other status was ended by something else and was not measured, even if its log states a score
 
-_COMMON = (  # of the columns of any kind, those that a log states
+_COMMON = (  # columns of every kind that a log states
     "experiment task_id model_name repetition seed started duration turns tokens_in tokens_out cost status"
 )
 RUNS = (
@@ -63,7 +64,7 @@ SCORES = (
     Column("part", "str", "which run of its file"),
     Column("key", "name", "what was scored: a reward, a scorer"),
     Column("value", "float", "the score; missing if it is no number"),
-    Column("text", "line", "the score as it stands"),
+    Column("text", "line", "the score as logged"),
 )
 PLANS = (
     Column("model_name", "name", "the model; missing for all models together"),
@@ -72,21 +73,21 @@ PLANS = (
     Column("planned", "int?", "trials that were to be run", "count"),
     Column("retried", "int?", "trials that were run again after an error", "count"),
 )
-FACTS = (  # what files say of the runs of other files
+FACTS = (  # what files state about runs of other files
     Column(
         "fact", "str", "model, outcome: of a task's run; info: of all runs, as JSON; subagent: a file with its steps"
     ),
-    Column("task_id", "name", "the task that it is said of; empty for all"),
-    Column("model_name", "name", "the model that it is said of; empty for all"),
-    Column("value", "str", "what is said"),
+    Column("task_id", "name", "the task that it is about; empty for all"),
+    Column("model_name", "name", "the model that it is about; empty for all"),
+    Column("value", "str", "what the file states"),
 )
 RECORDS = {"runs": RUNS, "scores": SCORES, "plans": PLANS, "facts": FACTS}
 
 
 def run_rows(columns: Mapping[str, Iterable[Any]], shared: Mapping[str, Any] = MappingProxyType({})) -> list[tuple]:
-    """Return rows of `RUNS`: columns with a value for each run as it stands in the log, and values that all runs share.
+    """Return rows of `RUNS`: columns with a value for each run, as logged, and values that all runs share.
 
-    What is not given, or is of no use, is missing.
+    Values that are not given, or not of their column's type, are missing.
     """
     if unknown := (columns.keys() | shared.keys()) - _COLUMNS.keys():
         raise TypeError(f"no columns of runs: {sorted(unknown)}")
@@ -97,7 +98,7 @@ def run_rows(columns: Mapping[str, Iterable[Any]], shared: Mapping[str, Any] = M
 
 
 def run_row(*, ended: Any = None, **values: Any) -> tuple:
-    """Return one row of `RUNS`, as `run_rows`; where no duration is told, it is the time until `ended`."""
+    """Return one row of `RUNS`, as `run_rows`; without a duration, it is the time until `ended`."""
     if number_of(values.get("duration")) is None:
         values["duration"] = seconds_between(values.get("started"), ended)
     return run_rows({name: [value] for name, value in values.items()})[0]
@@ -131,16 +132,34 @@ def _texts(values: Iterable[Any]) -> list[str | None]:
     return [value or None if isinstance(value, str) or value is None else text_of(value) for value in values]
 
 
-_OF_TYPE: dict[str, Callable[[Iterable[Any]], list[Any]]] = {  # how values become a column; for most, that is no call
+def _counts(values: Iterable[Any]) -> list[int | None]:
+    """Return whole numbers from 0; the test before the call of `count_of` makes the common case fast."""
+    return [
+        value if value is None or (type(value) is int and 0 <= value < MOST_COUNTED) else count_of(value)
+        for value in values
+    ]
+
+
+def _numbers(values: Iterable[Any]) -> list[float | None]:
+    return [None if value is None else number_of(value) for value in values]
+
+
+def _times(values: Iterable[Any]) -> list[datetime | None]:
+    return [None if value is None else time_of(value) for value in values]
+
+
+def _parts(values: Iterable[Any]) -> list[str]:
+    return [text or "" for text in _texts(values)]
+
+
+def _statuses(values: Iterable[Any]) -> list[str]:
+    return [text or "completed" for text in _texts(values)]
+
+
+_OF_TYPE: dict[str, Callable[[Iterable[Any]], list[Any]]] = {  # how values as logged become a column
     **dict.fromkeys(("str", "name", "line"), _texts),
-    "int?": lambda values: [
-        one if one is None or (type(one) is int and 0 <= one < MOST_COUNTED) else count_of(one) for one in values
-    ],
-    "float": lambda values: [None if one is None else number_of(one) for one in values],
-    "time": lambda values: [None if one is None else time_of(one) for one in values],
+    "int?": _counts,
+    "float": _numbers,
+    "time": _times,
 }
-_COLUMNS: dict[str, Callable[[Iterable[Any]], list[Any]]] = {
-    **{column.name: _OF_TYPE[column.dtype] for column in RUNS},
-    "part": lambda values: [text or "" for text in _texts(values)],
-    "status": lambda values: [text or "completed" for text in _texts(values)],
-}
+_COLUMNS = {**{column.name: _OF_TYPE[column.dtype] for column in RUNS}, "part": _parts, "status": _statuses}

@@ -1,4 +1,4 @@
-"""Plain values: anything becomes JSON, and a text the number, the truth or the structure that it shows."""
+"""Convert any value to JSON, and a text to the number, truth value or literal that it shows, complete or cut."""
 
 import ast
 import contextlib
@@ -155,10 +155,13 @@ def read_literal(text: str, start: int = 0) -> Literal:
     `CutDict`. The element at the cut is dropped: half a number is not a number. Text after the closing bracket is
     ignored. Without a bracket at `start`, or for other text, the value is None.
     """
-    begin, end, unreadable = _BEGIN.match(text, start), len(text.rstrip()), Literal(None, False)
+    unreadable = Literal(None, False)
+    begin, end = _BEGIN.match(text, start), len(text.rstrip())
     if begin is None or len(text) > MAX_LENGTH:
         return unreadable
-    brackets, wants_value, value = list[_Bracket](), True, None
+    brackets: list[_Bracket] = []
+    wants_value = True
+    value: Any = None
     try:
         for match in _TOKEN.finditer(text, begin.end()):
             kind, token = match.lastgroup, match[0]

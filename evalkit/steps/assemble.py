@@ -1,0 +1,136 @@
+"""Build the frames of histories from records: each is normalised once and judged once, by the user's options."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+import pandas as pd
+
+from evalkit.io import absolute, frame, paused_gc
+from evalkit.kinds import Assembled, Records, run_ids
+from evalkit.steps.judge import History, end_of_route, find_loops, histories_of, plan_adherence
+from evalkit.steps.literals import as_count
+from evalkit.steps.record import CRITICAL, DEFAULTS, SILENT, StepRecord, cell_types_of
+from evalkit.steps.results import Reading
+from evalkit.steps.table import FLAGS, QUANTITY, TABLES
+
+STATUS_OF_ROUTE = {"complete": "completed", "abort": "aborted", "continue": "unfinished"}
+
+
+@paused_gc()
+def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
+    """Build the frames of runs (one per history), steps, checks, results, and the histories; options as for `load`."""
+    plans = records.tables["histories"].select(["source", "thread", "plan"]).to_pydict().values()
+    steps = records.tables["steps"].select(["source", "thread", "entry"]).to_pydict().values()
+    histories = histories_of(zip(*plans, strict=True), zip(*steps, strict=True), options.get("options") or DEFAULTS)
+    return Assembled(frames_of(histories), attributes={"histories": histories})
+
+
+def frames_of(histories: Sequence[History]) -> dict[str, pd.DataFrame]:
+    """Build the frames of histories."""
+    ids_of_runs = run_ids("steps", [absolute(h.source) for h in histories], [h.thread for h in histories])
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
+    for run_id, history in zip(ids_of_runs, histories, strict=True):
+        rows["runs"].append({"run_id": run_id, **_run_row(history)})
+        judged = zip(history.records, history.evaluations, history.readings, strict=True)
+        for position, (record, evaluation, reading) in enumerate(judged):
+            ids = {
+                "history": history.label,
+                "copy_of": history.copy_of,
+                "source": history.source,
+                "thread": history.thread,
+                "position": position,
+                "turn": history.turn_of_result(position),
+                "step_index": record["step_index"],
+                "function_name": record["step"]["function_name"],
+            }
+            step = _step_row(record, evaluation, reading)
+            rows["steps"].append({**evaluation, **record, **step, **ids})
+            rows["checks"] += [check | ids for check in evaluation["checks"]]
+            if evaluation["verdict"] == "success":
+                ids["cell_type"] = step["cell_type"]
+                rows["results"] += [ids | dict(zip(QUANTITY, row, strict=True)) for row in reading.quantities]
+    return {name: frame(rows[name], columns) for name, columns in TABLES.items()}
+
+
+def _step_row(record: StepRecord, evaluation: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
+    """Return what the row of a step has besides its record and its evaluation."""
+    step, result = record["step"], record["result"]
+    cut = record["result_metadata"].get("truncated")
+    length = len(result) if isinstance(result, str) else None
+    original = length
+    if cut:
+        original = as_count(cut[0]) if isinstance(cut, (list, tuple)) else None
+    has_result = evaluation["verdict"] in ("success", SILENT) and result is not None
+    enrichment = evaluation.get("enrichment_evaluation", {})
+    row = {
+        "cell_type": ", ".join(cell_types_of(record)) or None,
+        "error_category": evaluation.get("failure_evaluation", {}).get("error_category"),
+        "stored_length": length,
+        "original_length": original,
+        "discovery_status": evaluation.get("process_cells_evaluation", {}).get("discovery_status"),
+        "total_significant": as_count(enrichment.get("total_significant_pathways")),
+        "summary": reading.summary if has_result else None,
+        "result_summary": record["result_summary"] or None,
+        "parameters": json.dumps(step["parameters"], sort_keys=True, ensure_ascii=False),
+    }
+    for key in ("step_type", "description", "skip_reason"):
+        row[key] = None if step.get(key) is None else str(step[key])
+    return row
+
+
+def _run_row(history: History) -> dict[str, Any]:
+    """Return the row of a history; columns that no history states are missing.
+
+    The status is how the workflow's routers would have ended the run, unknown without records. The run is successful
+    if every planned step that was not skipped succeeded; that is unknown without a plan and in an unfinished run.
+    """
+    verdicts: Counter[str] = Counter()
+    times: list[datetime] = []
+    cut = 0
+    for record, evaluation in zip(history.records, history.evaluations, strict=True):
+        verdicts[evaluation["verdict"]] += 1
+        cut += evaluation["truncated"]
+        with suppress(ValueError, OverflowError):  # not a time; one without a zone is in UTC
+            time = datetime.fromisoformat(record["timestamp"] or "")
+            times.append((time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC))
+    records, loops = len(history.records), len(find_loops(history))
+    n = records - verdicts["skipped"] - verdicts["unknown"]
+    status = STATUS_OF_ROUTE.get(end_of_route(history)[0])
+    ended = {step.status for step in plan_adherence(history)} - {"skipped"}
+    is_known = ended and "unknown" not in ended and status not in (None, "unfinished")
+    raised = {
+        "no_steps": not records,
+        "silent_failures": verdicts[SILENT],
+        "critical_failures": verdicts[CRITICAL],
+        "loops": loops,
+        "cut_results": cut,
+        "unknown_outcomes": verdicts["unknown"],
+        "duplicate": history.copy_of,
+    }
+    return {
+        "kind": "steps",
+        "source": history.source,
+        "model_name": "unknown",
+        "status": status,
+        "is_successful": ended == {"success"} if is_known else None,
+        "score": verdicts["success"] / n if n else None,
+        "started": min(times, default=None),
+        "duration": (max(times) - min(times)).total_seconds() if len(times) > 1 else None,
+        "turns": records,
+        "run_flags": list(filter(raised.get, FLAGS)),
+        "thread": history.thread,
+        "history": history.label,
+        "copy_of": history.copy_of,
+        "records": records,
+        "judged": n,
+        "reported": verdicts["success"] + verdicts[SILENT],
+        "confirmed": verdicts["success"],
+        "silent_failures": verdicts[SILENT],
+        "failures": verdicts["failure"] + verdicts[CRITICAL],
+        "loops": loops,
+        "cut": cut,
+    }

@@ -1,0 +1,105 @@
+"""A turn has one number: pages, `evalkit show`, findings, links and frames all give the same."""
+
+import json
+import re
+
+import pytest
+
+import evalkit
+from evalkit.evidence import reference
+from evalkit.evidence.pages import run_page
+from evalkit.kinds.transcript import TURNS
+from evalkit.steps.show import findings, with_runs
+from evalkit.trajectories.transcript import _opened
+from tests.mindcraft.builders import SCORE, turn, write_all
+from tests.steps.test_checkpoints import database, thread
+from tests.trajectories import folders as make
+
+SAMPLES = ("mindcraft/runs", "crafter", "steps", "trajectories/harbor", "trajectories/inspect", "trajectories/tau2")
+
+
+@pytest.fixture(scope="module", params=SAMPLES)
+def logs(request):
+    where = "repetition=1" if request.param == "mindcraft/runs" else ""
+    return evalkit.load(f"samples:{request.param}", where=where)
+
+
+def test_the_frame_of_turns_has_the_numbers_of_pages_and_of_show(logs):
+    assert "turns" in dir(logs)
+    assert list(logs.turns) == [column.name for column in TURNS]
+    assert set(logs.turns["run_id"]) == set(logs.runs["run_id"])
+    for run in logs.runs.head(3).to_dict("records"):
+        rows = logs.turns[logs.turns["run_id"] == run["run_id"]]
+        shown = logs.show(run["run_id"])
+        assert rows["turn"].tolist() == list(range(1, len(shown.turns) + 1))
+        assert rows["text"].tolist() == [turn.text for turn in shown.turns]
+        page = run_page(reference(logs, run), shown)
+        assert list(map(int, re.findall(r'<li id="t(\d+)"', page))) == rows["turn"].tolist()
+        first_lines = re.findall(r"^(\d+) . ", shown.text(), flags=re.MULTILINE)
+        assert list(map(int, first_lines)) == rows["turn"].tolist()
+        last = shown.text(last=1).splitlines()[4]
+        assert last.startswith(f"{len(shown.turns)} ")
+
+
+def test_steps_checks_results_and_findings_give_the_turn_of_a_result(tmp_path):
+    data = database([thread("one"), thread("two")])
+    (tmp_path / "c.sqlite").write_bytes(data)
+    for logs in (evalkit.load("samples:steps"), evalkit.load(tmp_path)):
+        turns = logs.turns.set_index(["run_id", "turn"])
+        steps = with_runs(logs.steps, logs.runs)
+        for frame in (steps, with_runs(logs.checks, logs.runs), with_runs(logs.results, logs.runs)):
+            shown = turns.loc[list(zip(frame["run_id"], frame["turn"], strict=True))]
+            assert (shown["role"] == "result").all()
+            assert shown["agent"].tolist() == frame["function_name"].fillna("").tolist()
+        results = turns[turns["role"] == "result"]
+        assert list(results.index) == list(zip(steps["run_id"], steps["turn"], strict=True))
+        examples = [example for finding in findings(logs) for example in finding.examples]
+        assert all(example.label.endswith(turns.loc[(example.run_id, example.turn), "agent"]) for example in examples)
+
+
+def test_messages_and_calls_of_tools_give_the_turn_that_shows_them():
+    for name in ("harbor", "inspect", "tau2", "swe-agent"):
+        logs = evalkit.load(f"samples:trajectories/{name}")
+        text = logs.turns.set_index(["run_id", "turn"])["text"]
+        for row in logs.messages.to_dict("records"):
+            calls = row["tool_calls"] > 0
+            shown = text.loc[(row["run_id"], row["turn"])]
+            assert shown == (row["reasoning"] or row["text"]) or (calls and not row["reasoning"] + row["text"])
+        for row in logs.tool_calls.to_dict("records"):
+            assert text.loc[(row["run_id"], row["turn"])] == f"{row['name']} {row['arguments']}".strip()
+
+
+def test_agents_are_named_in_runs_of_one_agent_and_of_several(tmp_path):
+    heard = turn("user", "Jill: (FROM OTHER BOT)hi")
+    files = {"e/t/Andy_0_0.json": {"turns": [turn("assistant", "hello"), heard]}}
+    files["e/t/Jill_1_0.json"] = {"turns": [turn("assistant", "hi"), turn("system", f"{SCORE}1")]}
+    files["e/u/Andy_0_0.json"] = {"turns": [turn("assistant", "alone")]}
+    logs = evalkit.load(write_all(tmp_path, files), "mindcraft")
+    assert set(logs.turns["agent"]) == set(logs.agents["agent_name"])
+    assert logs.turns.set_index("text").loc[["hello", "alone"], "agent"].nunique() == 1
+
+
+def test_conditions_select_turns_too(tmp_path):
+    make.write(tmp_path / "results.json", make.tau2(*(make.simulation(f"t{n}", 0, 1.0) for n in range(3))))
+    logs = evalkit.load(tmp_path, where="task_id=t1", rename={"gpt-4o": "renamed"})
+    assert set(logs.turns["run_id"]) == set(logs.runs["run_id"])
+    assert len(logs.runs) == 1
+
+
+def test_a_file_of_many_runs_is_decoded_once_for_their_turns(tmp_path):
+    make.write(tmp_path / "results.json", make.tau2(*(make.simulation(f"t{n}", 0, 1.0) for n in range(5))))
+    logs = evalkit.load(tmp_path)
+    _opened.cache_clear()
+    assert logs.turns["run_id"].nunique() == 5
+    assert _opened.cache_info().misses == 1
+
+
+def test_a_run_whose_file_is_gone_has_no_turns_and_a_warning_names_it(tmp_path):
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.json").write_text(json.dumps([{"step": {"function_name": name}, "success": True}]))
+    logs = evalkit.load(tmp_path, "steps")
+    (tmp_path / "a.json").unlink()
+    (tmp_path / "b.json").write_text("{")
+    with pytest.warns(UserWarning, match=r"no turns of 2 runs: .*a\.json.*; and 1 other run$"):
+        turns = logs.turns
+    assert set(turns["agent"]) == {"agent", "c"}
