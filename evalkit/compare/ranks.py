@@ -14,10 +14,10 @@ from evalkit.display.tables import answer_html
 from evalkit.display.words import MOST_NAME, finding_text, pair_text
 from evalkit.io import SourceError, distinct_names, plain
 from evalkit.kinds import Example, Finding, Outcomes, examples_of, outcomes, rates
-from evalkit.kinds.estimates import best_first, with_usage
 from evalkit.kinds.findings import MOST_EXAMPLES, SECTION, absent_counts, absent_runs, files_of, similar_names, variants
 from evalkit.kinds.headers import runs_of
 from evalkit.kinds.runs import MOST_MODELS, UNKNOWN, copied, kind_of, leading
+from evalkit.kinds.success_rates import best_first, with_usage
 from evalkit.stats import (
     Cells,
     cells_of,
@@ -149,7 +149,7 @@ def leaderboard(
             differing = [f"{differing[0]}: {join_first(values, MOST_VALUES, ', and {} more')}"]
         notes += note("conditions_differ", conditions=differing)
     settings = {}
-    for name in kind_of(runs).rates.told:
+    for name in kind_of(runs).rates.reported_settings:
         values = runs.loc[rows.index, name].astype("str").where(runs.loc[rows.index, name].notna(), "")
         if values.groupby(rows["model_name"]).agg(lambda own: tuple(sorted(set(own)))).nunique() > 1:
             settings[name] = sorted(values.unique())

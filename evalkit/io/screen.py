@@ -85,4 +85,8 @@ def progress_bar(unit: str = "files") -> Iterator[Callable[[int, int], None]]:
     columns = BarColumn(), MofNCompleteColumn(), unit, TimeRemainingColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not is_shown) as bar:
         task = bar.add_task("", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+        def progress(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield progress

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from evalkit.display.terminal import summary
 
 import evalkit
 from evalkit import compare, kinds, trajectories
 from evalkit.cli import main
+from evalkit.display.terminal import summary
 from evalkit.display.words import finding_text
 from evalkit.evidence import write_view
 from evalkit.io import SourceError

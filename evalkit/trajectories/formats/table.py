@@ -156,7 +156,8 @@ def _parquet_rows(data: bytes, *, messages: bool) -> list[dict[str, Any]]:
     time as fit if each text is as long as a page.
     """
     stored = pq.read_metadata(pa.BufferReader(data))
-    total, batch_rows, to_dictionaries = 0, _BATCH, list[str]()
+    total, batch_rows = 0, _BATCH
+    to_dictionaries: list[str] = []
     for at in range(stored.num_columns):
         column = stored.schema.column(at)
         chunks = [stored.row_group(group).column(at) for group in range(stored.num_row_groups)]
