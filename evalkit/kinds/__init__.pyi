@@ -38,6 +38,7 @@ from .runs import outcome_of as outcome_of
 from .runs import outcomes as outcomes
 from .runs import select as select
 from .success_rates import rates as rates
+from .success_rates import rates_by_denominator as rates_by_denominator
 from .success_rates import usage as usage
 from .transcript import EVENTS as EVENTS
 from .transcript import Image as Image

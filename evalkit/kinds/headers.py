@@ -182,7 +182,7 @@ def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> No
 def _is_binary(scores: pd.Series, files: list[str] | None) -> pd.Series:
     """Return for each score whether all of its file are 0 or 1, but for rounding; not if all are very small."""
     size = scores.abs()
-    is_between = np.minimum(size, (scores - 1).abs()) > 1e-6
+    is_between = size.gt(1e-6) & (scores - 1).abs().gt(1e-6)
     files = files or [""] * len(scores)
     largest = size.groupby(files).transform("max")
     return ~is_between.groupby(files).transform("any") & ~largest.between(0, 0.5, inclusive="neither")
