@@ -34,12 +34,11 @@ from benchmarks.simulate import (
     sizes_of,
 )
 from evalkit.stats import cells as cells_module
-from evalkit.stats import cells_of, intervals, plan, trend_test
-from evalkit.stats import pairs as pairs_module
-from evalkit.stats.comparable import adjust
+from evalkit.stats import cells_of, intervals, plan, ranking, trend_test
+from evalkit.stats.adjusted import adjust
 from evalkit.stats.intervals import LEVEL
-from evalkit.stats.paired import compare_units, mcnemar, tango
-from evalkit.stats.pairs import max_t, pair_rows
+from evalkit.stats.pair_tests import compare_units, mcnemar, tango
+from evalkit.stats.pairwise import max_t, pair_rows
 
 MARK = "<!-- what follows is written by benchmarks/coverage.py -->"
 POWER = (
@@ -343,7 +342,7 @@ def at_once(samples: int, rng: Rng) -> Cells:
     """Of all models' corrected intervals any misses the truth; single runs."""
     for models, tasks, rate in ((12, 20, 0.95), (30, 12, 0.98), (12, 40, 0.5), (30, 100, 0.9), (5, 15, 0.8)):
         missed = 0
-        ends = [pairs_module.at_once(np.arange(tasks) < k, True, 1 - LEVEL / models) for k in range(tasks + 1)]
+        ends = [ranking.at_once(np.arange(tasks) < k, True, 1 - LEVEL / models) for k in range(tasks + 1)]
         low, high = np.array(ends).T
         for _ in range(samples):
             k = rng.binomial(tasks, rate, models)

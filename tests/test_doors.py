@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from evalkit import compare, crafter, mindcraft, steps
 from evalkit.cli import main
-from evalkit.compare.ranks import ranked
+from evalkit.compare.ranking import ranked
 from evalkit.display.follow import Following
 from evalkit.display.words import finding_text, headline_text
 from evalkit.io import plain
@@ -333,5 +333,5 @@ def test_differences_of_models_and_which_one_leads(kind, runs, page):
         heads = ("tasks", "difference, points [95 %]", "p, corrected")
         check(
             {name: [row[head] for head in heads] for name, row in shown.items()},
-            {r["model"]: [r["n_tasks"], *(100 * r[end] for end in RATE), r["p_adjusted"]] for r in against},
+            {r["model_name"]: [r["n_tasks"], *(100 * r[end] for end in RATE), r["p_adjusted"]] for r in against},
         )

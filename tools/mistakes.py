@@ -210,7 +210,7 @@ MUTATIONS = (
     ),
     # for all kinds
     Mutation(
-        "the first as best whatever the tests say", "evalkit/compare/ranks.py",
+        "the first as best whatever the tests say", "evalkit/compare/ranking.py",
         'if row["rank_high"] == 1:', "if len(rated) > 1:",
     ),
     Mutation(

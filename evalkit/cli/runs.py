@@ -18,7 +18,8 @@ from evalkit.cli.options import (
     with_reading_options,
     write_to,
 )
-from evalkit.compare.ranks import against, leaderboard, rank_table
+from evalkit.compare.baseline import against
+from evalkit.compare.ranking import leaderboard, rank_table
 from evalkit.compare.terminal import describe_baseline, describe_comparison
 from evalkit.display.terminal import choose, chosen_lines, list_runs
 from evalkit.io.text import plain

@@ -6,8 +6,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from evalkit._words import counted_noun
-from evalkit.compare.ranks import RAW, Leaderboard
+from evalkit.compare.ranking import Leaderboard
 from evalkit.display import plots, set_alt
+from evalkit.stats.adjusted import RAW
 
 __all__ = ["differences", "ranking"]
 
@@ -15,8 +16,9 @@ MOST_DRAWN = 30  # models in a matrix of pairs
 
 
 def ranking(board: Leaderboard, ax: Axes | None = None) -> Axes:
-    """Draw each model's estimate with its interval, and the adjusted one beside the raw if they differ."""
-    values, table, hue = board.outcomes, board.table, None
+    """Draw each model's estimate with its interval, and both the raw and the adjusted one if they differ."""
+    values, table = board.outcomes, board.table
+    hue = None
     if board.is_adjusted:
         hue, columns = "which", {"estimate": "adjusted", "low": "adjusted_low", "high": "adjusted_high"}
         adjusted = table.assign(**{name: table[source] for name, source in columns.items()}, which=board.basis)

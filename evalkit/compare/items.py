@@ -1,16 +1,16 @@
-"""What the tasks of a benchmark tell: which separate models, which contradict their order, and how few would do."""
+"""The tasks of a benchmark: which separate models, which contradict their order, and how few would do."""
 
 import numpy as np
 import pandas as pd
 
-from evalkit.kinds import Outcomes, outcomes
+from evalkit.compare.comparison import Comparison, comparison
 
 DRAWS = 200  # random sets of tasks of each size
 COLUMNS = ["task", "n_models", "n", "mean", "verdict", "discrimination"]
 
 
-def task_items(runs: pd.DataFrame | Outcomes, value: str = "") -> pd.DataFrame:
-    """Describe each task by what it tells of models; those that contradict the order of models first.
+def task_items(runs: pd.DataFrame | Comparison, value: str = "") -> pd.DataFrame:
+    """Describe how each task separates models; those that contradict the order of models first.
 
     The discrimination is the correlation, over models, of their means on the task with their means on all other tasks
     (the item-rest correlation of classical test theory); NaN for fewer than 3 models. The verdict is "all solve" or
@@ -18,12 +18,12 @@ def task_items(runs: pd.DataFrame | Outcomes, value: str = "") -> pd.DataFrame:
     where the discrimination is below 0 (which chance does, too, where models are few or close), else "discriminates".
     Columns are task, n_models, n (runs), mean (over models), verdict, discrimination.
     """
-    data = runs if isinstance(runs, Outcomes) else outcomes(runs, value)
-    means, sizes = _cells(data)
-    if means.empty:
+    data = comparison(runs, value)
+    cells = data.cells.over_conditions
+    if not cells.tasks:
         return pd.DataFrame(columns=COLUMNS)
-    table = pd.DataFrame({"task": means.index, "n_models": means.notna().sum(axis=1).to_numpy(), "n": sizes})
-    values = means.to_numpy(float)
+    values, has_run = cells.means, cells.sizes > 0
+    table = pd.DataFrame({"task": cells.tasks, "n_models": has_run.sum(axis=1), "n": cells.sizes.sum(axis=1)})
     table["mean"], table["discrimination"] = np.nanmean(values, axis=1), float("nan")
     for place, own in enumerate(values):
         rest = np.delete(values, place, axis=0)
@@ -35,8 +35,8 @@ def task_items(runs: pd.DataFrame | Outcomes, value: str = "") -> pd.DataFrame:
     spread = np.nanmax(values, axis=1) - np.nanmin(values, axis=1)
     is_equal = (spread == 0) & (table["n_models"] > 1)
     choices = [
-        is_equal & (table["mean"] == 1) & data.is_share,
-        is_equal & (table["mean"] == 0) & data.is_share,
+        is_equal & (table["mean"] == 1) & data.outcomes.is_share,
+        is_equal & (table["mean"] == 0) & data.outcomes.is_share,
         spread == 0,
         table["discrimination"] < 0,
     ]
@@ -45,17 +45,18 @@ def task_items(runs: pd.DataFrame | Outcomes, value: str = "") -> pd.DataFrame:
 
 
 def fewer_tasks(
-    runs: pd.DataFrame | Outcomes, value: str = "", *, rng: np.random.Generator | None = None
+    runs: pd.DataFrame | Comparison, value: str = "", *, rng: np.random.Generator | None = None
 ) -> pd.DataFrame:
     """Estimate how often fewer tasks, drawn at random, give the ranks that all tasks that every model ran give.
 
     The table has a row per number of tasks: n_tasks, same_first (the share of 200 draws with the same first model) and
     same_order (with the same order of all models). No rows for fewer than 2 models or tasks in common.
     """
-    data = runs if isinstance(runs, Outcomes) else outcomes(runs, value)
-    values = _cells(data)[0].dropna().to_numpy(float)
-    rng, rows = np.random.default_rng(0 if rng is None else rng), []
-    if min(values.shape, default=0) > 1:
+    cells = comparison(runs, value).cells.over_conditions
+    values = cells.means[cells.has()]
+    rng = np.random.default_rng(0 if rng is None else rng)
+    rows = []
+    if min(values.shape) > 1:
         order = np.argsort(-values.mean(axis=0), kind="stable")
         for n in sorted({max(1, round(len(values) * share)) for share in (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 0.9)}):
             is_drawn = rng.permuted(np.tile(np.arange(len(values)) < n, (DRAWS, 1)), axis=1)
@@ -64,11 +65,3 @@ def fewer_tasks(
             is_first = means[:, 0] > means[:, 1:].max(axis=1)
             rows.append((n, float(is_first.mean()), float((ahead > 0).all(axis=1).mean())))
     return pd.DataFrame(rows, columns=["n_tasks", "same_first", "same_order"])
-
-
-def _cells(data: Outcomes) -> tuple[pd.DataFrame, np.ndarray]:
-    """Return the means of tasks (rows) by model (columns), and the runs of each task."""
-    rows = data.table.dropna(subset="value")
-    sizes = rows.groupby("task").size()
-    means = rows.groupby(["task", "model_name"])["value"].mean().unstack("model_name")
-    return means, sizes.reindex(means.index).to_numpy()

@@ -6,28 +6,20 @@ from typing import Any
 import pandas as pd
 
 from evalkit._words import Notes, counted_noun, format_interval, sentence
-from evalkit.compare.budget import at_budget
+from evalkit.compare.baseline import LEAST, against, changed_tasks
+from evalkit.compare.comparison import comparison
+from evalkit.compare.costs import at_budget
 from evalkit.compare.items import fewer_tasks, task_items
-from evalkit.compare.ranks import (
-    FIRST,
-    LEAST,
-    Leaderboard,
-    against,
-    leaderboard,
-    pairs_text,
-    plan_findings,
-    ranked,
-    ranks_text,
-    with_short_names,
-)
-from evalkit.compare.versions import changed_tasks
+from evalkit.compare.pairwise import pairs_text
+from evalkit.compare.planning import plan_findings
+from evalkit.compare.ranking import FIRST, Leaderboard, leaderboard, ranked, ranks_text, with_short_names
 from evalkit.display.terminal import INTERVAL, NAME_WIDTH, Part, on_screen, unmeasured_lines
 from evalkit.display.words import finding_text, undecided_text, why_undecided
 from evalkit.io import distinct_names, plain
-from evalkit.kinds import Finding, Outcomes, outcomes
+from evalkit.kinds import Finding, Outcomes
 from evalkit.kinds.findings import similar_names, variants
 from evalkit.kinds.runs import UNKNOWN, kind_of
-from evalkit.stats.comparable import ADJUSTED
+from evalkit.stats.adjusted import ADJUSTED
 from evalkit.stats.intervals import CONFIDENCE, Target
 
 MOST_ANSWERED = 40  # models that the commands of kinds rank; `evalkit compare` ranks any number
@@ -39,7 +31,7 @@ VERDICTS_OF_TASKS = {
     "against the order": "against the order of models",
     "discriminates": "that separate models in their order",
 }
-VERDICTS = ("regression", "not decided", "not worse", "better")  # those that a build fails on stand first
+VERDICTS = ("regression", "not decided", "not worse", "better")  # those that a build fails on come first
 
 
 def answer(runs: pd.DataFrame, planned: Sequence[str] = ()) -> str:
@@ -71,15 +63,16 @@ def describe_comparison(
 ) -> str:
     """Format which model is best, the models with their ranks and rates, and pairs, those of the first model first.
 
-    Below stands how many tasks would decide, also for a difference of `detect` (`evalkit.compare.plan_findings`);
-    `planned` as for `leaderboard`.
-    What does not fit on a screen is left out, or with `everything` printed, too.
+    Below is how many tasks would decide, also for a difference of `detect` (`evalkit.compare.plan_findings`);
+    `planned` as for `leaderboard`. What does not fit on a screen is left out, or with `everything` printed, too.
     """
     board = leaderboard(runs, value or "", margin=margin, planned=planned)
     plans = [plain(finding_text(one)) for one in plan_findings(board, detect)]
     board = with_short_names(board, NAME_WIDTH)
-    table, share, rows, pairs, ranking = board.table, board.outcomes.is_share, [], [], ranked(board)
+    table, share = board.table, board.outcomes.is_share
+    ranking = ranked(board)
     title, lines = board.outcomes.title, _answer_lines(board, ranking)
+    rows, pairs = [], []
     if not board.has_means:
         title = f"{title} over all conditions"
         lines.append("The means below mix unlike conditions: no claim rests on them.")
@@ -87,19 +80,20 @@ def describe_comparison(
         cells = {"model": row["model_name"], "rank": rank or "–", "runs": str(row["n"]), "tasks": str(row["n_tasks"])}
         ends = row["estimate"], row["low"], row["high"]
         cells[f"{title}{INTERVAL}"] = format_interval(*ends, percent=share)
-        cells |= {board.basis: format_interval(row["adjusted"], None, None, percent=share)} if board.is_adjusted else {}
+        if board.is_adjusted:
+            cells[board.basis] = format_interval(row["adjusted"], None, None, percent=share)
         rows.append(cells)
     reasons = zip(table["model_name"], table["warning"], strict=True)
     copies = [plain(f"{name}: {why}.") for name, why in reasons if why and "only_copies" in why]
-    said = ["absent"] if ranking.values["headline"].get("absent") else []  # by the answer
-    notes = _lines(board.notes.without(*FIRST, "variants", "families", "same_order", *said)) + copies
+    stated = ["absent"] if ranking.values["headline"].get("absent") else []  # by the answer
+    notes = _lines(board.notes.without(*FIRST, "variants", "families", "same_order", *stated)) + copies
     notes += _lines(similar_names(runs["model_name"].dropna()))
     if board.basis == ADJUSTED:
         notes.append(f"Rates {ADJUSTED} assume that no model suits some tasks more than others.")
     notes += filter(None, [undecided_text(ranking.values["headline"].get("undecided", 0))])
     place = {name: number for number, name in enumerate(table["model_name"])}
     for row in board.pairs.to_dict("records"):
-        if place[row["model_b"]] < place[row["model_a"]]:  # the model that ranks higher stands first
+        if place[row["model_b"]] < place[row["model_a"]]:  # the model that ranks higher comes first
             row |= {"model_a": row["model_b"], "model_b": row["model_a"]}
             row |= {"estimate": -row["estimate"], "low": -row["high"], "high": -row["low"]}
         verdict = "better" if row["estimate"] > 0 else "worse"
@@ -114,8 +108,8 @@ def describe_comparison(
         Part("models", rows=rows, always=True),
         Part("what would decide, and notes", [*plans, *notes], always=bool(detect)),
         Part("pairs", rows=pairs, most=MOST_PAIRS, last=0, left=2, spare=("tasks",)),
-        Part("tasks", _items_lines(board.outcomes) if everything and len(table) > 1 else []),
-        Part("at equal budgets", rows=_budget_rows(board.outcomes) if everything else []),
+        Part("tasks", _items_lines(board) if everything and len(table) > 1 else []),
+        Part("at equal budgets", rows=_budget_rows(board) if everything else []),
         Part("pairs in words", pairs_text(board.pairs).split("\n") if everything and pairs else []),
         Part(
             "rates without the runs that were not measured",
@@ -125,11 +119,11 @@ def describe_comparison(
     return on_screen(parts, everything=everything)
 
 
-def _items_lines(data: Outcomes) -> list[str]:
-    """Say in two sentences what the tasks tell of models, and how few of them would do."""
-    table, fewer = task_items(data), fewer_tasks(data)
-    found = table["verdict"].value_counts()
-    counts = ", ".join(f"{n:,} {VERDICTS_OF_TASKS[str(verdict)]}" for verdict, n in found.items())
+def _items_lines(board: Leaderboard) -> list[str]:
+    """Describe in two sentences how tasks separate models, and how few of them would do."""
+    table, fewer = task_items(board), fewer_tasks(board)
+    numbers = table["verdict"].value_counts()
+    counts = ", ".join(f"{n:,} {VERDICTS_OF_TASKS[str(verdict)]}" for verdict, n in numbers.items())
     against_order = table.loc[table["verdict"] == "against the order", "task"].head(MOST_PAIRS)
     lines = [f"Of {counted_noun(len(table), 'task')}: {counts}."]
     if len(against_order):
@@ -141,9 +135,9 @@ def _items_lines(data: Outcomes) -> list[str]:
     return lines
 
 
-def _budget_rows(data: Outcomes) -> list[dict[str, str]]:
+def _budget_rows(board: Leaderboard) -> list[dict[str, str]]:
     """Format the success of each model at equal budgets."""
-    table, unit = at_budget(data)
+    table, unit = at_budget(board)
     rows = []
     for budget, own in table.groupby("budget"):
         rates = {f"at most, {unit} per run": f"{budget:,.4g}"}
@@ -184,23 +178,26 @@ def describe_baseline(
 
     It may not if a model is a regression or, with `strict`, is not shown to be no worse.
     """
-    table = against(runs, baseline, value or "", margin=margin, target=target)
+    compared = comparison(runs, value or "")
+    table = against(compared, baseline, margin=margin, target=target)
     if table.empty:
         return f"{plain(baseline)} is the only model: there is nothing to compare with it.", not strict
     table = table.sort_values("verdict", key=lambda verdicts: verdicts.map(VERDICTS.index), kind="stable")
-    data = outcomes(runs, value or "")
-    share, unit = data.is_share, "percentage points" if data.is_share else data.unit
-    names, rows = distinct_names(table["model"], NAME_WIDTH), []
+    data = compared.outcomes
+    share = data.is_share
+    unit = "percentage points" if share else data.unit
+    names = distinct_names(table["model_name"], NAME_WIDTH)
+    rows = []
     for row in table.to_dict("records"):
         verdict = row["verdict"]
         if verdict == "not decided" and (why := why_undecided(row)):
             verdict += f" ({why})"
-        cells = {"model": names[row["model"]], **_tasks(row, table)}
+        cells = {"model": names[row["model_name"]], **_tasks(row, table)}
         for head, name in (("model's", "mean"), ("baseline's", "mean_baseline")):
             cells[head] = format_interval(row[name], None, None, percent=share)
         rows.append({**cells, **_difference(row, data), "verdict": verdict})
     lacking = [
-        plain(f"{names[row['model']]}: {why}.")
+        plain(f"{names[row['model_name']]}: {why}.")
         for row in table.to_dict("records")
         if (why := row["warning"].only("absent"))
     ]
@@ -209,13 +206,15 @@ def describe_baseline(
     if least is None:
         loss = f"any loss that is shown is a regression (--margin, in {unit or 'the unit of the score'}, allows some)"
     found = table["verdict"].value_counts().reindex(VERDICTS).dropna().astype(int)
-    counts = ", ".join(f"{n:,} {verdict}{'s' * (verdict == 'regression' and n > 1)}" for verdict, n in found.items())
+    counts = ", ".join(
+        counted_noun(n, verdict) if verdict == "regression" else f"{n:,} {verdict}" for verdict, n in found.items()
+    )
     head = f"Against {plain(baseline)}: {counts}. By {data.title} on the tasks both ran; {loss}."
     bad = {"regression", "not decided"} if strict else {"regression"}
     models = Part("models", rows=rows, always=True, most=MOST_VERDICTS, spare=("tasks",))
     if target == "these tasks":
         head = f"{head} The question is whether they differ on these very tasks, run again."
-    changed = changed_tasks(data, baseline)
+    changed = changed_tasks(compared, baseline)
     tasks = []
     for row in changed.sort_values("p_adjusted", kind="stable").to_dict("records"):
         own, base = (format_interval(row[name], None, None, percent=share) for name in ("mean", "mean_baseline"))

@@ -79,7 +79,7 @@ def answer_table(table: pd.DataFrame, episodes: pd.DataFrame) -> tuple[pd.DataFr
     Where budgets differ and `episodes` are split by them, there is a row for each model and budget instead, in the
     order of budgets, without ranks, since no rank spans several. Both with the mean without suspect invalid actions.
     """
-    means = mean_scores(episodes).rename(columns={"n_clusters": "n_tasks"})
+    means = mean_scores(episodes)
     if not budgets(episodes):
         return table.join(means.set_index("model_name")["without_suspects"], on="model_name"), "Models, the best first"
     rows = means[["model_name", *_BOUNDS, "n", "n_tasks", "without_suspects"]]
@@ -89,7 +89,7 @@ def answer_table(table: pd.DataFrame, episodes: pd.DataFrame) -> tuple[pd.DataFr
 def mean_scores(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     """Estimate the mean score per group; tasks weigh equally, with the mean of their episodes.
 
-    An empty `by` gives one row for all episodes. Returns `by`, n (episodes with a score), n_clusters, estimate, low,
+    An empty `by` gives one row for all episodes. Returns `by`, n (episodes with a score), n_tasks, estimate, low,
     high, std (of the sample; missing for one score), minimum, median, maximum, without_suspects (the estimate where no
     suspect verdict counts; all in points), aborted (episodes), method, warning. NaN where no trace has a score.
     """
@@ -107,7 +107,7 @@ def mean_scores(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
 def with_aborted_at_zero(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     """Estimate the mean score with aborted traces at 0, for the groups that have any.
 
-    Returns `by`, aborted (episodes), n (all episodes), n_clusters, estimate, low, high, method, warning.
+    Returns `by`, aborted (episodes), n (all episodes), n_tasks, estimate, low, high, method, warning.
     """
     rows = with_worlds(episodes)
     table = estimates(rows.assign(score=rows["score"].mask(rows["flag_aborted"], 0.0)), by, "score")
@@ -118,7 +118,7 @@ def with_aborted_at_zero(episodes: pd.DataFrame, by: By = "model_name") -> pd.Da
 def breakdown(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     """Estimate the mean count per episode of each kind of hook, and sum counts and points.
 
-    Returns `by`, hook (easy, medium, hard, invalid action), n, n_clusters, estimate, low, high, method, warning, total
+    Returns `by`, hook (easy, medium, hard, invalid action), n, n_tasks, estimate, low, high, method, warning, total
     (count; missing where no trace has a score), points (total × `WEIGHTS`).
     """
     by, rows = _columns(by), with_worlds(episodes)
@@ -135,7 +135,7 @@ def breakdown(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
 def points(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     """Estimate the mean points per episode that each kind of hook earns or costs; those of a group add up to its score.
 
-    Returns `by`, hook (easy, medium, hard, invalid action), n, n_clusters, estimate, low, high (points, by `WEIGHTS`),
+    Returns `by`, hook (easy, medium, hard, invalid action), n, n_tasks, estimate, low, high (points, by `WEIGHTS`),
     method, warning, score (the mean score of the group, of which the estimates are the parts).
     """
     by, table = _columns(by), breakdown(episodes, by).drop(columns=["total", "points"])
@@ -204,7 +204,7 @@ def findings(episodes: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
 def achievement_rates(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
     """Estimate the share of episodes that unlock each of the 22 achievements, of those that report all 22.
 
-    Returns `by`, achievement, tier, n, n_clusters, estimate, low, high, method, warning; easy ones first. NaN for all
+    Returns `by`, achievement, tier, n, n_tasks, estimate, low, high, method, warning; easy ones first. NaN for all
     of a group without episodes that report them.
     """
     rows = with_worlds(achievements).assign(achievement=achievements["achievement"].astype(_BY_TIER))
@@ -227,7 +227,7 @@ def unlock_curve(achievements: pd.DataFrame, episodes: pd.DataFrame, by: str = "
     Episodes that ended earlier keep their number, so that the curve never falls and n stays the same. Those that don't
     report all 22 achievements are left out.
 
-    Returns `by`, turn, n, n_clusters, estimate, low, high, method, warning; one row for the first turn, the last one of
+    Returns `by`, turn, n, n_tasks, estimate, low, high, method, warning; one row for the first turn, the last one of
     the group and every turn at which something is unlocked. NaN for a group without episodes that report them.
     """
     known = achievements[_can_tell(achievements)]
@@ -245,7 +245,7 @@ def unlock_curve(achievements: pd.DataFrame, episodes: pd.DataFrame, by: str = "
             most = len(ACHIEVEMENTS)
             interval = mean_interval(counts, group["world"], bounds=(0, most), families=group["family"])
             rows.append({by: name, "turn": int(turn), **interval._asdict()})
-    return pd.DataFrame(rows, columns=[by, "turn", "n", "n_clusters", *_ESTIMATE])
+    return pd.DataFrame(rows, columns=[by, "turn", "n", "n_tasks", *_ESTIMATE])
 
 
 def official_scores(achievements: pd.DataFrame) -> pd.DataFrame:

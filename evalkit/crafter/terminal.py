@@ -131,7 +131,7 @@ def parts(
         groups.append(Part(titles[group], rows=rows, always=True, spare=_SPARE, frame=frame))
 
     (row,) = analysis.mean_scores(episodes, []).to_dict("records")
-    n = f"n = {row['n']}" + f" traces of {counted_noun(row['n_clusters'], 'task')}" * (row["n_clusters"] != row["n"])
+    n = f"n = {row['n']}" + f" traces of {counted_noun(row['n_tasks'], 'task')}" * (row["n_tasks"] != row["n"])
     doubts = row["warning"].without("left_out")
     counted = ", ".join(f"{name} {n}" for name, n in analysis.bands(episodes, []).iloc[0][list(BANDS)].items())
     budgets = _budgets(episodes)

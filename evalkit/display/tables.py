@@ -101,7 +101,7 @@ def table_html(
     shown, notes = _readable(first, digits, percent, unit)
     if more := max(len(table) - rows, 0):
         notes.append(f"{counted_noun(more, 'more row')} {'is' if more == 1 else 'are'} {rest}.")
-    labels = {**all_labels(), **TITLES, "estimate": estimate, "n": counted, "n_clusters": _clusters_of(counted)}
+    labels = {**all_labels(), **TITLES, "estimate": estimate, "n": counted, "n_tasks": _clusters_of(counted)}
     columns = []
     for name in map(str, shown):
         column = name.removesuffix(_INTERVAL)

@@ -115,7 +115,7 @@ def _ranking(
     model, doubt = headline.get("model", ""), headline.get("doubt", "")
     rate, value = "", " under equal conditions"
     if "estimate" in headline:
-        rate = f"{_value(headline, is_share, unit)} {_size(headline['n'], headline['n_clusters'])}"
+        rate = f"{_value(headline, is_share, unit)} {_size(headline['n'], headline['n_tasks'])}"
         value = f" with a {what} of {rate}"
     match headline["code"]:
         case "one_model":
@@ -162,10 +162,10 @@ def undecided_text(count: int) -> str:
 def _rate(headline: Mapping[str, Any]) -> str:
     if headline["code"] != "rate":
         return sentence(headline_text(headline))
-    n, tasks = counted_noun(int(headline["n"]), "run"), counted_noun(int(headline["n_clusters"]), "task")
+    n, tasks = counted_noun(int(headline["n"]), "run"), counted_noun(int(headline["n_tasks"]), "task")
     unmeasured = int(headline["n_not_measured"])
     without = f", {unmeasured} of them not measured and counted as {'a failure' if unmeasured == 1 else 'failures'}"
-    caveat = " So few tasks leave it open what the rate is on others." if headline["n_clusters"] < FEW_TASKS else ""
+    caveat = " So few tasks leave it open what the rate is on others." if headline["n_tasks"] < FEW_TASKS else ""
     return sentence(f"{headline['what']} is {_value(headline)} ({n} of {tasks}{without * bool(unmeasured)})") + caveat
 
 
@@ -184,7 +184,7 @@ def trend_text(row: Mapping[Hashable, Any]) -> str:
     model, family = _short(row["model_name"]), " by Holm" if row["p_holm"] > row["p_value"] else ""
     if pd.isna(row["p_value"]):
         return f"{model}: no trend can be tested ({row['warning'] or 'too few runs'})."
-    runs, tasks = counted_noun(row["n"], "run"), counted_noun(row["n_clusters"], "task")
+    runs, tasks = counted_noun(row["n"], "run"), counted_noun(row["n_tasks"], "task")
     result = f"p = {row['p_holm']:.2g}{family}, {runs} of {tasks}"
     if row["direction"] in DIRECTIONS:
         return f"{model}: {DIRECTIONS[row['direction']]} ({result})."
@@ -198,7 +198,7 @@ def _drop(headline: Mapping[str, Any]) -> str:
     sides = []
     for side in ("none", "any"):
         rate = format_interval(headline[f"{side}_estimate"], None, None)
-        sides.append(f"{rate} on {counted_noun(headline[f'{side}_clusters'], 'task')}")
+        sides.append(f"{rate} on {counted_noun(headline[f'{side}_tasks'], 'task')}")
     said = f"from {sides[0]} without blocked agents to {sides[1]} with any"
     size, low, high = headline["estimate"], headline["low"], headline["high"]
     if low > 0:

@@ -8,6 +8,7 @@ there are no pages, and so no links.
 import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -17,7 +18,7 @@ import pandas as pd
 from IPython.display import display
 
 from evalkit._words import check_columns, counted_noun
-from evalkit.compare.ranks import Leaderboard
+from evalkit.compare.ranking import Leaderboard
 from evalkit.display import publish, show_table, show_text
 from evalkit.display.anchors import ALL_PAIRS, ALL_RUNS
 from evalkit.display.show import REPORT, RunLink
@@ -162,7 +163,7 @@ class Evidence:
 
     def link_board(self, board: Leaderboard) -> Leaderboard:
         """Add href to the table of a leaderboard, for `evalkit.compare.figures.ranking`."""
-        return board._replace(table=self.link(board.table))
+        return replace(board, table=self.link(board.table))
 
     def link_pairs(self, table: pd.DataFrame, opposite: pd.DataFrame) -> pd.DataFrame:
         """Add href to a table of pairs of models, `model_a` and `model_b`: a link to the tasks with opposite outcomes.

@@ -22,7 +22,7 @@ from evalkit.stats import estimate_by, positive_mean_interval, ratio_interval
 
 Missing = Literal["", "failure", "exclude", "success"]  # how a run that was not measured counts
 _FILL = {"failure": 0.0, "exclude": float("nan"), "success": 1.0}
-_NOTHING = {"n": 0, "n_clusters": 0, "method": "", "target": ""}  # of a group without counted runs
+_NOTHING = {"n": 0, "n_tasks": 0, "method": "", "target": ""}  # of a group without counted runs
 _TAKEN = {  # by a run
     "duration": "duration (seconds)",
     "turns": "turns",
@@ -50,7 +50,7 @@ def rates(
     that was not measured counts, by default as the kind declares, and for scores not at all; of scores that are no
     shares, failure is 0, and there is no success.
 
-    The columns after those of `by` are n, n_clusters (tasks), estimate (the mean of the rates of tasks), low, high,
+    The columns after those of `by` are n, n_tasks, estimate (the mean of the rates of tasks), low, high,
     method, target, warning, n_not_measured. A group without a measured run has no rate (NaN), and the reason in
     `warning`. Runs that are still running, and those whose flags say so, are left out; `warning` says how many.
     """
@@ -71,7 +71,7 @@ def rates(
     rows = rows.loc[values.index]
     out = estimate_by(rows, "group", "value", clusters="task", kind=scored.kind, families="family").set_index("group")
     out = out.reindex(range(len(groups))).fillna(_NOTHING)
-    out = out.astype({"n": "int64", "n_clusters": "int64", "method": "str", "target": "str"})
+    out = out.astype({"n": "int64", "n_tasks": "int64", "method": "str", "target": "str"})
     out.loc[groups["measured"] == 0, ["estimate", "low", "high"]] = float("nan")
     warnings = list[Notes]()
     for i, n, n_not_measured, copies in groups[list(counts)].itertuples(name=None):
@@ -96,7 +96,7 @@ def rates_by_denominator(
 ) -> pd.DataFrame:
     """Estimate rates with both rates_by_denominator, and the worst case both ways, for the runs that were not measured.
 
-    Returns the columns of `by`, n, n_clusters, n_measured, n_not_measured, then estimate, low, high (the leading rate,
+    Returns the columns of `by`, n, n_tasks, n_measured, n_not_measured, then estimate, low, high (the leading rate,
     as the kind declares), two of measured_estimate, lowest_estimate and highest_estimate with their bounds (of the
     measured runs; as if all others had failed; as if all had succeeded; the third is the leading one), and warning.
     Scores that are no shares have no bounds: of them there is zero_estimate, as if all others had scored 0. Groups of
@@ -105,7 +105,7 @@ def rates_by_denominator(
     kind = kind or kind_of(runs)
     first = rates(runs, by, value, kind, cluster=cluster)
     n_measured = rates(runs, by, value, kind, missing="exclude", cluster=cluster)["n"]
-    out = first[[*_list(by), "n", "n_clusters"]].assign(n_measured=n_measured)
+    out = first[[*_list(by), "n", "n_tasks"]].assign(n_measured=n_measured)
     out = out.join(first[["n_not_measured", "estimate", "low", "high"]])
     scored = outcomes(runs, value, kind)
     leading = "failure" if kind.rates.denominator == "all" and scored.kind == "proportion" else "exclude"
@@ -128,7 +128,7 @@ def best_first(table: pd.DataFrame, by: str = "estimate") -> pd.DataFrame:
 def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogKind | None = None) -> pd.DataFrame:
     """Estimate what runs take, per group: duration, turns, tokens and cost, as far as logs tell them.
 
-    Returns the columns of `by`, quantity, n (runs that tell it), n_clusters (tasks), estimate (mean per run; tasks
+    Returns the columns of `by`, quantity, n (runs that tell it), n_tasks, estimate (mean per run; tasks
     weigh equally), low, high, median, total, per_success (that mean over the success rate of the same runs) with _low
     and _high, and warning. Intervals are on the log scale, so that none is below 0. Empty where logs tell nothing.
     """
@@ -146,11 +146,11 @@ def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogK
     for _, own in groups:
         mean = positive_mean_interval(own["value"], own["task"], families=own["family"])
         price = ratio_interval(own["value"], own["succeeded"], own["task"], own["family"])
-        made.append((mean.n, mean.n_clusters, *mean[:3], *price[:3], mean.warning))
-    names = ["n", "n_clusters", "estimate", "low", "high", *_PRICE, "warning"]
+        made.append((mean.n, mean.n_tasks, *mean[:3], *price[:3], mean.warning))
+    names = ["n", "n_tasks", "estimate", "low", "high", *_PRICE, "warning"]
     table = table.join(pd.DataFrame(made, table.index, names))
-    table = table.astype({"n": "int64", "n_clusters": "int64"})
-    return table[["n", "n_clusters", "estimate", "low", "high", "median", "total", *_PRICE, "warning"]].reset_index()
+    table = table.astype({"n": "int64", "n_tasks": "int64"})
+    return table[["n", "n_tasks", "estimate", "low", "high", "median", "total", *_PRICE, "warning"]].reset_index()
 
 
 def with_usage(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:

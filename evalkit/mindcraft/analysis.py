@@ -201,7 +201,7 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
 
     The rows are all models together, if there are several, then each model, the largest drop first. Columns:
     model_name, estimate, low, high (the drop of the success rate; tasks weigh equally), none_estimate, any_estimate
-    with low and high (the rates without and with blocked agents), n, n_clusters, none_clusters, any_clusters (tasks),
+    with low and high (the rates without and with blocked agents), n, n_tasks, none_tasks, any_tasks (tasks),
     warning. The two sides have different tasks, so they count as independent: the interval combines those of the rates
     (square-and-add, Newcombe 1998). NaN where one side has no measured run.
     """
@@ -213,10 +213,7 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     rated = success_by(runs.assign(side=side), ["side", "model_name"]).set_index("model_name")
     models = pd.Index(runs["model_name"].unique(), name="model_name")
     none, blocked = (
-        rated[rated["side"] == name]
-        .reindex(models)
-        .fillna({"n": 0, "n_clusters": 0})
-        .astype({"n": int, "n_clusters": int})
+        rated[rated["side"] == name].reindex(models).fillna({"n": 0, "n_tasks": 0}).astype({"n": int, "n_tasks": int})
         for name in ("none", "any")
     )
     drop = none["estimate"] - blocked["estimate"]
@@ -225,8 +222,8 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     table = pd.DataFrame({"estimate": drop, "low": drop - below, "high": drop + above})
     ends = ["estimate", "low", "high"]
     table = table.join([none[ends].add_prefix("none_"), blocked[ends].add_prefix("any_")])
-    table = table.join(none[["n", "n_clusters"]] + blocked[["n", "n_clusters"]])
-    table = table.assign(none_clusters=none["n_clusters"], any_clusters=blocked["n_clusters"])
+    table = table.join(none[["n", "n_tasks"]] + blocked[["n", "n_tasks"]])
+    table = table.assign(none_tasks=none["n_tasks"], any_tasks=blocked["n_tasks"])
     warnings = []
     for model in models:
         notes = Notes()
@@ -247,7 +244,7 @@ def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
     """Test for each model whether cooking success falls with the number of blocked agents; Hell's Kitchen is left out.
 
     Columns: model_name, then estimate, low, high (odds ratio per blocked agent), p_value, p_holm (corrected for the
-    number of models), n, n_clusters (tasks), method, direction, warning.
+    number of models), n, n_tasks, method, direction, warning.
     """
     table = counted(cooking(runs))
     scored = outcomes(table, "is_successful", kind_named("mindcraft")).table

@@ -198,7 +198,7 @@ LAZY_TABLES = {
 LABELS = {
     **{code: status.label for code, status in STATUSES.items()},
     **FLAG_LABELS,
-    "any_clusters": "tasks with any",
+    "any_tasks": "tasks with any",
     "any_estimate": "any blocked",
     "command_count": "commands per run",
     "completed_estimate": "mean score of runs above 0",
@@ -209,7 +209,7 @@ LABELS = {
     "total_duration": "total duration (s)",
     "message_count": "messages per run",
     "n_blocked_agents": "blocked agents",
-    "none_clusters": "tasks with none",
+    "none_tasks": "tasks with none",
     "none_estimate": "none blocked",
     "overall_completion_status": "how it ended",
     "overall_score": "score",

@@ -71,7 +71,7 @@ class Cells:
         return cells_of(self.runs, *self.columns[:3], family=self.columns.family)
 
     def means_of(self, column: str, other: str) -> np.ndarray:
-        """Return the means of a column of the runs, (tasks, models), over the runs that also tell another column."""
+        """Return the means (tasks, models) of a column of the runs that also have a value in another one."""
         model, task, value = self.columns[:3]
         both = self.runs[np.isfinite(numbers(self.runs[other])) & np.isfinite(numbers(self.runs[value]))]
         means = cells_of(both, model, task, column)
@@ -149,7 +149,7 @@ def cells_of(
 
     `model`, `task` and `value` are the columns of the model, the task and the outcome (0/1, or a score) of the runs;
     rows with a missing one are left out, and counted. The others are needed only where there is such a thing:
-    `condition` is the column of what makes runs comparable beside the task, such as a budget, `stratum` that of the
+    `condition` is the column of what else than the task makes runs comparable, such as a budget, `stratum` that of the
     type of task, within which tasks that only one model ran are taken to be drawn alike, `family` that of the family of
     a task, where tasks are variants of few, and `seed` that of what runs of several tasks share, such as a trained
     checkpoint. ValueError for a column that is not there, and where a task is in two families.
@@ -162,7 +162,8 @@ def cells_of(
     if family:
         check_families(named[task], named[family])
     of_model, models = coded(named[model])
-    labels, clusters, conditions = named[task][usable], None, None
+    labels = named[task][usable]
+    clusters, conditions = None, None
     if condition and named[condition][usable].nunique() > 1:
         pairs = zip(labels.astype("str"), named[condition][usable].astype("str"), strict=True)
         rows, tasks = coded(pd.Series(list(pairs), dtype="object"))
@@ -171,12 +172,13 @@ def cells_of(
     else:
         rows, tasks = coded(labels)
     shape = (len(tasks), len(models))
-    means, sizes, variances = np.full(shape, np.nan), np.zeros(shape, dtype=int), np.full(shape, np.nan)
+    means, variances = np.full(shape, np.nan), np.full(shape, np.nan)
+    sizes = np.zeros(shape, dtype=int)
     if usable.any():
         places, codes = np.unique(rows * len(models) + of_model[usable], return_inverse=True)
         statistics = by_cluster(outcomes[usable], codes)
-        for table, one in zip((sizes, means, variances), statistics, strict=True):
-            table.flat[places] = one
+        for table, values in zip((sizes, means, variances), statistics, strict=True):
+            table.flat[places] = values
     strata = None
     if stratum:
         kinds = runs.groupby(task)[stratum].first()
@@ -240,7 +242,7 @@ def _seed_spreads(runs: pd.DataFrame, count: int) -> list[SeedSpread]:
         sums = (deviations * share).groupby(own["seed"]).sum()
         factor = len(sums) / (len(sums) - 1)
         variance = float((sums**2).sum()) * factor
-        if len(sums) > 2:  # subtract the noise of single runs, which the variance over tasks holds already
+        if len(sums) > 2:  # the variance over tasks includes the noise of single runs
             noise = (deviations - deviations.groupby(own["seed"]).transform("mean")) * share
             variance -= float((noise**2).sum()) * factor * tasks / (tasks - 1)
         spreads[of] = SeedSpread(max(variance, 0.0), len(sums) - 1)

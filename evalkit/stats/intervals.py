@@ -26,22 +26,22 @@ KNOWN_SHARE = 2 / 3  # of the binomial variance, taken as known whatever the clu
 SKEW_OF_RATES, SKEW_OF_SCORES = 3, 2  # times skewness² / C: by how much the variance between clusters is widened
 HALL_FROM = 5  # values from which skewness can be estimated
 HALL_MOST = 2.0  # the corrected half-width, at most this many times that of t
-RARE_CLUSTERS = 2  # that hold a success, or a failure: too few for the interval of a rate
+RARE_CLUSTERS = 2  # with a success, or with a failure: too few for the interval of a rate
 LARGEST = 1e60  # value; the powers that intervals need of larger ones overflow
 COCHRAN = 25  # times the squared skewness: as many values does an interval of their mean take
 
 NEW_VALUES = "new values"  # the target where values are independent
 
-# where an interval may hold the truth less often than it says, and warns (docs/coverage.md has the figures)
+# an interval from fewer may cover less than 95 %, and warns (docs/coverage.md has the figures)
 FEW_VALUES, RARE = 15, 3  # values of a proportion; its successes, or failures
 FEW_CLUSTERS, FEW_SCORES, FEW_LEFT_OUT = 5, 12, 50  # of rates and means, of scores from 0 to 1, of the jackknife
 FEW_FAMILIES, LEAST_FAMILIES = 12, 2  # of equal size, for a firm interval and for any
 FEW = note("few", fewest=FEW_CLUSTERS, what="independent values")
 
 _TYPES = {
-    "int64": "a b k n n_clusters n_runs n_tasks n_unshared rank_high rank_low tested",
+    "int64": "a b k n n_runs n_tasks n_unshared rank_high rank_low tested",
     "bool": "behind_first binary decided equivalent on_front ties_with_first",
-    "str": "correction dominated_by measure method model model_a model_b target verdict",
+    "str": "correction dominated_by measure method model_a model_b model_name target verdict",
     "object": "warning",
 }
 _TYPE_OF = pd.Series({name: kind for kind, names in _TYPES.items() for name in names.split()})
@@ -54,7 +54,7 @@ class Estimate(NamedTuple):
     low: float
     high: float
     n: int  # values used
-    n_clusters: int  # independent units: clusters, or `n` where the values are taken as independent
+    n_tasks: int  # independent units: clusters, or `n` where the values are taken as independent
     method: str
     target: str = NEW_VALUES  # what is estimated: "new tasks" like these, "these tasks" run again, or "new values"
     warning: Notes = Notes()  # what is doubtful about the interval, false where nothing is; ``str(warning)`` says it
@@ -90,15 +90,14 @@ def rate_interval(
 
     Wilson's interval; with clusters on the effective n, the number of independent trials with the same variance
     (docs/statistics.md). With one value per cluster both are the same. `clusters` has one label per value; values
-    without a label are one cluster. The `target` says whether the interval holds the rate on new clusters like these,
+    without a label are one cluster. The `target` says whether the interval is for the rate on new clusters like these,
     or on these very clusters if each were run again, which needs clusters with several values and is narrower. No
     bounds for new tasks from a single cluster, nor for these tasks where none has several values.
 
     `families` has the family of each value, where clusters are variants of few, such as one task with other seeds. The
     estimate is still the mean over clusters; the interval is for new families like these.
     """
-    known, codes, lost = clean(values, clusters)
-    of = None if families is None else _codes_of_families(values, families)
+    known, codes, lost, of = _cleaned(values, clusters, families)
     return _interval("proportion", known, codes, lost, clusters is not None, target, families=of)
 
 
@@ -118,16 +117,16 @@ def mean_interval(
     largest possible value: Wilson's interval on the effective n, as for rates, which has bounds even where all values
     are equal.
     """
-    kind, (least, most) = ("mean", (0.0, 1.0)) if bounds is None else ("score", bounds)
-    known, codes, lost = clean(values, clusters)
-    of = None if families is None else _codes_of_families(values, families)
-    return _interval(kind, known, codes, lost, clusters is not None, target, least, most, confidence, of)
+    kind = "mean" if bounds is None else "score"
+    known, codes, lost, of = _cleaned(values, clusters, families)
+    return _interval(kind, known, codes, lost, clusters is not None, target, bounds or (0.0, 1.0), confidence, of)
 
 
-def _codes_of_families(values: Iterable[Any], families: Iterable[Any]) -> np.ndarray:
-    """Return the codes of the families of the values that are known."""
-    known = numbers(values)
-    return coded(families, len(known))[0][np.isfinite(known)]
+def _cleaned(values: Any, clusters: Any, families: Any) -> tuple[np.ndarray, np.ndarray, Notes, np.ndarray | None]:
+    """Return what `clean` does, and the codes of the families of the values."""
+    values = numbers(values)
+    of = None if families is None else coded(families, len(values))[0][np.isfinite(values)]
+    return *clean(values, clusters), of
 
 
 def _interval(
@@ -137,21 +136,19 @@ def _interval(
     lost: Notes,
     is_clustered: bool,
     target: str,
-    least: float = 0.0,
-    most: float = 1.0,
+    bounds: tuple[float, float] = (0.0, 1.0),
     confidence: float = CONFIDENCE,
     families: np.ndarray | None = None,
 ) -> Estimate:
-    """Estimate a rate, or the mean of values, which as scores lie between two bounds; arguments as from `clean`.
-
-    `families` has the code of the family of each value.
-    """
+    """Estimate from values and the codes of their clusters, as from `clean`, and of their families."""
     check_choice("target", target, get_args(Target))
-    is_rate, is_bounded, within = kind == "proportion", kind != "mean", target == "these tasks"
+    is_rate, is_bounded = kind == "proportion", kind != "mean"
+    within = target == "these tasks"
     if families is not None and (within or not is_clustered or not _are_coarser(families, codes)):
         families = None
     if within and not is_clustered:
         raise ValueError("an estimate for these tasks needs to know them: give clusters")
+    least, most = bounds
     width = most - least
     known = (known - least) / width
     if kind == "score" and ((known < 0) | (known > 1)).any():
@@ -159,7 +156,7 @@ def _interval(
     n, count = len(known), int(codes.max(initial=-1)) + 1
     if is_rate and not np.isin(known, (0.0, 1.0)).all():
         raise ValueError("a rate needs 0/1 values; use mean_interval for others")
-    if is_rate and families is None and (not is_clustered or (not within and 1 < n == count)):
+    if is_rate and families is None and (not is_clustered or (not within and n > 1 and n == count)):
         plain = proportion_interval(int(known.sum()), n)
         return plain._replace(warning=plain.warning + lost, target=target if is_clustered else NEW_VALUES)
     family = "wilson" if is_bounded else "t"
@@ -236,18 +233,13 @@ def of_repetitions(sizes: np.ndarray) -> Notes:
 
 
 def jackknife_interval(
-    values: Iterable[Any],
-    statistic: Callable[[np.ndarray], float],
-    clusters: Iterable[Any] | None = None,
+    values: Iterable[Any], statistic: Callable[[np.ndarray], float], clusters: Iterable[Any] | None = None
 ) -> Estimate:
     """Estimate a smooth statistic by leaving out one value, or one cluster, at a time (Tukey 1958).
 
-    `values` are numbers, or rows of k numbers; those with a missing one are left out. The `statistic` takes an array
-    like `values`, with fewer rows, and returns a number; it is called C + 1 times. The interval is Student's t of the
-    pseudo-values, with C − 1 degrees of freedom: around the statistic corrected for its bias, so that it need not be
-    centred on the estimate. If there is a scale, such as a logarithm, on which the statistic is about linear in means,
-    pass it on that scale and transform the result. No bounds for a single cluster, nor where leaving out changes
-    nothing.
+    `values` are numbers, or rows of k numbers; those with a missing one are left out. The interval is Student's t of
+    the pseudo-values. Pass the statistic on a scale, such as a logarithm, on which it is about linear in means. No
+    bounds for a single cluster, nor where leaving out changes nothing.
     """
     values, codes, lost = clean(values, clusters)
     n, count = len(values), int(codes.max(initial=-1)) + 1
@@ -274,16 +266,14 @@ class Units(NamedTuple):
     values: np.ndarray  # whose mean is the estimate, and whose variance between units is its variance
     sizes: np.ndarray  # independent trials of each
     means: np.ndarray
-    independent: float  # units, of equal size, that tell as much
+    independent: float  # the number of units of equal size with the same information
 
 
 def by_family(means: np.ndarray, sizes: np.ndarray, codes: np.ndarray) -> Units:
     """Return families of clusters as independent units, given the means, sizes and family codes of the clusters.
 
-    The value of a family is the estimate, the mean of the clusters, plus F / C times the sum of the deviations of its
-    clusters from it. The variance of the mean of these is the cluster-robust one of the mean over clusters. A family
-    with more clusters draws the estimate to itself, for which its deviations are enlarged as by the jackknife (CR3 of
-    Bell and McCaffrey 2002).
+    The variance of the mean of their values is the cluster-robust one of the mean over clusters. Deviations of families
+    with many clusters are enlarged as by the jackknife (CR3 of Bell and McCaffrey 2002).
     """
     codes = np.unique(codes, return_inverse=True)[1]
     counts = np.bincount(codes)
@@ -299,7 +289,7 @@ def by_family(means: np.ndarray, sizes: np.ndarray, codes: np.ndarray) -> Units:
 
 
 def _are_coarser(families: np.ndarray, codes: np.ndarray) -> bool:
-    """Return whether some family holds several clusters."""
+    """Return whether some family has several clusters."""
     first = np.unique(codes, return_index=True)[1]
     return len(np.unique(families[first])) < len(first)
 
@@ -309,8 +299,7 @@ def positive_mean_interval(
 ) -> Estimate:
     """Estimate the mean of values that are never below 0, such as costs: as `mean_interval`, on the log scale.
 
-    The half-width of t is taken relative to the mean, and the bounds are the mean times and divided by e to that power
-    (the delta method), so that they are above 0, and farther on the side of the long tail.
+    The bounds are the mean times and divided by e to the power of the relative half-width of t (the delta method).
     """
     found = mean_interval(values, clusters, families=families)
     if not (found.estimate > 0 and found.low < found.high):
@@ -326,9 +315,8 @@ def ratio_interval(
 ) -> Estimate:
     """Estimate the ratio of two means over clusters of the same weight, such as the cost of a success over tasks.
 
-    `above` and `below` have a value from 0 up for each run. The interval is that of the jackknife on the log scale,
-    over clusters or their families, with Hall's correction. NaN where a mean is 0, as without any success; no bounds
-    where a single unit holds all successes.
+    The interval is that of the jackknife on the log scale, over clusters or their families, with Hall's correction. NaN
+    where a mean is 0, as without any success; no bounds where a single unit has all successes.
     """
     values = np.column_stack([numbers(above), numbers(below)])
     is_known = np.isfinite(values).all(axis=1)
@@ -336,10 +324,11 @@ def ratio_interval(
     means = np.column_stack([by_cluster(column, codes).means for column in values[is_known].T])
     units = means
     if families is not None:
-        of = _codes_of_families(np.where(is_known, 0.0, np.nan), families)[np.unique(codes, return_index=True)[1]]
+        of = coded(families, len(values))[0][is_known][np.unique(codes, return_index=True)[1]]
         units = np.column_stack([np.bincount(of, weights=column) for column in means.T])[np.unique(of)]
-    sums, count, method = units.sum(axis=0), len(units), "jackknife t, log scale"
-    nothing = Estimate(math.nan, math.nan, math.nan, int(is_known.sum()), len(means), method, "new tasks")
+    sums, count = units.sum(axis=0), len(units)
+    n, method = int(is_known.sum()), "jackknife t, log scale"
+    nothing = Estimate(math.nan, math.nan, math.nan, n, len(means), method, "new tasks")
     if not (sums > 0).all():
         return nothing._replace(warning=note("no_ratio" if is_known.any() else "no_values"))
     found = nothing._replace(estimate=float(sums[0] / sums[1]))
@@ -359,7 +348,7 @@ def ratio_interval(
     return found._replace(low=low, high=high, warning=doubt)
 
 
-_COLUMNS = "n n_clusters estimate low high method target warning"
+_COLUMNS = "n n_tasks estimate low high method target warning"
 
 
 def estimate_by(
@@ -379,7 +368,7 @@ def estimate_by(
     of the family of a task, where tasks are variants of few. `kind` is "proportion" (`rate_interval`), "score"
     (`mean_interval` of values from 0 to 1) or "mean".
 
-    The table has the columns of `by`, then n, n_clusters, estimate, low, high, method, target, warning. Rows are sorted
+    The table has the columns of `by`, then n, n_tasks, estimate, low, high, method, target, warning. Rows are sorted
     by the keys (categories in their order), whatever the order in `frame`, which may have none.
     """
     by = [by] if isinstance(by, str) else list(by)
@@ -458,14 +447,13 @@ def hall(t: float, slant: Numbers) -> np.ndarray:
 
 
 def corrected_t(means: np.ndarray, confidence: float = CONFIDENCE) -> tuple[np.ndarray, np.ndarray]:
-    """Return the interval of a mean by t with C − 1 degrees of freedom, and from 5 values on Hall's correction.
-
-    Hall (1992) transforms t by a cubic that removes its skewness; each half-width is kept to at most twice that of t.
-    """
-    count, mean, variance = means.shape[-1], means.mean(-1), variance_of_mean(means)
+    """Return the interval of a mean by t, from 5 values on with the correction of Hall (1992) for skewness."""
+    count = means.shape[-1]
+    mean, variance = means.mean(-1), variance_of_mean(means)
     if count < HALL_FROM:
         return by_t(mean, variance, count - 1, confidence)
-    error, t, slant = np.sqrt(variance), quantile(confidence, count - 1), skewness(means) / np.sqrt(count)
+    error, slant = np.sqrt(variance), skewness(means) / np.sqrt(count)
+    t = quantile(confidence, count - 1)
     below, above = -hall(-t, slant), hall(t, slant)
     return mean - np.clip(above, 0, HALL_MOST * t) * error, mean + np.clip(below, 0, HALL_MOST * t) * error
 
@@ -485,22 +473,16 @@ def effective_wilson(
 
 
 def bounded(
-    means: np.ndarray,
-    sizes: np.ndarray,
-    binary: bool,
-    confidence: float = CONFIDENCE,
-    units: float | None = None,
+    means: np.ndarray, sizes: np.ndarray, binary: bool, confidence: float = CONFIDENCE, units: float | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the interval of the mean of values from 0 to 1 in C >= 2 clusters.
 
-    Wilson on the effective n, which is at least C. Of 0/1 values two thirds of the variance of as many independent
-    trials are taken as known. What exceeds them is multiplied by (t / z)² for its degrees of freedom (Korn and Graubard
-    1998). The variance goes with the mean where means are skewed, so that it is widened by skewness² / C times 2, or
-    for 0/1 values times 3, of which only what exceeds the variance of independent trials (docs/coverage.md). Where
-    nothing varies, the effective n is C, as if the runs of a cluster always agreed. `units` are as many clusters of
-    equal weight as tell the same, by default C.
+    Wilson on the effective n, at least C. Of 0/1 values two thirds of the variance of as many independent trials are
+    taken as known. What exceeds them is multiplied by (t / z)² (Korn and Graubard 1998), and widened where means are
+    skewed (docs/coverage.md). `units` is the number of clusters of equal weight with this information, by default C.
     """
-    rate, variance, count = means.mean(-1), variance_of_mean(means), len(sizes)
+    rate, variance = means.mean(-1), variance_of_mean(means)
+    count = len(sizes)
     independent = rate * (1 - rate) * (1 / sizes).sum() / count**2 if binary else 0.0
     known = KNOWN_SHARE * independent
     estimated = np.maximum(variance - known, 0)
@@ -515,10 +497,8 @@ def bounded(
 def within_tasks(variances: np.ndarray, sizes: np.ndarray, pseudo: float) -> tuple[np.ndarray, float]:
     """Return the variance of the mean of task means over repetitions of the same tasks, and its degrees of freedom.
 
-    These are Satterthwaite's (1946) if runs of all tasks vary alike: runs − tasks where all tasks have as many runs,
-    fewer where the variance rests on tasks with few. Tasks with a single run, whose variance is NaN, get the mean
-    variance of the others; the freedom is then at most the number of the others − 1. `pseudo` are the squared
-    deviations of one pseudo-observation; 0 adds none.
+    These are Satterthwaite's (1946) if runs of all tasks vary alike. Tasks with a single run get the mean variance of
+    the others. `pseudo` are the squared deviations of one pseudo-observation; 0 adds none.
     """
     repeated = sizes > 1
     weights = 1 / sizes[repeated]
@@ -539,9 +519,8 @@ def variances_within(variances: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 def most_unseen(sizes: np.ndarray, confidence: float = CONFIDENCE) -> float:
     """Return how far the sum of the rates of tasks may be from what was seen if all runs of each task agreed.
 
-    That is the largest sum of failure rates with which no run fails in 5 % (1 − confidence) of samples; about 3 / r
-    for r runs of each of many tasks, as in the rule of three. The chances of success that maximise it are proportional
-    to the sizes, for as many of the smallest tasks as these stay below 1.
+    That is the largest sum of failure rates with which no run fails in 5 % (1 − confidence) of samples; about 3 / r for
+    r runs of each of many tasks, as in the rule of three.
     """
     ordered = np.sort(sizes).astype(float)
     totals = ordered.cumsum()
@@ -555,12 +534,11 @@ def bounded_within(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the interval of the mean of task means of values from 0 to 1 for repetitions of these tasks.
 
-    Wilson on the effective n of the variance within tasks, to which that of `most_unseen` is added, since tasks whose
-    few runs agreed may vary, too. Where a task's mean is 1 the interval reaches at least as far down as that of the
-    normal distribution, and where one is 0 as far up: Wilson's is short on the side of the nearer bound, where all
-    tasks are alike.
+    Wilson on the effective n of the variance within tasks and that of `most_unseen`. Where a task's mean is 1 it
+    reaches at least as far down as that of the normal distribution, where one is 0 as far up.
     """
-    count, rate, z = len(sizes), means.mean(-1), quantile(confidence)
+    count, z = len(sizes), quantile(confidence)
+    rate = means.mean(-1)
     unseen = most_unseen(sizes, confidence)
     variance = (variances_within(variances, sizes) + (unseen / z) ** 2) / count**2
     when_equal = min(count**2 / (1 / sizes).sum(), z**2 * (count / unseen - 1))
@@ -573,16 +551,13 @@ def bounded_within(
 
 
 def unmixed(means: np.ndarray) -> np.ndarray:
-    """Return whether 1 or 2 of the clusters (last axis) hold a success, or a failure: too few for a rate."""
+    """Return whether 1 or 2 of the clusters (last axis) have a success, or a failure: too few for a rate."""
     holding = np.minimum((means > 0).sum(-1), (means < 1).sum(-1))
     return (holding > 0) & (holding <= RARE_CLUSTERS)
 
 
 def skewed(means: np.ndarray) -> np.ndarray:
-    """Return whether there are too few values or clusters (last axis) for how skewed they are.
-
-    Cochran's rule (1977, section 2.15): at least 25 times the squared skewness.
-    """
+    """Return whether values (last axis) are too few for how skewed they are (Cochran 1977, section 2.15)."""
     return skewness(means) ** 2 * COCHRAN > means.shape[-1]
 
 
@@ -606,11 +581,7 @@ def numbers(values: Iterable[Any]) -> np.ndarray:
 
 
 def coded(labels: Iterable[Any], n: int | None = None) -> tuple[np.ndarray, list]:
-    """Return codes 0, 1, ... of labels in the order of their texts, and the labels in this order.
-
-    Random functions then give the same figures whatever the order of the rows. All missing labels have one code. Of `n`
-    values, each needs a label.
-    """
+    """Return codes 0, 1, ... of labels in the order of their texts, and these labels; missing ones have one code."""
     series = labels if isinstance(labels, pd.Series) else pd.Series(list(labels), dtype="object")
     if n is not None and len(series) != n:
         raise ValueError(f"{n} values, but {len(series)} cluster labels")

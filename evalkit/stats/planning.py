@@ -13,7 +13,7 @@ from evalkit._words import Notes, note
 from evalkit.stats import intervals
 from evalkit.stats.cells import Cells
 from evalkit.stats.intervals import CONFIDENCE, LEVEL, skewness, typed
-from evalkit.stats.paired import ENOUGH_SCORES, FEW_SHARES, SKEWED
+from evalkit.stats.pair_tests import ENOUGH_SCORES, FEW_SHARES, SKEWED
 
 POWER = 0.8
 PLANNED = 0.6  # confidence of the interval whose upper end one variance of five exceeds
@@ -26,24 +26,19 @@ _COLUMNS = "target difference repeats tasks low high detectable runs between wit
 
 
 def plan(cells: Cells, difference: float, *, repeats: Sequence[int] = (1, 2, 3, 5, 10)) -> pd.DataFrame:
-    """Plan how many tasks, or runs of each, show a true difference of two models with 80 % power.
+    """Plan how many tasks, or runs of each, show a true difference of two models with 80 % power (docs/statistics.md).
 
-    The variance of a task's difference has two parts: between tasks (some suit one model more than the other), which
-    more tasks alone make up for, and within tasks (runs of one model on one task differ), which repetitions make up for
-    as well. Both are means over the pairs of models, from the runs of each pair on the tasks it shares; the differences
-    so far play no role. `cells` are as for `compare_all`; the `difference` is above 0, in the unit of the values,
-    `repeats` are runs of each model on each task to plan for. The level is divided by the number of pairs that share
-    tasks, the strictest step of Holm's correction.
+    The variance of a task's difference has two parts: between tasks (some suit one model more), and within tasks (runs
+    of one model on one task differ), for which repetitions make up, too. Both are means over the pairs of models; the
+    differences so far play no role. `cells` are as for `compare_all`; the `difference` is above 0, in the unit of the
+    values, `repeats` are runs of each model on each task. The level is divided by the number of pairs that share tasks.
 
-    The table has one row per number of repeats (target "new tasks"): `tasks` needed where the variances are at their
-    upper limit of 80 % (Browne 1995: so that most plans have the power asked for), with the range `low` to `high` from
-    their uncertainty, and `detectable`, the difference that the tasks at hand show by the same formula; and one row
-    (target "these tasks") with the `repeats` of the tasks at hand that show the difference on them. Also `runs` (of
-    both models), `between` and `within` (standard deviations of a difference: of tasks, and of single runs), n_tasks
-    (shared by the middle pair), warning. Where no task was run twice, the two parts can't be separated: there is only
-    the range. No number of tasks is less than what the test of a pair asks for where differences are few or skewed
-    (`evalkit.stats.paired.compare_units`). Where pairs are decided over families of tasks, over seeds or within
-    conditions, there is no plan, and `warning` says why. No rows without two models.
+    There is one row per number of repeats (target "new tasks"): `tasks` needed, planned with the upper limit of the
+    variances at 80 % (Browne 1995), `low` to `high` by their uncertainty, and `detectable`, the difference that the
+    tasks at hand show; and one row (target "these tasks") with the `repeats` of the tasks at hand that show the
+    difference on them. Also `runs` (of both models), `between` and `within` (standard deviations), n_tasks (shared by
+    the middle pair), warning. Where no task was run twice, there is only the range. No plan, and the reason in
+    `warning`, where pairs are decided over families, seeds or conditions. No rows without two models.
     """
     if not difference > 0:
         raise ValueError(f"a difference to show is above 0, not {difference}")
@@ -91,11 +86,7 @@ def plan(cells: Cells, difference: float, *, repeats: Sequence[int] = (1, 2, 3, 
 
 
 def _fewest_tasks(cells: Cells, pairs: list[tuple[int, int]], difference: float, level: float) -> int:
-    """Return from how many tasks the test of a pair claims a difference at the level itself, beyond what t asks for.
-
-    Of scores, tasks must be enough to show how skewed differences are; of shares, enough that a rare failure that would
-    cancel the difference has been seen.
-    """
+    """Return from how many tasks on the test claims a difference at the level itself: skew and rare failures show."""
     skews = []
     for a, b in pairs:
         shared = cells.has(a, b)
@@ -113,7 +104,8 @@ def _variances(cells: Cells, a: int, b: int, repeats: np.ndarray) -> tuple[Any, 
     The last are of shape (3, repeats): the variance to plan with, the least and the largest.
     """
     shared, nothing = cells.has(a, b), np.full(len(repeats), math.nan)
-    count, first, second = int(shared.sum()), cells.of(a, shared), cells.of(b, shared)
+    first, second = cells.of(a, shared), cells.of(b, shared)
+    count = len(first.means)
     if count < 2:
         return math.nan, math.nan, [nothing] * 3, note("few_shared")
     squares = (first.means - second.means - (first.means - second.means).mean()) ** 2 * count / (count - 1)
@@ -146,10 +138,8 @@ def _limits(contributions: np.ndarray, mean: float) -> tuple[float, float, float
 def detectable_difference(n: int, deviation: np.ndarray, level: float, binary: np.ndarray) -> np.ndarray:
     """Return the true mean differences that n pairs show with 80 % power; NaN where nothing would show.
 
-    Two-sided paired t test, by the noncentral t distribution (Cohen 1988, chapter 2; as `TTestPower` of statsmodels).
-    `deviation` is the standard deviation of the differences, for 0/1 outcomes the root of (share of pairs that differ −
-    difference²). `binary` stands for 0/1 outcomes that McNemar's unconditional test decides, by the formula of Connor
-    (1987), which asks for up to a quarter more pairs than that test needs where nearly all that differ do so one way.
+    By the noncentral t distribution (Cohen 1988, chapter 2), or where `binary` for McNemar's unconditional test by the
+    formula of Connor (1987). `deviation` is the standard deviation of the differences.
     """
     pairs = np.full(deviation.shape, float(n))
 
@@ -162,10 +152,7 @@ def detectable_difference(n: int, deviation: np.ndarray, level: float, binary: n
 
 
 def pairs_needed(difference: float, deviation: np.ndarray, level: float, binary: np.ndarray) -> np.ndarray:
-    """Return the least numbers of pairs that show a true mean difference with 80 % power; infinite above ten million.
-
-    The inverse of `detectable_difference`, with the same parameters.
-    """
+    """Return the least numbers of pairs that show a true mean difference; the inverse of `detectable_difference`."""
     differences = np.full(deviation.shape, difference)
 
     def shows(n: np.ndarray) -> np.ndarray:
@@ -181,9 +168,8 @@ def pairs_needed(difference: float, deviation: np.ndarray, level: float, binary:
 def detectable_gap(n: int) -> float:
     """Return the difference of two rates around one half that n independent values on each side show, at 80 % power.
 
-    Normal approximation, two-sided (Fleiss, Levin and Paik 2003, chapter 4): (z of the level + z of the power) ·
-    √(2 · ¼ / n), for the rate at which a difference is hardest to show. NaN for fewer than one value, and where not
-    even a difference of 1 would show.
+    Normal approximation, two-sided (Fleiss, Levin and Paik 2003, chapter 4). NaN where not even a difference of 1 would
+    show.
     """
     if n < 1:
         return math.nan

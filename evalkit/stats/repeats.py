@@ -16,7 +16,7 @@ from evalkit.stats.intervals import by_cluster, clean, mean_interval, numbers, r
 FLAGGED_AT = 0.01
 MOST_K = 10
 
-_COLUMNS = "measure k n n_clusters tasks_used estimate low high method target warning"
+_COLUMNS = "measure k n n_tasks tasks_used estimate low high method target warning"
 
 
 class RepeatsTest(NamedTuple):
@@ -30,19 +30,16 @@ class RepeatsTest(NamedTuple):
 
 
 def reliability(cells: Cells, *, ks: Sequence[int] | None = None, order: str | None = None) -> pd.DataFrame:
-    """Estimate for each model pass@k, pass^k and the agreement of runs.
+    """Estimate for each model pass@k, pass^k and the agreement of runs, on new tasks like these.
 
-    Each k uses all tasks of the model with at least k runs, so that pass@1 is the success rate. Where some tasks have
-    fewer, a larger k is about other tasks: pass@k may then fall, and pass^k rise, with k. Each task has the same
-    weight; the target is new tasks like these. `cells` are as for `compare_all`, of values 0 and 1. `ks` are by default
-    1, 2, ... up to the number of runs that at least half of the tasks of each model have, at most 10. `order` is the
-    column that orders the runs of a task, such as the repetition: it shows whether tasks were retried until they
-    succeeded (`repeats_test`).
+    Each k uses all tasks of the model with at least k runs, of the same weight, so that pass@1 is the success rate;
+    where some tasks have fewer, a larger k is about other tasks. `cells` are as for `compare_all`, of values 0 and 1.
+    `ks` are by default 1, 2, ... up to the number of runs that at least half of the tasks of each model have, at most
+    10. `order` is the column that orders the runs of a task, such as the repetition, for `repeats_test`.
 
-    For each model there are rows of the column of the model, measure ("pass@k", "pass^k", "agreement": the probability
-    that two runs of a task end alike), k, n (runs), n_clusters (tasks), tasks_used (their share of the tasks of the
-    model), estimate, low, high, method, target, warning. The warning counts the tasks left out, and says where the
-    number of runs depends on their outcome, which biases all of these.
+    There are rows of the column of the model, measure ("pass@k", "pass^k", "agreement": whether two runs of a task end
+    alike), k, n (runs), n_tasks, tasks_used (the share with k runs), estimate, low, high, method, target, warning (also
+    where the number of runs depends on their outcome, which biases all of these).
     """
     by, task, value = cells.columns[:3]
     check_columns(cells.runs, order)
@@ -85,11 +82,9 @@ def reliability(cells: Cells, *, ks: Sequence[int] | None = None, order: str | N
 def repeats_test(values: Iterable[Any], tasks: Iterable[Any], order: Iterable[Any] | None = None) -> RepeatsTest:
     """Test whether the number of runs of a task depends on their outcomes, such as by retrying until one succeeds.
 
-    That is whether the last run of a task succeeds more, or less, often than its others. If runs are exchangeable, the
-    last of n runs with c successes succeeds with probability c / n; the exact distribution of the number of such tasks
-    is that of independent trials with these probabilities.
-
-    `order` has one sortable value per run; by default the runs are in their order.
+    If runs are exchangeable, the last of n runs with c successes succeeds with probability c / n; the number of such
+    tasks has the exact distribution of independent trials with these probabilities. `order` has one sortable value per
+    run.
     """
     table = pd.DataFrame({"value": numbers(values), "task": list(tasks)})
     if order is not None:
@@ -112,21 +107,15 @@ def repeats_test(values: Iterable[Any], tasks: Iterable[Any], order: Iterable[An
 def pass_at_k(n: Any, c: Any, k: int) -> np.ndarray | float:
     """Estimate the probability that at least one of k attempts succeeds, without bias (Chen et al. 2021, equation 1).
 
-    1 − C(n − c, k) / C(n, k): the share of the subsets of k attempts that hold a success. For the mean over tasks with
-    its interval, pass the result to `mean_interval`.
-
-    There is one value per task, of n attempts of which c succeeded; NaN for fewer than k attempts.
+    1 − C(n − c, k) / C(n, k), for each task of n attempts of which c succeeded; NaN for fewer than k attempts.
     """
     attempts, passed = numbers(np.atleast_1d(n)), numbers(np.atleast_1d(c))
-    share = 1 - np.asarray(pass_hat_k(attempts, attempts - passed, k))  # that hold not only failures
-    return float(share[0]) if np.ndim(n) == np.ndim(c) == 0 else share
+    share = 1 - np.asarray(pass_hat_k(attempts, attempts - passed, k))  # of the subsets with a success
+    return float(share[0]) if np.broadcast(n, c).ndim == 0 else share
 
 
 def pass_hat_k(n: Any, c: Any, k: int) -> np.ndarray | float:
-    """Estimate the probability that all of k attempts succeed, pass^k, without bias (Yao et al. 2024).
-
-    C(c, k) / C(n, k): the share of the subsets of k attempts that hold successes only; as `pass_at_k`.
-    """
+    """Estimate the probability that all of k attempts succeed, C(c, k) / C(n, k), without bias (Yao et al. 2024)."""
     attempts, passed = np.broadcast_arrays(numbers(np.atleast_1d(n)), numbers(np.atleast_1d(c)))
     if k < 1 or int(k) != k:
         raise ValueError(f"k is a whole number from 1, not {k}")
@@ -134,4 +123,4 @@ def pass_hat_k(n: Any, c: Any, k: int) -> np.ndarray | float:
         raise ValueError("attempts n and successes c are whole numbers with 0 <= c <= n")
     known, share = np.isfinite(attempts) & np.isfinite(passed) & (attempts >= k), np.full(attempts.shape, math.nan)
     share[known] = special.comb(passed[known], k) / special.comb(attempts[known], k)
-    return float(share[0]) if np.ndim(n) == np.ndim(c) == 0 else share
+    return float(share[0]) if np.broadcast(n, c).ndim == 0 else share

@@ -12,8 +12,8 @@ import pandas as pd
 from evalkit._words import Notes, check_columns, left_out, note
 from evalkit.stats import intervals
 from evalkit.stats.intervals import coded, numbers
-from evalkit.stats.paired import agreeing, compare_units
-from evalkit.stats.pairs import holm
+from evalkit.stats.pair_tests import agreeing, compare_units
+from evalkit.stats.pairwise import holm
 
 N_PERMUTATIONS = 9_999
 CHUNK = 1_000  # permutations at a time
@@ -43,8 +43,8 @@ class Rows(NamedTuple):
 class Trend(NamedTuple):
     """A trend of success over an ordered factor.
 
-    Where the levels separate successes from failures, the odds ratio is 0 or infinite, without bounds. The bounds hold
-    1 exactly where the test does not reject it.
+    Where the levels separate successes from failures, the odds ratio is 0 or infinite, without bounds. The bounds
+    include 1 exactly where the test does not reject it.
 
     The direction says what the data show: "falls" where the test finds a trend and the interval of every step lies
     below 0; "falls overall" where no step rises, but some step alone is not shown; "falls, not steadily" where a step
@@ -56,7 +56,7 @@ class Trend(NamedTuple):
     high: float
     p_value: float  # two-sided; 1 means no trend at all
     n: int  # trials
-    n_clusters: int
+    n_tasks: int
     method: str
     direction: str = ""
     warning: Notes = Notes()
@@ -71,14 +71,13 @@ def trend_test(
     n_permutations: int = N_PERMUTATIONS,
     rng: np.random.Generator | None = None,
 ) -> Trend:
-    """Test for a trend of success rates over an ordered factor.
+    """Test for a trend of success rates over an ordered factor (docs/statistics.md).
 
-    `successes` and `n` are counts, one per level and cluster, such as a task; `scores` has the level of each row, such
-    as 0, 1, 2. The p value is that of a permutation test of Σ (score − mean) × rate, studentised (DiCiccio and Romano
-    2017): whole clusters are assigned anew to the levels; where at least half of the clusters span levels, the levels
-    of each cluster are. Each cluster has the same weight. Random assignments and the one observed are used: with 9,999
-    no p value is below 0.0001. The odds ratio is that of a logistic fit, its variance that between clusters
-    (docs/statistics.md). NaN with a single level, with equal outcomes only, or with no more clusters than levels.
+    `successes` and `n` are counts, one per level and cluster, such as a task; `scores` has the level of each row. The p
+    value is that of a permutation test of Σ (score − mean) × rate, studentised (DiCiccio and Romano 2017): whole
+    clusters are assigned anew to the levels, or where at least half of them span levels, the levels of each. Each
+    cluster has the same weight. The odds ratio is that of a logistic fit. NaN with a single level, with equal outcomes
+    only, or with no more clusters than levels.
     """
     rows, lost = _counted(successes, n, scores, clusters)
     total, count = int(rows.n.sum()), int(rows.codes.max(initial=-1)) + 1
@@ -119,13 +118,7 @@ def trend_test(
 
 
 def trend_by(
-    frame: pd.DataFrame,
-    by: str,
-    level: str,
-    value: str,
-    clusters: str,
-    *,
-    rng: np.random.Generator | None = None,
+    frame: pd.DataFrame, by: str, level: str, value: str, clusters: str, *, rng: np.random.Generator | None = None
 ) -> pd.DataFrame:
     """Test for a trend in each group of rows, corrected for the number of groups.
 
@@ -165,7 +158,8 @@ def _counted(successes: Any, n: Any, scores: Any, clusters: Any) -> tuple[Rows, 
 
 def _permutation(rows: Rows, n_permutations: int, rng: np.random.Generator) -> tuple[float, float]:
     """Return the p value, and the least possible one with these rates and levels."""
-    groups, scores, rates = rows.codes, rows.scores, rows.rates
+    groups = rows.codes
+    scores, rates = rows.scores, rows.rates
     if not rows.are_spanning:
         cells = np.bincount(groups)
         scores, rates = (np.bincount(groups, column) / cells for column in (scores, rates))
@@ -220,10 +214,9 @@ def _odds_ratio(rows: Rows, freedom: int) -> tuple[float, float, float, Notes]:
 def _steps(rows: Rows) -> pd.DataFrame:
     """Estimate the difference of success rates from each level to the next: estimate, low and high.
 
-    Clusters have the same weight. Where at least half of the clusters of two levels have both, these are compared by
-    their differences; else the levels are taken as independent, and the interval is put together from theirs
-    (square-and-add, Newcombe 1998, of Wilson's on the effective n). Intervals are of single steps: where all of them
-    lie below 0, one may say without a correction that all steps fall (Berger 1982).
+    Two levels are compared by their differences where at least half of their clusters have both, else as independent
+    (square-and-add, Newcombe 1998). Where all intervals lie below 0, all steps fall, without a correction (Berger
+    1982).
     """
     steps = []
     for levels in pairwise(np.unique(rows.scores)):

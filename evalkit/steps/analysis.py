@@ -129,7 +129,7 @@ def truncation(steps: pd.DataFrame) -> pd.DataFrame:
     """Estimate the share of successful steps whose stored result is cut, by kind of result, as in `success_rates`."""
     successful = reporting_success(steps)
     shares = _shares(successful.assign(value=successful["truncated"].astype("float64")), ["result_type"])
-    return shares if successful["history"].nunique() > 1 else shares.drop(columns="n_clusters")
+    return shares if successful["history"].nunique() > 1 else shares.drop(columns="n_tasks")
 
 
 def reporting_success(steps: pd.DataFrame) -> pd.DataFrame:

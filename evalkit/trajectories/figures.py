@@ -24,17 +24,16 @@ def endings(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 def cost(front: pd.DataFrame, unit: str, *, percent: bool = True, ax: Axes | None = None) -> Axes:
     """Draw the results of models against what they take; `front` and `unit` as from `evalkit.compare.cost`."""
-    points = front.rename(columns={"success": "estimate", "success_low": "low", "success_high": "high"})
-    points = points.dropna(subset=["estimate", "cost"]).nlargest(MOST_MODELS, "estimate").sort_values("cost")
+    points = front.dropna(subset=["estimate", "cost"]).nlargest(MOST_MODELS, "estimate").sort_values("cost")
     style: dict[str, Any] = {"percent": percent, "ylabel": "success rate" if percent else "mean score"}
-    ax = plots.curves(points, "cost", "model", xlabel=_UNITS.get(unit, ""), **style, dodge=False, ax=ax)
+    ax = plots.curves(points, "cost", "model_name", xlabel=_UNITS.get(unit, ""), **style, dodge=False, ax=ax)
     if len(points) and 0 < 10 * points["cost"].min() < points["cost"].max():
         ax.set_xscale("log")
         ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     else:
         with_zero(ax, points["cost"]).xaxis.set_major_locator(AutoLocator())
-    best = ", ".join(front.loc[front["on_front"].astype("boolean").fillna(False), "model"])
-    words = describe_curves(points, "cost", "model", percent=percent)
+    best = ", ".join(front.loc[front["on_front"].astype("boolean").fillna(False), "model_name"])
+    words = describe_curves(points, "cost", "model_name", percent=percent)
     set_alt(ax, f"Results by cost ({_UNITS.get(unit, unit)}). {words} On the front: {best}.")
     return ax
 

@@ -13,15 +13,15 @@ def test_cost_is_what_the_runs_carry(columns, unit):
         runs[unit] = runs[unit].where(runs["model_name"] == "a", 9.0)
     table, found = compare.cost(runs)
     assert found == unit
-    assert table["model"].tolist() == (["a", "b"] if unit else [])
-    assert table.loc[table["on_front"], "model"].tolist() == (["a"] if unit else [])
+    assert table["model_name"].tolist() == (["a", "b"] if unit else [])
+    assert table.loc[table["on_front"], "model_name"].tolist() == (["a"] if unit else [])
 
 
 def test_of_many_pairs_a_page_shows_those_that_say_most():
     runs = runs_of(played({f"m{i:02d}": 0.05 + 0.06 * i for i in range(15)}, tasks=30))
     pairs = compare.pairs(runs)
-    assert (len(pairs), len(compare.notable(pairs))) == (105, 45)
-    assert compare.notable(pairs)["p_adjusted"].is_monotonic_increasing
+    assert (len(pairs), len(compare.pairs_to_show(pairs))) == (105, 45)
+    assert compare.pairs_to_show(pairs)["p_adjusted"].is_monotonic_increasing
     assert compare.pairs_text(pairs).startswith(f"{int(pairs['decided'].sum())} of 105 pairs of 15 models are decided.")
     assert len(compare.figures.differences(pairs).get_yticklabels()) == 15
 

@@ -9,7 +9,7 @@ import pytest
 
 from evalkit import compare
 from evalkit._words import format_interval, note
-from evalkit.compare.ranks import ranked
+from evalkit.compare.ranking import ranked
 from evalkit.compare.terminal import answer, describe_comparison
 from evalkit.display import finding_text
 from evalkit.display.words import headline_text, undecided_text
@@ -266,5 +266,5 @@ def test_the_seed_of_a_chat_model_makes_no_tasks_alike():
     table = runs_of(rows, "trajectories", seed=[str(i % 3) for i in range(len(rows))])
     for of_format, is_crossed in (("table", True), ("tau2", False)):
         data = outcomes(table.assign(format=of_format, dataset="d"))
-        pair = compare.pairs(data).iloc[0]
+        pair = compare.pairs(compare.Comparison(data)).iloc[0]
         assert ("few_seeds" in pair["warning"]) == is_crossed

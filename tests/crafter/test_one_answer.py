@@ -82,7 +82,7 @@ def test_where_budgets_differ_every_door_says_so_and_no_mean_of_a_model_spans_th
     assert episodes["task_id"].nunique() == 2
     split = analysis.mean_scores(analysis.per_budget(episodes)).set_index("model_name")
     expected = {"alder, 4 turns": (4.475, 2, 2), "alder, 20 turns": (3.5, 3, 2), "birch, 20 turns": (2.0, 2, 2)}
-    assert {name: tuple(row) for name, row in split[["estimate", "n", "n_clusters"]].iterrows()} == expected
+    assert {name: tuple(row) for name, row in split[["estimate", "n", "n_tasks"]].iterrows()} == expected
     assert list(split.index) == list(expected)  # by budget, the best at each first
     table, _ = analysis.answer_table(compare.answer_table(compare.leaderboard(episodes)), analysis.per_budget(episodes))
     assert table["model_name"].tolist() == list(expected)

@@ -19,7 +19,7 @@ from tests.display.gallery import KINDS
 NAN = math.nan
 NOTES = note("none", "no scores") + note("x", "x")
 ODD = ["GPT-5 (high)", 'x; y: "z"', "<b>&amp;</b>", "{model} {0} %s", "a\nb\tc", "all others", ")"]
-RATE = {"estimate": 0.5, "low": 0.4, "high": 0.6, "n": 10, "n_clusters": 5}
+RATE = {"estimate": 0.5, "low": 0.4, "high": 0.6, "n": 10, "n_tasks": 5}
 LEADS = {"code": "leads", "what": "success rate", "basis": "", "behind": ["b"], "open": ["c"], "few": True, **RATE}
 PAIR = {
     "model_a": "a", "model_b": "b", "n_tasks": 9, "n_unshared": 0, "mean_a": 0.9, "mean_b": 0.2, "estimate": 0.7,
@@ -120,7 +120,7 @@ def findings(name: str) -> list[Finding]:
         LEADS | {"model": name},
         LEADS | {"model": "a", "open": [name]},
     ]
-    trend = {"model_name": name, "p_value": 0.01, "p_holm": 0.01, "direction": "falls", "n": 9, "n_clusters": 3}
+    trend = {"model_name": name, "p_value": 0.01, "p_holm": 0.01, "direction": "falls", "n": 9, "n_tasks": 3}
     rate = {"code": "rate", "what": f"the rate of {name}", "n_not_measured": 1, **RATE}
     return [
         *(Finding("ranking", "s", {**RANKED, "headline": headline}) for headline in headlines),

@@ -163,7 +163,7 @@ def _recorder(name: str, lines: list[str], answers: list[pd.DataFrame]) -> Calla
 
 def _headline(estimate: Any, label: str = "", **_: Any) -> Iterator[str]:
     values = estimate._asdict() if hasattr(estimate, "_asdict") else dict(estimate)
-    keys = ("estimate", "low", "high", "n", "n_clusters", "method", "warning")
+    keys = ("estimate", "low", "high", "n", "n_tasks", "method", "warning")
     label = label or headline_text(values)
     yield f"{label}: " + ", ".join(f"{key} {_text(values[key])}" for key in keys if key in values)
 

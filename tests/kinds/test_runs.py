@@ -76,7 +76,7 @@ def test_what_runs_take_is_estimated_over_tasks_and_by_success():
     table = kinds.usage(runs.assign(**taken)).set_index(["model_name", "quantity"])
     assert table.index.tolist() == [("a", "duration (seconds)"), ("a", "tokens in"), ("b", "tokens in")]
     tokens = table.loc[("a", "tokens in")]
-    told_of = ["n", "n_clusters", "estimate", "median", "total", "per_success"]
+    told_of = ["n", "n_tasks", "estimate", "median", "total", "per_success"]
     assert tokens[told_of].tolist() == pytest.approx([3, 2, 35.0, 30.0, 90.0, 35 / 0.75])  # 35 = (20 + 50) / 2
     assert math.isnan(table.loc[("b", "tokens in"), "per_success"])  # no success, so no price of one
     assert table.loc[("b", "tokens in"), "n"] == 1

@@ -115,7 +115,7 @@ def test_any_column_of_a_table_can_be_the_family_also_one_that_means_nothing_or_
         runs = evalkit.load(str(tmp_path), cluster=column).runs
         assert runs["cluster"].head(2).tolist() == names
         row = rates(runs).iloc[0]
-        assert (row["estimate"], row["n_clusters"]) == (0.5, 12)
+        assert (row["estimate"], row["n_tasks"]) == (0.5, 12)
         assert f"{len(set(runs['cluster']))}" in str(row["warning"])
     with pytest.raises(SourceError, match="did you mean 'topic'"):
         evalkit.load(str(tmp_path), cluster="topik")

@@ -28,7 +28,7 @@ def test_the_cost_of_a_success_is_the_mean_cost_over_the_success_rate_of_tasks_t
     found = ratio_interval(cost, passed, task)
     assert found.estimate == pytest.approx(np.mean([1, 5, 2.5]) / np.mean([2 / 3, 1, 0.5]))
     assert 0 < found.low < found.estimate < found.high
-    assert (found.n, found.n_clusters) == (6, 3)
+    assert (found.n, found.n_tasks) == (6, 3)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ FUNCTIONS = {
     "these tasks": lambda f: stats.compare_all(cells(f), target="these tasks"),
     "pair_structure": lambda f: stats.pair_structure(stats.compare_all(cells(f))),
     "rank_models": lambda f: stats.rank_models(cells(f)),
-    "like_with_like": lambda f: stats.like_with_like(cells(f, stratum="type")),
+    "adjusted_rates": lambda f: stats.adjusted_rates(cells(f, stratum="type")),
     "plan": lambda f: stats.plan(cells(f), 0.1),
     "reliability": lambda f: stats.reliability(cells(f), order="run"),
     "trend_by": lambda f: stats.trend_by(f, "model", "run", "value", "task"),

@@ -40,7 +40,7 @@ NAN, NO_SPREAD = math.nan, "their spread can't be estimated"
 
 
 @pytest.mark.parametrize(
-    ("interval", "values", "clusters", "estimate", "n", "n_clusters", "warning"),
+    ("interval", "values", "clusters", "estimate", "n", "n_tasks", "warning"),
     [
         (rate_interval, [], None, NAN, 0, 0, "no values"),
         (rate_interval, [None, NAN], None, NAN, 0, 0, "no values; 2 values left out as missing"),
@@ -54,12 +54,12 @@ NAN, NO_SPREAD = math.nan, "their spread can't be estimated"
         (mean_interval, [1, 2, 1, 2], list("aabb"), 1.5, 4, 2, f"all clusters have the same mean: {NO_SPREAD}"),
     ],
 )
-def test_what_has_no_interval_is_nan_and_says_why(interval, values, clusters, estimate, n, n_clusters, warning):
+def test_what_has_no_interval_is_nan_and_says_why(interval, values, clusters, estimate, n, n_tasks, warning):
     found = interval(values, clusters)
     assert found.estimate == pytest.approx(estimate, nan_ok=True)
     assert math.isnan(found.low)
     assert math.isnan(found.high)
-    assert (found.n, found.n_clusters, str(found.warning)) == (n, n_clusters, warning)
+    assert (found.n, found.n_tasks, str(found.warning)) == (n, n_tasks, warning)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_the_effective_n_is_that_of_the_variance_between_clusters():
     low, high = proportion_confint(p * p * (1 - p) / used, p * (1 - p) / used, method="wilson")
     found = rate_interval(values, clusters)
     assert (found.estimate, found.low, found.high) == pytest.approx((p, low, high))
-    assert (found.method, found.target, found.n, found.n_clusters) == ("cluster wilson", "new tasks", 48, 12)
+    assert (found.method, found.target, found.n, found.n_tasks) == ("cluster wilson", "new tasks", 48, 12)
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ RUNS = pd.DataFrame(
         "success": [True, False, False, True, True, True],
     }
 )
-RESULT = ["n", "n_clusters", "estimate", "low", "high", "method", "target", "warning"]
+RESULT = ["n", "n_tasks", "estimate", "low", "high", "method", "target", "warning"]
 
 
 def test_each_group_has_the_interval_of_its_rows():

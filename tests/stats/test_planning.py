@@ -9,7 +9,7 @@ from scipy import stats
 from statsmodels.stats.power import NormalIndPower, TTestPower
 
 from evalkit.stats import cells_of, detectable_gap, plan
-from evalkit.stats.paired import compare_units
+from evalkit.stats.pair_tests import compare_units
 from evalkit.stats.planning import detectable_difference, fewest_pairs, pairs_needed
 
 

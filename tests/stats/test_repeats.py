@@ -32,7 +32,7 @@ def test_each_k_uses_all_tasks_with_as_many_runs_and_says_their_share():
     more = retried(tasks=120, most=5, seed=5, stop=False).assign(task=lambda rows: rows["task"] + 100)
     table = pd.concat([few, more])
     found = measured(table, ks=[1, 2, 4])
-    assert found["n_clusters"].to_dict() == {
+    assert found["n_tasks"].to_dict() == {
         "pass@1": 160, "pass^1": 160, "pass@2": 160, "pass^2": 160, "pass@4": 120, "pass^4": 120, "agreement": 160,
     }  # fmt: skip
     assert found["tasks_used"].tolist() == [1, 1, 1, 1, 0.75, 0.75, 1]

@@ -7,7 +7,7 @@ import pytest
 from statsmodels.discrete.discrete_model import Logit
 
 from evalkit.stats import trend_by, trend_test
-from evalkit.stats.pairs import holm
+from evalkit.stats.pairwise import holm
 
 
 def trials(successes, n):
@@ -100,7 +100,7 @@ def test_trends_of_groups_are_corrected_for_their_number():
     part = runs[runs["model"] == "down"].groupby(["level", "task"])["value"].agg(["sum", "size"]).reset_index()
     alone = trend_test(part["sum"], part["size"], part["level"], part["task"])
     assert found.loc["down", "estimate"] == pytest.approx(alone.estimate)
-    assert found.loc["down", "n_clusters"] == 15
+    assert found.loc["down", "n_tasks"] == 15
 
 
 @pytest.mark.parametrize(

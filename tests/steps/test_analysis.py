@@ -57,7 +57,7 @@ def test_the_rates_of_28_histories_are_of_28_clusters(many):
         shares = [sum(record not in failed for record in records) / len(records) for records in RUNS.values()]
         wanted = mean_interval(shares, bounds=(0, 1))._replace(n=len(many.steps))
         assert rates.loc[name, list(wanted._fields)].tolist() == pytest.approx(list(wanted))
-    assert wanted.n_clusters == len(RUNS)
+    assert wanted.n_tasks == len(RUNS)
 
 
 def test_each_history_is_a_row_in_every_table(many):
@@ -66,7 +66,7 @@ def test_each_history_is_a_row_in_every_table(many):
     assert set(overview.index[overview["loops"] == 1]) == set(list(RUNS)[8:])  # three in a row and more
     last = overview.loc["run_28/execution_history.json"]
     assert last[["records", "n", "failure", "silent failure"]].tolist() == [21, 21, 9, 4]
-    assert analysis.truncation(many.steps)["n_clusters"].tolist() == [28]
+    assert analysis.truncation(many.steps)["n_tasks"].tolist() == [28]
     assert failure_kinds(many.steps).set_index("verdict").loc["failure", "histories"] == 26
     [together] = analysis.total(many.runs, many.steps).to_dict("records")
     assert (together["history"], together["records"]) == ("all 28 histories", len(many.steps))

@@ -91,7 +91,7 @@ def test_executions_count_once_whatever_their_files(tmp_path):
     assert flagged == logs.runs["copy_of"].notna().tolist()
     assert analysis.overview(logs.runs, logs.steps)["history"].tolist() == ["execution_history.json", "c.sqlite · two"]
     confirmed = analysis.confirmed_success(logs.steps)
-    assert (confirmed.estimate, confirmed.n, confirmed.n_clusters) == (0.9, 8, 2)
+    assert (confirmed.estimate, confirmed.n, confirmed.n_tasks) == (0.9, 8, 2)
     assert analysis.failure_kinds(logs.steps)["steps"].tolist() == [1]
     assert analysis.found(logs.results)["histories"].tolist() == [2] * 3 + [2, 2] + [2] + [1, 1]
 

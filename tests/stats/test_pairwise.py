@@ -9,8 +9,10 @@ from scipy.special import ndtri
 from evalkit.display import pair_text
 from evalkit.stats import compare_all, compare_to_baseline, cost_front, pair_structure, rank_models
 from evalkit.stats.cells import cells_of
-from evalkit.stats.paired import compare_units
-from evalkit.stats.pairs import _dominating, _is_on_front, at_once, holm, max_t, pair_rows
+from evalkit.stats.costs import _is_on_front
+from evalkit.stats.pair_tests import compare_units
+from evalkit.stats.pairwise import holm, max_t, pair_rows
+from evalkit.stats.ranking import at_once
 
 
 def runs(rates, tasks=40, repetitions=1, seed=0):
@@ -107,7 +109,7 @@ def outcomes(**outcomes):
 
 
 def against(table, **options):
-    return compare_to_baseline(cells(table, options), "base", **options).set_index("model")
+    return compare_to_baseline(cells(table, options), "base", **options).set_index("model_name")
 
 
 HALF = np.tile([1, 0], 100)
@@ -142,10 +144,10 @@ def pair_table(*rows):
 )
 def test_groups_gaps_and_cycles_are_found(rows, groups, unshared, cycles):
     found = pair_structure(pair_table(*rows))
-    assert [one.values["sets"] for one in found.warning.only("sets").notes] == [tuple(groups)] * (len(groups) > 1)
-    assert [one.values["pairs"] for one in found.warning.only("unshared").notes] == [tuple(unshared)] * bool(unshared)
-    assert found.cycles == tuple(cycles)
-    assert bool(found.warning) == (len(groups) > 1 or bool(unshared) or bool(cycles))
+    assert [one.values["sets"] for one in found.only("sets").notes] == [tuple(groups)] * (len(groups) > 1)
+    assert [one.values["pairs"] for one in found.only("unshared").notes] == [tuple(unshared)] * bool(unshared)
+    assert [one.values["models"] for one in found.only("cycle").notes] == cycles
+    assert bool(found) == (len(groups) > 1 or bool(unshared) or bool(cycles))
 
 
 def differences(tasks, models, seed=0, gap=0.0):
@@ -184,7 +186,7 @@ def test_holm_gives_the_textbook_values():
 
 
 def ranked(table, **options):
-    return rank_models(cells(table, options), **options).set_index("model")
+    return rank_models(cells(table, options), **options).set_index("model_name")
 
 
 def test_ranks_begin_after_those_decided_better_and_end_before_those_decided_worse():
@@ -234,7 +236,7 @@ def costs_of(models, tasks=20):
 
 
 def front(table, **options):
-    return cost_front(cells_of(table, "model", "task", "value"), "cost", **options).set_index("model")
+    return cost_front(cells_of(table, "model", "task", "value"), "cost", **options).set_index("model_name")
 
 
 def test_the_front_are_the_models_that_no_other_beats_in_both():
@@ -256,7 +258,7 @@ def test_models_are_compared_on_the_tasks_all_have():
     table = costs_of({"a": (10, 1), "b": (10, 2)})
     partly = table[(table["model"] == "a") | (table["task"] >= 10)]
     found = front(partly)
-    assert found["success"].tolist() == [0, 0]
+    assert found["estimate"].tolist() == [0, 0]
     assert found["warning"].map(str).str.contains("on the 10 tasks that all models have").all()
     apart = front(table[(table["model"] == "a") == (table["task"] < 10)])
     assert apart["warning"].map(str).str.contains("on tasks that differ by model").all()
@@ -358,4 +360,7 @@ def test_the_front_without_every_pair_is_that_of_every_pair():
     rng = np.random.default_rng(0)
     for models in (1, 2, 5, 40):
         success, cost = rng.integers(0, 4, (100, models)) / 4, rng.integers(0, 4, (100, models)).astype(float)
-        assert (_is_on_front(success, cost) == ~_dominating(success, cost).any(axis=-1)).all()
+        higher, other = success[:, None, :], cost[:, None, :]
+        is_as_good = (higher >= success[:, :, None]) & (other <= cost[:, :, None])
+        is_better = (higher > success[:, :, None]) | (other < cost[:, :, None])
+        assert (_is_on_front(success, cost) == ~(is_as_good & is_better).any(axis=-1)).all()

@@ -10,76 +10,84 @@ from scipy import special
 from evalkit._words import Notes, note
 from evalkit.stats import intervals
 from evalkit.stats.cells import Cells
-from evalkit.stats.intervals import Kind, estimate_by
-from evalkit.stats.pairs import components
+from evalkit.stats.intervals import Kind, estimate_by, numbers
+from evalkit.stats.pairwise import components
 
-RAW, ADJUSTED, STANDARDISED, NONE = "raw", "adjusted for tasks", "standardised", "none"
+RAW, NONE = "raw", "none"
+ADJUSTED, STANDARDISED = "adjusted for tasks", "standardised"
 MOST_GROUPS = 40  # of tasks, that are left out in turn
 EASE = np.linspace(-6, 6, 25)  # of tasks, on the logit scale
 PRIOR = 3.0
 
 
-class LikeWithLike(NamedTuple):
-    """Rates of models with and without adjustment for the tasks they ran."""
+class AdjustedRates(NamedTuple):
+    """Rates of models with and without adjustment for the tasks they ran; the table of `adjusted_rates`."""
 
-    table: pd.DataFrame  # one row per model; see `like_with_like`
-    headline: str  # what the adjusted estimates are: "raw", "adjusted for tasks", "standardised" or "none"
+    table: pd.DataFrame
+    basis: str  # of the adjusted estimates: "raw", "adjusted for tasks", "standardised" or "none"
     reason: Notes  # why these
 
 
-def like_with_like(cells: Cells, *, kind: Kind = "proportion") -> LikeWithLike:
-    """Return each model's raw rate beside its coverage of the tasks and its rate adjusted for them.
+def adjusted_rates(cells: Cells, *, kind: Kind = "proportion") -> AdjustedRates:
+    """Return each model's raw rate with its coverage of the tasks and its rate adjusted for them.
 
     Where all models ran the same tasks, the adjusted rates are the raw ones. Else they are what each model would score
-    on all tasks (see `docs/statistics.md`) where shared tasks link all models, else those standardised to the pooled
-    mix of strata where all models have all strata, else NaN. The reason names models that the raw and the adjusted
-    rates order differently.
+    on all tasks (docs/statistics.md) where shared tasks link all models, else those standardised to the pooled mix of
+    strata where all models have all strata, else NaN; under the conditions that all models ran. The reason names models
+    that the raw and the adjusted rates order differently.
 
-    Arguments are as for `compare_all` and `estimate_by`. Tasks under different conditions are different ones, from the
-    same cluster. Adjusted rates are those under the conditions that all models ran, since nothing shows what a model
-    would reach under another one. The table has model, n (runs), n_tasks, coverage; estimate, low, high, method (raw);
-    adjusted, adjusted_low and adjusted_high; warning.
+    The table has model_name, n (runs), n_tasks, coverage; estimate, low, high, method (raw); adjusted, adjusted_low and
+    adjusted_high; warning.
     """
-    coverage = (cells.sizes > 0).mean(axis=0) if cells.tasks else math.nan
-    model, task, value, family = *cells.columns[:3], cells.columns.family
-    known = cells.runs[cells.runs[task].notna()].astype({model: "str"})
-    raw = estimate_by(known, model, value, task, kind, families=family or None)
-    raw = raw.rename(columns={model: "model", "n_clusters": "n_tasks"})
-    table = pd.DataFrame({"model": pd.Series(cells.models, dtype="str"), "coverage": coverage})
-    table = table.merge(raw.drop(columns="target"), on="model", how="left")
-    table = table.astype({"n_tasks": "Int64"}).fillna({"n_tasks": 0})
+    columns = ["adjusted", "adjusted_low", "adjusted_high"]
+    table = _raw_rates(cells, kind)
     if len(table) < 2 or (table["coverage"] == 1).all():
-        reason = note("same_tasks" if len(table) > 1 else "one_model")
-        adjusted = {"adjusted": table["estimate"], "adjusted_low": table["low"], "adjusted_high": table["high"]}
-        return LikeWithLike(table.assign(**adjusted), RAW, reason)
-    basis, columns = ADJUSTED, ["adjusted", "adjusted_low", "adjusted_high"]
+        table[columns] = table[["estimate", "low", "high"]]
+        return AdjustedRates(table, RAW, note("same_tasks" if len(table) > 1 else "one_model"))
+    basis = ADJUSTED
+    table[columns] = math.nan
     if cells.conditions is not None:
         ran = pd.DataFrame(cells.sizes > 0).groupby(cells.conditions).transform("any").all(axis=1)
         if not ran.any():
-            return LikeWithLike(table.assign(**dict.fromkeys(columns, math.nan)), NONE, note("incomparable"))
+            return AdjustedRates(table, NONE, note("incomparable"))
         cells = cells.take(ran.to_numpy())
     table[columns] = np.column_stack(adjust(cells))
     if table["adjusted"].notna().all() and np.ptp(cells.means[cells.sizes > 0]) == 0:
         table[columns] = table[["estimate", "low", "high"]]  # where all runs ended alike, the fit knows only its priors
     if cells.strata is not None and cells.strata.max(initial=0) > 0 and table["adjusted"].isna().any():
-        basis, table[columns] = STANDARDISED, standardise(cells, cells.strata, kind)
+        basis = STANDARDISED
+        table[columns] = standardise(cells, cells.strata, kind)
     if table["adjusted"].isna().any():
-        return LikeWithLike(table.assign(**dict.fromkeys(columns, math.nan)), NONE, note("incomparable"))
-    reason = note("same_order", basis=basis)
-    order = table.sort_values(["estimate", "adjusted"], ascending=False, kind="stable")
+        table[columns] = math.nan
+        return AdjustedRates(table, NONE, note("incomparable"))
+    order = table.sort_values(["estimate", "adjusted"], ascending=False, kind="stable", ignore_index=True)
     swapped = np.flatnonzero((np.diff(order["estimate"]) < -1e-9) & (np.diff(order["adjusted"]) > -1e-9))
-    if len(swapped):
-        one, other = order["model"].iloc[swapped[0]], order["model"].iloc[swapped[0] + 1]
-        reason = note("other_order", basis=basis, one=one, other=other)
-    return LikeWithLike(table, basis, reason)
+    if not len(swapped):
+        return AdjustedRates(table, basis, note("same_order", basis=basis))
+    higher, lower = order["model_name"].iloc[swapped[0] : swapped[0] + 2]
+    return AdjustedRates(table, basis, note("other_order", basis=basis, one=higher, other=lower))
+
+
+def _raw_rates(cells: Cells, kind: Kind) -> pd.DataFrame:
+    """Estimate the rate of each model on the tasks that it ran."""
+    model, task, value = cells.columns[:3]
+    is_used = cells.runs[task].notna() & np.isfinite(numbers(cells.runs[value]))
+    used = cells.runs[is_used].astype({model: "str"})
+    rates = estimate_by(used, model, value, task, kind, families=cells.columns.family or None)
+    table = pd.DataFrame({"model_name": pd.Series(cells.models, dtype="str")})
+    table["coverage"] = (cells.sizes > 0).mean(axis=0) if cells.tasks else math.nan
+    table = table.merge(rates.rename(columns={model: "model_name"}).drop(columns="target"), how="left")
+    table = table.fillna({"n": 0, "n_tasks": 0, "method": ""}).astype({"n": "int64", "n_tasks": "int64"})
+    warnings = [warning if isinstance(warning, Notes) else note("no_values") for warning in table["warning"]]
+    warnings = [warning + cells.lost_of(i) for i, warning in enumerate(warnings)]
+    return table.assign(warning=pd.Series(warnings, table.index, dtype="object"))
 
 
 def standardise(cells: Cells, strata: np.ndarray, kind: Kind) -> np.ndarray:
     """Estimate the rate or mean of each model for one mix of strata, such as types of tasks (direct standardisation).
 
-    The estimate is Σ weight × mean of the stratum, weights the numbers of its tasks. The interval of a bounded value is
-    put together from those of the strata (MOVER, Zou and Donner 2008), that of others is Welch's t. Returns estimate,
-    low and high of each model; NaN for one without values of a stratum, which can't reach the mix.
+    Weights are the shares of tasks. Intervals of bounded values are combined from those of the strata (Zou and Donner
+    2008), others are Welch's t. Returns estimate, low and high of each model; NaN for one without values of a stratum.
     """
     weights = np.bincount(strata) / len(strata)
     found = np.full((len(cells.models), 3), math.nan)
@@ -111,10 +119,10 @@ def standardise(cells: Cells, strata: np.ndarray, kind: Kind) -> np.ndarray:
 def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Estimate what each model would score on all tasks, from the tasks it ran and the other models' results on them.
 
-    Values from 0 to 1: a logistic model, the effects of tasks (of each stratum) of any distribution (Laird 1978),
-    standardised over the tasks, with Wilson's interval on the effective n. Others: least squares and t. Intervals leave
-    out one task, or group of tasks, at a time, and are the wider the more both fits disagree. No estimates where models
-    share no tasks, directly or through others; no interval where models fall into groups without some of the tasks.
+    Values from 0 to 1: a logistic model with tasks of any distribution (Laird 1978), and Wilson's interval on the
+    effective n. Others: least squares and t. Intervals leave out one task, or group of tasks, at a time, and are wider
+    where both fits disagree. No estimates where shared tasks do not link the models, no interval where they do not
+    without some tasks.
     """
     there = cells.sizes > 0
     missing = np.full(there.shape[1], math.nan)
@@ -185,8 +193,7 @@ def _logistic(
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
     """Fit effects of models and the distribution of those of tasks by EM from `start`, and standardise over the tasks.
 
-    Normal priors with a deviation of `PRIOR` on the logit scale keep effects finite where all runs end alike. Also
-    returns what another fit may start from.
+    Normal priors keep effects finite where all runs end alike. Also returns what another fit may start from.
     """
     (effects, shares), successes = start, means * sizes
     for _ in range(most):

@@ -17,12 +17,12 @@ FEW_SHARES, FEW_SCORES = 5, 12  # tasks, below which they can't show how skewed 
 ENOUGH_SCORES = 16  # tasks, from which on they can
 SKEWED = 16  # times the squared skewness, at most the tasks: else the differences are too skewed for t
 AT_FEW, AT_SKEWED = 0.3, 0.02  # the part of the level at which a difference of such scores is claimed
-FEW_FOR_MARGIN = 10  # tasks, below which nothing is said to lie within a margin
+FEW_FOR_MARGIN = 10  # tasks, below which no difference is shown to lie within a margin
 RARE_SHARES, ENOUGH_SHARES = 2, 6  # units with a share above 0, or below 1: rare up to the one, no more from the other
 PSEUDO_PAIR = 0.5  # squared deviations of two runs of a task that end differently
 MOST_PAIRS = 500  # of McNemar's exact distribution; that of more pairs is the same to three digits
 BEYOND_CHANCE = 3.84  # times the variance: a squared difference that is seldom larger by chance
-FEW_SHOW_EASE = 6  # squared number of tasks, from which other models tell how well they show which tasks are easier
+FEW_SHOW_EASE = 6  # squared number of tasks from which other models' results show which tasks are easier
 SMALLEST = 1e-300  # p value, whose normal quantile is still finite
 
 MCNEMAR, PAIRED_T = "Agresti-Min; McNemar exact unconditional", "paired t"
@@ -48,16 +48,16 @@ class Compared(NamedTuple):
 
 
 def compare_units(a: np.ndarray, b: np.ndarray, margin: float = math.nan) -> Compared:
-    """Compare the values of two models on at least two units, such as their means of tasks.
+    """Compare the values of two models on at least two units, such as their means of tasks (docs/statistics.md).
 
-    0/1 outcomes by McNemar's exact unconditional test, with Agresti and Min's interval; else by Student's t, whose p
-    value is the larger of two: that of t itself, and that of t transformed to remove its skewness (Hall 1992). For
-    shares (values from 0 to 1) the p value is also at least the chance that no unit shows a failure that would make
-    both means equal. The fewer units have a share above 0 (or below 1), and the more skewed or fewer the differences
-    are, the more of half a pair is added to each kind of pairs (Agresti and Min 2005), since what is rare may not have
-    been seen. The interval excludes 0 exactly where the p value is at most 0.05.
+    0/1 outcomes by McNemar's exact unconditional test, with Agresti and Min's interval; else by the larger p value of
+    Student's t and of t without its skewness (Hall 1992). For shares (values from 0 to 1) half a pair is added to each
+    kind of pairs (Agresti and Min 2005) the more, the fewer or more skewed the differences are, and the p value is at
+    least the chance that no unit shows a failure that would make both means equal. The interval excludes 0 exactly
+    where p <= 0.05.
     """
-    differences, both, count, skew = a - b, np.concatenate([a, b]), len(a), 0.0
+    differences, both = a - b, np.concatenate([a, b])
+    count, skew = len(a), 0.0
     mean, shares = float(differences.mean()), bool(((both >= 0) & (both <= 1)).all())
     squares, error = float((differences**2).sum()), math.sqrt(intervals.variance_of_mean(differences))
     has_no_spread = error <= 1e-9 * np.abs(differences).max()
@@ -71,7 +71,9 @@ def compare_units(a: np.ndarray, b: np.ndarray, margin: float = math.nan) -> Com
         compared = Compared(math.nan, math.nan, math.nan if mean else 1.0, PAIRED_T, note("all_equal"))
     else:
         quantile = intervals.quantile(freedom=count - 1)
-        low, high, p_value, doubt, claim_at = math.inf, -math.inf, 0.0, note("cautious", what="differences"), LEVEL
+        low, high = math.inf, -math.inf
+        p_value, claim_at = 0.0, LEVEL
+        doubt = note("cautious", what="differences")
         if not has_no_spread:
             p_value = min(1.0, 2 * min(_tail(differences), _tail(-differences)))
             skew = float(intervals.skewness(differences))
@@ -101,9 +103,7 @@ def compare_units(a: np.ndarray, b: np.ndarray, margin: float = math.nan) -> Com
             if claim_at < LEVEL:
                 doubt = note("skewed_pair" if at_skewed < at_few else "few_pairs", claim_at=claim_at)
         compared = Compared(low, high, p_value, PAIRED_T, doubt, claim_at)
-    low, high = (max(compared.low, -1.0), min(compared.high, 1.0)) if shares else compared[:2]
-    low, high = agreeing(low, high, mean, compared.p_value)
-    compared = compared._replace(low=low, high=high)
+    compared = _within_bounds(compared, mean, shares)
     fewest = FEW_FOR_MARGIN if shares else FEW_SCORES
     if math.isnan(margin) or count < fewest or (not shares and SKEWED * skew**2 > count):
         return compared
@@ -122,11 +122,7 @@ def padded(mean: float, squares: float, count: int, added: float) -> tuple[float
 
 
 def mcnemar(wins: int, losses: int, count: int) -> float:
-    """Return the two-sided p value of McNemar's exact unconditional test (Suissa and Shuster 1991).
-
-    That is the largest chance, over all shares of pairs that differ, that |wins − losses| / √(wins + losses) of `count`
-    pairs is as large. Beyond 500 pairs it is that of 500 with the same statistic.
-    """
+    """Return the two-sided p value of McNemar's exact unconditional test (Suissa and Shuster 1991)."""
     if wins == losses:
         return 1.0
     return _largest_chance(min(count, MOST_PAIRS), abs(wins - losses) / math.sqrt(wins + losses))
@@ -163,10 +159,11 @@ def _tail(differences: np.ndarray, null: float = 0.0) -> float:
 def tango(differences: np.ndarray, null: float) -> np.ndarray:
     """Return the one-sided p value of a mean difference of pairs (last axis) above `null`, which is below 0.
 
-    The score test of Tango (1998) for differences −1, 0 and 1, by t with n − 1 degrees of freedom in place of the
-    normal distribution. A difference of a share between counts as that much of a whole one, which is cautious.
+    The score test of Tango (1998) for differences −1, 0 and 1, by t; a difference of a share counts as part of a whole
+    one.
     """
-    n, wins, losses = differences.shape[-1], differences.clip(0).sum(-1), -differences.clip(None, 0).sum(-1)
+    n = differences.shape[-1]
+    wins, losses = differences.clip(0).sum(-1), -differences.clip(None, 0).sum(-1)
     linear = (2 * n - wins + losses) * null - wins - losses
     root = np.sqrt(np.maximum(linear**2 + 8 * n * losses * null * (1 - null), 0))
     lost = (root - linear) / (4 * n)  # the share of losses under the null
@@ -175,7 +172,7 @@ def tango(differences: np.ndarray, null: float) -> np.ndarray:
 
 
 def agreeing(low: float, high: float, estimate: float, p_value: float, null: float = 0.0) -> tuple[float, float]:
-    """Return the interval so that it holds the null value exactly where the test does not reject it."""
+    """Return the interval so that it includes the null value exactly where the test does not reject it."""
     if p_value > LEVEL:
         return min(low, null), max(high, null)
     if low <= null <= high:
@@ -183,11 +180,18 @@ def agreeing(low: float, high: float, estimate: float, p_value: float, null: flo
     return low, high
 
 
-def compare_runs(a: Clusters, b: Clusters, shares: bool, margin: float = math.nan) -> Compared | None:
-    """Compare two models for repetitions of the same tasks, by Welch's t stratified by task.
+def _within_bounds(compared: Compared, estimate: float, shares: bool) -> Compared:
+    """Cut the interval of a difference of shares at −1 and 1, and let it agree with the test."""
+    low, high = (max(compared.low, -1.0), min(compared.high, 1.0)) if shares else compared[:2]
+    low, high = agreeing(low, high, estimate, compared.p_value)
+    return compared._replace(low=low, high=high)
 
-    The variance is that within tasks only; for shares two runs of a task that disagree are added to those of each
-    model. None where one of the models has no task with several runs.
+
+def compare_runs(a: Clusters, b: Clusters, shares: bool, margin: float = math.nan) -> Compared | None:
+    """Compare two models for repetitions of the same tasks, by Welch's t with the variance within tasks.
+
+    For shares two runs of a task that disagree are added to those of each model. None where a model has no task with
+    several runs.
     """
     if not ((a.sizes > 1).any() and (b.sizes > 1).any()):
         return None
@@ -221,12 +225,11 @@ class Unshared(NamedTuple):
 
 
 def unshared(cells: Cells, a: int, b: int) -> Unshared | None:
-    """Compare two models on the tasks that only one of them ran, stratum by stratum.
+    """Compare two models on the tasks that only one of them ran, stratum by stratum, such as types of tasks.
 
-    Strata are, for example, types of tasks and budgets; each counts by what its tasks tell, the harmonic mean of their
-    numbers. For shares a success and a failure are added to each model and stratum (Agresti and Caffo 2000). The
-    variance is Welch's, plus the squared difference between what other models reached on the tasks of the two: the less
-    alike the tasks, the less they tell. None where no stratum has such tasks of both models (of scores: two of each).
+    Each stratum counts by the harmonic mean of the numbers of its tasks. For shares a success and a failure are added
+    to each model and stratum (Agresti and Caffo 2000). The variance is Welch's, and that of `_of_ease`. None where no
+    stratum has such tasks of both models (of scores: two of each).
     """
     if cells.strata is None:
         return None
@@ -239,10 +242,13 @@ def unshared(cells: Cells, a: int, b: int) -> Unshared | None:
     if not len(common):
         return None
     weights = 1 / (1 / counts[:, common]).sum(axis=0)
-    means, gap, variances, freedoms, numbers = [], 0.0, [], [], []
+    means, variances, freedoms, numbers = list[float](), list[float](), list[int](), list[int]()
+    gap = 0.0
     parts = np.zeros(len(cells.tasks))
     for side, column, sign in ((0, a, 1), (1, b, -1)):
-        terms, labels, mean, used = [], [], 0.0, np.zeros(len(parts), bool)
+        terms, labels = list[np.ndarray](), list[np.ndarray]()
+        mean = 0.0
+        used = np.zeros(len(parts), bool)
         for weight, stratum in zip(weights / weights.sum(), common, strict=True):
             rows = only[:, side] & (cells.strata == stratum)
             values, of = cells.means[rows, column], clusters[rows]
@@ -273,10 +279,8 @@ def unshared(cells: Cells, a: int, b: int) -> Unshared | None:
 def _of_ease(cells: Cells, a: int, b: int, only: np.ndarray, strata: np.ndarray, weights: np.ndarray) -> float:
     """Return the variance for how much easier the tasks of only the one model may be than those of the other.
 
-    That is the squared difference that other models show, plus its variance, which counts the more the more tasks of
-    both sides they ran, so that a single run changes little. Of shares the difference is the largest one that such a
-    shift on the logit scale can make in a model's rate, tanh(shift / 4): other models may be too good, or too bad, to
-    show it on the scale of rates.
+    That is the squared difference that other models show, plus its variance, by how many tasks of both sides they ran.
+    Of shares the difference is the largest that such a shift of logits can make in a rate, tanh(shift / 4).
     """
     assert cells.strata is not None
     others = np.delete(cells.means, [a, b], axis=1)
@@ -313,10 +317,9 @@ def combine(
     """Combine a comparison on shared tasks with that on the others; also return the weight of the shared tasks.
 
     Weights are inverse to the variances, that of the unshared tasks plus by how much the two differences disagree
-    beyond chance; the independent tests are combined by the sum of their normal quantiles (Lipták 1958), and the
-    interval is put together from both (Zou and Donner 2008). Without shared tasks it is Welch's t, and without unshared
-    ones `paired`, so that no number of shared tasks decides how models are compared. `variance` is that of the mean of
-    the `differences` on shared tasks. The fewer these are, the less it matters that McNemar's statistic is discrete.
+    beyond chance. Tests are combined by their normal quantiles (Lipták 1958), intervals by Zou and Donner (2008).
+    Without shared tasks it is Welch's t, without others `paired`. `variance` is that of the mean of the `differences`
+    on shared tasks.
     """
     unlike, difference = apart.variance, apart.mean_a - apart.mean_b
     if paired is not None:
@@ -352,19 +355,13 @@ def combine(
         )
     else:
         estimate = difference
-    low, high = (max(alone.low, -1.0), min(alone.high, 1.0)) if shares else alone[:2]
-    low, high = agreeing(low, high, estimate, alone.p_value)
-    return alone._replace(low=low, high=high), weight
+    return _within_bounds(alone, estimate, shares), weight
 
 
 def allow_for_seeds(
     compared: Compared, estimate: float, variance: float, seeds: list[SeedSpread], shares: bool
 ) -> Compared:
-    """Widen a comparison by the variances between the seeds of both models, by t with Satterthwaite's freedom.
-
-    `variance` is that of the `estimate` over tasks. The p value is that of its normal quantile, shrunk by the share of
-    the variance that is not of seeds.
-    """
+    """Widen a comparison by the variances between the seeds of both models, by t with Satterthwaite's freedom."""
     extra = sum(one.variance for one in seeds)
     if not extra > 0 or math.isnan(compared.p_value):
         return compared
@@ -374,15 +371,13 @@ def allow_for_seeds(
     p_value = max(compared.p_value, 2 * float(special.stdtr(freedom, -z)))
     wider = factor * float(intervals.quantile(freedom=freedom) / intervals.quantile())
     low, high = (estimate + wider * (bound - estimate) for bound in compared[:2])
-    low, high = (max(low, -1.0), min(high, 1.0)) if shares else (low, high)
-    low, high = agreeing(low, high, estimate, p_value)
     above, below = (
         float(special.stdtr(freedom, special.ndtri(min(max(p, SMALLEST), 1 - 1e-16)) / factor))
         for p in (compared.p_above, compared.p_below)
     )
     doubt = note("few_seeds", seeds=[one.freedom + 1 for one in seeds if one.variance > 0])
-    warning = compared.warning + doubt
-    return compared._replace(low=low, high=high, p_value=p_value, p_above=above, p_below=below, warning=warning)
+    compared = compared._replace(low=low, high=high, p_value=p_value, p_above=above, p_below=below)
+    return _within_bounds(compared._replace(warning=compared.warning + doubt), estimate, shares)
 
 
 def _signed(p_value: float, difference: float) -> float:

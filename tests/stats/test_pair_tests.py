@@ -8,8 +8,8 @@ from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 
 from evalkit.stats.intervals import by_cluster
-from evalkit.stats.paired import compare_runs, compare_units
-from evalkit.stats.paired import mcnemar as exact
+from evalkit.stats.pair_tests import compare_runs, compare_units
+from evalkit.stats.pair_tests import mcnemar as exact
 
 NUMBERS = st.lists(st.integers(-30, 30).map(float), min_size=2, max_size=30)
 PAIRS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=2, max_size=40)

@@ -6,7 +6,8 @@ import pytest
 from scipy import stats
 from statsmodels.formula.api import ols
 
-from evalkit.stats import comparable, like_with_like, rate_interval
+from evalkit.stats import adjusted_rates, rate_interval
+from evalkit.stats.adjusted import adjust, standardise
 from evalkit.stats.cells import cells_of
 
 
@@ -15,7 +16,7 @@ def runs(model, kind, tasks, successes):
 
 
 def like(*parts, stratum="type", **options):
-    return like_with_like(cells_of(frame(*parts), "model", "task", "value", stratum=stratum), **options)
+    return adjusted_rates(cells_of(frame(*parts), "model", "task", "value", stratum=stratum), **options)
 
 
 SIMPSON = (
@@ -40,7 +41,7 @@ APART = (*SIMPSON[:2], runs("beta", "easy", range(100, 120), 18), runs("beta", "
 )
 def test_the_headline_follows_the_rule(parts, stratum, headline, reason):
     found = like(*parts, stratum=stratum)
-    assert found.headline == headline
+    assert found.basis == headline
     assert reason[1:] in str(found.reason)
     assert found.table["adjusted"].equals(found.table["estimate"]) == (headline == "raw")
     assert found.table["adjusted"].isna().all() == (headline == "none")
@@ -52,7 +53,7 @@ def frame(*parts):
 
 def standardised(table, kind="proportion"):
     cells = cells_of(table, "model", "task", "value", "", "type")
-    estimates = comparable.standardise(cells, cells.strata, kind)
+    estimates = standardise(cells, cells.strata, kind)
     return pd.Series(estimates[0], ["estimate", "low", "high"])
 
 
@@ -85,7 +86,7 @@ def by_task(values):
 
 def adjusted(table):
     cells = cells_of(table, "model", "task", "value")
-    estimates = np.column_stack(comparable.adjust(cells))
+    estimates = np.column_stack(adjust(cells))
     return pd.DataFrame(estimates, columns=["estimate", "low", "high"], index=cells.models)
 
 

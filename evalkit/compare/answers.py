@@ -1,0 +1,61 @@
+"""Findings of a leaderboard: the best model, the pair nearest to a decision, what would decide it, and caveats."""
+
+import pandas as pd
+
+from evalkit._words import Notes
+from evalkit.compare.comparison import MOST_SHOWN
+from evalkit.compare.pairwise import discordant, examples
+from evalkit.compare.planning import plan_findings
+from evalkit.compare.ranking import FIRST, RANKING, Leaderboard, ranked, with_short_names
+from evalkit.display.words import MOST_NAME
+from evalkit.kinds import Finding
+from evalkit.kinds.findings import SECTION, files_of, similar_names
+from evalkit.stats.pairwise import MOST_PAIRED
+
+PAIRS = "Pairs of models"
+
+
+def findings(
+    board: Leaderboard, ledger: pd.DataFrame | None = None, *, ranking: str = RANKING, detect: float = 0.0
+) -> list[Finding]:
+    """Describe which model is best as far as the data show, what is open, what would decide it, and caveats.
+
+    The most important comes first, and conditions that differ before the ranking. With a `ledger` the last one says
+    how many files were used; `ranking` is the heading of its section; `detect` as for `plan_findings`.
+    """
+    # the pair of the first model that is nearest to a decision: an open one, if there is any
+    near = board.pairs_of_first
+    undecided = near[~near["decided"] & near["p_adjusted"].notna()]
+    nearest = (undecided if len(undecided) else near).sort_values("p_adjusted", ascending=bool(len(undecided))).head(1)
+    sides = nearest[["model_a", "model_b"]].itertuples(index=False)
+    opposite = tuple(example for pair in sides for example in examples(discordant(board, *pair)))
+    results = [Finding("conditions", ranking, {"notes": Notes((one,))}) for one in board.notes.only(*FIRST).notes]
+    stated = list[str]()  # codes of notes that other findings state
+    results.append(best := ranked(board, ranking))
+    if few := board.notes.only("variants"):
+        results.append(Finding("variants", SECTION, {"notes": few}))
+    head = best.values["headline"]
+    if head["code"] == "apart":  # no pair can be decided, as the ranking says
+        if head["n_sets"] == len(head["models"]):
+            stated.append("sets")
+    elif len(board.pairs):
+        counts = {"decided": int(board.pairs["decided"].sum()), "pairs": len(board.pairs)}
+        if len(board.table) > MOST_PAIRED:
+            counts["first"] = MOST_SHOWN
+        row = with_short_names(board, MOST_NAME).pairs.loc[nearest.index].to_dict("records")
+        results.append(Finding("nearest_pair", PAIRS, {**counts, "row": next(iter(row), None)}, opposite))
+        results += plan_findings(board, detect)
+        if undecided := head.get("undecided", 0):
+            results.append(Finding("undecided", PAIRS, {"count": undecided}))
+    elif len(board.table) == 1:
+        results.append(Finding("alone", PAIRS))
+    if head.get("absent"):
+        stated.append("absent")
+    caveats = board.notes.without(*FIRST, "variants", "same_order", *stated)
+    if len(board.table) == 1:
+        caveats = caveats.only("absent")
+    results += [Finding("caveat", ranking, {"notes": Notes((one,))}) for one in caveats.notes]
+    if ledger is not None:
+        names = similar_names(board.table["model_name"])
+        results.append(Finding("files", SECTION, {"files": files_of(ledger), "names": names}))
+    return results

@@ -1,0 +1,103 @@
+"""Compare models with a baseline: better, not worse or a regression, and the tasks that a model broke or fixed."""
+
+import sys
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from evalkit._words import note
+from evalkit.compare.comparison import Comparison, comparison
+from evalkit.io import SourceError
+from evalkit.kinds.findings import absent_counts, absent_runs
+from evalkit.stats import compare_to_baseline
+from evalkit.stats.intervals import LEVEL, Target
+from evalkit.stats.pairwise import holm
+
+LEAST = 0.05  # loss of a share that is acceptable by default
+_CHANGED = "model_name task change n_baseline n mean_baseline mean p_value p_adjusted shown run_ids_baseline run_ids"
+
+
+def against(
+    runs: pd.DataFrame | Comparison,
+    baseline: str,
+    value: str = "",
+    *,
+    margin: float | None = None,
+    target: Target = "new tasks",
+    planned: Iterable[str] = (),
+) -> pd.DataFrame:
+    """Compare every model with a baseline: better, not worse by more than the margin, a regression, or not decided.
+
+    The `baseline` is a model, a SourceError if it has no runs; no rows if it is empty. The `margin` is the largest loss
+    that is acceptable, in the unit of the values, by default 0.05 for shares, and none for others. `warning` says which
+    models lack runs that others have, or that were `planned`, and what the verdict were if these had failed. The rest
+    is as for `pairs`, the table that of `evalkit.stats.compare_to_baseline`.
+    """
+    data = comparison(runs, value)
+    cells = data.all_cells
+    if baseline and baseline not in cells.models:
+        models = ", ".join(map(repr, cells.models))
+        raise SourceError(f"no runs of the baseline {baseline!r}; there are runs of {models}")
+    least = margin or (LEAST if data.outcomes.is_share else sys.float_info.min)
+    if not baseline:
+        return compare_to_baseline(cells.take(models=[0]), cells.models[0], target=target, margin=least)
+    table = compare_to_baseline(cells, baseline, target=target, margin=least)
+    absent = absent_runs(data.outcomes.table, planned)
+    lacking = absent_counts(absent)
+    if not lacking:
+        return table
+    if_failed = table["verdict"]
+    if data.outcomes.is_share:
+        filled = compare_to_baseline(data.with_failures(absent).all_cells, baseline, target=target, margin=least)
+        if_failed = table["model_name"].map(filled.set_index("model_name")["verdict"])
+    warnings = []
+    for row, verdict in zip(table.to_dict("records"), if_failed, strict=True):
+        counts = [count for count in lacking["models"] if count[0] in (row["model_name"], baseline)]
+        other = "" if verdict == row["verdict"] else verdict
+        if counts:
+            row["warning"] += note("absent", **{**lacking, "models": counts}, verdict=other)
+        warnings.append(row["warning"])
+    return table.assign(warning=pd.Series(warnings, table.index, dtype="object"))
+
+
+def changed_tasks(runs: pd.DataFrame | Comparison, baseline: str, value: str = "") -> pd.DataFrame:
+    """List the tasks that each model does better or worse than the baseline, the largest changes first.
+
+    A task is broken where the model's rate is below the baseline's, and fixed where it is above; of scores, a task is
+    lower or higher. Single tasks often change by chance: a change is `shown` only where Fisher's exact test of the runs
+    of the task, corrected by Holm for the tasks of the model that changed, has p of at most 0.05, which takes several
+    runs. Scores have no test.
+
+    Columns are model_name, task, change, n_baseline and n (runs), mean_baseline, mean, p_value,
+    p_adjusted, shown, run_ids_baseline and run_ids (the runs of both, as lists; those that show the change first).
+    Tasks that only one of them ran, and those without a change, are left out; no rows without a baseline.
+    """
+    data = comparison(runs, value).outcomes
+    rows = data.table.dropna(subset="value").sort_values("value", kind="stable")
+    cells = rows.groupby(["model_name", "task", "condition"], observed=True).agg(
+        n=("value", "size"), mean=("value", "mean"), total=("value", "sum"), run_ids=("run_id", list)
+    )
+    cells = cells.reset_index()
+    base = cells[cells["model_name"] == baseline].drop(columns="model_name")
+    both = cells[cells["model_name"] != baseline].merge(base, on=["task", "condition"], suffixes=("", "_baseline"))
+    both = both[both["mean"] != both["mean_baseline"]].reset_index(drop=True)
+    above, below = ("fixed", "broken") if data.kind == "proportion" else ("higher", "lower")
+    both["change"] = np.where(both["mean"] > both["mean_baseline"], above, below)
+    for side, change in (("run_ids", above), ("run_ids_baseline", below)):
+        is_reversed = both["change"] == change
+        both[side] = [ids[::-1] if turn else ids for ids, turn in zip(both[side], is_reversed, strict=True)]
+    both["p_value"] = both["p_adjusted"] = float("nan")
+    if data.kind == "proportion":
+        for at, row in both.iterrows():
+            passed = [row["total"], row["total_baseline"]]
+            failed = [row["n"] - row["total"], row["n_baseline"] - row["total_baseline"]]
+            both.loc[at, "p_value"] = stats.fisher_exact([passed, failed]).pvalue
+        for _, own in both.groupby("model_name"):
+            both.loc[own.index, "p_adjusted"] = holm(own["p_value"])
+    both["shown"] = both["p_adjusted"] <= LEVEL
+    both["size"] = (both["mean"] - both["mean_baseline"]).abs()
+    order = ["model_name", "change", "size", "task"]
+    both = both.sort_values(order, ascending=[True, True, False, True], kind="stable", ignore_index=True)
+    return both[_CHANGED.split()]

@@ -1,0 +1,58 @@
+"""The object that every comparison of models starts from: the runs that count, and their averages by task and model."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from evalkit.kinds import Outcomes, outcomes
+from evalkit.stats import Cells, cells_of
+from evalkit.stats.pairwise import MOST_PAIRED
+
+WITHIN = ("condition", "task_type", "family", "seed")  # columns that comparisons take into account, as in `cells_of`
+MOST_SHOWN = 30  # models whose pairs are made where there are too many for all
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Comparison:
+    """The outcomes of runs, and their cells by task, model and condition, which are made once."""
+
+    outcomes: Outcomes
+
+    @cached_property
+    def all_cells(self) -> Cells:
+        """The cells of all models, also of those without any outcome."""
+        return cells_of(self.outcomes.table, "model_name", "task", "value", *WITHIN)
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The cells of the models with an outcome."""
+        cells = self.all_cells
+        return cells.take(models=[i for i, sizes in enumerate(cells.sizes.T) if sizes.any()])
+
+    def with_failures(self, absent: pd.DataFrame) -> "Comparison":
+        """Add absent runs, as `evalkit.kinds.findings.absent_runs` counts them, as failures.
+
+        Absent runs of a task that no model ran are left out: they separate no models.
+        """
+        table = self.outcomes.table
+        absent = absent[absent["task"].isin(set(table["task"]))]
+        failed = absent.loc[absent.index.repeat(absent["absent"])].assign(value=0.0)
+        for name in ("task_type", "family"):
+            failed[name] = failed["task"].map(table.groupby("task")[name].first())
+        columns = ["task", "model_name", "value", *WITHIN]
+        rows = pd.concat([table[columns], failed.reindex(columns=columns)], ignore_index=True)
+        return Comparison(self.outcomes._replace(table=rows))
+
+
+def comparison(runs: pd.DataFrame | Comparison, value: str = "") -> Comparison:
+    """Return the comparison of a table of runs; a comparison, such as a leaderboard, is returned as it is."""
+    return runs if isinstance(runs, Comparison) else Comparison(outcomes(runs, value))
+
+
+def leading_cells(cells: Cells) -> Cells:
+    """Return the cells of the models whose pairs are compared: of more than 100, the 30 with the highest means."""
+    if len(cells.models) <= MOST_PAIRED:
+        return cells
+    means = pd.DataFrame(cells.over_conditions.means).mean()
+    return cells.take(models=sorted(means.nlargest(MOST_SHOWN).index))

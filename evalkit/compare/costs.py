@@ -1,0 +1,53 @@
+"""Cost of models: their results against what their runs take, and their success at equal budgets."""
+
+import numpy as np
+import pandas as pd
+
+from evalkit.compare.comparison import Comparison, comparison
+from evalkit.kinds.runs import leading
+from evalkit.stats import cost_front, estimate_by
+
+COSTS = ("cost", "tokens", "duration")
+SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)  # of the runs of all models, that a budget allows
+
+
+def cost(runs: pd.DataFrame | Comparison, value: str = "") -> tuple[pd.DataFrame, str]:
+    """Compare the results of models with their cost: US dollars, else tokens, else seconds, whichever runs have.
+
+    The table is that of `evalkit.stats.cost_front`; the text says which it is: cost, tokens or duration. No rows, and
+    an empty text, if runs have none of these.
+    """
+    cells = comparison(runs, value).cells
+    unit = _unit(cells.runs.dropna(subset="value"))
+    return cost_front(cells if unit else cells.take(models=[]), unit or COSTS[0]), unit
+
+
+def _unit(rows: pd.DataFrame) -> str:
+    """Return the first measure of cost that runs have; empty where they have none."""
+    return next((name for name in COSTS if rows[name].notna().any()), "")
+
+
+def at_budget(runs: pd.DataFrame | Comparison, value: str = "") -> tuple[pd.DataFrame, str]:
+    """Estimate success at equal budgets per run: a run that took more than the budget has failed.
+
+    Budgets are quantiles of what the runs of all models took, and the largest. The text says in what: cost (US
+    dollars), tokens or duration (seconds), the first that runs have. This is what runs would have reached had they
+    been stopped at the budget, if agents do not know of it. Only runs with this measure count. Of more than 200
+    models, the table has those with the highest means.
+
+    Columns are budget, model_name, n, n_tasks, estimate, low, high, method, target, warning. No rows, and an
+    empty text, without successes, or where runs have none of these.
+    """
+    data = comparison(runs, value).outcomes
+    rows = data.table.dropna(subset="value")
+    unit = _unit(rows)
+    if not unit or not data.is_share:
+        return pd.DataFrame(columns=["budget", "model_name", "n", "n_tasks", "estimate", "low", "high"]), ""
+    taken = rows[unit].astype("Float64").astype("float64")
+    rows, taken = rows[taken.notna()], taken.dropna()
+    budgets = sorted({*np.quantile(taken, SHARES), taken.max()})
+    rows = leading(rows.assign(taken=taken))
+    parts = [rows.assign(budget=most, value=rows["value"].where(rows["taken"] <= most, 0.0)) for most in budgets]
+    by = ["budget", "model_name"]
+    rates = estimate_by(pd.concat(parts), by, "value", clusters="task", families="family", kind=data.kind)
+    return rates, unit

@@ -1,0 +1,115 @@
+"""Pairs of models: their differences on shared tasks, and the tasks on which their outcomes are opposite."""
+
+import numpy as np
+import pandas as pd
+
+from evalkit._words import note
+from evalkit.compare.comparison import Comparison, comparison, leading_cells
+from evalkit.display.words import pair_text
+from evalkit.io import plain
+from evalkit.kinds import Example, Outcomes
+from evalkit.kinds.findings import MOST_EXAMPLES
+from evalkit.kinds.runs import leading
+from evalkit.stats import Cells, compare_all
+from evalkit.stats.intervals import LEVEL, Target
+
+MOST_PAIRS = 45  # shown on a page: those of 10 models
+_DISCORDANT = ["task", "model_a", "model_b", "repetition", "value_a", "value_b", "run_id_a", "run_id_b"]
+
+
+def pairs(
+    runs: pd.DataFrame | Comparison, value: str = "", *, target: Target = "new tasks", margin: float | None = None
+) -> pd.DataFrame:
+    """Compare every pair of models on the tasks both ran; of more than 100 models, of the 30 with the highest means.
+
+    `runs` are as for `leaderboard`, or a leaderboard; the `target` is the difference on new tasks like these, or on
+    these very tasks run again. For new tasks, models are also compared on the tasks that only one of them ran, within
+    types and conditions, as if these were drawn alike; `warning` counts them. Pairs whose difference is shown to lie
+    within ± `margin` are equivalent.
+
+    The table is that of `evalkit.stats.compare_all`, with unit (``%`` for shares) and sentence (what the pair says). A
+    model without any outcome is not compared, and the pair says why.
+    """
+    data = comparison(runs, value)
+    return pairs_of(data.all_cells, data.outcomes, target, margin)
+
+
+def pairs_of(cells: Cells, scored: Outcomes, target: Target = "new tasks", margin: float | None = None) -> pd.DataFrame:
+    """Return the table of `pairs` of the models of these cells."""
+    cells = leading_cells(cells)
+    table = compare_all(cells, target=target, margin=margin)
+    for model in (name for name, sizes in zip(cells.models, cells.sizes.T, strict=True) if not sizes.any()):
+        is_of_model = table[["model_a", "model_b"]].eq(model).any(axis=1)
+        table["warning"] = table["warning"].where(~is_of_model, note("unmeasured", model=model))
+    table["unit"] = "%" if scored.is_share else scored.unit
+    return table.assign(sentence=pd.Series(map(pair_text, table.to_dict("records")), table.index, dtype="str"))
+
+
+def pairs_to_show(pairs: pd.DataFrame, most: int = MOST_PAIRS) -> pd.DataFrame:
+    """Select the pairs that a page shows: all of up to 10 models, else those with the smallest p values.
+
+    Columns are model_a, model_b, n_tasks, n_unshared (where there are such tasks), estimate (a minus b), low, high,
+    p_adjusted, claim_at (where it is not 0.05), decided, equivalent (with a margin).
+    """
+    shown = pairs.nsmallest(most, "p_adjusted") if len(pairs) > most else pairs
+    columns = ["model_a", "model_b", "n_tasks", "n_unshared", "estimate", "low", "high", "p_adjusted", "claim_at"]
+    columns += ["decided", "equivalent"]
+    if not shown["n_unshared"].any():
+        columns.remove("n_unshared")
+    if shown["claim_at"].eq(LEVEL).all():
+        columns.remove("claim_at")
+    if shown["p_equivalent"].isna().all():
+        columns.remove("equivalent")
+    return shown[columns]
+
+
+def pairs_text(pairs: pd.DataFrame) -> str:
+    """Describe pairs in sentences, one per line; of over 10 models, the decided ones with the smallest p values."""
+    if len(pairs) <= MOST_PAIRS:
+        return "\n".join(map(plain, pairs["sentence"])) or "There is one model."
+    decided = pairs[pairs["decided"]].nsmallest(MOST_PAIRS, "p_adjusted")
+    count = len({*pairs["model_a"], *pairs["model_b"]})  # of many, only the first were compared
+    head = f"{int(pairs['decided'].sum())} of {len(pairs):,} pairs of {count} models are decided."
+    return "\n".join([head, *map(plain, decided["sentence"])])
+
+
+def discordant(runs: pd.DataFrame | Comparison, model_a: str = "", model_b: str = "", value: str = "") -> pd.DataFrame:
+    """Find the tasks with opposite outcomes for two models, with the runs that had them.
+
+    Runs of a task are paired by repetition, in the order of the repetitions. A run without an outcome is a failure
+    if another run of its model has one, as in all comparisons. For scores, pairs that differ by more than half of the
+    largest difference count as opposite.
+
+    Without names of models every pair of models is looked at, of more than 200 those of the highest means; with one,
+    that model against all others. Columns are task, model_a, model_b, repetition (of `model_a`), value_a, value_b,
+    run_id_a, run_id_b; one row per pair of runs, sorted by models and task.
+    """
+    named = {name for name in (model_a, model_b) if name}
+    table = comparison(runs, value).outcomes.table.dropna(subset="value")
+    table = table[table["model_name"].isin(named)] if len(named) == 2 else table
+    table = table if named else leading(table)
+    table = table.sort_values(["model_name", "task", "repetition"], kind="stable", ignore_index=True)
+    place = table.groupby(["model_name", "task"]).cumcount()
+    order = {name: n for n, name in enumerate([model_a, *sorted(set(table["model_name"]) - named), model_b])}
+    side, values = table["model_name"].map(order).to_numpy(int), table["value"].to_numpy(float)
+    units = pd.DataFrame({"unit": table.groupby([table["task"], place]).ngroup(), "row": table.index})
+    both = units.merge(units, on="unit")  # of numbers, as many models have many pairs
+    left, right = both["row_x"].to_numpy(), both["row_y"].to_numpy()
+    gaps = np.abs(values[left] - values[right])
+    is_kept = (side[left] < side[right]) & (gaps > 0)
+    if len(named) == 1:
+        is_kept &= (side[left] == order[next(iter(named))]) | (side[right] == order[next(iter(named))])
+    is_kept &= gaps > gaps[is_kept].max(initial=0) / 2
+    left, right = left[is_kept], right[is_kept]
+    by_models = np.lexsort((side[right], side[left]))
+    pairs = table[["task", "repetition"]].take(left[by_models]).reset_index(drop=True)
+    for letter, rows in (("a", left[by_models]), ("b", right[by_models])):
+        for name, column in (("model", "model_name"), ("value", "value"), ("run_id", "run_id")):
+            pairs[f"{name}_{letter}"] = table[column].take(rows).array
+    return pairs[_DISCORDANT]
+
+
+def examples(pairs: pd.DataFrame) -> tuple[Example, ...]:
+    """Return the first pairs of runs as examples, of different tasks if possible; `pairs` as from `discordant`."""
+    rows = pairs.drop_duplicates(["task"]).head(MOST_EXAMPLES).to_dict("records")
+    return tuple(Example(row["task"], row["run_id_a"], row["run_id_b"]) for row in rows)

@@ -1,0 +1,315 @@
+"""The leaderboard: models in order as far as the data show one, the best of them, and caveats."""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
+
+from evalkit._words import Notes, format_interval, join_first, note
+from evalkit.compare.comparison import Comparison
+from evalkit.compare.pairwise import pairs_of
+from evalkit.display.tables import answer_html
+from evalkit.display.words import finding_text
+from evalkit.io import distinct_names, plain
+from evalkit.kinds import Finding, Outcomes, examples_of, outcomes, rates
+from evalkit.kinds.findings import absent_counts, absent_runs, variants
+from evalkit.kinds.headers import runs_of
+from evalkit.kinds.runs import UNKNOWN, copied, kind_of
+from evalkit.kinds.success_rates import best_first, with_usage
+from evalkit.stats import adjusted_rates, best_model, pair_structure, rank_models
+from evalkit.stats.adjusted import NONE, RAW
+from evalkit.stats.pair_tests import PARTLY, UNPAIRED
+from evalkit.stats.pairwise import MOST_PAIRED
+
+MODELS = "Models, the best first"
+RANKING = "Which model is best?"
+FIRST = ("conditions_differ", "settings_differ")  # notes to read before any estimate is compared
+SENTENCE_NAME = 32  # characters of a name in a sentence
+FEW_PAIRS = 5  # shared tasks, too few for any two models to differ
+MOST_VALUES = 6  # of a condition in a sentence
+
+_COLUMNS = (
+    "model_name n n_tasks coverage estimate low high adjusted adjusted_low adjusted_high rank_low rank_high "
+    "behind_first ties_with_first corrected corrected_low corrected_high method target warning"
+)
+_STANDING = ["kind", "outcome", "model_name", "n", "n_tasks", "estimate", "low", "high", "text", "rank", "task_set"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Leaderboard(Comparison):
+    """Models in order, as far as the data show one.
+
+    The table has one row per model, the one with the highest adjusted estimate first; equal ones are in the order of
+    their names, which means nothing: model_name, n (runs), n_tasks, coverage (of the tasks that any model ran),
+    estimate with low and high (over its own tasks), adjusted with low and high (see `basis`), rank_low to rank_high
+    (ranks that the data leave open), behind_first, ties_with_first, corrected with low and high (the estimate after
+    picking among all models), method, target, warning; see `evalkit.stats.rank_models`.
+    """
+
+    table: pd.DataFrame
+    pairs: pd.DataFrame  # every pair, as `pairs` returns it: of more than 100 models, the pairs of 30
+    basis: str  # what is adjusted: raw (all ran the same tasks), adjusted for tasks, standardised, or none
+    notes: Notes  # caveats: how the models' tasks differ, cycles, disjoint sets, and runs left out
+
+    def __repr__(self) -> str:
+        return f"{plain(finding_text(ranked(self)))}\n\n{answer_table(self)}"
+
+    def _repr_html_(self) -> str:
+        options = {"digits": 2, "percent": self.outcomes.is_share, "estimate": self.outcomes.title, "counted": "runs"}
+        return answer_html(ranked(self), answer_table(self), MODELS, rows=len(self.table), **options)[0]
+
+    @property
+    def has_means(self) -> bool:
+        """Whether the mean of a model is one number: scores under several conditions, such as budgets, have none."""
+        return self.outcomes.is_share or self.outcomes.table.dropna(subset="value")["condition"].nunique() < 2
+
+    @property
+    def is_adjusted(self) -> bool:
+        """Whether `adjusted` differs from the raw estimate."""
+        return self.basis not in (RAW, NONE)
+
+    @property
+    def pairs_of_first(self) -> pd.DataFrame:
+        """The pairs of the first model that has a name."""
+        named = self.table.loc[self.table["model_name"] != UNKNOWN, "model_name"]
+        return self.pairs[self.pairs[["model_a", "model_b"]].isin(named[:1].tolist()).any(axis=1)]
+
+
+def leaderboard(
+    runs: pd.DataFrame, value: str = "", *, margin: float | None = None, planned: Iterable[str] = ()
+) -> Leaderboard:
+    """Rank models on comparable estimates.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        The first table of a kind of logs, such as `logs.runs`, or any table with a row for each run and columns for the
+        model, the task and a score, called anything usual; of a table like this, names tell what columns mean.
+    value : {"", "is_successful", "score"}
+        As for `evalkit.kinds.outcomes`.
+    margin : float, optional
+        Pairs whose difference is shown to lie within ± margin are equivalent.
+    planned : iterable of str, optional
+        The tasks that each model was to run: runs of these that a model lacks are absent.
+    """
+    runs = runs_of(runs)
+    compared = Comparison(outcomes(runs, value))
+    scored, cells = compared.outcomes, compared.cells
+    rows = scored.table[scored.table["model_name"].isin(cells.models)]
+    pairs = pairs_of(cells, scored, margin=margin)
+    adjusted = adjusted_rates(cells, kind=scored.kind)
+    table = best_first(adjusted.table, "estimate" if adjusted.basis == NONE else "adjusted")
+    first = str(table["model_name"].iloc[0]) if len(table) else ""
+    ranks = rank_models(cells, first=first, pairs=pairs if len(table) <= MOST_PAIRED else None)
+    table = table.merge(ranks.drop(columns=["n_tasks", "estimate"]), on="model_name")
+    best = first if len(table) and table["rank_high"].iloc[0] == 1 else ""
+    # models without a measured run are below, with the reason
+    rest = runs[~runs["model_name"].fillna(UNKNOWN).isin(rows["model_name"])].fillna({"model_name": UNKNOWN})
+    if len(rest) or table.empty:
+        unrated = rates(rest, value="is_successful" if scored.kind == "proportion" else "score", kind=kind_of(runs))
+        table = pd.concat([table, unrated[["model_name", "n", "n_tasks", "warning"]]], ignore_index=True)
+    types = {"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean", "behind_first": "boolean"}
+    table = table[_COLUMNS.split()].astype(types)
+    notes = variants(scored)
+    families = rows["family"].nunique()
+    if families < rows["task"].nunique():
+        notes += note("families", count=families)
+    if adjusted.basis != RAW:
+        notes += adjusted.reason
+    linked = pairs.assign(n_tasks=pairs["n_tasks"].clip(lower=pairs["estimate"].notna().astype(int)))
+    notes += pair_structure(linked) + _differing(runs, rows) + _unmeasured(scored)
+    absent = absent_runs(rows, planned)
+    if lacking := absent_counts(absent):
+        best_if_failed = best_model(compared.with_failures(absent).cells) if scored.is_share else best
+        if best_if_failed != best:
+            lacking["best"] = best_if_failed
+        notes += note("absent", **lacking)
+    copies = copied(runs, kind_of(runs)) if scored.left_out else []
+    if copies:
+        notes += note("copied", pairs=copies)
+    return Leaderboard(scored, table=table, pairs=pairs, basis=adjusted.basis, notes=notes)
+
+
+def _differing(runs: pd.DataFrame, rows: pd.DataFrame) -> Notes:
+    """Name the conditions and settings in which the runs of models differ."""
+    notes = Notes()
+    rules = kind_of(runs).rates
+    conditions = rows.groupby("model_name")["condition"].agg(frozenset)
+    if conditions.nunique() > 1 or (rows.groupby("task")["condition"].nunique() > 1).any():
+        known = {name: runs.loc[rows.index, name].drop_duplicates() for name in rules.conditions if name in runs}
+        differing = {name.replace("_", " "): values for name, values in known.items() if len(values) > 1}
+        names = list(differing)
+        if len(differing) == 1 and is_numeric_dtype(differing[names[0]]):
+            values = ["not told" if pd.isna(value) else f"{value:g}" for value in differing[names[0]].sort_values()]
+            names = [f"{names[0]}: {join_first(values, MOST_VALUES, ', and {} more')}"]
+        notes += note("conditions_differ", conditions=names)
+    settings = {}
+    for name in rules.told:
+        texts = runs.loc[rows.index, name].astype("str").where(runs.loc[rows.index, name].notna(), "")
+        if texts.groupby(rows["model_name"]).agg(frozenset).nunique() > 1:
+            settings[name] = sorted(texts.unique())
+    if settings:
+        notes += note("settings_differ", settings=settings)
+    return notes
+
+
+def _unmeasured(scored: Outcomes) -> Notes:
+    """Count the runs that were not measured: of models with other runs, and of models without any."""
+    is_unmeasured = scored.table["outcome"].eq("not measured")
+    counts = is_unmeasured.groupby(scored.table["model_name"]).agg(["sum", "size"])
+    some = list(counts.query("0 < sum < size").itertuples(name=None))
+    none = counts.index[counts["sum"] == counts["size"]].tolist()
+    notes = Notes()
+    if some:
+        is_counted = bool(scored.table.loc[is_unmeasured, "value"].notna().any())
+        notes += note("not_measured", models=some, counted=is_counted)
+    if none:
+        notes += note("none_measured", models=none)
+    return notes
+
+
+def rank_table(board: Leaderboard) -> pd.DataFrame:
+    """Return the leaderboard as a page shows it: ranks as ranges, and adjusted estimates only if they differ."""
+    table = board.table
+    shown = table[["model_name", "n", "n_tasks", "coverage"]]
+    shown = shown.assign(rank=ranks_text(table)).join(table[["estimate", "low", "high"]])
+    for name in ("adjusted", "corrected") if board.is_adjusted else ("corrected",):
+        shown[[f"{name}_{end}" for end in ("estimate", "low", "high")]] = table[[name, f"{name}_low", f"{name}_high"]]
+    return shown.assign(warning=table["warning"])
+
+
+def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
+    """List the results of each model, for the page that lists the models of all reports; `runs` are those of `board`.
+
+    Columns are kind, outcome (what the estimates are, with their unit), model_name, n (runs), n_tasks, estimate, low,
+    high, text (these three, formatted), rank (the range that the data leave open, among the report's models), task_set
+    (the same for models that ran the same tasks, in every report; empty if tasks are not known). Models without a name
+    are left out; the text of one without an estimate is the reason. Without any estimate there are no rows.
+    """
+    named = board.table["model_name"].ne(UNKNOWN)
+    table = board.table[named]
+    if table["estimate"].isna().all():
+        return pd.DataFrame(columns=_STANDING)
+    rows, share = table[["estimate", "low", "high", "warning"]].to_numpy().tolist(), board.outcomes.is_share
+    counted = board.outcomes.table.dropna(subset="value")
+    known = counted["task"].where(counted["task"] != counted["run_id"])  # a run without a task is one of its own
+    tasks = {}  # the same text for the same set of tasks
+    for name, own in known.groupby(counted["model_name"]):
+        names = "\0".join(sorted(map(str, set(own)))).encode(errors="replace")
+        tasks[name] = "" if own.isna().any() else hashlib.blake2b(names, digest_size=6).hexdigest()
+    ranks = rank_table(board).loc[named, "rank"]
+    return table.assign(
+        kind=kind_of(runs).name,
+        outcome=board.outcomes.title,
+        text=[str(why) if pd.isna(x) else format_interval(x, *ends, percent=share) for x, *ends, why in rows],
+        rank=ranks.mask(ranks != "", ranks + f" of {table['estimate'].count()}") if len(table) > 1 else "",
+        task_set=table["model_name"].map(tasks).fillna(""),
+    )[_STANDING].reset_index(drop=True)
+
+
+def ranks_text(table: pd.DataFrame) -> list[str]:
+    """Format the ranks that the data leave open for each model: ``1``, ``2 – 4``; empty if there are none."""
+    places = zip(table["rank_low"], table["rank_high"], strict=True)
+    return ["" if pd.isna(low) else f"{low} – {high}" if high > low else str(low) for low, high in places]
+
+
+def headline(board: Leaderboard) -> dict[str, Any]:
+    """Describe which model is best, or that the data leave it open.
+
+    No model is named if the best ones tie, have no name, or share no tasks. The result has `code` and the values of its
+    text, `evalkit.display.words.headline_text`; of a model that leads, is best or alone, also the estimate, low and
+    high of its row of the table. Scores under several conditions, such as points in budgets of turns, have none: no
+    mean spans them.
+    """
+    table, name = board.table, board.outcomes.name
+    estimated = table[table["estimate"].notna()]
+    rated = estimated[estimated["model_name"] != UNKNOWN]
+    if estimated.empty:
+        ended = board.outcomes.table["ended"].value_counts().to_dict()
+        return {"code": "nothing", "ended": ended, "n": sum(ended.values())}
+    if rated.empty:
+        return {"code": "unnamed", "what": name} | _fields(estimated.iloc[0], board.has_means)
+    if len(rated) == 1:
+        row = rated.iloc[0]
+        about = {"code": "one_model", "what": name, "model": row["model_name"], "unnamed": len(estimated) > 1}
+        return about | _fields(row, board.has_means)
+    row = rated.iloc[0]
+    structure = pair_structure(board.pairs)
+    if cycles := structure.only("cycle").notes:
+        return {"code": "cycle", "models": list(cycles[0].values["models"])}
+    first, others = row["model_name"], rated.iloc[1:]
+    by = "estimate" if board.basis == NONE else "adjusted"
+    own = board.pairs_of_first
+    has_shared = own["n_tasks"] > 0
+    about = {"model": first, "what": name, "unpaired": not has_shared.any()}
+    if has_shared.any() and own["n_unshared"].any():
+        about["partly"] = [sorted({own[name].min(), own[name].max()}) for name in ("n_tasks", "n_unshared")]
+    about["conditions_differ"] = "conditions_differ" in board.notes
+    about["absent"] = next((dict(one.values) for one in board.notes.only("absent").notes), None)
+    highest = rated.nlargest(1, "estimate").iloc[0]
+    if board.is_adjusted and highest["estimate"] > row["estimate"]:
+        about |= {"basis": board.basis, "higher": highest["model_name"]}
+    about["doubt"] = ", if its tasks are no variants of few" if "variants" in board.notes else ""
+    if row["rank_high"] == 1:
+        return {"code": "best"} | about | {"undecided": int((~own["decided"]).sum())} | _fields(row, board.has_means)
+    if len(own) and own["estimate"].isna().all():
+        models = rated["model_name"].tolist()
+        sets = [names for one in structure.only("sets").notes for names in one.values["sets"]]
+        n_sets = sum(not set(models).isdisjoint(names) for names in sets)
+        conditions = "conditions_differ" in board.notes
+        return {"code": "apart", "models": models, "n_sets": n_sets, "conditions": conditions}
+    if rated[by].iloc[1] == rated[by].iloc[0]:  # the order of their names means nothing
+        return {"code": "tie", "models": rated.loc[rated[by] == rated[by].iloc[0], "model_name"].tolist()}
+    is_behind = others["behind_first"].astype(bool)
+    if not board.has_means and board.basis == NONE and not is_behind.any():  # the order of means under other conditions
+        return {"code": "unlike", "models": rated["model_name"].tolist(), "conditions": True}
+    sides = {side: others.loc[of, "model_name"].tolist() for side, of in (("behind", is_behind), ("open", ~is_behind))}
+    few = bool((own["n_tasks"].lt(FEW_PAIRS) & own["method"].ne(UNPAIRED) & own["method"].ne(PARTLY)).all())
+    return {"code": "leads"} | about | {**sides, "few": few} | _fields(row, board.has_means)
+
+
+def _fields(row: pd.Series, has_mean: bool) -> dict[str, Any]:
+    """Return the estimate of a row of the table, if there is one over all its conditions."""
+    if not has_mean:
+        return {}
+    return {name: row[name] for name in ("estimate", "low", "high", "n", "n_tasks", "method", "target")}
+
+
+def with_short_names(board: Leaderboard, width: int) -> Leaderboard:
+    """Give models the names that a line has room for, cut in their middle and still distinct."""
+    names = distinct_names(board.table["model_name"], width)
+    pairs = board.pairs.assign(**{side: board.pairs[side].map(names) for side in ("model_a", "model_b")})
+    return replace(board, table=board.table.assign(model_name=board.table["model_name"].map(names)), pairs=pairs)
+
+
+def ranked(board: Leaderboard, section: str = RANKING) -> Finding:
+    """Describe which model is best as far as the data show, with its estimate; names are short, to fit a sentence."""
+    first = board.table["model_name"].iloc[0] if len(board.table) else ""
+    board = with_short_names(board, SENTENCE_NAME)
+    named = board.table[board.table["estimate"].notna() & (board.table["model_name"] != UNKNOWN)]
+    named = named.sort_values("estimate", ascending=False, kind="stable")
+    head = headline(board)
+    tops = [] if head.get("conditions") else head.get("models", ())  # means under different conditions have no highest
+    values = {
+        "headline": head,
+        "n_models": len(named),
+        "what": board.outcomes.name,
+        "is_share": board.outcomes.is_share,
+        "unit": board.outcomes.unit,
+        "rates": named[named["model_name"].isin(tops)].to_dict("records"),
+    }
+    model = board.table["model_name"].iloc[0] if first else ""
+    rows = board.outcomes.table
+    own = rows["model_name"].eq(first) & rows["value"].notna()
+    return Finding("ranking", section, values, examples_of(rows, {f"a run of {model}": own}))
+
+
+def answer_table(board: Leaderboard, runs: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Return the models with their ranks, as a page begins with them; with `runs`, also what a run takes on average."""
+    table = rank_table(board).drop(columns=["coverage", "warning"])
+    columns = ["model_name", "rank", "estimate", "low", "high"]
+    table = table[[*columns, *[name for name in table if str(name).startswith("adjusted")], "n", "n_tasks"]]
+    return table if runs is None else with_usage(table, runs)

@@ -1,0 +1,92 @@
+"""Compare the results of models with their cost: which models does no other beat in both?"""
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evalkit._words import Notes, check_columns, note
+from evalkit.stats.cells import Cells
+from evalkit.stats.intervals import mean_interval, positive_mean_interval, ratio_interval, typed
+
+RESAMPLED = 20  # times 100 resamples of tasks, for the front
+
+_COLUMNS = (
+    "model_name n_tasks estimate low high cost cost_low cost_high "
+    "per_success per_success_low per_success_high on_front dominated_by front_share warning"
+)
+
+
+def cost_front(cells: Cells, cost: str, *, rng: np.random.Generator | None = None) -> pd.DataFrame:
+    """Return success and cost of each model, and which models are on the Pareto front.
+
+    A model is on the front if no other has at least its success at no more than its cost, and one of the two strictly
+    better. Runs of a task are averaged first. Models are compared on the tasks that all have runs of; where there are
+    none, on their own, and `warning` says so. Higher values of the `cells` are better; `cost` is the column of their
+    runs with the cost, such as tokens or time.
+
+    There is one row per model, the cheapest first: model_name, n_tasks, estimate (of success), low, high, cost (both
+    are means over tasks) with _low and _high, per_success (the mean cost over the success rate, for shares) with _low
+    and _high, on_front, dominated_by (the cheapest model that is better in one and no worse in the other), front_share
+    (of resamples of tasks, by the Bayesian bootstrap of Rubin 1981, in which it is on the front), warning.
+    """
+    check_columns(cells.runs, cost)
+    values, costs = (cells.over_conditions.means_of(name, cost) for name in (cells.columns.value, cost))
+    common = np.isfinite(values).all(axis=1)
+    where = Notes()
+    if not common.any():
+        where = note("tasks_differ")
+    elif not common.all():
+        where = note("on_common", what="", count=common.sum())
+    if common.any():
+        values, costs = values[common], costs[common]
+    rows = []
+    for i, name in enumerate(cells.models):
+        own, paid = (column[np.isfinite(column)] for column in (values[:, i], costs[:, i]))
+        is_share = bool(((own >= 0) & (own <= 1)).all())
+        row: dict[str, Any] = {"model_name": name, "n_tasks": len(own)}
+        success = mean_interval(own, bounds=(0.0, 1.0) if is_share else None)
+        price = ratio_interval(paid, own, np.arange(len(own))) if is_share else ratio_interval([], [], [])
+        mean_cost = positive_mean_interval(paid)
+        for prefix, part in (("estimate", success), ("cost", mean_cost), ("per_success", price)):
+            ends = ("low", "high") if prefix == "estimate" else (f"{prefix}_low", f"{prefix}_high")
+            row |= dict(zip((prefix, *ends), part[:3], strict=True))
+        doubts = where
+        for subject, doubt in (("cost", mean_cost.warning), ("success", success.warning)):
+            if doubt:
+                doubts = note("of_part", part=subject, notes=doubt) + doubts
+        rows.append(row | {"warning": doubts})
+    table = pd.DataFrame(rows, columns=_COLUMNS.split())
+    table = table.sort_values(["cost", "estimate"], ascending=[True, False], kind="stable", ignore_index=True)
+    beaten_by = []
+    for value, paid in zip(table["estimate"], table["cost"], strict=True):
+        is_as_good = (table["estimate"] >= value) & (table["cost"] <= paid)
+        better = table[is_as_good & ((table["estimate"] > value) | (table["cost"] < paid))]
+        beaten_by.append(str(better["model_name"].iloc[0]) if len(better) else "")
+    table["dominated_by"] = beaten_by
+    table["on_front"] = table[["estimate", "cost"]].notna().all(axis=1) & (table["dominated_by"] == "")
+    if common.sum() > 1:
+        rng = np.random.default_rng(0 if rng is None else rng)
+        counts = np.zeros(len(cells.models))
+        for _ in range(RESAMPLED):
+            weights = rng.dirichlet(np.ones(len(values)), 100)
+            counts += _is_on_front(weights @ values, weights @ costs).sum(axis=0)
+        shares = dict(zip(cells.models, counts / (RESAMPLED * 100), strict=True))
+        table["front_share"] = table["model_name"].map(shares)
+    else:
+        table["warning"] = [doubt + note("few_common", what="share of resamples") for doubt in table["warning"]]
+    return typed(table, _COLUMNS)
+
+
+def _is_on_front(success: np.ndarray, cost: np.ndarray) -> np.ndarray:
+    """Return which models (last axis) no other dominates, without a comparison of every pair."""
+    order = np.lexsort((-success, cost), axis=-1)
+    success, cost = np.take_along_axis(success, order, -1), np.take_along_axis(cost, order, -1)
+    best = np.maximum.accumulate(success, axis=-1)
+    is_higher = np.diff(best, axis=-1, prepend=-math.inf) > 0  # than all that cost no more
+    last = np.maximum.accumulate(np.where(is_higher, np.arange(best.shape[-1]), 0), axis=-1)
+    is_equal = (success == best) & (cost == np.take_along_axis(cost, last, -1))
+    on_front = np.empty_like(is_equal)
+    np.put_along_axis(on_front, order, is_equal, -1)
+    return on_front

@@ -1,0 +1,259 @@
+"""Compare every pair of models on the tasks it shares, and every model with a baseline; do verdicts fit one order?"""
+
+import math
+from collections.abc import Iterable
+from itertools import combinations
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+from scipy import special
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from evalkit._words import Notes, note
+from evalkit.stats.cells import Cells
+from evalkit.stats.intervals import LEVEL, Target, check_choice, numbers, typed, variance_of_mean
+from evalkit.stats.pair_tests import (
+    SMALLEST,
+    Compared,
+    allow_for_seeds,
+    combine,
+    compare_runs,
+    compare_units,
+    padded,
+    unshared,
+)
+
+MOST_PAIRED = 100  # models of which every pair is compared; of more, only those of the first
+N_DRAWS = 10_000  # for max-T
+CHUNK = 250  # draws at a time, which keeps 5,000 tests within 10 MB
+
+_COLUMNS = (
+    "model_a model_b n_tasks n_unshared n_runs mean_a mean_b estimate low high p_value p_holm p_adjusted claim_at "
+    "decided p_equivalent equivalent method target correction tested margin warning"
+)
+_TESTED = "a b model_a model_b n_tasks n_unshared n_runs mean_a mean_b estimate"
+_BASELINE_COLUMNS = (
+    "model_name n_tasks n_unshared n_runs mean mean_baseline estimate low high p_value p_adjusted claim_at p_not_worse "
+    "verdict method target warning"
+)
+
+
+def compare_all(
+    cells: Cells, *, target: Target = "new tasks", margin: float | None = None, rng: np.random.Generator | None = None
+) -> pd.DataFrame:
+    """Compare every pair of models, paired on the tasks both have runs of; docs/statistics.md has the methods.
+
+    Runs of one model on one task are averaged first, so that each task counts once. The interval and the p value of a
+    pair are those of one test, without a correction. A pair is decided where the p value corrected for all pairs that
+    share tasks (by max-T; for these tasks by Holm) is at most `claim_at`, which is 0.05, or less for few or skewed
+    scores.
+
+    `cells` are the runs by task and model. The `target` is the difference on new tasks like these, or on these very
+    tasks run again, which needs repetitions. Models whose difference lies within ± `margin` are `equivalent`, by two
+    one-sided tests. Models are compared within conditions, over families of tasks, and with several seeds with their
+    variance. With strata they are for new tasks also compared on the tasks that only one of them ran. `rng` is for
+    max-T.
+
+    There is one row per pair, models by name: model_a, model_b, n_tasks (shared), n_unshared (tasks that only one of
+    them ran, as far as they count), n_runs (on the shared ones), mean_a, mean_b (over the shared tasks, with the
+    unshared ones at their weight), estimate (mean_a − mean_b), low, high, p_value, p_holm, p_adjusted, claim_at,
+    decided, p_equivalent (corrected; NaN where tasks are too few), equivalent, method, target, correction, tested
+    (pairs that share tasks), margin, warning.
+    """
+    check_choice("target", target, get_args(Target))
+    is_new = target == "new tasks"
+    table, parts = pair_rows(cells, list(combinations(range(len(cells.models)), 2)), target, margin)
+    table["p_holm"] = holm(table["p_value"])
+    table["p_adjusted"] = _by_max_t(parts, table, rng) if is_new else table["p_holm"]
+    table["decided"] = table["p_adjusted"] <= table["claim_at"]
+    table["p_equivalent"] = holm(table[["p_above", "p_below"]].max(axis=1, skipna=False))
+    table["equivalent"] = table["p_equivalent"] <= LEVEL
+    table["correction"] = "max-T" if is_new else "Holm"
+    table = table.assign(target=target, tested=table["p_value"].notna().sum())
+    return typed(table.assign(margin=math.nan if margin is None else margin), _COLUMNS)
+
+
+def compare_to_baseline(
+    cells: Cells,
+    baseline: str,
+    *,
+    margin: float = 0.05,
+    target: Target = "new tasks",
+    rng: np.random.Generator | None = None,
+) -> pd.DataFrame:
+    """Compare every model with a baseline, paired on the tasks both have runs of.
+
+    Each model gets one verdict: "better" (its difference from the baseline is above 0), "not worse" (by `margin` or
+    more: non-inferiority, one-sided, by Holm), "regression" (its difference is below 0, and not shown to be within the
+    margin) or "not decided". `margin` is the largest loss that is acceptable, above 0; the rest is as for
+    `compare_all`.
+
+    There is one row per model but the baseline: model_name, n_tasks, n_unshared, n_runs, mean, mean_baseline, estimate
+    (model − baseline), low, high, p_value, p_adjusted, claim_at, p_not_worse (corrected), verdict, method, target,
+    warning.
+    """
+    is_new = target == "new tasks"
+    if baseline not in cells.models:
+        raise ValueError(f"no runs of the baseline {baseline!r}; there are {', '.join(map(repr, cells.models))}")
+    base = cells.models.index(baseline)
+    pairs = [(i, base) for i in range(len(cells.models)) if i != base]
+    table, parts = pair_rows(cells, pairs, target, margin)
+    table["p_adjusted"] = _by_max_t(parts, table, rng) if is_new else holm(table["p_value"])
+    table["p_not_worse"] = holm(table["p_above"])
+    different, above = table["p_adjusted"] <= table["claim_at"], table["estimate"] > 0
+    choices = [different & above, table["p_not_worse"] <= LEVEL, different & ~above]
+    table["verdict"] = np.select(choices, ["better", "not worse", "regression"], "not decided")
+    table = table.rename(columns={"model_a": "model_name", "mean_a": "mean", "mean_b": "mean_baseline"})
+    return typed(table.assign(target=target), _BASELINE_COLUMNS)
+
+
+def pair_rows(
+    cells: Cells, pairs: list[tuple[int, int]], target: str, margin: float | None = None
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """Compare the models of each pair, without any correction; with strata also on the tasks that they do not share.
+
+    The table has the columns of `compare_all` up to p_value, method and warning, with `a` and `b` (places of the
+    models) and the fields of `Compared`. Also returns what each task (row) contributes to the statistic of each pair
+    (column).
+    """
+    if margin is not None and not margin > 0:
+        raise ValueError(f"a margin is above 0, not {margin}")
+    least, rows = math.nan if margin is None else margin, []
+    clusters = np.arange(len(cells.tasks)) if cells.clusters is None else cells.clusters
+    parts = np.zeros((clusters.max(initial=-1) + 1, len(pairs)))
+    shares, is_new = cells.shares, target == "new tasks"
+    for number, (a, b) in enumerate(pairs):
+        shared = cells.has(a, b)
+        left, right = cells.by_task(cells.means[shared, a], shared), cells.by_task(cells.means[shared, b], shared)
+        count, runs = len(left), int(cells.sizes[shared][:, [a, b]].sum())
+        differences = left - right
+        means = [left.mean(), right.mean(), differences.mean()] if count else [math.nan] * 3
+        variance, cautious = math.nan, Notes()
+        compared = None
+        if not is_new and count:
+            compared = compare_runs(cells.of(a, shared), cells.of(b, shared), shares, least)
+            cautious = note("not_repeated") if compared is None else Notes()
+        if compared is None and count > 1:
+            compared = compare_units(left, right, least)
+        elif compared is None:
+            p_value, reason = (1.0, note("one_shared")) if count else (math.nan, note("no_shared"))
+            compared = Compared(math.nan, math.nan, p_value, "", reason)
+        if shares and count:
+            variance = padded(means[2], float((differences**2).sum()), count, 1.0)[1] ** 2 * (count + 2) / count
+        elif count > 1:
+            variance = float(variance_of_mean(differences))
+        parts[np.unique(clusters[shared]), number] = _unit(differences)
+        apart, others = unshared(cells, a, b) if is_new and variance != 0 else None, 0
+        if apart is not None and (count or min(apart.tasks) > 1):
+            on_shared = None if math.isnan(variance) else compared
+            if count == 1 and on_shared is not None:
+                on_shared = on_shared._replace(low=-1.0, high=1.0, warning=Notes())
+            compared, weight = combine(on_shared, differences, variance, apart, shares, least)
+            own = np.bincount(clusters, weights=apart.parts, minlength=len(parts))
+            own = _unit(own if own.any() else np.bincount(clusters, cells.sizes[:, a] + cells.sizes[:, b]) * 1.0)
+            parts[:, number] = math.sqrt(weight) * parts[:, number] + math.sqrt(1 - weight) * own
+            ran = list(apart[:2])
+            if weight:
+                ran = [weight * one + (1 - weight) * other for one, other in zip(means[:2], apart[:2], strict=True)]
+            means, others = [*ran, ran[0] - ran[1]], sum(apart.tasks)
+            variance = 1 / ((1 / variance if weight else 0) + 1 / apart.variance)
+            shares_note = note("partly_shared" if count else "unpaired", a=apart.tasks[0], b=apart.tasks[1])
+            compared = compared._replace(warning=compared.warning + shares_note)
+        if is_new and cells.seeds is not None and variance > 0:
+            compared = allow_for_seeds(compared, means[2], variance, [cells.seeds[a], cells.seeds[b]], shares)
+        tasks = count
+        if cells.are_families:
+            tasks = int(shared.sum())
+            cautious += note("families", count=count)
+            if cells.shares:
+                compared = compared._replace(low=max(compared.low, -1.0), high=min(compared.high, 1.0))
+        compared = compared._replace(warning=compared.warning + cautious + cells.lost_of(a, b))
+        row = {"a": a, "b": b, "model_a": cells.models[a], "model_b": cells.models[b], "n_tasks": tasks}
+        row |= {"n_unshared": others, "n_runs": runs, "mean_a": means[0], "mean_b": means[1], "estimate": means[2]}
+        rows.append(row | compared._asdict())
+    return typed(pd.DataFrame(rows, columns=[*_TESTED.split(), *Compared._fields])), parts
+
+
+def _unit(values: np.ndarray) -> np.ndarray:
+    norm = math.sqrt(float((values**2).sum()))
+    return values / norm if norm > 0 else values
+
+
+def _by_max_t(parts: np.ndarray, table: pd.DataFrame, rng: np.random.Generator | None) -> pd.Series:
+    """Return the p values of the table of `pair_rows` corrected by max-T, none below the uncorrected one."""
+    return table["p_value"].clip(lower=max_t(parts, table["p_value"], rng)) if len(table) else table["p_value"]
+
+
+def holm(p_values: Iterable[Any]) -> np.ndarray:
+    """Adjust p values for their number (Holm 1979); NaN stays NaN and is not counted."""
+    p_values = numbers(p_values)
+    order = np.argsort(p_values)  # NaN last
+    count = int((~np.isnan(p_values)).sum())
+    order, adjusted = order[:count], np.full(len(p_values), math.nan)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p_values[order] * np.arange(count, 0, -1)), 1.0)
+    return adjusted
+
+
+def max_t(
+    parts: np.ndarray, p_values: Iterable[Any], rng: np.random.Generator | None = None, n_draws: int = N_DRAWS
+) -> np.ndarray:
+    """Adjust two-sided p values for their number, by the distribution of the smallest one.
+
+    Step-down max-T (Westfall and Young 1993, algorithm 2.8; Romano and Wolf 2005) on normal quantiles. `parts`, of
+    shape (tasks, tests), are what each task contributes to each statistic, up to a factor of each test: tests that
+    share data count for less than as many independent ones. Without a test, p is NaN, and its adjusted value 1. A
+    single test is not adjusted.
+    """
+    rng = np.random.default_rng(0 if rng is None else rng)
+    p_values = numbers(p_values)
+    tested = np.flatnonzero(~np.isnan(p_values))
+    adjusted = np.ones(len(p_values))
+    if len(tested) < 2:
+        adjusted[tested] = p_values[tested]
+        return adjusted
+    seen = -special.ndtri(np.clip(p_values, SMALLEST, 1.0) / 2)
+    order = tested[np.argsort(seen[tested], kind="stable")]
+    used = parts[(parts != 0).any(axis=1)][:, order]
+    norms = np.sqrt((used**2).sum(axis=0))
+    scaled = (used / np.where(norms > 0, norms, 1)).astype(np.float32)
+    exceeding = np.zeros(len(order))
+    for start in range(0, n_draws, CHUNK):
+        weights = rng.standard_normal((min(CHUNK, n_draws - start), len(used)), dtype=np.float32)
+        maxima = np.maximum.accumulate(np.abs(weights @ scaled), axis=1)
+        exceeding += (maxima >= (seen[order] - 1e-4)[None, :]).sum(axis=0)
+    shares = (exceeding + 1) / (n_draws + 1)
+    adjusted[order] = np.maximum.accumulate(shares[::-1])[::-1]
+    return adjusted
+
+
+def pair_structure(pairs: pd.DataFrame) -> Notes:
+    """Find disjoint groups of models and cycles among the decided pairs, in a table as from `compare_all`.
+
+    No order of the models of a cycle is right; it comes from models that were compared on, or suit, different tasks.
+    """
+    codes, models = pd.factorize(np.array([*pairs["model_a"], *pairs["model_b"]], dtype=object))
+    a, b = codes.reshape(2, -1)
+    shared, decided = (pairs["n_tasks"] > 0).to_numpy(), pairs["decided"].to_numpy(bool)
+    ahead = (pairs["estimate"] > 0).to_numpy()
+    group_of = components(a[shared], b[shared], len(models))
+    cycle_of = components(np.where(ahead, a, b)[decided], np.where(ahead, b, a)[decided], len(models), directed=True)
+    groups, sets = (
+        tuple(map(tuple, pd.Series(models, dtype="object").groupby(of).agg(list))) for of in (group_of, cycle_of)
+    )
+    cycles = tuple(sorted(members for members in sets if len(members) > 1))
+    apart = np.flatnonzero(~shared & (group_of[a] == group_of[b]))
+    unshared = tuple(zip(models[a[apart]], models[b[apart]], strict=True))
+    notes = sum((note("cycle", models=members) for members in cycles), Notes())
+    notes += note("sets", sets=groups) if len(groups) > 1 else Notes()
+    notes += note("unshared", pairs=unshared) if unshared else Notes()
+    return notes
+
+
+def components(start: np.ndarray, end: np.ndarray, count: int, directed: bool = False) -> np.ndarray:
+    """Return the number of the (strongly) connected component of each of `count` nodes, given edges."""
+    if not count:
+        return np.empty(0, dtype=int)
+    graph = csr_array((np.ones(len(start)), (start, end)), shape=(count, count))
+    return connected_components(graph, directed=directed, connection="strong")[1]

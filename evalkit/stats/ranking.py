@@ -1,0 +1,156 @@
+"""Rank models: the ranks that the tests of pairs leave open, the best model, and estimates corrected for picking."""
+
+import math
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from evalkit.stats.cells import Cells
+from evalkit.stats.intervals import LEVEL, corrected_t, mean_interval, quantile, skewness, typed, variance_of_mean
+from evalkit.stats.pairwise import MOST_PAIRED, compare_all, pair_rows
+
+_COLUMNS = (
+    "model_name n_tasks estimate rank_low rank_high behind_first ties_with_first "
+    "corrected corrected_low corrected_high target"
+)
+
+
+def rank_models(
+    cells: Cells, *, first: str = "", pairs: pd.DataFrame | None = None, rng: np.random.Generator | None = None
+) -> pd.DataFrame:
+    """Rank models on new tasks like these, with the uncertainty of the ranks (docs/statistics.md).
+
+    - The interval of ranks of a model begins after the models that are decided to be better, and ends before those
+      decided to be worse. Of more than 100 models only the pairs of the first are tested, by Bonferroni for all pairs.
+    - Where the first model is the best (`best_model`), its rank is 1, and no other model ties with it.
+    - The corrected estimate allows for having been picked from all models: shrunk towards their mean by the share of
+      their spread that is noise (Efron and Morris 1975). Its interval holds for all models at once (Bonferroni).
+
+    `first` is the model that is tested for being best, by default that with the highest estimate, and `pairs` the
+    result of `compare_all`, if already computed. There is one row per model, the highest estimate first: model_name,
+    n_tasks, estimate, rank_low, rank_high, behind_first (decided to be worse than the first), ties_with_first (no model
+    is decided to be better, and the first is not best), corrected, corrected_low, corrected_high, target.
+    """
+    by_task = cells.over_conditions
+    count = len(cells.models)
+    values = [by_task.of(i).means for i in range(count)]
+    table = pd.DataFrame({"model_name": cells.models, "n_tasks": list(map(len, values)), "target": "new tasks"})
+    table["estimate"] = [own.mean() if len(own) else math.nan for own in values]
+    table[["rank_low", "rank_high"]] = 1, count
+    table[["behind_first", "ties_with_first"]] = False, True
+    table[["corrected", "corrected_low", "corrected_high"]] = math.nan
+    if not count:
+        return typed(table, _COLUMNS)
+    leading = _first(table["estimate"], cells.models, first)
+    tests = _tests_of(cells, leading)
+    if pairs is None and count > MOST_PAIRED:  # by Bonferroni for all pairs
+        is_behind = tests["p_value"] * (count * (count - 1) / 2) <= tests["claim_at"]
+        pairs = tests.assign(decided=is_behind & (tests["estimate"] > 0))
+    elif pairs is None:
+        pairs = compare_all(cells, rng=rng)
+    better, worse = np.zeros(count, int), np.zeros(count, int)
+    place = {str(name): number for number, name in enumerate(cells.models)}
+    decided = pairs[pairs["decided"]]
+    for name_a, name_b, gap in zip(decided["model_a"], decided["model_b"], decided["estimate"], strict=True):
+        winner, loser = (place[name_a], place[name_b]) if gap > 0 else (place[name_b], place[name_a])
+        better[loser] += 1
+        worse[winner] += 1
+        if winner == leading:
+            table.loc[loser, "behind_first"] = True
+    table["rank_low"] = 1 + better
+    table["rank_high"] = count - worse
+    table["ties_with_first"] = better == 0
+    if _is_ahead(tests):  # there are no tests of an only model
+        table["rank_low"] = table["rank_low"].clip(lower=2).where(table.index != leading, 1)
+        table["rank_high"] = table["rank_high"].where(table.index != leading, 1)
+        table["ties_with_first"] = table.index == leading
+    table[["corrected_low", "corrected_high"]] = [_interval_for_all(by_task, i, own) for i, own in enumerate(values)]
+    centre = table["estimate"].mean()
+    shrunk = centre + _share_of_signal(by_task, table["estimate"]) * (table["estimate"] - centre)
+    table["corrected"] = shrunk.clip(table["corrected_low"].fillna(-math.inf), table["corrected_high"].fillna(math.inf))
+    return typed(table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True), _COLUMNS)
+
+
+def best_model(cells: Cells) -> str:
+    """Return the model that is ahead of each other one in the test of that pair alone; empty where there is none.
+
+    It is the one with the highest estimate: having been picked as the first, it needs no correction for all pairs
+    (Gutmann and Maymin 1987; Hsu 1984).
+    """
+    if not cells.models:
+        return ""
+    estimates = pd.DataFrame(cells.over_conditions.means, columns=range(len(cells.models))).mean()
+    leading = _first(estimates, cells.models)
+    return str(cells.models[leading]) if _is_ahead(_tests_of(cells, leading)) else ""
+
+
+def _first(estimates: pd.Series, models: list, first: str = "") -> int:
+    return models.index(first) if first else int(np.argmax(estimates.fillna(-math.inf)))
+
+
+def _tests_of(cells: Cells, leading: int) -> pd.DataFrame:
+    """Return the tests of one model against each other one, by the places of the others."""
+    others = [i for i in range(len(cells.models)) if i != leading]
+    return pair_rows(cells, [(leading, i) for i in others], "new tasks")[0].set_index("b")
+
+
+def _is_ahead(tests: pd.DataFrame) -> bool:
+    return bool(((tests["p_value"] <= tests["claim_at"]) & (tests["estimate"] > 0)).all())
+
+
+def _share_of_signal(by_task: Cells, estimates: pd.Series) -> float:
+    """Return the share of the variance of the models' estimates that is not noise, from 0 to 1."""
+    spread = estimates.var()
+    if not spread > 0:
+        return 0.0
+    common = by_task.has()
+    if common.sum() > 1:
+        values = by_task.means[common]
+        values = values - values.mean(axis=1, keepdims=True)  # how hard a task is says nothing about who is best
+        noise = (values.var(axis=0, ddof=1) / len(values)).sum() / (values.shape[1] - 1)
+    else:
+        of_tasks = [by_task.of(i).means for i in range(len(by_task.models))]
+        variances = [float(variance_of_mean(means)) for means in of_tasks if len(means) > 1]
+        noise = np.mean(variances or [math.inf])
+    return max(0.0, 1 - float(noise) / float(spread))
+
+
+def _interval_for_all(by_task: Cells, model: int, values: np.ndarray) -> tuple[float, float]:
+    """Return the interval of the mean of a model, at a level divided by the number of models."""
+    confidence = 1 - LEVEL / len(by_task.models)
+    if by_task.clusters is not None:
+        families = by_task.clusters[by_task.sizes[:, model] > 0]
+        if len(np.unique(families)) < len(values):
+            bounds = (0.0, 1.0) if by_task.shares else None
+            tasks = np.arange(len(values))
+            found = mean_interval(values, tasks, bounds=bounds, families=families, confidence=confidence)
+            return found.low, found.high
+    return at_once(values, by_task.shares, confidence)
+
+
+def at_once(values: np.ndarray, shares: bool, confidence: float) -> tuple[float, float]:
+    """Return an interval of the mean of values of tasks that holds at a confidence far above 95 %.
+
+    Of shares by Clopper and Pearson (1934), which is never too narrow, on the number of tasks, or on the effective
+    number (Korn and Graubard 1998) where that is larger; of other values by t with Hall's correction.
+    """
+    count = len(values)
+    if count < 2:
+        return math.nan, math.nan
+    variance = float(variance_of_mean(values))
+    if not shares and variance == 0:
+        return math.nan, math.nan
+    if not shares:
+        by_t = corrected_t(values, confidence)
+        return float(by_t[0]), float(by_t[1])
+    rate = float(values.mean())
+    factor = float(quantile(confidence, count - 1) / quantile(confidence)) ** 2
+    factor *= 1 + 2 * float(skewness(values)) ** 2 / count
+    n = float(count)
+    if variance * factor > 0:
+        n = max(n, float(rate * (1 - rate) / (variance * factor)))
+    tail = (1 - confidence) / 2
+    low = special.betaincinv(n * rate, n - n * rate + 1, tail) if rate > 0 else 0.0
+    high = special.betaincinv(n * rate + 1, n - n * rate, 1 - tail) if rate < 1 else 1.0
+    return float(low), float(high)
