@@ -147,7 +147,7 @@ def _differing(runs: pd.DataFrame, rows: pd.DataFrame) -> Notes:
             names = [f"{names[0]}: {join_first(values, MOST_VALUES, ', and {} more')}"]
         notes += note("conditions_differ", conditions=names)
     settings = {}
-    for name in rules.told:
+    for name in rules.reported_settings:
         texts = runs.loc[rows.index, name].astype("str").where(runs.loc[rows.index, name].notna(), "")
         if texts.groupby(rows["model_name"]).agg(frozenset).nunique() > 1:
             settings[name] = sorted(texts.unique())
