@@ -42,7 +42,7 @@ WITHOUT_IMPORT = {
     "mkdocstrings-python": "a plugin of mkdocs", "nbstripout": "a command", "nbval": "a plugin of pytest",
     "openpyxl": "of pandas",
     "mypy": "a command", "pandas-stubs": "for mypy", "types-psutil": "for mypy", "types-pyyaml": "for mypy",
-    "types-tabulate": "for mypy", "types-tqdm": "for mypy",
+    "types-tabulate": "for mypy",
     "pre-commit": "a command", "pytest-timeout": "a plugin of pytest", "pytest-xdist": "a plugin of pytest",
     "ruff": "a command", "s3fs": "of fsspec",
 }  # fmt: skip

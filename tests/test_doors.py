@@ -16,7 +16,7 @@ from evalkit.compare.ranking import ranked
 from evalkit.display.follow import Following
 from evalkit.display.words import finding_text, headline_text
 from evalkit.io import plain
-from evalkit.kinds import Logs, collect, denominators, kind_named, load, rates
+from evalkit.kinds import Logs, collect, kind_named, load, rates, rates_by_denominator
 from evalkit.reports import plan, run
 from tests import messy
 from tests.golden.record import ROOT
@@ -301,7 +301,7 @@ def test_doors_that_compare_models_give_the_same_with_each_option(kind, way):
     own = of_table(rates(runs, value=kind.value))
     if kind.name == "model_name":
         check(own, wanted)
-        check(of_table(denominators(runs)), own if kind.value == "is_successful" else of_table(rates(runs)))
+        check(of_table(rates_by_denominator(runs)), own if kind.value == "is_successful" else of_table(rates(runs)))
     elif way != "rename":  # one model, which is all histories together
         check({"unknown": own["unknown"][1:]}, {"unknown": wanted.get(messy.ALL, next(iter(wanted.values())))[1:]})
     board = compare.leaderboard(runs, kind.value).table

@@ -92,11 +92,11 @@ MUTATIONS = (
         "counts = ~is_excluded(runs, kind)\n", "counts = runs.index == runs.index\n",
     ),
     Mutation(
-        "intervals that take runs for tasks", "evalkit/kinds/estimates.py",
+        "intervals that take runs for tasks", "evalkit/kinds/success_rates.py",
         'clusters="task", kind=scored.kind', "clusters=None, kind=scored.kind",
     ),
     Mutation(
-        "left out as failures", "evalkit/kinds/estimates.py",
+        "left out as failures", "evalkit/kinds/success_rates.py",
         "other = rates(runs, by, value, kind, missing=missing",
         'other = rates(runs, by, value, kind, missing="failure"',
     ),

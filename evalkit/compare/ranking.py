@@ -16,10 +16,10 @@ from evalkit.display.tables import answer_html
 from evalkit.display.words import finding_text
 from evalkit.io import distinct_names, plain
 from evalkit.kinds import Finding, Outcomes, examples_of, outcomes, rates
-from evalkit.kinds.estimates import best_first, with_usage
 from evalkit.kinds.findings import absent_counts, absent_runs, variants
 from evalkit.kinds.headers import runs_of
 from evalkit.kinds.runs import UNKNOWN, copied, kind_of
+from evalkit.kinds.success_rates import best_first, with_usage
 from evalkit.stats import adjusted_rates, best_model, pair_structure, rank_models
 from evalkit.stats.adjusted import NONE, RAW
 from evalkit.stats.pair_tests import PARTLY, UNPAIRED
@@ -148,7 +148,7 @@ def _differing(runs: pd.DataFrame, rows: pd.DataFrame) -> Notes:
             names = [f"{names[0]}: {listed(values, MOST_VALUES)}"]
         notes += note("conditions_differ", conditions=names)
     settings = {}
-    for name in rules.told:
+    for name in rules.reported_settings:
         texts = runs.loc[rows.index, name].astype("str").where(runs.loc[rows.index, name].notna(), "")
         if texts.groupby(rows["model_name"]).agg(frozenset).nunique() > 1:
             settings[name] = sorted(texts.unique())

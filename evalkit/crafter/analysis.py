@@ -17,7 +17,7 @@ from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, TIERS, UNKNOWN, WEIGHT
 from evalkit.io import short_paths
 from evalkit.io.text import message_pattern
 from evalkit.kinds import Finding, data_finding, examples_of, flag_counts
-from evalkit.kinds.estimates import with_usage
+from evalkit.kinds.success_rates import with_usage
 from evalkit.stats import estimate_by, mean_interval
 from evalkit.stats.intervals import Kind
 

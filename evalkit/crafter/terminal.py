@@ -18,7 +18,7 @@ from evalkit.display.terminal import INTERVAL, Part, fit_table
 from evalkit.io import distinct_names, plain, short_paths
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs
-from evalkit.kinds.estimates import best_first
+from evalkit.kinds.success_rates import best_first
 
 Group = Literal["model_name", "difficulty"]
 TraceScore = dict[str, Any]  # see `evalkit.crafter.evaluate_trace`

@@ -13,11 +13,11 @@ from evalkit._text import counted_noun, format_interval, sentence
 from evalkit.io.frames import summarise
 from evalkit.io.screen import screen_width
 from evalkit.io.text import distinct_names, plain, shorten
-from evalkit.kinds.estimates import denominators, rates
 from evalkit.kinds.findings import similar_names
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.logs import Logs
 from evalkit.kinds.runs import outcomes
+from evalkit.kinds.success_rates import rates, rates_by_denominator
 from evalkit.kinds.transcript import cell_text
 
 SCREEN = 24  # lines
@@ -185,7 +185,7 @@ def rate_rows(table: pd.DataFrame, by: Sequence[str], title: str, *, percent: bo
 
 def unmeasured_lines(runs: pd.DataFrame, by: Sequence[str], kind: LogKind, value: str = "") -> list[str]:
     """Format the rates of the groups in which runs were not measured, with these counted in every way."""
-    table = denominators(runs, by, value, kind)
+    table = rates_by_denominator(runs, by, value, kind)
     table = table[(table["n_not_measured"] > 0) & (table["n_measured"] > 0)]  # others have no rate in any way
     if table.empty:
         return []

@@ -79,7 +79,8 @@ class _Place:
     def __init__(self, url: str) -> None:
         if redacted(url) != url:
             raise OSError(errno.EINVAL, CREDENTIALS_HINT)
-        root, protocol, options = _root_of(url), protocol_of(url), storage_options()
+        root, options = _root_of(url), storage_options()
+        protocol = protocol_of(url)
         self.is_archive, self.is_web = root.endswith(INSIDE), protocol in ("http", "https")
         if self.is_archive:
             archive = root.removesuffix(INSIDE).partition("://")[2]
@@ -95,11 +96,12 @@ class _Place:
                     raise OSError(errno.EINVAL, f"{name} leads out of the archive")
                 if name.count("/") > _MOST_FOLDERS:
                     raise OSError(errno.EINVAL, f"{name[:40]}… is nested in more than {_MOST_FOLDERS} folders")
-            self._within = "./" * (self.fs.ls("", detail=False) == ["."])  # as ``tar -c .`` calls all members
+            if self.fs.ls("", detail=False) == ["."]:  # an archive of ``tar -c .``
+                self._within = "./"
             return
         self.fs, path = fsspec.core.url_to_fs(url, **options)
         host = root.partition("://")[2]
-        self._prefix = f"{protocol}://" + f"{host}/" * (not path.lstrip("/").startswith(host))
+        self._prefix = f"{protocol}://" if path.lstrip("/").startswith(host) else f"{protocol}://{host}/"
 
     def path(self, url: str) -> str:
         if self.is_archive:
@@ -117,7 +119,7 @@ class _Place:
         return _plain_error(error)
 
     def known_size(self, url: str) -> int:
-        """Return the length of a file, as far as the index of an archive or an earlier listing tells it."""
+        """Return the size of a file from the index of its archive or an earlier listing; 0 if unknown."""
         with suppress(FileNotFoundError):
             infos = [self.fs.info(self.path(url))] if self.is_archive else self.fs._ls_from_cache(self.path(url))
             return infos[0].get("size") or 0 if infos else 0

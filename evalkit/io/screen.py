@@ -10,8 +10,8 @@ from typing import NamedTuple, TextIO
 
 from rich.console import Console
 from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 from rich.text import Text
-from tqdm import tqdm
 
 from evalkit._text import plural
 
@@ -81,10 +81,12 @@ def so_far(done: float, expected: float | None, noun: str = "") -> str:
 @contextmanager
 def progress_bar(unit: str = "files") -> Iterator[Callable[[int, int], None]]:
     """Return a function of (done, total) that updates a bar on stderr; without a terminal it writes nothing."""
-    with tqdm(unit=f" {unit}", disable=None, leave=False) as bar:
+    is_shown = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    columns = BarColumn(), MofNCompleteColumn(), unit, TimeRemainingColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not is_shown) as bar:
+        task = bar.add_task("", total=None)
 
         def progress(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
+            bar.update(task, completed=done, total=total)
 
         yield progress

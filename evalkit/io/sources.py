@@ -28,7 +28,7 @@ from evalkit.io.remote import glob_remote, list_remote, state_remote
 
 Source = str | os.PathLike | Iterable[str | os.PathLike]
 SETTLED = 2.0  # seconds without a change: a file that is being written may change within its time stamp
-NOTES = ".evalkit"  # the folder of what evalkit notes beside its pages: records of reports by notebook, marks of pages
+NOTES = ".evalkit"  # the folder, beside pages, of evalkit's records of reports and marks of pages
 MISSING = FileState(0, 0)  # a dangling link, or a file that vanished after it was listed
 _ARCHIVES = ("zip", "tar")
 _SAMPLES = "samples:"
@@ -184,7 +184,7 @@ def fits(path: str, pattern: str) -> bool:
 
 
 def _is_as_before(folders: Mapping[str, int]) -> bool:
-    """Return whether no folder has changed, which is asked more quickly than to list them."""
+    """Return whether no folder has changed, which takes less time than to list them."""
     try:
         return all(changed and os.stat(folder).st_ctime_ns == changed for folder, changed in folders.items())
     except OSError:
@@ -298,7 +298,11 @@ def shown_paths(sources: Iterable[str]) -> Callable[[str], str]:
     names |= {home: "~"} if home else {}
     names |= {quote(path, safe=""): quote(name, safe="") for path, name in names.items()}
     found = re.compile(rf"(?<![\w.~-])(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})(?![\w-])")
-    return lambda text: found.sub(lambda match: names[match[0]], text) if names else text
+
+    def shortened(text: str) -> str:
+        return found.sub(lambda match: names[match[0]], text) if names else text
+
+    return shortened
 
 
 def read_storage_options(path: str | os.PathLike) -> StorageOptions:

@@ -8,8 +8,8 @@ the manifest no longer names are removed. So an interruption at any point leaves
 Every table has the column `source`; ``files`` has one row per file. Rows are in the order of the files, as the source
 lists them.
 
-A store is a dataset, where the user names it, lies in the user's cache, or is in memory only. What it was made with
-besides files, the version of evalkit's code, decides whether its rows still hold.
+A store is a dataset under a name that the user gave, in the user's cache, or in memory only. Its manifest states the
+version of evalkit's code that parsed the files: rows of another version are parsed again.
 """
 
 import contextlib
@@ -64,7 +64,7 @@ class Manifest(NamedTuple):
 
     folder: str
     tables: dict[str, tuple[int, int]]  # those with rows: the number of the file, and its checksum (CRC-32)
-    about: dict[str, Any]  # what the rows were made from, as plain JSON; its `folders` are those of the listing
+    about: dict[str, Any]  # the kind, the code's version, sources and folders of the rows, as plain JSON
 
     @property
     def files(self) -> list[str]:
@@ -116,7 +116,8 @@ class RecordStore:
     """
 
     def __init__(self, path: str, columns: Mapping[str, Sequence[Column]], *, is_cache: bool = False) -> None:
-        self.path, self.is_cache, self._columns = path, is_cache, columns
+        self.path, self.is_cache = path, is_cache
+        self._columns = columns
         self._written: dict[str, tuple[int, int]] = {}  # as in the manifest
         self.clear()
 
@@ -271,7 +272,7 @@ def private_files() -> Iterator[None]:
 
 
 def read_note(output: Path, name: str) -> Any:
-    """Return what was noted of an output folder, and is not for those who are handed it; None if there is nothing."""
+    """Return a note on an output folder, kept in the cache, which is not handed on with it; None if there is none."""
     path = _note(output, name)
     with contextlib.suppress(OSError, ValueError):
         return read_json(path) if path else None

@@ -17,9 +17,8 @@ _DROPPED = {"Cc", "Cf", "Cs", "Co", "Cn"}
 _JOINERS = {"\u200d", "\ufe0f"}  # keep composed emoji whole
 MOST_LINE = 500  # characters of a message
 MOST_MATCHED = 1_000  # characters of an id or a name, from its beginning, that patterns are matched with
-# What varies in messages: names and paths, for which … stands, and numbers, for which # stands
-_MOST_WORDS = 3  # of a name; a longer quotation is a message of its own
-_LEFT = "{0}…{0}"  # of a quoted name
+# What varies in messages: names and paths, which become …, and numbers, which become #
+_MOST_WORDS = 3  # of a quoted name
 _QUOTED = re.compile(r"(?<!\w)(?:'([^'\n]*)'|\"([^\"\n]*)\"|`([^`\n]*)`)(?!\w)")
 _ID = re.compile(r"(?<![\w.])(?:0x[0-9a-fA-F]+|(?=\w*\d)(?=[\w-]*[a-f])[0-9a-f]{8,}(?:-[0-9a-f]{4,})*)\b")
 _PATH = re.compile(
@@ -59,7 +58,8 @@ def _clean(character: str, keep_lines: bool) -> str:
 def short_paths(paths: Iterable[str]) -> dict[str, str]:
     """Return, by path or URL, the shortest end of each that no other one shares; a unique file name is enough."""
     components = {path: path.split("/") for path in paths}
-    names, length, left = dict.fromkeys(components, ""), 1, set(components)
+    names = dict.fromkeys(components, "")
+    length, left = 1, set(components)
     while left:
         ends = {path: "/".join(components[path][-length:]) for path in left}
         shared = Counter(ends.values())
@@ -89,7 +89,8 @@ def distinct_names(names: Iterable[str], width: int = 32) -> dict[str, str]:
         end = max(len(texts[name]) for name in alike) - width + 1
         if begin < end <= same:  # the end alone tells them apart: it needs no second cut
             begin = end
-        cut |= {name: unique(shorten("…" * bool(begin) + texts[name][begin:], width)) for name in alike}
+        start = "…" if begin else ""
+        cut |= {name: unique(shorten(start + texts[name][begin:], width)) for name in alike}
     return cut
 
 
@@ -153,6 +154,12 @@ def is_local_link(address: object) -> bool:
     )
 
 
+def _without_name(quoted: re.Match) -> str:
+    """Replace a quoted name by ``…``; a longer quotation is a message of its own."""
+    quote = quoted[0][0]
+    return quoted[0] if len(quoted[0].split()) > _MOST_WORDS else f"{quote}…{quote}"
+
+
 def message_pattern(message: str) -> str:
     """Replace what varies in a message: numbers, paths, ids, and quoted names within a sentence; never all of it.
 
@@ -166,8 +173,6 @@ def message_pattern(message: str) -> str:
     bare = message.strip()
     if len(bare) > 1 and bare[0] in "'\"`" and bare.find(bare[0], 1) == len(bare) - 1:  # all of it is quoted
         return f"{bare[0]}{message_pattern(bare[1:-1])}{bare[0]}" if len(bare.split()) > _MOST_WORDS else message
-    text = _QUOTED.sub(
-        lambda found: found[0] if len(found[0].split()) > _MOST_WORDS else _LEFT.format(found[0][0]), message
-    )
+    text = _QUOTED.sub(_without_name, message)
     text = _NUMBER.sub("#", _PATH.sub("…", _ID.sub("…", text)))
     return text if re.search(r"[^\W\d_]{2}", text) else message

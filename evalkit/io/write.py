@@ -5,7 +5,7 @@ import glob
 import os
 import platform
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -25,15 +25,7 @@ LOCK = ".evalkit.lock"  # the file locked while a process writes into a folder
 _FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
 OUTPUT = "FILE.csv, .xlsx, .tex, .json or .parquet"
 TEMPORARY = f".evalkit-{platform.node()}-"  # the prefix of a file's name while it is written, before the process
-_WRITERS: dict[str, Callable[[pd.DataFrame, str], object]] = {
-    ".csv": lambda table, path: for_spreadsheets(table, mask=is_masking()).to_csv(path, index=False),
-    ".json": lambda table, path: with_texts(table).to_json(path, orient="records", indent=1, force_ascii=False),
-    ".parquet": lambda table, path: with_texts(table).to_parquet(path, index=False),
-    ".tex": lambda table, path: _for_people(table).to_latex(
-        path, index=False, escape=True, na_rep="–", float_format="%.4g"
-    ),
-    ".xlsx": lambda table, path: for_spreadsheets(_for_people(table)).to_excel(path, index=False),
-}
+_SUFFIXES = (".csv", ".json", ".parquet", ".tex", ".xlsx")
 
 
 def _for_people(table: pd.DataFrame) -> pd.DataFrame:
@@ -67,7 +59,7 @@ def for_spreadsheets(table: pd.DataFrame, *, mask: bool = False) -> pd.DataFrame
 
 
 def with_texts(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame with notes, as in the column `warning`, as their text."""
+    """Return a frame in which notes, as in the column `warning`, are texts."""
     noted = [name for name, cells in table.items() if cells.dtype == object and Notes in set(map(type, cells))]
     return table.astype(dict.fromkeys(noted, "str"))
 
@@ -100,8 +92,8 @@ def check_output(path: str) -> None:
     """
     check_path(path)
     suffix = os.path.splitext(path)[1].lower()
-    if suffix not in _WRITERS:
-        raise SourceError(f"{path}: the output's name must end in {', '.join(_WRITERS)}")
+    if suffix not in _SUFFIXES:
+        raise SourceError(f"{path}: the output's name must end in {', '.join(_SUFFIXES)}")
     if suffix == ".xlsx" and not find_spec("openpyxl"):
         raise SourceError(f"{path}: openpyxl, which writes Excel files, is not installed: pip install openpyxl")
     folder = os.path.dirname(os.path.abspath(path))
@@ -117,9 +109,22 @@ def write_frame(table: pd.DataFrame, path: str) -> None:
     check_output(path)
     with _replaced(path) as temporary:
         try:
-            _WRITERS[os.path.splitext(path)[1].lower()](table, temporary)
+            _write_table(table, temporary)
         except ValueError as error:  # such as more rows than a sheet has
             raise SourceError(f"{path}: {error}") from error
+
+
+def _write_table(table: pd.DataFrame, path: str) -> None:
+    if path.endswith(".csv"):
+        for_spreadsheets(table, mask=is_masking()).to_csv(path, index=False)
+    elif path.endswith(".json"):
+        with_texts(table).to_json(path, orient="records", indent=1, force_ascii=False)
+    elif path.endswith(".parquet"):
+        with_texts(table).to_parquet(path, index=False)
+    elif path.endswith(".tex"):
+        _for_people(table).to_latex(path, index=False, escape=True, na_rep="–", float_format="%.4g")
+    else:
+        for_spreadsheets(_for_people(table)).to_excel(path, index=False)
 
 
 def write_text(text: str, path: str | os.PathLike) -> None:

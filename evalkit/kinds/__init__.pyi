@@ -3,9 +3,6 @@ from .detection import HEAD as HEAD
 from .detection import detect as detect
 from .detection import nothing_used as nothing_used
 from .detection import recognise as recognise
-from .estimates import denominators as denominators
-from .estimates import rates as rates
-from .estimates import usage as usage
 from .findings import Example as Example
 from .findings import Finding as Finding
 from .findings import data_finding as data_finding
@@ -40,6 +37,9 @@ from .runs import has_flag as has_flag
 from .runs import outcome_of as outcome_of
 from .runs import outcomes as outcomes
 from .runs import select as select
+from .success_rates import rates as rates
+from .success_rates import rates_by_denominator as rates_by_denominator
+from .success_rates import usage as usage
 from .transcript import EVENTS as EVENTS
 from .transcript import Image as Image
 from .transcript import Transcript as Transcript

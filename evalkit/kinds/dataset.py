@@ -6,23 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from evalkit._version import code_version
-from evalkit.io.paths import (
-    SourceError,
-    StorageOptions,
-    absolute,
-    check_path,
-    is_url,
-    protocol_of,
-    storage,
-)
-from evalkit.io.sources import (
-    Source,
-    anchored,
-    expand,
-    fits,
-    list_source,
-    source_names,
-)
+from evalkit.io.paths import SourceError, StorageOptions, absolute, check_path, is_url, protocol_of, storage
+from evalkit.io.sources import Source, anchored, expand, fits, list_source, source_names
 from evalkit.io.store import Manifest, RecordStore, StoreError, read_manifest
 from evalkit.io.write import exclusive
 from evalkit.kinds.kind import LogKind, Records

@@ -13,18 +13,16 @@ from evalkit.io.read import beginning, read_files
 from evalkit.io.sources import Source, list_source, source_names
 from evalkit.io.store import read_manifest
 from evalkit.kinds.kind import LogKind
-from evalkit.kinds.names import kind_names
+from evalkit.kinds.names import DETECTED_LAST, kind_names
 from evalkit.kinds.registry import kind_named
 
 HEAD = 65_536  # bytes of a file that are examined
 MOST = 200  # files that are examined
 MOST_CAUSES = 3  # that are named
 
-_BROAD = {"trajectories": 1, "mindcraft": 2}  # tried last: others' logs may look like tables, or hold such messages
-
 
 class FileType(NamedTuple):
-    """The detected type of a file: its kind, its title, its format if told, and what reads it."""
+    """The type of a file: its kind and title, its format if the kind names one, and the command that reads it."""
 
     kind: str
     title: str
@@ -34,8 +32,8 @@ class FileType(NamedTuple):
 
 def kinds_to_ask() -> list[LogKind]:
     """Return all kinds, the most specific first; one that can't be imported is left out, with a warning."""
-    kinds = []
-    for name in sorted(kind_names(), key=lambda name: _BROAD.get(name, 0)):
+    kinds, names = [], kind_names()
+    for name in [*(name for name in names if name not in DETECTED_LAST), *DETECTED_LAST]:
         try:
             kinds.append(kind_named(name))
         except SourceError as error:
@@ -80,7 +78,7 @@ def kind_of_source(source: Source) -> LogKind:
     kind, *others = kinds_of_source(source)
     if others:
         files = list_source(source).files
-        some = f"; {MOST} of the files were looked at" * (len(files) > MOST)
+        some = f"; {MOST} of the files were looked at" if len(files) > MOST else ""
         names = " or ".join(f"--kind {other.name}" for other in others)
         looks = ", ".join(_texts_of(_types_of(files)))
         warnings.warn(
@@ -117,9 +115,9 @@ def describe_source(source: Source) -> str:
     """Describe what the files of a source look like, and which command reads them."""
     files = list_source(source).files
     types = _types_of(files)
-    of = f", of which {MOST} were looked at" * (len(files) > MOST)
+    examined = f", of which {MOST} were looked at" if len(files) > MOST else ""
     lines = [f"  {text}: {one.reader}" for text, one in zip(_texts_of(types), types, strict=True)]
-    head = f"{_name_of(source)}: {counted_noun(len(files), 'file')}{of}"
+    head = f"{_name_of(source)}: {counted_noun(len(files), 'file')}{examined}"
     return "\n".join([head, *(lines or ["  none of a kind that evalkit knows"])])
 
 
@@ -138,13 +136,13 @@ def nothing_used(
     text = f"no {wanted} could be read in it" if files else f"no file matches {pattern}"
     n = counted_noun(len(others), "file" if files else "other file")
     if not others:
-        text = f"no {wanted} in it: there is no file" + "; folders below were not read" * (not recursive)
+        text = f"no {wanted} in it: there is no file" + ("" if recursive else "; folders below were not read")
     elif shown := foreign if files else types:
         text += f" ({n}; {', '.join(_texts_of(shown))})"
     else:
         text += f" ({n}, broken or of no kind that evalkit knows)" if files and not types else f" ({n})"
     if readers := list(dict.fromkeys(f"`{one.reader}`" for one in foreign)):
-        text += f"; {' and '.join(readers)} read{'s' * (len(readers) == 1)} those"
+        text += f"; {' and '.join(readers)} {'reads' if len(readers) == 1 else 'read'} those"
     elif others and not files:
         text += "; --pattern GLOB takes others"
     if causes := list(dict.fromkeys(entry.reason for entry in entries))[:MOST_CAUSES]:
@@ -157,10 +155,10 @@ def _name_of(source: Source) -> str:
 
 
 def _texts_of(types: dict[FileType, int]) -> list[str]:
-    """Say how many files look like what."""
+    """Describe how many files are of each type."""
     texts = []
     for (_, title, form, _), count in types.items():
         one = f"{'an' if title[0] in 'aeio' else 'a'} {title}"
         looks = f"look like {plural(title)}" if count > 1 else f"looks like {one}"
-        texts.append(f"{count} {looks}" + f" ({form})" * bool(form))
+        texts.append(f"{count} {looks} ({form})" if form else f"{count} {looks}")
     return texts

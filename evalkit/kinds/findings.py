@@ -56,7 +56,7 @@ def data_finding(runs: pd.DataFrame, ledger: pd.DataFrame, noun: str, section: s
     counts, everywhere = dict[str, int](), list[str]()
     raised = Counter(chain.from_iterable(map(set, runs["run_flags"])))
     for name, n in sorted(raised.items(), key=lambda item: (-item[1], item[0])):
-        if n == len(runs) > 1:
+        if n == len(runs) and n > 1:
             everywhere.append(name.replace("_", " "))  # no finding, but a fact
         else:
             counts[name] = n

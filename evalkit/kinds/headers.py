@@ -1,4 +1,4 @@
-"""A table with a row for each run, whose columns are called anything usual: what they mean, and the runs it holds."""
+"""Tables with a row for each run, whose columns have any usual names: what the columns mean, and the runs."""
 
 import re
 import warnings
@@ -12,12 +12,12 @@ from evalkit._notes import Notes, note
 from evalkit.io.frames import frame_of
 from evalkit.io.paths import SourceError
 from evalkit.kinds.ids import run_ids
+from evalkit.kinds.names import TABLE_KIND
 from evalkit.kinds.registry import kind_named
 from evalkit.kinds.runs import UNKNOWN
 
-ANY_TABLE = "trajectories"  # the kind that the runs of such a table are of
-# columns of runs, and what people call them: the first that is there counts, those in one tuple are equals
-NAMES: dict[str, list[tuple[str, ...]]] = {
+# For each column of runs the names that tables give it. A tuple before others is preferred; names in one are equals
+COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
     "task_id": [
         ("task_id", "task", "task_name", "instance_id", "question_id", "problem_id", "sample_id", "test_id"),
         ("id", "question", "instance", "problem", "doc_id"),
@@ -42,7 +42,7 @@ NAMES: dict[str, list[tuple[str, ...]]] = {
     "error": [("error", "exception", "error_message")],
     "target": [("target",), ("expected",), ("expected_answer",), ("reference",), ("ground_truth",), ("gold",)],
 }
-_ROLES = {name: role for role, levels in NAMES.items() for name in levels[0]}  # as people call them
+_ROLE_OF_NAME = {name: role for role, levels in COLUMN_NAMES.items() for name in levels[0]}
 _NUMBERS = {"score", "is_successful", "repetition", "duration", "turns", "tokens_in", "tokens_out", "cost"}
 _TRUTH = dict.fromkeys(
     ("true", "t", "yes", "y", "✓", "✅", "pass", "passed", "correct", "right", "resolved", "success"), 1.0
@@ -59,29 +59,32 @@ _LIKE_MODEL = re.compile(r"model|llm|agent|system|provider|engine", re.IGNORECAS
 
 
 def is_table_of_runs(columns: Sequence[str], *also: str, rows: Iterable[Mapping[str, Any]] = ()) -> bool:
-    """Return whether columns, or the statuses in rows, tell tasks and scores, those named, and something else."""
-    found = {role for role, levels in NAMES.items() if any(_called(columns, names) for names in levels)}
-    if any(_are_outcomes(row.get(name, "") for row in rows) for name in _called(columns, NAMES["status"][0])):
+    """Return whether a table has columns for tasks, for scores or outcomes, for those of `also`, and another one.
+
+    A column of statuses counts as outcomes if all of those in `rows` are words for outcomes.
+    """
+    found = {role for role, levels in COLUMN_NAMES.items() if any(_called(columns, names) for names in levels)}
+    if any(_are_outcomes(row.get(name, "") for row in rows) for name in _called(columns, COLUMN_NAMES["status"][0])):
         found.add("is_successful")
     return found >= {"task_id", *also} and bool(found & {"score", "is_successful"}) and len(columns) > 2
 
 
 def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
-    """Return which column of a table stands for which column of runs; `given` ones are not told by name.
+    """Return the column of a table for each column of runs: those in `given`, and others by their names.
 
-    Where no column is called like a score, a status tells success if it says nothing but outcomes, such as failed.
-    SourceError for a given column that is not there, several that could be meant, and a table without tasks or scores.
+    Without a column of scores, one of statuses is that of success if all are words for outcomes, such as failed.
+    SourceError for a given column that is missing, several that fit, and a table without tasks or scores.
     """
     columns = list(map(str, table))
     there = ", ".join(columns)
-    given = {_ROLES.get(role, role): name for role, name in given.items()}
+    given = {_ROLE_OF_NAME.get(role, role): name for role, name in given.items()}
     for role, name in given.items():
-        if role not in NAMES:
-            raise SourceError(f"{role!r} is no column of runs; there are {', '.join(NAMES)}")
+        if role not in COLUMN_NAMES:
+            raise SourceError(f"{role!r} is no column of runs; there are {', '.join(COLUMN_NAMES)}")
         if name not in columns:
             raise SourceError(f"no column {name!r}; there are {there}")
     found = dict(given)
-    for role, levels in NAMES.items():
+    for role, levels in COLUMN_NAMES.items():
         for level in levels:
             names = [name for name in _called(columns, level) if name not in found.values()]
             if role not in found and len(names) > 1:
@@ -108,43 +111,60 @@ def _are_outcomes(values: Iterable[Any]) -> bool:
     return bool(words) and words <= _TRUTH.keys()
 
 
-def columns_of_runs(table: pd.DataFrame, meaning: Mapping[str, str]) -> tuple[pd.DataFrame, Notes]:
-    """Return the columns of runs that a table tells, and notes on the cells that can't be read, which are missing.
+def columns_of_runs(
+    table: pd.DataFrame, meaning: Mapping[str, str], files: list[str] | None = None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Read the columns of runs from tables that have the same columns.
 
-    The success of runs is stated, or told by scores of which all are 0 or 1: one between says how much, not whether.
-    Where both are stated, neither is filled from the other. SourceError for scores none of which can be read.
+    The success of a run is a column of its own, or follows from scores if all of a file are 0 or 1: a score between
+    says how much, not whether. A table with both keeps each as it is.
+
+    `meaning` has the column of the table for each column of runs (`meanings`); `files` has the file of each row, by
+    default one for all. Returns the columns of runs, in which cells that can't be read are missing, and these cells as
+    they are in the table, of the columns that have any.
     """
-    made, unread = pd.DataFrame(index=table.index), Notes()
+    runs, unread = pd.DataFrame(index=table.index), pd.DataFrame(index=table.index)
     for role, name in meaning.items():
         texts = table[name].astype("str").str.strip().str.lower()
         missing = table[name].isna() | texts.isin(_MISSING if role == "started" or role in _NUMBERS else ("",))
         values = table[name].astype("object").where(~missing, None)
         if role == "started":
-            made[role] = pd.to_datetime(values, errors="coerce", utc=True, format="mixed")
+            runs[role] = pd.to_datetime(values, errors="coerce", utc=True, format="mixed")
         elif role == "is_successful":
             truths = values.map(_truth_or_number).astype("float64")
-            made[role] = truths.round().where((truths - truths.round()).abs().le(1e-6) & truths.between(-0.5, 1.5))
+            runs[role] = truths.round().where((truths - truths.round()).abs().le(1e-6) & truths.between(-0.5, 1.5))
         elif role == "score":
-            made[role] = values.map(_truth_or_number).astype("float64")
+            runs[role] = values.map(_truth_or_number).astype("float64")
         elif role == "duration":
             seconds = values.map(_seconds).astype("float64")
-            made[role] = seconds.where(seconds >= 0)
+            runs[role] = seconds.where(seconds >= 0)
         elif role in _NUMBERS:
-            made[role] = values.map(_number).astype("float64")
+            runs[role] = values.map(_number).astype("float64")
         else:
-            made[role] = values.map(lambda value: str(value).strip(), na_action="ignore")
-        wrong = values[values.notna() & made[role].isna()]
-        if role in ("score", "is_successful") and len(wrong) and made[role].isna().all():
-            what = "0, 1 or truth value" if role == "is_successful" else "number or truth value"
-            raise SourceError(f"column {name}: no {what} in it, such as {wrong.iloc[0]!r}")
-        if len(wrong):
-            unread += note("unread", column=name, count=len(wrong), example=wrong.iloc[0])
-    if "is_successful" not in made:
-        made["is_successful"] = made["score"] if is_binary(made["score"]) else np.nan
-    elif "score" not in made:
-        made["score"] = made["is_successful"]
-    made["is_successful"] = made["is_successful"].gt(0.5).where(made["is_successful"].notna(), None)
-    return made, unread
+            runs[role] = values.map(lambda value: str(value).strip(), na_action="ignore")
+        is_unread = values.notna() & runs[role].isna()
+        if is_unread.any():
+            unread[name] = values.where(is_unread, None)
+    if "is_successful" not in runs:
+        runs["is_successful"] = runs["score"].where(_is_binary(runs["score"], files))
+    elif "score" not in runs:
+        runs["score"] = runs["is_successful"]
+    runs["is_successful"] = runs["is_successful"].gt(0.5).where(runs["is_successful"].notna(), None)
+    return runs, unread
+
+
+def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str, str]) -> Notes:
+    """Note the cells of a file that can't be read; SourceError for scores or outcomes none of which can be read."""
+    notes = Notes()
+    for role, name in meaning.items():
+        if name not in unread or unread[name].isna().all():
+            continue
+        cells = unread[name].dropna()
+        if role in ("score", "is_successful") and runs[role].isna().all():
+            wanted = "0, 1 or truth value" if role == "is_successful" else "number or truth value"
+            raise SourceError(f"column {name}: no {wanted} in it, such as {cells.iloc[0]!r}")
+        notes += note("unread", column=name, count=len(cells), example=cells.iloc[0])
+    return notes
 
 
 def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> Notes:
@@ -159,11 +179,13 @@ def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> No
     return no_model + note("columns", file=file, meaning=dict(meaning))
 
 
-def is_binary(scores: pd.Series) -> bool:
-    """Return whether all scores that are known are 0 or 1, but for rounding; not if all are very small."""
-    known = scores.dropna()
-    is_near = np.minimum(known.abs(), (known - 1).abs()) <= 1e-6
-    return bool(is_near.all()) and not 0 < known.abs().max() < 0.5
+def _is_binary(scores: pd.Series, files: list[str] | None) -> pd.Series:
+    """Return for each score whether all of its file are 0 or 1, but for rounding; not if all are very small."""
+    size = scores.abs()
+    is_between = size.gt(1e-6) & (scores - 1).abs().gt(1e-6)
+    files = files or [""] * len(scores)
+    largest = size.groupby(files).transform("max")
+    return ~is_between.groupby(files).transform("any") & ~largest.between(0, 0.5, inclusive="neither")
 
 
 def _is_name(value: Any) -> bool:
@@ -203,19 +225,19 @@ def _seconds(value: Any) -> float | None:
 
 
 def runs_of(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs of any table with a row for each: those of a kind as they are, others by what their columns mean.
+    """Return the runs of a table with a row for each; frames of runs that evalkit made stay as they are.
 
-    SourceError as of `meanings`.
+    SourceError as for `meanings`.
     """
     if "kind" in table:
         return table
     meaning = meanings(table, {})
     made, unread = columns_of_runs(table.reset_index(drop=True), meaning)
-    for problem in (choices_of(table, meaning, "table").only("no_model") + unread).notes:
+    for problem in (choices_of(table, meaning, "table").only("no_model") + unread_cells(made, unread, meaning)).notes:
         warnings.warn(str(problem), stacklevel=3)
-    columns = kind_named(ANY_TABLE).tables["runs"]
+    columns = kind_named(TABLE_KIND).tables["runs"]
     flags: Any = [[] for _ in made.index]
-    made = made.assign(kind=ANY_TABLE, run_id=run_ids(ANY_TABLE, made.index), run_flags=flags)
+    made = made.assign(kind=TABLE_KIND, run_id=run_ids(TABLE_KIND, made.index), run_flags=flags)
     made["model_name"] = made["model_name"].fillna(UNKNOWN) if "model_name" in made else UNKNOWN
     own = made.groupby(["model_name", "task_id"]).cumcount()
     made["repetition"] = made["repetition"].fillna(own) if "repetition" in made else own

@@ -1,4 +1,4 @@
-"""What a kind of log is: data and pure functions, one `LogKind`.
+"""`LogKind`: a kind of log as data and pure functions.
 
 Everything else (loading, collecting, following, showing, comparing, reports, commands) is written once for all kinds.
 """
@@ -110,7 +110,8 @@ class RateRules:
     # the runs that the leading rate counts: those measured, or all, where one not measured is no success
     denominator: Literal["measured", "all"] = "measured"
     conditions: Sequence[str] = ()  # columns that, besides the task, make runs comparable, such as a budget of turns
-    told: Sequence[str] = ()  # columns that are said before models are ranked where these differ in them
+    # columns of settings, such as a temperature: where models differ in one, the leaderboard has a warning
+    reported_settings: Sequence[str] = ()
     task_of: Callable[[pd.DataFrame], pd.Series] = lambda runs: runs["task_id"]  # so that repetitions are known
     # what runs of several tasks share, such as a trained checkpoint; NA where a seed says nothing of the model
     seed_of: Callable[[pd.DataFrame], pd.Series] = lambda runs: runs["seed"]
@@ -141,7 +142,7 @@ class LogKind:
     # of the first bytes of a file: its title, or that of another file of this kind, alone or with the name of its
     # format; empty for any other file
     recognises: Callable[[bytes], str | tuple[str, str]]
-    # the tables of records in one of which each log has rows, by default the first; other files only describe logs
+    # the tables of records that logs have rows in, by default the first; a file without rows in any only describes logs
     log_records: Sequence[str] = ()
     others: Mapping[str, str] = field(default_factory=dict)  # what reads files that are no logs, by their title
     files: FileRules = FileRules()

@@ -11,6 +11,8 @@ BUILT_IN = {  # the module that defines each kind, and its line in ``evalkit --h
     "steps": ("evalkit.steps.kind", "Verdicts on the steps of a plan-and-execute analysis agent."),
     "trajectories": ("evalkit.trajectories.kind", "Outcomes of agents: Harbor, inspect_ai, tau2, SWE-agent, tables."),
 }
+TABLE_KIND = "trajectories"  # the kind of a table with a row for each run
+DETECTED_LAST = ("trajectories", "mindcraft")  # logs of other kinds may look like tables, or hold such messages
 
 
 def kind_names() -> list[str]:

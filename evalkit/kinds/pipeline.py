@@ -18,17 +18,8 @@ from evalkit._notes import note
 from evalkit._text import as_list, did_you_mean
 from evalkit._version import code_version
 from evalkit.io.frames import LEDGER, Entry, frame_of, paused_gc
-from evalkit.io.paths import (
-    SourceError,
-    StorageOptions,
-    absolute,
-    storage,
-    storage_options,
-)
-from evalkit.io.sources import (
-    Source,
-    source_names,
-)
+from evalkit.io.paths import SourceError, StorageOptions, absolute, storage, storage_options
+from evalkit.io.sources import Source, source_names
 from evalkit.io.store import StoreError, cached_store, collected_from, read_manifest
 from evalkit.kinds.dataset import dataset_records
 from evalkit.kinds.detection import kind_of_source, nothing_used

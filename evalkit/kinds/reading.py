@@ -12,31 +12,18 @@ import pyarrow.compute as pc
 
 from evalkit._text import counted_noun
 from evalkit.io.frames import SOURCE, Column, arrow_table, paused_gc
-from evalkit.io.paths import (
-    FileState,
-    LimitError,
-    StorageOptions,
-    is_url,
-    storage,
-    storage_options,
-)
+from evalkit.io.paths import FileState, LimitError, StorageOptions, is_url, storage, storage_options
 from evalkit.io.read import Excerpt, in_chunks, read_files
-from evalkit.io.sources import (
-    MISSING,
-    SETTLED,
-    Listing,
-    Source,
-    list_source,
-    state_of,
-)
+from evalkit.io.sources import MISSING, SETTLED, Listing, Source, list_source, state_of
 from evalkit.io.store import FILES, RecordStore
 from evalkit.kinds.kind import LogKind, Parsed, Records
 
 COMMIT_EVERY = 5.0  # seconds
 _PACKED = (".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")  # others, which are read, are sources: ``runs.zip``
-_MISFITS = (AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)  # of values and their columns
-_Rows = Mapping[str, Sequence[tuple]]  # what a file says, by table of records
-_Read = tuple[str, bool, Parsed]  # a file, whether it could be read, and what it says
+# what Arrow raises for a value that does not fit its column
+_COLUMN_ERRORS = (AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)
+_Rows = Mapping[str, Sequence[tuple]]  # the rows of a file, by table of records
+_Read = tuple[str, bool, Parsed]  # the path of a file, whether its bytes could be read, and its parsed contents
 Progress = Callable[[int, int], object] | None  # of files read, files to read
 
 
@@ -45,13 +32,14 @@ def list_logs(
 ) -> Listing:
     """List a source, with the states of its files and of those above them that describe them; as `list_source`."""
     listing = list_source(source, pattern, recursive=recursive, known=known)
-    states, companions, context = dict[str, FileState](), kind.files.companions, kind.files.context
+    states: dict[str, FileState] = {}
+    companions = kind.files.companions
     for path in listing.files:
         states[path] = state = listing.states.get(path) or state_of(path) or MISSING
         for other in filter(None, map(state_of, companions(path))) if companions else ():
             modified, changed = max(state.modified, other.modified), max(state.changed, other.changed)
             states[path] = FileState(state.size, modified, changed, f"{state.tag} {other.size}".strip())
-    above = context(listing.files) if context else ()
+    above = kind.files.context(listing.files) if kind.files.context else ()
     for path in above:  # in the order of the kind: of several names, the first counts
         if path not in states and (found := state_of(path)):
             states[path] = found
@@ -93,7 +81,9 @@ def update(
     `progress` is called after some files each. A file that can't be parsed and `changed_recently` counts as being
     written: its former contents are kept, and it is read again the next time.
     """
-    known, about, being_written = known or store.known(), about or {}, set[str]()
+    known = known or store.known()
+    about = about or {}
+    being_written: set[str] = set()
     above = listing.states.keys() - set(listing.files)
     moved = above ^ (known.states.keys() - set(known.files))  # from the source to above it, or back
     vanished = known.states.keys() - listing.states.keys()
@@ -101,7 +91,7 @@ def update(
     for path, state in listing.states.items():
         if known.states.get(path) != state or path in moved:
             to_read.append(path)
-    if vanished:  # but for the files of a folder that can't be listed now
+    if vanished:  # keep the files of a folder that can't be listed now
         unlisted = tuple(f"{path}/" for path in to_read if os.path.isdir(path))
         vanished = {path for path in vanished if not path.startswith(unlisted)}
 
@@ -119,7 +109,7 @@ def update(
                     continue
             left_alone = bool(state.tag) if is_url(path) else state.modified < settled_before
             if is_unfinished or not (was_read and left_alone):
-                state = state._replace(changed=-1)  # as that of no file: it is read again
+                state = state._replace(changed=-1)  # which no file has: it is read again next time
             rows.append((path, *state, path in above, parsed.status, parsed.reason))
         if kept:
             names = pa.array(kept, pa.large_string())
@@ -148,11 +138,13 @@ def parse_logs(
     records: Mapping[str, Sequence[Column]],
     jobs: int | None = None,
 ) -> Iterator[tuple[list[_Read], dict[str, pa.Table]]]:
-    """Read and parse files, chunk by chunk: what each says, and the tables of `records` that hold the rows of it.
+    """Read and parse files; yield chunk by chunk the parsed files, and their rows as the tables of `records`.
 
-    Without `records` there are no tables, and the rows stay where they are.
+    Without `records` there are no tables: the parsed files keep their rows.
     """
-    to_parse, skipped, size, accepts = list[str](), list[_Read](), 0, kind.files.accepts
+    to_parse = list[str]()
+    skipped = list[_Read]()
+    size, accepts = 0, kind.files.accepts
     for path in paths:
         reason = "packed: unpack it first" if path.lower().endswith(_PACKED) else accepts(path) if accepts else ""
         if reason and not os.path.isdir(path):
@@ -171,7 +163,7 @@ def _parse_chunk(
     options: StorageOptions,
     paths: Sequence[str],
 ) -> tuple[list[_Read], dict[str, pa.Table]]:
-    """Read and parse files for `parse_logs`, in any process; one with values that fit no column has failed."""
+    """Read and parse a chunk of files, in any process. A file has failed if a value does not fit its column."""
     read, rows = list[_Read](), dict[str, _Rows]()
     with storage(options), paused_gc():
         for path, data in read_files(paths, excerpt=excerpt):
@@ -190,18 +182,18 @@ def _parse_chunk(
             del data  # before the next file is read into the same memory
     try:
         return read, tables_of(records, rows)
-    except _MISFITS:
+    except _COLUMN_ERRORS:
         for place, (path, was_read, _) in enumerate(read):
             try:
                 tables_of(records, {path: rows[path]})
-            except _MISFITS as error:
+            except _COLUMN_ERRORS as error:
                 read[place] = path, was_read, Parsed("failed", f"a value does not fit its column: {error}")
                 del rows[path]
         return read, tables_of(records, rows)
 
 
 def tables_of(records: Mapping[str, Sequence[Column]], rows: Mapping[str, _Rows]) -> dict[str, pa.Table]:
-    """Return the tables of records from the rows of files."""
+    """Build the tables of records from the rows of files."""
     tables = {}
     for name, columns in records.items():
         sources, values = list[str](), list[tuple]()
@@ -217,7 +209,7 @@ def records_of(store: RecordStore, listing: Listing) -> Records:
     """Return the records of a listing's files, and of those above them, from a store that holds them in order."""
     tables = dict(store.tables)
     files = tables.pop("files")
-    if len(files) - (pc.sum(files["context"]).as_py() or 0) > len(listing.files):  # as of a part of a dataset
+    if len(files) - (pc.sum(files["context"]).as_py() or 0) > len(listing.files):  # the listing is a part of a dataset
         here = pa.array(listing.files, pa.large_string())
         files = files.filter(pc.or_(pc.is_in(files["source"], here), files["context"]))
         for name, table in tables.items():

@@ -1,4 +1,4 @@
-"""The outcomes of runs of any kind: which count, and what became of each, so that any runs can be compared."""
+"""The outcomes of runs of any kind: which runs count, and how each ended, so that any runs can be compared."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -16,7 +16,9 @@ from evalkit.stats.intervals import numbers
 MOST_MODELS = 200  # of a table that takes long to make; a page shows no more rows
 UNKNOWN = "unknown"  # the model of runs whose logs name none
 AS_LOGGED = "as logged"  # the unit of scores that others set: shares where all lie between 0 and 1
-NO_OUTCOME, NO_SCORE, NO_RUN = note("no_outcome"), note("no_score"), note("no_run")
+NO_OUTCOME = note("no_outcome")
+NO_SCORE = note("no_score")
+NO_RUN = note("no_run")
 MOST_NAMED = 8  # models in a sentence; of more, it has the number
 MOST_SCORER = 30  # characters of the name of a scorer behind that of an estimate
 MEASURED = ("success", "failure")
@@ -65,7 +67,8 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     kind = kind or kind_of(runs)
     counts = ~is_excluded(runs, kind)
     rows, outcome = runs[counts], outcome_of(runs, kind)
-    cluster = cluster or "cluster" * ("cluster" in rows)  # as the runs were loaded with
+    if not cluster and "cluster" in rows:  # as the runs were loaded with
+        cluster = "cluster"
     tasks = kind.rates.task_of(rows)
     table = rows[_KEPT].assign(model_name=rows["model_name"].fillna(UNKNOWN), task=tasks, outcome=outcome[counts])
     table["seed"] = kind.rates.seed_of(rows) if "seed" in rows else None
@@ -157,9 +160,15 @@ def describe_runs(runs: pd.DataFrame, source: str | Sequence[str], chosen: Notes
     source = source if isinstance(source, str) else " and ".join(source)
     models, tasks = (runs[name].dropna().unique() for name in ("model_name", "task_id"))
     named = ", ".join(models) if len(models) <= MOST_NAMED else counted_noun(len(models), "model")
-    of = f" of {named}" * bool(len(models)) + f" on {counted_noun(len(tasks), 'task')}" * bool(len(tasks))
-    sample = " These are sample data." * source.startswith("samples:")
-    return " ".join([f"{counted_noun(len(runs), 'run')}{of} from {source}.{sample}", *map(sentence, chosen.notes)])
+    text = counted_noun(len(runs), "run")
+    if len(models):
+        text += f" of {named}"
+    if len(tasks):
+        text += f" on {counted_noun(len(tasks), 'task')}"
+    text += f" from {source}."
+    if source.startswith("samples:"):
+        text += " These are sample data."
+    return " ".join([text, *map(sentence, chosen.notes)])
 
 
 def leading(table: pd.DataFrame, most: int = MOST_MODELS) -> pd.DataFrame:

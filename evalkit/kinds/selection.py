@@ -1,4 +1,4 @@
-"""Which runs are loaded, and under which names: models renamed, conditions on columns, and what stands for a task."""
+"""Which runs are loaded, and under which names: models renamed, conditions on columns, families of tasks."""
 
 import json
 import operator
@@ -51,7 +51,9 @@ def rename_models(assembled: Assembled, renames: Mapping[str, str]) -> Assembled
 
 def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) -> Assembled:
     """Name models by their folder where each of several sources holds runs of one model, and some share its name."""
-    runs, names, models = assembled.frames[kind.runs], dict[str, str](), set[str]()
+    runs = assembled.frames[kind.runs]
+    names: dict[str, str] = {}
+    models: set[str] = set()
     places = {source.rstrip("/") for source in sources}
     apart = [place for place in sorted(places) if not any(place.startswith(f"{other}/") for other in places)]
     if len(apart) < 2:
@@ -93,7 +95,7 @@ def _renamed(frame: pd.DataFrame, renames: Mapping[str, str]) -> pd.DataFrame:
 
 
 def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] = (), cluster: str = "") -> Assembled:
-    """Keep only the runs that meet conditions, and what is theirs in all other frames; SourceError if none does.
+    """Keep the runs that meet conditions, and their rows in all other frames; SourceError if there is none.
 
     `cluster` names the column of the families of tasks that are variants of few, over which the intervals of all rates
     and comparisons are made: it is added as ``cluster``. The columns that it and conditions can name are those of the
@@ -120,12 +122,12 @@ def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] 
             check_families(kind.rates.task_of(runs), runs["cluster"])
         except ValueError as error:
             raise SourceError(f"cluster {cluster!r}: {error}") from None
-    told = runs.join(logged[[name for name in logged if name not in runs]])
-    met = meets(told, where)
+    columns = runs.join(logged[[name for name in logged if name not in runs]])
+    met = meets(columns, where)
     if len(runs) and not met.any():
         texts = as_list(where)
         column = _CONDITION.fullmatch(texts[-1])[1]  # type: ignore[index]
-        there = told[column].dropna().astype("str").unique()
+        there = columns[column].dropna().astype("str").unique()
         raise SourceError(f"no run where {' and '.join(texts)}; of {column} {did_you_mean('', sorted(there))}")
     attributes = {
         name: [item for item, is_kept in zip(value, met, strict=True) if is_kept]
@@ -200,7 +202,7 @@ def meets(runs: pd.DataFrame, where: str | Sequence[str]) -> pd.Series:
             elif sign not in ("=", "!="):
                 values, wanted = pd.to_numeric(values), float(value)
             elif pd.api.types.is_object_dtype(values):
-                values = values.map(lambda items, value=value: value if value in map(str, items) else "")
+                values = pd.Series([value if value in map(str, items) else "" for items in values], values.index)
         except (KeyError, ValueError):
             raise SourceError(f"where {text!r}: {column} can't be compared so: it holds {values.dtype}") from None
         found = _COMPARED[sign](values, wanted).astype("boolean")

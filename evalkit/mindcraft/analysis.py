@@ -14,12 +14,12 @@ from evalkit._notes import NO_NOTES, Notes, note
 from evalkit._text import as_list, counted_noun
 from evalkit.io import SourceError
 from evalkit.io.sources import is_sample
-from evalkit.kinds import Example, Finding, data_finding, denominators, examples_of, kind_named, outcomes, rates
-from evalkit.kinds.estimates import best_first, sums_by
+from evalkit.kinds import Example, Finding, data_finding, examples_of, kind_named, outcomes, rates, rates_by_denominator
 from evalkit.kinds.findings import doubts, flag_counts
 from evalkit.kinds.runs import NO_OUTCOME, copied, has_flag, outcome_of
 from evalkit.kinds.runs import describe_runs as describe_any
 from evalkit.kinds.runs import select as select_models
+from evalkit.kinds.success_rates import best_first, sums_by
 from evalkit.mindcraft import words
 from evalkit.mindcraft.parse import UNKNOWN
 from evalkit.mindcraft.table import COUNT_COLUMNS, STATUSES, SUCCEEDED_LATE, CompletionStatus
@@ -186,7 +186,7 @@ def cooking_by_item(
 def cooking_table(runs: pd.DataFrame, items: str | Sequence[str] = ()) -> pd.DataFrame:
     """Return cooking success by model and number of blocked agents, with an overall row for each model.
 
-    Columns as of `evalkit.kinds.denominators`; n_blocked_agents is an ordered category of texts: ``0``, ``1``, …,
+    Columns as of `evalkit.kinds.rates_by_denominator`; n_blocked_agents is an ordered category of texts: ``0``, …,
     ``unknown``, ``overall``. Hell's Kitchen is left out.
     """
     runs = cooking(runs, items=items)
@@ -194,7 +194,7 @@ def cooking_table(runs: pd.DataFrame, items: str | Sequence[str] = ()) -> pd.Dat
     texts = runs["n_blocked_agents"].map(str, na_action="ignore").astype("object").fillna(UNKNOWN)
     columns = [pd.Categorical(texts, levels, ordered=True), pd.Categorical([OVERALL] * len(runs), levels, ordered=True)]
     twice = pd.concat([runs.assign(n_blocked_agents=column) for column in columns], ignore_index=True)
-    return denominators(twice, ["model_name", "n_blocked_agents"], "is_successful", kind_named("mindcraft"))
+    return rates_by_denominator(twice, ["model_name", "n_blocked_agents"], "is_successful", kind_named("mindcraft"))
 
 
 def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:

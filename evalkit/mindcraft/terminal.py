@@ -13,7 +13,7 @@ from evalkit.display.words import finding_text
 from evalkit.io import SourceError, plain
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, has_flag
-from evalkit.kinds.estimates import best_first
+from evalkit.kinds.success_rates import best_first
 from evalkit.mindcraft import words
 from evalkit.mindcraft.analysis import (
     ALL_MODELS,

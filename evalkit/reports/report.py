@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from evalkit._version import code_version, package_versions
 from evalkit.io.paths import SourceError, check_path, is_secret_name
 from evalkit.io.read import read_json
+from evalkit.io.secrets import is_masking, masked
 from evalkit.io.sources import MISSING, NOTES, is_sample, list_source, shown_paths, source_names, state_of
 from evalkit.io.store import collected_from, read_note, write_note
 from evalkit.io.write import write_bytes
@@ -136,13 +137,16 @@ def file_name(values: Iterable[Any]) -> str:
     """Return a file name for values, without suffix, ``defaults`` if all are empty.
 
     Other characters become ``_``, as in ``meta-llama_Llama-3-8B``; of a path only the last part is used. So different
-    values may have the same name. A value without any valid character gets a hash of six hexadecimal digits.
+    values may have the same name. Credentials are masked. A value with one, or without any valid character, gets a hash
+    of six hexadecimal digits.
     """
     parts = []
     for text in filter(None, map(str, values)):
         text = str(Path(text).resolve()) if text.rstrip("/") in (".", "..") else text
         is_path = text.startswith(("/", "./", "../", "~/"))
         shown = unicodedata.normalize("NFC", text.rstrip("/").rsplit("/", 1)[-1] if is_path else text)
+        if is_masking() and masked(shown) != shown:
+            shown = f"{masked(shown)}-{short_hash(shown)}"
         safe = re.sub(r"[^\w.+-]+", "_", shown).strip("._-")
         parts.append(safe or short_hash(text))
     name = "-".join(parts)

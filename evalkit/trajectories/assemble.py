@@ -21,7 +21,7 @@ from evalkit._notes import Notes, note
 from evalkit._text import as_list, counted_noun
 from evalkit.io import Entry, SourceError, absolute, frame_of
 from evalkit.kinds import Assembled, Records, run_ids
-from evalkit.kinds.headers import choices_of, columns_of_runs, meanings
+from evalkit.kinds.headers import choices_of, columns_of_runs, meanings, unread_cells
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.trajectories.json_values import count_of
 from evalkit.trajectories.records import AGENT_FAILED, ENDED, RUNS
@@ -123,60 +123,79 @@ def _fill_tables(runs: Runs, columns: Sequence[str], reasons: Mapping[str, str])
     the same as notes: one for all tables with the same columns.
     """
     given = _given_columns(columns)
-    places_of: dict[str, list[int]] = {}  # of the runs of each table
+    extra = runs["extra"]
+    rows_of: dict[str, list[dict[str, Any]]] = {}  # of each table
+    places: dict[str, list[int]] = {}  # of these rows among the runs
     for at, (source, of_format) in enumerate(_rows(runs, "source", "format")):
         if of_format == "table":
-            places_of.setdefault(source, []).append(at)
-    entries: list[Entry] = []
-    doubts = Notes()
+            places.setdefault(source, []).append(at)
+            rows_of.setdefault(source, []).append(msgspec.json.decode(extra[at]))
+    alike: dict[tuple[str, ...], list[str]] = {}  # tables by the names of their columns
+    for source, rows in rows_of.items():
+        alike.setdefault(tuple(dict.fromkeys(name for row in rows for name in row)), []).append(source)
+    entries: dict[str, Entry] = {}
+    doubts: dict[str, Notes] = {}
+    chosen = Notes()
     first_with: dict[tuple[str, ...], str] = {}  # the first file with the same rows
     seen: set[tuple[str, str]] = set()  # the id and values of rows
-    runs["is_copy"] = [False] * len(runs["source"])
-    alike: dict[tuple[Any, ...], list[tuple[str, pd.DataFrame]]] = {}  # tables by their columns and what these mean
-    for source, places in places_of.items():
-        texts = tuple(runs["extra"][at] for at in places)
-        rows = list(map(msgspec.json.decode, texts))
-        first = first_with.setdefault(texts, source)
-        file = os.path.basename(source)
+    runs["is_copy"] = [False] * len(extra)
+    for sources in alike.values():
+        rows = [row for source in sources for row in rows_of[source]]
+        table = pd.DataFrame(rows, dtype="object")
+        source_of = [source for source in sources for _ in rows_of[source]]
         try:
-            table = pd.DataFrame(rows, dtype="object")
             meaning = meanings(table, given)
-            made, unread = columns_of_runs(table, meaning)
         except SourceError as error:
-            entries.append(Entry(source, "skipped", f"no table of runs: {error}"))
+            entries |= {source: Entry(source, "skipped", f"no table of runs: {error}") for source in sources}
             continue
+        made, unread = columns_of_runs(table, meaning, source_of)
+        end, used = 0, list[str]()
+        for source in sources:
+            start, end = end, end + len(rows_of[source])
+            own, file = table.iloc[start:end], os.path.basename(source)
+            problems, unread_notes = list[str](), Notes()
+            if len(unread.columns):
+                try:
+                    unread_notes = unread_cells(made.iloc[start:end], unread.iloc[start:end], meaning)
+                except SourceError as error:
+                    entries[source] = Entry(source, "skipped", f"no table of runs: {error}")
+                    continue
+            used.append(source)
+            texts, ids = tuple(extra[at] for at in places[source]), _ids_of_rows(own)
+            for at, text, run in zip(places[source], texts, ids, strict=True):
+                if run:
+                    runs["is_copy"][at] = (run, text) in seen
+                    seen.add((run, text))
+            first = first_with.setdefault(texts, source)
+            if copies := sum(runs["is_copy"][at] for at in places[source]):
+                rows_text = counted_noun(copies, "row")
+                problems.append(f"{rows_text} with the id and values of another row: copies, which count in no rate")
+            elif first != source and len(texts) > 1 and "model_name" in meaning:
+                problems.append(f"the same rows as {os.path.basename(first)}: both count, as no column has ids of runs")
+            problems += filter(None, [reasons.get(source, ""), str(unread_notes)])
+            if problems:
+                doubts[source] = note("table", file=file, doubts="; ".join(problems))
+            entries[source] = Entry(source, "used", "; ".join([*problems, str(choices_of(own, meaning, file))]))
         rest = [{key: item for key, item in row.items() if key not in meaning.values()} for row in rows]
         made["extra"] = [msgspec.json.encode(row).decode() if row else None for row in rest]
         if "started" in made:
             made["started"] = made["started"].dt.tz_localize(None)
+        at_of_rows = [at for source in sources for at in places[source]]
         for column in map(str, made):
             values = made[column].astype("object").where(made[column].notna(), None)
-            for at, value in zip(places, values, strict=True):
+            for at, value in zip(at_of_rows, values, strict=True):
                 runs[column][at] = count_of(value) if column in _COUNTS else value
-        for at, text, run in zip(places, texts, _ids_of_rows(table), strict=True):
-            runs["is_copy"][at] = first != source or (run, text) in seen
-            if run:
-                seen.add((run, text))
-        copies = sum(runs["is_copy"][at] for at in places)
-        copied = ""
-        if first != source:
-            copied = f"the same rows as {os.path.basename(first)}: copies, which count in no rate"
-        elif copies:
-            copied = f"{counted_noun(copies, 'row')} with the id and values of another: copies, which count in no rate"
-        doubtful = list(filter(None, [copied, reasons.get(source, ""), str(unread)]))
-        if doubtful:
-            doubts += note("table", file=file, doubts="; ".join(doubtful))
-        entries.append(Entry(source, "used", "; ".join([*doubtful, str(choices_of(table, meaning, file))])))
-        alike.setdefault((tuple(meaning.items()), *table), []).append((file, table))
-    if entries and {entry.source for entry in entries if entry.status == "skipped"}.issuperset(runs["source"]):
-        raise SourceError(f"{entries[0].source}: {entries[0].reason}")
-    chosen = Notes()
-    for (meaning, *_), same in alike.items():
-        file, _ = same[0]
-        if len(same) > 1:
-            file += f" and {counted_noun(len(same) - 1, 'other file')}"
-        chosen += choices_of(pd.concat([table for _, table in same]), dict(meaning), file)
-    return entries, chosen + doubts
+        if used:
+            files = os.path.basename(used[0])
+            if len(used) > 1:
+                files += f" and {counted_noun(len(used) - 1, 'other file')}"
+            chosen += choices_of(table[pd.Series(source_of).isin(used)], meaning, files)
+    in_order = [entries[source] for source in places]
+    if in_order and {entry.source for entry in in_order if entry.status == "skipped"}.issuperset(runs["source"]):
+        raise SourceError(f"{in_order[0].source}: {in_order[0].reason}")
+    for source in filter(doubts.__contains__, places):
+        chosen += doubts[source]
+    return in_order, chosen
 
 
 def _ids_of_rows(table: pd.DataFrame) -> list[str]:

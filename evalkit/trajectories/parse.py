@@ -60,10 +60,10 @@ def excerpt(path: str, opened: Callable[[], BinaryIO]) -> bytes | None:
 
 
 def parse(path: str, data: bytes | OSError) -> Parsed:
-    """Parse one file; its contents never raise, except a LimitError if they are too large once decoded."""
+    """Parse one file; its contents raise only a LimitError or MemoryError, if they are too large once decoded."""
     if isinstance(data, OSError):
         return Parsed("failed", f"{type(data).__name__}: {data.strerror or data}")
-    if not data.strip():
+    if not data or data.isspace():  # `strip` would copy it
         return Parsed("failed", "the file is empty")
     if data.startswith(b"PK") and not is_inspect(data):
         return Parsed("failed", "an archive without a log of inspect_ai in it")
@@ -72,7 +72,7 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
         if reader is None:
             return Parsed("skipped", "of no format of trajectories that is known")
         parsed = reader.parse(path, value)
-    except LimitError:
+    except (LimitError, MemoryError):
         raise
     except Exception as error:
         return Parsed("failed", f"{type(error).__name__}: {getattr(error, 'strerror', None) or error}")

@@ -10,7 +10,7 @@ from evalkit.display.follow import Snapshot
 from evalkit.display.terminal import Part, fit_table, rate_rows, unmeasured_lines
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, outcome_of, outcomes, rates
-from evalkit.kinds.estimates import best_first
+from evalkit.kinds.success_rates import best_first
 from evalkit.trajectories.analysis import counted, endings, trials
 from evalkit.trajectories.table import ENDINGS
 

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from evalkit import trajectories
 from evalkit.cli import main
 from evalkit.io import SourceError
-from evalkit.io.paths import MOST_BYTES
+from evalkit.io.paths import MOST_BYTES, LimitError
 from evalkit.kinds import load
 from evalkit.kinds.transcript import read_log
 from evalkit.trajectories.formats import table
@@ -32,6 +32,14 @@ def parquet(rows, text, **more):
     columns = {"task": list(map(str, range(rows))), "score": [1.0] * rows, "model": ["m"] * rows, "note": repeated}
     buffer = io.BytesIO()
     pq.write_table(pa.table({**columns, **{name: pa.array(cells) for name, cells in more.items()}}), buffer)
+    return buffer.getvalue()
+
+
+def shared_beginnings(rows, text):
+    """Return a Parquet file whose texts repeat the one before, in an encoding that stores it once."""
+    columns = {"task": list(map(str, range(rows))), "score": [1.0] * rows, "model": ["m"] * rows, "note": [text] * rows}
+    buffer, options = io.BytesIO(), {"column_encoding": {"note": "DELTA_BYTE_ARRAY"}, "compression": "zstd"}
+    pq.write_table(pa.table(columns), buffer, use_dictionary=False, **options)
     return buffer.getvalue()
 
 
@@ -75,6 +83,12 @@ SAMPLES = {f"samples__{number}_epoch_1": {"id": number, "epoch": 1, "x": "x" * 3
 LARGE = "more than the limit of 200000"
 FILES = {  # name: the attack, the control, and what is said of the attack
     "text.parquet": (parquet(50, "x" * 10_000), parquet(5, "x" * 10_000), LARGE),
+    "delta.parquet": (shared_beginnings(50, "x" * 10_000), shared_beginnings(5, "x" * 10_000), LARGE),
+    "fixed.parquet": (
+        parquet(50, "x", f=pa.array([b"x" * 10_000] * 50, pa.binary(10_000))),
+        parquet(5, "x", f=pa.array([b"x" * 10_000] * 5, pa.binary(10_000))),
+        LARGE,
+    ),
     "page.parquet": (false_sizes(300_000), false_sizes(100_000), LARGE),
     "values.json": (
         b'{"task": "t", "score": 1, "model": "m", "note": [' + b"{}," * 9_000 + b"1]}",
@@ -179,6 +193,14 @@ def test_a_line_that_is_too_long_fails_alone_and_is_read_with_a_higher_limit(tmp
         assert load(tmp_path, "trajectories").ledger["status"].tolist() == ["used", status]
 
 
+def test_lines_are_measured_before_a_table_is_decoded(monkeypatch):
+    monkeypatch.setenv(MOST_BYTES, str(LIMIT))
+    monkeypatch.setattr(table, "_text", None)  # which decodes
+    for before, after in (("", ""), (GOOD, ""), ("", GOOD), (GOOD * 5_000, GOOD)):
+        with pytest.raises(LimitError, match=LARGE):
+            table.read_rows(f"{before}{'x' * LIMIT}\n{after}".encode())
+
+
 def test_the_page_of_a_run_of_many_turns_is_bounded(tmp_path):
     sizes = []
     for count in (2_000, 20_000):
@@ -196,6 +218,46 @@ def test_the_sizes_of_pages_are_read_before_they_are_unpacked(size):
     data = false_sizes(size)
     chunk = pq.read_metadata(io.BytesIO(data)).row_group(0).column(3)
     assert size <= sum(table._page_sizes(data, chunk)) < size + 100
+
+
+WRITTEN = {  # how a Parquet file may be written
+    "plain": {"use_dictionary": False, "compression": "none"},
+    "dictionary": {"use_dictionary": True},
+    "row groups": {"row_group_size": 7, "compression": "gzip"},
+    "small pages": {"data_page_size": 64, "write_batch_size": 8, "compression": "zstd", "write_page_index": True},
+    "second version": {"data_page_version": "2.0", "compression": "brotli", "write_page_checksum": True},
+    "delta encodings": {
+        "use_dictionary": False,
+        "column_encoding": {
+            "task": "DELTA_BYTE_ARRAY",
+            "note": "DELTA_LENGTH_BYTE_ARRAY",
+            "score": "BYTE_STREAM_SPLIT",
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("options", WRITTEN.values(), ids=WRITTEN)
+def test_parquet_files_are_read_however_they_are_written(options):
+    count = 100
+    columns = {
+        "task": [f"t{number}" for number in range(count)],
+        "score": [number / count for number in range(count)],
+        "note": [None if number % 3 else "é" * number for number in range(count)],
+        "list": [list(range(number % 4)) for number in range(count)],
+        "map": [{"a": str(number)} for number in range(count)],
+    }
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer, **options)
+    data, stored = buffer.getvalue(), pq.read_metadata(buffer)
+    assert table.read_rows(data)[0] == [
+        dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
+    ]
+    for group in range(stored.num_row_groups):
+        for chunk in map(stored.row_group(group).column, range(stored.num_columns)):
+            sizes = list(table._page_sizes(data, chunk))
+            headers = chunk.total_uncompressed_size - sum(sizes)  # the column's own size includes them
+            assert 10 * len(sizes) <= headers <= 500 * len(sizes)
 
 
 @pytest.mark.parametrize("kind", [tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.SYMTYPE])

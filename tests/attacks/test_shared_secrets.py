@@ -2,6 +2,7 @@
 
 import json
 import stat
+import zipfile
 from urllib.parse import quote
 
 import nbformat
@@ -10,10 +11,11 @@ from click.testing import CliRunner
 from nbformat.v4 import new_code_cell, new_notebook
 
 from evalkit.cli import main
-from evalkit.io import masked
+from evalkit.io import masked, masking
 from evalkit.io.paths import is_secret_name
 from evalkit.io.secrets import SECRETS
 from evalkit.reports import PlanError, plan
+from evalkit.reports.report import file_name
 from tests.mindcraft.builders import SCORE, log, turn, write_all
 
 SOME = "abcdefghij0123456789ABCDEFGHIJ"
@@ -120,27 +122,84 @@ def test_a_megabyte_of_the_beginnings_of_a_credential_is_masked(name):
         assert masked(text * (1_000_000 // len(text)))
 
 
-def test_no_file_of_a_report_holds_a_key_that_stands_anywhere_in_a_log(tmp_path, monkeypatch):
+BODIES = {
+    name: f"{SOME[number:]}{SOME[:number]}" for number, name in enumerate(("plain", "colour", "unseen", "escape"))
+}
+WRITTEN = {  # the keys of these bodies, as a log may have them
+    "plain": f"hf_{BODIES['plain']}",
+    "colour": f"hf_{BODIES['colour'][:15]}\x1b[31m{BODIES['colour'][15:]}",
+    "unseen": f"hf_{BODIES['unseen'][:15]}\u200b{BODIES['unseen'][15:]}",
+    "escape": f"\\nhf_{BODIES['escape']}",
+}
+COMMANDS = {  # places other than a folder of reports, and the command that writes there
+    "terminal": "trajectories logs",
+    "listing": "trajectories logs --list all",
+    "comparison": "compare logs",
+    "a run": "show logs --kind trajectories",
+    "csv": "trajectories logs --list all --output table.csv",
+    "xlsx": "trajectories logs --list all --output table.xlsx",
+    "tex": "trajectories logs --list all --output table.tex",
+}
+
+
+@pytest.fixture
+def logs_with_keys(tmp_path, monkeypatch):
+    """Write a table with each key in each of its fields."""
     monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    key = f"hf_{SOME}"
     rows = [
-        {"task": f"t{n} {key}", "model": f"m{n % 2} {key}", "score": n % 3 % 2, "status": f"failed: {key}",
-         "error": f"\x1b[32m{key}", "messages": [{"role": "user", "name": key, "content": f"I say \\n{key}"}]}
-        for n in range(6)
+        {"task": f"t{n} {key}", "model": f"m{n % 2} {key}", "score": n % 2, "status": f"failed: {key}", "agent": key,
+         "error": key, key: key, "messages": [{"role": "user", "name": key, "content": f"I say {key}"}]}
+        for key in WRITTEN.values() for n in range(3)
     ]  # fmt: skip
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs/runs.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    for flag in ((), ("--no-mask",)):
-        out = tmp_path / f"out{len(flag)}"
+    return tmp_path
+
+
+def text_of(path):
+    """Return all text in a file; of an Excel file, in the members of the archive that it is."""
+    if path.suffix != ".xlsx":
+        return path.read_text("latin-1")
+    with zipfile.ZipFile(path) as archive:
+        return "".join(archive.read(name).decode("latin-1") for name in archive.namelist())
+
+
+def leaked(text):
+    """Return the keys of which a text has one half or both."""
+    return {name for name, body in BODIES.items() if body[:15] in text or body[15:] in text}
+
+
+@pytest.mark.parametrize("place", COMMANDS)
+def test_no_output_of_a_command_has_a_key_of_a_log_in_any_form(logs_with_keys, place):
+    for is_masked in (True, False):
+        with masking(is_masked):
+            result = CliRunner().invoke(main, COMMANDS[place].split())
+        assert result.exit_code == 0, result.output
+        text = result.output + "".join(map(text_of, logs_with_keys.glob("table.*")))
+        assert bool(leaked(text)) == (not is_masked)
+
+
+def test_the_name_of_a_report_has_no_key_of_the_folder_that_it_is_named_after():
+    name = file_name([f"logs/{WRITTEN['plain']}"])
+    assert name.startswith("logs_hf_")
+    assert not leaked(name)
+    assert name != file_name([f"logs/{WRITTEN['plain'][:-1]}x"])
+    with masking(False):
+        assert leaked(file_name([f"logs/{WRITTEN['plain']}"]))
+
+
+def test_no_file_of_a_report_holds_a_key_that_stands_anywhere_in_a_log(logs_with_keys):
+    for flag in ([], ["--no-mask"]):
+        out = logs_with_keys / f"out{len(flag)}"
         result = CliRunner().invoke(main, ["report", "logs", "trajectories", "-o", str(out), *flag])
         assert result.exit_code == 0, result.output
         files = [path for path in out.rglob("*") if path.is_file()]
         assert {path.suffix for path in files} >= {".html", ".csv", ".ipynb", ".json", ".svg"}
-        found = {path.suffix for path in files if SOME in path.read_text("latin-1")}
+        found = {path.suffix for path in files if leaked(text_of(path))}
         assert found >= {".html", ".csv", ".ipynb"} if flag else found == set()
-        assert str(tmp_path) not in "".join(path.read_text("latin-1") for path in files)
-    cached = [path for path in (tmp_path / "cache").rglob("*") if path.name != ".evalkit.lock"]
+        assert str(logs_with_keys) not in "".join(map(text_of, files))
+    cached = [path for path in (logs_with_keys / "cache").rglob("*") if path.name != ".evalkit.lock"]
     assert {stat.S_IMODE(path.stat().st_mode) for path in cached} == {0o700, 0o600}
 
 

@@ -10,7 +10,7 @@ from evalkit import compare
 from evalkit.cli import main
 from evalkit.display import finding_text
 from evalkit.display.drawing import has_nothing_to_draw
-from evalkit.kinds import denominators
+from evalkit.kinds import rates_by_denominator
 from evalkit.mindcraft import aggregate_results_to_dataframe, analysis, figures, load, runs_df
 from evalkit.mindcraft.analysis import ENDINGS
 from tests.mindcraft.builders import SCORE, log, task, write_all
@@ -57,7 +57,9 @@ def test_a_run_that_was_not_measured_is_a_failure_and_a_model_of_no_others_has_n
         inside = (table["low"] <= table["estimate"]) & (table["estimate"] <= table["high"])
         assert inside.tolist() == [True, True, False]
         assert [str(warning) for warning in table["warning"]][2:] == ["no run was measured"]
-    both = rows(denominators(runs), "n_measured", "measured_estimate", "highest_estimate")  # tasks weigh equally
+    both = rows(
+        rates_by_denominator(runs), "n_measured", "measured_estimate", "highest_estimate"
+    )  # tasks weigh equally
     assert both == [(7, 0.5833, 0.6429), (4, 0.25, 0.4), (0, None, None)]
 
 

@@ -60,7 +60,8 @@ OF_ONE_ID = [f"{row},{'run_id' if row == WITHOUT_IDS[0] else 'monday'}" for row 
     [
         ([ROWS], 0),
         ([ROWS, ROWS], 16),
-        ([WITHOUT_IDS, WITHOUT_IDS], 16),
+        ([WITHOUT_IDS, WITHOUT_IDS], 0),  # without ids they may be runs of their own, as of an agent without randomness
+        ([WITHOUT_IDS[:2]] * 3, 0),  # files of one row, of three repetitions
         ([WITHOUT_IDS], 0),  # rows that are equal are repetitions
         ([WITHOUT_IDS, WITHOUT_IDS[:9]], 0),
         ([OF_ONE_ID], 0),  # an id of the whole experiment names no run

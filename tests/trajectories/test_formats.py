@@ -368,17 +368,36 @@ def test_spaces_around_names_and_numbers_beyond_all_bounds_change_no_rate(tmp_pa
     assert told(runs_of(tmp_path), *columns) == [["oak", "t", 1.0, True, 0], ["oak", "t", None, None, 1]]
 
 
-def test_a_copy_of_a_table_is_named(tmp_path):
-    for name in ("a.csv", "b.csv"):
-        make.write(tmp_path / name, "model,task,score\noak,t,1\n")
+IDS = "2 rows with the id and values of another row: copies, which count in no rate"
+SAME = "the same rows as a.csv: both count, as no column has ids of runs"
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("model,task,score\noak,t,1\noak,u,0\n", [SAME]),
+        ("task,score,note\nt,1,x\nu,0,x\n", []),  # its folder may be the model
+        ("model,task,score\noak,t,1\n", []),  # one run of several that ended alike
+        (
+            "model,task,score,run_id\noak,t,1,a\noak,u,0,b\n",
+            [IDS],
+        ),
+    ],
+)
+def test_a_table_with_the_rows_of_another_counts_unless_ids_say_that_its_runs_are_the_same(tmp_path, table, said):
+    for name in ("alpha/a.csv", "beta/b.csv"):
+        make.write(tmp_path / name, table)
     logs = trajectories.load(tmp_path)
-    first, second = logs.ledger["reason"]
-    assert first == "columns of a.csv: task_id = task, model_name = model, score"
-    assert second.split("; ")[0] == "the same rows as a.csv: copies, which count in no rate"
-    assert [str(one) for one in logs.chosen.notes] == [
-        "columns of a.csv and 1 other file: task_id = task, model_name = model, score",
-        "b.csv: the same rows as a.csv: copies, which count in no rate",
-    ]
+    second = logs.ledger["reason"].iloc[1]
+    assert [text for text in (SAME, IDS) if text in second] == said
+    assert [one.values["doubts"] for one in logs.chosen.only("table").notes] == said
+    assert logs.runs["flag_duplicate"].any() == ("count in no rate" in "".join(said))
+
+
+def test_scores_between_0_and_1_in_one_file_leave_success_to_the_scores_of_another_with_its_columns(tmp_path):
+    make.write(tmp_path / "a.csv", "model,task,score\noak,t,1\noak,u,0\n")
+    make.write(tmp_path / "b.csv", "model,task,score\noak,v,1\noak,w,0.5\n")
+    assert told(runs_of(tmp_path), "is_successful") == [[True], [False], [None], [None]]
 
 
 def test_a_score_is_chosen_by_its_key(tmp_path):

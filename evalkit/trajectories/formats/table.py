@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from evalkit._text import counted_noun
 from evalkit.io import BrokenFileError, decode_json, decode_start
-from evalkit.io.paths import CELL, check_size, check_text
+from evalkit.io.paths import CELL, CHARACTER, check_size, check_text, most_bytes
 from evalkit.io.read import without_mark
 from evalkit.kinds import Parsed
 from evalkit.kinds.headers import is_table_of_runs
@@ -104,50 +104,81 @@ def messages(rows: list[dict[str, Any]], part: str, open_named: OpenNamed) -> li
 
 def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]], list[str]]:
     """Read the rows of a table, a file or a decoded document, and what was left out; ValueError for a broken one."""
-    rows: list[Any] = []
     doubts: list[str] = []
-    broken = 0
     if not isinstance(data, bytes):
         rows = _listed(data)
     elif data.startswith(b"PAR1"):
         rows = _parquet_rows(data, messages=messages)
-    elif (text := _text(data)).lstrip().startswith("["):
-        rows = decode_json(text.encode(), _ANYTHING)[0]
-    elif not text.lstrip().startswith("{"):
-        rows, doubts = _cells(text)
     else:
-        data = text.encode()
-        del text
-        for line in filter(bytes.strip, io.BytesIO(data)):
-            try:
-                rows.append(decode_json(line, _ANYTHING)[0])
-            except BrokenFileError:  # such as a last line that is still being written
-                broken += 1
+        _check_lines(data)
+        text = _text(data)
+        start = text[:_MOST_HEADER].lstrip()[:1]
+        if start == "[":
+            rows = decode_json(text.encode(), _ANYTHING)[0]
+        elif start == "{":
+            data = text.encode()
+            del text
+            rows, doubts = _object_lines(data)
+        else:
+            rows, doubts = _cells(text)
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError("rows that are no objects")
-    if broken:
-        doubts.append(f"{counted_noun(broken, 'broken line')} left out")
     return rows, doubts
+
+
+def _object_lines(data: bytes) -> tuple[list[Any], list[str]]:
+    """Return the values of JSON lines, and what is doubtful about them: lines that are broken are left out."""
+    rows, broken = list[Any](), 0
+    for line in filter(bytes.strip, io.BytesIO(data)):
+        try:
+            rows.append(decode_json(line, _ANYTHING)[0])
+        except BrokenFileError:  # such as a last line that is still being written
+            broken += 1
+    return rows, [f"{counted_noun(broken, 'broken line')} left out"] if broken else []
+
+
+def _check_lines(data: bytes) -> None:
+    """Raise LimitError for a line that is too long, before anything is made of it."""
+    start, most = 0, most_bytes() // CHARACTER
+    while len(data) - start > most:
+        end = data.rfind(b"\n", start, start + most + 1)
+        if end < 0:
+            end = data.find(b"\n", start)
+            check_text((end if end >= 0 else len(data)) - start)
+        start = end + 1
 
 
 def _parquet_rows(data: bytes, *, messages: bool) -> list[dict[str, Any]]:
     """Read the rows of a Parquet file; LimitError for one that is too large once every row has its own values.
 
-    Columns are decoded to dictionaries, in which a text of many rows is stored once, and their size is checked before
-    rows are made.
+    Columns are decoded to dictionaries, in which a text of many rows stands once, and counted before rows are made.
+    Arrow can't do so for texts in delta encodings, and those of a fixed length: of these it decodes as many rows at a
+    time as fit if each text is as long as a page.
     """
     stored = pq.read_metadata(pa.BufferReader(data))
-    chunks = (stored.row_group(at).column(n) for at in range(stored.num_row_groups) for n in range(stored.num_columns))
-    check_size(sum(chain.from_iterable(_page_sizes(data, chunk) for chunk in chunks)))
-    columns = [stored.schema.column(at).path for at in range(len(stored.schema))]
-    file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=columns)
-    rows: list[Any] = []
-    size = 0
+    total, batch_rows = 0, _BATCH
+    to_dictionaries: list[str] = []
+    for at in range(stored.num_columns):
+        column = stored.schema.column(at)
+        chunks = [stored.row_group(group).column(at) for group in range(stored.num_row_groups)]
+        sizes = [size for chunk in chunks for size in _page_sizes(data, chunk)]
+        total += sum(sizes)
+        is_delta = any(encoding.startswith("DELTA") for chunk in chunks for encoding in chunk.encodings)
+        if column.physical_type == "BYTE_ARRAY" and not is_delta:
+            to_dictionaries.append(column.path)
+        elif column.physical_type.endswith("BYTE_ARRAY"):
+            if column.max_repetition_level:
+                raise ValueError(f"column {column.path}: lists of texts in this encoding can't be read")
+            batch_rows = max(1, min(batch_rows, most_bytes() // max(1, *sizes)))
+    check_size(total)
+    file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=to_dictionaries)
     names = [name for name in file.schema_arrow.names if messages or name not in MESSAGES]
-    for batch in file.iter_batches(_BATCH, columns=names):
-        size += sum(map(_decoded_size, batch.columns))
-        check_size(size)
-        rows += batch.to_pylist()
+    rows, size = list[Any](), 0
+    for group in range(stored.num_row_groups):  # Arrow can't join nested dictionaries of several
+        for batch in file.iter_batches(batch_rows, row_groups=[group], columns=names):
+            size += sum(map(_decoded_size, batch.columns))
+            check_size(size)
+            rows += batch.to_pylist()
     return rows
 
 

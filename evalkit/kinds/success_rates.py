@@ -87,7 +87,7 @@ def rates(
     return pd.concat([groups[_list(by)], out, groups["n_not_measured"]], axis=1)
 
 
-def denominators(
+def rates_by_denominator(
     runs: pd.DataFrame,
     by: str | Sequence[str] = "model_name",
     value: str = "",
@@ -95,7 +95,7 @@ def denominators(
     *,
     cluster: str = "",
 ) -> pd.DataFrame:
-    """Estimate rates with both denominators, and the worst case both ways, for the runs that were not measured.
+    """Estimate rates with both rates_by_denominator, and the worst case both ways, for the runs that were not measured.
 
     Returns the columns of `by`, n, n_tasks, n_measured, n_not_measured, then estimate, low, high (the leading rate,
     as the kind declares), two of measured_estimate, lowest_estimate and highest_estimate with their bounds (of the
