@@ -152,7 +152,7 @@ def _tasks(row: Mapping[Any, Any], table: pd.DataFrame) -> dict[str, str]:
     """Return the numbers of tasks of a row, also of those that only one model ran if any row of the table has such."""
     if not table["n_unshared"].any():
         return {"tasks": str(row["n_tasks"])}
-    return {"tasks": str(row["n_tasks"]), "of only one": str(row["n_unshared"])}
+    return {"tasks": str(row["n_tasks"]), "unshared": str(row["n_unshared"])}
 
 
 def _difference(row: Mapping[Any, Any], data: Outcomes) -> dict[str, str]:

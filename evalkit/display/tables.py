@@ -38,7 +38,7 @@ TITLES = {  # of common columns and of estimates; others have the label of their
     "detectable": "difference that the tasks at hand would show",
     "model_name": "model",
     "n_tasks": "tasks",
-    "n_unshared": "tasks of only one",
+    "n_unshared": "tasks unshared",
     "claim_at": "decided from p",
     "n_measured": "measured",
     "n_not_measured": "not measured",
