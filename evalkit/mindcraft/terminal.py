@@ -169,7 +169,7 @@ def _notes(runs: pd.DataFrame) -> list[str]:
     """Describe which runs name no model, what is left out of the rates, and what was assumed for them."""
     lines = []
     if unknown := int((runs["model_name"] == UNKNOWN).sum()):
-        hint = "--layout tells what the folders mean, e.g. '{model_name}/{task_id}', or --model NAME names it"
+        hint = "name it by --layout, such as '{model_name}/{task_id}', or by --model NAME"
         lines.append(f"runs without a model's name: {unknown:,}; {hint}")
     if stale := int(is_stale(runs).sum()):
         lines.append(f"copies of another run's log, which count in no rate: {stale:,}")
