@@ -51,7 +51,7 @@ def test_in_a_notebook_logs_are_a_short_summary_with_escaped_texts(tmp_path):
     files = {"a.json": {"moves": ["e4", "d4"]}, "b.json": {"moves": ["e4"], "model": "<b>elm"}, "c.json": {}}
     folder = write_all(tmp_path / "<b>logs", files)
     page = load(folder, TOY)._repr_html_()
-    models, files = "unknown (1 run), &lt;b&gt;elm (1 run)", "3 files: 2 used, 1 skipped, 0 failed"
+    models, files = "unknown (1 run) and &lt;b&gt;elm (1 run)", "3 files: 2 used, 1 skipped, 0 failed"
     for text in ("&lt;b&gt;logs", models, "<th>moves</th><td>3 rows, 3 columns", files):
         assert text in page
     assert f"1 file, as {folder}/c.json: not a game".replace("<b>", "&lt;b&gt;") in page

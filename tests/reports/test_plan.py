@@ -132,7 +132,7 @@ def test_models_of_a_source_are_those_that_have_runs_under_the_conditions_and_na
         reports = plan(["samples:mindcraft", "model_overview"], values={name: [value]})
         assert [report.parameters["model"] for report in reports] == models
     (fault,) = faults_of(["samples:mindcraft"], values={"where": ["task_type=none"]})
-    assert fault == "no run where task_type=none; of task_type there are 'construction', 'cooking', 'techtree'"
+    assert fault == "no run where task_type=none; of task_type there are 'construction', 'cooking' and 'techtree'"
 
 
 # Sources of logs stand for the notebooks of the kinds of logs they hold

@@ -256,7 +256,7 @@ def test_one_run_less_of_a_task_hardly_changes_an_interval_for_these_tasks():
     ("found", "reason"),
     [
         (mean_interval([1, 0, 1], list("abc"), bounds=(0, 1), target="these tasks"), "no task was run more than once"),
-        (rate_interval([1, 0, 1, 1], list("aabc"), target="these tasks"), "one task only was run more than once"),
+        (rate_interval([1, 0, 1, 1], list("aabc"), target="these tasks"), "only one task was run more than once"),
         (mean_interval([3.0, 3, 4, 4], list("aabb"), target="these tasks"), "all values are equal"),
         (rate_interval([], [], target="these tasks"), "no values"),
         (jackknife_interval([], np.mean), "no values"),

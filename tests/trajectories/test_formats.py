@@ -510,7 +510,7 @@ def test_columns_that_name_no_model_are_listed_first_with_the_option_to_type(tmp
     rows = [f"t{i},m {j},{i % 2},n{i}{j}" for i in range(4) for j in range(3)]
     text = "\n".join(["question,LLM used,correct,note", *rows])
     said = str(table(tmp_path, "a.csv", text).chosen.only("no_model"))
-    assert "LLM used (3 values), note (12 values)" in said
+    assert "LLM used (3 values) and note (12 values)" in said
     assert '--column model="LLM used"' in said
     logs = trajectories.load(tmp_path, columns="model=LLM used")  # a string is a list of one
     assert sorted(set(logs.runs["model_name"])) == ["m 0", "m 1", "m 2"]
