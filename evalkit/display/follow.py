@@ -78,10 +78,7 @@ class Following:
         self.changes = Changes(0, 0, 0, 0)
 
     def look(self, width: int | None = None) -> View:
-        """Look at the source once; the view keeps to a width, in characters, as far as possible.
-
-        Its `status` says what was read; it is `done` once all expected runs are present and none is running.
-        """
+        """Look at the source once; the view is `done` once all expected runs are present and none is running."""
         self._now = self._clock()
         with storage(self._storage):
             try:
@@ -91,9 +88,8 @@ class Following:
                 self.changes = self.changes._replace(new=0, changed=0)
             text, done = f"no {self._kind.title} yet", False
             if self.logs is not None:
-                snapshot = Snapshot(
-                    self.logs, self._unchanged_for, self.changes.being_written, self._expected, self._idle, width
-                )
+                being_written = self.changes.being_written
+                snapshot = Snapshot(self.logs, self._unchanged_for, being_written, self._expected, self._idle, width)
                 text, done = (self._kind.command.progress or progress_of_runs)(snapshot, self._options)
         new, changed, _, unchanged, being_written = self.changes
         status = f"{new + changed} of {counted_noun(new + changed + unchanged, 'file')} new"
