@@ -81,10 +81,7 @@ def load(
 
 
 def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:
-    """Collect session traces into a dataset, or update it; parameters and result as of `evalkit.kinds.collect`.
-
-    The verdicts of hooks are stored, not their scores: weights and counting are options of `load` for a dataset, too.
-    """
+    """Collect session traces into a dataset, or update it; parameters and result as of `evalkit.kinds.collect`."""
     return kinds.collect(KIND, source, output, **options)
 
 
