@@ -79,8 +79,7 @@ def evaluate_all_traces(
 ) -> TraceScores:
     """Score the traces of a folder, including those in folders below; parameters as of `load`.
 
-    Returns a list in descending order of total_score; unreadable files, and files that are not traces, are only in its
-    `ledger`. It is empty if no file is a trace: `load` and the command raise then.
+    Returns a list in descending order of total_score, empty if no file is a trace; its `ledger` has the other files.
     """
     weights, named = check_rules(weights, counting), source_names(trace_dir)
     with storage(storage_options):

@@ -72,10 +72,7 @@ def load(
     counting: Counting = "achievement",
     **options: Unpack[ReadOptions],
 ) -> Logs:
-    """Read session traces into `Logs` with the frames episodes, events and achievements.
-
-    `weights` and `counting` are those of `evaluate_event`, the other parameters those of `evalkit.load`.
-    """
+    """Read session traces into `Logs`; `weights`, `counting` as for `evaluate_event`, others as for `evalkit.load`."""
     weights = check_rules(weights, counting)
     return kinds.load(path, KIND, pattern=pattern, weights=weights, counting=counting, **options)
 

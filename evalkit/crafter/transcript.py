@@ -1,8 +1,4 @@
-"""Episodes turn by turn: transcripts with what the player saw.
-
-An event that names no turn belongs to that of the next one that does, since a model's call comes before the actions
-that it chose; after the last one, to the last.
-"""
+"""Episodes turn by turn: transcripts with what the player saw."""
 
 import base64
 import os
@@ -28,6 +24,7 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
         judged = judge_trace(read(path), images=True)
     except BrokenFileError as error:
         raise SourceError(f"{path}: {error}") from error
+    # an event without a turn belongs to the next one: a model's call comes before the actions that it chose
     numbers = pd.Series([event.turn for event in judged.events], dtype="Int64").bfill().ffill()
     names = [f"event {i}" if number is pd.NA else f"turn {number}" for i, number in enumerate(numbers)]
     turns, points = [], []

@@ -3,9 +3,6 @@
 Files are written in place, so any look may meet a partial one. A file that can't be parsed and changed less than
 `SETTLE` seconds ago counts as being written: its former contents are kept, and the next look reads it again. Only a
 file that is still broken after that time has failed.
-
-How long a file has been unchanged is counted from the look that saw it change, so that the clock of a file server does
-not matter; for files present at the first look, from their own time.
 """
 
 import time
@@ -41,9 +38,8 @@ class Snapshot(NamedTuple):
 class Following:
     """A source that is read repeatedly; parsed files are kept until they change.
 
-    A source that does not exist yet is waited for. `options` are those of the kind and of its `progress`, `expected`
-    and `idle` as in `Snapshot`; `clock` returns epoch seconds; the others are as for `load`. `logs` and `changes` are
-    those of the last look. Raises SourceError for invalid options, and for a dataset, which has no logs.
+    A source that does not exist yet is waited for. `options` are also for `progress` of the kind, `expected` and `idle`
+    as in `Snapshot`, `clock` returns epoch seconds, the others are as for `load`. SourceError for invalid options.
     """
 
     def __init__(
@@ -130,7 +126,7 @@ class Following:
         self._is_first = False
 
     def _see(self, path: str, state: FileState) -> None:
-        """Note since when a file or folder has its state."""
+        """Note since when a file or folder has its state, by this computer's clock, not that of a file server."""
         if path not in self._since or self._since[path][0] != state:
             modified = state.modified / 1e9
             was_there = self._is_first and 0 < modified <= self._now

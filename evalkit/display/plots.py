@@ -104,7 +104,7 @@ def estimates(
     """
     if hue is None and category == "model_name":
         hue = category
-    by = _distinct(category, hue)
+    by = list(dict.fromkeys(filter(None, (category, hue))))
     cut = ""
     if not order:
         for name in by:
@@ -237,7 +237,7 @@ def _place(
 ) -> tuple[pd.DataFrame, list, dict[Any, Look]]:
     """Position estimates on rows, from top to bottom; return the marks, the keys of rows, and the look of each hue."""
     groups = with_data(table)
-    by = _distinct(category, hue)
+    by = list(dict.fromkeys(filter(None, (category, hue))))
     names = keys([*order, *(row[category] for row in groups)])
     series = [None] if hue is None else names if hue == category else keys(row[hue] for row in groups)
     look_of = looks(series)
@@ -265,10 +265,6 @@ def _mark(row: Row, x: float | None, y: float | None, series: Any, look: Look, t
 def _marks(marks: Sequence[dict[str, Any]], *more: str) -> pd.DataFrame:
     table = pd.DataFrame(marks, columns=[*_MARK, *more])
     return table.astype(dict.fromkeys(_NUMBERS, "float64") | {"series": "object"})
-
-
-def _distinct(*columns: str | None) -> list[str]:
-    return list(dict.fromkeys(filter(None, columns)))
 
 
 def _joined(*labels: str) -> str:
@@ -568,9 +564,9 @@ def _draw_curves(ax: Axes, rows: pd.DataFrame, look_of: Mapping[Any, Look], *, s
         if sparse:
             ax.vlines(bounded["x"], bounded["low"], bounded["high"], color=look.colour, lw=2, alpha=0.7, zorder=2)
         elif len(bounded):
-            ends = bounded["x"], bounded["low"], bounded["high"]
-            step: Any = "post" if drawstyle == "steps-post" else None
-            ax.fill_between(*ends, color=look.colour, alpha=0.15, lw=0, step=step)
+            step = "post" if drawstyle == "steps-post" else None
+            band: dict[str, Any] = {"color": look.colour, "alpha": 0.15, "lw": 0, "step": step}
+            ax.fill_between(bounded["x"], bounded["low"], bounded["high"], **band)
         spaced = np.unique(np.linspace(0, len(curve) - 1, 7).round().astype(int))[1:]
         marked.append(curve if sparse or len(curve) < 2 else curve.iloc[spaced])
     draw_points(ax, pd.concat(marked), size=48)
@@ -754,10 +750,7 @@ def describe_value(row: Row, *names: Any, percent: bool = True, digits: int = 2,
 def describe_estimates(
     table: pd.DataFrame, *keys: str, percent: bool = True, digits: int = 2, value: str = "estimate"
 ) -> str:
-    """Describe the groups that `keys` name, of more than 40 only the extremes: ``alder: 63 % [52, 73] (n = 40); …``.
-
-    `table` has the column of `value` and, optionally, low, high, n and reason.
-    """
+    """Describe the groups that `keys` name, of more than 40 only the extremes: ``alder: 63 % [52, 73] (n = 40); …``."""
     groups = with_data(table)
     texts = [describe_value(row, *map(row.get, keys), percent=percent, digits=digits, value=value) for row in groups]
     return _described(texts, [as_number(row[value]) for row in groups])

@@ -46,8 +46,7 @@ def fingerprint(sources: Iterable[str]) -> tuple[int, str]:
 def provenance(ledger: pd.DataFrame, **parameters: Any) -> None:
     """Show the provenance of a report: versions, code, parameters, input files with their fingerprint, and time.
 
-    The `ledger` is that of the files that were read, with source and status. If one of the notebook's `parameters`
-    names a dataset, the fingerprint is that of its files, not of the logs.
+    If one of the notebook's `parameters` names a dataset, its files have the fingerprint, not the logs in the `ledger`.
     """
     used = ledger.loc[ledger["status"] != "skipped", "source"].tolist()
     files = set(used)

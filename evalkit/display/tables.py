@@ -88,16 +88,14 @@ def table_html(
     anchor: str = "",
     bars: bool = False,
 ) -> tuple[str, str]:
-    """Format a non-empty frame as HTML and plain text, with other parameters as of `evalkit.display.show_table`.
-
-    `rest` says where the other rows are. With `bars` estimates are also drawn, and the table can't be folded.
-    """
+    """Format a non-empty frame as HTML and text, as `show_table`; `bars` are drawn, `rest` says where others are."""
     first = table.head(rows)
     shown, notes = _readable(first, digits, percent, unit)
     if more := max(len(table) - rows, 0):
         notes.append(f"{counted_noun(more, 'more row')} {'is' if more == 1 else 'are'} {rest}.")
     estimate = estimate or ("success rate" if percent else "mean")
-    labels = {**all_labels(), **TITLES, "estimate": estimate, "n": counted, "n_tasks": _clusters_of(counted)}
+    clusters = next((kind.runs for kind in all_kinds() if counted in kind.tables and counted != kind.runs), "tasks")
+    labels = {**all_labels(), **TITLES, "estimate": estimate, "n": counted, "n_tasks": clusters}
     columns = []
     for name in map(str, shown):
         column = name.removesuffix(_INTERVAL)
@@ -131,11 +129,6 @@ def table_html(
     )
     text = shown.set_axis([column["title"] for column in columns], axis=1).to_string(index=False)
     return page, "\n".join([text, *notes])
-
-
-def _clusters_of(counted: str) -> str:
-    """Return the name of the clusters of what `n` counts: of runs their tasks, of parts of runs the runs."""
-    return next((kind.runs for kind in all_kinds() if counted in kind.tables and counted != kind.runs), "tasks")
 
 
 def _title(column: str, labels: Mapping[str, str]) -> str:

@@ -124,10 +124,7 @@ def _count(headline: dict[str, Any]) -> str:
 
 def _models(records: list[Record], output: Path) -> list[dict[str, Any]]:
     """List the models of all reports by kind of logs and outcome: for each set of tasks, the estimate of most runs."""
-
-    def section(row: dict[str, Any]) -> tuple[str, str]:
-        return row["kind"], row["outcome"]
-
+    section = itemgetter("kind", "outcome")
     rows = list[dict[str, Any]]()
     for record in records:
         name = next((table["file"] for table in record["tables"] if table["name"] == STANDINGS), "")

@@ -1,7 +1,6 @@
 """Kernels of reports: Jupyter's, and for this Python forks of a process that has imported everything.
 
-A fork saves the start of Python and all imports, and runs ipykernel. The process that is forked has read no data and
-executed no cell. nbclient talks to all kernels in the same way.
+A fork saves the start of Python and all imports. The process that is forked has read no data and executed no cell.
 """
 
 import asyncio

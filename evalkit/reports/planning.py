@@ -1,7 +1,6 @@
 """Plan a batch: every report with its notebook and checked parameters, before anything is executed.
 
-A sweep is a list given for a parameter that takes one value; ``all`` means all values in the data. Each value becomes
-a report with its own name.
+A sweep is a list given for a parameter that takes one value; ``all`` means all values in the data, a report for each.
 """
 
 import inspect

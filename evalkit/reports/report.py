@@ -25,10 +25,6 @@ from evalkit.reports.notebooks import REQUIRED, Notebook, texts_of
 
 _PRIVATE = ("parameters", "params_file", "sources")  # fields of a record that hold full paths
 _LONGEST = 120  # bytes; suffixes and hashes are added to it, and file systems allow 255
-_SECRET_HINT = (
-    "a value of this name would stand on the page, in its file's name, the index and the manifest; set an environment "
-    "variable, and read that in the notebook"
-)
 
 Record = dict[str, Any]  # of a report that was made or failed, as `Job.record` makes it
 
@@ -125,7 +121,10 @@ class Job(NamedTuple):
 def refuse_secrets(name: str, value: Any) -> None:
     """Raise SourceError for a secret, by its name or within a URL: pages, file names and records would show it."""
     if is_secret_name(name) and value and value is not True and value is not REQUIRED:
-        raise SourceError(f"{name}: {_SECRET_HINT}")
+        raise SourceError(
+            f"{name}: a value of this name would stand on the page, in its file's name, the index and the manifest; "
+            "set an environment variable, and read that in the notebook"
+        )
     for text in texts_of(value):
         check_path(text)
     for key, item in value.items() if isinstance(value, dict) else ():
