@@ -29,6 +29,7 @@ __all__ = [
 
 _LONGEST = 300  # characters of a reason
 HOOKS = {f"{name}s": name.replace("_", " ").removesuffix(" achievement") for name in WEIGHTS}
+_POINTS = {HOOKS[f"{name}s"]: weight for name, weight in WEIGHTS.items()}
 _BY_TIER = pd.CategoricalDtype(list(TIER_OF), ordered=True)  # easy achievements first
 _NO_UNLOCKS = note("no_values").worded(words.UNLOCKS)
 _BOUNDS = ("estimate", "low", "high")
@@ -54,10 +55,9 @@ def _budget(turns: Any) -> str:
 
 
 def per_budget(frame: pd.DataFrame, episodes: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Split models by budget where budgets differ, so that no estimate per model spans several.
+    """Split models by budget where budgets differ, as in ``gpt-4o, 20 turns``: in their order, the best at each first.
 
-    Models are then called as in ``gpt-4o, 20 turns``, in the order of budgets, the best at each first. With `episodes`,
-    `frame` is another frame with source and model_name, such as that of achievements.
+    With `episodes`, `frame` is another frame with source and model_name, such as the achievements.
     """
     runs = frame if episodes is None else episodes
     if not budgets(runs):
@@ -73,8 +73,7 @@ def per_budget(frame: pd.DataFrame, episodes: pd.DataFrame | None = None) -> pd.
 def answer_table(table: pd.DataFrame, episodes: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """Return what a page begins with, and its caption: the models of `evalkit.compare.answer_table`, the best first.
 
-    Where budgets differ and `episodes` are split by them, there is a row for each model and budget instead, in the
-    order of budgets, without ranks, since no rank spans several. Both with the mean without suspect invalid actions.
+    Where budgets differ, and split `episodes`, there is a row for each model and budget instead, without ranks.
     """
     means = mean_scores(episodes)
     if not budgets(episodes):
@@ -124,8 +123,7 @@ def breakdown(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     long["hook"] = pd.Categorical(long["hook"].map(HOOKS), categories=list(HOOKS.values()), ordered=True)
     table = estimates(long, [*by, "hook"], "count")
     table["total"] = _groups(long, [*by, "hook"])["count"].sum(min_count=1).astype("Int64").to_numpy()
-    points = {hook: WEIGHTS[column.removesuffix("s")] for column, hook in HOOKS.items()}
-    table["points"] = table["total"].astype("float64") * table["hook"].astype("str").map(points).astype("float64")
+    table["points"] = table["total"].astype("float64") * table["hook"].astype("str").map(_POINTS).astype("float64")
     return table
 
 
@@ -136,8 +134,7 @@ def points(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     method, warning, score (the mean score of the group, of which the estimates are the parts).
     """
     by, table = _columns(by), breakdown(episodes, by).drop(columns=["total", "points"])
-    weights = {hook: WEIGHTS[column.removesuffix("s")] for column, hook in HOOKS.items()}
-    weight = table["hook"].astype("str").map(weights).astype("float64")
+    weight = table["hook"].astype("str").map(_POINTS).astype("float64")
     ends = table[["low", "high"]].mul(weight, axis=0)
     table["estimate"] *= weight
     table["low"] = ends.min(axis=1)
@@ -147,11 +144,7 @@ def points(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
 
 
 def bands(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
-    """Count the episodes in each band of scores: `by`, n (episodes with a score), then a column for each of `BANDS`.
-
-    Excellent is a score above 2 (multiple achievements), Good from 1 (some), Limited from 0 (few), Poor below 0
-    (dominated by invalid actions).
-    """
+    """Count the episodes in each band of scores: `by`, n (episodes with a score), then a column for each of `BANDS`."""
     episodes = counted(episodes)
     named = episodes["score"].map(band, na_action="ignore")
     rows = episodes.assign(**{name: named.eq(name).fillna(False).astype("int64") for name in BANDS})
@@ -223,11 +216,9 @@ def unlock_turns(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataF
 def unlock_curve(achievements: pd.DataFrame, episodes: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
     """Estimate the mean number of different achievements unlocked by the end of each turn.
 
-    Episodes that ended earlier keep their number, so that the curve never falls and n stays the same. Those that don't
-    report all 22 achievements are left out.
-
-    Returns `by`, turn, n, n_tasks, estimate, low, high, method, warning; one row for the first turn, the last one of
-    the group and every turn at which something is unlocked. NaN for a group without episodes that report them.
+    Episodes that ended earlier keep their number, so that n stays the same; those that don't report all 22 achievements
+    are left out. Returns `by`, turn, n, n_tasks, estimate, low, high, method, warning; one row for the first turn, the
+    last one of the group and every turn at which something is unlocked. NaN for a group without such episodes.
     """
     known = achievements[_can_tell(achievements)]
     unlocks = known.groupby("source")["turn"].apply(lambda column: sorted(column.dropna()))
@@ -241,8 +232,7 @@ def unlock_curve(achievements: pd.DataFrame, episodes: pd.DataFrame, by: str = "
         last = max([group["turns"].fillna(1).max() - 1, *(turns[-1] for turns in unlock_lists if turns)])
         for turn in sorted({0, last, *(turn for turns in unlock_lists for turn in turns)}):
             counts = [sum(t <= turn for t in turns) for turns in unlock_lists]
-            most = len(ACHIEVEMENTS)
-            interval = mean_interval(counts, group["world"], bounds=(0, most), families=group["family"])
+            interval = mean_interval(counts, group["world"], bounds=(0, len(ACHIEVEMENTS)), families=group["family"])
             rows.append({by: name, "turn": int(turn), **interval._asdict()})
     return pd.DataFrame(rows, columns=[by, "turn", "n", "n_tasks", *_ESTIMATE])
 

@@ -59,11 +59,7 @@ def count_hooks(hooks: Iterable[tuple[str, int, int]], counting: Counting) -> di
 
 
 def score_event(hooks: Hooks, weights: Mapping[str, float], counting: Counting) -> EventScore:
-    """Score one event; by achievement, the symbol is the sign of the score.
-
-    By hook, both are those of the original trace_eval: a running sum, and the sign of the last hook with a nonzero
-    weight; no symbol if the sum is 0.
-    """
+    """Score one event, as `evalkit.crafter.evaluate_event` describes."""
     score, symbol = 0.0, ""
     if counting == "achievement":
         for name, n in count_hooks(hooks, counting).items():

@@ -96,11 +96,7 @@ def progression(path_or_runs: Source) -> Estimate:
 
 
 def pooled_score(unlocked: np.ndarray, tasks: Iterable | None = None) -> CrafterScore:
-    """Apply the official formula to episodes (an array of episodes × 22, 1 where unlocked) as one group.
-
-    The interval is a jackknife over episodes or, if these are given, over the `tasks` of episodes, on the logarithmic
-    scale, on which the score is nearly linear in rates.
-    """
+    """Score episodes (an array of episodes × 22, 1 where unlocked) as one group; a jackknife over them, or `tasks`."""
     logs = jackknife_interval(100 * unlocked, lambda rows: float(np.log1p(rows.mean(axis=0)).mean()), tasks)
     estimate, high = float(np.expm1(logs.estimate)), float(np.expm1(logs.high))
     low = math.nan if math.isnan(logs.low) else float(np.expm1(max(logs.low, 0.0)))
@@ -110,14 +106,12 @@ def pooled_score(unlocked: np.ndarray, tasks: Iterable | None = None) -> Crafter
 
 
 def load_runs(source: Files) -> Runs:
-    """Read all benchmark files of a folder, including those in folders below, or one file.
+    """Read all benchmark files of a folder and of folders below, or one file; sort the runs by method and seed.
 
     A ``stats.jsonl`` is one seed: its folder names the seed and the folders above that, below `source`, the method.
     Without folders above, `source` names the method; a file with another name in `source` names it itself.
     Session traces and BALROG run files are runs of one episode each, whose seed is ``pooled``.
-
-    Runs are sorted by method and seed; the ledger names what was skipped, left out or failed, and why. SourceError if
-    `source` does not exist or can't be listed, or holds two runs of one seed.
+    SourceError if `source` does not exist or can't be listed, or holds two runs of one seed.
     """
     listing = list_source(source)
     ledger = Ledger()
@@ -156,8 +150,7 @@ def check_run(run: Any) -> Run:
         raise ValueError(f"a run is a table of lists, not {type(run).__name__}")
     if missing := [column for column in COLUMNS.values() if column not in run]:
         raise ValueError(f"{len(missing)} of 22 achievements are missing, such as {missing[0]}")
-    xs = run.get("xs")
-    length = run.get("length")
+    xs, length = run.get("xs"), run.get("length")
     if xs is None and isinstance(length, list | tuple) and all(map(_is_count, length)):
         xs = list(accumulate(length))
     lists = {column: run[column] for column in COLUMNS.values()} | ({} if xs is None else {"xs": xs})

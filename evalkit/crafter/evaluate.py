@@ -4,15 +4,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from evalkit.crafter.assemble import (
-    NO_SCORED_EVENTS,
-    Columns,
-    Counting,
-    EventScore,
-    check_rules,
-    score_event,
-    score_traces,
-)
+from evalkit.crafter.assemble import NO_SCORED_EVENTS, Counting, EventScore, check_rules, score_event, score_traces
 from evalkit.crafter.format import WEIGHTS, Event, fit
 from evalkit.crafter.kind import KIND, PATTERN
 from evalkit.crafter.parse import parse_file, read_hooks
@@ -42,10 +34,9 @@ def evaluate_event(
     """Score one event of ``event_history`` by its hooks: (score, symbol).
 
     Names missing in `weights` have the points of `WEIGHTS`; ValueError for others. `counting` by achievement counts
-    every achievement that a hook names (a hook without names counts once); by hook every hook once, as the original
-    trace_eval does: with its running sum, and the sign of the last scored hook as the symbol.
-
-    The symbol is empty if the event has no scored hook, and by hook also if the score is 0.
+    every achievement that a hook names (a hook without names counts once), and the symbol is the sign of the score; by
+    hook every hook once, as the original trace_eval does: with its running sum, and the sign of the last scored hook as
+    the symbol. The symbol is empty if the event has no scored hook, and by hook also if the score is 0.
     """
     weights = check_rules(weights, counting)
     read = event if isinstance(event, Event) else fit(event, Event)
@@ -88,8 +79,7 @@ def evaluate_all_traces(
 ) -> TraceScores:
     """Score the traces of a folder, including those in folders below; parameters as of `load`.
 
-    Returns a list in descending order of total_score; unreadable files, and files that are not traces, are only in its
-    `ledger`. It is empty if no file is a trace: `load` and the command raise then.
+    Returns a list in descending order of total_score, empty if no file is a trace; its `ledger` has the other files.
     """
     weights, named = check_rules(weights, counting), source_names(trace_dir)
     with storage(storage_options):
@@ -117,7 +107,7 @@ def _columns(traces: Mapping[str, Mapping[str, Sequence[tuple]]]) -> dict[str, d
     return tables
 
 
-def _results(traces: Mapping[str, Columns], weights: Mapping[str, float], counting: Counting) -> list[TraceScore]:
+def _results(traces: Mapping[str, Any], weights: Mapping[str, float], counting: Counting) -> list[TraceScore]:
     """Score the records of traces, by table, as `assemble` does."""
     scored = score_traces(traces["episodes"], traces["events"], weights, counting)
     return results_of({**traces["episodes"], **scored.episodes}, {"weights": weights, "counting": counting})
@@ -129,10 +119,7 @@ def print_trace_evaluation(result: TraceScore) -> None:
 
 
 def print_evaluation_summary(results: Sequence[TraceScore]) -> None:
-    """Print results of `evaluate_all_traces`: their mean score with its interval, the ranking, and unused files.
-
-    Aborted traces are left out of the mean; that with them at 0 is shown, too.
-    """
+    """Print results of `evaluate_all_traces`: their mean score with its interval, the ranking, and unused files."""
     rows = []  # of the frame of episodes, as far as its summary needs them
     for result in results:
         flags, score = result["flags"], result["total_score"]

@@ -1,7 +1,5 @@
 """Figures of session traces, drawn with `evalkit.display.plots`: frames of `analysis` in, axes out."""
 
-from typing import Any
-
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -33,10 +31,7 @@ def estimates(
 
 
 def against_references(table: pd.DataFrame, references: pd.DataFrame, *, xlabel: str, ax: Axes | None = None) -> Axes:
-    """Draw estimates per model (0 to 100) above published results, which are grey, with a line up through the models.
-
-    `references` as `benchmark.reference_scores` returns them.
-    """
+    """Draw estimates per model (0 to 100) above published results, as `benchmark.reference_scores` returns them."""
     ax = plots.estimates(table, "model_name", percent=False, xlabel=xlabel, references=references, ax=ax)
     if len(table):
         ax.set_xlim(0, 100)
@@ -48,11 +43,10 @@ def breakdown(table: pd.DataFrame) -> Axes:
     names = list(dict.fromkeys(table["model_name"]))
 
     def draw(panel: pd.DataFrame, ax: Axes) -> None:
-        style: dict[str, Any] = {"percent": False, "order": names, "xlabel": xlabel}
-        plots.estimates(panel, "model_name", **style, ax=ax)
+        plots.estimates(panel, "model_name", percent=False, order=names, xlabel=xlabel, ax=ax)
 
-    xlabel, height = "mean points per episode", 0.9 + 0.3 * len(names)
-    return plots.facets(table, "hook", draw, height=height, xlabel=xlabel)[0]
+    xlabel = "mean points per episode"
+    return plots.facets(table, "hook", draw, height=0.9 + 0.3 * len(names), xlabel=xlabel)[0]
 
 
 def achievements(rates: pd.DataFrame, ax: Axes | None = None) -> Axes:
@@ -70,10 +64,7 @@ def achievements(rates: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 
 def unlocks(curve: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw how many achievements are unlocked by the end of each turn, with intervals; `curve` of `unlock_curve`.
-
-    The axis ends with the last turn of models with at least `ENOUGH` episodes, where there are any.
-    """
+    """Draw how many achievements are unlocked by the end of each turn, with intervals; `curve` of `unlock_curve`."""
     last = curve.loc[curve["n"] >= ENOUGH, "turn"].max()
     is_cut = bool(curve["turn"].max() > last)
     xlabel = "turn, from 0"

@@ -186,11 +186,7 @@ class OtherShapeError(BrokenFileError):
 
 
 def read_trace(data: bytes) -> tuple[Trace, dict[str, str]]:
-    """Decode a session trace without building its conversations, which are checked only.
-
-    Notes and errors are those of `evalkit.io.decode_json`, and the note ``malformed_fields`` if values were left out,
-    with the first of them. Other well-formed JSON raises `OtherShapeError`.
-    """
+    """Decode a session trace; notes and errors as of `evalkit.io.decode_json`, and the note ``malformed_fields``."""
     try:
         trace, recovered = decode_json(data, _TRACE)
         notes = dict.fromkeys(recovered, "")
@@ -249,10 +245,7 @@ def peek(raw: Any, kind: Any) -> Any:
 
 
 def fit(value: Any, kind: Any) -> Any:
-    """Convert decoded JSON to a declared type, without values that are not of theirs; None if it does not fit itself.
-
-    Entries of lists of Structs that are not objects become empty Structs, so that lengths stay the same.
-    """
+    """Convert decoded JSON to a type, without values that do not fit; such entries of lists of Structs stay, empty."""
     if get_origin(kind) in (Union, UnionType):
         if value is None:
             return None

@@ -72,19 +72,13 @@ def load(
     counting: Counting = "achievement",
     **options: Unpack[ReadOptions],
 ) -> Logs:
-    """Read session traces into `Logs` with the frames episodes, events and achievements.
-
-    `weights` and `counting` are those of `evaluate_event`, the other parameters those of `evalkit.load`.
-    """
+    """Read session traces into `Logs`; `weights`, `counting` as for `evaluate_event`, others as for `evalkit.load`."""
     weights = check_rules(weights, counting)
     return kinds.load(path, KIND, pattern=pattern, weights=weights, counting=counting, **options)
 
 
 def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:
-    """Collect session traces into a dataset, or update it; parameters and result as of `evalkit.kinds.collect`.
-
-    The verdicts of hooks are stored, not their scores: weights and counting are options of `load` for a dataset, too.
-    """
+    """Collect session traces into a dataset, or update it; parameters and result as of `evalkit.kinds.collect`."""
     return kinds.collect(KIND, source, output, **options)
 
 

@@ -31,8 +31,7 @@ from evalkit.io.text import MOST_MATCHED
 from evalkit.kinds import Parsed
 
 _EPISODE_COLUMNS = [column.name for column in RECORDS["episodes"]]
-_EPOCH = datetime(1970, 1, 1)
-_EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _EPISODE = re.compile(r"(?:^|_)episode_\d+_")
 _ID_TAIL = re.compile(r"_?(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{8}_\d{6}|\d{9,})$", re.IGNORECASE)
@@ -94,14 +93,13 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
         names = [action.action for action in verdict.invalid]
         reasons = [action.reason for action in verdict.invalid]
         rows.append((position, event.turn, event.kind, n, hooks, suspects, achievements, names, reasons))
-    turns = {row[1] for row in rows if row[1] is not None}
     actions = [row[3] for row in rows if row[3] is not None]
     costs = [event.cost for event in judged.events if type(event.cost) in (int, float) and 0 <= event.cost < _DEAREST]
     tokens_in, tokens_out = tokens_of(judged.events)
     episode = {
         **judged.session,
         "events": len(rows),
-        "turns": len(turns) or None,
+        "turns": len({row[1] for row in rows} - {None}) or None,
         "actions": sum(actions) if actions else None,
         "can_tell": judged.unlocked is not None,
         "tokens_in": tokens_in,
@@ -112,10 +110,7 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
 
 
 def judge_trace(data: bytes, *, images: bool = False) -> Judged:
-    """Read a trace and all its hooks; if no event has one, achievements are derived from the changes between states.
-
-    Without `images`, those of its states are empty. Raises as `read_trace`.
-    """
+    """Read a trace and its hooks or, if no event has one, derive achievements from states; raises as `read_trace`."""
     try:
         trace, notes = read_trace(data if images else without_images(data))
     except BrokenFileError:  # as a whole, so that the reason names the right place
@@ -127,7 +122,6 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
     with_hooks = [verdict for verdict in verdicts if verdict is not NOTHING]
     named = {name for verdict in with_hooks for name in verdict.achievements}
     has_unnamed = any(verdict.has_unnamed for verdict in with_hooks)
-    has_suspect = any(action.suspect for verdict in with_hooks for action in verdict.invalid)
     disagree = any(
         event.metadata is not None and event.metadata.invalid_action not in (None, bool(verdict.invalid))
         for event, verdict in zip(events, verdicts, strict=True)
@@ -145,7 +139,7 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
         "derived": derived and bool(named),
         "unnamed_achievements": has_unnamed,
         "no_environment_events": shows_nothing,
-        "suspect_invalid_actions": has_suspect,
+        "suspect_invalid_actions": any(action.suspect for verdict in with_hooks for action in verdict.invalid),
         "verdicts_disagree": disagree,
         "results_mismatch": can_tell and (differs or n_claimed not in (None, len(named))),
     }
@@ -199,15 +193,11 @@ def read_hooks(event: Event) -> Verdict:
 
 def _hooks_of(names: Iterable[str]) -> Hooks:
     """Return the hooks that achievements would have had: one per difficulty, with the number of its names."""
-    counts = Counter([f"{TIER_OF[name]}_achievement" for name in names])
-    return tuple((name, n, 0) for name, n in counts.items())
+    return tuple((hook, n, 0) for hook, n in Counter(f"{TIER_OF[name]}_achievement" for name in names).items())
 
 
 def derive(events: list[Event]) -> list[Verdict]:
-    """Find achievements in the states of events without hooks.
-
-    Each counts once, at the first event whose state has it when no state before did. The first state is the start.
-    """
+    """Find achievements in the states of events without hooks: each at the first state that has it after the start."""
     seen: set[str] | None = None
     verdicts = []
     for event in events:
@@ -230,10 +220,7 @@ def observed(raw: Any) -> Observation | None:
 
 
 def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dict[str, Any]:
-    """Collect what a trace says about its whole session, wherever it says so.
-
-    `config` is the session's metadata from all its possible places, and `world` the digest of its map.
-    """
+    """Collect what a trace says about its session, by metadata from all possible places and the digest of its map."""
     events, entries = trace.event_history or [], trace.session_metadata or []
     where, model = "session_metadata", _first([m.model_name or m.model for m in config])
     if model is None:
@@ -270,14 +257,12 @@ def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dic
         if isinstance(stamp, str):
             with suppress(ValueError):
                 time = datetime.fromisoformat(stamp)
-                times.append((time - (_EPOCH if time.tzinfo is None else _EPOCH_UTC)) // _MILLISECOND)
+                times.append(((time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH) // _MILLISECOND)
         elif type(stamp) in (int, float) and 0 < stamp < _LATEST:
             times.append(round(stamp * 1000))
-    started = times[0] if times else None
-    ended = max(times[1:], default=None)
     duration = None
-    if started is not None and ended is not None and ended >= started:
-        duration = (ended - started) / 1000
+    if len(times) > 1 and max(times[1:]) >= times[0]:
+        duration = (max(times[1:]) - times[0]) / 1000
     return {
         "session_id": trace.session_id,
         "model_name": model or UNKNOWN,
@@ -288,7 +273,7 @@ def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dic
         "difficulty": difficulty or UNKNOWN,
         "seed": seed,
         "max_turns": _first([m.max_turns for m in config]),
-        "started": started,
+        "started": times[0] if times else None,
         "duration": duration,
     }
 

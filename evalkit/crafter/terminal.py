@@ -79,26 +79,18 @@ def trace_text(result: Mapping[str, Any]) -> str:
 
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
-    """Format the trace of a single file, else models, all traces together, and the best and the worst of them.
-
-    Of `views`: by_difficulty (also a table of difficulties), verbose (every trace).
-    """
+    """Format the trace of a single file, else models, all traces together, and the best and the worst of them."""
     episodes, rules = logs.episodes, logs.rules
     everything = bool(views.get("all"))
     if len(logs.ledger) == 1 and len(episodes) == 1:
         return [Part("the trace", trace_text(*results_of(episodes, rules)).split("\n"), always=True)]
-    by: list[Group] = ["model_name"]
-    by += ["difficulty"] if views.get("by_difficulty") else []
+    by: list[Group] = ["model_name", "difficulty"] if views.get("by_difficulty") else ["model_name"]
     verbose = results_of(episodes, rules) if views.get("verbose") else ()
     reasons = analysis.invalid_actions(logs.events, [])  # the most frequent first
-    why = [
-        {
-            "invalid action": plain(row["action"]),
-            "times": f"{row['invalid']:,}",
-            "reason": f"{plain(row['reason'], _FILE)} ({counted_noun(row['episodes'], 'trace')})",
-        }
-        for row in reasons.head(len(reasons) if everything else TOP_REASONS).to_dict("records")
-    ]
+    why = []
+    for row in reasons.head(len(reasons) if everything else TOP_REASONS).to_dict("records"):
+        reason = f"{plain(row['reason'], _FILE)} ({counted_noun(row['episodes'], 'trace')})"
+        why.append({"invalid action": plain(row["action"]), "times": f"{row['invalid']:,}", "reason": reason})
     return [*parts(episodes, by, verbose, everything=everything), Part("invalid actions", rows=why)]
 
 
@@ -122,10 +114,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
 def parts(
     episodes: pd.DataFrame, by: Sequence[Group] = (), verbose: Sequence[TraceScore] = (), *, everything: bool = False
 ) -> list[Part]:
-    """Format every trace of `verbose`, the groups, all traces together, and the ranking of traces.
-
-    Of all traces together: their mean, what was left out and what is doubtful; with `everything`, also their spread.
-    """
+    """Format every trace of `verbose`, the groups, all traces together, and the ranking of traces."""
     traces = [line for result in verbose for line in (trace_text(result), "")]
     titles = {"model_name": "models", "difficulty": "difficulties"}
     groups = []
@@ -173,11 +162,7 @@ def _aborted(episodes: pd.DataFrame) -> list[str]:
 
 
 def group_rows(episodes: pd.DataFrame, by: Group, seen: Callable[[int], str] | None = None) -> list[dict[str, str]]:
-    """Format a row per group: mean score, the points it is the sum of, and that without suspect invalid actions.
-
-    `seen` formats how many traces a group has so far, in a column of its own. A group with aborted traces has a second
-    row, in which they count as 0.
-    """
+    """Format a row per group, and a second one with aborted traces at 0; `seen` formats its number of traces so far."""
     episodes = analysis.per_budget(episodes) if by == "model_name" else episodes
     table = analysis.mean_scores(episodes, by)
     table = table if table[by].dtype == "category" else best_first(table)  # categories are in an order of their own
@@ -201,23 +186,15 @@ def group_rows(episodes: pd.DataFrame, by: Group, seen: Callable[[int], str] | N
 
 
 def _ranking(episodes: pd.DataFrame) -> list[dict[str, str]]:
-    """Format the episodes in descending order of score; aborted ones, which have no score, come last.
-
-    Files have the shortest paths that tell them apart.
-    """
+    """Format the episodes in descending order of score; aborted ones, which have no score, come last."""
     short = short_paths(episodes["source"])
     shown = distinct_names(short.values(), _FILE)
     episodes = analysis.counted(episodes)
     ranked = episodes.sort_values("score", ascending=False, kind="stable", na_position="last").to_dict("records")
     rows = []
     for rank, row in enumerate(ranked, start=1):
-        is_aborted = pd.isna(row["score"])
-        rows.append(
-            {
-                "rank": "–" if is_aborted else str(rank),
-                "score": number(row["score"]),
-                "trajectory": "(aborted: no events)" if is_aborted else plain(row["trajectory"], _STRIP),
-                "file": shown[short[row["source"]]],
-            }
-        )
+        cells = {"rank": str(rank), "score": number(row["score"]), "trajectory": plain(row["trajectory"], _STRIP)}
+        if pd.isna(row["score"]):
+            cells |= {"rank": "–", "trajectory": "(aborted: no events)"}
+        rows.append({**cells, "file": shown[short[row["source"]]]})
     return rows

@@ -1,13 +1,9 @@
-"""Episodes turn by turn: transcripts with what the player saw.
-
-An event that names no turn belongs to that of the next one that does, since a model's call comes before the actions
-that it chose; after the last one, to the last.
-"""
+"""Episodes turn by turn: transcripts with what the player saw."""
 
 import base64
 import os
-from collections.abc import Callable, Iterable, Sequence
-from itertools import chain, groupby
+from collections.abc import Callable, Sequence
+from itertools import groupby
 
 import pandas as pd
 
@@ -28,30 +24,26 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
         judged = judge_trace(read(path), images=True)
     except BrokenFileError as error:
         raise SourceError(f"{path}: {error}") from error
-    session = judged.session
+    # an event without a turn belongs to the next one: a model's call comes before the actions that it chose
     numbers = pd.Series([event.turn for event in judged.events], dtype="Int64").bfill().ffill()
     names = [f"event {i}" if number is pd.NA else f"turn {number}" for i, number in enumerate(numbers)]
     turns, points = [], []
     for name, group in groupby(zip(names, judged.events, judged.verdicts, strict=True), lambda step: step[0]):
         steps = [(event, verdict) for _, event, verdict in group]
         turns.append(_turn(name, steps))
-        points.append(_points(verdict for _, verdict in steps))
+        hooks = tuple(hook for _, verdict in steps for hook in verdict.hooks)
+        points.append(score_event(hooks, WEIGHTS, "achievement").score)
     if points:  # the turn that raised the score most or, if nothing was unlocked, lowered it most
         place = points.index(max(points) if max(points) > 0 else min(points))
         turns[place] = turns[place]._replace(events=(*turns[place].events, "decision"))
     if judged.error is not None:
         turns.append(Turn("session", "system", f"error: {judged.error or 'no message'}", ("error",), ("error",)))
-    facts = [f"difficulty {session['difficulty']}"]
-    if judged.events:
-        facts += [f"{len(judged.unlocked)} of {len(TIER_OF)} achievements"] if judged.unlocked is not None else []
-    else:
+    facts = [f"difficulty {judged.session['difficulty']}"]
+    if not judged.events:
         facts.append("aborted: no events")
+    elif judged.unlocked is not None:
+        facts.append(f"{len(judged.unlocked)} of {len(TIER_OF)} achievements")
     return Transcript(os.path.basename(path), facts, turns)
-
-
-def _points(verdicts: Iterable[Verdict]) -> float:
-    hooks = tuple(chain.from_iterable(verdict.hooks for verdict in verdicts))
-    return score_event(hooks, WEIGHTS, "achievement").score
 
 
 def _turn(name: str, steps: Sequence[tuple[Event, Verdict]]) -> Turn:

@@ -1,8 +1,7 @@
 """Figures in one look, with tones for light and dark pages, and how they are rendered as SVG, PNG and PDF.
 
-Figures are created without pyplot, so that they don't depend on a notebook's plotting backend and none stays open. For
-every series there is a colour with further cues. Text stays text, in the reader's own font; the SVG follows light and
-dark by a style sheet that gives tones their dark colours, and has tooltips and links.
+Figures are created without pyplot, so that they don't depend on a notebook's plotting backend and none stays open. Text
+stays text, in the reader's own font; the SVG has tooltips and links, and a style sheet with the dark colours of tones.
 """
 
 import io
@@ -113,9 +112,7 @@ class Look(NamedTuple):
 
 @themed
 def new_axes(width: float = 7.0, height: float = 3.6, **subplots: Any) -> Any:
-    """Create axes on a new figure in evalkit's theme, sizes in inches; an array of them if `subplots` names rows or
-    columns, as for ``Figure.subplots``.
-    """
+    """Create axes on a new figure in evalkit's theme, sizes in inches; `subplots` as for ``Figure.subplots``."""
     figure = Figure(figsize=(width, height), layout="constrained")
     figure.set_gid(_THEMED)
     return figure.subplots(**subplots)
@@ -130,11 +127,6 @@ def dark_rules(svg: str) -> str:
                 within = ":not(text)" if light == GROUND else ""
                 rules.append(f".themed {within}[{own}]{{{attribute}:{dark}}}")
     return "".join(rules)
-
-
-def is_themed(figure: Figure) -> bool:
-    """Return whether a figure was created by `new_axes`, so that its tones may follow the page's."""
-    return figure.get_gid() == _THEMED
 
 
 @themed
@@ -153,10 +145,7 @@ def has_nothing_to_draw(figure: Figure) -> bool:
 
 
 def keep_looks(*tables: pd.DataFrame) -> None:
-    """Give each model of these tables one colour and marker in all figures from now on; of no tables, forget them.
-
-    The order is that of the sorted names, first those of the first table.
-    """
+    """Give each model of these tables one colour and marker in all figures from now on; of no tables, forget them."""
     names = [name for table in tables for name in sorted(table["model_name"].dropna().astype("str").unique())]
     _kept.clear()
     _kept.update({name: place for place, name in enumerate(dict.fromkeys(names))})
@@ -202,11 +191,7 @@ class Drawing(NamedTuple):
 
 
 def attach(artist: Artist, tips: Iterable[str], hrefs: Iterable[object] = ()) -> None:
-    """Attach tooltips and links to an artist: one to each point of a collection, or one to a single patch.
-
-    Only SVG shows them. Texts from logs are made plain; only relative addresses and ``#anchors`` are allowed, and an
-    empty one is no link.
-    """
+    """Attach tooltips and local links, for SVG, to an artist: one to each point of a collection, or one to a patch."""
     tips = [plain(tip) for tip in tips]
     links = [str(href) if is_local_link(href) else "" for href in hrefs] or [""] * len(tips)
     marks = [_MARK + json.dumps(pair) if any(pair) else None for pair in zip(tips, links, strict=True)]
@@ -230,10 +215,7 @@ def alt_of(figure: Figure) -> str:
 
 
 def draw(figure: Figure, alt: str, *, pdf: bool = False) -> Drawing:
-    """Lay out a figure once and render it in all formats; the same figure has the same bytes every time.
-
-    Its text is plain, never a formula. Afterwards only the positions of its axes have changed.
-    """
+    """Lay out a figure once and render it in all formats; the same figure has the same bytes every time."""
     svg = io.BytesIO()
     png = io.BytesIO()
     document = io.BytesIO()
@@ -249,8 +231,7 @@ def draw(figure: Figure, alt: str, *, pdf: bool = False) -> Drawing:
         try:
             figure.set_dpi(72)  # as SVG has
             FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None})
-            if engine is not None:
-                figure.set_layout_engine("none")
+            figure.set_layout_engine("none")
             if pdf:
                 FigureCanvasPdf(figure).print_pdf(document, metadata={"CreationDate": None})
             figure.set_dpi(DPI)
@@ -272,18 +253,14 @@ def draw(figure: Figure, alt: str, *, pdf: bool = False) -> Drawing:
 
 
 def _page_svg(drawn: str, figure: Figure, alt: str) -> str:
-    """Turn matplotlib's SVG into an element for a file or a page, with its own style for light and dark and no script.
-
-    Styles become attributes, which a page's style sheet overrules; numbers are rounded, and ids without a reference are
-    left out.
-    """
+    """Turn matplotlib's SVG into an element for a file or a page, with a style for light and dark, and no script."""
     root = ElementTree.fromstring(_INVALID.sub("\ufffd", drawn))
     referred = set(_REFERENCE.findall(drawn))
     root[:] = [part for child in root for part in _simplified(child, referred)]
     has_links = _resolve_marks(root)
     inner = "".join(ElementTree.tostring(part, encoding="unicode") for part in root)
     width, height = (f"{size * _PIXELS:.0f}" for size in figure.get_size_inches())
-    follows_page = is_themed(figure)
+    follows_page = figure.get_gid() == _THEMED  # a figure of `new_axes`
     about = {
         "xmlns": "http://www.w3.org/2000/svg",
         "class": "evalkit-figure themed" if follows_page else "evalkit-figure",
@@ -332,10 +309,7 @@ def _simplified(element: ElementTree.Element, referred: set[str]) -> list[Elemen
 
 
 def _resolve_marks(root: ElementTree.Element) -> bool:
-    """Turn the addresses of `attach` into links, or groups, with tooltips; return whether there are links.
-
-    Other addresses must be local. The keyboard reaches only the first of those with the same link.
-    """
+    """Turn addresses, of `attach` or local ones, into links or groups with tooltips; return whether there are links."""
     marks, seen = list(root.iter("a")), set()
     for element in marks:
         address = element.attrib.pop("href", "")

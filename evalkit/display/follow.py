@@ -3,9 +3,6 @@
 Files are written in place, so any look may meet a partial one. A file that can't be parsed and changed less than
 `SETTLE` seconds ago counts as being written: its former contents are kept, and the next look reads it again. Only a
 file that is still broken after that time has failed.
-
-How long a file has been unchanged is counted from the look that saw it change, so that the clock of a file server does
-not matter; for files present at the first look, from their own time.
 """
 
 import time
@@ -41,9 +38,8 @@ class Snapshot(NamedTuple):
 class Following:
     """A source that is read repeatedly; parsed files are kept until they change.
 
-    A source that does not exist yet is waited for. `options` are those of the kind and of its `progress`, `expected`
-    and `idle` as in `Snapshot`; `clock` returns epoch seconds; the others are as for `load`. `logs` and `changes` are
-    those of the last look. Raises SourceError for invalid options, and for a dataset, which has no logs.
+    A source that does not exist yet is waited for. `options` are also for `progress` of the kind, `expected` and `idle`
+    as in `Snapshot`, `clock` returns epoch seconds, the others are as for `load`. SourceError for invalid options.
     """
 
     def __init__(
@@ -78,10 +74,7 @@ class Following:
         self.changes = Changes(0, 0, 0, 0)
 
     def look(self, width: int | None = None) -> View:
-        """Look at the source once; the view keeps to a width, in characters, as far as possible.
-
-        Its `status` says what was read; it is `done` once all expected runs are present and none is running.
-        """
+        """Look at the source once; the view is `done` once all expected runs are present and none is running."""
         self._now = self._clock()
         with storage(self._storage):
             try:
@@ -91,9 +84,8 @@ class Following:
                 self.changes = self.changes._replace(new=0, changed=0)
             text, done = f"no {self._kind.title} yet", False
             if self.logs is not None:
-                snapshot = Snapshot(
-                    self.logs, self._unchanged_for, self.changes.being_written, self._expected, self._idle, width
-                )
+                being_written = self.changes.being_written
+                snapshot = Snapshot(self.logs, self._unchanged_for, being_written, self._expected, self._idle, width)
                 text, done = (self._kind.command.progress or progress_of_runs)(snapshot, self._options)
         new, changed, _, unchanged, being_written = self.changes
         status = f"{new + changed} of {counted_noun(new + changed + unchanged, 'file')} new"
@@ -134,7 +126,7 @@ class Following:
         self._is_first = False
 
     def _see(self, path: str, state: FileState) -> None:
-        """Note since when a file or folder has its state."""
+        """Note since when a file or folder has its state, by this computer's clock, not that of a file server."""
         if path not in self._since or self._since[path][0] != state:
             modified = state.modified / 1e9
             was_there = self._is_first and 0 < modified <= self._now

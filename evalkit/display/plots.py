@@ -62,8 +62,10 @@ _RIGHT: dict[str, Any] = {  # style of texts to the right of the axes
     "xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center", "color": QUIET
 }  # fmt: skip
 _DARK = "#1a1a1a"  # text on light cells, which keep their colour on dark pages
-_FULL = "#0b62a4"  # colour of 100 %
-_ENDS = ("#6a3d9a", "#b35806")  # colours of the most negative and the most positive difference
+# Colours are clear at 0, so that the page shows through, and full at 100 %, or at the largest differences
+_SHARES = mpl.colors.LinearSegmentedColormap.from_list("", ["#0b62a400", "#0b62a4ff"])
+_SIGNED = [(0.0, "#6a3d9aff"), (0.5, "#6a3d9a00"), (0.5, "#b3580600"), (1.0, "#b35806ff")]
+_DIFFERENCES = mpl.colors.LinearSegmentedColormap.from_list("", _SIGNED)
 _ON_DARK = 0.7  # the share of such a colour in a cell from which its text is white
 _FOLLOWING = (GROUND, GRID, PALE, SHADE)  # colours that change on dark pages
 _EVENTS = 380  # width of the axes for events, in points
@@ -84,17 +86,13 @@ def estimates(
     order: Keys = (),
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw estimates with their intervals, a row per category.
-
-    Each hue has its colour and marker; rows have them where there is no other hue. By default axes are on a new figure
-    of fitting size.
+    """Draw estimates with their intervals, a row per category; each hue has its colour and marker.
 
     Parameters
     ----------
     table : pandas.DataFrame
         The columns named, estimate, low, high (NaN: no bar) and n; optionally reason or warning (why there is no
-        estimate), n_not_measured, tip and href. Groups without any runs are not drawn; those with runs but without an
-        estimate show the reason.
+        estimate), n_not_measured, tip and href.
     highlight : hashable, optional
         The hue or category that is emphasised; the others are pale.
     percent : bool
@@ -106,7 +104,7 @@ def estimates(
     """
     if hue is None and category == "model_name":
         hue = category
-    by = _distinct(category, hue)
+    by = list(dict.fromkeys(filter(None, (category, hue))))
     cut = ""
     if not order:
         for name in by:
@@ -156,8 +154,7 @@ def strips(
 ) -> Axes:
     """Draw every value as a small point, and per category the mean with its interval below them.
 
-    `values` have the columns named and, optionally, tip and href, one row per value. `means` have `category`, estimate,
-    low, high and n, in the order of the rows. The rest is as for `estimates`.
+    `values` have the columns named and, optionally, tip and href, one row per value; `means` are as for `estimates`.
     """
     values = values.dropna(subset=value)
     means, cut = first_of(means, category)
@@ -190,18 +187,11 @@ def strips(
 
 
 @themed
-def shares(
-    table: pd.DataFrame,
-    category: str,
-    parts: Mapping[str, Look],
-    *,
-    ax: Axes | None = None,
-) -> Axes:
+def shares(table: pd.DataFrame, category: str, parts: Mapping[str, Look], *, ax: Axes | None = None) -> Axes:
     """Draw counts as one stacked bar per row; parts differ in colour and hatch, and are labelled with their counts.
 
     `table` has one row per bar, with `category`, a column of counts per part and, optionally, href, of the bar or as a
-    mapping of its parts; bars without any counts are not drawn. `parts` maps these columns, from left to right, to
-    their looks, whose texts are in the legend.
+    mapping of its parts. `parts` maps these columns, from left to right, to their looks, whose texts are in the legend.
     """
     table, cut = first_of(table, category)
     counts = table[list(parts)].astype(float).fillna(0)
@@ -245,13 +235,9 @@ def shares(
 def _place(
     table: pd.DataFrame, category: str, hue: str | None, highlight: Hashable, percent: bool, order: Keys = ()
 ) -> tuple[pd.DataFrame, list, dict[Any, Look]]:
-    """Position estimates on rows, from top to bottom; return the marks, the keys of rows, and the look of each series.
-
-    The series of a row share 0.8 of its height; where `hue` is `category`, each row is a series of its own. None is the
-    key of missing values. A group with data but without an estimate gets its reason.
-    """
+    """Position estimates on rows, from top to bottom; return the marks, the keys of rows, and the look of each hue."""
     groups = with_data(table)
-    by = _distinct(category, hue)
+    by = list(dict.fromkeys(filter(None, (category, hue))))
     names = keys([*order, *(row[category] for row in groups)])
     series = [None] if hue is None else names if hue == category else keys(row[hue] for row in groups)
     look_of = looks(series)
@@ -281,10 +267,6 @@ def _marks(marks: Sequence[dict[str, Any]], *more: str) -> pd.DataFrame:
     return table.astype(dict.fromkeys(_NUMBERS, "float64") | {"series": "object"})
 
 
-def _distinct(*columns: str | None) -> list[str]:
-    return list(dict.fromkeys(filter(None, columns)))
-
-
 def _joined(*labels: str) -> str:
     return "; ".join(filter(None, labels))
 
@@ -307,10 +289,7 @@ def _write_beside(
     below: float = 0.0,
     others: Iterable[float] = (),
 ) -> None:
-    """Write n and the estimate to the right of each mark, and the reason in the place of a missing one; scale the axis.
-
-    Marks are so far `below` their rows, and the axis also includes the values of `others`.
-    """
+    """Write n and the estimate, or why there is none, beside marks `below` rows; scale the axis, with `others`."""
     for y, reason in marks.loc[marks["x"].isna(), ["y", "reason"]].to_numpy().tolist():
         ax.annotate(shorten(plain(reason), 60), (0.0, y + below), (6, 0), style="italic", size=8, **_RIGHT)
     sized = marks if has_n else marks[:0]
@@ -351,9 +330,7 @@ def heatmap(
     rows: Keys = (),
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a table of shaded cells, with the value and n in each; a cell without data stays empty.
-
-    Of more than 40 rows, those whose values differ most are drawn, and the label below says so.
+    """Draw a table of shaded cells, with the value and n in each; of many rows, those whose values differ most.
 
     Parameters
     ----------
@@ -387,8 +364,7 @@ def heatmap(
     names = short_labels(across, 20)
     values = {cell[value] for cell in cells.values()} if kinds else set()
     present = {kind: look for kind, look in kinds.items() if kind in values}
-    titles = [f"{look.text} {kind}" for kind, look in present.items()]
-    entries = legend_entries(titles, present.values(), "area")
+    entries = legend_entries([f"{look.text} {kind}" for kind, look in present.items()], present.values(), "area")
     owns_figure = ax is None
     if ax is None:
         longest = max(map(len, texts.values()))
@@ -441,8 +417,9 @@ def heatmap(
     figure: Any = ax.figure
     room = figure.get_figwidth() - 2.2 if owns_figure else 9
     if kinds:
-        unlabelled = {kind: look._replace(text="") for kind, look in kinds.items()}
-        description = describe_timeline(table, row, value, unlabelled)
+        description = describe_timeline(
+            table, row, value, {kind: look._replace(text="") for kind, look in kinds.items()}
+        )
     else:
         description = describe_estimates(table, row, column, percent=percent, digits=digits, value=value)
     alt = f"{about('values' if value == 'estimate' else value, row, column)} {description}"
@@ -473,25 +450,14 @@ def _shades(
     known = [shade for shade in shades.values() if not math.isnan(shade)]
     if signed:
         most = 1.1 * (1.0 if percent else max(map(abs, known), default=1.0))
-        return shades, {"vmin": -most, "vmax": most, "cmap": _shading(*_ENDS)}
+        return shades, {"vmin": -most, "vmax": most, "cmap": _DIFFERENCES}
     lowest, highest = 0.0, 1.0
     if known and not percent:
         lowest, highest = min(0.0, *known), max(0.0, *known) or 1.0
-    return shades, {"vmin": lowest, "vmax": highest, "cmap": _shading(_FULL)}
+    return shades, {"vmin": lowest, "vmax": highest, "cmap": _SHARES}
 
 
-def _shading(*colours: str) -> mpl.colors.Colormap:
-    """Return shades that are clear at 0, so that the page shows through, and full at one end, or two of colours."""
-    shades = [(0.0, f"{colours[-1]}00"), (1.0, f"{colours[-1]}ff")]
-    if len(colours) > 1:
-        first, last = colours
-        shades = [(0.0, f"{first}ff"), (0.5, f"{first}00"), (0.5, f"{last}00"), (1.0, f"{last}ff")]
-    return mpl.colors.LinearSegmentedColormap.from_list("", shades)
-
-
-def _text(
-    cell: Mapping[Hashable, Any], value: str, percent: bool, signed: bool, digits: int, kinds: Mapping[Any, Look]
-) -> str:
+def _text(cell: Row, value: str, percent: bool, signed: bool, digits: int, kinds: Mapping[Any, Look]) -> str:
     """Write a cell's value with its n."""
     if kinds:
         return kinds[cell[value]].text if cell[value] in kinds else "?"
@@ -505,10 +471,7 @@ def _text(
 
 
 def mirrored(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Add the mirror image of every pair, so that a matrix of differences is full: a minus b, and b minus a.
-
-    Models are sorted by their mean over the pairs (columns mean_a and mean_b), the highest first.
-    """
+    """Add the mirror image of every pair, b minus a; sort models by their mean over the pairs, the highest first."""
     swapped = pairs.rename(columns={"model_a": "model_b", "model_b": "model_a"})
     swapped = swapped.assign(estimate=-pairs["estimate"], low=-pairs["high"], high=-pairs["low"])
     both, names = pd.concat([pairs, swapped], ignore_index=True), [*pairs["model_a"], *pairs["model_b"]]
@@ -536,8 +499,7 @@ def curves(
 
     `table` has `x` (numbers), `hue`, estimate, low, high, n and, optionally, tip and href; rows without x or estimate
     are left out. The curve to `highlight` is drawn with its intervals and n, the others pale behind it. With `steps`
-    values hold until the next position. Without `dodge`, points stand exactly at their x, also where they hide each
-    other.
+    values apply until the next position. Without `dodge`, points at the same x hide each other.
     """
     drawn, cut = first_of(table[table[x].notna() & table["estimate"].notna()], hue)
     drawn = drawn.sort_values(x, kind="stable")
@@ -602,9 +564,9 @@ def _draw_curves(ax: Axes, rows: pd.DataFrame, look_of: Mapping[Any, Look], *, s
         if sparse:
             ax.vlines(bounded["x"], bounded["low"], bounded["high"], color=look.colour, lw=2, alpha=0.7, zorder=2)
         elif len(bounded):
-            step: Any = "post" if drawstyle == "steps-post" else None
-            ends = bounded["x"], bounded["low"], bounded["high"]
-            ax.fill_between(*ends, color=look.colour, alpha=0.15, lw=0, step=step)
+            step = "post" if drawstyle == "steps-post" else None
+            band: dict[str, Any] = {"color": look.colour, "alpha": 0.15, "lw": 0, "step": step}
+            ax.fill_between(bounded["x"], bounded["low"], bounded["high"], **band)
         spaced = np.unique(np.linspace(0, len(curve) - 1, 7).round().astype(int))[1:]
         marked.append(curve if sparse or len(curve) < 2 else curve.iloc[spaced])
     draw_points(ax, pd.concat(marked), size=48)
@@ -626,16 +588,14 @@ def timeline(
 
     `table` has one row per event: `row` names its line, `x` its position (a number), `kind` its kind, which `kinds`
     maps to a look whose text is in the legend; optionally tip and href. Events of other kinds are not drawn, but
-    their line is. If marks overlap, those of the kinds named last are in front. With `path`, all events are connected
-    in their order, across the lines.
+    their line is. If marks overlap, the kinds named last are in front. With `path`, all events are connected in order.
     """
     if table.empty:
         return nothing_to_draw("events", ax)
     names = keys(table[row])
     events = table.assign(_y=[names.index(key_of(name)) for name in table[row]])
     present = {name: look for name, look in kinds.items() if events[kind].eq(name).any()}
-    titles = [look.text or name for name, look in present.items()]
-    entries = legend_entries(titles, present.values(), "point")
+    entries = legend_entries([look.text or name for name, look in present.items()], present.values(), "point")
     first, last = events[x].min(), events[x].max()
     side = min(max(_EVENTS / (last - first + 1), 3.0), 7.0)
     owns_figure = ax is None
@@ -650,8 +610,7 @@ def timeline(
     points = []
     for event in shown.to_dict("records"):
         look = kinds[event[kind]]
-        place = f"{name_of(event[row])}, {x.replace('_', ' ')} {name_of(event[x])}"
-        tip = f"{place}: {look.text or event[kind]}"
+        tip = f"{name_of(event[row])}, {x.replace('_', ' ')} {name_of(event[x])}: {look.text or event[kind]}"
         points.append(_mark(event, float(event[x]), float(event["_y"]), None, look, tip))
     draw_points(ax, _marks(points), size=side**2, edge=0.6 if side > 4 else 0)
 
@@ -673,23 +632,21 @@ def facets(
     draw: Callable[[pd.DataFrame, Axes], Any],
     *,
     height: float = 2.1,
-    sharex: bool = True,
     xlabel: str = "",
     ylabel: str = "",
 ) -> np.ndarray:
     """Draw a panel for every group of a table, in its order; returns the axes of each.
 
-    `draw` is a function of (table, axes) that draws the rows of one panel: any plot of this package. Four are side by
-    side, each of a `height` in inches; with a label for all of them, panels have none of their own.
+    `draw` is a function of (table, axes) that draws the rows of one panel, `height` inches high; with a label for all,
+    panels have none of their own.
     """
     names = keys(table[by])
     if not names:
         return np.array([nothing_to_draw()])
     across = min(COLUMNS, len(names))
     down = math.ceil(len(names) / across)
-    shape = {"nrows": down, "ncols": across, "squeeze": False, "sharex": sharex, "sharey": True}
     size = max(PANEL * across + 1.2, 6.0), 0.6 + height * down
-    panels = new_axes(*size, **shape).ravel()
+    panels = new_axes(*size, nrows=down, ncols=across, squeeze=False, sharex=True, sharey=True).ravel()
     for panel in panels[len(names) :]:
         panel.remove()
     groups = [key_of(name) for name in table[by]]
@@ -698,7 +655,7 @@ def facets(
         draw(table[[group == name for group in groups]], panel)
         panel.set_title(title, size=10, pad=14)
         is_last = i + across >= len(names)  # in its column
-        panel.set_xlabel("" if xlabel or (sharex and not is_last) else panel.get_xlabel())
+        panel.set_xlabel("" if xlabel or not is_last else panel.get_xlabel())
         panel.set_ylabel("" if ylabel or i % across else panel.get_ylabel())
         if is_last:
             panel.tick_params(axis="x", labelbottom=True)
@@ -723,10 +680,7 @@ def keys(values: Iterable) -> list:
 
 
 def draw_points(ax: Axes, points: pd.DataFrame, *, size: float, alpha: float = 1.0, edge: float = 0.6) -> None:
-    """Draw points, of the columns `_MARK`, each in its colour and marker, with its tooltip and link.
-
-    `size` is the area of a point in square points, `edge` the width of the line around it.
-    """
+    """Draw points, of the columns `_MARK`, with tooltips and links; `size` is an area in square points."""
     if points.empty:
         return
     look: dict[str, Any] = {"c": points["colour"].tolist(), "edgecolors": GROUND, "linewidths": edge, "alpha": alpha}
@@ -754,11 +708,7 @@ def legend_entries(
 def finish(
     ax: Axes, width: float, height: float = 0.0, legend: Sequence[Artist] = (), *, owns_figure: bool = True, alt: str
 ) -> Axes:
-    """Wrap the labels of axes to a width and a height (the figure's) in inches, and put the legend below; return them.
-
-    `alt` says in words what they show. If the plot `owns_figure`, the legend stands at its edge, and the figure grows
-    by it; else it stands below the axes.
-    """
+    """Set the alt text of axes, wrap their labels to a width and a height in inches, and put the legend below them."""
     set_alt(ax, alt)
     figure: Any = ax.get_figure(root=True)
     across, high = figure.get_size_inches()
@@ -785,10 +735,7 @@ def broken(text: str, room: float) -> str:
 
 
 def describe_value(row: Row, *names: Any, percent: bool = True, digits: int = 2, value: str = "estimate") -> str:
-    """Describe a row of `with_data` with the `names` of its group: ``alder, cooking: 63 % [52, 73] (n = 40)``.
-
-    Without an estimate, the reason replaces it.
-    """
+    """Describe a row of `with_data` with the `names` of its group: ``alder, cooking: 63 % [52, 73] (n = 40)``."""
     estimate = as_number(row.get(value))
     n = as_number(row.get("n"))
     if estimate is None:
@@ -803,14 +750,9 @@ def describe_value(row: Row, *names: Any, percent: bool = True, digits: int = 2,
 def describe_estimates(
     table: pd.DataFrame, *keys: str, percent: bool = True, digits: int = 2, value: str = "estimate"
 ) -> str:
-    """Describe the estimates of the groups that `keys` name: ``alder: 63 % [52, 73] (n = 40); birch: …``.
-
-    `table` has the column of `value` and, optionally, low, high, n and reason. Of more than 40 groups only the extremes
-    are described.
-    """
+    """Describe the groups that `keys` name, of more than 40 only the extremes: ``alder: 63 % [52, 73] (n = 40); …``."""
     groups = with_data(table)
-    style: dict[str, Any] = {"percent": percent, "digits": digits, "value": value}
-    texts = [describe_value(row, *map(row.get, keys), **style) for row in groups]
+    texts = [describe_value(row, *map(row.get, keys), percent=percent, digits=digits, value=value) for row in groups]
     return _described(texts, [as_number(row[value]) for row in groups])
 
 
@@ -848,11 +790,10 @@ def describe_shares(table: pd.DataFrame, category: str, parts: Mapping[str, Any]
 
 def describe_curves(table: pd.DataFrame, x: str, hue: str, *, percent: bool = True) -> str:
     """Describe curves: the value at each x, or, for more than 6, at the first and the last."""
-    where = x.replace("_", " ")
     texts = []
     for name, rows in table.dropna(subset=[x, "estimate"]).sort_values(x).groupby(hue, sort=False, dropna=False):
         shown = (rows if len(rows) <= 6 else rows.iloc[[0, -1]]).to_dict("records")
-        points = (f"{describe_value(row, percent=percent)} at {where} {name_of(row[x])}" for row in shown)
+        points = (f"{describe_value(row, percent=percent)} at {x.replace('_', ' ')} {name_of(row[x])}" for row in shown)
         texts.append(f"{name_of(name)}: {', '.join(points)}")
     return _described(texts)
 
@@ -871,11 +812,7 @@ def describe_timeline(table: pd.DataFrame, row: str, kind: str, looks: Mapping[A
 
 
 def with_data(table: pd.DataFrame) -> list[dict[Hashable, Any]]:
-    """List the rows of a table that have data, or say why they have none, with what is written of each.
-
-    Its n is, without an estimate, the number of runs that were not measured, if that is larger (None: unknown); its
-    `reason` for having no estimate is the one given, else the first note of its `warning`.
-    """
+    """List the rows of a table that have data, or say why they have none: with their n, and a reason from `warning`."""
     rows = []
     for row in table.to_dict("records"):
         n = as_number(row.get("n"))
@@ -904,10 +841,7 @@ def name_of(value: Any) -> str:
 
 
 def short_labels(names: Iterable[Any], width: int = 32) -> list[str]:
-    """Name groups on about `width` characters each, cut in their middle; different ones never look the same.
-
-    A missing one is distinguished from one named ``unknown``.
-    """
+    """Name groups on about `width` characters each, cut in their middle; different ones never look the same."""
     groups = list(names)
     texts = list(map(name_of, groups))
     if texts.count("unknown") > 1:

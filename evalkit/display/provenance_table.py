@@ -20,9 +20,8 @@ from evalkit.io.store import read_manifest
 def fingerprint(sources: Iterable[str]) -> tuple[int, str]:
     """Return the size in bytes of files, given as paths and URLs of a ledger, and a hash of their names and contents.
 
-    Names are hashed relative to the files' common folder, so that the same data elsewhere have the same fingerprint. A
-    file behind a URL is not read again: its size and tag are hashed, as the listing has them. Of a file that can't be
-    read, and of pipes and devices, there is only the name.
+    Names are hashed relative to the files' common folder, so that the same data elsewhere have the same fingerprint. Of
+    a file behind a URL, size and tag are hashed; of one that can't be read, and of pipes and devices, only the name.
     """
     names = {path: absolute(path) for path in sorted(set(sources))}
     root = common_folder({os.path.dirname(name) for name in names.values()})
@@ -47,8 +46,7 @@ def fingerprint(sources: Iterable[str]) -> tuple[int, str]:
 def provenance(ledger: pd.DataFrame, **parameters: Any) -> None:
     """Show the provenance of a report: versions, code, parameters, input files with their fingerprint, and time.
 
-    The `ledger` is that of the files that were read, with source and status. If one of the notebook's `parameters`
-    names a dataset, the fingerprint is that of its files, not of the logs.
+    If one of the notebook's `parameters` names a dataset, its files have the fingerprint, not the logs in the `ledger`.
     """
     used = ledger.loc[ledger["status"] != "skipped", "source"].tolist()
     files = set(used)

@@ -42,9 +42,8 @@ _STYLE = (
 def show_figure(figure: Figure | Axes, caption: str = "", name: str = "", *, alt: str = "") -> None:
     """Show a figure as SVG and PNG, with alt text; nothing for a figure of `nothing_to_draw`.
 
-    `caption` is a line below it. With a `name`, of letters, digits, ``_`` and ``-`` only, a report saves the figure
-    beside its page as SVG, PDF and PNG. `alt` describes the figure for readers who can't see it; plots of this package
-    describe themselves, any other figure needs it.
+    `caption` is a line below it. With a `name`, a report saves the figure beside its page as SVG, PDF and PNG. Plots of
+    this package describe themselves; any other figure needs `alt`, for readers who can't see it.
     """
     if name:
         _check_name(name)
@@ -91,9 +90,6 @@ def show_table(
 
     Parameters
     ----------
-    table : DataFrame
-    caption : str
-        What the table shows.
     digits : int
         Decimal places of numbers that are no percentages.
     percent : bool
@@ -115,7 +111,6 @@ def show_table(
         publish(**{name: table})
     if table.empty:
         return
-    estimate = estimate or ("success rate" if percent else "mean")
     options: dict[str, Any] = {"digits": digits, "percent": percent, "rows": rows, "estimate": estimate}
     rest = f"not shown; a report has them in {name}.csv" if name else f"not shown: rows={len(table)} shows them"
     page, text = table_html(table, caption, **options, counted=counted, unit=unit, rest=rest, anchor=anchor)
@@ -148,13 +143,10 @@ def show_answer(
         What a row of the table is.
     headline, label : mapping or named result, and str
         The estimate for the index of reports, and what it is; by default those of the answer.
-    digits, percent, estimate, counted, unit
-        As for `show_table`.
     """
     answer = next((finding for finding in findings if "headline" in finding.values), findings[0])
-    options: dict[str, Any] = {"digits": digits, "percent": percent, "counted": counted, "unit": unit}
-    options["estimate"] = estimate or ("success rate" if percent else "mean")
-    page, text = answer_html(answer, table, caption, **options)
+    options: dict[str, Any] = {"digits": digits, "percent": percent, "estimate": estimate, "counted": counted}
+    page, text = answer_html(answer, table, caption, unit=unit, **options)
     data = headline_data(answer.values.get("headline", {}) if headline is None else headline, label, percent=percent)
     sentences = [{"text": plain(finding_text(answer)), "section": plain(answer.section)}]
     _show_html(page + _sorting(), text, {HEADLINE: data, FINDINGS: sentences})
@@ -169,10 +161,9 @@ class RunLink(NamedTuple):
 
 
 def show_findings(findings: Iterable[Finding]) -> None:
-    """Show findings as sentences with links to their sections and runs, and pass them to the index.
+    """Show findings with links to their sections and runs, the first four open, and pass them to the index.
 
-    The first four are open, the others are folded: give the most important ones first. `evalkit.Evidence.cite` turns
-    the examples of findings into links; without it they are left out.
+    `evalkit.Evidence.cite` turns the examples of findings into links; without it they are left out.
     """
     items = []
     for finding in findings:
@@ -203,10 +194,7 @@ def show_details(title: str, text: str) -> None:
 
 
 def publish(**tables: pd.DataFrame) -> None:
-    """Save tables of a report as CSV files: ``publish(models=models)`` as ``models.csv``.
-
-    Outside of reports nothing is written or shown. `show_table` with a name does both.
-    """
+    """Save tables of a report as CSV files: ``publish(models=models)`` as ``models.csv``; elsewhere, do nothing."""
     for name, table in tables.items():
         _check_name(name)
         csv = for_spreadsheets(table, mask=is_masking()).to_csv(index=False)
@@ -222,8 +210,7 @@ def _check_name(name: str) -> None:
 def headline(estimate: Any, label: str = "", *, percent: bool = True) -> None:
     """Show a report's main result, a named result or a mapping (estimate, low, high, n), and pass it to the index.
 
-    The `label` says what it is, such as ``success rate``; by default that of a result with a ``code``, as from
-    `evalkit.compare.headline`. Where a table shows it, too, use `show_answer`.
+    The `label` says what it is; by default that of a result with a ``code``, as from `evalkit.compare.headline`.
     """
     data = headline_data(estimate, label, percent=percent)
     n = "" if data["n"] is None else f" (n = {data['n']:,.0f})"
@@ -232,16 +219,12 @@ def headline(estimate: Any, label: str = "", *, percent: bool = True) -> None:
 
 
 def headline_data(estimate: Any, label: str = "", *, percent: bool = True) -> dict[str, Any]:
-    """Return a report's main result, a named result or a mapping, as the index of reports shows it.
-
-    The `label` says what it is, such as ``success rate``; by default that of a result with a ``code``.
-    """
+    """Return a report's main result, a named result or a mapping, as the index of reports shows it."""
     values = estimate._asdict() if hasattr(estimate, "_asdict") else dict(estimate)
     label = label or (headline_text(values) if "code" in values else "")
     numbers = {key: as_number(values.get(key)) for key in ("estimate", "low", "high", "n")}
-    text = format_interval(
-        numbers["estimate"], numbers["low"], numbers["high"], percent=percent, unit=values.get("unit")
-    )
+    bounds = (numbers[key] for key in ("estimate", "low", "high"))
+    text = format_interval(*bounds, percent=percent, unit=values.get("unit"))
     return {"label": plain(label), **numbers, "method": values.get("method"), "percent": percent, "text": text}
 
 

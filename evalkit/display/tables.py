@@ -23,8 +23,6 @@ LONG = 160  # characters; a longer cell is folded
 MOST_ANSWERED = 10  # rows of the table below the answer; a table further down has all
 BAR = 110  # pixels of an estimate that is drawn in its cell
 TITLES = {  # of common columns and of estimates; others have the label of their kind, else their name
-    "adjusted_estimate": "adjusted for tasks",
-    "corrected_estimate": "corrected for picking",
     "coverage": "share of all tasks",
     "direction": "trend",
     "dominated_by": "beaten by",
@@ -42,9 +40,7 @@ TITLES = {  # of common columns and of estimates; others have the label of their
     "claim_at": "decided from p",
     "n_measured": "measured",
     "n_not_measured": "not measured",
-    "mean_cost": "cost per run",
     "mean_duration": "seconds per run",
-    "mean_tokens": "tokens per run",
     "p_adjusted": "p, corrected for all pairs",
     "p_holm": "p, corrected for all models",
     "p_value": "p",
@@ -92,16 +88,14 @@ def table_html(
     anchor: str = "",
     bars: bool = False,
 ) -> tuple[str, str]:
-    """Format a non-empty frame as HTML and plain text; parameters as for `evalkit.display.show_table`.
-
-    `rest` says where the other rows are. With `bars` the column `estimate` also draws each estimate with its interval,
-    and the table can't be folded.
-    """
+    """Format a non-empty frame as HTML and text, as `show_table`; `bars` are drawn, `rest` says where others are."""
     first = table.head(rows)
     shown, notes = _readable(first, digits, percent, unit)
     if more := max(len(table) - rows, 0):
         notes.append(f"{counted_noun(more, 'more row')} {'is' if more == 1 else 'are'} {rest}.")
-    labels = {**all_labels(), **TITLES, "estimate": estimate, "n": counted, "n_tasks": _clusters_of(counted)}
+    estimate = estimate or ("success rate" if percent else "mean")
+    clusters = next((kind.runs for kind in all_kinds() if counted in kind.tables and counted != kind.runs), "tasks")
+    labels = {**all_labels(), **TITLES, "estimate": estimate, "n": counted, "n_tasks": clusters}
     columns = []
     for name in map(str, shown):
         column = name.removesuffix(_INTERVAL)
@@ -137,11 +131,6 @@ def table_html(
     return page, "\n".join([text, *notes])
 
 
-def _clusters_of(counted: str) -> str:
-    """Return the name of the clusters of what `n` counts: of runs their tasks, of parts of runs the runs."""
-    return next((kind.runs for kind in all_kinds() if counted in kind.tables and counted != kind.runs), "tasks")
-
-
 def _title(column: str, labels: Mapping[str, str]) -> str:
     """Return the title of a column; those of a pair, such as model_a, have the label of the column without its end."""
     if label := labels.get(column):
@@ -156,20 +145,15 @@ def _bars(table: pd.DataFrame, percent: bool) -> list[dict[str, Any]]:
     numbers = table[["estimate", "low", "high"]].astype("float64")
     first, last = (0.0, 1.0) if percent else (min(0.0, numbers.min().min()), numbers.max().max())
     places = ((numbers - first) / ((last - first) or 1.0) * (BAR - 8) + 4).clip(4, BAR - 4).to_numpy()
-    return [
-        {
-            "estimate": None if math.isnan(estimate) else estimate,
-            "interval": None if math.isnan(low + high) else (low, high),
-        }
-        for estimate, low, high in places
-    ]
+    bars = []
+    for estimate, low, high in places:
+        interval = None if math.isnan(low + high) else (low, high)
+        bars.append({"estimate": None if math.isnan(estimate) else estimate, "interval": interval})
+    return bars
 
 
 def _readable(table: pd.DataFrame, digits: int, percent: bool, unit: str | None) -> tuple[pd.DataFrame, list[str]]:
-    """Format the cells of a frame as text, with notes: intervals in one column, empty columns left out.
-
-    How estimates were made stands in the notes if it is the same in all rows, else in the last column.
-    """
+    """Format the cells of a frame as text, with notes: intervals in one column, empty columns left out."""
     folder = ""
     with contextlib.suppress(TypeError):  # missing sources
         folder = common_folder(map(os.path.dirname, table["source"])) if "source" in table else ""

@@ -71,16 +71,12 @@ class Part(NamedTuple):
             return [piece for line in self.lines for piece in _wrapped(line, width)]
         rows = list(self.rows)
         if most is not None and len(rows) > most + 1:  # to hide two rows would save one line
-            rest = len(rows) - self.last
-            rows = [*rows[: most - self.last - 1], dict.fromkeys(rows[0], "…"), *rows[rest:]]
+            rows[most - self.last - 1 : len(rows) - self.last] = [dict.fromkeys(rows[0], "…")]
         return fit_table(rows, left=self.left, spare=self.spare, width=width).split("\n")
 
 
 def on_screen(parts: Iterable[Part], *, everything: bool) -> str:
-    """Join the parts that one screen has room for, the most important first; a last line names what is left out.
-
-    In a terminal tables keep to its width, and texts are wrapped. With `everything` all parts are whole.
-    """
+    """Join the parts that one screen has room for, or `everything`; a last line names what is left out."""
     parts = [part for part in parts if part.lines or part.rows]
     if everything:
         return "\n\n".join("\n".join(part.printed(None, None)) for part in parts)
@@ -118,10 +114,7 @@ def _wrapped(line: str, width: int | None) -> list[str]:
 
 
 def summary(logs: Logs, views: Mapping[str, Any], answer: str = "") -> str:
-    """Format logs as a command prints them: the answer, the parts of the kind, and the files.
-
-    Parts that do not fit on a screen are left out, unless `views` ask for all.
-    """
+    """Format logs as a command prints them: the answer, the parts of the kind, and the files."""
     everything = bool(views.get("all"))
     parts = parts_of(logs, views)
     notes = [plain(note) for note in similar_names(logs.runs["model_name"].dropna()).notes]
@@ -131,8 +124,7 @@ def summary(logs: Logs, views: Mapping[str, Any], answer: str = "") -> str:
         answer = ""
     warned, chosen = chosen_lines(logs, everything=everything)
     first = Part(ANSWER, [*warned, *filter(None, answer.split("\n")), *own, *chosen], always=True)
-    last = Part("files", files, always=True)
-    return on_screen([first, *parts, Part("notes", notes), last], everything=everything)
+    return on_screen([first, *parts, Part("notes", notes), Part("files", files, always=True)], everything=everything)
 
 
 def parts_of(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
@@ -210,15 +202,11 @@ def column_title(column: str) -> str:
 
 
 def file_lines(ledger: pd.DataFrame, runs: int, noun: str = "run", *, everything: bool = False) -> list[str]:
-    """Count runs and files, and name those that could not be read; with `everything`, also those that were skipped.
-
-    Of files with the same reason only the first is named, by its path below the folder that all files share.
-    """
+    """Count runs and files, and name the first unread file for each reason; with `everything`, also skipped ones."""
     lines = [f"{counted_noun(runs, noun)}; {summarise(ledger['status'])}"]
     root = os.path.commonprefix(ledger["source"].tolist()).rpartition("/")[0] + "/"  # noqa: RUF071
     for status in ["failed", "skipped"] if everything else ["failed"]:
-        files = ledger[ledger["status"] == status]
-        reasons = list(files.groupby("reason", sort=False)["source"])
+        reasons = list(ledger[ledger["status"] == status].groupby("reason", sort=False)["source"])
         for reason, sources in reasons if everything else reasons[:MOST_REASONS]:
             others = f" and {counted_noun(len(sources) - 1, 'other file')}" if len(sources) > 1 else ""
             path = plain(sources.iloc[0].removeprefix(root))
@@ -229,11 +217,7 @@ def file_lines(ledger: pd.DataFrame, runs: int, noun: str = "run", *, everything
 
 
 def choose(runs: pd.DataFrame, which: Which) -> pd.DataFrame:
-    """Select runs by how they ended.
-
-    ``failed`` are runs without success or, if no run says whether it succeeded, those without a score or with a status
-    that names an error; ``flagged`` are runs with a flag.
-    """
+    """Select runs: ``failed`` are without success or, if no run says so, without a score or with an error as status."""
     if which == "all":
         return runs
     if which == "flagged":
@@ -246,13 +230,10 @@ def choose(runs: pd.DataFrame, which: Which) -> pd.DataFrame:
 def list_runs(logs: Logs, which: Which) -> str:
     """Format runs with their ids, as `evalkit show SOURCE --run` accepts them."""
     chosen = choose(logs.runs, which)
-    rows = [
-        {
-            name: plain(cell_text(run.get(column)) or "–", None if name == "run" else NAME_WIDTH)
-            for column, name in _LISTED.items()
-        }
-        for run in chosen.assign(status=chosen["status"].replace(logs.kind.labels)).to_dict("records")
-    ]
+    rows = []
+    for run in chosen.assign(status=chosen["status"].replace(logs.kind.labels)).to_dict("records"):
+        texts = {name: cell_text(run.get(column)) or "–" for column, name in _LISTED.items()}
+        rows.append({name: plain(text, None if name == "run" else NAME_WIDTH) for name, text in texts.items()})
     used = [name for name in _LISTED.values() if any(row[name] != "–" for row in rows)]
     warned, notes = chosen_lines(logs)
     end = "\n".join([*warned, *notes, f"{counted_noun(len(chosen), 'run')} of {len(logs.runs)}, {which}"])
@@ -271,11 +252,10 @@ def group_names(values: pd.Series) -> list[str]:
 
 
 def fit_table(rows: Sequence[dict[str, str]], *, left: int = 1, spare: Sequence[str] = (), width: int | None) -> str:
-    """Format rows, with the same headers as keys, as a table that keeps to a width as far as possible.
+    """Format rows, with headers as keys, as a table that keeps to a width as far as possible; `left` columns are names.
 
-    The first `left` columns are names, aligned left; of the others, those of numbers are aligned right. If the table
-    is too wide, headers get several lines and columns of `spare` with only zeros are left out; then texts are cut; then
-    the columns of `spare` are left out one by one.
+    If the table is too wide, headers get several lines and columns of `spare` with only zeros are left out; then texts
+    are cut; then the columns of `spare` are left out one by one.
     """
     table = [dict(row) for row in rows]
     text = _write(table, left, broken=False)
@@ -307,9 +287,9 @@ def _write(table: list[dict[str, str]], left: int, *, broken: bool) -> str:
     """Format rows below their headers; as plain rows, since tabulate makes columns wider than their headers."""
     names, cells = list(table[0]), [list(row.values()) for row in table]
     columns = list(zip(*cells, strict=True))
-    heads = [
-        _broken(name, max(map(len, column))) if broken else [name] for name, column in zip(names, columns, strict=True)
-    ]
+    heads = [[name] for name in names]
+    if broken:
+        heads = [_broken(name, max(map(len, column))) for name, column in zip(names, columns, strict=True)]
     height = max(map(len, heads))
     rows = list(zip(*([""] * (height - len(head)) + head for head in heads), strict=True))
     rules = ["-" * max(map(len, column)) for column in zip(*rows, *cells, strict=True)]

@@ -1,7 +1,8 @@
 """Sentences of findings and headlines that logs of every kind have; those of one kind are in its own ``words``."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from evalkit._notes import NO_NOTES, Note, Notes, note
@@ -16,17 +17,16 @@ MOST_NAMED = 4  # models
 MOST_ANSWERED = 2  # models on each side of the sentence that answers, which has about 25 words
 MOST_NAME = 20  # characters of a model's name in a finding that is to fit a line
 
+Row = Mapping[Any, Any]  # of a table, or the values of a headline
+
 
 def finding_text(finding: Finding) -> str:
     """Return the text of a finding, with names as logs have them: make it plain, or escape it, where it is shown."""
     return fill_template(finding.template or FINDINGS[finding.code], finding.values)
 
 
-def headline_text(values: Mapping[str, Any], *, begins: bool = False) -> str:
-    """Return what a headline is about, or why there is none, from its ``code`` and values.
-
-    If it `begins` a sentence, it has a capital, unless it begins with the name of a model.
-    """
+def headline_text(values: Row, *, begins: bool = False) -> str:
+    """Return what a headline is about, or why there is none; with a capital if it `begins` a sentence, not a name."""
     text = fill_template(HEADLINES[values["code"]], values)
     return f"{text[:1].upper()}{text[1:]}" if begins and values["code"] != "leads" else text
 
@@ -41,7 +41,7 @@ def short_name(name: object) -> str:
     return shorten(str(name), MOST_NAME)
 
 
-def estimate_text(row: Mapping[str, Any], is_share: bool = True, unit: str = "") -> str:
+def estimate_text(row: Row, is_share: bool = True, unit: str = "") -> str:
     """Write the estimate of a row with its interval."""
     return format_interval(row["estimate"], row["low"], row["high"], percent=is_share, unit=None if is_share else unit)
 
@@ -93,19 +93,8 @@ def _data(
     return _sentences(*texts, f"{text}; {files_text(files)}", *names.notes)
 
 
-def _ranking(
-    headline: Mapping[str, Any],
-    *,
-    n_models: int,
-    what: str,
-    is_share: bool,
-    unit: str,
-    rates: Sequence[Mapping[str, Any]],
-) -> str:
-    """Describe a headline with its estimate.
-
-    No estimate spans several conditions: then a model is only said to be ahead of others under equal ones.
-    """
+def _ranking(headline: Row, *, n_models: int, what: str, is_share: bool, unit: str, rates: Sequence[Row]) -> str:
+    """Describe a headline with its estimate; no estimate spans several conditions."""
     code = headline["code"]
     if code not in ("one_model", "unnamed", "best", "leads"):
         return _without_leader(headline, what, [estimate_text(row, is_share, unit) for row in rates], rates)
@@ -136,9 +125,7 @@ def _ranking(
     return f"{text} {sentence(note('absent', **absent))}" if absent else text
 
 
-def _without_leader(
-    headline: Mapping[str, Any], what: str, values: Sequence[str], rates: Sequence[Mapping[str, Any]]
-) -> str:
+def _without_leader(headline: Row, what: str, values: Sequence[str], rates: Sequence[Row]) -> str:
     """Describe a headline that names no first model, with the highest of the `rates` of models that could be first."""
     text = headline_text(headline, begins=True)
     if not rates:
@@ -149,7 +136,7 @@ def _without_leader(
     return f"{text}; the highest {what} is {values[0]}, of {rates[0]['model_name']} {size}."
 
 
-def _qualifications(headline: Mapping[str, Any], what: str) -> Iterable[str]:
+def _qualifications(headline: Row, what: str) -> Iterable[str]:
     """Say what the order of models rests on: different tasks, few tasks, adjusted rates."""
     if headline.get("unpaired"):
         yield "; models ran different tasks, assumed to be random samples of the same tasks"
@@ -180,7 +167,7 @@ def undecided_text(count: int) -> str:
     return f"Best is a test of its own; the table of pairs corrects for all of them, and there {pairs}."
 
 
-def pair_text(row: Mapping[Hashable, Any]) -> str:
+def pair_text(row: Row) -> str:
     """Describe the comparison of a pair of models, a row of `evalkit.compare.pairs`, with its target."""
     if unmeasured := _first_note(row, "unmeasured"):
         return f"Not compared: {unmeasured}."
@@ -215,11 +202,11 @@ def pair_text(row: Mapping[Hashable, Any]) -> str:
     return f"{same if row['equivalent'] else f'Not decided between {first} and {second} on {like}'}: {result}."
 
 
-def _first_note(row: Mapping[Hashable, Any], code: str) -> Note | None:
+def _first_note(row: Row, code: str) -> Note | None:
     return next(iter(row["warning"].only(code).notes), None)
 
 
-def _difference(row: Mapping[Hashable, Any]) -> tuple[str, dict[str, Any]]:
+def _difference(row: Row) -> tuple[str, dict[str, Any]]:
     """Write the difference of a pair, of the model ahead minus the other one; also return how its unit is written."""
     is_share = row.get("unit", "%") == "%"
     unit = {"percent": is_share, "unit": "points" if is_share else row["unit"]}
@@ -228,7 +215,7 @@ def _difference(row: Mapping[Hashable, Any]) -> tuple[str, dict[str, Any]]:
     return format_interval(abs(row["estimate"]), low, high, **unit), unit
 
 
-def why_undecided(row: Mapping[Hashable, Any]) -> str:
+def why_undecided(row: Row) -> str:
     """Say why a pair, or a model and a baseline, is not decided though its p value, by itself, is at most 0.05."""
     if row["p_adjusted"] <= row["claim_at"] or math.isnan(row["p_value"]):
         return ""
@@ -237,14 +224,14 @@ def why_undecided(row: Mapping[Hashable, Any]) -> str:
     return f"p = {row['p_value']:.2g} before the correction" if row["p_value"] <= row["claim_at"] else ""
 
 
-def _chance(row: Mapping[Hashable, Any]) -> str:
+def _chance(row: Row) -> str:
     p_value = row["p_adjusted"]
     if math.isnan(p_value):
         return ""
     return ", p < 0.0001" if p_value < 1e-4 else f", p = {p_value:.2g}"
 
 
-def short_pair(row: Mapping[Hashable, Any], before: str = "", *, with_difference: bool = True) -> str:
+def short_pair(row: Row, before: str = "", *, with_difference: bool = True) -> str:
     """Describe the comparison of a pair in a line, after the text `before`; `pair_text` does it in full."""
     if row["n_tasks"] == 0 or math.isnan(row["p_adjusted"]):
         return pair_text(row)
@@ -267,7 +254,7 @@ def short_pair(row: Mapping[Hashable, Any], before: str = "", *, with_difference
     return f"{text}{_chance(row)} ({why})." if why else f"{text}{_chance(row)}."
 
 
-def _nearest_pair(decided: int, pairs: int, row: Mapping[Hashable, Any] | None, first: int = 0) -> str:
+def _nearest_pair(decided: int, pairs: int, row: Row | None, first: int = 0) -> str:
     """Count the decided pairs, of many models those of the `first`, and describe the one nearest to a decision."""
     of_first = f" of the first {first} models" if first else ""
     count = f"{decided} of {counted_noun(pairs, 'pair')}{of_first} decided"
@@ -307,16 +294,8 @@ def _apart(models: Sequence[str], n_sets: int, conditions: bool = False, **_: An
     return f"no best model: {model_names(models)} {sets}share no tasks{alike}"
 
 
-def _cycle(models: Sequence[str], **_: Any) -> str:
-    return f"no best model: of {model_names(models)} each is better than another one"
-
-
-def _tie(models: Sequence[str], **_: Any) -> str:
-    return f"no model leads: {model_names(models)} share first place"
-
-
-def _unlike(models: Sequence[str], **_: Any) -> str:
-    return f"no best model: under equal conditions none of {model_names(models)} is shown to be better"
+def _no_best(text: str, /, models: Sequence[str], **_: Any) -> str:
+    return text.format(model_names(models))
 
 
 def _leads(model: str, behind: Sequence[str], open: Sequence[str], few: bool, doubt: str = "", **_: Any) -> str:
@@ -345,10 +324,10 @@ HEADLINES: dict[str, str | Callable[..., str]] = {
     "unnamed": "{what}; no run with one names its model",
     "one_model": "{what} of {model}",
     "apart": _apart,
-    "cycle": _cycle,
-    "tie": _tie,
+    "cycle": partial(_no_best, "no best model: of {} each is better than another one"),
+    "tie": partial(_no_best, "no model leads: {} share first place"),
     "leads": _leads,
-    "unlike": _unlike,
+    "unlike": partial(_no_best, "no best model: under equal conditions none of {} is shown to be better"),
     "best": _best,
 }
 

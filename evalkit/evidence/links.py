@@ -1,8 +1,7 @@
 """Link findings, figures and tables of notebooks to runs.
 
-A single run has its page, several have their rows in the table of runs. The pages lie beside those of reports: a
-notebook passes on what they are made from, and the batch writes them once for all its reports. Outside of a report
-there are no pages, and so no links.
+A single run has its page, several have their rows in the table of runs. A notebook passes on what pages are made from,
+and the batch writes them once for all its reports. Outside of a report there are no pages, and so no links.
 """
 
 import hashlib
@@ -21,6 +20,7 @@ from evalkit._text import check_columns, counted_noun
 from evalkit.compare.ranking import Leaderboard
 from evalkit.display import publish, show_table, show_text
 from evalkit.display.anchors import ALL_PAIRS, ALL_RUNS
+from evalkit.display.plots import key_of
 from evalkit.display.show import REPORT, RunLink
 from evalkit.display.tables import cell_texts
 from evalkit.evidence.references import RUNS, page_name, reference
@@ -57,10 +57,7 @@ class RunPages:
         return True
 
     def display(self, title: str = "", pages: Iterable[Page] = ()) -> str:
-        """Display what the pages added since the last time are made from, and the pages that a table links to.
-
-        The report takes this out of its outputs. Returns the key of the table, of this title, in addresses.
-        """
+        """Display the data of pages added since the last time and of a table of this title; return the table's key."""
         new = [page for page, is_displayed in self._is_displayed.items() if not is_displayed]
         ids = {run_id for page in new for run_id in page}
         runs = self._logs.runs[self._logs.runs["run_id"].isin(ids)].to_dict("records")
@@ -70,9 +67,8 @@ class RunPages:
             references = [list(reference(self._logs, run)) for run in runs]
             pairs = [page for page in new if len(page) == 2]
             data = {"runs": references, "pairs": pairs, "title": title, "members": names, "key": key}
-            display(
-                {EVIDENCE: data, "text/plain": f"{counted_noun(len(runs), 'run')} with links to their pages"}, raw=True
-            )
+            text = f"{counted_noun(len(runs), 'run')} with links to their pages"
+            display({EVIDENCE: data, "text/plain": text}, raw=True)
         self._is_displayed = dict.fromkeys(self._is_displayed, True)
         return key
 
@@ -87,8 +83,6 @@ def pages_of(logs: Logs) -> RunPages:
 
 class Evidence:
     """The runs behind a report: a table of them, and links to it from findings and figures.
-
-    Outside of a report, and in one without pages of runs, there are no links.
 
     Parameters
     ----------
@@ -153,7 +147,7 @@ class Evidence:
             pages: list[Page] = [(run_id,) for run_id in table["run_id"].unique() if run_id in shown]
             linked = {page for page in pages if self._pages.add(page)}
             return _with_links(table, _addresses(_run_pages(table), table.get("turn"), linked, _DECISION))
-        keys = [tuple(map(_key, row)) for row in grouped[list(by)].itertuples(index=False, name=None)]
+        keys = [tuple(map(key_of, row)) for row in grouped[list(by)].itertuples(index=False, name=None)]
         if not parts:
             return _with_links(table, [self._group_link(by, key) for key in keys])
         values_of_parts = set(self._runs[parts])
@@ -166,10 +160,7 @@ class Evidence:
         return replace(board, table=self.link(board.table))
 
     def link_pairs(self, table: pd.DataFrame, opposite: pd.DataFrame) -> pd.DataFrame:
-        """Add href to a table of pairs of models, `model_a` and `model_b`: a link to the tasks with opposite outcomes.
-
-        These are the rows of `opposite`, as `evalkit.compare.discordant` returns and `evalkit.show_pairs` shows them.
-        """
+        """Add href to a table of pairs of models: a link to their rows of `evalkit.compare.discordant`, `opposite`."""
         columns = ["model_a", "model_b"]
         if not has_run_pages():
             return table
@@ -182,10 +173,7 @@ class Evidence:
         return _with_links(table, hrefs)
 
     def show(self, caption: str = "Runs") -> None:
-        """Show the table of runs, and pass on the data of all linked pages; of more than 200 runs, show a selection.
-
-        The selection is balanced over models and statuses.
-        """
+        """Show the table of runs, of more than 200 a selection, and pass on the data of all linked pages."""
         show_runs(self._logs, self._table, caption, anchor=ALL_RUNS)
         if len(self._shown) < len(self._runs):
             chosen = "chosen evenly from each model and way of ending"
@@ -195,8 +183,7 @@ class Evidence:
         """Return a link to the only run of a group, or to the rows of its runs; empty if no run is shown."""
         if by not in self._groups:
             groups = self._groups.setdefault(by, {})
-            keys_of_runs = zip(*(map(_keys, self._runs[name]) for name in by), strict=True)
-            for position, keys in enumerate(keys_of_runs):
+            for position, keys in enumerate(zip(*(map(_keys, self._runs[name]) for name in by), strict=True)):
                 for group in product(*keys):
                     groups.setdefault(group, []).append(position)
         positions = self._groups[by].get(key, [])
@@ -211,26 +198,22 @@ class Evidence:
     def _text(self, name: str, key: Any) -> str:
         """Return the text of a value in the table of runs, by which the page filters its rows."""
         if name not in self._texts:
-            keys = map(_key, self._runs.loc[self._shown, name].explode())  # of lists, each item
+            keys = map(key_of, self._runs.loc[self._shown, name].explode())  # of lists, each item
             self._texts[name] = dict(zip(keys, cell_texts(self._table[name].explode(), name), strict=True))
         return self._texts[name][key]
 
 
 def show_runs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any) -> None:
-    """Show a table whose rows are runs, or parts of runs (column `run_id`); in a report each links to the page of its
-    run.
+    """Show a table of runs, or of parts of runs (columns `run_id` and, optionally, `turn`, which are not shown).
 
-    With the column `turn` too, a row links to that turn. Neither is shown; options are those of `evalkit.show_table`.
+    In a report each row links to the page of its run, or to its turn; options as of `evalkit.show_table`.
     """
     check_columns(table, "run_id")
     _show_linked(logs, table, table.drop(columns="turn", errors="ignore"), _run_pages(table), caption, options)
 
 
 def show_pairs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any) -> None:
-    """Show a table whose rows are pairs of runs of one task; in a report each links to the two side by side.
-
-    The columns `run_id_a` and `run_id_b`, as from `evalkit.compare.discordant`, are not shown.
-    """
+    """Show a table of pairs of runs (`run_id_a` and `run_id_b`, not shown); in a report each links to the two."""
     columns = ["run_id_a", "run_id_b"]
     check_columns(table, *columns)
     pages = list(table[columns].itertuples(index=False, name=None))
@@ -279,8 +262,7 @@ def _address(page: Page, turn: Any, otherwise: str) -> str:
 
 def _addresses(pages: Sequence[Page], turns: pd.Series | None, linked: set[Page], otherwise: str) -> list[str]:
     """Return the address of the page of each row, at its turn where it has one; empty for a page without a link."""
-    known = [None] * len(pages) if turns is None else turns
-    rows = zip(pages, known, strict=True)
+    rows = zip(pages, [None] * len(pages) if turns is None else turns, strict=True)
     return [_address(page, turn, otherwise) if page in linked else "" for page, turn in rows]
 
 
@@ -293,11 +275,6 @@ def _rows(anchor: str, texts: Iterable[tuple[str, str]]) -> str:
     return f"#{anchor}?{urlencode(list(texts), quote_via=quote)}"
 
 
-def _key(value: Any) -> Any:
-    """Return a value as the key of a group: None if it is missing, whatever stands for that in a frame."""
-    return None if pd.api.types.is_scalar(value) and pd.isna(value) else value
-
-
 def _keys(cell: Any) -> Sequence[Any]:
     """Return the keys of the groups that a cell belongs to: its value, or each item of a list."""
-    return cell if isinstance(cell, (list, tuple)) else [_key(cell)]
+    return cell if isinstance(cell, (list, tuple)) else [key_of(cell)]

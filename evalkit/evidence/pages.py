@@ -161,8 +161,7 @@ def _title(run: RunRef) -> str:
 
 def _name(run: RunRef) -> str:
     """Return the name of a run: its model and repetition."""
-    model = run.fact("model")
-    repetition = run.fact("repetition")
-    if repetition not in ("", "0"):
-        return f"{model} ({repetition})".strip()
-    return model or run.run_id
+    model, repetition = run.fact("model"), run.fact("repetition")
+    if repetition in ("", "0"):
+        return model or run.run_id
+    return f"{model} ({repetition})".strip()

@@ -62,10 +62,7 @@ def reference(logs: Logs, run: Mapping[Any, Any]) -> RunRef:
 
 
 def read_references(passed_on: Iterable[Mapping[str, Any]], page: str) -> tuple[dict[str, list[RunRef]], list[RunList]]:
-    """Read what the notebook of a report passed on: the one or two runs of each page, by its name, and the tables.
-
-    `page` is the report's page, relative to the pages of runs.
-    """
+    """Read what the notebook of a report, on this page, passed on: the one or two runs of each page, and the tables."""
     runs: dict[str, RunRef] = {}
     pages: dict[str, list[RunRef]] = {}
     lists = []

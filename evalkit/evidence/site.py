@@ -35,8 +35,7 @@ def write_pages(
     """Write the pages of runs, and of two runs side by side, that changed into a folder; return how many.
 
     `pages` are the runs of each page by its name, `lists` the tables that link to them. If these are all pages that are
-    linked (`is_complete`), others are deleted. With `mask`, credentials of known forms are masked; `shown` shortens the
-    paths in a text, as `evalkit.io.shown_paths` does.
+    linked (`is_complete`), others are deleted. `shown` shortens paths in a text, as `evalkit.io.shown_paths` does.
     """
     previous: dict[str, str] = {}
     with contextlib.suppress(OSError, ValueError, TypeError):
@@ -73,10 +72,7 @@ def write_pages(
 
 
 def write_view(logs: Logs, runs: pd.DataFrame, output: Path, title: str = "", *, mask: bool = True) -> Path:
-    """Write the pages of runs, which are rows of the first table, into a folder, and one that lists them; return it.
-
-    `title` says what the runs have in common, such as ``failed``.
-    """
+    """Write the pages of runs, rows of the first table, into a folder, and a page that lists them; return it."""
     references = [reference(logs, run) for run in runs.to_dict("records")]
     shown = shown_paths([*logs.sources, *(origin for place in logs.sources for origin in collected_from(place))])
     heading = shown(f"{title} runs of {logs.source}".strip())
@@ -84,11 +80,10 @@ def write_view(logs: Logs, runs: pd.DataFrame, output: Path, title: str = "", *,
     with storage(logs.storage_options):
         write_pages(output / RUNS, {run.page: [run] for run in references}, [members], mask=mask, shown=shown)
     note = f"{len(references)} of {counted_noun(len(logs.runs), 'run')}. Each row links to the page of its run."
-    index = output / "index.html"
     with masking(mask):
         page = list_page(masked(heading) if mask else heading, note, runs, RUNS)
-    write_bytes(page.encode(errors="replace"), str(index))
-    return index
+    write_bytes(page.encode(errors="replace"), str(output / "index.html"))
+    return output / "index.html"
 
 
 def _states(run: RunRef) -> list[Any]:

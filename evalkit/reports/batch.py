@@ -27,16 +27,7 @@ from evalkit.io.text import plain, warnings_as_usual
 from evalkit.io.write import remove_left
 from evalkit.reports.index import is_missing, write_evidence, write_index
 from evalkit.reports.kernels import FOLDER_PREFIX, preload, start_method
-from evalkit.reports.report import (
-    Job,
-    Record,
-    Report,
-    input_fingerprint,
-    read_record,
-    reason_to_make,
-    stamp_of,
-    write_record,
-)
+from evalkit.reports.report import Job, Record, Report, input_fingerprint, read_record, stamp_of, why_due, write_record
 
 TIMEOUT = 600.0  # seconds for one report
 SIZE_BUDGET = 1_500_000  # bytes; larger pages are pointed out
@@ -71,14 +62,10 @@ def run(
 
     Parameters
     ----------
-    reports : iterable of Report
-        As `evalkit.reports.plan` returns them.
     output : path
-        Folder for ``NOTEBOOK/REPORT.html``, beside it ``REPORT.ipynb`` and the folder ``REPORT`` of tables and figures,
-        for ``index.html`` and ``manifest.json``.
+        Folder for ``NOTEBOOK/REPORT.html``, its notebook, tables and figures, ``index.html`` and ``manifest.json``.
     jobs : int, optional
-        Number of reports made at a time; by default, one more than the cores this process may use, as each waits a
-        little for its kernel to start and to end.
+        Number of reports made at a time; by default, one more than the cores this process may use.
     timeout : float
         Time limit of each report, in seconds.
     force : bool
@@ -91,10 +78,6 @@ def run(
         Whether to mask credentials of known forms in reports and on pages of runs.
     say : function
         Called with one line per finished report.
-
-    Returns
-    -------
-    Summary
 
     Raises
     ------
@@ -119,8 +102,7 @@ def run(
 
     def done(record: Record, status: str) -> None:
         keys[status].append(record["key"])
-        number = sum(map(len, keys.values()))
-        say(f"[{number}/{len(reports)}] {line_of(record, status)}")
+        say(f"[{sum(map(len, keys.values()))}/{len(reports)}] {line_of(record, status)}")
 
     # new reports first, then those that took longest, so that no long one is left to one core at the end
     due: list[tuple[float, Job]] = []
@@ -135,7 +117,7 @@ def run(
             if record and not has_chosen_name and record["stamp"].get("parameters") != stamp["parameters"]:
                 report = report.with_hash()  # it replaces no report of other parameters
                 record = read_record(output, report.key)
-            why = reason_to_make(record, stamp, output) or ("forced" if force else "")
+            why = why_due(record, stamp, output) or ("forced" if force else "")
             if record and record["links"] and are_pages_gone and read_note(output, f"evidence/{report.key}") is None:
                 why = why or "the pages of its runs are missing"
             if why or record is None:
@@ -203,11 +185,8 @@ def _make(due: list[Job], jobs: int, stopped: list[int]) -> Iterator[tuple[Recor
 
 
 def _work(job: Job, sender: Connection, parent: int) -> None:
-    """Make the report of a job in this process, and end the process, whatever threads are left running.
-
-    The process leaves the terminal's group, so that Ctrl-C reaches only the batch, which then ends all processes.
-    """
-    if hasattr(os, "setsid"):
+    """Make the report of a job in this process, and end the process, whatever threads are left running."""
+    if hasattr(os, "setsid"):  # out of the terminal's group: Ctrl-C reaches only the batch, which ends all processes
         os.setsid()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     end_with_parent(parent)
@@ -239,10 +218,7 @@ def _failed(job: Job, cause: str) -> Record:
 
 @contextlib.contextmanager
 def _signals_noted() -> Iterator[list[int]]:
-    """List the signals SIGINT and SIGTERM that arrive within a ``with`` block, so that nothing is left half-done.
-
-    Only the main thread gets signals; in others, nothing is changed.
-    """
+    """List the signals SIGINT and SIGTERM that arrive within a ``with`` block, so that nothing is left half-done."""
     stopped: list[int] = []  # an event has a lock, at which a second signal would wait for the handler of the first
     if threading.current_thread() is not threading.main_thread():
         yield stopped

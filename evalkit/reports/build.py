@@ -35,10 +35,7 @@ _INJECTED = "injected-parameters"  # tag of the cell in which papermill puts par
 
 
 def build(job: Job) -> tuple[Record, list[Any]]:
-    """Make a report: its page, executed notebook, tables and figures and, last, its record.
-
-    Returns the record, and the evidence for pages of runs.
-    """
+    """Make a report's page, executed notebook, tables and figures; return its record and the data of pages of runs."""
     started = time.monotonic()
     nb, failure = _execute(job)
     seconds = time.monotonic() - started
@@ -189,11 +186,8 @@ def _take_outputs(nb: NotebookNode, report: str) -> tuple[dict[str, Any], dict[s
 def _take_figure(output: NotebookNode, report: str) -> dict[str, str | bytes]:
     """Take the files of a named figure out of an output, and leave their names in its metadata."""
     figure = output.data.pop(FIGURE)
-    contents = {
-        "svg": output.data.get("image/svg+xml", ""),
-        "pdf": base64.b64decode(figure["pdf"]),
-        "png": base64.b64decode(output.data.get("image/png", "")),
-    }
+    png = base64.b64decode(output.data.get("image/png", ""))
+    contents = {"svg": output.data.get("image/svg+xml", ""), "pdf": base64.b64decode(figure["pdf"]), "png": png}
     files = {f"{report}/{figure['name']}.{suffix}": content for suffix, content in contents.items() if content}
     for about in output.metadata.values():
         if isinstance(about, dict):

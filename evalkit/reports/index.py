@@ -60,9 +60,8 @@ def _groups(records: list[Record]) -> list[dict[str, Any]]:
     """Group reports by their sources, those about samples last, and by their questions."""
     by_source: dict[str, list[Record]] = {}
     for record in records:
-        is_about_samples = any(map(is_sample, record["sources"]))
         sources = ", ".join(source.rstrip("/") for source in record["sources"])
-        by_source.setdefault(SAMPLES if is_about_samples else sources, []).append(record)
+        by_source.setdefault(SAMPLES if any(map(is_sample, record["sources"])) else sources, []).append(record)
     ends = short_paths(by_source.keys() - {SAMPLES})  # no more of a path than tells it from the others
     groups = []
     for sources, group in sorted(by_source.items(), key=lambda item: (item[0] == SAMPLES, item[0])):
@@ -124,14 +123,8 @@ def _count(headline: dict[str, Any]) -> str:
 
 
 def _models(records: list[Record], output: Path) -> list[dict[str, Any]]:
-    """List the models of all reports by kind of logs and outcome: a row for each set of tasks that a model ran.
-
-    Its estimate is that of most runs. Rows of the same set have the same letter, the highest estimate first.
-    """
-
-    def section(row: dict[str, Any]) -> tuple[str, str]:
-        return row["kind"], row["outcome"]
-
+    """List the models of all reports by kind of logs and outcome: for each set of tasks, the estimate of most runs."""
+    section = itemgetter("kind", "outcome")
     rows = list[dict[str, Any]]()
     for record in records:
         name = next((table["file"] for table in record["tables"] if table["name"] == STANDINGS), "")
@@ -166,11 +159,7 @@ def _number(text: str) -> float:
 
 
 def write_evidence(output: Path, given: Mapping[str, list[Any]], *, mask: bool = True) -> None:
-    """Write the pages of all runs that the reports of an output folder link to, each once.
-
-    `given` is the evidence of the reports just made, by key; that of others is read from the user's cache. If some is
-    missing there, no page is deleted.
-    """
+    """Write the pages of all runs that reports of an output folder link to, by the data `given` or in the cache."""
     pages: dict[str, list[RunRef]] = {}
     lists: list[RunList] = []
     sources: set[str] = set()

@@ -1,7 +1,6 @@
 """Kernels of reports: Jupyter's, and for this Python forks of a process that has imported everything.
 
-A fork saves the start of Python and all imports, and runs ipykernel. The process that is forked has read no data and
-executed no cell. nbclient talks to all kernels in the same way.
+A fork saves the start of Python and all imports. The process that is forked has read no data and executed no cell.
 """
 
 import asyncio
@@ -24,16 +23,10 @@ from evalkit.io.read import end_with_parent
 
 FOLDER_PREFIX = "evalkit-report-"  # the prefix of temporary folders, before the number of the process
 PYTHON = "python3"  # the name of this Python's kernel
-_NEEDED_LATER = (
-    "IPython.core.completerlib",
-    "IPython.core.oinspect",
-    "IPython.extensions.storemagic",
-    "ipykernel.debugger",
-    "matplotlib_inline.config",
-    "pyarrow.dataset",
-    "pyarrow.parquet",
-    "tornado.platform.asyncio",
-)  # modules that kernels and libraries import only when they need them
+_NEEDED_LATER = """
+    IPython.core.completerlib IPython.core.oinspect IPython.extensions.storemagic ipykernel.debugger
+    matplotlib_inline.config pyarrow.dataset pyarrow.parquet tornado.platform.asyncio
+"""  # modules that kernels and libraries import only when they need them
 
 
 def start_method() -> str:
@@ -51,7 +44,7 @@ def preload() -> None:
         for module in pkgutil.walk_packages(evalkit.__path__, "evalkit."):
             if not module.name.endswith("__main__"):
                 import_module(module.name)
-        for name in _NEEDED_LATER:
+        for name in _NEEDED_LATER.split():
             import_module(name)
         import_module("evalkit.reports.page").warm_up()
     if not has_boto:
@@ -65,8 +58,7 @@ def manager_of(name: str, folder: str) -> AsyncKernelManager:
     manager = AsyncKernelManager(kernel_name=name, connection_file=f"{folder}/kernel.json")
     manager.transport = "tcp" if os.name == "nt" else "ipc"
     if name == PYTHON and start_method() == "fork":
-        spec = manager.kernel_spec
-        manager.provisioner = _Forked(kernel_id=manager.kernel_id, kernel_spec=spec, parent=manager)
+        manager.provisioner = _Forked(kernel_id=manager.kernel_id, kernel_spec=manager.kernel_spec, parent=manager)
     return manager
 
 

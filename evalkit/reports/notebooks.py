@@ -20,7 +20,7 @@ import re
 import shutil
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import GenericAlias
 from typing import Any, NamedTuple
@@ -170,10 +170,7 @@ def shipped(name: str) -> Path:
 
 
 def write_filled(folder: Path, notebook: Notebook, values: Mapping[str, Any]) -> Path:
-    """Write a copy of a notebook with other values in its parameters cell, its sources as absolute paths.
-
-    A copy that is there already is kept; SourceError if it reads another source.
-    """
+    """Write a copy of a notebook with other values, or keep one there; SourceError if it reads another source."""
     path, source = folder / notebook.path.name, notebook.settings.get("source", "")
     values = dict(values)
     for name in filter(values.get, (source, *notebook.settings.get("within", ()))):
@@ -201,8 +198,7 @@ def copy_notebooks(folder: str | os.PathLike, names: Iterable[str] = ()) -> list
     """Copy evalkit's own notebooks into a folder for editing."""
     own, target = Places([shipped("notebooks")], ()), Path(folder)
     sources = [own.notebook(name) for name in names] or list(own.all_notebooks().values())
-    existing = [str(target / source.name) for source in sources if (target / source.name).exists()]
-    if existing:
+    if existing := [str(target / source.name) for source in sources if (target / source.name).exists()]:
         raise SourceError(f"{', '.join(existing)}: there already, and not overwritten; nothing was copied")
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -225,19 +221,16 @@ class Faults(list[str]):
 
 def read_parameters(source: str) -> dict[str, Parameter]:
     """Read the parameters of a cell, its annotated assignments."""
-
-    def literal(node: ast.expr) -> Any:
-        try:
-            return ast.literal_eval(node)
-        except ValueError:
-            return None
-
     parameters = {}
     for node in ast.parse(source).body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             name, annotation = node.target.id, node.annotation
             kind = str(annotation.value) if isinstance(annotation, ast.Constant) else ast.unparse(annotation)
-            parameters[name] = Parameter(name, kind, REQUIRED if node.value is None else literal(node.value))
+            default = None if node.value else REQUIRED
+            if node.value:
+                with suppress(ValueError):
+                    default = ast.literal_eval(node.value)
+            parameters[name] = Parameter(name, kind, default)
     return parameters
 
 
@@ -286,10 +279,7 @@ def check_names(values: Iterable[str], parameters: Mapping[str, Parameter]) -> l
 
 
 def check_value(value: Any, parameter: Parameter) -> Any:
-    """Return a value as passed to the notebook; ValueError for one of another type.
-
-    An integer given for a float is a float, and a text given for a list of texts is a list of one.
-    """
+    """Return a value as passed to the notebook; ValueError for one of another type."""
     name, wanted = parameter.name, parameter.type
     if value is None:
         raise ValueError(f"{name} has no value (null); its type is {wanted or 'not annotated'}")
@@ -304,10 +294,7 @@ def check_value(value: Any, parameter: Parameter) -> Any:
 
 
 def from_text(text: str, parameter: Parameter) -> Any:
-    """Parse a value given on the command line by its parameter's type; ValueError if it has another.
-
-    A list is written as in YAML, ``[a, b]``, or as a single item.
-    """
+    """Parse a value from the command line by its parameter's type, a list as YAML or as an item, else ValueError."""
     holds_many = typing.get_origin(parameter.takes) or parameter.takes
     try:
         if holds_many is list and not text.startswith("["):

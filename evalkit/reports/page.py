@@ -118,8 +118,7 @@ def render(
     """Render the page of an executed notebook.
 
     `facts` say at its end how it was made, `files` lie beside it, and `path` is the folder of local images in Markdown.
-    Without `code`, the page's file does not hold the code either. Links to pages of runs that `run_pages` does not name
-    are left out, as of a report that failed before it passed them on; by default all are kept.
+    Links to pages of runs that `run_pages` does not name are left out; by default all are kept.
     """
     page = {
         "key": key,
@@ -156,10 +155,7 @@ def warm_up() -> None:
 
 
 def _shown(nb: NotebookNode, *, whole: bool) -> NotebookNode:
-    """Return a notebook without outputs meant for other front ends only, such as captions, which figures include.
-
-    Unless `whole`, headings whose code cells have no output are left out, with their prose.
-    """
+    """Return a notebook without hidden outputs and, unless `whole`, without headings whose code cells show nothing."""
     cells, levels = [NotebookNode(cell) for cell in nb.cells], []
     for cell in cells:
         if cell.get("outputs"):
@@ -176,10 +172,7 @@ def _shown(nb: NotebookNode, *, whole: bool) -> NotebookNode:
 
 
 def drawn(output: NotebookNode, page: dict) -> str:
-    """Return SVG drawn by evalkit.display as an element of the page, with ids of its own; empty for other SVG.
-
-    Its style sheet is left out, as the page has its own for the same classes.
-    """
+    """Return SVG drawn by evalkit.display as an element of the page, with ids of its own; empty for other SVG."""
     if not output.get("metadata", {}).get("image/svg+xml", {}).get(SAFE):
         return ""
     number = next(page["numbers"])
@@ -188,10 +181,7 @@ def drawn(output: NotebookNode, page: dict) -> str:
 
 
 def sanitised(text: str) -> str:
-    """Sanitise HTML: no script, frame or form, nothing that loads or redirects by itself.
-
-    What is not allowed shows as text. Leading style sheets, as pandas writes them, stay.
-    """
+    """Sanitise HTML: no script, frame or form, nothing that loads by itself; pandas' style sheets stay."""
     text = plain(text, keep_lines=True)
     styles = "".join(f"<style>{style}</style>" for style in _STYLE.findall(text))
     return styles + _CLEANER.clean(_STYLE.sub("", text))

@@ -1,7 +1,6 @@
 """Plan a batch: every report with its notebook and checked parameters, before anything is executed.
 
-A sweep is a list given for a parameter that takes one value; ``all`` means all values in the data. Each value becomes
-a report with its own name.
+A sweep is a list given for a parameter that takes one value; ``all`` means all values in the data, a report for each.
 """
 
 import inspect
@@ -103,10 +102,6 @@ def plan(
     name : str
         Name of the report; by default that of its params file or its values.
 
-    Returns
-    -------
-    list of Report
-
     Raises
     ------
     PlanError
@@ -115,9 +110,8 @@ def plan(
     values = dict(values or {})
     texts = list(texts)
     faults = Faults()
-    chosen = _find_targets(
-        list(targets), Places.of(notebooks, params), faults, once=bool(values or texts), kind=kind, each=each
-    )
+    places = Places.of(notebooks, params)
+    chosen = _find_targets(list(targets), places, faults, once=bool(values or texts), kind=kind, each=each)
     read: dict[Path, Notebook] = {}
     for path in dict.fromkeys(target.notebook for target in chosen):
         with faults.of():
@@ -157,10 +151,7 @@ def plan(
 def _find_targets(
     given: list[str], places: Places, faults: Faults, *, once: bool, kind: str, each: bool
 ) -> list[Target]:
-    """Find the notebooks, params files and sources of logs that were named, or all params files.
-
-    `once`: a notebook that is named alone is run once, without its params files.
-    """
+    """Find the notebooks, with params files unless `once`, and sources of logs that were named, or all params files."""
     if not given:
         folder = next((folder for folder in places.params if folder.is_dir()), places.params[0])
         given = list(map(str, Places((), [folder]).params_of("*")))
@@ -246,8 +237,7 @@ def _targets_of_sources(sources: Sequence[str], places: Places, kind: str, only:
             values["kind"] = kind
         for within, folder in notebook.settings.get("within", {}).items():
             local = [source for source in sources if not is_url(source) and not has_magic(source)]
-            folders = [path for path in (f"{source}/{folder}" for source in local) if _exists(path)]
-            if folders:
+            if folders := [path for path in (f"{source}/{folder}" for source in local) if _exists(path)]:
                 values[within] = folders if len(folders) > 1 else folders[0]
         chosen.append(Target(notebook.path, None, joined, values))
     return chosen
@@ -334,10 +324,7 @@ def _items_of(values: Iterable[Any]) -> list[Any]:
 
 
 def _expanded(drafts: Sequence[Draft]) -> list[Report]:
-    """Create one report per item of the sweeps of drafts, each with its own name.
-
-    A kind of logs of a source that can't be read is a warning if there is another kind.
-    """
+    """Create one report per item of the sweeps of drafts, each with its own name."""
     made: dict[tuple[str, str], list[Report]] = {}
     faults: dict[tuple[str, str], SourceError] = {}
     for draft in drafts:
@@ -349,8 +336,7 @@ def _expanded(drafts: Sequence[Draft]) -> list[Report]:
         rest = options if target.source else options[1:]
         if len(rest) > 1:  # the page and the index list them
             rest = [short_hash(str(rest))]
-        own = [*named, *rest]
-        stem = [target.params_file.stem] if target.params_file else own
+        stem = [target.params_file.stem] if target.params_file else [*named, *rest]
         try:
             items = [_items(draft, name, hook) if isinstance(hook, str) else hook for name, hook in sweeps.items()]
         except SourceError as error:
@@ -375,14 +361,11 @@ def _unmixed(notebook: Notebook, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _items(draft: Draft, name: str, hook: str) -> list:
-    """Return the values of a parameter that its sweep function finds in the data; SourceError if it fails.
-
-    It is called in a process of its own: it reads files, while the batch's process, which is forked, must only import.
-    """
+    """Return the values of a parameter that its sweep function finds in the data; SourceError if it fails."""
     target, notebook = draft.target, draft.notebook
     given = {other: p.default for other, p in notebook.parameters.items()} | _unmixed(notebook, draft.fixed)
     context = multiprocessing.get_context(start_method())
-    try:
+    try:  # in a process of its own: it reads files, while this process, which is forked, must only import
         with ProcessPoolExecutor(1, mp_context=context, initializer=end_with_parent, initargs=(os.getpid(),)) as pool:
             values = pool.submit(_call, hook, given).result()
         if not values:

@@ -1,7 +1,6 @@
 """A report: its notebook and parameters, the job of making it, and the record of what was made.
 
-A record lies in the output folder and marks the report as complete; it tells what has changed since. Its fields with
-full paths lie in the user's cache.
+A record in the output folder marks the report as complete. Its fields with full paths are in the user's cache.
 """
 
 import hashlib
@@ -26,10 +25,6 @@ from evalkit.reports.notebooks import REQUIRED, Notebook, texts_of
 
 _PRIVATE = ("parameters", "params_file", "sources")  # fields of a record that hold full paths
 _LONGEST = 120  # bytes; suffixes and hashes are added to it, and file systems allow 255
-_SECRET_HINT = (
-    "a value of this name would stand on the page, in its file's name, the index and the manifest; set an environment "
-    "variable, and read that in the notebook"
-)
 
 Record = dict[str, Any]  # of a report that was made or failed, as `Job.record` makes it
 
@@ -126,7 +121,10 @@ class Job(NamedTuple):
 def refuse_secrets(name: str, value: Any) -> None:
     """Raise SourceError for a secret, by its name or within a URL: pages, file names and records would show it."""
     if is_secret_name(name) and value and value is not True and value is not REQUIRED:
-        raise SourceError(f"{name}: {_SECRET_HINT}")
+        raise SourceError(
+            f"{name}: a value of this name would stand on the page, in its file's name, the index and the manifest; "
+            "set an environment variable, and read that in the notebook"
+        )
     for text in texts_of(value):
         check_path(text)
     for key, item in value.items() if isinstance(value, dict) else ():
@@ -134,11 +132,10 @@ def refuse_secrets(name: str, value: Any) -> None:
 
 
 def file_name(values: Iterable[Any]) -> str:
-    """Return a file name for values, without suffix, ``defaults`` if all are empty.
+    """Return a file name for values, without suffix, ``defaults`` if all are empty; different values may share one.
 
-    Other characters become ``_``, as in ``meta-llama_Llama-3-8B``; of a path only the last part is used. So different
-    values may have the same name. Credentials are masked. A value with one, or without any valid character, gets a hash
-    of six hexadecimal digits.
+    Other characters become ``_``, as in ``meta-llama_Llama-3-8B``; of a path only the last part is used. A value with a
+    credential, which is masked, or without any valid character gets a hash of six hexadecimal digits.
     """
     parts = []
     for text in filter(None, map(str, values)):
@@ -147,8 +144,7 @@ def file_name(values: Iterable[Any]) -> str:
         shown = unicodedata.normalize("NFC", text.rstrip("/").rsplit("/", 1)[-1] if is_path else text)
         if is_masking() and masked(shown) != shown:
             shown = f"{masked(shown)}-{short_hash(shown)}"
-        safe = re.sub(r"[^\w.+-]+", "_", shown).strip("._-")
-        parts.append(safe or short_hash(text))
+        parts.append(re.sub(r"[^\w.+-]+", "_", shown).strip("._-") or short_hash(text))
     name = "-".join(parts)
     if len(name.encode()) > _LONGEST:
         name = f"{name.encode()[: _LONGEST - 7].decode(errors='ignore')}-{short_hash(name)}"
@@ -241,7 +237,7 @@ def stamp_of(report: Report, options: list[bool], fingerprint: Callable[[str], s
     }
 
 
-def reason_to_make(record: Record | None, stamp: dict[str, Any], output: Path) -> str:
+def why_due(record: Record | None, stamp: dict[str, Any], output: Path) -> str:
     """Return why a report must be made; empty if it is up to date."""
     if record is None:
         return "new"
