@@ -223,7 +223,7 @@ MUTATIONS = (
     ),
     Mutation(
         "figures: the estimate as the upper bound", "evalkit/display/plots.py",
-        'ends = bounded["x"], bounded["low"], bounded["high"]', 'ends = bounded["x"], bounded["low"], bounded["x"]',
+        'bounded["low"], bounded["high"], **band', 'bounded["low"], bounded["x"], **band',
     ),
     Mutation(
         "figures: curves through all groups as one", "evalkit/display/plots.py",
