@@ -31,6 +31,7 @@ from evalkit.io.paths import LimitError, check_regular, check_text, is_url, most
 from evalkit.io.remote import read_remote
 
 R = TypeVar("R")
+ANYTHING = msgspec.json.Decoder()
 Excerpt = Callable[[str, Callable[[], BinaryIO]], bytes | None]  # takes what is needed; None for the whole file
 SERIAL_FILES, SERIAL_BYTES = 2_000, 100_000_000  # from here on several processes are faster
 CHUNK = 256  # files of one task, at most
@@ -182,7 +183,7 @@ class WrongShapeError(BrokenFileError):
     """Well-formed JSON with a shape other than the decoder's."""
 
 
-def decode_json(data: bytes, decoder: msgspec.json.Decoder) -> tuple[Any, list[str]]:
+def decode_json(data: bytes, decoder: msgspec.json.Decoder = ANYTHING) -> tuple[Any, list[str]]:
     """Decode one JSON file; also return what was recovered.
 
     The whole file is checked to be UTF-8 and well-formed, even the parts the decoder skips. A byte order mark, UTF-16

@@ -12,17 +12,8 @@ from evalkit._text import counted_noun
 from evalkit.io import BrokenFileError, Ledger, SourceError, Status, cut_name, decode_json, list_source, read_files
 from evalkit.io.text import MOST_MATCHED
 from evalkit.kinds import has_flag
-from evalkit.mindcraft.parse import (
-    ANYTHING,
-    DEFAULT_TIMEOUT,
-    MAX_INT,
-    TASK_KEYS,
-    as_int,
-    error_text,
-    is_task_definition,
-    other_kind,
-    positive_number,
-)
+from evalkit.mindcraft import parse
+from evalkit.mindcraft.parse import as_int
 
 Definition = dict[str, Any]
 METRICS = (
@@ -103,12 +94,12 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
             good, bad = dict[str, Definition](), list[str]()
             try:
                 if isinstance(data, OSError):
-                    raise BrokenFileError(error_text(data))
-                value, _ = decode_json(data, ANYTHING)
-                if is_task_definition(value):  # a single one
+                    raise BrokenFileError(parse.error_text(data))
+                value, _ = decode_json(data)
+                if parse.is_task_definition(value):  # a single one
                     value = {str(value.get("task_id") or os.path.basename(file).removesuffix(".json")): value}
                 for task_id, entry in value.items() if isinstance(value, dict) and "turns" not in value else ():
-                    if isinstance(entry, dict) and TASK_KEYS & entry.keys():
+                    if isinstance(entry, dict) and parse.TASK_KEYS & entry.keys():
                         good[cut_name(task_id)] = entry
                     else:
                         bad.append(task_id)
@@ -117,7 +108,7 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
                 status: Status = "used" if good else "skipped"
                 reason = "task definitions" + (f"; no definitions: {', '.join(bad)}" if bad else "")
                 if not good:
-                    reason = f"holds no task definitions ({other_kind(value) or 'another shape'})"
+                    reason = f"holds no task definitions ({parse.other_kind(value) or 'another shape'})"
             except (BrokenFileError, RecursionError) as error:
                 status, reason = "failed", str(error)
             definitions.ledger.add(file, status, reason)
@@ -131,6 +122,7 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
 
 Tasks = str | os.PathLike | Iterable[str | os.PathLike] | Mapping[str, Definition] | TaskDefinitions
 
+DEFAULT_TIMEOUT = 300.0  # seconds, where a definition names none
 PLAN_COMMAND = "!getCraftingPlan"
 TYPE_NAMES = {"crafting": "techtree"}  # other names of task types, and what definitions call them
 # types as definitions name them, by the words in ids; the first that matches counts
@@ -200,7 +192,7 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
         "task_type": task_type,
         "agent_count": agent_count,
         "agents_asked_for": agent_count,  # the same; the frame of runs fills the other in
-        "timeout": positive_number(task.get("timeout")) or DEFAULT_TIMEOUT,
+        "timeout": parse.positive_number(task.get("timeout")) or DEFAULT_TIMEOUT,
         "difficulty": difficulty if isinstance(difficulty, str) else None,
         "n_blocked_agents": None if blocked is None else len(blocked),
         "target_items": _items(target),
@@ -241,7 +233,7 @@ def metrics_of(definition: Definition) -> dict[str, Any]:
     if isinstance(nested := definition.get("difficulty_metrics"), dict):
         stated |= nested
     for name, value in stated.items():
-        if isinstance(value, str) or (isinstance(value, (int, float)) and not abs(value) > MAX_INT):
+        if isinstance(value, str) or (isinstance(value, (int, float)) and not abs(value) > parse.MAX_INT):
             metrics[name] = value
     return metrics
 
