@@ -77,10 +77,7 @@ _CUT: dict[str, tuple[int, Callable[[str], str]]] = {"name": (MOST_NAME, cut_nam
 
 
 def arrow_table(values: Sequence[Sequence], columns: Sequence[Column]) -> pa.Table:
-    r"""Build an Arrow table from the values of each column, of which there may be none; names and lines are cut.
-
-    Lone surrogates are escaped as ``\udcff``.
-    """
+    r"""Build an Arrow table from the values of columns; names and lines are cut, lone surrogates escaped."""
     empty = _empty_table(tuple(columns))
     if not (values and values[0]):
         return empty
@@ -122,21 +119,13 @@ def cut_texts(values: Any, dtype: str) -> Any:
 
 
 def frame(rows: Iterable[Mapping[Any, Any]], columns: Sequence[Column]) -> pd.DataFrame:
-    r"""Build a frame column by column, with the same dtypes even without rows.
-
-    Keys without a column are left out; a missing key is a missing value. Lone surrogates, which no text column can
-    hold, are escaped as ``\udcff``.
-    """
+    r"""Build a frame column by column; a missing key is a missing value, lone surrogates are escaped as ``\udcff``."""
     rows = list(rows)
     return frame_of({column.name: map(methodcaller("get", column.name), rows) for column in columns}, columns)
 
 
 def frame_of(values: Mapping[str, Iterable], columns: Sequence[Column]) -> pd.DataFrame:
-    """Build a frame from the values of each column: iterables, or NumPy or Arrow arrays, all of one length.
-
-    It is faster than `frame`. Iterables are consumed one column after the other, so that they need the memory of one
-    column only.
-    """
+    """Build a frame, faster than `frame` does, from the iterable, NumPy or Arrow array of the values of each column."""
     return pd.DataFrame({column.name: _column(values[column.name], column.dtype) for column in columns}, copy=False)
 
 

@@ -72,10 +72,9 @@ def read_json(path: str | os.PathLike) -> Any:
 def read_files(
     paths: Iterable[str], most: int | None = None, *, limited: bool = True, excerpt: Excerpt | None = None
 ) -> Iterator[tuple[str, bytes | OSError]]:
-    """Read many files, or the first `most` bytes of each, in order, those behind a URL concurrently.
+    """Read many files, or the first `most` bytes of each, or their `excerpt`, in order: path, and data or an OSError.
 
-    Yields the path and its data, or the OSError met: a pipe or device in a folder is an error, without waiting for it,
-    as is a file that is too large, if `limited`. With `excerpt`, its part of a file is the data.
+    A pipe or device is an error, without waiting for it, and so is a file that is too large, if `limited`.
     """
     limit = most_bytes() if limited else sys.maxsize
     for remote, group in groupby(paths, is_url):
@@ -117,10 +116,7 @@ def _read_local(path: str, most: int | None, excerpt: Excerpt | None, limit: int
 
 
 def in_chunks(work: Callable[[list[str]], R], paths: list[str], size: int, jobs: int | None = None) -> Iterator[R]:
-    """Yield what `work` returns of the files, chunk by chunk, in the order of the paths.
-
-    `work` gets some of the paths, and raises nothing. For several processes it must be a function of a module (or a
-    partial of one), and what it returns picklable.
+    """Yield what `work`, a function of a module that raises nothing, returns of chunks of the paths, in their order.
 
     `jobs` is the number of processes, -1 for as many as there are cores. None: as in ``joblib.parallel_config`` around
     this, else as many as there are cores, if they can be forked safely. Few files, of few bytes together (`size`), are
@@ -255,10 +251,7 @@ def beginning(data: bytes) -> bytes:
 
 @lru_cache(maxsize=1)  # each kind asks for the same one; nobody changes it
 def decode_start(head: bytes) -> Any:
-    """Decode what the first bytes of a JSON file hold of its first value; None for anything but a list or an object.
-
-    What is cut off in the middle is left out, so that ``{"a": [1, 2], "b": "c`` gives ``{"a": [1, 2]}``.
-    """
+    """Decode the list or object that a JSON file begins with: ``{"a": [1, 2], "b": "c`` gives ``{"a": [1, 2]}``."""
     text = head.decode("utf-8-sig", "replace")
     if not text.lstrip().startswith(("[", "{")):
         return None

@@ -23,8 +23,8 @@ _MOST_FOLDERS = 200  # within each other; fsspec recurses for each
 LARGE = 2**20  # bytes from which on only what is needed of a file is read
 
 _ERRORS = (  # types that are kept
-    FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, TimeoutError, ConnectionError,
-    paths.LimitError,
+    paths.LimitError, FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, TimeoutError,
+    ConnectionError,
 )  # fmt: skip
 _TAGS = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "CRC", "generation")
 _TIMES = ("LastModified", "mtime", "updated", "last_modified", "modified", "date_time", "created")
@@ -34,7 +34,7 @@ _LATEST = 2.0**33  # epoch seconds, in the year 2242
 
 def _plain_error(error: Exception) -> OSError:
     """Convert an error of a file system, of whatever type, to a plain OSError without credentials."""
-    kind = next((kind for kind in _ERRORS if isinstance(error, kind)), OSError)
+    kind = next((kind for kind in (*_ERRORS, paths.LimitError) if isinstance(error, kind)), OSError)
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     if not isinstance(error, OSError):
         text = f"{type(error).__name__}: {text}"
@@ -162,10 +162,7 @@ def state_remote(url: str) -> paths.FileState | None:
 
 
 def state_from(info: Mapping[str, Any]) -> paths.FileState:
-    """Read the state of a file from its entry in fsspec's listing.
-
-    The time is 0 for an invalid one, such as archives may hold: the 0th month, or the year 10^9.
-    """
+    """Read the state of a file from its entry in fsspec's listing; an invalid time, as in archives, is 0."""
     tag = next((str(info[name]) for name in _TAGS if info.get(name)), "")
     size = min(max(int(info.get("size") or 0), 0), _MOST_BYTES)
     value, seconds = next((info[name] for name in _TIMES if info.get(name)), 0.0), 0.0

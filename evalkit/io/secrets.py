@@ -94,10 +94,7 @@ _AWS_SECRET = re.compile(r"(?<![\w/+])(?=[a-z0-9/+]{0,39}[A-Z])[A-Za-z0-9/+]{40}
 
 
 def masked(text: str) -> str:
-    """Replace credentials of known forms in a text by their beginning and ``…``; the secret of a known AWS id, too.
-
-    A text with a credential that is split by colours, or by characters without width, loses those.
-    """
+    """Replace credentials of known forms by their beginning and ``…``, even if split by colours, which are dropped."""
     found, seen = _masked(text), _UNSEEN.sub("", text)
     if seen == text:
         return found
@@ -118,10 +115,10 @@ def _mask(match: re.Match) -> str:
     found = match.groupdict()
     if login := found.get("login"):
         try:
-            is_login = b":" in base64.b64decode(f"{login}===")  # more padding than needed does no harm
+            decoded = base64.b64decode(f"{login}===")  # more padding than needed does no harm
         except binascii.Error:
-            is_login = False
-        if not is_login:
+            decoded = b""
+        if b":" not in decoded:
             return match[0]
     return f"{found['kept']}…"
 

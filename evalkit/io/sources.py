@@ -9,20 +9,10 @@ from fnmatch import fnmatch
 from functools import cache, partial
 from glob import has_magic
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from evalkit.io.paths import (
-    INSIDE,
-    FileState,
-    SourceError,
-    StorageOptions,
-    absolute,
-    check_path,
-    common_folder,
-    is_url,
-    protocol_of,
-)
+from evalkit.io.paths import INSIDE, FileState, SourceError, absolute, check_path, common_folder, is_url, protocol_of
 from evalkit.io.read import read_json
 from evalkit.io.remote import glob_remote, list_remote, state_remote
 
@@ -63,10 +53,7 @@ def anchored(name: str | os.PathLike) -> str:
 
 
 def resolve(source: str | os.PathLike) -> str:
-    """Resolve a source's name, also ``~/runs``, a URL or ``samples:NAME``, to a local path or a URL.
-
-    SourceError for a path that does not exist (URLs are not checked), and a URL that holds credentials.
-    """
+    """Resolve a source's name to a path that exists, or a URL without credentials, which may not; else SourceError."""
     text = os.fspath(source)
     if not text:
         raise SourceError("no path was given (the path is empty)")
@@ -211,7 +198,9 @@ def _walk(root: str, recursive: bool) -> tuple[list[str], dict[str, int]]:
                 entries = list(found)
             has_notes = any(entry.name == NOTES for entry in entries)
             for entry in entries:
-                if entry.name.startswith(".") or (has_notes and _is_output(folder, entry.name)):
+                name = entry.name
+                is_page = has_notes and (name == "manifest.json" or name.endswith(".html"))
+                if name.startswith(".") or is_page or (has_notes and os.path.isdir(f"{folder}/{NOTES}/{name}")):
                     continue
                 is_link = entry.is_symlink()
                 # a circular link is no folder: reading it reports that
@@ -229,11 +218,6 @@ def _walk(root: str, recursive: bool) -> tuple[list[str], dict[str, int]]:
         if not waiting:
             links.sort(reverse=True)
     return files, folders
-
-
-def _is_output(folder: str, name: str) -> bool:
-    """Return whether evalkit wrote this beside its notes: a page, or a folder of reports, whose name is there, too."""
-    return name.endswith(".html") or name == "manifest.json" or os.path.isdir(f"{folder}/{NOTES}/{name}")
 
 
 def _once(paths: Iterable[str]) -> list[str]:
@@ -261,11 +245,7 @@ def state_of(path: str) -> FileState | None:
 
 
 def own_sources(*sources: str | list[str]) -> tuple[str | list[str], ...]:
-    """Drop sample data as soon as one source is the user's own, so that the two never mix.
-
-    The sources are those of one notebook or command. They are returned as given; but if one is not sample data, those
-    that are become ``""`` or ``[]``, which stand for none.
-    """
+    """Drop sample data as soon as one source is the user's own: it becomes ``""`` or ``[]``, so that they never mix."""
     names = [name for source in sources for name in source_names(source)]
     if all(name.startswith(_SAMPLES) for name in names):
         return sources
@@ -305,7 +285,7 @@ def shown_paths(sources: Iterable[str]) -> Callable[[str], str]:
     return shortened
 
 
-def read_storage_options(path: str | os.PathLike) -> StorageOptions:
+def read_storage_options(path: str | os.PathLike) -> dict[str, Any]:
     """Read options for fsspec from a JSON file, which can be readable by its owner only; errors don't repeat them."""
     try:
         return dict(read_json(path).items())

@@ -111,8 +111,7 @@ def _file_of(store: str, table: str, number: int) -> str:
 class RecordStore:
     """Tables of records that are updated file by file; in memory only if `path`, a folder or URL, is empty.
 
-    `columns` are those of each table of records; ``files`` is added. `tables` are by name; `about` says what the rows
-    were made from. `is_cache` says that it does no harm if the store can't be written.
+    `about` says what the rows were made from, `is_cache` that it does no harm if the store can't be written.
     """
 
     def __init__(self, path: str, columns: Mapping[str, Sequence[Column]], *, is_cache: bool = False) -> None:
@@ -132,10 +131,7 @@ class RecordStore:
         self._changed = set(self._written)  # the tables that have to be written
 
     def read(self) -> bool:
-        """Read all tables of one state, even while another process updates the store; False if there is none.
-
-        StoreError for a store that is damaged, or has other tables.
-        """
+        """Read all tables of one state, even while another process updates the store; False if there is none."""
         manifest = read_manifest(self.path) if self.path else None
         while manifest:
             self._written = manifest.tables
@@ -197,10 +193,7 @@ class RecordStore:
         self._added.clear()
 
     def commit(self, **about: Any) -> None:
-        """Write the tables that have changed, then the manifest, then remove the files that are no longer valid.
-
-        If they can't be written, the former state stays; SourceError unless it is a cache.
-        """
+        """Write the tables that have changed, then the manifest; SourceError if that fails, unless it is a cache."""
         if self._dropped or self._added:
             self.arrange()
         about = {**self.about, **about}
@@ -293,10 +286,9 @@ def _note(output: Path, name: str) -> Path | None:
 
 @contextlib.contextmanager
 def cached_store(key: Sequence[Any], columns: Mapping[str, Sequence[Column]]) -> Iterator[RecordStore]:
-    """Give the store in the user's cache for a key, plain JSON; no other process uses it meanwhile.
+    """Give the store in the user's cache for a key, plain JSON, that no other process uses; else one in memory.
 
-    If there is no key, the cache is off or can't be used, or another process has the store for too long, it is one in
-    memory. Stores that were not used for a month are removed.
+    Stores that were not used for a month are removed.
     """
     store = RecordStore("", columns)
     with contextlib.ExitStack() as held:

@@ -146,12 +146,8 @@ def warnings_as_usual() -> None:
 
 def is_local_link(address: object) -> bool:
     """Return whether a link stays beside its page: relative or an anchor, without scheme, host, space or backslash."""
-    return (
-        isinstance(address, str)
-        and bool(address)
-        and address.isprintable()
-        and not re.match(r"/|[^/?#]*:|.*[ \\]", address)
-    )
+    is_text = isinstance(address, str) and address != "" and address.isprintable()
+    return is_text and not re.match(r"/|[^/?#]*:|.*[ \\]", str(address))
 
 
 def _without_name(quoted: re.Match) -> str:

@@ -65,8 +65,7 @@ def task_folders(
         root = absolute(listing.root)
         return own or [TaskFolder(listing.root, root, _parent(root), own_id, False)]
     above = set[str]()
-    for run in folders:
-        parent = run.experiment
+    for parent in {run.experiment for run in folders}:
         while parent not in above:
             above.add(parent)
             parent = _parent(parent)
@@ -175,8 +174,6 @@ class Repetition(NamedTuple):
 def split_repetitions(names: tuple[str, ...], agent_count: int | None) -> tuple[Repetition, ...]:
     """Distinguish repetitions of a task from agents by the names of the files of a folder, but for a task's prefix.
 
-    A task folder without any log is still a run.
-
     The rules are ``number_is_agent`` (one name without a server number, several agents (or the count unknown and
     several files), and no more files than agents, as in ``andy_0.json``, ``andy_1.json``; always where the name is the
     plain word ``agent``, which is no agent's own), ``name_is_agent`` (each file with a name and a number of its own,
@@ -206,9 +203,8 @@ def split_repetitions(names: tuple[str, ...], agent_count: int | None) -> tuple[
     for place, (name, number) in enumerate(parsed):
         members[number or 0].append((place, name))
     rule = "single" if len(names) == 1 else rule
-    return tuple(
-        Repetition(number, rule, *map(tuple, zip(*entries, strict=True))) for number, entries in sorted(members.items())
-    )
+    own = sorted(members.items())
+    return tuple(Repetition(number, rule, *map(tuple, zip(*entries, strict=True))) for number, entries in own)
 
 
 class Named(NamedTuple):

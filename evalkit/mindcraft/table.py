@@ -168,13 +168,7 @@ _IDS = (
     Column("agent_name", "name", "name of the agent"),
 )
 _SCORE = Column("score", "float", "score of this log from 0 to 1", "share")
-AGENTS = (
-    *_IDS,
-    *_OF_LOG[:1],
-    _SCORE,
-    *_OF_LOG[1:],
-    _FLAGS_OF_LOG,
-)
+AGENTS = (*_IDS, *_OF_LOG[:1], _SCORE, *_OF_LOG[1:], _FLAGS_OF_LOG)
 TABLES = {"runs": RUNS, "agents": AGENTS}
 _POSITION = Column("position", "int", "position of the turn in the log of its agent, from 0")
 LAZY_TABLES = {

@@ -23,10 +23,9 @@ METRICS = (
 
 
 class TaskDefinitions(dict[str, Definition]):
-    """All definitions that were loaded, by task id.
+    """The first definition loaded for each task id; `variants` has all that differ, `ledger` the files that were read.
 
-    As a mapping, it holds the first definition loaded for each id, `variants` all that differ. Each is a dictionary as
-    on disk, with ``task_id`` and ``definition_file`` added. `ledger` names the files that were read.
+    Each is a dictionary as on disk, with ``task_id`` and ``definition_file`` added.
     """
 
     def __init__(self, definitions: Mapping[str, Definition] | None = None) -> None:
@@ -153,11 +152,8 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
     task_type = type_of(task_id, definition, type_of_path)
     is_cooking, is_crafting = task_type == "cooking", task_type == "techtree"
     in_kitchen = "hells_kitchen" in task_id
-    named = dict.fromkeys(_NAMED, "")
-    for name, pattern in _NAMED.items():
-        if match := pattern.search(task_id):
-            named[name] = match[1]
-
+    matches = {name: pattern.search(task_id) for name, pattern in _NAMED.items()}
+    named = {name: match[1] if match else "" for name, match in matches.items()}
     blocked: set[str] | None = set()  # agents without access to the recipe; None: unknown
     plan = table = None
     target: Any
@@ -182,10 +178,9 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
             without = sum(isinstance(names, list) and PLAN_COMMAND in names for names in actions.values())
             agents = max(agent_count or 0, len(actions))
             plan = "full" if without == 0 else "none" if without >= agents else "partial"
-        listed = task.get("blocked_access_to_recipe") or []
-        blocked = (
-            {str(agent) for agent in listed if isinstance(agent, (int, str))} if isinstance(listed, list) else None
-        )
+        blocked, listed = None, task.get("blocked_access_to_recipe") or []
+        if isinstance(listed, list):
+            blocked = {str(agent) for agent in listed if isinstance(agent, (int, str))}
     blocked = blocked if is_cooking else None
     difficulty = task.get("difficulty") or metrics_of(task).get("difficulty_category")
     return {
@@ -224,10 +219,7 @@ def _items(target: Any) -> list[str]:
 
 
 def metrics_of(definition: Definition) -> dict[str, Any]:
-    """Return the metrics of a definition: the numbers, truth values and texts under ``difficulty_metrics``.
-
-    Those of `METRICS` may also stand beside it; where one stands in both, that under ``difficulty_metrics`` counts.
-    """
+    """Return the numbers, truth values and texts under ``difficulty_metrics``, and those of `METRICS` beside it."""
     metrics = dict[str, Any]()
     stated = {name: definition[name] for name in METRICS if name in definition}
     if isinstance(nested := definition.get("difficulty_metrics"), dict):
@@ -239,12 +231,9 @@ def metrics_of(definition: Definition) -> dict[str, Any]:
 
 
 def tasks_of(runs: pd.DataFrame) -> pd.Series:
-    """Return the identity of each run's task: its id, with the definition's file where runs of an id have several.
-
-    A file that was only guessed (the flag ``ambiguous_definition``) is not used.
-    """
+    """Return the identity of each run's task: its id, with the definition's file where runs of an id have several."""
     if "definition_file" not in runs:
         return runs["task_id"]
-    files = runs["definition_file"].mask(has_flag(runs, "ambiguous_definition"))
+    files = runs["definition_file"].mask(has_flag(runs, "ambiguous_definition"))  # else it is only guessed
     several = files.groupby(runs["task_id"]).transform("nunique") > 1
     return runs["task_id"].mask(several & files.notna(), runs["task_id"] + " of " + files)

@@ -23,10 +23,7 @@ _SPARE = ("success", "zero", "partial", "no score", "timed out", "broken", "runn
 
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
-    """Format the success rates and statuses of groups of runs.
-
-    `views` are by (columns of the runs to group by; model_name by default). A missing column is a SourceError.
-    """
+    """Format the success rates and statuses of groups of runs, by model or the columns that `views` names."""
     by = list(dict.fromkeys(views.get("by") or ["model_name"]))
     runs = _with_groups(logs.runs, by)
     table = analysis.overview(runs, by)
@@ -42,10 +39,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
 
 
 def _blocked_parts(runs: pd.DataFrame, *, always: bool, everything: bool) -> list[Part]:
-    """Format the drop of cooking success with blocked agents, and a grid of models and numbers of blocked agents.
-
-    Only with `everything` the grid has a row of all models together, whose drop the sentence states.
-    """
+    """Format the drop with blocked agents, and a grid of models (with `everything`, and of all) and their numbers."""
     chosen = analysis.cooking(runs)
     levels = sorted(chosen["n_blocked_agents"].dropna().unique())
     if len(levels) < 2:
@@ -56,12 +50,11 @@ def _blocked_parts(runs: pd.DataFrame, *, always: bool, everything: bool) -> lis
     drops = drops[drops["model_name"].isin(both["model_name"])]
     rows = []
     for name, row in zip(group_names(drops["model_name"]), drops.to_dict("records"), strict=True):
-        cells_of_row = {"cooking, by blocked agents [95 %]": name}
+        texts = {"cooking, by blocked agents [95 %]": name}
         for level in levels:
             key = (row["model_name"], level)
-            cells_of_row[f"{level:g} blocked"] = format_interval(*cells.loc[key, _ENDS]) if key in cells.index else "–"
-        cells_of_row[f"drop, points{INTERVAL}"] = format_interval(*map(row.get, _ENDS), unit="")
-        rows.append(cells_of_row)
+            texts[f"{level:g} blocked"] = format_interval(*cells.loc[key, _ENDS]) if key in cells.index else "–"
+        rows.append({**texts, f"drop, points{INTERVAL}": format_interval(*map(row.get, _ENDS), unit="")})
     sentences = [plain(finding_text(finding)) for finding in analysis.drop_findings(chosen)]
     return [
         Part("the drop with blocked agents", sentences, always=always),
@@ -70,11 +63,7 @@ def _blocked_parts(runs: pd.DataFrame, *, always: bool, everything: bool) -> lis
 
 
 def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
-    """Format the progress of each model, and the rates of its finished runs.
-
-    A run is finished once one of its logs holds a final message, or once none has changed for as long as the task may
-    take. Until then it is running, and counts in no rate.
-    """
+    """Format the progress of each model, and the rates of its finished runs; running ones count in no rate."""
     by = list(dict.fromkeys(options.get("by") or ["model_name"]))
     runs = _with_groups(snapshot.logs.runs, by).assign(_running=_running(snapshot))
     done = _tasks_done(runs, snapshot.expected, len(snapshot.logs.definitions))

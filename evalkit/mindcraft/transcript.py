@@ -28,8 +28,7 @@ class AgentTurns(NamedTuple):
 def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript:
     """Return the transcript of one log, or of all logs of a run on one timeline; see `merge`.
 
-    The final message that decided the run is marked: one of a time-out, else that of the highest score. Without any,
-    the last turn is marked. Of several logs, one that can't be read is a turn that says why.
+    The final message that decided the run, or the last turn, is marked. Of several logs, an unreadable one is a turn.
     """
     if not paths:
         return Transcript("no agent log", ["no agent log in this folder"], [])
@@ -91,11 +90,10 @@ def _turn(agent: str, role: str, content: str, *, is_alone: bool) -> Turn:
 
 
 def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
-    """Merge the logs of a run's agents into one timeline: positions in `agents` and in the turns of each.
+    """Merge the logs of a run's agents, which have no timestamps: positions in `agents` and in the turns of each.
 
-    Turns have no timestamps. A message that an agent received comes after the turn of the agent that sent it. Where
-    nothing links two agents, their logs are interleaved from their first turns; system messages that end a log come
-    last.
+    A message that an agent received comes after the turn of the agent that sent it. Where nothing links two agents,
+    their logs are interleaved from their first turns; system messages that end a log come last.
     """
     sources = {}  # the turn that sent each received message, by the receiver's turn; each turn sends one message
     for to, agent in enumerate(agents):
@@ -132,9 +130,8 @@ def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
 
 def messages_frame(agents: pd.DataFrame) -> pd.DataFrame:
     """Read all messages of logs again, but for those that can't be read: a row per turn, columns as `LAZY_TABLES`."""
-    rows = []
-    for log, turn, role, content in _read_again(agents):
-        rows.append((log, turn, role, content, ", ".join(_marks(role, content or ""))))
+    turns = _read_again(agents)
+    rows = [(log, turn, role, text, ", ".join(_marks(role, text or ""))) for log, turn, role, text in turns]
     return _with_ids("messages", agents, rows)
 
 
