@@ -19,7 +19,6 @@ from evalkit._text import counted_noun
 from evalkit.io.text import MOST_LINE, cut_line
 
 MOST_NAME = 200  # characters of a name
-_BEGINNING = MOST_NAME - 13  # characters kept of a name that is cut
 Status = Literal["used", "skipped", "failed"]
 _PANDAS: dict[str, Any] = {
     **dict.fromkeys(("str", "name", "line"), pd.StringDtype(na_value=np.nan)),
@@ -70,7 +69,7 @@ def cut_name(name: str) -> str:
     if len(name) <= MOST_NAME:
         return name
     digest = hashlib.blake2b(name.encode(errors="surrogatepass"), digest_size=6).hexdigest()
-    return f"{name[:_BEGINNING]}…{digest}"
+    return f"{name[: MOST_NAME - 1 - len(digest)]}…{digest}"
 
 
 _CUT: dict[str, tuple[int, Callable[[str], str]]] = {"name": (MOST_NAME, cut_name), "line": (MOST_LINE, cut_line)}

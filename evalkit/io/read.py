@@ -118,9 +118,9 @@ def _read_local(path: str, most: int | None, excerpt: Excerpt | None, limit: int
 def in_chunks(work: Callable[[list[str]], R], paths: list[str], size: int, jobs: int | None = None) -> Iterator[R]:
     """Yield what `work`, a function of a module that raises nothing, returns of chunks of the paths, in their order.
 
-    `jobs` is the number of processes, -1 for as many as there are cores. None: as in ``joblib.parallel_config`` around
-    this, else as many as there are cores, if they can be forked safely. Few files, of few bytes together (`size`), are
-    read in this process, and so are, with a warning, those of processes that break down.
+    `jobs` is the number of processes, -1 for one per core. None: as in ``joblib.parallel_config``, else one per core if
+    they can be forked safely. Few files, of few bytes together (`size`), are read in this process, and so are, with a
+    warning, those of processes that break down.
     """
     is_many = len(paths) >= SERIAL_FILES or size >= SERIAL_BYTES
     workers, can_fork = _workers(jobs, any(map(is_url, paths))) if is_many else (1, False)
@@ -186,8 +186,7 @@ def decode_json(data: bytes, decoder: msgspec.json.Decoder = ANYTHING) -> tuple[
     with one, Latin-1, bare ``NaN`` / ``Infinity`` (they become null) and lone surrogates (they become ``\ufffd``) are
     recovered and named: ``byte_order_mark``, ``utf_16``, ``latin_1``, ``nan_literal``, ``lone_surrogate``.
 
-    BrokenFileError for an empty, truncated or malformed file, WrongShapeError once the shape is known to be wrong,
-    LimitError for one that takes too much memory once it is decoded.
+    BrokenFileError for a malformed file, WrongShapeError for another shape, LimitError for one that is too large.
     """
     data, recovered = without_mark(data)
     if not data or data.isspace():

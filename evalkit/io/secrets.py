@@ -49,9 +49,7 @@ SECRETS = {
     "GitLab": Secret("-", "gl(?:pat|dt|rt|ptt|cbt|soat|ft)-", r"[\w-]{20,}"),
     "AWS id": Secret("akia", "AKIA", r"[0-9A-Z]{16}\b"),
     "AWS temporary id": Secret("asia", "ASIA", r"[0-9A-Z]{16}\b"),
-    "AWS secret": Secret(
-        "access", r"secret_?access_?key(?:\W|%[0-9A-F]{2}){1,6}?", r"(?:[A-Z0-9/+]|%2[FB]){40}", re.IGNORECASE
-    ),
+    "AWS secret": Secret("access", r"secret_?access_?key(?:\W|%[0-9A-F]{2}){1,6}?", r"(?:[A-Z0-9/+]|%2[FB]){40}", re.I),
     "Azure": Secret("accountkey", "AccountKey(?:=|%3D)", r"[A-Za-z0-9+/=%]{20,}", re.IGNORECASE),
     "Google": Secret("aiza", "AIza", r"[\w-]{30,}"),
     "Google OAuth": Secret("ya29.", r"ya29\.", r"[\w.-]{20,}"),

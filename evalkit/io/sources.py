@@ -27,11 +27,7 @@ _PARTS = re.compile(r"::|!/|[a-z]+://")
 
 
 class Listing(NamedTuple):
-    """The files of a source.
-
-    Each file is there only once, under whatever names. A folder that can't be listed is among the files: reading it
-    fails, and the ledger says why.
-    """
+    """The files of a source, each once; a folder that can't be listed is one of them, so that the ledger says why."""
 
     root: str  # the folder that holds all of them
     files: list[str]  # in the order of the sources as given, those of each sorted
@@ -118,9 +114,7 @@ def _fixed_part(pattern: str) -> str:
 
 
 def list_source(source: Source, pattern: str = "*", *, recursive: bool = True, known: Listing | None = None) -> Listing:
-    """List the files of a source, without hidden files and folders; SourceError if it is not there or can't be listed.
-
-    Reports and pages of runs that evalkit wrote into a local folder are left out, as they are no logs.
+    """List the files of a source, without hidden ones and evalkit's own reports and pages; SourceError if that fails.
 
     A source is one or several of folders, files, globs such as ``runs/exp_*``, ``samples:NAME``, URLs that fsspec knows
     (``s3://bucket/runs``, also with ``*``) and archives (``zip://::runs.zip``,
@@ -186,8 +180,7 @@ def _walk(root: str, recursive: bool) -> tuple[list[str], dict[str, int]]:
     waiting, links = [root], list[str]()
     newest = (time.time() - SETTLED) * 1e9  # a folder that changed later may change again within its time stamp
     while waiting or links:
-        # links last: a folder that is present under its own name keeps it
-        folder = waiting.pop() if waiting else links.pop()
+        folder = waiting.pop() if waiting else links.pop()  # links last: a folder keeps its own name
         try:
             status = os.stat(folder)
             if (identity := (status.st_dev, status.st_ino)) in seen:
@@ -203,8 +196,7 @@ def _walk(root: str, recursive: bool) -> tuple[list[str], dict[str, int]]:
                 if name.startswith(".") or is_page or (has_notes and os.path.isdir(f"{folder}/{NOTES}/{name}")):
                     continue
                 is_link = entry.is_symlink()
-                # a circular link is no folder: reading it reports that
-                if not (os.path.isdir(entry.path) if is_link else entry.is_dir()):
+                if not (os.path.isdir(entry.path) if is_link else entry.is_dir()):  # a circular link is none
                     files.append(entry.path)
                 elif recursive:
                     (links if is_link else waiting).append(entry.path)
@@ -259,11 +251,7 @@ def is_sample(source: object) -> bool:
 
 
 def shown_paths(sources: Iterable[str]) -> Callable[[str], str]:
-    """Return a function that shortens paths in a text for those who are handed a page.
-
-    A path of a source, as given, begins with the last part of the source's own path, and so do those above it; the home
-    folder becomes ``~``. URLs stay as they are, but for the path of a local archive.
-    """
+    """Return a function that shortens paths in a text: a source's begins with its last part, the home is ``~``."""
     names: dict[str, str] = {}
     for source in sources:
         text = os.path.join(_SAMPLES_FOLDER, source.removeprefix(_SAMPLES)) if source.startswith(_SAMPLES) else source

@@ -5,8 +5,7 @@
 
 A table that has changed is written whole, into a new file; then the manifest, which makes it valid; then the files that
 the manifest no longer names are removed. So an interruption at any point leaves a valid store: the former or the next.
-Every table has the column `source`; ``files`` has one row per file. Rows are in the order of the files, as the source
-lists them.
+Every table has the column `source`; ``files`` has one row per file. Rows are in the order of the files.
 
 A store is a dataset under a name that the user gave, in the user's cache, or in memory only. Its manifest states the
 version of evalkit's code that parsed the files: rows of another version are parsed again.
@@ -125,9 +124,8 @@ class RecordStore:
         self.about: dict[str, Any] = {}
         self._dropped: list[pa.Array] = []  # sources of rows that are not arranged yet, and new rows
         self._added: dict[str, list[pa.Table]] = {}
-        self.tables = {"files": arrow_table((), FILES)}
-        for name, own in self._columns.items():
-            self.tables[name] = arrow_table((), (SOURCE, *own))
+        columns = {"files": FILES} | {name: (SOURCE, *own) for name, own in self._columns.items()}
+        self.tables = {name: arrow_table((), own) for name, own in columns.items()}
         self._changed = set(self._written)  # the tables that have to be written
 
     def read(self) -> bool:
@@ -286,10 +284,7 @@ def _note(output: Path, name: str) -> Path | None:
 
 @contextlib.contextmanager
 def cached_store(key: Sequence[Any], columns: Mapping[str, Sequence[Column]]) -> Iterator[RecordStore]:
-    """Give the store in the user's cache for a key, plain JSON, that no other process uses; else one in memory.
-
-    Stores that were not used for a month are removed.
-    """
+    """Give the store in the user's cache for a key, plain JSON, that no other process uses; else one in memory."""
     store = RecordStore("", columns)
     with contextlib.ExitStack() as held:
         if key and (root := cache_folder()):
@@ -297,7 +292,7 @@ def cached_store(key: Sequence[Any], columns: Mapping[str, Sequence[Column]]) ->
             text = json.dumps(key, default=str).encode(errors="surrogatepass")
             path = root / f"records-{hashlib.blake2b(text, digest_size=16).hexdigest()}"
             with contextlib.suppress(SourceError, OSError):
-                for lock in () if path.exists() else root.glob(f"records-*/{LOCK}"):
+                for lock in () if path.exists() else root.glob(f"records-*/{LOCK}"):  # of stores not used for a month
                     if time.time() - lock.stat().st_mtime > KEPT:
                         shutil.rmtree(lock.parent, ignore_errors=True)
                 if held.enter_context(exclusive(str(path), WAIT)):

@@ -46,11 +46,9 @@ def _on_one_line(value: Any) -> str:
 
 
 def for_spreadsheets(table: pd.DataFrame, *, mask: bool = False) -> pd.DataFrame:
-    """Return a frame whose texts no spreadsheet takes for formulas when written as CSV.
+    """Return a frame whose texts and columns no spreadsheet takes for formulas: an apostrophe goes in front of those.
 
-    Names in logs may begin with ``=``, ``+``, ``-``, ``@``, a tab or a line break: such texts get an apostrophe in
-    front, as do column names. Numbers stay as they are, even in texts. With `mask`, credentials of known forms are
-    masked, also in lists and mappings, which become text.
+    With `mask`, credentials of known forms are masked, also in lists and mappings, which become text.
     """
     table, texts = with_texts(table), (object, "string", "str", "category")
     cell = (lambda value: _as_text(_masked(value))) if mask else _as_text

@@ -61,8 +61,7 @@ def select(runs: pd.DataFrame, models: str | Sequence[str] = (), task_type: str 
 def focus(runs: pd.DataFrame, model: str = "", baseline: str = "") -> pd.DataFrame:
     """Select the runs of one model and of another, by default of that with the most runs and of all others together.
 
-    The column `side` is an ordered category, the model first. SourceError as of `select`, and if a model is compared
-    with itself.
+    The column `side` is an ordered category, the model first. SourceError as of `select`, and if both are the same.
     """
     select(runs, [name for name in (model, baseline) if name])
     model = model or str(runs["model_name"].value_counts().index[0])
@@ -377,10 +376,7 @@ def drop_findings(runs: pd.DataFrame) -> list[Finding]:
 
 
 def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
-    """Describe how success of cooking runs changes with the number of blocked agents; `trend` as of `cooking_trend`.
-
-    Of the first model without a shown trend, a finding says how large a difference would show.
-    """
+    """Describe how success of cooking runs changes with the number of blocked agents; `trend` as of `cooking_trend`."""
     blocked = drop_findings(runs)
     if len(trend):
         shown = trend["direction"].isin(words.DIRECTIONS)
@@ -452,8 +448,7 @@ def planned_tasks(definitions: TaskDefinitions, runs: pd.DataFrame) -> list[str]
 def progress(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the runs so far, those expected, and their durations, per model, experiment and task_type.
 
-    tasks_expected is what the results file says (NA without one), total_duration and mean_duration are in seconds (NaN
-    unless the files' times are original).
+    tasks_expected is NA without a results file, and durations (in seconds) NaN unless the files' times are original.
     """
     groups = runs.groupby(["model_name", "experiment", "experiment_folder", "task_type"], dropna=False)
     table = groups.agg(

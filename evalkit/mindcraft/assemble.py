@@ -276,12 +276,11 @@ def _flags(runs: pd.DataFrame, logs: pd.DataFrame) -> list[list[str]]:
 
 
 def _originals(logs: pd.DataFrame, paths: pd.Series) -> pd.Series:
-    """Find logs that are copies: equal content, or an equal start of the agent of that name; return the original's run.
+    """Find logs that are copies: equal content or start of the agent of that name; return the original's run, else -1.
 
-    -1 for a log that is no copy. Of the runs that share a log, the one that came later holds the copy: one whose other
-    agents started more than `LEFT_OVER` later, as the log is left over from before; else the one whose file is younger,
-    if the files' times are those of the experiment; else the one with more words in its path (`paths` of runs), as that
-    of a copied folder has, or the later one by its path.
+    Of the runs that share a log, the one that came later holds the copy: one whose other agents started more than
+    `LEFT_OVER` later, as the log is left over from before; else the one whose file is younger, if the files' times are
+    original; else the one with more words in its path (`paths`), as a copied folder has, or the later one by its path.
     """
     starts = logs.groupby("run")["task_start"].agg(["min", "max"])
     spread = starts["max"] - starts["min"]

@@ -1,7 +1,4 @@
-"""Runs under the names of MineCollab: the frames and the dictionaries of outcomes that its users know.
-
-Everything else in evalkit uses the names that the runs of all kinds share; here the others are made from them.
-"""
+"""Runs under the names of MineCollab: the frames and the dictionaries of outcomes that its users know."""
 
 import math
 import os
@@ -95,11 +92,10 @@ def extract_task_outcome(
     if len(outcomes) == 1:
         return outcomes[0]
     agents = [agent for outcome in outcomes for agent in outcome["agent_outcomes"]]
-    statuses = [outcome["overall_completion_status"] for outcome in outcomes]
     read = [own for own in outcomes if own["overall_completion_status"] != CompletionStatus.LOG_FILE_ERROR]
     scored = [own for own in outcomes if own["overall_raw_score"] is not None]
     best = max(scored, key=itemgetter("overall_raw_score")) if scored else (read or outcomes)[0]
-    timed_out = CompletionStatus.TIMED_OUT in statuses
+    timed_out = any(own["overall_completion_status"] == CompletionStatus.TIMED_OUT for own in outcomes)
     return {
         **best,
         "agent_count": best["facts"]["agent_count"] or len({agent["agent_name"] for agent in agents}),

@@ -113,19 +113,15 @@ def load(
     Parameters
     ----------
     path : str, path, or several of them
-        A folder at any level (experiments, one experiment, one task), or one log; also a glob or a URL, or a dataset of
-        `collect`, which stands for the folder that it was collected from.
+        A folder at any level (experiments, one experiment, one task), a log, a glob, a URL or a dataset of `collect`.
     tasks : path, paths, mapping of task id to definition, or TaskDefinitions
         Task definition files; without any, facts are read from the ids as far as possible.
     layout : str, optional
-        What the folders' names mean, where that is not detected: a pattern of the run folder's path, such as
-        ``{model_name}/{task_id}``.
+        What the folders' names mean, where that is not detected: a pattern such as ``{model_name}/{task_id}``.
     scale : {"auto", "percent", "fraction"}
-        The unit of logged construction scores; ``auto`` decides once for all loaded runs: percent as soon as one score
-        exceeds 1, else fractions, as the flag ``scale_assumed`` and `analysis.describe_scale` show.
+        The unit of logged construction scores; ``auto`` is percent once a loaded score exceeds 1, else fraction.
     original_mtimes : bool
-        Whether the files' times are those of the experiment (not of a copy); gives durations, and time-outs inferred
-        from them.
+        Whether the files' times are those of the experiment: gives durations, and time-outs inferred from them.
 
     Returns
     -------

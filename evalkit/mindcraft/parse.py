@@ -105,8 +105,7 @@ class AgentOutcome(TypedDict):
 def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
     """Read one agent's log; what can't be read is an outcome, too.
 
-    Only turns of the role ``system`` decide, and only if the whole message is one of the known final wordings. The
-    first message with a score gives `raw_score`; a time-out message anywhere overrides the status.
+    Only ``system`` turns that are a known final wording decide: the first with a score, or a time-out anywhere.
     """
     source = os.fspath(file_path)
     check_path(source)
@@ -133,8 +132,7 @@ def agent_outcome(source: str, record: Mapping[str, Any]) -> AgentOutcome:
 def parse(path: str, data: bytes | OSError) -> Parsed:
     """Detect what a file is by its name and shape, and parse it; one with rows in both tables is a log only in a run.
 
-    In the folder of a run, every JSON file is a log unless it is plainly something else: JSON of another shape under a
-    name without a number, such as ``notes.json``.
+    In its folder, every JSON file is a log but one of another shape under a name without a number (``notes.json``).
     """
     name = os.path.basename(path)
     is_numbered = split_stem(stem_of(path))[1] is not None
@@ -205,18 +203,14 @@ def parse_results(data: bytes) -> dict[str, Any]:
 
 
 def is_agent_log(value: Any) -> bool:
-    """Return whether decoded JSON is an agent's log, perhaps a damaged one, by its structure.
-
-    It is an object with `turns`, and these have roles or stand beside other parts of an agent's memory; or a list of
-    nothing but turns, as messages of other chats have more keys; or an empty list.
-    """
+    """Return whether JSON is an agent's log, perhaps a damaged one: turns with roles, or beside parts of a memory."""
     if isinstance(value, dict):
         turns = value.get("turns", ())
         if isinstance(turns, list) and any(isinstance(turn, dict) and "role" in turn for turn in turns):
             return True
         return turns == [] or ("turns" in value and bool(MEMORY_KEYS & value.keys()))
     turns = [turn for turn in value if isinstance(turn, dict)] if isinstance(value, list) else []
-    roles = {turn["role"] for turn in turns if isinstance(turn.get("role"), str)}
+    roles = {turn["role"] for turn in turns if isinstance(turn.get("role"), str)}  # other chats have more keys
     return value == [] or (bool(roles & ROLES) and all(turn.keys() <= TURN_KEYS for turn in turns))
 
 

@@ -187,7 +187,6 @@ LAZY_TABLES = {
     ),
 }
 
-
 # what statuses and flags are called in tables, and those columns of frames and estimates whose names are no words
 LABELS = {
     **{code: status.label for code, status in STATUSES.items()},

@@ -57,9 +57,8 @@ class TaskDefinitions(dict[str, Definition]):
     ) -> tuple[Definition | None, bool]:
         """Find the definition of a run, and whether it is ambiguous.
 
-        Of several, the one counts whose path ends like `task_path`, the file that ``results.txt`` names. If no path
-        does, the result is ambiguous: the named file may define the task differently, and to choose by the number of
-        agents (`logs`) is a guess, since a log may be lost.
+        Of several, the one counts whose path ends like `task_path`, the file that ``results.txt`` names. To choose by
+        the number of agents (`logs`) is a guess, since a log may be lost.
         """
         variants = self.variants.get(task_id, [])
         if not variants:
@@ -81,8 +80,7 @@ class TaskDefinitions(dict[str, Definition]):
 def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
     """Load task definitions from files, folders (read recursively), globs such as ``tasks/**/*.json``, or URLs.
 
-    The ledger names files without any, and entries that are not definitions. SourceError if a path does not exist, a
-    glob matches nothing, or none of the files of a path holds a definition.
+    The ledger names files without any, and entries that are none. SourceError for a path without a definition.
     """
     definitions = TaskDefinitions()
     used = dict[str, bool]()
@@ -145,8 +143,7 @@ _ITEM = re.compile(r"_\d+_([a-z]+(?:_[a-z]+)*?)(?=_\d|_blocked_access|$)")
 def task_facts(task_id: str, definition: Definition | None, type_of_path: str = "") -> dict[str, Any]:
     """Collect what a task asks for: from its definition, or without any from its id; None where unknown.
 
-    `type_of_path` is the task type in the run's path, used if neither definition nor id names one. Materials and rooms
-    of a construction are always read from the id, as the definition does not name them.
+    `type_of_path` is used if neither names a type. Materials and rooms are always read from the id.
     """
     task_id, task = task_id[:MOST_MATCHED], definition or {}
     task_type = type_of(task_id, definition, type_of_path)
@@ -220,14 +217,14 @@ def _items(target: Any) -> list[str]:
 
 def metrics_of(definition: Definition) -> dict[str, Any]:
     """Return the numbers, truth values and texts under ``difficulty_metrics``, and those of `METRICS` beside it."""
-    metrics = dict[str, Any]()
     stated = {name: definition[name] for name in METRICS if name in definition}
     if isinstance(nested := definition.get("difficulty_metrics"), dict):
         stated |= nested
-    for name, value in stated.items():
-        if isinstance(value, str) or (isinstance(value, (int, float)) and not abs(value) > parse.MAX_INT):
-            metrics[name] = value
-    return metrics
+    return {
+        name: value
+        for name, value in stated.items()
+        if isinstance(value, str) or (isinstance(value, (int, float)) and not abs(value) > parse.MAX_INT)
+    }
 
 
 def tasks_of(runs: pd.DataFrame) -> pd.Series:
