@@ -56,7 +56,8 @@ def drop(headline: Mapping[str, Any]) -> str:
         for side in ("none", "any")
     )
     ends = f"from {none} without blocked agents to {some} with any"
-    size, low, high = headline["estimate"], headline["low"], headline["high"]
+    size = headline["estimate"]
+    low, high = headline["low"], headline["high"]
     if high < 0:
         return f"Cooking success rises by {format_interval(-size, -high, -low, unit='points')}, {ends}."
     points = format_interval(size, low, high, unit="points")
