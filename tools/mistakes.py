@@ -132,7 +132,7 @@ MUTATIONS = (
     # Mindcraft: terminal
     Mutation(
         "terminal: runs with definitions only", "evalkit/mindcraft/terminal.py",
-        "table = overview(runs, by)\n", 'table = overview(runs[runs["has_definition"]], by)\n',
+        "table = analysis.overview(runs, by)\n", 'table = analysis.overview(runs[runs["has_definition"]], by)\n',
     ),
     Mutation(
         "terminal: lower bound as upper bound", "evalkit/_text.py", ", {high * scale", ", {low * scale",

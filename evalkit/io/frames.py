@@ -19,7 +19,6 @@ from evalkit._text import counted_noun
 from evalkit.io.text import MOST_LINE, cut_line
 
 MOST_NAME = 200  # characters of a name
-_BEGINNING = MOST_NAME - 13  # characters kept of a name that is cut
 Status = Literal["used", "skipped", "failed"]
 _PANDAS: dict[str, Any] = {
     **dict.fromkeys(("str", "name", "line"), pd.StringDtype(na_value=np.nan)),
@@ -70,17 +69,14 @@ def cut_name(name: str) -> str:
     if len(name) <= MOST_NAME:
         return name
     digest = hashlib.blake2b(name.encode(errors="surrogatepass"), digest_size=6).hexdigest()
-    return f"{name[:_BEGINNING]}…{digest}"
+    return f"{name[: MOST_NAME - 1 - len(digest)]}…{digest}"
 
 
 _CUT: dict[str, tuple[int, Callable[[str], str]]] = {"name": (MOST_NAME, cut_name), "line": (MOST_LINE, cut_line)}
 
 
 def arrow_table(values: Sequence[Sequence], columns: Sequence[Column]) -> pa.Table:
-    r"""Build an Arrow table from the values of each column, of which there may be none; names and lines are cut.
-
-    Lone surrogates are escaped as ``\udcff``.
-    """
+    r"""Build an Arrow table from the values of columns; names and lines are cut, lone surrogates escaped."""
     empty = _empty_table(tuple(columns))
     if not (values and values[0]):
         return empty
@@ -122,21 +118,13 @@ def cut_texts(values: Any, dtype: str) -> Any:
 
 
 def frame(rows: Iterable[Mapping[Any, Any]], columns: Sequence[Column]) -> pd.DataFrame:
-    r"""Build a frame column by column, with the same dtypes even without rows.
-
-    Keys without a column are left out; a missing key is a missing value. Lone surrogates, which no text column can
-    hold, are escaped as ``\udcff``.
-    """
+    r"""Build a frame column by column; a missing key is a missing value, lone surrogates are escaped as ``\udcff``."""
     rows = list(rows)
     return frame_of({column.name: map(methodcaller("get", column.name), rows) for column in columns}, columns)
 
 
 def frame_of(values: Mapping[str, Iterable], columns: Sequence[Column]) -> pd.DataFrame:
-    """Build a frame from the values of each column: iterables, or NumPy or Arrow arrays, all of one length.
-
-    It is faster than `frame`. Iterables are consumed one column after the other, so that they need the memory of one
-    column only.
-    """
+    """Build a frame, faster than `frame` does, from the iterable, NumPy or Arrow array of the values of each column."""
     return pd.DataFrame({column.name: _column(values[column.name], column.dtype) for column in columns}, copy=False)
 
 

@@ -41,10 +41,7 @@ SECRET_NAME = re.compile(r"key|secret|token|pass|credential|cred|signature|sig|s
 
 
 class SourceError(ValueError):
-    """A source that can't be used at all: missing, unreadable, or without anything of the kind asked for.
-
-    Credentials in URLs are left out of its message, and each line of it is cut.
-    """
+    """A source that can't be used at all: missing, unreadable, or without anything of the kind asked for."""
 
     def __init__(self, message: object = "") -> None:
         super().__init__("\n".join(map(cut_line, redacted(str(message)).split("\n"))))
@@ -75,11 +72,7 @@ def protocol_of(url: str) -> str:
 
 
 def redacted(text: str) -> str:
-    """Replace credentials in any URL of a text with ``…``, before it is shown or stored.
-
-    Text before an ``@`` counts as credentials, as does a query with a name like ``token`` or ``key``, and every query
-    of http, as in signed addresses.
-    """
+    """Replace credentials in any URL of a text with ``…``: text before an ``@``, queries of http or named ``token``."""
     return _LINK.sub(_redact_link, text) if "://" in text else text
 
 

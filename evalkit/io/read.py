@@ -31,6 +31,7 @@ from evalkit.io.paths import LimitError, check_regular, check_text, is_url, most
 from evalkit.io.remote import read_remote
 
 R = TypeVar("R")
+ANYTHING = msgspec.json.Decoder()
 Excerpt = Callable[[str, Callable[[], BinaryIO]], bytes | None]  # takes what is needed; None for the whole file
 SERIAL_FILES, SERIAL_BYTES = 2_000, 100_000_000  # from here on several processes are faster
 CHUNK = 256  # files of one task, at most
@@ -71,10 +72,9 @@ def read_json(path: str | os.PathLike) -> Any:
 def read_files(
     paths: Iterable[str], most: int | None = None, *, limited: bool = True, excerpt: Excerpt | None = None
 ) -> Iterator[tuple[str, bytes | OSError]]:
-    """Read many files, or the first `most` bytes of each, in order, those behind a URL concurrently.
+    """Read many files, or the first `most` bytes of each, or their `excerpt`, in order: path, and data or an OSError.
 
-    Yields the path and its data, or the OSError met: a pipe or device in a folder is an error, without waiting for it,
-    as is a file that is too large, if `limited`. With `excerpt`, its part of a file is the data.
+    A pipe or device is an error, without waiting for it, and so is a file that is too large, if `limited`.
     """
     limit = most_bytes() if limited else sys.maxsize
     for remote, group in groupby(paths, is_url):
@@ -116,14 +116,11 @@ def _read_local(path: str, most: int | None, excerpt: Excerpt | None, limit: int
 
 
 def in_chunks(work: Callable[[list[str]], R], paths: list[str], size: int, jobs: int | None = None) -> Iterator[R]:
-    """Yield what `work` returns of the files, chunk by chunk, in the order of the paths.
+    """Yield what `work`, a function of a module that raises nothing, returns of chunks of the paths, in their order.
 
-    `work` gets some of the paths, and raises nothing. For several processes it must be a function of a module (or a
-    partial of one), and what it returns picklable.
-
-    `jobs` is the number of processes, -1 for as many as there are cores. None: as in ``joblib.parallel_config`` around
-    this, else as many as there are cores, if they can be forked safely. Few files, of few bytes together (`size`), are
-    read in this process, and so are, with a warning, those of processes that break down.
+    `jobs` is the number of processes, -1 for one per core. None: as in ``joblib.parallel_config``, else one per core if
+    they can be forked safely. Few files, of few bytes together (`size`), are read in this process, and so are, with a
+    warning, those of processes that break down.
     """
     is_many = len(paths) >= SERIAL_FILES or size >= SERIAL_BYTES
     workers, can_fork = _workers(jobs, any(map(is_url, paths))) if is_many else (1, False)
@@ -182,15 +179,14 @@ class WrongShapeError(BrokenFileError):
     """Well-formed JSON with a shape other than the decoder's."""
 
 
-def decode_json(data: bytes, decoder: msgspec.json.Decoder) -> tuple[Any, list[str]]:
+def decode_json(data: bytes, decoder: msgspec.json.Decoder = ANYTHING) -> tuple[Any, list[str]]:
     """Decode one JSON file; also return what was recovered.
 
     The whole file is checked to be UTF-8 and well-formed, even the parts the decoder skips. A byte order mark, UTF-16
     with one, Latin-1, bare ``NaN`` / ``Infinity`` (they become null) and lone surrogates (they become ``\ufffd``) are
     recovered and named: ``byte_order_mark``, ``utf_16``, ``latin_1``, ``nan_literal``, ``lone_surrogate``.
 
-    BrokenFileError for an empty, truncated or malformed file, WrongShapeError once the shape is known to be wrong,
-    LimitError for one that takes too much memory once it is decoded.
+    BrokenFileError for a malformed file, WrongShapeError for another shape, LimitError for one that is too large.
     """
     data, recovered = without_mark(data)
     if not data or data.isspace():
@@ -254,10 +250,7 @@ def beginning(data: bytes) -> bytes:
 
 @lru_cache(maxsize=1)  # each kind asks for the same one; nobody changes it
 def decode_start(head: bytes) -> Any:
-    """Decode what the first bytes of a JSON file hold of its first value; None for anything but a list or an object.
-
-    What is cut off in the middle is left out, so that ``{"a": [1, 2], "b": "c`` gives ``{"a": [1, 2]}``.
-    """
+    """Decode the list or object that a JSON file begins with: ``{"a": [1, 2], "b": "c`` gives ``{"a": [1, 2]}``."""
     text = head.decode("utf-8-sig", "replace")
     if not text.lstrip().startswith(("[", "{")):
         return None

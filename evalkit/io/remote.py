@@ -16,28 +16,15 @@ from typing import Any
 
 import fsspec
 
-from evalkit.io.paths import (
-    CREDENTIALS_HINT,
-    INSIDE,
-    SECRET_NAME,
-    FileState,
-    LimitError,
-    check_members,
-    check_regular,
-    is_url,
-    most_bytes,
-    protocol_of,
-    redacted,
-    storage_options,
-    too_large,
-)
+from evalkit.io import paths
 
 AT_A_TIME = 32  # concurrent reads
 _MOST_FOLDERS = 200  # within each other; fsspec recurses for each
 LARGE = 2**20  # bytes from which on only what is needed of a file is read
 
 _ERRORS = (  # types that are kept
-    FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, TimeoutError, ConnectionError, LimitError
+    paths.LimitError, FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, TimeoutError,
+    ConnectionError,
 )  # fmt: skip
 _TAGS = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "CRC", "generation")
 _TIMES = ("LastModified", "mtime", "updated", "last_modified", "modified", "date_time", "created")
@@ -47,18 +34,18 @@ _LATEST = 2.0**33  # epoch seconds, in the year 2242
 
 def _plain_error(error: Exception) -> OSError:
     """Convert an error of a file system, of whatever type, to a plain OSError without credentials."""
-    kind = next((kind for kind in _ERRORS if isinstance(error, kind)), OSError)
+    kind = next((kind for kind in (*_ERRORS, paths.LimitError) if isinstance(error, kind)), OSError)
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     if not isinstance(error, OSError):
         text = f"{type(error).__name__}: {text}"
-    options = [storage_options()]
+    options = [paths.storage_options()]
     while options:
         for name, value in options.pop().items():
             if isinstance(value, Mapping):
                 options.append(value)
-            elif isinstance(value, str) and len(value) > 2 and SECRET_NAME.search(str(name)):
+            elif isinstance(value, str) and len(value) > 2 and paths.SECRET_NAME.search(str(name)):
                 text = text.replace(value, "…")
-    return kind(getattr(error, "errno", None) or errno.EIO, redacted(text))
+    return kind(getattr(error, "errno", None) or errno.EIO, paths.redacted(text))
 
 
 @contextmanager
@@ -77,20 +64,20 @@ class _Place:
 
     @_plain_errors()
     def __init__(self, url: str) -> None:
-        if redacted(url) != url:
-            raise OSError(errno.EINVAL, CREDENTIALS_HINT)
-        root, options = _root_of(url), storage_options()
-        protocol = protocol_of(url)
-        self.is_archive, self.is_web = root.endswith(INSIDE), protocol in ("http", "https")
+        if paths.redacted(url) != url:
+            raise OSError(errno.EINVAL, paths.CREDENTIALS_HINT)
+        root, options = _root_of(url), paths.storage_options()
+        protocol = paths.protocol_of(url)
+        self.is_archive, self.is_web = root.endswith(paths.INSIDE), protocol in ("http", "https")
         if self.is_archive:
-            archive = root.removesuffix(INSIDE).partition("://")[2]
-            inner = {"target_options": options} if is_url(archive) else {}
+            archive = root.removesuffix(paths.INSIDE).partition("://")[2]
+            inner = {"target_options": options} if paths.is_url(archive) else {}
             if not inner:
-                check_regular(os.stat(archive))
+                paths.check_regular(os.stat(archive))
             self.fs, self._prefix = fsspec.filesystem(protocol, fo=archive, **inner), root
             self._is_tar = protocol == "tar"
             if not self._is_tar:
-                check_members(self.fs.zip.infolist())
+                paths.check_members(self.fs.zip.infolist())
             for name in self.fs.index if self._is_tar else self.fs.zip.namelist():
                 if name.startswith("/") or ".." in re.split(r"[/\\]", name):
                     raise OSError(errno.EINVAL, f"{name} leads out of the archive")
@@ -105,7 +92,7 @@ class _Place:
 
     def path(self, url: str) -> str:
         if self.is_archive:
-            return self._within + url.rpartition(INSIDE)[2].removeprefix(self._within)
+            return self._within + url.rpartition(paths.INSIDE)[2].removeprefix(self._within)
         return self.fs._strip_protocol(url)
 
     def url(self, path: str) -> str:
@@ -128,12 +115,12 @@ class _Place:
 
 def _root_of(url: str) -> str:
     """Return the part of a URL that names the file system: protocol and host or bucket, or the archive."""
-    archive, inside, _ = url.rpartition(INSIDE)
+    archive, inside, _ = url.rpartition(paths.INSIDE)
     return archive + inside if inside else "/".join(url.split("/", 3)[:3])
 
 
 @_plain_errors()
-def list_remote(url: str, *, recursive: bool = True) -> tuple[dict[str, FileState], list[str]]:
+def list_remote(url: str, *, recursive: bool = True) -> tuple[dict[str, paths.FileState], list[str]]:
     """List the files under a URL, or `url` itself, and the folders that hold any; hidden ones are left out."""
     place = _Place(url)
     root = place.path(url).rstrip("/")
@@ -166,7 +153,7 @@ def glob_remote(url: str) -> list[str]:
     return sorted(place.url(path) for path in matches if "/." not in f"/{path.removeprefix('./')}")
 
 
-def state_remote(url: str) -> FileState | None:
+def state_remote(url: str) -> paths.FileState | None:
     """Return a file's state; None if it does not exist or its state can't be read."""
     with suppress(OSError), _plain_errors():
         place = _Place(url)
@@ -174,11 +161,8 @@ def state_remote(url: str) -> FileState | None:
     return None
 
 
-def state_from(info: Mapping[str, Any]) -> FileState:
-    """Read the state of a file from its entry in fsspec's listing.
-
-    The time is 0 for an invalid one, such as archives may hold: the 0th month, or the year 10^9.
-    """
+def state_from(info: Mapping[str, Any]) -> paths.FileState:
+    """Read the state of a file from its entry in fsspec's listing; an invalid time, as in archives, is 0."""
     tag = next((str(info[name]) for name in _TAGS if info.get(name)), "")
     size = min(max(int(info.get("size") or 0), 0), _MOST_BYTES)
     value, seconds = next((info[name] for name in _TIMES if info.get(name)), 0.0), 0.0
@@ -188,14 +172,14 @@ def state_from(info: Mapping[str, Any]) -> FileState:
         if isinstance(value, str):
             value = datetime.fromisoformat(value)
         seconds = value.timestamp() if isinstance(value, datetime) else float(value)
-    return FileState(size, int(seconds * 1e9) if 0 <= seconds < _LATEST else 0, tag=tag)
+    return paths.FileState(size, int(seconds * 1e9) if 0 <= seconds < _LATEST else 0, tag=tag)
 
 
 def read_remote(
     urls: Iterable[str], most: int | None, *, limited: bool, excerpt: Any = None
 ) -> Iterator[tuple[str, bytes | OSError]]:
     """Read files as `read_files` does, those of a file system that can do so concurrently."""
-    limit = most_bytes() if limited and most is None else sys.maxsize
+    limit = paths.most_bytes() if limited and most is None else sys.maxsize
     for root, group in groupby(urls, _root_of):
         try:
             place = _Place(root)
@@ -212,7 +196,7 @@ def read_remote(
                 if isinstance(data, Exception):
                     yield url, place.error_of(url, data)
                 elif url in sizes and (size := max(len(data), sizes[url])) > limit:
-                    yield url, too_large(size)
+                    yield url, paths.too_large(size)
                 else:
                     yield url, data[:most]
 

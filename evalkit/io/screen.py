@@ -32,11 +32,10 @@ def show_live(
     until_done: bool = False,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Show the view that a function of the width returns, every `interval` seconds, until Ctrl-C.
+    """Show the view that a function of the width returns, every `interval` seconds, until Ctrl-C, or `until_done`.
 
-    In a terminal the text is redrawn in place, as far as it fits on the screen, and left complete at the end. In a file
-    or a dumb terminal, whose width is None, it is written whenever it has changed. With `until_done` it ends once a
-    view is done.
+    In a terminal the text is redrawn in place, and left complete at the end. In a file or a dumb terminal, whose width
+    is None, it is written whenever it has changed.
     """
     console, shown = Console(file=out), ""
     live = None

@@ -49,9 +49,7 @@ SECRETS = {
     "GitLab": Secret("-", "gl(?:pat|dt|rt|ptt|cbt|soat|ft)-", r"[\w-]{20,}"),
     "AWS id": Secret("akia", "AKIA", r"[0-9A-Z]{16}\b"),
     "AWS temporary id": Secret("asia", "ASIA", r"[0-9A-Z]{16}\b"),
-    "AWS secret": Secret(
-        "access", r"secret_?access_?key(?:\W|%[0-9A-F]{2}){1,6}?", r"(?:[A-Z0-9/+]|%2[FB]){40}", re.IGNORECASE
-    ),
+    "AWS secret": Secret("access", r"secret_?access_?key(?:\W|%[0-9A-F]{2}){1,6}?", r"(?:[A-Z0-9/+]|%2[FB]){40}", re.I),
     "Azure": Secret("accountkey", "AccountKey(?:=|%3D)", r"[A-Za-z0-9+/=%]{20,}", re.IGNORECASE),
     "Google": Secret("aiza", "AIza", r"[\w-]{30,}"),
     "Google OAuth": Secret("ya29.", r"ya29\.", r"[\w.-]{20,}"),
@@ -94,10 +92,7 @@ _AWS_SECRET = re.compile(r"(?<![\w/+])(?=[a-z0-9/+]{0,39}[A-Z])[A-Za-z0-9/+]{40}
 
 
 def masked(text: str) -> str:
-    """Replace credentials of known forms in a text by their beginning and ``…``; the secret of a known AWS id, too.
-
-    A text with a credential that is split by colours, or by characters without width, loses those.
-    """
+    """Replace credentials of known forms by their beginning and ``…``, even if split by colours, which are dropped."""
     found, seen = _masked(text), _UNSEEN.sub("", text)
     if seen == text:
         return found
@@ -118,10 +113,10 @@ def _mask(match: re.Match) -> str:
     found = match.groupdict()
     if login := found.get("login"):
         try:
-            is_login = b":" in base64.b64decode(f"{login}===")  # more padding than needed does no harm
+            decoded = base64.b64decode(f"{login}===")  # more padding than needed does no harm
         except binascii.Error:
-            is_login = False
-        if not is_login:
+            decoded = b""
+        if b":" not in decoded:
             return match[0]
     return f"{found['kept']}…"
 

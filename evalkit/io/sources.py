@@ -9,20 +9,10 @@ from fnmatch import fnmatch
 from functools import cache, partial
 from glob import has_magic
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from evalkit.io.paths import (
-    INSIDE,
-    FileState,
-    SourceError,
-    StorageOptions,
-    absolute,
-    check_path,
-    common_folder,
-    is_url,
-    protocol_of,
-)
+from evalkit.io.paths import INSIDE, FileState, SourceError, absolute, check_path, common_folder, is_url, protocol_of
 from evalkit.io.read import read_json
 from evalkit.io.remote import glob_remote, list_remote, state_remote
 
@@ -37,11 +27,7 @@ _PARTS = re.compile(r"::|!/|[a-z]+://")
 
 
 class Listing(NamedTuple):
-    """The files of a source.
-
-    Each file is there only once, under whatever names. A folder that can't be listed is among the files: reading it
-    fails, and the ledger says why.
-    """
+    """The files of a source, each once; a folder that can't be listed is one of them, so that the ledger says why."""
 
     root: str  # the folder that holds all of them
     files: list[str]  # in the order of the sources as given, those of each sorted
@@ -63,10 +49,7 @@ def anchored(name: str | os.PathLike) -> str:
 
 
 def resolve(source: str | os.PathLike) -> str:
-    """Resolve a source's name, also ``~/runs``, a URL or ``samples:NAME``, to a local path or a URL.
-
-    SourceError for a path that does not exist (URLs are not checked), and a URL that holds credentials.
-    """
+    """Resolve a source's name to a path that exists, or a URL without credentials, which may not; else SourceError."""
     text = os.fspath(source)
     if not text:
         raise SourceError("no path was given (the path is empty)")
@@ -131,9 +114,7 @@ def _fixed_part(pattern: str) -> str:
 
 
 def list_source(source: Source, pattern: str = "*", *, recursive: bool = True, known: Listing | None = None) -> Listing:
-    """List the files of a source, without hidden files and folders; SourceError if it is not there or can't be listed.
-
-    Reports and pages of runs that evalkit wrote into a local folder are left out, as they are no logs.
+    """List the files of a source, without hidden ones and evalkit's own reports and pages; SourceError if that fails.
 
     A source is one or several of folders, files, globs such as ``runs/exp_*``, ``samples:NAME``, URLs that fsspec knows
     (``s3://bucket/runs``, also with ``*``) and archives (``zip://::runs.zip``,
@@ -199,8 +180,7 @@ def _walk(root: str, recursive: bool) -> tuple[list[str], dict[str, int]]:
     waiting, links = [root], list[str]()
     newest = (time.time() - SETTLED) * 1e9  # a folder that changed later may change again within its time stamp
     while waiting or links:
-        # links last: a folder that is present under its own name keeps it
-        folder = waiting.pop() if waiting else links.pop()
+        folder = waiting.pop() if waiting else links.pop()  # links last: a folder keeps its own name
         try:
             status = os.stat(folder)
             if (identity := (status.st_dev, status.st_ino)) in seen:
@@ -211,11 +191,12 @@ def _walk(root: str, recursive: bool) -> tuple[list[str], dict[str, int]]:
                 entries = list(found)
             has_notes = any(entry.name == NOTES for entry in entries)
             for entry in entries:
-                if entry.name.startswith(".") or (has_notes and _is_output(folder, entry.name)):
+                name = entry.name
+                is_page = has_notes and (name == "manifest.json" or name.endswith(".html"))
+                if name.startswith(".") or is_page or (has_notes and os.path.isdir(f"{folder}/{NOTES}/{name}")):
                     continue
                 is_link = entry.is_symlink()
-                # a circular link is no folder: reading it reports that
-                if not (os.path.isdir(entry.path) if is_link else entry.is_dir()):
+                if not (os.path.isdir(entry.path) if is_link else entry.is_dir()):  # a circular link is none
                     files.append(entry.path)
                 elif recursive:
                     (links if is_link else waiting).append(entry.path)
@@ -229,11 +210,6 @@ def _walk(root: str, recursive: bool) -> tuple[list[str], dict[str, int]]:
         if not waiting:
             links.sort(reverse=True)
     return files, folders
-
-
-def _is_output(folder: str, name: str) -> bool:
-    """Return whether evalkit wrote this beside its notes: a page, or a folder of reports, whose name is there, too."""
-    return name.endswith(".html") or name == "manifest.json" or os.path.isdir(f"{folder}/{NOTES}/{name}")
 
 
 def _once(paths: Iterable[str]) -> list[str]:
@@ -261,11 +237,7 @@ def state_of(path: str) -> FileState | None:
 
 
 def own_sources(*sources: str | list[str]) -> tuple[str | list[str], ...]:
-    """Drop sample data as soon as one source is the user's own, so that the two never mix.
-
-    The sources are those of one notebook or command. They are returned as given; but if one is not sample data, those
-    that are become ``""`` or ``[]``, which stand for none.
-    """
+    """Drop sample data as soon as one source is the user's own: it becomes ``""`` or ``[]``, so that they never mix."""
     names = [name for source in sources for name in source_names(source)]
     if all(name.startswith(_SAMPLES) for name in names):
         return sources
@@ -279,11 +251,7 @@ def is_sample(source: object) -> bool:
 
 
 def shown_paths(sources: Iterable[str]) -> Callable[[str], str]:
-    """Return a function that shortens paths in a text for those who are handed a page.
-
-    A path of a source, as given, begins with the last part of the source's own path, and so do those above it; the home
-    folder becomes ``~``. URLs stay as they are, but for the path of a local archive.
-    """
+    """Return a function that shortens paths in a text: a source's begins with its last part, the home is ``~``."""
     names: dict[str, str] = {}
     for source in sources:
         text = os.path.join(_SAMPLES_FOLDER, source.removeprefix(_SAMPLES)) if source.startswith(_SAMPLES) else source
@@ -305,7 +273,7 @@ def shown_paths(sources: Iterable[str]) -> Callable[[str], str]:
     return shortened
 
 
-def read_storage_options(path: str | os.PathLike) -> StorageOptions:
+def read_storage_options(path: str | os.PathLike) -> dict[str, Any]:
     """Read options for fsspec from a JSON file, which can be readable by its owner only; errors don't repeat them."""
     try:
         return dict(read_json(path).items())

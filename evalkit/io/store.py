@@ -5,8 +5,7 @@
 
 A table that has changed is written whole, into a new file; then the manifest, which makes it valid; then the files that
 the manifest no longer names are removed. So an interruption at any point leaves a valid store: the former or the next.
-Every table has the column `source`; ``files`` has one row per file. Rows are in the order of the files, as the source
-lists them.
+Every table has the column `source`; ``files`` has one row per file. Rows are in the order of the files.
 
 A store is a dataset under a name that the user gave, in the user's cache, or in memory only. Its manifest states the
 version of evalkit's code that parsed the files: rows of another version are parsed again.
@@ -111,8 +110,7 @@ def _file_of(store: str, table: str, number: int) -> str:
 class RecordStore:
     """Tables of records that are updated file by file; in memory only if `path`, a folder or URL, is empty.
 
-    `columns` are those of each table of records; ``files`` is added. `tables` are by name; `about` says what the rows
-    were made from. `is_cache` says that it does no harm if the store can't be written.
+    `about` says what the rows were made from, `is_cache` that it does no harm if the store can't be written.
     """
 
     def __init__(self, path: str, columns: Mapping[str, Sequence[Column]], *, is_cache: bool = False) -> None:
@@ -126,16 +124,12 @@ class RecordStore:
         self.about: dict[str, Any] = {}
         self._dropped: list[pa.Array] = []  # sources of rows that are not arranged yet, and new rows
         self._added: dict[str, list[pa.Table]] = {}
-        self.tables = {"files": arrow_table((), FILES)}
-        for name, own in self._columns.items():
-            self.tables[name] = arrow_table((), (SOURCE, *own))
+        columns = {"files": FILES} | {name: (SOURCE, *own) for name, own in self._columns.items()}
+        self.tables = {name: arrow_table((), own) for name, own in columns.items()}
         self._changed = set(self._written)  # the tables that have to be written
 
     def read(self) -> bool:
-        """Read all tables of one state, even while another process updates the store; False if there is none.
-
-        StoreError for a store that is damaged, or has other tables.
-        """
+        """Read all tables of one state, even while another process updates the store; False if there is none."""
         manifest = read_manifest(self.path) if self.path else None
         while manifest:
             self._written = manifest.tables
@@ -197,10 +191,7 @@ class RecordStore:
         self._added.clear()
 
     def commit(self, **about: Any) -> None:
-        """Write the tables that have changed, then the manifest, then remove the files that are no longer valid.
-
-        If they can't be written, the former state stays; SourceError unless it is a cache.
-        """
+        """Write the tables that have changed, then the manifest; SourceError if that fails, unless it is a cache."""
         if self._dropped or self._added:
             self.arrange()
         about = {**self.about, **about}
@@ -293,11 +284,7 @@ def _note(output: Path, name: str) -> Path | None:
 
 @contextlib.contextmanager
 def cached_store(key: Sequence[Any], columns: Mapping[str, Sequence[Column]]) -> Iterator[RecordStore]:
-    """Give the store in the user's cache for a key, plain JSON; no other process uses it meanwhile.
-
-    If there is no key, the cache is off or can't be used, or another process has the store for too long, it is one in
-    memory. Stores that were not used for a month are removed.
-    """
+    """Give the store in the user's cache for a key, plain JSON, that no other process uses; else one in memory."""
     store = RecordStore("", columns)
     with contextlib.ExitStack() as held:
         if key and (root := cache_folder()):
@@ -305,7 +292,7 @@ def cached_store(key: Sequence[Any], columns: Mapping[str, Sequence[Column]]) ->
             text = json.dumps(key, default=str).encode(errors="surrogatepass")
             path = root / f"records-{hashlib.blake2b(text, digest_size=16).hexdigest()}"
             with contextlib.suppress(SourceError, OSError):
-                for lock in () if path.exists() else root.glob(f"records-*/{LOCK}"):
+                for lock in () if path.exists() else root.glob(f"records-*/{LOCK}"):  # of stores not used for a month
                     if time.time() - lock.stat().st_mtime > KEPT:
                         shutil.rmtree(lock.parent, ignore_errors=True)
                 if held.enter_context(exclusive(str(path), WAIT)):

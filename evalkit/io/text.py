@@ -31,9 +31,8 @@ _SHOW_WARNING = warnings.showwarning  # as in Python
 def plain(text: object, width: int | None = None, *, keep_lines: bool = False) -> str:
     r"""Make any text safe to print in a terminal or to draw in a figure.
 
-    Control and format characters (escape sequences, carriage returns, direction overrides, lone surrogates) are
-    replaced by ``\ufffd``; line breaks and tabs become spaces, unless `keep_lines`. A text of more than `width`
-    characters is cut and ends in ``…``. Credentials of known forms are masked, unless `evalkit.io.masking` is off.
+    Control and format characters are replaced by ``\ufffd``; line breaks and tabs become spaces, unless `keep_lines`. A
+    text of more than `width` characters is cut. Credentials are masked, unless `evalkit.io.masking` is off.
     """
     text = masked(str(text)) if is_masking() else str(text)
     if not (text.isascii() and text.isprintable()):
@@ -71,11 +70,7 @@ def short_paths(paths: Iterable[str]) -> dict[str, str]:
 
 
 def distinct_names(names: Iterable[str], width: int = 32) -> dict[str, str]:
-    """Make names from logs safe to print or draw, on one line, so that different names never look the same.
-
-    A name of more characters than `width` is cut in its middle; if it would look like others then, its beginning is
-    cut, up to where it differs from these. Names whose difference can't be shown are numbered.
-    """
+    """Make names from logs plain, on one line, and short, so that different names never look the same."""
     texts = {name: plain(name) for name in names}
     cut = {name: shorten(text, width) for name, text in texts.items()}
     shared = Counter(cut.values())
@@ -146,12 +141,8 @@ def warnings_as_usual() -> None:
 
 def is_local_link(address: object) -> bool:
     """Return whether a link stays beside its page: relative or an anchor, without scheme, host, space or backslash."""
-    return (
-        isinstance(address, str)
-        and bool(address)
-        and address.isprintable()
-        and not re.match(r"/|[^/?#]*:|.*[ \\]", address)
-    )
+    is_text = isinstance(address, str) and address != "" and address.isprintable()
+    return is_text and not re.match(r"/|[^/?#]*:|.*[ \\]", str(address))
 
 
 def _without_name(quoted: re.Match) -> str:
@@ -161,15 +152,7 @@ def _without_name(quoted: re.Match) -> str:
 
 
 def message_pattern(message: str) -> str:
-    """Replace what varies in a message: numbers, paths, ids, and quoted names within a sentence; never all of it.
-
-    Examples
-    --------
-    >>> message_pattern("No cells of type 'B' in /data/run7.h5ad")
-    "No cells of type '…' in …"
-    >>> message_pattern("'leiden'")
-    "'leiden'"
-    """
+    """Replace what varies in a message: numbers, paths, ids, and quoted names within a sentence; never all of it."""
     bare = message.strip()
     if len(bare) > 1 and bare[0] in "'\"`" and bare.find(bare[0], 1) == len(bare) - 1:  # all of it is quoted
         return f"{bare[0]}{message_pattern(bare[1:-1])}{bare[0]}" if len(bare.split()) > _MOST_WORDS else message

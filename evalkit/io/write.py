@@ -46,11 +46,9 @@ def _on_one_line(value: Any) -> str:
 
 
 def for_spreadsheets(table: pd.DataFrame, *, mask: bool = False) -> pd.DataFrame:
-    """Return a frame whose texts no spreadsheet takes for formulas when written as CSV.
+    """Return a frame whose texts and columns no spreadsheet takes for formulas: an apostrophe goes in front of those.
 
-    Names in logs may begin with ``=``, ``+``, ``-``, ``@``, a tab or a line break: such texts get an apostrophe in
-    front, as do column names. Numbers stay as they are, even in texts. With `mask`, credentials of known forms are
-    masked, also in lists and mappings, which become text.
+    With `mask`, credentials of known forms are masked, also in lists and mappings, which become text.
     """
     table, texts = with_texts(table), (object, "string", "str", "category")
     cell = (lambda value: _as_text(_masked(value))) if mask else _as_text
@@ -85,11 +83,7 @@ def _as_text(value: Any) -> Any:
 
 
 def check_output(path: str) -> None:
-    """Raise SourceError for an output file that can't be written, before any work is done for it.
-
-    That is one of another suffix than `OUTPUT` names, in a missing folder, with an invalid path, or for Excel without
-    the package that writes it.
-    """
+    """Raise SourceError for an output file that can't be written, before any work is done for it."""
     check_path(path)
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in _SUFFIXES:
@@ -102,29 +96,22 @@ def check_output(path: str) -> None:
 
 
 def write_frame(table: pd.DataFrame, path: str) -> None:
-    """Write a frame by the suffix of its name: CSV, JSON (a list of records), Parquet, LaTeX or Excel.
-
-    SourceError if it can't be written. Texts of CSV and Excel files are never formulas (`for_spreadsheets`).
-    """
+    """Write a frame as CSV, JSON (records), Parquet, LaTeX or Excel, as its suffix says; SourceError if that fails."""
     check_output(path)
-    with _replaced(path) as temporary:
+    with _replaced(path) as new:
         try:
-            _write_table(table, temporary)
+            if new.endswith(".csv"):
+                for_spreadsheets(table, mask=is_masking()).to_csv(new, index=False)
+            elif new.endswith(".json"):
+                with_texts(table).to_json(new, orient="records", indent=1, force_ascii=False)
+            elif new.endswith(".parquet"):
+                with_texts(table).to_parquet(new, index=False)
+            elif new.endswith(".tex"):
+                _for_people(table).to_latex(new, index=False, escape=True, na_rep="–", float_format="%.4g")
+            else:
+                for_spreadsheets(_for_people(table)).to_excel(new, index=False)
         except ValueError as error:  # such as more rows than a sheet has
             raise SourceError(f"{path}: {error}") from error
-
-
-def _write_table(table: pd.DataFrame, path: str) -> None:
-    if path.endswith(".csv"):
-        for_spreadsheets(table, mask=is_masking()).to_csv(path, index=False)
-    elif path.endswith(".json"):
-        with_texts(table).to_json(path, orient="records", indent=1, force_ascii=False)
-    elif path.endswith(".parquet"):
-        with_texts(table).to_parquet(path, index=False)
-    elif path.endswith(".tex"):
-        _for_people(table).to_latex(path, index=False, escape=True, na_rep="–", float_format="%.4g")
-    else:
-        for_spreadsheets(_for_people(table)).to_excel(path, index=False)
 
 
 def write_text(text: str, path: str | os.PathLike) -> None:
@@ -133,10 +120,7 @@ def write_text(text: str, path: str | os.PathLike) -> None:
 
 
 def write_bytes(data: bytes, path: str) -> None:
-    """Write a file, local or behind a URL, and its parent folders; SourceError if it can't be written.
-
-    A local file is written under another name and then renamed.
-    """
+    """Write a file, local or behind a URL, and its parent folders; SourceError if it can't be written."""
     check_path(path)
     if is_url(path):
         try:
@@ -170,10 +154,7 @@ def remove_left(folder: str, prefix: str) -> None:
 
 @contextlib.contextmanager
 def exclusive(folder: str, wait: float = 0.0) -> Iterator[bool]:
-    """Let one process at a time write into a local folder, which is created; URLs are not locked.
-
-    Yields False if another process is still at work after `wait` seconds.
-    """
+    """Let one process at a time write into a local folder; yields False if another one still does so after `wait`."""
     check_path(folder)
     if is_url(folder):
         yield True

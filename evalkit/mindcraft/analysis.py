@@ -27,12 +27,11 @@ from evalkit.mindcraft.tasks import TYPE_NAMES, TaskDefinitions
 from evalkit.stats import detectable_gap, trend_by
 
 __all__ = [
-    "blocked_findings", "construction_scores", "cooking", "cooking_by_item", "cooking_drop",
-    "cooking_table", "cooking_trend", "counted", "crafting_groups", "data_findings", "describe_runs", "describe_scale",
-    "drop_findings", "event_means",
-    "failed_runs", "findings", "flag_counts", "focus", "headline", "overview", "planned_tasks", "progress", "published",
-    "score_by", "select", "stale_copies", "status_counts", "success_by", "with_difficulty", "with_endings",
-    "with_total",
+    "blocked_findings", "construction_scores", "cooking", "cooking_by_item", "cooking_drop", "cooking_table",
+    "cooking_trend", "counted", "crafting_groups", "data_findings", "describe_runs", "describe_scale", "drop_findings",
+    "event_means", "failed_runs", "findings", "flag_counts", "focus", "headline", "overview", "planned_tasks",
+    "progress", "published", "score_by", "select", "stale_copies", "status_counts", "success_by", "with_difficulty",
+    "with_endings", "with_total",
 ]  # fmt: skip
 OVERALL, ALL_MODELS = "overall", "all models"
 ENDINGS = ("SUCCESS", SUCCEEDED_LATE, *(str(status) for status in CompletionStatus if status != "SUCCESS"))
@@ -54,10 +53,7 @@ def counted(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def select(runs: pd.DataFrame, models: str | Sequence[str] = (), task_type: str = "") -> pd.DataFrame:
-    """Select the runs of some models and of one task type, or all; ``crafting`` is another name of ``techtree``.
-
-    SourceError if there are no runs at all, or none of a named model.
-    """
+    """Select the runs of models and of a task type (``crafting`` is ``techtree``), or all; SourceError without any."""
     selected = select_models(runs, models)
     return selected[selected["task_type"] == TYPE_NAMES.get(task_type, task_type)] if task_type else selected
 
@@ -65,8 +61,7 @@ def select(runs: pd.DataFrame, models: str | Sequence[str] = (), task_type: str 
 def focus(runs: pd.DataFrame, model: str = "", baseline: str = "") -> pd.DataFrame:
     """Select the runs of one model and of another, by default of that with the most runs and of all others together.
 
-    The column `side` is an ordered category, the model first. SourceError as of `select`, and if a model is compared
-    with itself.
+    The column `side` is an ordered category, the model first. SourceError as of `select`, and if both are the same.
     """
     select(runs, [name for name in (model, baseline) if name])
     model = model or str(runs["model_name"].value_counts().index[0])
@@ -79,10 +74,7 @@ def focus(runs: pd.DataFrame, model: str = "", baseline: str = "") -> pd.DataFra
 
 
 def cooking(runs: pd.DataFrame, hells_kitchen: bool = False, items: str | Sequence[str] = ()) -> pd.DataFrame:
-    """Select the cooking runs, without (or only) Hell's Kitchen, where each agent holds the other's recipe.
-
-    With `items`, only runs that have one of them as a target.
-    """
+    """Select the cooking runs that have one of `items`, if any, as a target; without (or only) Hell's Kitchen."""
     taken = (runs["task_type"] == "cooking") & (runs["hells_kitchen"] == hells_kitchen)
     if wanted := set(as_list(items)):
         taken &= runs["target_items"].map(lambda targets: not wanted.isdisjoint(targets)).astype(bool)
@@ -106,9 +98,7 @@ def success_by(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd
     """Estimate the success rate (score = 1) of groups of runs; one that was not measured counts as a failure.
 
     `by` names the columns of the groups; an empty list is for all runs together. Columns as of `evalkit.kinds.rates`:
-    the rate is `estimate`, in which tasks weigh equally, and a run that was not measured fails. The mean of the column
-    `success_rate` of the runs is another one, over the measured runs. Stale copies are left out; `warning` says how
-    many.
+    the rate is `estimate`, in which tasks weigh equally. Stale copies are left out; `warning` says how many.
     """
     return rates(runs, by, "is_successful", kind_named("mindcraft"))
 
@@ -127,17 +117,14 @@ def score_by(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.D
 
 
 def status_counts(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
-    """Count the runs of each group by how they ended: one column for each of `ENDINGS`, even if it is 0.
-
-    Those that succeeded are in the first two. Stale copies are left out; a group of stale copies only has zeros.
-    """
+    """Count the runs of each group by how they ended, without stale copies: one column for each of `ENDINGS`."""
     fresh, endings = ~is_stale(runs), with_endings(runs)["ending"]
     return sums_by(runs, by, pd.DataFrame({name: endings.eq(name) & fresh for name in ENDINGS}, index=runs.index))[0]
 
 
 def overview(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
     """Return success rates and counts of statuses of each group, the best first."""
-    statuses = status_counts(runs, by).drop(columns=[by] if isinstance(by, str) else list(by))
+    statuses = status_counts(runs, by).drop(columns=as_list(by))
     return best_first(success_by(runs, by).join(statuses))  # both have one row per group, in the same order
 
 
@@ -161,10 +148,7 @@ PUBLISHED = {
 
 
 def published(task_type: str) -> pd.DataFrame:
-    """Return the published MineCollab means of a task type: name, mean; no rows for other types.
-
-    ``crafting`` is another name of ``techtree``.
-    """
+    """Return the published MineCollab means of a task type (``crafting`` is ``techtree``): name, mean; or no rows."""
     task_type = TYPE_NAMES.get(task_type, task_type)
     rows = [(model, means[task_type]) for model, means in PUBLISHED.items() if task_type in means]
     return pd.DataFrame(rows, columns=["name", "mean"])
@@ -177,10 +161,9 @@ def cooking_by_item(
 
     Rows of different items share runs, so they must not be added up. Hell's Kitchen is left out.
     """
-    by = [by] if isinstance(by, str) else list(by)
     table = cooking(runs).explode("target_items", ignore_index=True).rename(columns={"target_items": "item"})
     table = table[table["item"].isin(as_list(items))] if len(items) else table[table["item"].notna()]
-    return success_by(table.astype({"item": "str"}), ["item", *by])
+    return success_by(table.astype({"item": "str"}), ["item", *as_list(by)])
 
 
 def cooking_table(runs: pd.DataFrame, items: str | Sequence[str] = ()) -> pd.DataFrame:
@@ -293,7 +276,7 @@ def construction_scores(runs: pd.DataFrame, by: str | Sequence[str] = "model_nam
     completed_high, completed_n (mean score of runs above 0), and completion_estimate, completion_low, completion_high
     (share of runs above 0).
     """
-    by = [by] if isinstance(by, str) else list(by)
+    by = as_list(by)
     building = runs[runs["task_type"] == "construction"]
     out = score_by(building, by)
     is_completed = building["score"] > 0
@@ -342,20 +325,16 @@ def findings(
     against = Finding("no_other", "Success", {"model": model}, template=words.no_other)
     if len(pairs):
         against = Finding("pair", "Success", {"row": pairs.to_dict("records")[0]}, tuple(opposite))
+    fresh = counted(model_runs)
+    outcome = outcome_of(fresh, kind_named("mindcraft"))
+    examples = examples_of(fresh, {"a success": outcome.eq("success"), "a failure": outcome.eq("failure")})
+    head = headline(model_runs, f"the success rate of {model}")
     return [
-        _rate(model_runs, f"the success rate of {model}", "Success"),
+        Finding("rate", "Success", {"headline": head}, examples, words.rate),
         against,
         *doubts(outcomes(sides, "is_successful", kind_named("mindcraft")), planned, [model]),
         *data_findings(model_runs, ledger),
     ]
-
-
-def _rate(runs: pd.DataFrame, what: str, section: str) -> Finding:
-    """Find the rate of runs, with a success and a failure as examples."""
-    fresh = counted(runs)
-    outcome = outcome_of(fresh, kind_named("mindcraft"))
-    examples = examples_of(fresh, {"a success": outcome.eq("success"), "a failure": outcome.eq("failure")})
-    return Finding("rate", section, {"headline": headline(runs, what)}, examples, words.rate)
 
 
 def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How runs ended") -> list[Finding]:
@@ -379,11 +358,7 @@ def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How 
 
 
 def drop_findings(runs: pd.DataFrame) -> list[Finding]:
-    """Describe how much cooking success drops with blocked agents, for all models together and for each.
-
-    The first finding answers the title of the page; another one says that the numbers of blocked agents have tasks of
-    their own.
-    """
+    """Describe how much cooking success drops with blocked agents, and whether each number has its own tasks."""
     section, drops = "Success by number of blocked agents", cooking_drop(runs)
     what = "drop of cooking success from no blocked agents to any"
     if drops.empty:
@@ -401,19 +376,15 @@ def drop_findings(runs: pd.DataFrame) -> list[Finding]:
 
 
 def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
-    """Describe how success of cooking runs changes with the number of blocked agents, and what is doubtful.
-
-    The drop stands first, then the trend, which is as `cooking_trend` returns it. Of the first model without
-    a shown trend, a finding says how large a difference between the fewest and the most blocked agents would show.
-    """
+    """Describe how success of cooking runs changes with the number of blocked agents; `trend` as of `cooking_trend`."""
     blocked = drop_findings(runs)
     if len(trend):
         shown = trend["direction"].isin(words.DIRECTIONS)
         each = trend if len(trend) <= 2 else trend[shown]  # of few models each has a sentence
         rest = sorted(trend.loc[~shown, "model_name"]) if len(trend) > 2 else []
         section = "Is there a trend?"
-        rows = each.to_dict("records")
-        blocked += [Finding("trend", section, {"row": row}, template=words.trend) for row in rows]
+        for row in each.to_dict("records"):
+            blocked.append(Finding("trend", section, {"row": row}, template=words.trend))
         if rest:
             blocked.append(Finding("no_trend", section, {"models": rest}, template=words.no_trend))
         fresh = counted(cooking(runs))
@@ -441,10 +412,7 @@ _LISTED = ["model_name", "task_id", "repetition", "status"]
 
 
 def failed_runs(runs: pd.DataFrame) -> pd.DataFrame:
-    """List the runs without full success, broken ones first: their task, how they ended, where they are.
-
-    Stale copies, which are not the result of their run, are left out; see `stale_copies`.
-    """
+    """List the runs without full success, broken ones first, without stale copies; see `stale_copies`."""
     runs = counted(runs)
     first = {"LOG_FILE_ERROR": 0, "NO_SCORE_LOGGED": 1, "TIMED_OUT": 2}
     rank = runs["status"].map(first).fillna(len(first))
@@ -459,11 +427,8 @@ def stale_copies(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
-    """Return the mean messages, commands, deaths and other events per run.
-
-    These are lower bounds, as logs keep only the last turns. Stale copies are left out.
-    """
-    groups = counted(runs).groupby([by] if isinstance(by, str) else list(by), dropna=False)
+    """Return the mean events per run, without stale copies: lower bounds, as logs keep only the last turns."""
+    groups = counted(runs).groupby(as_list(by), dropna=False)
     means = groups[["turns", *(column.name for column in COUNT_COLUMNS[1:])]].mean()
     means = means.rename(columns={"turns": COUNT_COLUMNS[0].name})
     means.insert(0, "n", groups.size())
@@ -483,8 +448,7 @@ def planned_tasks(definitions: TaskDefinitions, runs: pd.DataFrame) -> list[str]
 def progress(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the runs so far, those expected, and their durations, per model, experiment and task_type.
 
-    tasks_expected is what the results file says (NA without one), total_duration and mean_duration are in seconds (NaN
-    unless the files' times are original).
+    tasks_expected is NA without a results file, and durations (in seconds) NaN unless the files' times are original.
     """
     groups = runs.groupby(["model_name", "experiment", "experiment_folder", "task_type"], dropna=False)
     table = groups.agg(

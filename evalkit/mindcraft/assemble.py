@@ -18,14 +18,9 @@ from evalkit.mindcraft.tasks import Definition, TaskDefinitions, metrics_of, tas
 from evalkit.mindcraft.transcript import commands_frame, messages_frame
 
 LEFT_OVER = 300_000  # milliseconds: agents of one run do not start so far apart
-_TASK_COLUMNS = [
-    *(
-        column
-        for column in RUNS
-        if column.name in {"task_id", "has_definition", "definition_file", *task_facts("", None)}
-    ),
-    Column("is_ambiguous", "bool", "several definitions fit the task"),
-]
+_OF_TASKS = {"task_id", "has_definition", "definition_file", *task_facts("", None)}
+_TASK_COLUMNS = [column for column in RUNS if column.name in _OF_TASKS]
+_TASK_COLUMNS.append(Column("is_ambiguous", "bool", "several definitions fit the task"))
 _LOG_COLUMNS = (*(column for column in AGENTS if column.name in ("source", "agent_name")), *RECORDS["logs"])
 _COUNTS = [column.name for column in COUNT_COLUMNS]
 _NOT_MEASURED = [status for status, outcome in OUTCOMES.items() if outcome == "not measured"]
@@ -52,11 +47,7 @@ class Run(NamedTuple):
 def assemble(
     records: Records, options: Mapping[str, Any], *, all_folders: bool = False, task_id: str = ""
 ) -> Assembled:
-    """Assemble the logs of runs; options as for `load`, where `tasks` are the loaded definitions.
-
-    With `all_folders`, every folder without logs is a run. With a `task_id`, the runs are those of this task in one
-    folder, whatever it is called.
-    """
+    """Assemble the logs of runs; options as for `load`, others as for `task_folders` (`task_id` is its `own_id`)."""
     definitions = options["tasks"]
     others = records.tables["other_files"].to_pylist()
     found, tasks = _find_runs(records, others, definitions, options.get("layout"), task_id, all_folders)
@@ -85,13 +76,9 @@ def assemble(
 def _notes(
     records: Records, others: Sequence[Mapping[str, Any]], agents: pd.DataFrame, definitions: TaskDefinitions
 ) -> list[Entry]:
-    """Return the ledger entries of files of definitions, and of files that are logs only in the folder of a run.
-
-    Within the source, only the definitions that were used replace the entries of their files.
-    """
+    """Return the entries of files of definitions (within the source, of those used) and of logs only within a run."""
     notes, entries = list[Entry](), definitions.ledger.entries
-    files = records.listing.files if entries else ()
-    listed = dict(zip(map(absolute, files), files, strict=True))
+    listed = {absolute(file): file for file in records.listing.files} if entries else {}
     for entry in entries:
         within = listed.get(absolute(entry.source))
         if entry.status == "used" or within is None:
@@ -168,10 +155,7 @@ def _known(found: Sequence[Run]) -> pd.DataFrame:
 
 
 def _logs(found: Sequence[Run], records: Records, *, has_times: bool) -> pd.DataFrame:
-    """Return the logs of runs, run by run, with the position of the run.
-
-    With `has_times`, the times of the files are those of the experiment.
-    """
+    """Return the logs of runs, with the position of the run, and with `has_times` the times of the files."""
     places = [run.folder.logs[place] for run in found for place in run.repetition.logs]
     stored = records.tables["logs"].take(pa.array(places, "int64"))
     values = dict(zip(stored.column_names, stored.columns, strict=True))
@@ -187,10 +171,7 @@ def _logs(found: Sequence[Run], records: Records, *, has_times: bool) -> pd.Data
 
 
 def _gathered(logs: pd.DataFrame) -> pd.DataFrame:
-    """Flag the logs that are copies, and return what the logs of each run say together; runs without logs are left out.
-
-    A copy gives its run no start and no duration, and neither does a file that is older than its start.
-    """
+    """Flag the logs that are copies, which give no start, and return what the logs of each run say together."""
     is_stale = logs["original"] >= 0
     logs.loc[is_stale, "flags"] = logs.loc[is_stale, "flags"].map(lambda flags: [*flags, "stale_copy"])
     started = logs["task_start"].mask(is_stale)
@@ -216,11 +197,7 @@ def _gathered(logs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _add_scores(runs: pd.DataFrame, logs: pd.DataFrame, scale: str) -> None:
-    """Add the scale of scores to runs, and the scores from 0 to 1, NaN for others, to runs and logs.
-
-    A `scale` of ``auto`` is percent as soon as one construction score exceeds 1; of an unknown type of task, each score
-    above 1 is a percentage.
-    """
+    """Add the scale of scores to runs, and the scores from 0 to 1, NaN for others, to runs and logs."""
     raw = runs["raw_score"]
     is_construction = runs["task_type"].eq("construction")
     is_unknown = runs["task_type"].eq("unknown")
@@ -299,20 +276,17 @@ def _flags(runs: pd.DataFrame, logs: pd.DataFrame) -> list[list[str]]:
 
 
 def _originals(logs: pd.DataFrame, paths: pd.Series) -> pd.Series:
-    """Find logs that are copies: equal content, or an equal start of the agent of that name; return the original's run.
+    """Find logs that are copies: equal content or start of the agent of that name; return the original's run, else -1.
 
-    -1 for a log that is no copy. Of the runs that share a log, the one that came later holds the copy: one whose other
-    agents started more than `LEFT_OVER` later, as the log is left over from before; else the one whose file is younger,
-    if the files' times are those of the experiment; else the one with more words in its path (`paths` of runs), as that
-    of a copied folder has, or the later one by its path.
+    Of the runs that share a log, the one that came later holds the copy: one whose other agents started more than
+    `LEFT_OVER` later, as the log is left over from before; else the one whose file is younger, if the files' times are
+    original; else the one with more words in its path (`paths`), as a copied folder has, or the later one by its path.
     """
     starts = logs.groupby("run")["task_start"].agg(["min", "max"])
     spread = starts["max"] - starts["min"]
     spread[~(spread > LEFT_OVER)] = 0
     words = paths.str.count(r"\d+|[^\W\d_]+")
-    order = logs[["agent_name", "task_start", "digest", "run", "modified"]].assign(
-        left_over=logs["run"].map(spread), words=logs["run"].map(words)
-    )
+    order = logs.assign(left_over=logs["run"].map(spread), words=logs["run"].map(words))
     order = order.sort_values(["left_over", "modified", "words", "run"], kind="stable")
     original = pd.Series(-1, logs.index)
     for keys, unknown in ((["digest"], ""), (["agent_name", "task_start"], 0)):
@@ -325,14 +299,11 @@ def _originals(logs: pd.DataFrame, paths: pd.Series) -> pd.Series:
 
 def metrics_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Build a column ``metric_NAME`` of every metric: numbers, truth values, or text where they are neither."""
-    types, named = dict[str, set[type]](), list[dict[str, Any]]()
-    for row in rows:
-        named.append({})
-        for metric, value in row.items():
-            name = cut_name(f"metric_{metric}")
-            named[-1][name] = value
+    types, columns = dict[str, set[type]](), list[Column]()
+    named = [{cut_name(f"metric_{metric}"): value for metric, value in row.items()} for row in rows]
+    for row in named:
+        for name, value in row.items():
             types.setdefault(name, set()).add(type(value))
-    columns = []
     for name, own in types.items():
         dtype = "bool?" if own == {bool} else "float" if own <= {int, float} else "str"
         columns.append(Column(name, dtype, "metric of the definition"))

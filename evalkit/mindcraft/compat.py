@@ -1,7 +1,4 @@
-"""Runs under the names of MineCollab: the frames and the dictionaries of outcomes that its users know.
-
-Everything else in evalkit uses the names that the runs of all kinds share; here the others are made from them.
-"""
+"""Runs under the names of MineCollab: the frames and the dictionaries of outcomes that its users know."""
 
 import math
 import os
@@ -88,19 +85,17 @@ def extract_task_outcome(
 ) -> TaskOutcome:
     """Read the logs of one task folder as one outcome; `aggregate_results` reads many folders much faster.
 
-    The folder's name is the task id, unless the definition has one (``task_id``); without a definition, facts are read
-    from the id as far as possible. `scale` is as for `load`, over this folder. With several repetitions in the folder
-    this is best-of-n, flagged ``repetitions_merged``; see `extract_task_outcomes`. SourceError if there is no folder.
+    The folder's name is the task id, unless the definition has one (``task_id``). Several repetitions in the folder are
+    best-of-n, flagged ``repetitions_merged``; see `extract_task_outcomes`. SourceError if there is no folder.
     """
     outcomes = extract_task_outcomes(folder_path, task_definition, scale)
     if len(outcomes) == 1:
         return outcomes[0]
     agents = [agent for outcome in outcomes for agent in outcome["agent_outcomes"]]
-    statuses = [outcome["overall_completion_status"] for outcome in outcomes]
     read = [own for own in outcomes if own["overall_completion_status"] != CompletionStatus.LOG_FILE_ERROR]
     scored = [own for own in outcomes if own["overall_raw_score"] is not None]
     best = max(scored, key=itemgetter("overall_raw_score")) if scored else (read or outcomes)[0]
-    timed_out = CompletionStatus.TIMED_OUT in statuses
+    timed_out = any(own["overall_completion_status"] == CompletionStatus.TIMED_OUT for own in outcomes)
     return {
         **best,
         "agent_count": best["facts"]["agent_count"] or len({agent["agent_name"] for agent in agents}),
@@ -130,8 +125,7 @@ def extract_task_outcomes(
     for log in frames["agents"].to_dict("records"):
         outcome = agent_outcome(log["source"], stored[log["source"]])
         outcome["agent_name"], outcome["repetition"] = log["agent_name"], log["repetition"]
-        outcome["completion_status"] = CompletionStatus(log["completion_status"])
-        outcome["flags"] = log["flags"]
+        outcome["completion_status"], outcome["flags"] = CompletionStatus(log["completion_status"]), log["flags"]
         agents[log["run_id"]].append(outcome)
     shared = {
         "task_id": task_id,
@@ -143,25 +137,19 @@ def extract_task_outcomes(
     }
     outcomes = []
     for run in with_compat_names(frames["runs"]).to_dict("records"):
-        own: dict[Any, Any] = {
-            **run,
-            **shared,
-            "overall_raw_score": None if math.isnan(run["overall_raw_score"]) else run["overall_raw_score"],
-            "overall_score": None if math.isnan(run["overall_score"]) else run["overall_score"],
-            "agent_outcomes": agents[run["run_id"]],
-            "flags": run["run_flags"],
-        }
+        own: dict[Any, Any] = {**run, **shared, "agent_outcomes": agents[run["run_id"]], "flags": run["run_flags"]}
+        for score in ("overall_raw_score", "overall_score"):
+            own[score] = None if math.isnan(run[score]) else run[score]
         outcomes.append(cast(TaskOutcome, {name: own[name] for name in TaskOutcome.__annotations__}))
     return outcomes
 
 
 def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> pd.DataFrame:
-    """Build a frame of task outcomes: one row per run, with the columns `COLUMNS` and those of metrics.
+    """Build a frame of task outcomes: one row per run, with the columns `COLUMNS` and ``metric_NAME``.
 
     The dictionaries need to have only task_id, model_name, agent_count, task_type, overall_raw_score,
     overall_is_successful, overall_completion_status, total_agent_logs_found, agent_outcomes and
-    task_definition_metrics; what they don't hold is missing. Metrics are columns ``metric_NAME``: numbers, truth
-    values, or text where they are neither.
+    task_definition_metrics; what they don't hold is missing.
     """
     rows, metrics = list[dict[str, Any]](), list[dict[str, Any]]()
     for outcome in task_outcomes:
@@ -199,8 +187,7 @@ def aggregate_results(
 ) -> pd.DataFrame:
     """Read task-run folders (one task each) as one frame with model names, a row per run; options as for `load`.
 
-    A repetition is a run of its own, and so is a folder without any log, since it was named; `load` counts an empty
-    folder only if it is a task's. SourceError as of `load`, and for a path that is no folder.
+    A repetition is a run of its own, and so is a folder without any log. SourceError for a path that is no folder.
     """
     with storage(storage_options):
         folders = [resolve(folder) for folder in local_folders]

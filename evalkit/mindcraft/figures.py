@@ -13,8 +13,6 @@ from evalkit.mindcraft.table import STATUSES
 __all__ = ["by_blocked", "estimates", "heatmap", "scores", "statuses"]
 
 STATUS_LOOKS = {code: Look(one.colour, hatch=one.hatch, text=one.label) for code, one in STATUSES.items()}
-
-
 estimates, heatmap = plots.estimates, plots.heatmap
 
 
@@ -31,10 +29,7 @@ def scores(runs: pd.DataFrame, highlight: str | None = None, ax: Axes | None = N
 
 
 def by_blocked(table: pd.DataFrame) -> Figure:
-    """Draw success against the number of blocked agents, one panel per model, with the other models pale behind it.
-
-    `table` is as `success_by` returns it, by these two; rows with an unknown number are left out.
-    """
+    """Draw success (of `success_by`) against the known numbers of blocked agents, one panel per model."""
     known = table[table["n_blocked_agents"].notna()].astype({"n_blocked_agents": float})
 
     def draw(shown: pd.DataFrame, ax: Axes) -> None:

@@ -20,6 +20,7 @@ from evalkit.mindcraft.parse import LOG_TITLE, RESULTS, is_agent_log, parse
 from evalkit.mindcraft.tasks import TaskDefinitions, Tasks, load_task_definitions, tasks_of
 from evalkit.mindcraft.transcript import run_files, transcript
 
+_BY_HELP = "Column to group by; may be repeated.  [default: model_name]"
 _DEFINITIONS = "Mindcraft task definition file"
 _DEFINITION = (re.compile(rb'"goal"\s*:'), re.compile(rb'"agent_count"\s*:'))  # each of them
 
@@ -91,13 +92,7 @@ KIND = LogKind(
     With --follow, a run is finished once one of its logs holds a final message, or once none has changed for as long as
     the task may take; until then it is running, and counts in no rate.
     """,
-        views=(
-            Option(
-                *("by", str, (), "Column to group by; may be repeated.  [default: model_name]", "COLUMN"),
-                many=True,
-                regroups=True,
-            ),
-        ),
+        views=(Option("by", str, (), _BY_HELP, "COLUMN", many=True, regroups=True),),
         describe=terminal.describe,
         progress=terminal.progress,
     ),
@@ -118,19 +113,15 @@ def load(
     Parameters
     ----------
     path : str, path, or several of them
-        A folder at any level (experiments, one experiment, one task), or one log; also a glob or a URL, or a dataset of
-        `collect`, which stands for the folder that it was collected from.
+        A folder at any level (experiments, one experiment, one task), a log, a glob, a URL or a dataset of `collect`.
     tasks : path, paths, mapping of task id to definition, or TaskDefinitions
         Task definition files; without any, facts are read from the ids as far as possible.
     layout : str, optional
-        What the folders' names mean, where that is not detected: a pattern of the run folder's path, such as
-        ``{model_name}/{task_id}``.
+        What the folders' names mean, where that is not detected: a pattern such as ``{model_name}/{task_id}``.
     scale : {"auto", "percent", "fraction"}
-        The unit of logged construction scores; ``auto`` decides once for all loaded runs: percent as soon as one score
-        exceeds 1, else fractions, as the flag ``scale_assumed`` and `analysis.describe_scale` show.
+        The unit of logged construction scores; ``auto`` is percent once a loaded score exceeds 1, else fraction.
     original_mtimes : bool
-        Whether the files' times are those of the experiment (not of a copy); gives durations, and time-outs inferred
-        from them.
+        Whether the files' times are those of the experiment: gives durations, and time-outs inferred from them.
 
     Returns
     -------
@@ -144,19 +135,14 @@ def load(
     Raises
     ------
     SourceError
-        If a path does not exist, none of its files can be used as an agent log, or a file or folder of `tasks` holds no
-        definition.
+        If a path does not exist, or holds no agent log, or a path of `tasks` no definition.
     """
     own = {"tasks": tasks, "layout": layout or "", "scale": scale, "original_mtimes": original_mtimes}
     return load_logs(path, KIND, **own, **options)
 
 
 def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:
-    """Collect task runs into a dataset, or update it; parameters and result as of `evalkit.kinds.collect`.
-
-    The contents of logs are stored; runs are assembled when the dataset is loaded, so definitions, scale and all other
-    options can be chosen then.
-    """
+    """Collect task runs into a dataset, or update it, as `evalkit.kinds.collect` does; `load` takes the options."""
     return collect_kind(KIND, source, output, **options)
 
 
@@ -171,5 +157,5 @@ def models(
     """List the models of a folder of task runs, the one with the most successes per run first."""
     rows = load(runs, tasks, rename=rename, where=where, **options).runs
     is_successful = rows["is_successful"].fillna(False).astype("float64")  # a run that was not measured is no success
-    rates = is_successful.groupby(rows["model_name"]).mean()
-    return rates.sort_index().sort_values(ascending=False, kind="stable").index.tolist()
+    rates = is_successful.groupby(rows["model_name"]).mean()  # in the order of names
+    return rates.sort_values(ascending=False, kind="stable").index.tolist()

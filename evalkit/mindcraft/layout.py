@@ -49,12 +49,10 @@ def task_folders(
 
     `broken` are positions of logs, `others` the records of other files. A folder without logs counts if its name is a
     known task's, or if it holds nothing but what a run leaves beside its logs, has a task's name and lies beside other
-    runs; with `all_folders` every folder counts.
-
-    A folder of broken logs only is no task's if other runs lie in it or below. Else it is one if its name is a task's,
-    or if another run lies as deep, and either lies beside it or no file of another kind does. A folder of nothing but
-    files that are logs only within a run (`others` says which) needs another run as deep, and the name of a task, or
-    files called like logs of agents with a server number beside another run.
+    runs; with `all_folders` every folder counts. A folder of broken logs only is no task's if other runs lie in it or
+    below. Else it is one if its name is a task's, or if another run lies as deep, and either lies beside it or no file
+    of another kind does. A folder of nothing but files that are logs only within a run (`others` says which) needs
+    another run as deep, and the name of a task, or files called like logs of agents beside another run.
 
     With an `own_id`, the one folder that was listed is this task's, whatever it is called, but for the flat logs of
     other tasks in it.
@@ -65,8 +63,7 @@ def task_folders(
         root = absolute(listing.root)
         return own or [TaskFolder(listing.root, root, _parent(root), own_id, False)]
     above = set[str]()
-    for run in folders:
-        parent = run.experiment
+    for parent in {run.experiment for run in folders}:
         while parent not in above:
             above.add(parent)
             parent = _parent(parent)
@@ -175,8 +172,6 @@ class Repetition(NamedTuple):
 def split_repetitions(names: tuple[str, ...], agent_count: int | None) -> tuple[Repetition, ...]:
     """Distinguish repetitions of a task from agents by the names of the files of a folder, but for a task's prefix.
 
-    A task folder without any log is still a run.
-
     The rules are ``number_is_agent`` (one name without a server number, several agents (or the count unknown and
     several files), and no more files than agents, as in ``andy_0.json``, ``andy_1.json``; always where the name is the
     plain word ``agent``, which is no agent's own), ``name_is_agent`` (each file with a name and a number of its own,
@@ -206,9 +201,8 @@ def split_repetitions(names: tuple[str, ...], agent_count: int | None) -> tuple[
     for place, (name, number) in enumerate(parsed):
         members[number or 0].append((place, name))
     rule = "single" if len(names) == 1 else rule
-    return tuple(
-        Repetition(number, rule, *map(tuple, zip(*entries, strict=True))) for number, entries in sorted(members.items())
-    )
+    own = sorted(members.items())
+    return tuple(Repetition(number, rule, *map(tuple, zip(*entries, strict=True))) for number, entries in own)
 
 
 class Named(NamedTuple):
@@ -229,9 +223,8 @@ def name_models(
 ) -> list[Named]:
     """Name the model of every run: by the stated layout, results file, S3-like path, profiles, parent folder.
 
-    Neither log nor folder name holds the model, so these sources are tried, best first; else it is unknown. Results
-    files and profiles (`others` are their records) apply to the runs in their folder and in those just below. A
-    layout is matched below `root`, the folder that was loaded. An S3-like path that begins above it may be a
+    Results files and profiles (`others` are their records) apply to the runs in their folder and in those just below.
+    A layout is matched below `root`, the folder that was loaded. An S3-like path that begins above it may be a
     coincidence, unless its type is the task's.
     """
     n_above = 0 if is_url(root) else absolute(root).rstrip(os.sep).count(os.sep)  # parts of a path above the root
@@ -304,10 +297,10 @@ def is_experiment_name(name: str) -> bool:
 
 
 def compile_layout(layout: str) -> tuple[re.Pattern, re.Pattern]:
-    """Compile a layout such as ``{model_name}/{task_id}`` to patterns for a run's path.
+    """Compile a layout such as ``{model_name}/{task_id}`` to patterns; SourceError for unknown or repeated fields.
 
     The first is for the whole path below the loaded folder, where a model's name may hold ``/``; the second for the
-    last parts of a path, even if they are above the loaded folder. Unknown or repeated fields are a SourceError.
+    last parts of a path, even if they are above the loaded folder.
     """
     pieces = re.split(r"\{(\w*)\}", layout.strip("/"))
     fields = pieces[1::2]

@@ -7,9 +7,8 @@ import re
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple, TypedDict, cast
 
@@ -21,7 +20,6 @@ from evalkit.mindcraft.table import EVENTS, FLAG_LABELS, RECORDS, CompletionStat
 
 LOG_TITLE = "Mindcraft agent log"
 UNKNOWN = "unknown"  # the name of an unknown model
-DEFAULT_TIMEOUT = 300.0  # seconds, where a definition names none
 LATEST_START = 2.0**33 * 1000  # epoch milliseconds, in the year 2242
 ENDS = 2048  # bytes
 _NO_EVENTS = dict.fromkeys(EVENTS, 0)
@@ -43,7 +41,6 @@ class AgentLog(msgspec.Struct, gc=False):
 
 
 LOG = msgspec.json.Decoder(AgentLog | list[LoggedTurn])
-ANYTHING = msgspec.json.Decoder()
 
 _CODE = r"(?: ended with code : (?:[0-9]+|undefined))?"
 WORDINGS = {  # final messages, as whole texts, by what they say
@@ -66,42 +63,6 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScr
 EVENT = re.compile("|".join(f"^(?P<{name}>{text.pattern})" for name, text in EVENTS.items()), re.MULTILINE)
 COMMAND = re.compile(r"!(?<![\w!]!)[A-Za-z]")  # not within a word
 
-# characters of game logs, the most frequent first; all others are rarer
-_COMMON = " etaoinsrhldcumpgfbwyvk\n_.,:-0123456789()\"'CTSIARBDMNPOFLEWGHUVKYJ!"
-
-
-class Phrases:
-    """Phrases to search texts for.
-
-    Python finds a single character thirty times as fast as a phrase. So this searches for the rarest character of each
-    phrase, and compares the phrase only there.
-    """
-
-    def __init__(self, phrases: Iterable[str]) -> None:
-        self._by_character: dict[str, list[tuple[str, int]]] = {}
-        for phrase in phrases:
-            rarity = [_COMMON.find(character) % (len(_COMMON) + 1) for character in phrase]
-            offset = rarity.index(max(rarity))
-            self._by_character.setdefault(phrase[offset], []).append((phrase, offset))
-
-    def are_in(self, text: str) -> bool:
-        """Return whether a text holds any of the phrases."""
-        for character, phrases in self._by_character.items():
-            at = text.find(character)
-            while at >= 0:
-                for phrase, offset in phrases:
-                    if at >= offset and text.startswith(phrase, at - offset):
-                        return True
-                at = text.find(character, at + 1)
-        return False
-
-
-FINAL_PHRASES = Phrases(FINAL_STARTS)
-# what the wordings of each first letter begin with: in talk, where single characters are frequent, this is faster
-_BY_LETTER = groupby(sorted(FINAL_STARTS), itemgetter(0))
-QUOTED_STARTS = [os.path.commonprefix(list(starts)) for _, starts in _BY_LETTER]  # noqa: RUF071
-EVENT_PHRASES = Phrases(event.start for event in EVENTS.values())
-
 # the keys that distinguish the other JSON files of an experiment from agent logs
 TASK_KEYS = frozenset((
     "goal", "type", "task_type", "agent_count", "timeout", "conversation", "initial_inventory", "target",
@@ -122,10 +83,7 @@ NOT_LOGS_BY_NAME = frozenset(("last_profile.json", "profile.json", "hells_kitche
 
 
 class AgentOutcome(TypedDict):
-    """The outcome of one agent's log.
-
-    Logs keep only the last messages, so all counts are lower bounds.
-    """
+    """The outcome of one agent's log, which keeps only the last messages, so all counts are lower bounds."""
 
     raw_score: float | None  # as logged; 1.0 for the old success wordings, which name none
     completion_status: str  # a `CompletionStatus`; without a task type, a score above 1 is a percentage
@@ -147,8 +105,7 @@ class AgentOutcome(TypedDict):
 def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
     """Read one agent's log; what can't be read is an outcome, too.
 
-    Only turns of the role ``system`` decide, and only if the whole message is one of the known final wordings. The
-    first message with a score gives `raw_score`; a time-out message anywhere overrides the status.
+    Only ``system`` turns that are a known final wording decide: the first with a score, or a time-out anywhere.
     """
     source = os.fspath(file_path)
     check_path(source)
@@ -173,19 +130,19 @@ def agent_outcome(source: str, record: Mapping[str, Any]) -> AgentOutcome:
 
 
 def parse(path: str, data: bytes | OSError) -> Parsed:
-    """Detect what a file is by its name and shape, and parse it; rows as in `table.RECORDS`.
+    """Detect what a file is by its name and shape, and parse it; one with rows in both tables is a log only in a run.
 
-    In the folder of a run, every JSON file is a log unless it is plainly something else: JSON of another shape under a
-    name without a number, such as ``notes.json``. A file that is a log only there has rows in both tables.
+    In its folder, every JSON file is a log but one of another shape under a name without a number (``notes.json``).
     """
     name = os.path.basename(path)
+    is_numbered = split_stem(stem_of(path))[1] is not None
     may_be_log = name != RESULTS and name not in NOT_LOGS_BY_NAME and not name.endswith(".traj.json")
     try:
         if isinstance(data, OSError):
             raise BrokenFileError(error_text(data))
         if name == RESULTS:
             return Parsed("used", "names the model", {"other_files": [_naming_row(parse_results(data), "results")]})
-        value, repaired = _decode_log(data) if may_be_log else decode_json(data, ANYTHING)
+        value, repaired = _decode_log(data) if may_be_log else decode_json(data)
         if may_be_log and (isinstance(value, AgentLog) or is_agent_log(value)):
             notes = ", ".join(FLAG_LABELS[flag] for flag in repaired)
             return Parsed("used", notes, {"logs": [_row(_read_log(_as_log(value), repaired, data))]})
@@ -200,7 +157,7 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
             return Parsed("failed", str(error))
         start = None if isinstance(data, OSError) else decode_start(data[:HEAD])
         if isinstance(start, dict) and start and not start.keys() & LOG_KEYS:
-            rows = {"logs": logs if _is_numbered(path) else [], "other_files": [_other_row(other=NO_TURNS)]}
+            rows = {"logs": logs if is_numbered else [], "other_files": [_other_row(other=NO_TURNS)]}
             return Parsed("failed", f"{error} (by its beginning, no agent log)", rows)
         return Parsed("failed", str(error), {"logs": logs})
 
@@ -209,15 +166,10 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
         is_memory = not value or bool((LOG_KEYS - {"name"}) & value.keys())
     else:
         is_memory = not value or not isinstance(value, list)
-    if is_memory and _is_numbered(path):
+    if is_memory and is_numbered:
         return Parsed("failed", f"TypeError: {NO_TURNS}", {"logs": logs})
-    is_doubtful = is_memory or _is_numbered(path)
-    rows = {"logs": logs if is_doubtful else [], "other_files": [_other_row(other=NO_TURNS)]}
+    rows = {"logs": logs if is_memory or is_numbered else [], "other_files": [_other_row(other=NO_TURNS)]}
     return Parsed("skipped", f"not an agent log: {NO_TURNS}", rows)
-
-
-def _is_numbered(path: str) -> bool:
-    return split_stem(stem_of(path))[1] is not None
 
 
 def _other_row(**values: Any) -> tuple:
@@ -233,8 +185,7 @@ def _naming_row(value: Mapping[str, Any], kind: str) -> tuple:
     model = model.strip() or None if isinstance(model, str) else None
     if kind == "agent profile":
         return _other_row(profile_model=model)
-    path = value.get("task_path")
-    task_path = path if isinstance(path, str) else None
+    task_path = value["task_path"] if isinstance(value.get("task_path"), str) else None
     return _other_row(results_model=model, task_path=task_path, total=as_int(value.get("total")))
 
 
@@ -252,18 +203,14 @@ def parse_results(data: bytes) -> dict[str, Any]:
 
 
 def is_agent_log(value: Any) -> bool:
-    """Return whether decoded JSON is an agent's log, perhaps a damaged one, by its structure.
-
-    It is an object with `turns`, and these have roles or stand beside other parts of an agent's memory; or a list of
-    nothing but turns, as messages of other chats have more keys; or an empty list.
-    """
+    """Return whether JSON is an agent's log, perhaps a damaged one: turns with roles, or beside parts of a memory."""
     if isinstance(value, dict):
         turns = value.get("turns", ())
         if isinstance(turns, list) and any(isinstance(turn, dict) and "role" in turn for turn in turns):
             return True
         return turns == [] or ("turns" in value and bool(MEMORY_KEYS & value.keys()))
     turns = [turn for turn in value if isinstance(turn, dict)] if isinstance(value, list) else []
-    roles = {turn["role"] for turn in turns if isinstance(turn.get("role"), str)}
+    roles = {turn["role"] for turn in turns if isinstance(turn.get("role"), str)}  # other chats have more keys
     return value == [] or (bool(roles & ROLES) and all(turn.keys() <= TURN_KEYS for turn in turns))
 
 
@@ -308,12 +255,12 @@ def _decode_log(data: bytes) -> tuple[Any, list[str]]:
     try:
         value, repaired = decode_json(data, LOG)
     except WrongShapeError:
-        value, repaired = decode_json(data, ANYTHING)
+        value, repaired = decode_json(data)
     else:
         log = AgentLog(turns=value) if isinstance(value, list) else value
         may_differ = log is not value or (log.turns and log.turns[0].role is None)  # other JSON holds lists, too
         if may_differ:
-            value, _ = decode_json(data, ANYTHING)
+            value, _ = decode_json(data)
         if not may_differ or is_agent_log(value):
             value = log
     return value, [f"recovered_{name}" for name in repaired]
@@ -346,19 +293,19 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
     messages = len(system) + len(agent) + len(others)
     joined = "\n".join(system)  # no event spans lines, and no final wording holds a line break
     events = Counter[str]()
-    if EVENT_PHRASES.are_in(joined):
+    if any(event.start in joined for event in EVENTS.values()):
         events.update(match.lastgroup or "" for match in EVENT.finditer(joined))
 
     finals = list[Final]()
     is_near = is_quoted = False
-    if FINAL_PHRASES.are_in(joined):
+    if _may_hold_final(joined):
         read = [(text, read_final(text)) for text in system]
         finals = [final for _, final in read if final]
         rest = "\n".join([text for text, final in read if not final])
-        is_near = FINAL_PHRASES.are_in(rest) and NEARLY_FINAL.search(rest) is not None
+        is_near = _may_hold_final(rest) and NEARLY_FINAL.search(rest) is not None
     if not finals:
         spoken = "\n".join([*agent, *others])
-        is_quoted = any(start in spoken for start in QUOTED_STARTS) and FINAL.search(spoken) is not None
+        is_quoted = _may_hold_final(spoken) and FINAL.search(spoken) is not None
     timeouts = [final for final in finals if final.timed_out]
     scored = [final for final in finals if not final.timed_out and (final.score is not None or final.flag)]
     scores = {final.score for final in scored}
@@ -367,6 +314,13 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
     score = scored[0].score if scored else None
 
     start = positive_number(log.taskStart, LATEST_START)
+    # equal for copies: length, checksum (with a start in milliseconds, that of both ends suffices) and start
+    if start is None:
+        digest = f"{len(data):x}-{zlib.crc32(data):08x}"
+    else:
+        checksum = zlib.crc32(data[-ENDS:], zlib.crc32(data[:ENDS]))
+        digest = f"{len(data):x}-{checksum:08x}-{start:.0f}"
+
     flags = [scored[0].flag] if scored and scored[0].flag else []
     if len(scores) > 1 or (timeouts and any(scores)):
         flags.append("conflicting")
@@ -391,8 +345,13 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
         **_NO_EVENTS,
         **events,
         "flags": [*flags, *repaired],
-        "digest": _digest(data, start) if agent or others else "",
+        "digest": digest if agent or others else "",
     }
+
+
+def _may_hold_final(text: str) -> bool:
+    """Return whether a text may hold a final wording: to search for how each begins takes less time than a pattern."""
+    return any(start in text for start in FINAL_STARTS)
 
 
 def _status(score: float | None, *, timed_out: bool) -> CompletionStatus:
@@ -404,17 +363,6 @@ def _status(score: float | None, *, timed_out: bool) -> CompletionStatus:
     if score in (1, 100):
         return CompletionStatus.SUCCESS
     return CompletionStatus.FAILED_PARTIAL_SCORE if score > 0 else CompletionStatus.FAILED_SCORE_ZERO
-
-
-def _digest(data: bytes, start: float | None) -> str:
-    """Return a text that is equal for copies: length, checksum and start.
-
-    With a start in milliseconds, the checksum of both ends suffices.
-    """
-    if start is None:
-        return f"{len(data):x}-{zlib.crc32(data):08x}"
-    checksum = zlib.crc32(data[-ENDS:], zlib.crc32(data[:ENDS]))
-    return f"{len(data):x}-{checksum:08x}-{start:.0f}"
 
 
 class Final(NamedTuple):

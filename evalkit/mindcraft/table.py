@@ -66,7 +66,7 @@ EVENTS = {
     "deaths": Wording("You died at position"),
     "unknown_commands": Wording("Command !", r"\S+ does not exist\."),
 }
-# flags, each by what it is called in tables and what it means: of a single log, which its run carries too, …
+# flags, each by what it is called in tables and what it means; a run carries those of its logs, too
 FLAGS_OF_LOGS = {
     "conflicting": ("contradicting final messages", "final messages contradict each other, in a log or between agents"),
     "near_final": ("final wording among other text", "in a system message, which decides nothing"),
@@ -82,7 +82,6 @@ FLAGS_OF_LOGS = {
     "stale_copy": ("copy of another run's log", "by its content, or its agent and start: the run counts in no rate"),
     "turns_skipped": ("turns without text", "some turns hold no text and were left out"),
 }
-# … and of a run
 FLAGS_OF_RUNS = {
     "ambiguous_definition": ("several definitions", "files define the task differently; the logs' number may decide"),
     "facts_from_id": ("task read from its id", "no definition: what the task asks for was read from its id"),
@@ -168,13 +167,7 @@ _IDS = (
     Column("agent_name", "name", "name of the agent"),
 )
 _SCORE = Column("score", "float", "score of this log from 0 to 1", "share")
-AGENTS = (
-    *_IDS,
-    *_OF_LOG[:1],
-    _SCORE,
-    *_OF_LOG[1:],
-    _FLAGS_OF_LOG,
-)
+AGENTS = (*_IDS, *_OF_LOG[:1], _SCORE, *_OF_LOG[1:], _FLAGS_OF_LOG)
 TABLES = {"runs": RUNS, "agents": AGENTS}
 _POSITION = Column("position", "int", "position of the turn in the log of its agent, from 0")
 LAZY_TABLES = {
@@ -192,7 +185,6 @@ LAZY_TABLES = {
         Column("arguments", "str", "the text in the brackets after it"),
     ),
 }
-
 
 # what statuses and flags are called in tables, and those columns of frames and estimates whose names are no words
 LABELS = {

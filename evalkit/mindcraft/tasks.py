@@ -12,17 +12,8 @@ from evalkit._text import counted_noun
 from evalkit.io import BrokenFileError, Ledger, SourceError, Status, cut_name, decode_json, list_source, read_files
 from evalkit.io.text import MOST_MATCHED
 from evalkit.kinds import has_flag
-from evalkit.mindcraft.parse import (
-    ANYTHING,
-    DEFAULT_TIMEOUT,
-    MAX_INT,
-    TASK_KEYS,
-    as_int,
-    error_text,
-    is_task_definition,
-    other_kind,
-    positive_number,
-)
+from evalkit.mindcraft import parse
+from evalkit.mindcraft.parse import as_int
 
 Definition = dict[str, Any]
 METRICS = (
@@ -32,10 +23,9 @@ METRICS = (
 
 
 class TaskDefinitions(dict[str, Definition]):
-    """All definitions that were loaded, by task id.
+    """The first definition loaded for each task id; `variants` has all that differ, `ledger` the files that were read.
 
-    As a mapping, it holds the first definition loaded for each id, `variants` all that differ. Each is a dictionary as
-    on disk, with ``task_id`` and ``definition_file`` added. `ledger` names the files that were read.
+    Each is a dictionary as on disk, with ``task_id`` and ``definition_file`` added.
     """
 
     def __init__(self, definitions: Mapping[str, Definition] | None = None) -> None:
@@ -67,9 +57,8 @@ class TaskDefinitions(dict[str, Definition]):
     ) -> tuple[Definition | None, bool]:
         """Find the definition of a run, and whether it is ambiguous.
 
-        Of several, the one counts whose path ends like `task_path`, the file that ``results.txt`` names. If no path
-        does, the result is ambiguous: the named file may define the task differently, and to choose by the number of
-        agents (`logs`) is a guess, since a log may be lost.
+        Of several, the one counts whose path ends like `task_path`, the file that ``results.txt`` names. To choose by
+        the number of agents (`logs`) is a guess, since a log may be lost.
         """
         variants = self.variants.get(task_id, [])
         if not variants:
@@ -91,8 +80,7 @@ class TaskDefinitions(dict[str, Definition]):
 def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
     """Load task definitions from files, folders (read recursively), globs such as ``tasks/**/*.json``, or URLs.
 
-    The ledger names files without any, and entries that are not definitions. SourceError if a path does not exist, a
-    glob matches nothing, or none of the files of a path holds a definition.
+    The ledger names files without any, and entries that are none. SourceError for a path without a definition.
     """
     definitions = TaskDefinitions()
     used = dict[str, bool]()
@@ -103,12 +91,12 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
             good, bad = dict[str, Definition](), list[str]()
             try:
                 if isinstance(data, OSError):
-                    raise BrokenFileError(error_text(data))
-                value, _ = decode_json(data, ANYTHING)
-                if is_task_definition(value):  # a single one
+                    raise BrokenFileError(parse.error_text(data))
+                value, _ = decode_json(data)
+                if parse.is_task_definition(value):  # a single one
                     value = {str(value.get("task_id") or os.path.basename(file).removesuffix(".json")): value}
                 for task_id, entry in value.items() if isinstance(value, dict) and "turns" not in value else ():
-                    if isinstance(entry, dict) and TASK_KEYS & entry.keys():
+                    if isinstance(entry, dict) and parse.TASK_KEYS & entry.keys():
                         good[cut_name(task_id)] = entry
                     else:
                         bad.append(task_id)
@@ -117,7 +105,7 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
                 status: Status = "used" if good else "skipped"
                 reason = "task definitions" + (f"; no definitions: {', '.join(bad)}" if bad else "")
                 if not good:
-                    reason = f"holds no task definitions ({other_kind(value) or 'another shape'})"
+                    reason = f"holds no task definitions ({parse.other_kind(value) or 'another shape'})"
             except (BrokenFileError, RecursionError) as error:
                 status, reason = "failed", str(error)
             definitions.ledger.add(file, status, reason)
@@ -131,6 +119,7 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
 
 Tasks = str | os.PathLike | Iterable[str | os.PathLike] | Mapping[str, Definition] | TaskDefinitions
 
+DEFAULT_TIMEOUT = 300.0  # seconds, where a definition names none
 PLAN_COMMAND = "!getCraftingPlan"
 TYPE_NAMES = {"crafting": "techtree"}  # other names of task types, and what definitions call them
 # types as definitions name them, by the words in ids; the first that matches counts
@@ -154,18 +143,14 @@ _ITEM = re.compile(r"_\d+_([a-z]+(?:_[a-z]+)*?)(?=_\d|_blocked_access|$)")
 def task_facts(task_id: str, definition: Definition | None, type_of_path: str = "") -> dict[str, Any]:
     """Collect what a task asks for: from its definition, or without any from its id; None where unknown.
 
-    `type_of_path` is the task type in the run's path, used if neither definition nor id names one. Materials and rooms
-    of a construction are always read from the id, as the definition does not name them.
+    `type_of_path` is used if neither names a type. Materials and rooms are always read from the id.
     """
     task_id, task = task_id[:MOST_MATCHED], definition or {}
     task_type = type_of(task_id, definition, type_of_path)
     is_cooking, is_crafting = task_type == "cooking", task_type == "techtree"
     in_kitchen = "hells_kitchen" in task_id
-    named = dict.fromkeys(_NAMED, "")
-    for name, pattern in _NAMED.items():
-        if match := pattern.search(task_id):
-            named[name] = match[1]
-
+    matches = {name: pattern.search(task_id) for name, pattern in _NAMED.items()}
+    named = {name: match[1] if match else "" for name, match in matches.items()}
     blocked: set[str] | None = set()  # agents without access to the recipe; None: unknown
     plan = table = None
     target: Any
@@ -190,17 +175,16 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
             without = sum(isinstance(names, list) and PLAN_COMMAND in names for names in actions.values())
             agents = max(agent_count or 0, len(actions))
             plan = "full" if without == 0 else "none" if without >= agents else "partial"
-        listed = task.get("blocked_access_to_recipe") or []
-        blocked = (
-            {str(agent) for agent in listed if isinstance(agent, (int, str))} if isinstance(listed, list) else None
-        )
+        blocked, listed = None, task.get("blocked_access_to_recipe") or []
+        if isinstance(listed, list):
+            blocked = {str(agent) for agent in listed if isinstance(agent, (int, str))}
     blocked = blocked if is_cooking else None
     difficulty = task.get("difficulty") or metrics_of(task).get("difficulty_category")
     return {
         "task_type": task_type,
         "agent_count": agent_count,
         "agents_asked_for": agent_count,  # the same; the frame of runs fills the other in
-        "timeout": positive_number(task.get("timeout")) or DEFAULT_TIMEOUT,
+        "timeout": parse.positive_number(task.get("timeout")) or DEFAULT_TIMEOUT,
         "difficulty": difficulty if isinstance(difficulty, str) else None,
         "n_blocked_agents": None if blocked is None else len(blocked),
         "target_items": _items(target),
@@ -232,27 +216,21 @@ def _items(target: Any) -> list[str]:
 
 
 def metrics_of(definition: Definition) -> dict[str, Any]:
-    """Return the metrics of a definition: the numbers, truth values and texts under ``difficulty_metrics``.
-
-    Those of `METRICS` may also stand beside it; where one stands in both, that under ``difficulty_metrics`` counts.
-    """
-    metrics = dict[str, Any]()
+    """Return the numbers, truth values and texts under ``difficulty_metrics``, and those of `METRICS` beside it."""
     stated = {name: definition[name] for name in METRICS if name in definition}
     if isinstance(nested := definition.get("difficulty_metrics"), dict):
         stated |= nested
-    for name, value in stated.items():
-        if isinstance(value, str) or (isinstance(value, (int, float)) and not abs(value) > MAX_INT):
-            metrics[name] = value
-    return metrics
+    return {
+        name: value
+        for name, value in stated.items()
+        if isinstance(value, str) or (isinstance(value, (int, float)) and not abs(value) > parse.MAX_INT)
+    }
 
 
 def tasks_of(runs: pd.DataFrame) -> pd.Series:
-    """Return the identity of each run's task: its id, with the definition's file where runs of an id have several.
-
-    A file that was only guessed (the flag ``ambiguous_definition``) is not used.
-    """
+    """Return the identity of each run's task: its id, with the definition's file where runs of an id have several."""
     if "definition_file" not in runs:
         return runs["task_id"]
-    files = runs["definition_file"].mask(has_flag(runs, "ambiguous_definition"))
+    files = runs["definition_file"].mask(has_flag(runs, "ambiguous_definition"))  # else it is only guessed
     several = files.groupby(runs["task_id"]).transform("nunique") > 1
     return runs["task_id"].mask(several & files.notna(), runs["task_id"] + " of " + files)

@@ -14,18 +14,7 @@ from evalkit.io import SourceError, plain
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, has_flag
 from evalkit.kinds.success_rates import best_first
-from evalkit.mindcraft import words
-from evalkit.mindcraft.analysis import (
-    ALL_MODELS,
-    cooking,
-    cooking_drop,
-    counted,
-    describe_scale,
-    drop_findings,
-    is_stale,
-    overview,
-    success_by,
-)
+from evalkit.mindcraft import analysis, words
 from evalkit.mindcraft.parse import UNKNOWN
 from evalkit.mindcraft.table import STATUSES, SUCCEEDED_LATE
 
@@ -34,13 +23,10 @@ _SPARE = ("success", "zero", "partial", "no score", "timed out", "broken", "runn
 
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
-    """Format the success rates and statuses of groups of runs.
-
-    `views` are by (columns of the runs to group by; model_name by default). A missing column is a SourceError.
-    """
+    """Format the success rates and statuses of groups of runs, by model or the columns that `views` names."""
     by = list(dict.fromkeys(views.get("by") or ["model_name"]))
     runs = _with_groups(logs.runs, by)
-    table = overview(runs, by)
+    table = analysis.overview(runs, by)
     title = "models" if by == ["model_name"] else "groups"
     is_asked = "n_blocked_agents" in by
     blocked = _blocked_parts(runs, always=is_asked, everything=bool(views.get("all")))
@@ -53,27 +39,23 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
 
 
 def _blocked_parts(runs: pd.DataFrame, *, always: bool, everything: bool) -> list[Part]:
-    """Format the drop of cooking success with blocked agents, and a grid of models and numbers of blocked agents.
-
-    Only with `everything` the grid has a row of all models together, whose drop the sentence states.
-    """
-    chosen = cooking(runs)
+    """Format the drop with blocked agents, and a grid of models (with `everything`, and of all) and their numbers."""
+    chosen = analysis.cooking(runs)
     levels = sorted(chosen["n_blocked_agents"].dropna().unique())
     if len(levels) < 2:
         return []
-    both = pd.concat([chosen.assign(model_name=ALL_MODELS), chosen]) if everything else chosen
-    cells = success_by(both, ["model_name", "n_blocked_agents"]).set_index(["model_name", "n_blocked_agents"])
-    drops = cooking_drop(chosen)
+    both = pd.concat([chosen.assign(model_name=analysis.ALL_MODELS), chosen]) if everything else chosen
+    cells = analysis.success_by(both, ["model_name", "n_blocked_agents"]).set_index(["model_name", "n_blocked_agents"])
+    drops = analysis.cooking_drop(chosen)
     drops = drops[drops["model_name"].isin(both["model_name"])]
     rows = []
     for name, row in zip(group_names(drops["model_name"]), drops.to_dict("records"), strict=True):
-        cells_of_row = {"cooking, by blocked agents [95 %]": name}
+        texts = {"cooking, by blocked agents [95 %]": name}
         for level in levels:
             key = (row["model_name"], level)
-            cells_of_row[f"{level:g} blocked"] = format_interval(*cells.loc[key, _ENDS]) if key in cells.index else "–"
-        cells_of_row[f"drop, points{INTERVAL}"] = format_interval(*map(row.get, _ENDS), unit="")
-        rows.append(cells_of_row)
-    sentences = [plain(finding_text(finding)) for finding in drop_findings(chosen)]
+            texts[f"{level:g} blocked"] = format_interval(*cells.loc[key, _ENDS]) if key in cells.index else "–"
+        rows.append({**texts, f"drop, points{INTERVAL}": format_interval(*map(row.get, _ENDS), unit="")})
+    sentences = [plain(finding_text(finding)) for finding in analysis.drop_findings(chosen)]
     return [
         Part("the drop with blocked agents", sentences, always=always),
         Part("models by blocked agents", rows=rows, always=always),
@@ -81,11 +63,7 @@ def _blocked_parts(runs: pd.DataFrame, *, always: bool, everything: bool) -> lis
 
 
 def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
-    """Format the progress of each model, and the rates of its finished runs.
-
-    A run is finished once one of its logs holds a final message, or once none has changed for as long as the task may
-    take. Until then it is running, and counts in no rate.
-    """
+    """Format the progress of each model, and the rates of its finished runs; running ones count in no rate."""
     by = list(dict.fromkeys(options.get("by") or ["model_name"]))
     runs = _with_groups(snapshot.logs.runs, by).assign(_running=_running(snapshot))
     done = _tasks_done(runs, snapshot.expected, len(snapshot.logs.definitions))
@@ -135,7 +113,7 @@ def _progress_rows(runs: pd.DataFrame, by: list[str], done: pd.DataFrame) -> lis
     if finished.empty:
         table = running.assign(**counts, estimate=math.nan, low=math.nan, high=math.nan)
     else:
-        table = best_first(overview(finished, by).merge(running, on=by, how="outer").fillna(counts))
+        table = best_first(analysis.overview(finished, by).merge(running, on=by, how="outer").fillna(counts))
     table, rows = table.astype(dict.fromkeys(counts, "int64")), []
     for row, cells in zip(table.to_dict("records"), _rows(table, by), strict=True):
         head = {column_title(column): cells.pop(column_title(column)) for column in by}
@@ -171,10 +149,10 @@ def _notes(runs: pd.DataFrame) -> list[str]:
     if unknown := int((runs["model_name"] == UNKNOWN).sum()):
         hint = "name it by --layout, such as '{model_name}/{task_id}', or by --model NAME"
         lines.append(f"runs without a model's name: {unknown:,}; {hint}")
-    if stale := int(is_stale(runs).sum()):
+    if stale := int(analysis.is_stale(runs).sum()):
         lines.append(f"copies of another run's log, which count in no rate: {stale:,}")
-    if merged := int(has_flag(counted(runs), "extra_agent_logs").sum()):
+    if merged := int(has_flag(analysis.counted(runs), "extra_agent_logs").sum()):
         lines.append(fill_template(words.MERGED, {"count": merged}))
     if has_flag(runs, "scale_assumed").any():
-        lines.append(describe_scale(runs))
+        lines.append(analysis.describe_scale(runs))
     return lines

@@ -11,17 +11,7 @@ import pandas as pd
 
 from evalkit.io import BrokenFileError, SourceError, decode_json, frame_of, read_files
 from evalkit.kinds import Logs, RunFiles, Transcript, Turn
-from evalkit.mindcraft.parse import (
-    ANYTHING,
-    EVENT,
-    NEARLY_FINAL,
-    AgentOutcome,
-    agent_outcome,
-    decode_log,
-    read_final,
-    split_stem,
-    stem_of,
-)
+from evalkit.mindcraft import parse
 from evalkit.mindcraft.table import FLAG_LABELS, LAZY_TABLES, STATUSES
 
 _COMMAND = re.compile(r"(?<![\w!])(![A-Za-z]\w*)(?:\(([^()\n]*)\))?")
@@ -38,20 +28,19 @@ class AgentTurns(NamedTuple):
 def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript:
     """Return the transcript of one log, or of all logs of a run on one timeline; see `merge`.
 
-    The final message that decided the run is marked: one of a time-out, else that of the highest score. Without any,
-    the last turn is marked. Of several logs, one that can't be read is a turn that says why.
+    The final message that decided the run, or the last turn, is marked. Of several logs, an unreadable one is a turn.
     """
     if not paths:
         return Transcript("no agent log", ["no agent log in this folder"], [])
     agents = list[AgentTurns]()
-    outcomes = list[AgentOutcome]()
+    outcomes = list[parse.AgentOutcome]()
     shown = list[Turn]()
     for path in paths:
-        name = split_stem(stem_of(path))[0]
+        name = parse.split_stem(parse.stem_of(path))[0]
         try:
             data = read(path)
             agents.append(AgentTurns(name, list(map(_role_and_text, _decode(data)))))
-            outcomes.append(agent_outcome(path, decode_log(data)))
+            outcomes.append(parse.agent_outcome(path, parse.decode_log(data)))
         except (SourceError, BrokenFileError) as error:
             reason = str(error).removeprefix(f"{path}: ")
             if len(paths) == 1:
@@ -72,7 +61,7 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
     return Transcript(os.path.dirname(paths[0]), facts, shown)
 
 
-def _rank(outcome: AgentOutcome) -> tuple[bool, float]:
+def _rank(outcome: parse.AgentOutcome) -> tuple[bool, float]:
     """Return the sort key of logs: the one that decides its run comes first."""
     score = outcome["raw_score"]
     return not outcome["timed_out"], math.inf if score is None else -score
@@ -101,11 +90,10 @@ def _turn(agent: str, role: str, content: str, *, is_alone: bool) -> Turn:
 
 
 def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
-    """Merge the logs of a run's agents into one timeline: positions in `agents` and in the turns of each.
+    """Merge the logs of a run's agents, which have no timestamps: positions in `agents` and in the turns of each.
 
-    Turns have no timestamps. A message that an agent received comes after the turn of the agent that sent it. Where
-    nothing links two agents, their logs are interleaved from their first turns; system messages that end a log come
-    last.
+    A message that an agent received comes after the turn of the agent that sent it. Where nothing links two agents,
+    their logs are interleaved from their first turns; system messages that end a log come last.
     """
     sources = {}  # the turn that sent each received message, by the receiver's turn; each turn sends one message
     for to, agent in enumerate(agents):
@@ -142,9 +130,8 @@ def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
 
 def messages_frame(agents: pd.DataFrame) -> pd.DataFrame:
     """Read all messages of logs again, but for those that can't be read: a row per turn, columns as `LAZY_TABLES`."""
-    rows = []
-    for log, turn, role, content in _read_again(agents):
-        rows.append((log, turn, role, content, ", ".join(_marks(role, content or ""))))
+    turns = _read_again(agents)
+    rows = [(log, turn, role, text, ", ".join(_marks(role, text or ""))) for log, turn, role, text in turns]
     return _with_ids("messages", agents, rows)
 
 
@@ -179,7 +166,7 @@ def _with_ids(name: str, agents: pd.DataFrame, rows: list[tuple]) -> pd.DataFram
 def _decode(data: bytes | OSError) -> list:
     if isinstance(data, OSError):
         raise BrokenFileError(str(data))
-    value, _ = decode_json(data, ANYTHING)
+    value, _ = decode_json(data)
     turns = value.get("turns") if isinstance(value, dict) else value
     if not isinstance(turns, list):
         raise BrokenFileError("no agent log: no list of turns in it")
@@ -194,7 +181,7 @@ def _role_and_text(turn: object) -> tuple[str, str]:
     return str(turn.get("role")), content if isinstance(content, str) else f"(no text: {content!r})"
 
 
-def _facts(outcome: AgentOutcome) -> list[str]:
+def _facts(outcome: parse.AgentOutcome) -> list[str]:
     score = "none" if outcome["raw_score"] is None else f"{outcome['raw_score']:g}"
     facts = [f"logged score {score}", f"{outcome['message_count']} turns"]  # of the run, its frame says how it ended
     if outcome["raw_score"] is None or outcome["timed_out"]:
@@ -207,9 +194,9 @@ def _facts(outcome: AgentOutcome) -> list[str]:
 def _marks(role: str, content: str) -> tuple[str, ...]:
     if role != "system":
         return ()
-    if read_final(content):
+    if parse.read_final(content):
         return ("final message",)
-    if NEARLY_FINAL.search(content):
+    if parse.NEARLY_FINAL.search(content):
         return ("nearly a final message",)
-    match = EVENT.search(content)
+    match = parse.EVENT.search(content)
     return (match.lastgroup or "",) if match else ()

@@ -57,9 +57,7 @@ def test_a_run_that_was_not_measured_is_a_failure_and_a_model_of_no_others_has_n
         inside = (table["low"] <= table["estimate"]) & (table["estimate"] <= table["high"])
         assert inside.tolist() == [True, True, False]
         assert [str(warning) for warning in table["warning"]][2:] == ["no run was measured"]
-    both = rows(
-        rates_by_denominator(runs), "n_measured", "measured_estimate", "highest_estimate"
-    )  # tasks weigh equally
+    both = rows(rates_by_denominator(runs), "n_measured", "measured_estimate", "highest_estimate")
     assert both == [(7, 0.5833, 0.6429), (4, 0.25, 0.4), (0, None, None)]
 
 
@@ -130,9 +128,8 @@ STALE = ["success_by", "score_by", "status_counts", "overview", "event_means", "
 def test_stale_copies_count_in_nothing(runs, name):
     opposite = ~runs["overall_is_successful"]
     flagged = {"flag_stale_copy": True, "run_flags": [["stale_copy"]] * len(runs)}
-    copies = runs.assign(
-        **flagged, overall_is_successful=opposite, is_successful=opposite, overall_score=0.9, score=0.9
-    )
+    flagged |= {"overall_is_successful": opposite, "is_successful": opposite, "overall_score": 0.9, "score": 0.9}
+    copies = runs.assign(**flagged)
     function = getattr(analysis, name)
     alone, mixed = function(runs), function(pd.concat([runs, copies], ignore_index=True))
     if name == "describe_scale":
@@ -233,13 +230,10 @@ def test_the_drop_of_cooking_success_is_that_of_all_models_together_and_of_each(
     assert "has its own tasks (0: 10 tasks, 1: 10 tasks, 2: 10 tasks)" in finding_text(tasks)
 
 
-@pytest.mark.parametrize(
-    ("successes", "text"),
-    [
-        ((5, 5), "No drop of cooking success with blocked agents was detected: 0 points ["),
-        ((0, 10), "Cooking success rises by 100"),
-    ],
-)  # fmt: skip
+UNSURE = "No drop of cooking success with blocked agents was detected: 0 points ["
+
+
+@pytest.mark.parametrize(("successes", "text"), [((5, 5), UNSURE), ((0, 10), "Cooking success rises by 100")])
 def test_a_drop_is_claimed_only_where_its_interval_shows_one(tmp_path, successes, text):
     drop, *_ = analysis.drop_findings(blocked(tmp_path, {"a": successes}, tasks=10))
     assert finding_text(drop).startswith(text)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evalkit.mindcraft import extract_task_outcomes, load_task_definitions, runs_df
+from evalkit.mindcraft import load_task_definitions, runs_df
 from evalkit.mindcraft.tasks import task_facts
 
 DATA = Path(__file__).parents[3] / "shared/data/mindcraft"
@@ -27,13 +27,6 @@ def test_real_logs_give_two_runs_of_one_task_with_and_without_definitions():
         assert runs["has_definition"].all() == bool(tasks)
         assert runs["command_count"].min() > 0
         assert not runs.filter(like="flag_").any(axis=None) or not tasks
-
-
-def test_a_flat_folder_holds_the_runs_of_its_task(definitions):
-    (folder,) = RUNS.iterdir()
-    outcomes = extract_task_outcomes(folder, definitions[SHEARS])
-    assert [outcome["total_agent_logs_found"] for outcome in outcomes] == [2, 2]
-    assert {outcome["task_id"] for outcome in outcomes} == {SHEARS}
 
 
 def test_all_real_task_files_load_together_and_name_ambiguous_ids(definitions):

@@ -45,7 +45,6 @@ def test_the_best_agent_gives_the_score_and_a_time_out_the_status(tmp_path, logs
     ("task_type", "logs", "scale", "score", "used", "flags"),
     [
         ("cooking", (0.5,), "auto", 0.5, "binary", []),
-        ("cooking", (100,), "auto", None, "binary", ["score_out_of_range"]),
         ("construction", (100,), "auto", 1, "percent", []),
         ("construction", (1,), "percent", 0.01, "percent", []),
         ("construction", (1,), "fraction", 1, "fraction", []),
