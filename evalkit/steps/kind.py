@@ -26,11 +26,6 @@ def _recognises(head: bytes) -> str:
     return _TITLE if _STATE.search(head) or is_history(decode_start(head)) else ""
 
 
-def _run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
-    """Return the file of a history, and its thread if that is a checkpoint."""
-    return RunFiles([run["source"]], run["thread"] or "")
-
-
 KIND = LogKind(
     name="steps",
     title=_TITLE,
@@ -44,7 +39,7 @@ KIND = LogKind(
     rates=RateRules(outcome_of={"unfinished": "not measured"}, excluding_flags=("duplicate",)),
     settings=("options",),
     transcript=transcript,
-    run_files=_run_files,
+    run_files=lambda logs, run: RunFiles([run["source"]], run["thread"] or ""),
     command=Command(
         summary="Verdicts on the steps of a plan-and-execute analysis agent.",
         help="""Judge the steps of an analysis agent.
@@ -69,8 +64,7 @@ def load(source: Source, options: Options = DEFAULTS, **others: Unpack[LoadOptio
 
     By `options` steps are read and judged on each load, with the evaluators registered at that time; the other
     parameters are those of `evalkit.load`. Returns the frames runs (one row per history), steps, checks (one row per
-    step and check), results (one row per number or name that a step found) and ledger, with the columns in `table`,
-    and histories, a list of `History`.
+    step and check), results (one row per number or name found) and ledger, and histories, a list of `History`.
     """
     return kinds.load(source, KIND, options=options, **others)
 
