@@ -183,8 +183,7 @@ def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, option
     """Judge one executed step, given as a record of any shape; never raises for what a record holds.
 
     If the ``execution_history`` of a workflow's `state` ends with the record, repeated attempts are counted. Returns a
-    JSON-able dictionary, whose keys the kit's documentation lists. A failure adds failure_evaluation; a success adds
-    the keys of its kind of result and its function's evaluator.
+    JSON-able dictionary, whose keys the kit's documentation lists.
     """
     state = state if isinstance(state, Mapping) else {}
     record = normalise_record(to_jsonable(execution), options)

@@ -26,6 +26,10 @@ def _recognises(head: bytes) -> str:
     return _TITLE if _STATE.search(head) or is_history(decode_start(head)) else ""
 
 
+def _run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
+    return RunFiles([run["source"]], run["thread"] or "")
+
+
 KIND = LogKind(
     name="steps",
     title=_TITLE,
@@ -39,7 +43,7 @@ KIND = LogKind(
     rates=RateRules(outcome_of={"unfinished": "not measured"}, excluding_flags=("duplicate",)),
     settings=("options",),
     transcript=transcript,
-    run_files=lambda logs, run: RunFiles([run["source"]], run["thread"] or ""),
+    run_files=_run_files,
     command=Command(
         summary="Verdicts on the steps of a plan-and-execute analysis agent.",
         help="""Judge the steps of an analysis agent.

@@ -135,10 +135,9 @@ def companions(path: str) -> list[str]:
 
 
 def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, Any] | BrokenFileError]]:
-    """Yield the newest checkpoint of every thread, the thread written last at the end.
+    """Yield the newest checkpoint of every thread, the last written at the end; BrokenFileError without a table.
 
-    Yields its name, with the namespace of a subgraph after a slash, and the ``channel_values`` as plain data, or the
-    error. Raises BrokenFileError if it is not a database with a table of checkpoints, or exceeds limits.
+    Yields its name, with a subgraph's namespace after a slash, and the ``channel_values`` as plain data, or the error.
     """
     unique, taken = UniqueNames("{} #{}"), 0
     end = time.monotonic() + SECONDS

@@ -100,8 +100,7 @@ def is_record(value: Any) -> bool:
 def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
     """Normalise a record of any shape, whose values are JSON; never raises.
 
-    What the record does not say stays None. A stored text of exactly ``options.text_limit`` characters counts as cut,
-    unless its metadata give its length.
+    A stored text of exactly ``options.text_limit`` characters counts as cut, unless its metadata give its length.
     """
     raw = raw if isinstance(raw, Mapping) else {}
     given = raw.get("step")

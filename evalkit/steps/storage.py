@@ -100,10 +100,7 @@ def record_execution(
 
 
 def save_history(history: Iterable[Mapping[str, Any]], path: str | os.PathLike) -> None:
-    """Write a history in shape B: one JSON list, or one record per line if the name ends in ``.jsonl``.
-
-    A reader sees the old file or the new one, never half of it. SourceError if the file can't be written.
-    """
+    """Write a history in shape B, or raise SourceError: a JSON list, or a record per line if the name is ``.jsonl``."""
     records = normalise_history(to_jsonable(list(history)))
     stored = ({key: value for key, value in record.items() if key != "shape"} for record in records)
     lines = [json.dumps(record, ensure_ascii=False, allow_nan=False) for record in stored]

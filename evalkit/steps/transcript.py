@@ -72,5 +72,5 @@ def _result(record: StepRecord, evaluation: Mapping[str, Any], *, decides: bool)
     marks += [f"{check['name']}: {check['label']}" for check in checks if check["severity"] != "info"]
     events = {"error": evaluation["verdict"] in WENT_WRONG, "decision": decides}
     raised = tuple(filter(events.get, events))
-    text, when, agent = "\n".join(lines) or "nothing", record["timestamp"] or "", step["function_name"] or ""
-    return Turn(record["result_type"], "result", text, tuple(marks), raised, when, agent=agent)
+    text, when = "\n".join(lines) or "nothing", record["timestamp"] or ""
+    return Turn(record["result_type"], "result", text, tuple(marks), raised, when, agent=step["function_name"] or "")

@@ -55,8 +55,7 @@ def endings(runs: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
 def exits(runs: pd.DataFrame) -> pd.DataFrame:
     """Count why runs ended, in the words of their logs, by model and ending; the most frequent first."""
     rows = with_endings(counted(runs)).astype({"ending": "str"})
-    reason = rows["exit_reason"].fillna(rows["status"])
-    groups = rows.assign(reason=reason).groupby(["reason", "ending", "model_name"])
+    groups = rows.assign(reason=rows["exit_reason"].fillna(rows["status"])).groupby(["reason", "ending", "model_name"])
     table = groups.agg(runs=("run_id", "size"), error=("error", "first"), run_id=("run_id", "first")).reset_index()
     return table.sort_values("runs", ascending=False, kind="stable", ignore_index=True)
 

@@ -277,7 +277,8 @@ def _by_task(facts: Facts, name: str) -> dict[str, list[Mapping[str, Any]]]:
 
 def _nearest(source: str, facts: Facts) -> str:
     """Return the value of the fact in the file that shares the most folders with a run's."""
-    return max(facts, key=lambda fact: len(os.path.commonpath([source, fact["source"]])))["value"]
+    shared = [len(os.path.commonpath([source, fact["source"]])) for fact in facts]
+    return facts[shared.index(max(shared))]["value"]
 
 
 def _score(runs: Runs, scores: pa.Table, facts: Facts, key: str) -> list[str | None]:

@@ -99,7 +99,7 @@ def load(
 
 
 def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:
-    """Collect trajectories into a dataset, or update it; parameters and result are those of `evalkit.kinds.collect`."""
+    """Collect trajectories into a dataset, or update it; parameters and result as in `evalkit.kinds.collect`."""
     return kinds.collect(KIND, source, output, **options)
 
 

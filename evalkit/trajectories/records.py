@@ -87,7 +87,11 @@ def run_rows(columns: Mapping[str, Iterable[Any]], shared: Mapping[str, Any] = M
         raise TypeError(f"no columns of runs: {sorted(unknown)}")
     cells: list[Iterable[Any]] = []
     for name, read in _COLUMNS.items():
-        values = [None if value is None else read(value) for value in columns.get(name, [shared.get(name)])]
+        given = columns.get(name, [shared.get(name)])
+        if read is None:  # a text
+            values = [value or None if isinstance(value, str) or value is None else text_of(value) for value in given]
+        else:
+            values = [None if value is None else read(value) for value in given]
         if name in _MISSING:
             values = [value or _MISSING[name] for value in values]
         cells.append(values if name in columns else repeat(values[0]))
@@ -122,10 +126,6 @@ def score_rows(part: str, scores: Any, grades: Mapping[str, float] = MappingProx
     return rows
 
 
-def _text(value: Any) -> str | None:
-    return text_of(value) or None
-
-
-_TYPES: dict[str, Callable[[Any], Any]] = {"int?": count_of, "float": number_of, "time": time_of}  # others are texts
-_COLUMNS = {column.name: _TYPES.get(column.dtype, _text) for column in RUNS}
+_READERS: dict[str, Callable[[Any], Any]] = {"int?": count_of, "float": number_of, "time": time_of}  # others are texts
+_COLUMNS = {column.name: _READERS.get(column.dtype) for column in RUNS}
 _MISSING = {"part": "", "status": "completed"}

@@ -233,7 +233,11 @@ def samples_of(data: bytes) -> Callable[[str], Any]:
         return {_part(one): one for one in _decoded(data, _TRANSCRIPTS).samples or ()}.__getitem__
     file = io.BytesIO(data)
     members, _ = _members(file)
-    return lambda part: _decoded(_unpacked(file, members[f"samples/{part}.json"]), _MESSAGES)
+
+    def sample(part: str) -> Any:
+        return _decoded(_unpacked(file, members[f"samples/{part}.json"]), _MESSAGES)
+
+    return sample
 
 
 def messages(samples: Callable[[str], Any], part: str, open_named: OpenNamed) -> list[Message]:

@@ -235,10 +235,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the rows of a table with commas, semicolons, tabs or bars between cells, and what is doubtful about them.
-
-    Empty rows are left out. ValueError for columns that have one name, and a quote that is never closed.
-    """
+    """Return the rows of a table but empty ones, and doubts; ValueError for equal names of columns and open quotes."""
     header = (_from_header(text) or [""])[0]
     start, delimiter = text.index(header), _delimiter(header)
     file = io.TextIOWrapper(io.BytesIO(text[start:].encode()), "utf-8", newline="")  # StringIO takes 4 times as much

@@ -22,7 +22,8 @@ def parse(path: str, value: Any) -> Parsed:
     """Return the runs of results or of a simulation, and how many were planned."""
     simulations: list[dict[str, Any]] = [value]
     shared: dict[str, Any] = {}
-    plans, facts, scores = list[tuple](), list[tuple](), list[tuple]()
+    plans, facts = list[tuple](), list[tuple]()
+    scores: list[tuple] = []
     if not value.keys() >= _KEYS:
         simulations, info = objects(value, "simulations"), value["info"]
         limits = {key: info[key] for key in ("max_steps", "max_errors") if info.get(key) is not None}
