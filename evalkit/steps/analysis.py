@@ -11,16 +11,7 @@ from evalkit.io.text import message_pattern
 from evalkit.stats import Estimate, estimate_by, proportion_interval
 from evalkit.steps import table
 from evalkit.steps.judge import History, plan_adherence
-from evalkit.steps.record import (
-    NOT_JUDGED,
-    NOT_RUN,
-    PSEUDO_STEPS,
-    SILENT,
-    STATUSES,
-    VERDICTS,
-    WENT_WRONG,
-    cell_types_of,
-)
+from evalkit.steps.record import NOT_JUDGED, NOT_RUN, SILENT, STATUSES, VERDICTS, WENT_WRONG, cell_types_of, is_talk
 
 MOST_PAIRS = 100_000  # of cell types and analyses of one history
 REPORTED, CONFIRMED = "reported", "confirmed"  # by the record; and not contradicted by the result
@@ -31,9 +22,8 @@ def success_rates(steps: pd.DataFrame, by: str | Sequence[str] = "history") -> p
 
     Skipped and unknown steps and those of copies are left out; every attempt counts. Where groups span several
     histories, these weigh equally: the estimate is the mean of their shares, its interval that over histories, or over
-    their families if `load` was given a cluster.
-    Within one history steps are taken as independent, which makes its interval too narrow if one failure causes the
-    next. `by` names columns of the frame; an empty list pools all steps. The column `success` is reported or confirmed.
+    their families if `load` was given a cluster. Within one history steps are taken as independent, so that its
+    interval is too narrow if one failure causes the next. An empty `by` pools all steps.
     """
     counted = originals(steps).loc[lambda rows: ~rows["verdict"].isin(NOT_JUDGED)]
     ended = {REPORTED: counted["success"], CONFIRMED: counted["verdict"].eq("success")}
@@ -50,15 +40,13 @@ def _shares(steps: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Estimate the mean of `value` by group: over steps or, where groups span several histories, over their shares."""
     if "history" in by or steps["history"].nunique() < 2:
         return estimate_by(steps, by, "value")
-    keys = [*by, "history"]
-    if "cluster" in steps:
-        keys.append("cluster")
+    keys = [*by, "history", *steps.columns.intersection(["cluster"])]
     of_history = steps.groupby(keys, dropna=False)["value"].agg(["mean", "size"]).reset_index()
+    groups: dict[str, Any] = {}
     if "cluster" in steps:
         of_history["cluster"] = of_history["cluster"].fillna(of_history["history"])
-        rates = estimate_by(of_history, by, "mean", kind="score", clusters="history", families="cluster")
-    else:
-        rates = estimate_by(of_history, by, "mean", kind="score")
+        groups = {"clusters": "history", "families": "cluster"}
+    rates = estimate_by(of_history, by, "mean", kind="score", **groups)
     n: Any = of_history.groupby(by, dropna=False)["size"].sum().to_numpy() if by else len(steps)
     return rates.assign(n=n).astype({"n": rates["n"].dtype})
 
@@ -109,19 +97,16 @@ def focus(runs: pd.DataFrame, steps: pd.DataFrame, label: str = "") -> str:
 
 
 def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
-    """Sort failures and silent failures by kind (`FAILURE_KINDS`), the most frequent first.
-
-    The kind is the class of the error if recorded, else the message without what varies in it.
-    """
+    """Sort failures by kind (`FAILURE_KINDS`): the class of their error, else the message without what varies in it."""
     failed = originals(steps).loc[lambda rows: rows["verdict"].isin(WENT_WRONG)]
     message = failed["error"].where(failed["verdict"] != SILENT, failed["silent_failure_reason"])
     message = message.fillna("unknown error").str.slice(0, 300)
     failed = failed.assign(message=message, kind=failed["error_type"].fillna(message.map(message_pattern)))
     rows = []
     for _, group in failed.groupby(["verdict", "kind"]):
-        row = dict(group[["verdict", "kind", "error_category", "message"]].iloc[0])
-        row |= {"steps": len(group), "histories": group["history"].nunique()}
-        rows.append(row | {"functions": sorted(group["function_name"].dropna().unique())})
+        functions = sorted(group["function_name"].dropna().unique())
+        counts = {"steps": len(group), "histories": group["history"].nunique(), "functions": functions}
+        rows.append(dict(group[["verdict", "kind", "error_category", "message"]].iloc[0]) | counts)
     return frame(sorted(rows, key=lambda row: -row["steps"]), table.FAILURE_KINDS)
 
 
@@ -138,11 +123,7 @@ def reporting_success(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def found(results: pd.DataFrame) -> pd.DataFrame:
-    """Summarise what steps found in a row per number, such as the significant terms of one method for one cell type.
-
-    The value is the median over histories but copies, each by its last step of that kind; then the lowest and highest
-    value, and the names behind it, those of most histories first. The numbers of enrichments come first.
-    """
+    """Summarise each number that steps found: the median over histories but copies, by their last step of that kind."""
     by = ["function_name", "cell_type", "method", "category"]
     rows = originals(results)
     rows = rows[rows["position"] == rows.groupby(["history", *by], dropna=False)["position"].transform("max")]
@@ -159,9 +140,8 @@ def found(results: pd.DataFrame) -> pd.DataFrame:
 def coverage(histories: Sequence[History]) -> pd.DataFrame:
     """Return for each cell type and analysis whether it was done (`COVERAGE`): the best outcome of its steps counts.
 
-    Cell types are those a step names and those an annotation discovered, so an analysis that was never requested shows
-    as ``not run``; but not `process_cells`, since nothing says that a cell type can be divided further. Of more than
-    `MOST_PAIRS` pairs only those that were run are listed. Plots and talk are no analyses.
+    An analysis never requested is ``not run``; but not `process_cells`, since nothing says that a cell type can
+    be divided further. Of more than `MOST_PAIRS` pairs only those that were run are listed.
     """
     rows = []
     for history in histories:
@@ -171,7 +151,7 @@ def coverage(histories: Sequence[History]) -> pd.DataFrame:
             function = record["step"]["function_name"]
             if function == "process_cells" and record["success"] is True:
                 types |= dict.fromkeys(history.readings[position].found["discovered_cell_types"])
-            if function is None or function in PSEUDO_STEPS or history.options.is_plot(function):
+            if is_talk(function) or history.options.is_plot(function):
                 continue
             for cell_type in cell_types_of(record):
                 types[cell_type] = None

@@ -13,8 +13,7 @@ from evalkit.io import absolute, frame, paused_gc
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.steps.judge import History, end_of_route, find_loops, histories_of, plan_adherence
 from evalkit.steps.literals import as_count
-from evalkit.steps.record import CRITICAL, DEFAULTS, SILENT, StepRecord, cell_types_of
-from evalkit.steps.results import Reading
+from evalkit.steps.record import CRITICAL, DEFAULTS, SILENT, cell_types_of
 from evalkit.steps.table import FLAGS, QUANTITY, TABLES
 
 STATUS_OF_ROUTE = {"complete": "completed", "abort": "aborted", "continue": "unfinished"}
@@ -47,53 +46,39 @@ def frames_of(histories: Sequence[History]) -> dict[str, pd.DataFrame]:
                 "step_index": record["step_index"],
                 "function_name": record["step"]["function_name"],
             }
-            step = _step_row(record, evaluation, reading)
-            rows["steps"].append({**evaluation, **record, **step, **ids})
+            step, result = record["step"], record["result"]
+            stored_length = original_length = len(result) if isinstance(result, str) else None
+            if cut := record["result_metadata"].get("truncated"):
+                original_length = as_count(cut[0]) if isinstance(cut, (list, tuple)) else None
+            has_result = evaluation["verdict"] in ("success", SILENT) and result is not None
+            enrichment = evaluation.get("enrichment_evaluation", {})
+            row = {
+                "cell_type": ", ".join(cell_types_of(record)) or None,
+                "error_category": evaluation.get("failure_evaluation", {}).get("error_category"),
+                "stored_length": stored_length,
+                "original_length": original_length,
+                "discovery_status": evaluation.get("process_cells_evaluation", {}).get("discovery_status"),
+                "total_significant": as_count(enrichment.get("total_significant_pathways")),
+                "summary": reading.summary if has_result else None,
+                "result_summary": record["result_summary"] or None,
+                "parameters": json.dumps(step["parameters"], sort_keys=True, ensure_ascii=False),
+            }
+            for key in ("step_type", "description", "skip_reason"):
+                row[key] = None if step.get(key) is None else str(step[key])
+            rows["steps"].append({**evaluation, **record, **row, **ids})
             rows["checks"] += [check | ids for check in evaluation["checks"]]
             if evaluation["verdict"] == "success":
-                ids["cell_type"] = step["cell_type"]
+                ids["cell_type"] = row["cell_type"]
                 rows["results"] += [ids | dict(zip(QUANTITY, row, strict=True)) for row in reading.quantities]
     return {name: frame(rows[name], columns) for name, columns in TABLES.items()}
 
 
-def _step_row(record: StepRecord, evaluation: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
-    """Return what the row of a step has besides its record and its evaluation."""
-    step, result = record["step"], record["result"]
-    cut = record["result_metadata"].get("truncated")
-    length = len(result) if isinstance(result, str) else None
-    original = length
-    if cut:
-        original = as_count(cut[0]) if isinstance(cut, (list, tuple)) else None
-    has_result = evaluation["verdict"] in ("success", SILENT) and result is not None
-    enrichment = evaluation.get("enrichment_evaluation", {})
-    row = {
-        "cell_type": ", ".join(cell_types_of(record)) or None,
-        "error_category": evaluation.get("failure_evaluation", {}).get("error_category"),
-        "stored_length": length,
-        "original_length": original,
-        "discovery_status": evaluation.get("process_cells_evaluation", {}).get("discovery_status"),
-        "total_significant": as_count(enrichment.get("total_significant_pathways")),
-        "summary": reading.summary if has_result else None,
-        "result_summary": record["result_summary"] or None,
-        "parameters": json.dumps(step["parameters"], sort_keys=True, ensure_ascii=False),
-    }
-    for key in ("step_type", "description", "skip_reason"):
-        row[key] = None if step.get(key) is None else str(step[key])
-    return row
-
-
 def _run_row(history: History) -> dict[str, Any]:
-    """Return the row of a history; columns that no history states are missing.
-
-    The status is how the workflow's routers would have ended the run, unknown without records. The run is successful
-    if every planned step that was not skipped succeeded; that is unknown without a plan and in an unfinished run.
-    """
-    verdicts: Counter[str] = Counter()
+    """Return the row of a history; successful if each planned step that was not skipped succeeded, if that is known."""
+    verdicts = Counter(evaluation["verdict"] for evaluation in history.evaluations)
+    cut = sum(evaluation["truncated"] for evaluation in history.evaluations)
     times: list[datetime] = []
-    cut = 0
-    for record, evaluation in zip(history.records, history.evaluations, strict=True):
-        verdicts[evaluation["verdict"]] += 1
-        cut += evaluation["truncated"]
+    for record in history.records:
         with suppress(ValueError, OverflowError):  # not a time; one without a zone is in UTC
             time = datetime.fromisoformat(record["timestamp"] or "")
             times.append((time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC))

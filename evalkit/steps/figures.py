@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from evalkit._text import counted_noun
 from evalkit.display import Look, nothing_to_draw, plots, set_alt
 from evalkit.steps.analysis import CONFIRMED, REPORTED
-from evalkit.steps.record import STATUSES, VERDICTS, WENT_WRONG
+from evalkit.steps.record import VERDICTS, WENT_WRONG
 
 # never colour alone: a marker for points, a sign for cells
 LOOKS = {
@@ -33,20 +33,15 @@ def timeline(steps: pd.DataFrame, ax: Axes | None = None) -> Axes:
     ax = plots.timeline(table, "function_name", "record", "verdict", looks, xlabel=xlabel, path=True, ax=ax)
     counts = steps["verdict"].value_counts()
     counted = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts)
-    where = "".join(
-        f" The first that went wrong is record {row['record']}, {row['function_name']}, a {row['verdict']}."
-        for row in table[table["verdict"].isin(WENT_WRONG).to_numpy()].head(1).to_dict("records")
-    )
+    where = ""
+    for row in table[table["verdict"].isin(WENT_WRONG).to_numpy()].head(1).to_dict("records"):
+        where = f" The first that went wrong is record {row['record']}, {row['function_name']}, a {row['verdict']}."
     set_alt(ax, f"Timeline of {counted_noun(len(steps), 'record')}: {counted}.{where}")
     return ax
 
 
 def rates(table: pd.DataFrame, ax: Axes | None = None, pooled: pd.DataFrame | None = None) -> Axes:
-    """Draw reported and confirmed success rates of histories with their intervals, the lowest on top.
-
-    Of more than `MOST_DRAWN` histories the lowest are drawn, and the title says so. `table` is what `success_rates`
-    returns; `pooled`, that of all together, is drawn below if there are several.
-    """
+    """Draw the lowest success rates of histories, as of `success_rates`, below them `pooled`, those of all together."""
     if table.empty:
         return nothing_to_draw("steps", ax)
     confirmed = table[table["success"].eq(CONFIRMED)].sort_values(["estimate", "n"], ascending=[True, False])
@@ -66,15 +61,11 @@ def coverage(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw cell types against analyses of one history; the colour and sign of a cell show how the analysis ended."""
     if table.empty:
         return nothing_to_draw("steps", ax)
-    looks = {status: LOOKS[status] for status in STATUSES}
-    return plots.heatmap(table, "cell_type", "analysis", value="status", kinds=looks, xlabel="", ax=ax)
+    return plots.heatmap(table, "cell_type", "analysis", value="status", kinds=LOOKS, xlabel="", ax=ax)
 
 
 def found(table: pd.DataFrame, quantity: str, ax: Axes | None = None) -> Axes:
-    """Draw one quantity of `analysis.found`: cell types against methods, or its conditions or categories below another.
-
-    A cell holds the median over histories, and their number if there are several.
-    """
+    """Draw one quantity of `analysis.found` by cell type and method: the median over histories, and their number."""
     rows = table[table["quantity"].eq(quantity)]
     if rows.empty:
         return nothing_to_draw(quantity, ax)

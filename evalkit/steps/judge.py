@@ -21,11 +21,12 @@ from evalkit.steps.record import (
     CRITICAL,
     DEFAULTS,
     HISTORY_KEY,
+    NOT_JUDGED,
     NOT_RUN,
-    PSEUDO_STEPS,
     SILENT,
     Options,
     StepRecord,
+    is_talk,
     normalise_history,
     normalise_record,
     repeats_failure,
@@ -33,30 +34,21 @@ from evalkit.steps.record import (
 )
 from evalkit.steps.results import Check, Reading, Severity, check, read_result
 
-EVALUATION_VERSION = "v1_checking_only"
 ENOUGH_WORDS = 20  # different words of results that tell histories without times apart
 _WORD = re.compile(r"(?:\b(?:np|numpy)\.\w+\()?([\w.+-]+)")  # 88 in np.int64(88)
 _DECODER = msgspec.json.Decoder()
 _log = logging.getLogger(__name__)
-_OUTCOMES: dict[str, tuple[int | None, Severity]] = {  # score and severity
-    "success": (1, "info"),
-    SILENT: (0, "error"),
-    "failure": (0, "error"),
-    CRITICAL: (0, "critical"),
-    "skipped": (None, "info"),
-    "unknown": (None, "warning"),
-}
+_SEVERITIES: dict[str, Severity] = {SILENT: "error", "failure": "error", CRITICAL: "critical", "unknown": "warning"}
 
 Evaluator = Callable[[StepRecord, Options], Mapping[str, Any]]
 EVALUATORS: dict[str, Evaluator] = {}  # of users, by function name
 
 
 def evaluates(function_name: str) -> Callable[[Evaluator], Evaluator]:
-    """Register an evaluator for a function.
+    """Register an evaluator for a function, in place of evalkit's or an earlier one.
 
     It gets the record and the options of every successful step and returns the keys it adds to the evaluation; its
-    ``checks`` are appended to the checks. It replaces what evalkit adds for that function, and the latest registration
-    counts.
+    ``checks`` are appended to the checks.
     """
 
     def register(evaluator: Evaluator) -> Evaluator:
@@ -83,17 +75,9 @@ class History:
         """What the result of each record says."""
         return list(map(read_result, self.records, repeat(self.options)))
 
-    @cached_property
-    def layout(self) -> list[tuple[str, int]]:
-        """What each turn of its transcript shows, in order: the thread, or the call or the result of a record."""
-        shown = [("thread", 0)] if self.thread else []
-        for position in range(len(self.records)):
-            shown += [("call", position), ("result", position)]
-        return shown
-
     def turn_of_result(self, position: int) -> int:
-        """Return the number of the turn that shows the result of a record, from 1."""
-        return self.layout.index(("result", position), 2 * position) + 1
+        """Return the number of the turn that shows the result of a record, from 1; turns are the thread, then calls."""
+        return 2 * position + 2 + bool(self.thread)
 
     @cached_property
     def evaluations(self) -> list[dict[str, Any]]:
@@ -117,11 +101,7 @@ def as_history(records: Any, options: Options | None = None) -> History:
 
 
 def histories_of(histories: Iterable[tuple], steps: Iterable[tuple], options: Options = DEFAULTS) -> list[History]:
-    """Build histories from rows (source, thread, plan) and (source, thread, entry) of `table.RECORDS`.
-
-    The label of one is the shortest end of its path that no other file has, and the thread: ``run_07/h.json``,
-    ``c.sqlite · thread-1``.
-    """
+    """Build histories from rows (source, thread, plan) and (source, thread, entry); labels are as ``c.sqlite · t1``."""
     plans = defaultdict[str, dict[str, Any]](dict)  # by source, then by thread
     for source, thread, plan in histories:
         plans[source][thread] = None if plan is None else _DECODER.decode(plan)
@@ -144,15 +124,11 @@ def find_copies(histories: Sequence[History]) -> dict[int, int]:
     """Return which histories repeat another one: the position of each, and of the one that it repeats.
 
     Calls, errors, results and times must be equal; of a cut result, what was kept. A copy may end earlier if all times
-    are known. If not, results must have `ENOUGH_WORDS`: runs that fail at once look the same. The original is the
-    longest, of equal ones that with the fewest cut results, then one with a plan, then the first.
+    are known. If not, results must have `ENOUGH_WORDS`: runs that fail at once look the same.
     """
-    calls = [[_call_of(record) for record in history.records] for history in histories]
+    calls = [list(map(_call_of, history.records)) for history in histories]
     times = [[record["timestamp"] for record in history.records] for history in histories]
-
-    @cache
-    def words(i: int) -> list[tuple[list[str], bool]]:
-        return [_words_of(record) for record in histories[i].records]
+    words = cache(lambda i: list(map(_words_of, histories[i].records)))
 
     def repeats(i: int, original: int) -> bool:
         both, n = list(zip(times[i], times[original], strict=False)), len(calls[i])
@@ -166,7 +142,7 @@ def find_copies(histories: Sequence[History]) -> dict[int, int]:
 
     def rank(i: int) -> tuple[int, int, bool]:
         n_cut = sum("truncated" in record["result_metadata"] for record in histories[i].records)
-        return -len(calls[i]), n_cut, histories[i].plan is None
+        return -len(calls[i]), n_cut, histories[i].plan is None  # the original is the first by this
 
     copies, originals = dict[int, int](), defaultdict[tuple, list[int]](list)  # originals by their first call
     for i in sorted(filter(calls.__getitem__, range(len(histories))), key=rank):
@@ -207,8 +183,7 @@ def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, option
     """Judge one executed step, given as a record of any shape; never raises for what a record holds.
 
     If the ``execution_history`` of a workflow's `state` ends with the record, repeated attempts are counted. Returns a
-    JSON-able dictionary, whose keys the kit's documentation lists. A failure adds failure_evaluation; a success adds
-    the keys of its kind of result and its function's evaluator.
+    JSON-able dictionary, whose keys the kit's documentation lists.
     """
     state = state if isinstance(state, Mapping) else {}
     record = normalise_record(to_jsonable(execution), options)
@@ -222,18 +197,13 @@ def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, option
 
 
 def outcome(record: StepRecord, reading: Reading, options: Options) -> tuple[str, str | None]:
-    """Return how a step ended: one of `VERDICTS`, and the reason of a silent failure.
-
-    A step that reports success has failed in silence if its record has an error or its result says so. What the
-    assistant says (pseudo-steps) never counts. The outcome is unknown if the record does not say.
-    """
+    """Return how a step ended, one of `VERDICTS`, and why it failed in silence: by its error, or by its result."""
     function = record["step"]["function_name"]
     if record["result_type"] == "skipped":
         return "skipped", None
     if record["success"] is True:
-        is_talk = not function or function in PSEUDO_STEPS
         error = f"an error is recorded: {record['error'][: results.MOST_SHOWN]}" if record["error"] else reading.failure
-        return ("success", None) if is_talk or not error else (SILENT, error)
+        return ("success", None) if is_talk(function) or not error else (SILENT, error)
     error_class = (record["error_type"] or "").rpartition(".")[2]
     classes = "|".join(map(re.escape, sorted(options.critical_errors))) or "(?!)"  # which nothing matches
     pattern = "|".join([rf"\b(?:{classes})\b", *options.critical_patterns])  # in messages, for want of a class
@@ -280,8 +250,8 @@ def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options:
                 added["evaluator_error"] = text = f"{type(error).__name__}: {error}"
                 checks.append(check("evaluator", None, "failed", text, "error"))
 
-    score, severity = _OUTCOMES[verdict]
-    first = [check("outcome", score, verdict, why, severity)]
+    score = None if verdict in NOT_JUDGED else verdict == "success"
+    first = [check("outcome", score, verdict, why, _SEVERITIES.get(verdict, "info"))]
     if attempt > 1:
         loop = record["success"] is False and attempt >= options.loop_length
         label, text = "loop" if loop else "retry", f"attempt {attempt} with the same parameters"
@@ -296,7 +266,7 @@ def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options:
         "success": record["success"],
         "result_type": kind,
         "timestamp": timestamp,
-        "evaluation_version": EVALUATION_VERSION,
+        "evaluation_version": "v1_checking_only",
         "verdict": verdict,
         "critical_failure": critical,
         "silent_failure": silent is not None,
@@ -309,11 +279,7 @@ def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options:
 
 
 def _judge_structure(record: StepRecord, reading: Reading, has_failed: bool) -> tuple[dict[str, Any], Check]:
-    """Judge a structured result, or the text that old storage made of one.
-
-    `data_completeness` is the first of these that applies: ``limited``, the stored result is cut; ``none``, the step
-    returned no data but an error, a status or nothing; ``partial``, there are `parsing_issues`; ``complete``.
-    """
+    """Judge a structured result, or the text that old storage made of one: return what that adds, and the check."""
     function, result = record["step"]["function_name"], record["result"]
     analysis = results.ANALYSES.get(function or "")
     is_text, is_cut = record["result_type"] == "text", reading.is_cut
@@ -363,9 +329,8 @@ def planned_steps(plan: Any) -> Sequence[Any]:
 def plan_adherence(records: Any, plan: Any = None, options: Options | None = None) -> list[PlannedStep]:
     """Return the outcome of every planned step; the share that ended in success is the adherence.
 
-    A planned step takes the first call that no earlier planned step has taken, with its retries; the last of them
-    decides the status. Parameters of the plan count if given. The plan is a list of steps, or a mapping with
-    ``steps``; by default that of the history.
+    A planned step takes the first call that no earlier one has taken, with its retries; the last of them decides the
+    status. Parameters of the plan count if given. The plan is a list of steps, or a mapping with ``steps``.
     """
     history = as_history(records, options)
     steps = planned_steps(history.plan if plan is None else plan)
@@ -382,7 +347,7 @@ def plan_adherence(records: Any, plan: Any = None, options: Options | None = Non
             calls[key[:1]].append(latest[key])
     for step in steps:
         function = as_text(step.get("function_name")) if isinstance(step, Mapping) else None
-        if function is None or function in PSEUDO_STEPS:
+        if function is None or is_talk(function):
             continue
         parameters = step.get("parameters")
         is_given = isinstance(parameters, Mapping)
@@ -398,21 +363,16 @@ def plan_adherence(records: Any, plan: Any = None, options: Options | None = Non
 
 def find_loops(records: Any, options: Options | None = None) -> list[Loop]:
     """Find runs of at least ``options.loop_length`` failures of the same function with the same parameters."""
-    history, loops = as_history(records, options), list[Loop]()
+    history, loops = as_history(records, options), dict[int, Loop]()  # by the first record
     for i, evaluation in enumerate(history.evaluations):
         attempt = evaluation["attempt"]
         if evaluation["success"] is False and attempt >= history.options.loop_length:
-            if attempt > history.options.loop_length:
-                loops.pop()  # the same run, one shorter
-            loops.append(Loop(i - attempt + 1, attempt, evaluation["function_name"]))
-    return loops
+            loops[i - attempt + 1] = Loop(i - attempt + 1, attempt, evaluation["function_name"])
+    return list(loops.values())
 
 
 def executions(backwards: Iterable[StepRecord], index: int) -> int:
-    """Count how often the step of the newest record was executed with the same outcome; 1 once `index` is beyond it.
-
-    The records come from the newest to the oldest.
-    """
+    """Count how often the step of the newest record, which comes first, ended alike; 1 once `index` is beyond it."""
     backwards = iter(backwards)
     newest, n = next(backwards), 1
     step, has_failed = newest["step_index"], newest["success"] is False
@@ -437,14 +397,10 @@ def route_after(evaluation: Mapping[str, Any], index: int, n_steps: int) -> str:
 
 
 def end_of_route(records: Any) -> tuple[str, int]:
-    """Return how the workflow's routers would have ended a stored history, and after how many records.
-
-    That is ``complete``, ``abort``, or ``continue`` where the history ends before the plan does; "" without records.
-    Without a stored plan, the number of planned steps is that of the history.
-    """
+    """Return how the workflow's routers would have ended a history, "" without records, and after how many records."""
     history, route = as_history(records), ""
     indices = [record["step_index"] or 0 for record in history.records]
-    n_steps = len(planned_steps(history.plan)) or max(indices, default=-1) + 1
+    n_steps = len(planned_steps(history.plan)) or max(indices, default=-1) + 1  # without a plan, those of the history
     for i, record in enumerate(history.records):
         # the index is that of the next record if the history advanced, else one more after a success
         has_advanced = i + 1 < len(indices) and indices[i + 1] > indices[i]

@@ -27,7 +27,6 @@ def _recognises(head: bytes) -> str:
 
 
 def _run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
-    """Return the file of a history, and its thread if that is a checkpoint."""
     return RunFiles([run["source"]], run["thread"] or "")
 
 
@@ -69,8 +68,7 @@ def load(source: Source, options: Options = DEFAULTS, **others: Unpack[LoadOptio
 
     By `options` steps are read and judged on each load, with the evaluators registered at that time; the other
     parameters are those of `evalkit.load`. Returns the frames runs (one row per history), steps, checks (one row per
-    step and check), results (one row per number or name that a step found) and ledger, with the columns in `table`,
-    and histories, a list of `History`.
+    step and check), results (one row per number or name found) and ledger, and histories, a list of `History`.
     """
     return kinds.load(source, KIND, options=options, **others)
 

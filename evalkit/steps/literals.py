@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Collection, Mapping
 from datetime import date, time
 from decimal import Decimal
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,9 +38,8 @@ def to_jsonable(value: Any, above: tuple[int, ...] = ()) -> Any:
     """Convert any value to one that ``json.dumps(..., allow_nan=False)`` accepts, and that shares nothing with it.
 
     NumPy scalars become int, float or bool, arrays, sets (sorted) and other collections lists, DataFrames lists of
-    records (an index with labels becomes a column), Series lists or, if their index has labels, objects; dates are ISO
-    texts. NaN, NaT and infinities, which JSON lacks, become null. Any other value, and what is nested deeper than
-    `MAX_DEPTH`, becomes its text. `above` are the ids of the structures around the value.
+    records (an index with labels becomes a column), Series lists or, with labels, objects; dates are ISO texts. NaN,
+    NaT and infinities become null; any other value, and what is nested deeper than `MAX_DEPTH`, becomes its text.
     """
     if isinstance(value, str):
         return _text(value)
@@ -82,16 +82,9 @@ def is_deep(value: Any) -> bool:
     """Return whether lists and dicts are nested deeper than what `to_jsonable` keeps as structures."""
     level = [value]
     for _ in range(MAX_DEPTH):
-        inner = list[Any]()
-        for one in level:
-            if isinstance(one, dict):
-                inner += one.values()
-            elif isinstance(one, list):
-                inner += one
-        if not inner:
-            return False
-        level = inner
-    return True
+        inner = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, (dict, list)))
+        level = list(chain.from_iterable(inner))
+    return bool(level)
 
 
 def as_bool(value: Any) -> bool | None:
@@ -152,8 +145,7 @@ def read_literal(text: str, start: int = 0) -> Literal:
     """Parse the list, tuple or dict that begins at `start` (after white space): a Python repr or JSON, complete or cut.
 
     Of a cut one the complete elements are kept; lists and dicts that were still open at the cut become `CutList` and
-    `CutDict`. The element at the cut is dropped: half a number is not a number. Text after the closing bracket is
-    ignored. Without a bracket at `start`, or for other text, the value is None.
+    `CutDict`. Text after the closing bracket is ignored. For other text, the value is None.
     """
     unreadable = Literal(None, False)
     begin, end = _BEGIN.match(text, start), len(text.rstrip())

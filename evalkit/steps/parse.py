@@ -1,9 +1,7 @@
 """Parse a file into records: JSON, JSONL and checkpoints of LangGraph; never raises for a file's contents.
 
-Checkpoints are read as plain data, without LangGraph and without trusting the file: nothing that it names is imported
-or called, and of objects that LangGraph would rebuild, only their data are read. The database is opened read-only, its
-schema is not trusted (https://www.sqlite.org/security.html), and only a real table of stored values is asked: a view
-could run for ever.
+Checkpoints are read as plain data: nothing that they name is imported or called. The database is opened read-only, its
+schema is not trusted (https://www.sqlite.org/security.html), and only a real table is asked: a view could run for ever.
 """
 
 import json
@@ -32,7 +30,6 @@ SUFFIXES = (".json", *LINES, ".sqlite", ".sqlite3", ".db")
 _DECODER = msgspec.json.Decoder()
 _OTHER = Parsed("skipped", "not an execution history")
 
-MAGIC = b"SQLite format 3\0"
 _NUMPY, _DELTA = 6, 7  # codes of LangGraph's extension types; the others are (module, name, data, ...)
 SECONDS = 60  # for reading a database
 _SCHEMA = "SELECT sql FROM sqlite_master WHERE name = 'checkpoints' AND type = 'table'"
@@ -41,14 +38,10 @@ _NEWEST = """
     SELECT rowid, thread_id, checkpoint_ns, MAX(checkpoint_id) FROM checkpoints
     GROUP BY thread_id, checkpoint_ns ORDER BY MAX(checkpoint_id)
 """
-_ONE = "SELECT type, checkpoint FROM checkpoints WHERE rowid = ?"
 
 
 def parse_file(path: str, data: bytes | OSError) -> Parsed:
-    """Parse the histories of a file; its first bytes and suffix show its format.
-
-    Besides the bytes, only a database's write-ahead log is read, with its latest changes.
-    """
+    """Parse the histories of a file; besides its bytes, only the write-ahead log of a database is read."""
     suffix = Path(path).suffix.lower()
     values: list[Any] = []
     broken: list[str] = []
@@ -56,7 +49,7 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
     try:
         if isinstance(data, OSError):
             raise data
-        if data.startswith(MAGIC):
+        if data.startswith(b"SQLite format 3\0"):
             return _parse_checkpoints(path, data)
         content, mark = without_mark(data)
         recovered |= dict.fromkeys(mark)
@@ -142,10 +135,9 @@ def companions(path: str) -> list[str]:
 
 
 def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, Any] | BrokenFileError]]:
-    """Yield the newest checkpoint of every thread, the thread written last at the end.
+    """Yield the newest checkpoint of every thread, the last written at the end; BrokenFileError without a table.
 
-    Yields its name, with the namespace of a subgraph after a slash, and the ``channel_values`` as plain data, or the
-    error. Raises BrokenFileError if it is not a database with a table of checkpoints, or exceeds limits.
+    Yields its name, with a subgraph's namespace after a slash, and the ``channel_values`` as plain data, or the error.
     """
     unique, taken = UniqueNames("{} #{}"), 0
     end = time.monotonic() + SECONDS
@@ -162,7 +154,8 @@ def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, An
             if connection.execute(_COMPUTED).fetchone() != (0,):
                 raise BrokenFileError("no LangGraph checkpoints: columns that are computed are not read")
             for row, thread, namespace, _ in connection.execute(_NEWEST).fetchall():
-                kind, blob = connection.execute(_ONE, (row,)).fetchone() or (None, None)  # if it is damaged
+                stored = connection.execute("SELECT type, checkpoint FROM checkpoints WHERE rowid = ?", (row,))
+                kind, blob = stored.fetchone() or (None, None)  # if it is damaged
                 taken += len(blob) if isinstance(blob, (str, bytes)) else 0
                 check_size(taken)  # many values may share the same bytes
                 yield unique(cut_name(f"{thread}/{namespace}" if namespace else str(thread))), _channels(kind, blob)

@@ -1,8 +1,4 @@
-"""The record of a step, whatever its shape, and the options of storage and evaluation.
-
-Three shapes are read: A (nested, untyped), B (nested, typed; what this package writes) and C (flat, on disk).
-All become one `StepRecord`, which is shape B with two more keys.
-"""
+"""The record of a step, and the options of storage and evaluation."""
 
 import re
 from collections.abc import Mapping
@@ -11,11 +7,10 @@ from typing import Any, Literal, TypedDict, get_args
 
 from evalkit.steps.literals import as_bool, as_count, as_text
 
-Shape = Literal["A", "B", "C"]
+Shape = Literal["A", "B", "C"]  # nested and untyped; nested and typed, what this package writes; flat, on disk
 ResultType = Literal["structured", "visualization", "text", "skipped", "validation"]
 
-RESULT_TYPES = get_args(ResultType)
-PSEUDO_STEPS = frozenset({"conversational_response", "final_question"})  # talk, not analysis
+PSEUDO_STEPS = frozenset({"conversational_response", "final_question"})
 HISTORY_KEY, PLAN_KEY = "execution_history", "execution_plan"  # of a dumped state and of a checkpoint
 SILENT = "silent failure"
 CRITICAL = "critical failure"
@@ -29,7 +24,7 @@ _RECORD_KEYS = frozenset({"step", "function_name", "success", "result", "result_
 
 
 class StepRecord(TypedDict):
-    """One executed step, whatever shape it was stored in; all values are JSON."""
+    """One executed step, whatever shape it was stored in: shape B with two more keys; all values are JSON."""
 
     step_index: int | None  # None if unknown
     step: dict[str, Any]  # function_name, parameters, and whatever else the planner gave
@@ -105,8 +100,7 @@ def is_record(value: Any) -> bool:
 def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
     """Normalise a record of any shape, whose values are JSON; never raises.
 
-    What the record does not say stays None, and anything but a mapping becomes an empty record. A stored text of
-    exactly ``options.text_limit`` characters counts as cut, unless its metadata give its length.
+    A stored text of exactly ``options.text_limit`` characters counts as cut, unless its metadata give its length.
     """
     raw = raw if isinstance(raw, Mapping) else {}
     given = raw.get("step")
@@ -123,7 +117,7 @@ def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
     # on disk (shape C) the summary is the cut result itself
     result = raw.get("result_summary") if flat else raw.get("result")
     success = as_bool(raw.get("success"))
-    if kind not in RESULT_TYPES:
+    if kind not in get_args(ResultType):
         is_plot, is_structure = options.is_plot(step["function_name"]), isinstance(result, (Mapping, list))
         kind = "visualization" if is_plot else "structured" if is_structure else "text"
         kind = "skipped" if as_text(step.get("skip_reason")) else "text" if success is False else kind
@@ -152,8 +146,7 @@ def normalise_history(records: Any, options: Options = DEFAULTS) -> list[StepRec
     """Normalise a whole history, whose values are JSON, and count the steps if the records do not.
 
     If no record of a run of records has an index (shape C), a record that repeats the function and parameters of
-    a failed one is another attempt at the same step; every other record is the next step. Entries other than mappings
-    become empty records, and anything but a list an empty history.
+    a failed one is another attempt at the same step; every other record is the next step.
     """
     history = list[StepRecord]()
     for raw in records if isinstance(records, list) else []:
@@ -166,11 +159,14 @@ def normalise_history(records: Any, options: Options = DEFAULTS) -> list[StepRec
     return history
 
 
+def is_talk(function_name: str | None) -> bool:
+    """Return whether a step is talk, not analysis: its function gives an answer or asks, or there is none."""
+    return function_name is None or function_name in PSEUDO_STEPS
+
+
 def same_call(a: StepRecord, b: StepRecord) -> bool:
     """Return whether two records are the same function with the same parameters."""
-    return (
-        a["step"]["function_name"] == b["step"]["function_name"] and a["step"]["parameters"] == b["step"]["parameters"]
-    )
+    return all(a["step"][key] == b["step"][key] for key in ("function_name", "parameters"))
 
 
 def repeats_failure(before: StepRecord, record: StepRecord) -> bool:

@@ -1,8 +1,4 @@
-"""Read the result of a step, by its function: from structures and from text, complete or cut.
-
-A count that was cut away or never stored is None. Each function that is known has one reader, which says what was
-found, what is wrong with the structure, and how it is evaluated and summarised.
-"""
+"""Read the result of a step, by its function, complete or cut; a count that was cut away or never stored is None."""
 
 import re
 from collections import Counter
@@ -12,7 +8,7 @@ from itertools import zip_longest
 from typing import Any, Literal, NamedTuple, TypedDict
 
 from evalkit.io.text import UniqueNames
-from evalkit.steps.literals import CUT, as_count, as_number, as_text, read_literal
+from evalkit.steps.literals import CUT, CutDict, as_count, as_number, as_text, read_literal
 from evalkit.steps.record import Options, StepRecord
 
 METHODS = ("go", "kegg", "reactome", "gsea")
@@ -20,8 +16,6 @@ DISCOVERED = "discovered"  # how the discovery of cell types ended
 LEAF_NODE = "leaf_node"
 NO_NEW_TYPES = "no_new_cell_types"
 UNKNOWN = "unknown"
-LEGACY = "legacy_text_parsing"  # the quality of a stored result
-STRUCTURED = "high_structured_access"
 UNEXPECTED = "unexpected_structure"
 NOTHING: tuple[Any, ...] = (None, "", [], {}, "Success")  # the last is what shape A made of false values
 MOST_SHOWN, MOST_SEARCHED = 200, 2000  # characters of a message
@@ -93,7 +87,7 @@ def read_result(record: StepRecord, options: Options) -> Reading:
     value = read_literal(result).value if isinstance(result, str) else result
     value = result if value is None else value
     is_cut = bool(record["result_metadata"].get("truncated"))
-    quality = LEGACY if record["result_type"] == "text" or is_cut else STRUCTURED
+    quality = "legacy_text_parsing" if record["result_type"] == "text" or is_cut else "high_structured_access"
     reading = Reading(value, value if isinstance(value, Mapping) else {}, is_cut, quality)
     inner = reading.whole.get("search_results")
     error = reading.whole.get("error") or (inner.get("error") if isinstance(inner, Mapping) else None)
@@ -127,10 +121,7 @@ def read_result(record: StepRecord, options: Options) -> Reading:
 
 
 def _read_enrichment(record: StepRecord, reading: Reading, options: Options) -> None:
-    """Read terms, p-values and counts per method; a ``top_terms`` at the top level is not a method.
-
-    The methods rest on different p-values: their total is for orientation only.
-    """
+    """Read terms, p-values and counts per method; since p-values differ, the total is for orientation only."""
     parameters = record["step"]["parameters"]
     issues, status = reading.issues, reading.status
     asked = str([parameters[key] for key in _ASKED_BY if key in parameters]).lower()
@@ -255,10 +246,7 @@ def _read_counts(record: StepRecord, reading: Reading, options: Options) -> None
 
 
 def _by_category(reading: Reading, key: str, noun: str) -> tuple[dict[str, Mapping], int | None]:
-    """Return the entries under `key`, or of the bare list, by category, and their number.
-
-    Two of one category are kept apart. The number is unknown without a list, for a cut one, and with an error.
-    """
+    """Return the entries under `key`, or of the bare list, by category, and their number, None if not all are known."""
     listed = reading.whole.get(key) if reading.whole else reading.value
     entries, unique = dict[str, Mapping](), UniqueNames("{} #{}")
     if not isinstance(listed, list):
@@ -278,19 +266,15 @@ def _read_annotation(record: StepRecord, reading: Reading, options: Options) -> 
     result, cut = record["result"], reading.is_cut
     text = reading.whole.get("message") if reading.whole else result
     text = text if isinstance(text, str) else ""
-    groups, is_partial = reading.whole.get("group_to_cell_type"), False
+    groups = reading.whole.get("group_to_cell_type")
+    is_partial = isinstance(groups, CutDict)
     if isinstance(result, str) and (match := _CELL_TYPES.search(result)):
         groups, is_partial = read_literal(result, match.end())
         if groups is None:  # it began, but none of its pairs can be read
             groups, is_partial = {}, True
-    elif isinstance(groups, Mapping):
-        is_partial = isinstance(groups, CUT)
     is_empty = groups == {} and not is_partial
-    named, groups = groups.items() if isinstance(groups, Mapping) else (), dict[str, str]()
-    for group, cell_type in named:
-        if isinstance(cell_type, (str, int)):
-            groups[str(group)] = str(cell_type)
-
+    named = groups.items() if isinstance(groups, Mapping) else ()
+    groups = {str(group): str(cell_type) for group, cell_type in named if isinstance(cell_type, (str, int))}
     types, status = list(dict.fromkeys(groups.values())), DISCOVERED
     if not types and (_ERROR_TEXT.match(text) or reading.error):
         status, is_partial = "failed", False
@@ -336,7 +320,7 @@ def _read_annotation(record: StepRecord, reading: Reading, options: Options) -> 
         reading.checks.append(_share("expected_cell_types", expected, missing, is_unknown))
 
     reading.evaluation = {"process_cells_evaluation": evaluation}
-    reading.found |= {"status": status, "discovered_cell_types": types, "group_to_cell_type": groups}
+    reading.found = {"status": status, "discovered_cell_types": types, "group_to_cell_type": groups}
     reading.found["partial"] = is_partial
     reading.status, reading.nothing_new = None if types else reading.status, status == NO_NEW_TYPES
     if types:
@@ -355,9 +339,8 @@ def _read_search(record: StepRecord, reading: Reading, options: Options) -> None
     inner = within if isinstance(within := whole.get("search_results"), Mapping) else whole
     listed = inner.get("results")
     for item in _list(listed):
-        named = item if isinstance(item, Mapping) else {}
-        name = named.get("term") or named.get("name") or named.get("pathway") or named.get("title")
-        found.append(str(name or item))
+        names = map(item.get, ("term", "name", "pathway", "title")) if isinstance(item, Mapping) else ()
+        found.append(str(next(filter(None, names), item)))
     if not reading.error:
         total = as_count(inner.get("total_matches", whole.get("total_matches")))
         if total is None and isinstance(listed, list) and not isinstance(listed, CUT) and not isinstance(inner, CUT):

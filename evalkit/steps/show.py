@@ -29,10 +29,7 @@ def describe_histories(histories: Sequence[History], source: str | Sequence[str]
 
 
 def answer_table(overview: pd.DataFrame) -> pd.DataFrame:
-    """Return the confirmed and the reported success of each history, the lowest first, and what failed in it.
-
-    `overview` may end with the row of all histories together, as of `analysis.total`.
-    """
+    """Return the confirmed and the reported success of each history, the lowest first, and what failed in it."""
     confirmed = {f"confirmed_{end}": end for end in ("estimate", "low", "high")}
     kept = ["history", *confirmed, "reported_estimate", "reported_low", "reported_high", "n", SILENT, "loops", "cut"]
     return overview[kept].rename(columns=confirmed)
@@ -49,9 +46,8 @@ def short_steps(steps: pd.DataFrame) -> pd.DataFrame:
     remarks = steps[["silent_failure_reason", "error", "skip_reason", "summary"]]
     first = ["position", "step_index", "attempt", "function_name", "verdict"]
     last = ["result_type", "truncated", "cell_type", "history", "turn"]
-    return numbered(
-        steps[first].assign(remark=remarks.bfill(axis="columns").iloc[:, 0].str.slice(0, 300)).join(steps[last])
-    )
+    remark = remarks.bfill(axis="columns").iloc[:, 0].str.slice(0, 300)
+    return numbered(steps[first].assign(remark=remark).join(steps[last]))
 
 
 def findings(logs: Logs) -> list[Finding]:
@@ -87,11 +83,7 @@ def findings(logs: Logs) -> list[Finding]:
 
 
 def with_runs(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Add the run of each row's history, by which `evalkit.show_runs` and `evalkit.Evidence.link` make links.
-
-    `runs` has one row per history. Of a table with the column `turn`, rows without one get no run, and the result has
-    no `history`.
-    """
+    """Add the run of each row's history, to make links; if the table has turns, not to rows without, nor histories."""
     table = table.assign(run_id=table["history"].map(runs.set_index("history")["run_id"]))
     if "turn" not in table:
         return table

@@ -1,7 +1,4 @@
-"""Store what a step returned: structures and plots in full, texts with their length, failures as failures.
-
-Also what an agent builds its answer on: the summary of a result, and the key findings of an execution.
-"""
+"""Store what a step returned, and what an agent builds its answer on: summaries and key findings."""
 
 import json
 import os
@@ -13,10 +10,8 @@ from evalkit.io import write_text
 from evalkit.io.text import UniqueNames
 from evalkit.steps.judge import as_history, outcome
 from evalkit.steps.literals import as_bool, as_count, as_text, to_jsonable
-from evalkit.steps.record import DEFAULTS, PSEUDO_STEPS, Options, cell_types_of, normalise_history, normalise_record
+from evalkit.steps.record import DEFAULTS, Options, cell_types_of, is_talk, normalise_history, normalise_record
 from evalkit.steps.results import ANALYSES, Reading, read_result
-
-MOST_LISTED = 5  # terms, p-values, genes and results of each list
 
 
 def store_execution_result(
@@ -25,9 +20,8 @@ def store_execution_result(
     """Convert what a step returned to its stored form: result_type, result, result_summary, result_metadata.
 
     A step with a ``skip_reason`` is stored as skipped. What a failed step returned is stored as text, with the ``type``
-    it had; its error belongs in the record (`record_execution`). The result is JSON-able, as of `to_jsonable`; a text
-    longer than ``options.text_limit`` is cut, with ``{"truncated": [its length, kept]}``. Numbers, empty results and
-    None are stored as they are.
+    it had. The result is JSON-able, as of `to_jsonable`; a text longer than ``options.text_limit`` is cut, with
+    ``{"truncated": [its length, kept]}``. Numbers, empty results and None are stored as they are.
     """
     step, returned = step if isinstance(step, Mapping) else {}, type(result).__name__
     result, function = to_jsonable(result), as_text(step.get("function_name"))
@@ -85,8 +79,7 @@ def record_execution(
 ) -> list[dict[str, Any]]:
     """Append one executed step to the history of a state; returns a new list, the state stays as it is.
 
-    The new record has shape B and a UTC ``timestamp``. Its index is the state's ``current_step_index``, else the number
-    of records so far. An exception is stored as text, with its class name as ``error_type``.
+    The index is the state's ``current_step_index``, else the number of records; an exception is stored with its class.
     """
     history = list(state.get("execution_history") or [])
     index = as_count(state.get("current_step_index"))
@@ -107,11 +100,7 @@ def record_execution(
 
 
 def save_history(history: Iterable[Mapping[str, Any]], path: str | os.PathLike) -> None:
-    """Write a history in shape B: one JSON list, or one record per line if the name ends in ``.jsonl``.
-
-    A reader sees the old file or the new one, never half of it. Records of other shapes become shape B. Raises
-    SourceError if the file can't be written.
-    """
+    """Write a history in shape B, or raise SourceError: a JSON list, or a record per line if the name is ``.jsonl``."""
     records = normalise_history(to_jsonable(list(history)))
     stored = ({key: value for key, value in record.items() if key != "shape"} for record in records)
     lines = [json.dumps(record, ensure_ascii=False, allow_nan=False) for record in stored]
@@ -135,7 +124,7 @@ def extract_key_findings_from_execution(history: Any, options: Options | None = 
     for record, reading in zip(history.records, history.readings, strict=True):
         step = record["step"]
         function, cell_type = step["function_name"], ", ".join(cell_types_of(record))
-        if function is None or function in PSEUDO_STEPS:
+        if is_talk(function):
             continue
         is_plot = history.options.is_plot(function)
         if function in ANALYSES:
@@ -167,4 +156,4 @@ def extract_key_findings_from_execution(history: Any, options: Options | None = 
 def _shortened(found: Any) -> Any:
     if isinstance(found, dict):
         return {key: _shortened(value) for key, value in found.items()}
-    return found[:MOST_LISTED] if isinstance(found, list) else found
+    return found[:5] if isinstance(found, list) else found

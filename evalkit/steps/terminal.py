@@ -16,16 +16,7 @@ from evalkit.steps.judge import History, end_of_route, find_loops
 from evalkit.steps.literals import to_jsonable
 from evalkit.steps.record import CRITICAL, SILENT, VERDICTS
 
-MOST_STEPS = 8  # of one history, on one screen
-MOST_FOUND = 6
-MOST_COPIES = 3
-IDLE = 60.0  # seconds after which a history that has not changed counts as finished
 _SPARE = ("records", "cut", "loops", "silent", "failed")  # the first goes first
-_SPARE_OF_STEPS = ("cut", "result", "cell type", "step")
-_EXPLAINED = (
-    "confirmed: without silent failures; n: steps judged, all but skipped and unknown ones.",
-    "The interval of one history takes its steps as independent; all together: the mean of their shares.",
-)
 
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
@@ -33,7 +24,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     checks, everything = views.get("checks"), views.get("all")
     rows = to_jsonable(analysis.overview(logs.runs, logs.steps))
     numbers = list(map(_found_cells, to_jsonable(analysis.found(logs.results))))
-    found = Part("numbers that steps found", rows=numbers, always=True, most=MOST_FOUND, last=1)
+    found = Part("numbers that steps found", rows=numbers, always=True, most=6, last=1)
     parts = _overview(logs, rows) if len(logs.runs) > 1 else []
     if len(rows) > 1 and not (checks or everything):
         return [*parts, found]
@@ -42,12 +33,10 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     cells = _check_cells if checks else _step_cells
     counted = {row["history"]: row for row in rows}
     for history in (one for one in logs.histories if one.label in counted):
-        listed = to_jsonable(shown[history.label]) if history.records else []
-        steps = list(map(cells, listed))
+        steps = list(map(cells, to_jsonable(shown[history.label]))) if history.records else []
         parts.append(Part("history", [plain(history.label), *_summary(history, counted[history.label])], always=True))
-        most = None if checks else MOST_STEPS
-        frame = shown.get(history.label)
-        parts.append(Part("steps", rows=steps, always=True, most=most, spare=_SPARE_OF_STEPS, frame=frame))
+        most, spare = None if checks else 8, ("cut", "result", "cell type", "step")
+        parts.append(Part("steps", rows=steps, always=True, most=most, spare=spare, frame=shown.get(history.label)))
     return parts if checks else [*parts, found]
 
 
@@ -96,7 +85,7 @@ def _found_cells(row: dict[str, Any]) -> dict[str, str]:
 def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
     """Format one row per history, the lowest confirmed success first; one that changed recently is running."""
     logs = snapshot.logs
-    idle = IDLE if snapshot.idle is None else snapshot.idle
+    idle = 60.0 if snapshot.idle is None else snapshot.idle  # seconds without a change that end a history
     running = {history.label for history in logs.histories if snapshot.unchanged_for(history.source) < idle}
     rows = to_jsonable(analysis.overview(logs.runs, logs.steps))
     cells = [_cells(row) | {"state": "running" if row["history"] in running else "finished"} for row in rows]
@@ -115,16 +104,17 @@ def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
     [together] = total or rows
     copies = logs.runs[logs.runs["copy_of"].notna()]
     named = [f"{plain(copy.history)} = {plain(copy.copy_of)}" for copy in copies.itertuples()]
-    explained = list(_EXPLAINED)
+    explained = [
+        "confirmed: without silent failures; n: steps judged, all but skipped and unknown ones.",
+        "The interval of one history takes its steps as independent; all together: the mean of their shares.",
+    ]
     if together["warning"]:
         explained.append(f"Together: {together['warning']}.")
     confirmed, reported = _rates(together)
     rest = f"{reported} as they reported it: the difference" if together[SILENT] else "as they reported it: none"
-    answer = f"{confirmed} of the steps of {counted_noun(len(rows), 'history')} succeeded, {rest} failed silently."
-    answers = [answer]
+    answers = [f"{confirmed} of the steps of {counted_noun(len(rows), 'history')} succeeded, {rest} failed silently."]
     if named:
-        equal = listed(named, MOST_COPIES)
-        answers.append(f"Histories with equal executions count once: {equal}.")
+        answers.append(f"Histories with equal executions count once: {listed(named, 3)}.")
     return [
         Part("the answer", answers, always=True),
         Part("histories", rows=list(map(_cells, [*rows, *total])), always=True, spare=_SPARE, frame=frame),
@@ -160,11 +150,8 @@ def _summary(history: History, row: dict[str, Any]) -> list[str]:
     ended = ", ".join(f"{row[verdict]} {verdict}" for verdict in VERDICTS if row[verdict])
     lines = [f"{counted_noun(row['records'], 'record')}: {ended or 'none'}"]
     if n := row["n"]:
-        (confirmed, reported), succeeded = _rates(row), row["success"]
-        lines.append(
-            f"success: {reported} ({succeeded + row[SILENT]} of {n}) reported, "
-            f"{confirmed} ({succeeded} of {n}) confirmed"
-        )
+        (confirmed, reported), k = _rates(row), row["success"]
+        lines.append(f"success: {reported} ({k + row[SILENT]} of {n}) reported, {confirmed} ({k} of {n}) confirmed")
     if row["cut"]:
         lines.append(f"cut: {row['cut']} of {row['records']} stored results, what was cut away is unknown")
     for loop in find_loops(history):

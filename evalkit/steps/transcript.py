@@ -7,21 +7,18 @@ from typing import Any
 
 from evalkit._text import counted_noun
 from evalkit.io import SourceError
-from evalkit.kinds import Parsed, Transcript, Turn
-from evalkit.steps.judge import History, end_of_route, histories_of
+from evalkit.kinds import Transcript, Turn
+from evalkit.steps.judge import end_of_route, histories_of
 from evalkit.steps.literals import as_text
 from evalkit.steps.parse import parse_file
 from evalkit.steps.record import WENT_WRONG, StepRecord
 
 MOST_SHOWN = 20_000  # characters of a result
+_parsed = lru_cache(maxsize=1)(parse_file)  # the threads of a checkpoint are shown one after the other
 
 
 def transcript(paths: Sequence[str], read: Callable[[str], bytes], thread: str = "") -> Transcript:
-    """Return the transcript of a file: the call of each step, then its stored result, verdict and checks not passed.
-
-    The step after which the workflow's routers would have ended the run decides it. `thread` selects one of a
-    checkpoint. Raises SourceError if the file holds no history.
-    """
+    """Return the transcript of a file, or of one `thread`; the step after which routers would end it decides it."""
     [path] = paths
     parsed = _parsed(path, read(path))
     if parsed.status != "used":
@@ -34,7 +31,11 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], thread: str =
         raise SourceError(f"{path}: no thread {thread!r}")
     turns: list[Turn] = []
     for history in histories:
-        turns += _turns(history)
+        if history.thread:
+            turns.append(Turn("thread", "system", history.thread))
+        _, last = end_of_route(history)
+        for number, (record, evaluation) in enumerate(zip(history.records, history.evaluations, strict=True), 1):
+            turns += [_call(record, number), _result(record, evaluation, decides=number == last)]
     records = sum(len(history.records) for history in histories)
     facts = [counted_noun(records, "record"), counted_noun(len(histories), "thread")]
     if parsed.reason:
@@ -42,35 +43,13 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], thread: str =
     return Transcript(path, facts, turns)
 
 
-@lru_cache(maxsize=1)  # the threads of a checkpoint are shown one after the other
-def _parsed(path: str, data: bytes) -> Parsed:
-    return parse_file(path, data)
-
-
-def _turns(history: History) -> list[Turn]:
-    """Return the turns of a history."""
-    turns = []
-    _, last = end_of_route(history)
-    for shown, position in history.layout:
-        if shown == "thread":
-            turns.append(Turn("thread", "system", history.thread))
-        elif shown == "call":
-            turns.append(_call(history.records[position], position))
-        else:
-            is_last = position + 1 == last
-            turns.append(_result(history.records[position], history.evaluations[position], decides=is_last))
-    return turns
-
-
-def _call(record: StepRecord, position: int) -> Turn:
+def _call(record: StepRecord, number: int) -> Turn:
     """Return the turn that shows the call of a step."""
     step = record["step"]
-    parameters = json.dumps(step["parameters"], ensure_ascii=False)
-    call = f"{step['function_name'] or 'no function'} {parameters}"
+    call = f"{step['function_name'] or 'no function'} {json.dumps(step['parameters'], ensure_ascii=False)}"
     description = as_text(step.get("description"))
     text = f"{call}\n{description}" if description else call
-    actor = f"record {position + 1}, step {(record['step_index'] or 0) + 1}"
-    when = record["timestamp"] or ""
+    actor, when = f"record {number}, step {(record['step_index'] or 0) + 1}", record["timestamp"] or ""
     return Turn(actor, "action", text, events=("command",), when=when, same=call, agent="agent")
 
 
@@ -91,17 +70,7 @@ def _result(record: StepRecord, evaluation: Mapping[str, Any], *, decides: bool)
         marks.append("cut")
     checks = evaluation["checks"][1:]  # the first is the verdict
     marks += [f"{check['name']}: {check['label']}" for check in checks if check["severity"] != "info"]
-    events = []
-    if evaluation["verdict"] in WENT_WRONG:
-        events.append("error")
-    if decides:
-        events.append("decision")
-    return Turn(
-        record["result_type"],
-        "result",
-        "\n".join(lines) or "nothing",
-        tuple(marks),
-        tuple(events),
-        record["timestamp"] or "",
-        agent=step["function_name"] or "",
-    )
+    events = {"error": evaluation["verdict"] in WENT_WRONG, "decision": decides}
+    raised = tuple(filter(events.get, events))
+    text, when = "\n".join(lines) or "nothing", record["timestamp"] or ""
+    return Turn(record["result_type"], "result", text, tuple(marks), raised, when, agent=step["function_name"] or "")

@@ -1,7 +1,4 @@
-"""The agent's workflow: its state, the evaluator's node and report, the two routers, and the graph on LangGraph.
-
-Only `build_workflow` needs LangGraph (extra `workflow`); nodes and routers are plain functions.
-"""
+"""The agent's workflow: its state, the evaluator's node and report, the two routers, and the graph on LangGraph."""
 
 import hashlib
 import json
@@ -41,9 +38,9 @@ class WorkflowState(TypedDict, total=False):
 def step_evaluator_node(state: Mapping[str, Any], options: Options = DEFAULTS) -> dict[str, Any]:
     """Judge the newest record of a state's history, and log the report; checks only, the plan stays as it is.
 
-    Returns an update for LangGraph: `last_step_evaluation`, and `step_evaluation_history` with the one evaluation that
-    the reducer appends. ``retry_cap_reached`` after ``options.retry_cap`` executions of one step with the same outcome.
-    A record that was judged before is not judged again; reaching the node without a new one counts as another attempt.
+    Returns an update for LangGraph: `last_step_evaluation` and, for a new record, `step_evaluation_history`. The key
+    ``retry_cap_reached`` is true after ``options.retry_cap`` executions of one step with the same outcome; reaching the
+    node without a new record counts as another one.
     """
     history = state.get(HISTORY_KEY)
     if not isinstance(history, list) or not history:

@@ -1,9 +1,7 @@
-"""Estimates, counts and findings of trajectories: frames in, frames or findings out.
-
-`evalkit.compare` ranks models and says what runs took, for runs of any kind.
-"""
+"""Estimates, counts and findings of trajectories: frames in, frames or findings out."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,8 +20,6 @@ __all__ = [
     "counted", "endings", "exits", "findings", "flag_counts", "has_plan", "missing", "over_planned", "reliability",
     "tool_use", "trials", "with_endings",
 ]  # fmt: skip
-_FIRST = ("conditions", "ranking", "nearest_pair", "alone")  # codes of findings of comparisons that come first
-MOST_READ = 200  # runs whose calls of tools are read
 
 
 def counted(runs: pd.DataFrame) -> pd.DataFrame:
@@ -59,8 +55,7 @@ def endings(runs: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
 def exits(runs: pd.DataFrame) -> pd.DataFrame:
     """Count why runs ended, in the words of their logs, by model and ending; the most frequent first."""
     rows = with_endings(counted(runs)).astype({"ending": "str"})
-    reason = rows["exit_reason"].fillna(rows["status"])
-    groups = rows.assign(reason=reason).groupby(["reason", "ending", "model_name"])
+    groups = rows.assign(reason=rows["exit_reason"].fillna(rows["status"])).groupby(["reason", "ending", "model_name"])
     table = groups.agg(runs=("run_id", "size"), error=("error", "first"), run_id=("run_id", "first")).reset_index()
     return table.sort_values("runs", ascending=False, kind="stable", ignore_index=True)
 
@@ -71,11 +66,7 @@ def has_plan(plans: pd.DataFrame) -> bool:
 
 
 def trials(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
-    """Compare the trials that are there with those planned, by the file that says so; planned is missing without one.
-
-    Returns plan (its path, shortened), planned, present (runs that count and have ended), running, repeated (runs that
-    count in no rate), retried, missing (planned, and none of these).
-    """
+    """Count trials by plan, a shortened path: planned, present (ended), running, repeated, retried and missing."""
     repeated, running = _is_repeated(runs), _is_running(runs)
     counts = {"present": ~repeated & ~running, "running": ~repeated & running, "repeated": repeated}
     counts["retried"] = runs["retries"].fillna(0)
@@ -91,10 +82,7 @@ def trials(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
 
 
 def missing(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
-    """List the trials that were planned and are not there: model_name, dataset, task_id, plan, missing (their number).
-
-    Of a plan that names no tasks, such as a job of Harbor without its `lock.json`, it is not known whose they are.
-    """
+    """List the missing trials of plans that name tasks: model_name, dataset, task_id, plan, missing (their number)."""
     keys = ["plan", "model_name", "dataset", "task_id"]
     present = runs.groupby(keys, dropna=False).size().rename("n").reset_index()
     table = plans[plans["task_id"].ne("")].rename(columns={"source": "plan"}).merge(present, on=keys, how="left")
@@ -103,10 +91,7 @@ def missing(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
 
 
 def over_planned(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs with every planned trial: those not measured, and those that are not there, have failed.
-
-    Runs of which nothing tells the outcome, or whose scores say how much, not whether, stay without one.
-    """
+    """Return the runs with every planned trial: those not measured, and those that are not there, have failed."""
     gone = missing(runs, plans)
     rows = counted(runs)
     rows = rows[~_is_running(rows)]
@@ -137,7 +122,7 @@ def reliability(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)
 
 
-def tool_use(logs: Logs, runs: pd.DataFrame, most: int = MOST_READ) -> pd.DataFrame:
+def tool_use(logs: Logs, runs: pd.DataFrame, most: int = 200) -> pd.DataFrame:
     """Count the calls of tools, and those that ended in an error, per model, in at most `most` runs, chosen evenly.
 
     Returns model_name, tool, read (runs of the model that were read), runs (that call it), calls, per_run (of those
@@ -165,17 +150,20 @@ def tool_use(logs: Logs, runs: pd.DataFrame, most: int = MOST_READ) -> pd.DataFr
 
 
 def findings(ranked: Sequence[Finding], runs: pd.DataFrame, plans: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
-    """Describe what is missing of the plan, how runs without success ended, and what is doubtful in the data.
-
-    They follow the first of `ranked`, the findings of `evalkit.compare.findings` that say which model is best.
-    """
+    """Describe, after the first of `ranked`, what is missing of the plan, how runs ended, and what is doubtful."""
     rows = with_endings(counted(runs))
     table = trials(runs, plans)
-    first = [finding for finding in ranked if finding.code in _FIRST]
-    rest = [finding for finding in ranked if finding.code not in _FIRST]
+    codes = ("conditions", "ranking", "nearest_pair", "alone")  # of those that come first
+    first = [finding for finding in ranked if finding.code in codes]
+    rest = [finding for finding in ranked if finding.code not in codes]
     own = []
     if table["missing"].sum():
-        own.append(_planned_finding(table, rows))
+        names = {"gone": "missing", "planned": "planned", "running": "running"}
+        values: dict[str, Any] = {name: int(table[column].sum()) for name, column in names.items()}
+        values["succeeded"] = None
+        if rows["is_successful"].notna().any():
+            values["succeeded"] = int((rows["is_successful"].fillna(False) & rows["plan"].notna()).sum())
+        own.append(Finding("planned", "Planned and present", values, template=words.missing_trials))
     failed = rows[~rows["ending"].isin(["success", "scored", "running"])]
     texts = failed["ending"].astype("str").map({name: ending.text for name, ending in ENDINGS.items()})
     counts = {str(text): int(n) for text, n in texts.value_counts().items()}
@@ -184,13 +172,3 @@ def findings(ranked: Sequence[Finding], runs: pd.DataFrame, plans: pd.DataFrame,
         values = {"endings": counts, "n": len(rows), "noun": "run"}
         own.append(Finding("endings", sections.ENDINGS, values, examples))
     return [*first, *own, *rest, data_finding(runs, ledger, "run")]
-
-
-def _planned_finding(table: pd.DataFrame, rows: pd.DataFrame) -> Finding:
-    """Describe how many planned trials are missing, from `table` as of `trials` and the runs that count."""
-    planned, gone, running = (int(table[name].sum()) for name in ("planned", "missing", "running"))
-    succeeded = None
-    if rows["is_successful"].notna().any():
-        succeeded = int((rows["is_successful"].fillna(False) & rows["plan"].notna()).sum())
-    values = {"gone": gone, "planned": planned, "running": running, "succeeded": succeeded}
-    return Finding("planned", "Planned and present", values, template=words.missing_trials)

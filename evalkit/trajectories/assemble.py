@@ -1,7 +1,4 @@
-"""Put runs together from records: scores, models and outcomes that other files state, trajectories of trials.
-
-Until frames are made, runs are columns: lists of plain values by name, with None for what is missing.
-"""
+"""Put runs together from records: scores, models and outcomes that other files state, trajectories of trials."""
 
 import os
 import re
@@ -29,19 +26,15 @@ from evalkit.trajectories.table import NAME, TABLES
 from evalkit.trajectories.transcript import messages_frame, tool_calls_frame
 
 OUTCOMES = {"success": True, "failure": False, "not measured": None}
-MOST_CONTINUED = 100  # files of one trajectory
 _TOTALS = ("turns", "tokens_in", "tokens_cache", "tokens_out", "cost")  # that a trajectory states
-_VERDICTS = {"resolved": 1.0, "unresolved": 0.0, "empty_patch": 0.0}  # SWE-bench's others are no measurement
-_IDENTITY = ("experiment", "dataset", "agent", "model_name", "task_id")  # runs that share these are repetitions
 _COUNTS = {column.name for column in RUNS if column.dtype == "int?"}
 _CALLED_ID = re.compile(r"(run|trial|trajectory|log)[ _-]?(id|uuid)|uuid", re.IGNORECASE)  # the column of runs' ids
 _AS_LOGGED = (  # columns that only the runs of tables get from elsewhere
     *("source", "part", "log_id", "format", "created", "experiment", "task_id", "target"),
     *("error", "extra", "seed", "started", "duration", "retries"),
 )
-_OF_MANY_RUNS = ("table", "inspect_ai", "tau2-bench")  # formats whose files may hold several runs
 
-Runs = dict[str, list[Any]]  # columns of runs by name
+Runs = dict[str, list[Any]]  # columns of runs by name: plain values, with None for what is missing
 Facts = Sequence[Mapping[str, Any]]  # rows of the table of facts
 
 
@@ -50,7 +43,10 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     facts = records.tables["facts"].to_pylist()
     scores = records.tables["scores"]
     logged = records.tables["runs"]
-    runs = _columns(logged)
+    runs: Runs = {name: logged[name].to_pylist() for name in logged.column_names if name != "started"}
+    runs["started"] = logged["started"].to_numpy().tolist()  # of times, `to_pylist` takes a hundred times as long
+    runs |= {name: [None] * len(logged) for name in ("score", "score_key", "is_successful")}
+    runs["trajectories"] = [[] for _ in range(len(logged))]
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
     entries, chosen = _fill_tables(runs, as_list(options.get("columns") or ()), reasons)
     left_out = {entry.source for entry in entries if entry.status == "skipped"} | _join(runs, facts)
@@ -76,9 +72,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     runs["run_flags"] = [list(compress(flags, raised)) if any(raised) else [] for raised in raised_of]
     plans = _plans(runs, records.tables["plans"])
     runs["task_type"] = runs["dataset"]
-    runs["kind"] = [NAME] * len(places)
-    runs["model_source"] = ["log"] * len(places)
-    runs["success_rate"] = [None] * len(places)  # the pipeline fills it in
+    equal = {"kind": NAME, "model_source": "log", "success_rate": None}  # the pipeline fills in the last
+    runs |= {name: [value] * len(places) for name, value in equal.items()}
     order = sorted(range(len(places)), key=list(_rows(runs, "source", "repetition")).__getitem__)
     runs, logged = _taken(runs, logged, order)
     tables: dict[str, Mapping[str, Any]] = {"runs": runs, "scores": scores, "plans": plans}
@@ -88,21 +83,9 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         name: frame_of({column.name: tables[name][column.name] for column in columns}, columns)
         for name, columns in TABLES.items()
     }
-    lazy = {
-        "messages": partial(messages_frame, frames["runs"]),
-        "tool_calls": partial(tool_calls_frame, frames["runs"]),
-    }
+    made_later = {"messages": messages_frame, "tool_calls": tool_calls_frame}
+    lazy = {name: partial(make, frames["runs"]) for name, make in made_later.items()}
     return Assembled(frames, entries, lazy=lazy, chosen=chosen)
-
-
-def _columns(logged: pa.Table) -> Runs:
-    """Return the runs as they were logged, with empty columns for what other files state."""
-    runs = {name: logged[name].to_pylist() for name in logged.column_names if name != "started"}
-    runs["started"] = logged["started"].to_numpy().tolist()  # of times, `to_pylist` takes a hundred times as long
-    for name in ("score", "score_key", "is_successful"):
-        runs[name] = [None] * len(logged)
-    runs["trajectories"] = [[] for _ in range(len(logged))]
-    return runs
 
 
 def _taken(runs: Runs, logged: pa.Table, places: list[int]) -> tuple[Runs, pa.Table]:
@@ -117,19 +100,19 @@ def _rows(runs: Runs, *columns: str) -> Iterator[tuple[Any, ...]]:
 
 
 def _fill_tables(runs: Runs, columns: Sequence[str], reasons: Mapping[str, str]) -> tuple[list[Entry], Notes]:
-    """Fill in the runs of tables, whose columns may have any name.
-
-    Returns the tables' entries of the ledger, with what columns were taken for, or why a table was not understood; and
-    the same as notes: one for all tables with the same columns.
-    """
-    given = _given_columns(columns)
+    """Fill in the runs of tables; return their entries of the ledger, and notes on tables with the same columns."""
+    given = {}  # the columns that the user named, by what they mean
+    for pair in columns:
+        role, equals, name = pair.partition("=")
+        if not equals:
+            raise SourceError(f"column {pair!r}: write what it means and its name, such as score=reward")
+        given[role.strip()] = name.strip()
     extra = runs["extra"]
-    rows_of: dict[str, list[dict[str, Any]]] = {}  # of each table
-    places: dict[str, list[int]] = {}  # of these rows among the runs
+    places: dict[str, list[int]] = {}  # of the rows of each table among the runs
     for at, (source, of_format) in enumerate(_rows(runs, "source", "format")):
         if of_format == "table":
             places.setdefault(source, []).append(at)
-            rows_of.setdefault(source, []).append(msgspec.json.decode(extra[at]))
+    rows_of = {source: [msgspec.json.decode(extra[at]) for at in own] for source, own in places.items()}
     alike: dict[tuple[str, ...], list[str]] = {}  # tables by the names of their columns
     for source, rows in rows_of.items():
         alike.setdefault(tuple(dict.fromkeys(name for row in rows for name in row)), []).append(source)
@@ -207,34 +190,37 @@ def _ids_of_rows(table: pd.DataFrame) -> list[str]:
     return [""] * len(table)
 
 
-def _given_columns(columns: Sequence[str]) -> dict[str, str]:
-    """Return the columns that an option names by what they mean, from texts such as ``score=reward``."""
-    given = {}
-    for pair in columns:
-        role, equals, name = pair.partition("=")
-        if not equals:
-            raise SourceError(f"column {pair!r}: write what it means and its name, such as score=reward")
-        given[role.strip()] = name.strip()
-    return given
-
-
 def _join(runs: Runs, facts: Facts) -> set[str]:
-    """Join trajectories to the trials that they belong to, and to those that they continue, or are subagents of.
-
-    Returns the files that hold no run of their own.
-    """
+    """Join trajectories to their trials and to those that they continue; return the files without their own run."""
     if not {"atif", "harbor"} & set(runs["format"]):
         return set()
-    place = {
-        source: at
-        for at, (source, of_format) in enumerate(_rows(runs, "source", "format"))
-        if of_format not in _OF_MANY_RUNS
-    }
+    place = {}  # of the runs that have a file of their own
+    for at, (source, of_format) in enumerate(_rows(runs, "source", "format")):
+        if of_format not in ("table", "inspect_ai", "tau2-bench"):
+            place[source] = at
     joined = set[str]()
     for fact in facts:
         if fact["fact"] == "subagent" and fact["source"] not in joined:
             joined.update(_named_files(fact["source"], fact["value"]) - {fact["source"]})
-    joined |= _join_continued(runs, place)
+    before: dict[str, str] = {}  # by the file of a trajectory: that of the one it continues
+    for source, at in place.items():
+        if following := runs["continues"][at]:
+            before |= dict.fromkeys(_named_files(source, following), source)
+    for source in sorted(before.keys() & place.keys()):
+        first = source
+        for _ in range(100):  # files of one trajectory, at most
+            if first not in before:
+                break
+            first = before[first]
+        if first in before:
+            continue  # they continue each other in a circle
+        joined.add(source)
+        for column in _TOTALS:
+            values = runs[column]
+            own, later = values[place[first]], values[place[source]]
+            if own is not None and later is not None:
+                states_all = later > own and column != "turns"  # a later file states the totals of all, or its own
+                values[place[first]] = later if states_all else own + later
     trials = {os.path.dirname(source): at for source, at in place.items() if runs["format"][at] == "harbor"}
     others = {(name != "atif", source) for name, source in _rows(runs, "format", "source") if name != "harbor"}
     for is_own_form, source in sorted(others):
@@ -248,32 +234,6 @@ def _join(runs: Runs, facts: Facts) -> set[str]:
                 values = runs[column]
                 if values[trial] is None:
                     values[trial] = values[place[source]]
-    return joined
-
-
-def _join_continued(runs: Runs, place: Mapping[str, int]) -> set[str]:
-    """Add what trajectories state to those that they continue; return their files."""
-    before: dict[str, str] = {}  # by the file of a trajectory: that of the one it continues
-    for source, at in place.items():
-        if following := runs["continues"][at]:
-            before |= dict.fromkeys(_named_files(source, following), source)
-    joined = set[str]()
-    for source in sorted(before.keys() & place.keys()):
-        first = source
-        for _ in range(MOST_CONTINUED):
-            if first not in before:
-                break
-            first = before[first]
-        if first in before:
-            continue  # they continue each other in a circle
-        joined.add(source)
-        for column in _TOTALS:
-            values = runs[column]
-            own, later = values[place[first]], values[place[source]]
-            if own is None or later is None:
-                continue
-            states_all = later > own and column != "turns"  # a later file states the totals of all, or its own
-            values[place[first]] = later if states_all else own + later
     return joined
 
 
@@ -322,15 +282,12 @@ def _nearest(source: str, facts: Facts) -> str:
 
 
 def _score(runs: Runs, scores: pa.Table, facts: Facts, key: str) -> list[str | None]:
-    """Set score, success and status; a run that something other than its agent ended has neither score nor success.
-
-    Returns the id of the run of each score.
-    """
+    """Set score, success and status of runs, where their agents ended them; return the id of the run of each score."""
     sources, parts, keys, values = (scores[name].to_pylist() for name in ("source", "part", "key", "value"))
     if key and key not in keys:
         raise SourceError(f"no score is called {key!r}; there are {', '.join(sorted(set(keys))) or 'none'}")
     places = {run: at for at, run in enumerate(_rows(runs, "source", "part"))}
-    place_of_score = [places.get(run) for run in zip(sources, parts, strict=True)]
+    place_of_score = list(map(places.get, zip(sources, parts, strict=True)))
     score, score_key = runs["score"], runs["score_key"]
     wanted = key or "reward"
     for at, name, value in zip(place_of_score, keys, values, strict=True):
@@ -357,24 +314,21 @@ def _add_verdicts(runs: Runs, verdicts: Mapping[str, Facts]) -> None:
         of_model = [fact for fact in verdicts[task] if (fact["model_name"] or "").replace("__", "/") == model]
         verdict = _nearest(source, of_model or verdicts[task])
         if verdict == "resolved":
-            runs["score"][at] = _VERDICTS[verdict]
+            runs["score"][at] = 1.0
             runs["status"][at] = status if status in ENDED else "completed"
         elif status in ENDED:  # what something else ended is no measurement
-            runs["score"][at] = _VERDICTS.get(verdict)
+            runs["score"][at] = 0.0 if verdict in ("unresolved", "empty_patch") else None
             runs["status"][at] = verdict
 
 
 def _set_success(runs: Runs) -> None:
-    """Set the success of runs by their scores; a run that its agent ended without a score has failed.
-
-    A score between 0 and 1 says how much, not whether: then no run with scores of its kind succeeds or fails.
-    """
+    """Set the success of runs by their scores; a run that its agent ended without a score has failed."""
     score = runs["score"]
     kinds: list[tuple[Any, ...]] = list(_rows(runs, "format", "dataset"))
     between = [
         at for at, value in enumerate(score) if value not in (None, 0.0, 1.0) and min(abs(value), abs(value - 1)) > 1e-6
     ]
-    if between:
+    if between:  # a score says how much, not whether: no run with scores of its kind succeeds or fails
         scorers: dict[tuple[Any, ...], str] = {}  # the first scorer of each format and dataset
         for kind, scorer in zip(kinds, runs["score_key"], strict=True):
             if scorer:
@@ -400,12 +354,10 @@ def _task_versions(runs: Runs) -> list[str | None]:
 
 
 def _repeated(runs: Runs) -> dict[str, list[bool]]:
-    """Number repetitions in the order of their start, where logs don't; return which runs are repeated.
-
-    A run is repeated if a later log of the same evaluation repeats it, or if another file has it, too.
-    """
-    groups: dict[tuple[Any, ...], int] = {}
-    group = [groups.setdefault(identity, len(groups)) for identity in _rows(runs, *_IDENTITY)]
+    """Number repetitions by start, where logs don't; return which a later log repeats, or another file has, too."""
+    groups: dict[tuple[Any, ...], int] = {}  # runs of one group are repetitions
+    identities = _rows(runs, "experiment", "dataset", "agent", "model_name", "task_id")
+    group = [groups.setdefault(identity, len(groups)) for identity in identities]
     number = runs["repetition"]
     if None in number:
         begun = [(started is None, started, *own) for started, *own in _rows(runs, "started", "source", "part")]
@@ -458,14 +410,13 @@ def _plans(runs: Runs, stated: pa.Table) -> pa.Table:
     jobs = {os.path.dirname(source): source for source, task in _rows(plans, "source", "task_id") if not task}
     plan_of = {source: source for source in plans["source"]}
     for source in plan_of:
-        folder, name = os.path.split(source)
-        if name == "lock.json":  # a job's lock is part of the plan that its result states
-            plan_of[source] = jobs.get(folder, source)
+        if os.path.basename(source) == "lock.json":  # a job's lock is part of the plan that its result states
+            plan_of[source] = jobs.get(os.path.dirname(source), source)
     files, logs = set(plan_of.values()), set(runs["source"])
     by_folder = {os.path.dirname(source): source for source in files - logs}
     plan_of_log = {source: source if source in files else _above(source, by_folder) for source in logs}
-    runs["plan"] = [plan_of_log[source] for source in runs["source"]]
-    plans["source"] = [plan_of[source] for source in plans["source"]]
+    runs["plan"] = list(map(plan_of_log.get, runs["source"]))
+    plans["source"] = list(map(plan_of.get, plans["source"]))
     if None in plans["model_name"] or None in plans["dataset"]:
         _complete_plans(plans, runs)
     groups = pa.table(plans, stated.schema).group_by(stated.column_names[:4], use_threads=False)

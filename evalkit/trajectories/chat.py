@@ -73,19 +73,11 @@ def chat_messages(messages: Any) -> list[Message]:
         called |= {call.call_id: call for call in calls}
         usage = message.get("usage") or part_of(extra, "response", "usage")
         when = message.get("timestamp") or part_of(extra, "timestamp")
-        out.append(
-            Message(
-                role,
-                text,
-                text_of(message.get("name")),
-                _reasoning(message),
-                calls,
-                when if isinstance(when, str) else time.isoformat() if (time := time_of(when)) else "",
-                count_of(part_of(usage, "prompt_tokens")),
-                count_of(part_of(usage, "completion_tokens")),
-                number_of(message.get("cost", part_of(extra, "cost"))),
-            )
-        )
+        if not isinstance(when, str):
+            when = time.isoformat() if (time := time_of(when)) else ""
+        read, written = (count_of(part_of(usage, key)) for key in ("prompt_tokens", "completion_tokens"))
+        cost, actor = number_of(message.get("cost", part_of(extra, "cost"))), text_of(message.get("name"))
+        out.append(Message(role, text, actor, _reasoning(message), calls, when, read, written, cost))
     return out
 
 
@@ -98,8 +90,8 @@ def _as_chat(message: dict[str, Any]) -> dict[str, Any]:
     items = objects(message, "output")
     content = [part for item in items if item.get("type") == "message" for part in objects(item, "content")]
     calls = [item for item in items if item.get("type") == "function_call"]
-    tokens_in, tokens_out = (part_of(message, "usage", name) for name in ("input_tokens", "output_tokens"))
-    usage = {"prompt_tokens": tokens_in, "completion_tokens": tokens_out}
+    names = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
+    usage = {name: part_of(message, "usage", key) for name, key in names.items()}
     return {"role": "assistant", "content": content, "tool_calls": calls, "usage": usage}
 
 

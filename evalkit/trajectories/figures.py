@@ -39,15 +39,11 @@ def cost(front: pd.DataFrame, unit: str, *, percent: bool = True, ax: Axes | Non
 
 
 def reliability(table: pd.DataFrame, measure: str, ax: Axes | None = None) -> Axes:
-    """Draw ``pass@`` or ``pass^`` against the number of attempts k, per model, over planned trials or all.
-
-    Where not all tasks of a model have k runs, its k is labelled with the share that have, the least of the models.
-    """
+    """Draw ``pass@`` or ``pass^`` by k, per model; where not all tasks have k runs, k is labelled with their share."""
     rows = table[table["measure"].str.startswith(measure) & table["trials"].ne("measured")]
     best = rows[rows["k"] == 1].sort_values("estimate", ascending=False)["model_name"].head(MOST_MODELS)
     rows = rows[rows["model_name"].isin(best)]
-    style: dict[str, Any] = {"xlabel": "attempts, k", "ylabel": f"{measure}k, share of tasks"}
-    ax = plots.curves(rows, "k", "model_name", **style, ax=ax)
+    ax = plots.curves(rows, "k", "model_name", xlabel="attempts, k", ylabel=f"{measure}k, share of tasks", ax=ax)
     least = rows.groupby("k")["tasks_used"].min()
     if (least < 1).any():
         labels = [str(k) if share == 1 else f"{k}\n({share:.0%} of tasks)" for k, share in least.items()]

@@ -24,11 +24,6 @@ def _task_of(runs: pd.DataFrame) -> pd.Series:
     return runs["dataset"].fillna("").str.cat(runs["task_id"], sep="/").str.removeprefix("/")
 
 
-def _seed_of(runs: pd.DataFrame) -> pd.Series:
-    """Return the seeds of runs of tables, which may be of trained checkpoints; a chat model's only draws its words."""
-    return runs["seed"].where(runs["format"] == "table")
-
-
 KIND = LogKind(
     name=NAME,
     title=TITLE,
@@ -51,7 +46,8 @@ KIND = LogKind(
         conditions=("limits", "task_version"),
         reported_settings=("agent", "agent_version", "temperature"),
         task_of=_task_of,
-        seed_of=_seed_of,
+        # tables may be of trained checkpoints; the seed of a chat model only draws its words
+        seed_of=lambda runs: runs["seed"].where(runs["format"] == "table"),
         excluding_flags=EXCLUDING_FLAGS,
     ),
     transcript=transcript,
@@ -99,15 +95,11 @@ def load(
         The frames ``runs``, ``scores``, ``plans`` and ``ledger``; ``messages``, ``tool_calls`` and ``turns``, which are
         read when first used.
     """
-    named = tuple(as_list(columns))
-    return load_logs(path, KIND, columns=named, score=score, outcomes=os.fspath(outcomes), **options)
+    return load_logs(path, KIND, columns=tuple(as_list(columns)), score=score, outcomes=os.fspath(outcomes), **options)
 
 
 def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:
-    """Collect trajectories into a dataset, which `load` accepts in place of their folder, or update it.
-
-    Parameters and result as of `evalkit.kinds.collect`.
-    """
+    """Collect trajectories into a dataset, or update it; parameters and result as in `evalkit.kinds.collect`."""
     return kinds.collect(KIND, source, output, **options)
 
 

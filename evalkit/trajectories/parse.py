@@ -13,16 +13,9 @@ from evalkit.trajectories.records import TITLE
 
 FORMATS = (harbor, atif, tau2, swe_agent)  # of JSON documents that are decoded whole; each recognises its own
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".parquet")
-_LOGS = (
-    "trial result",
-    "trajectory",
-    "simulation",
-    "tau2-bench results",
-    "log",
-    "table of runs",
-)  # other titles are of files that describe logs
+# other titles are of files that describe logs
+_LOGS = ("trial result", "trajectory", "simulation", "tau2-bench results", "log", "table of runs")
 _ANYTHING = msgspec.json.Decoder()
-_HEAD = 65_536  # bytes that tell the format
 
 
 def accepts(path: str) -> str:
@@ -44,7 +37,7 @@ def is_inspect(data: bytes) -> bool:
     """Return whether a file is a log of inspect_ai, an archive or a document, of which only parts are decoded."""
     if data.startswith(inspect.EXCERPT) or inspect.is_archive(data):
         return True
-    head = data[:_HEAD]
+    head = data[:65_536]
     return b'"eval"' in head and bool(inspect.recognises(decode_start(head)))
 
 
@@ -80,11 +73,7 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
 
 
 def opened(path: str, data: bytes, *, messages: bool = False) -> tuple[Any, Any, list[str]]:
-    """Return the module that reads a file (None without one), its decoded contents, and what was recovered.
-
-    The contents are for the module's `parse` or, with `messages`, for its `messages`. Raises `BrokenFileError` for a
-    broken document.
-    """
+    """Return the module that reads a file, or None, its contents for `parse` or `messages`, and what was recovered."""
     if is_inspect(data):
         return inspect, inspect.samples_of(data) if messages else data, []
     if table.is_named_table(path, data):

@@ -1,7 +1,6 @@
 """The records that the readers of all formats fill, and which statuses are outcomes, as data."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
 from itertools import repeat
 from types import MappingProxyType
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 from evalkit.io import Column
 from evalkit.kinds import Parsed, run_columns
 from evalkit.trajectories.chat import content_text
-from evalkit.trajectories.json_values import MOST_COUNTED, count_of, number_of, seconds_between, text_of, time_of
+from evalkit.trajectories.json_values import count_of, number_of, seconds_between, text_of, time_of
 
 TITLE = "agent trajectory"
 
@@ -27,19 +26,17 @@ _ENDED = {  # the status of a run that came to its end: a score tells the outcom
     "inspect_ai": "limit_operator limit_custom",
     "tau2-bench": "user_stop agent_stop",
     "SWE-agent": (
-        "Submitted submitted LimitsExceeded TimeExceeded RepeatedFormatError"
-        " exit_cost exit_context exit_format exit_forfeit exit_command_timeout exit_total_execution_time"
-        " submitted_(exit_cost) submitted_(exit_context) submitted_(exit_format) submitted_(exit_command_timeout)"
-        " submitted_(exit_total_execution_time)"
+        "Submitted submitted LimitsExceeded TimeExceeded RepeatedFormatError exit_cost exit_context exit_format"
+        " exit_forfeit exit_command_timeout exit_total_execution_time submitted_(exit_cost) submitted_(exit_context)"
+        " submitted_(exit_format) submitted_(exit_command_timeout) submitted_(exit_total_execution_time)"
     ),
 }
 AGENT_FAILED = frozenset(" ".join(_AGENT_FAILED.values()).split())
 ENDED = frozenset(" ".join(_ENDED.values()).split())
 # a run of any other status was ended by something else and was not measured, even if its log states a score
 
-_COMMON = (  # columns of every kind that a log states
-    "experiment task_id model_name repetition seed started duration turns tokens_in tokens_out cost status"
-)
+# columns of every kind that a log states
+_COMMON = "experiment task_id model_name repetition seed started duration turns tokens_in tokens_out cost status"
 RUNS = (
     Column("part", "str", "which run of its file; empty if the file holds one"),
     Column("log_id", "str", "the run's own id, by its log"),
@@ -85,16 +82,20 @@ RECORDS = {"runs": RUNS, "scores": SCORES, "plans": PLANS, "facts": FACTS}
 
 
 def run_rows(columns: Mapping[str, Iterable[Any]], shared: Mapping[str, Any] = MappingProxyType({})) -> list[tuple]:
-    """Return rows of `RUNS`: columns with a value for each run, as logged, and values that all runs share.
-
-    Values that are not given, or not of their column's type, are missing.
-    """
+    """Return rows of `RUNS` from columns as logged and values that all share; those of another type are missing."""
     if unknown := (columns.keys() | shared.keys()) - _COLUMNS.keys():
         raise TypeError(f"no columns of runs: {sorted(unknown)}")
-    values = [
-        read(columns[name]) if name in columns else repeat(*read([shared.get(name)])) for name, read in _COLUMNS.items()
-    ]
-    return list(zip(*values, strict=False))
+    cells: list[Iterable[Any]] = []
+    for name, read in _COLUMNS.items():
+        given = columns.get(name, [shared.get(name)])
+        if read is None:  # a text
+            values = [value or None if isinstance(value, str) or value is None else text_of(value) for value in given]
+        else:
+            values = [None if value is None else read(value) for value in given]
+        if name in _MISSING:
+            values = [value or _MISSING[name] for value in values]
+        cells.append(values if name in columns else repeat(values[0]))
+    return list(zip(*cells, strict=False))
 
 
 def run_row(*, ended: Any = None, **values: Any) -> tuple:
@@ -104,13 +105,10 @@ def run_row(*, ended: Any = None, **values: Any) -> tuple:
     return run_rows({name: [value] for name, value in values.items()})[0]
 
 
-def used(
-    runs: Sequence[tuple] = (),
-    scores: Sequence[tuple] = (),
-    plans: Sequence[tuple] = (),
-    facts: Sequence[tuple] = (),
-    reason: str = "",
-) -> Parsed:
+Rows = Sequence[tuple]
+
+
+def used(runs: Rows = (), scores: Rows = (), plans: Rows = (), facts: Rows = (), reason: str = "") -> Parsed:
     """Return the contents of a log, or of a file that describes logs."""
     return Parsed("used", reason, {"runs": runs, "scores": scores, "plans": plans, "facts": facts})
 
@@ -128,38 +126,6 @@ def score_rows(part: str, scores: Any, grades: Mapping[str, float] = MappingProx
     return rows
 
 
-def _texts(values: Iterable[Any]) -> list[str | None]:
-    return [value or None if isinstance(value, str) or value is None else text_of(value) for value in values]
-
-
-def _counts(values: Iterable[Any]) -> list[int | None]:
-    """Return whole numbers from 0; the test before the call of `count_of` makes the common case fast."""
-    return [
-        value if value is None or (type(value) is int and 0 <= value < MOST_COUNTED) else count_of(value)
-        for value in values
-    ]
-
-
-def _numbers(values: Iterable[Any]) -> list[float | None]:
-    return [None if value is None else number_of(value) for value in values]
-
-
-def _times(values: Iterable[Any]) -> list[datetime | None]:
-    return [None if value is None else time_of(value) for value in values]
-
-
-def _parts(values: Iterable[Any]) -> list[str]:
-    return [text or "" for text in _texts(values)]
-
-
-def _statuses(values: Iterable[Any]) -> list[str]:
-    return [text or "completed" for text in _texts(values)]
-
-
-_OF_TYPE: dict[str, Callable[[Iterable[Any]], list[Any]]] = {  # how values as logged become a column
-    **dict.fromkeys(("str", "name", "line"), _texts),
-    "int?": _counts,
-    "float": _numbers,
-    "time": _times,
-}
-_COLUMNS = {**{column.name: _OF_TYPE[column.dtype] for column in RUNS}, "part": _parts, "status": _statuses}
+_READERS: dict[str, Callable[[Any], Any]] = {"int?": count_of, "float": number_of, "time": time_of}  # others are texts
+_COLUMNS = {column.name: _READERS.get(column.dtype) for column in RUNS}
+_MISSING = {"part": "", "status": "completed"}

@@ -61,10 +61,10 @@ def _notes(logs: Logs) -> list[str]:
     table, runs = trials(logs.runs, logs.plans), logs.runs
     missing, planned = int(table["missing"].sum()), int(table["planned"].sum())
     repeated, overruled = int(table["repeated"].sum()), int(runs["flag_overruled"].sum())
-    is_are = "is" if missing == 1 else "are"
     lines = []
     if missing:
-        lines.append(f"{missing:,} of {counted_noun(planned, 'planned trial')} {is_are} missing")
+        verb = "is" if missing == 1 else "are"
+        lines.append(f"{missing:,} of {counted_noun(planned, 'planned trial')} {verb} missing")
     if repeated:
         lines.append(f"{counted_noun(repeated, 'run')} held by other logs, too, or repeated later: left out")
     if overruled:

@@ -14,6 +14,9 @@ from evalkit.trajectories.chat import Call, Message
 from evalkit.trajectories.parse import opened, parse
 from evalkit.trajectories.table import LAZY_TABLES
 
+# runs of one file follow each other
+_opened = lru_cache(maxsize=1)(lambda path, data: opened(path, data, messages=True))
+
 
 def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
     """Return the files with a run's messages, then the file that states its outcome, and its part of that file."""
@@ -52,16 +55,8 @@ def turns_of(message: Message) -> list[tuple[Turn, Call | None]]:
     return shown
 
 
-@lru_cache(maxsize=1)  # runs of one file follow each other
-def _opened(path: str, data: bytes) -> tuple[Any, Any, list[str]]:
-    return opened(path, data, messages=True)
-
-
 def messages(path: str, part: str, read: Callable[[str], bytes]) -> list[Message]:
-    """List the messages of a run in a file; files that its trajectory names are read if they exist.
-
-    SourceError for a file that can't be read, or is broken.
-    """
+    """List the messages of a run in a file, and in files that it names if they exist; SourceError for a broken one."""
     folder, own = os.path.split(path)
     visited = {own}  # each file is read once, however often it is named
 

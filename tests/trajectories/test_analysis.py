@@ -186,6 +186,7 @@ DOCUMENTS = [
         "LLM,problem,Acc (%)\na,é,100%\nb,é,0 %\n".encode(),
         "model,task,score\ra,é,4/4\rb,é,0/4\r".encode(),
         "model,task,score\na,é,1\nb,é,0\n".encode("utf-16-le"),
+        "model,task,score\na,é,1\nb,é,0\n".encode("utf-32"),
         "My runs, by hand\n\nmodel,task,score,n\na,é,✅,2\nb,é,❌,2\n,,,\n".encode(),
         *(json.dumps(document, indent=indent).encode() for document in DOCUMENTS for indent in (None, 2)),
         '{"model": "a", "task": "é", "score": 1, "n": NaN, "s": "\u2028"}\n'.encode() + json.dumps(ROWS[1]).encode(),

@@ -378,10 +378,7 @@ SAME = "the same rows as a.csv: both count, as no column has ids of runs"
         ("model,task,score\noak,t,1\noak,u,0\n", [SAME]),
         ("task,score,note\nt,1,x\nu,0,x\n", []),  # its folder may be the model
         ("model,task,score\noak,t,1\n", []),  # one run of several that ended alike
-        (
-            "model,task,score,run_id\noak,t,1,a\noak,u,0,b\n",
-            [IDS],
-        ),
+        ("model,task,score,run_id\noak,t,1,a\noak,u,0,b\n", [IDS]),
     ],
 )
 def test_a_table_with_the_rows_of_another_counts_unless_ids_say_that_its_runs_are_the_same(tmp_path, table, said):
@@ -566,12 +563,6 @@ def test_durations_are_read_in_seconds_and_those_that_are_none_are_named(tmp_pat
     durations = logs.runs["duration"].astype("object").where(logs.runs["duration"].notna(), None)
     assert dict(zip(told, durations, strict=True)) == told
     assert "3 cells of duration can't be read, such as 'soon'" in str(logs.chosen)
-
-
-@pytest.mark.parametrize("encoding", ["utf-32", "utf-16", "utf-8-sig"])
-def test_a_table_in_utf_32_holds_the_same_models(tmp_path, encoding):
-    (tmp_path / "a.csv").write_bytes("task,model,passed\nt,oak,1\nt,elm,0\n".encode(encoding))
-    assert sorted(evalkit.load(tmp_path).runs["model_name"]) == ["elm", "oak"]
 
 
 def inspect_log(path, model, *, error=None, scores=None):

@@ -1,7 +1,4 @@
-"""ATIF: the steps of an agent, with the messages it read and the tools it called.
-
-Facts from the trajectory models of harbor 0.25, for ATIF 1.0 to 1.8.
-"""
+"""ATIF 1.0 to 1.8, by the models of harbor 0.25: the steps of an agent, with messages and the tools it called."""
 
 import posixpath
 from collections.abc import Iterator

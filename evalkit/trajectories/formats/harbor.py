@@ -1,7 +1,4 @@
-"""Harbor: the result of a trial, and that of its job with its lock, which say how many trials of what were planned.
-
-Facts from the models of harbor 0.25.
-"""
+"""Harbor, by the models of its 0.25: the result of a trial, and that of its job with its lock, which state a plan."""
 
 from collections import Counter
 from typing import Any

@@ -1,7 +1,4 @@
-"""inspect_ai: evaluations as archives (``.eval``), of which runs need the header and the summaries only, and as JSON.
-
-Facts from logs of inspect_ai 0.3 of 2024 to 2026. Arguments of models (`model_args`) may hold keys and are never read.
-"""
+"""inspect_ai 0.3: evaluations as archives (``.eval``), of which runs need header and summaries only, and as JSON."""
 
 import io
 import re
@@ -24,18 +21,14 @@ from evalkit.trajectories.records import run_rows, score_rows, used
 
 # correct, incorrect, partly, no answer; the rest as inspect_ai's own `value_to_float`
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
-_ZSTANDARD = 93
-_MEMBER = struct.Struct(
-    "<4s4xH4x3L2H"
-)  # the header of each: its method, check sum and sizes, and the sizes of its name and extra data
+_MEMBER = struct.Struct("<4s4xH4x3L2H")  # its header: method, check sum, sizes, and sizes of its name and extra data
 _LISTED = struct.Struct("<4s6xH4x3LH12xL")  # its entry in the directory, up to its name; the last field is its place
 _RAISED = re.compile(r"(?:\w+\.)*(\w*(?:Error|Exception|Timeout|Exit|Interrupt|Group))(?=\W|$)")
-_TAIL = 65_536  # bytes at the end of an archive that hold the end of its directory
 _LIMITS = ("message_limit", "max_messages", "token_limit", "time_limit", "working_limit", "cost_limit", "turn_limit")
 
 
 def _reads(name: str, fields: str, **typed: Any) -> Any:
-    """Return a type with what is read of an object; everything else, such as arguments of models, is passed over."""
+    """Return a type with what is read of an object, not the rest: arguments of models (`model_args`) may hold keys."""
     own = [(field, of_type | None, None) for field, of_type in typed.items()]
     return msgspec.defstruct(name, [*own, *((field, Any, None) for field in fields.split())], omit_defaults=True)
 
@@ -54,7 +47,7 @@ _SAMPLE = _reads(  # of a sample, or of its summary; events, the greatest part, 
     model_usage=GenericAlias(dict, (str, _USAGE)),
 )
 _SPOKEN = _reads("Spoken", "id messages attachments transcript error", epoch=int)
-_SAMPLES, _ALL_SPOKEN = (GenericAlias(list, (one,)) for one in (_SAMPLE, _SPOKEN))
+_SAMPLES = GenericAlias(list, (_SAMPLE,))
 _EVALUATION = _reads(
     "Evaluation",
     "task model task_id task_args task_version eval_id created model_generate_config dataset config solver",
@@ -64,7 +57,7 @@ _LOG = msgspec.json.Decoder(
 )
 _SUMMARIES, _SUMMARY, _MESSAGES = (msgspec.json.Decoder(one) for one in (_SAMPLES, _SAMPLE, _SPOKEN))
 _ANYTHING = msgspec.json.Decoder()
-_TRANSCRIPTS = msgspec.json.Decoder(_reads("Transcripts", "", samples=_ALL_SPOKEN))
+_TRANSCRIPTS = msgspec.json.Decoder(_reads("Transcripts", "", samples=GenericAlias(list, (_SPOKEN,))))
 EXCERPT = b'{"excerpt_of":"inspect_ai"'  # what excerpts begin with
 
 
@@ -80,10 +73,7 @@ def is_archive(data: bytes) -> bool:
 
 
 def excerpt(file: BinaryIO) -> bytes:
-    """Return what an archive says of its runs as a log in JSON: from header and summaries, a thousandth of its bytes.
-
-    Of a log that is still written, or was not to its end, the journal and the samples that are whole tell the runs.
-    """
+    """Return what an archive says of its runs as a log in JSON, from header and summaries, else from what is whole."""
     header, summaries = _header_and_summaries(file)
     if header.startswith(b"{") and b'"model_usage"' in summaries:  # all is there: `parse` decodes it
         return EXCERPT + b"," + header[1:-1] + b',"samples":' + summaries + b"}"
@@ -156,9 +146,9 @@ def parse(path: str, data: bytes) -> Parsed:
         scores += score_rows(part, {name: score.value for name, score in by_scorer.items()}, GRADES)
     epochs, ids = count_of(config.get("epochs")) or 1, part_of(evaluation.dataset, "sample_ids")
     model, dataset = text_of(evaluation.model) or None, shared["dataset"]
-    plans: list[tuple] = [
-        (model, dataset, text_of(one), epochs, None) for one in (ids if isinstance(ids, list) else ())
-    ]
+    plans: list[tuple] = []
+    if isinstance(ids, list):
+        plans = [(model, dataset, text_of(one), epochs, None) for one in ids]
     planned = count_of(part_of(log.results, "total_samples"))
     if not planned and (size := count_of(part_of(evaluation.dataset, "samples"))):
         planned = min(size, count_of(config.get("limit")) or size) * epochs
@@ -199,17 +189,14 @@ def _ending(sample: Any, of_log: Any) -> tuple[str, str]:
     """Return the status of a sample, and why it ended."""
     if of_log == "started" and sample.completed is False:
         return "running", ""
-    if sample.error or not sample.limit:
-        return ("error", _error_name(sample.error)) if sample.error else ("", "")
+    if sample.error:  # the traceback or the message name the type of what was raised
+        last = text_of(part_of(sample.error, "traceback")).rstrip().rpartition("\n")[2]
+        raised = _RAISED.match(last) or _RAISED.match(error_text(sample.error))
+        return "error", raised[1] if raised else "error"
+    if not sample.limit:
+        return "", ""
     limit = text_of(part_of(sample.limit, "type") or sample.limit)
     return f"limit_{limit}", f"{limit} limit"
-
-
-def _error_name(error: Any) -> str:
-    """Return the type of what was raised, as the traceback or the message name it; else ``error``."""
-    last = text_of(part_of(error, "traceback")).rstrip().rpartition("\n")[2]
-    found = filter(None, map(_RAISED.match, (last, error_text(error))))
-    return next((match[1] for match in found), "error")
 
 
 def _usage(sample: Any) -> Sequence[float | None]:
@@ -292,11 +279,8 @@ def _member(name: str, place: int, method: int, check_sum: int, packed: int, siz
 
 
 def _header_and_summaries(file: BinaryIO) -> list[bytes]:
-    """Return these members of a whole archive, which its directory names last; else nothing for both.
-
-    To read all of a directory, with its thousands of samples, takes longer than all else.
-    """
-    file.seek(max(0, file.seek(0, io.SEEK_END) - _TAIL))
+    """Return these members of a whole archive, which its directory names last, without reading it; else nothing."""
+    file.seek(max(0, file.seek(0, io.SEEK_END) - 65_536))  # the end of its directory
     tail, found = file.read(), []
     try:
         for name in ("header.json", "summaries.json"):
@@ -317,7 +301,7 @@ def _unpacked(file: BinaryIO, info: zipfile.ZipInfo) -> bytes:
     name_size, extra_size = struct.unpack("<HH", file.read(4))  # of the member's own header
     file.seek(name_size + extra_size, io.SEEK_CUR)
     data, most = file.read(info.compress_size), info.file_size or most_bytes() + 1
-    if info.compress_type == _ZSTANDARD:
+    if info.compress_type == 93:  # Zstandard
         with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
             data = stream.read(most)
     elif info.compress_type == zipfile.ZIP_DEFLATED:

@@ -1,8 +1,4 @@
-"""SWE-agent and mini-swe-agent: trajectories, predictions that name their models, and SWE-bench's reports.
-
-Facts from mini-swe-agent 1 and 2, SWE-agent 1 and the reports of SWE-bench. A trajectory has no score: a report
-states it, and without one a run has no outcome.
-"""
+"""SWE-agent 1 and mini-swe-agent 1 and 2: trajectories, predictions with models, SWE-bench's reports with outcomes."""
 
 import posixpath
 from contextlib import suppress
@@ -18,7 +14,6 @@ from evalkit.trajectories.records import run_row, used
 
 # the status of the runs of tasks in lists of a report, such as `resolved_ids`; the last that names a task counts
 _VERDICTS = ("incomplete", "unresolved", "empty_patch", "error", "resolved")
-_LIMITS = ("step_limit", "cost_limit", "wall_time_limit_seconds")
 
 
 def recognises(value: Any) -> str:
@@ -54,16 +49,24 @@ def parse(path: str, value: Any) -> Parsed:
         return used(facts=[("model", task, "", model) for task, model in models.items() if model])
     if title == "SWE-bench report":
         model = name.rpartition(".")[0].rpartition(".")[0]  # <model>.<run>.json
-        return used(facts=[("outcome", task, model, verdict) for task, verdict in _verdicts(value).items()])
+        if "resolved_ids" in value:  # of all runs of a model
+            verdicts = {text_of(task): verdict for verdict in _VERDICTS for task in value.get(f"{verdict}_ids") or ()}
+        else:
+            verdicts = {task: "resolved" if part_of(item, "resolved") else "unresolved" for task, item in value.items()}
+        return used(facts=[("outcome", task, model, verdict) for task, verdict in verdicts.items()])
     spoken, value = messages(value), value if isinstance(value, dict) else {}
     info, is_mini = value.get("info"), title.startswith("mini")
     stats, agent = part_of(info, "model_stats"), part_of(info, "config", "agent")
     cost, reason = number_of(part_of(stats, "instance_cost")), text_of(part_of(info, "exit_status"))
     times = [message.when for message in spoken if message.when] or [""]
+    limits = {name: part_of(agent, name) for name in ("step_limit", "cost_limit", "wall_time_limit_seconds")}
+    replayed = value.get("replay_config")  # SWE-agent's own configuration, often as text
+    with suppress(TypeError, msgspec.DecodeError):
+        replayed = msgspec.json.decode(replayed)
     run = run_row(
         format="mini-swe-agent" if is_mini else "SWE-agent",
         task_id=value.get("instance_id") or name.removesuffix(".json").removesuffix(".traj"),
-        model_name=part_of(info, "config", "model", "model_name") or _replayed(value),
+        model_name=part_of(info, "config", "model", "model_name") or part_of(replayed, "agent", "model", "name"),
         agent="mini-swe-agent" if is_mini else "SWE-agent",
         agent_version=part_of(info, "mini_version") or part_of(info, "swe_agent_version"),
         exit_reason=reason,
@@ -74,7 +77,7 @@ def parse(path: str, value: Any) -> Parsed:
         tokens_in=part_of(stats, "tokens_sent"),
         tokens_out=part_of(stats, "tokens_received"),
         cost=total(message.cost for message in spoken) if cost is None else cost,
-        limits=", ".join(f"{name} {limit}" for name in _LIMITS if (limit := part_of(agent, name))),
+        limits=", ".join(f"{name} {limit}" for name, limit in limits.items() if limit),
     )
     return used([run])
 
@@ -95,18 +98,3 @@ def messages(value: Any, part: str = "", open_named: OpenNamed | None = None) ->
             chat[-1]["tool_calls"] = [{"name": "shell", "arguments": action}]
             chat.append({"role": "tool", "content": step.get("observation")})
     return chat_messages(chat)
-
-
-def _verdicts(report: dict[str, Any]) -> dict[str, str]:
-    """Return the status of each task of a report, of all runs of a model or of one."""
-    if "resolved_ids" not in report:
-        return {task: "resolved" if part_of(item, "resolved") else "unresolved" for task, item in report.items()}
-    return {text_of(task): verdict for verdict in _VERDICTS for task in report.get(f"{verdict}_ids") or ()}
-
-
-def _replayed(value: Any) -> Any:
-    """Return the model of SWE-agent's own configuration, which its trajectory has as text."""
-    config = part_of(value, "replay_config")
-    with suppress(TypeError, msgspec.DecodeError):
-        config = msgspec.json.decode(config)
-    return part_of(config, "agent", "model", "name")

@@ -1,12 +1,8 @@
-"""A table with a row for each run: CSV, JSON lines, JSON, or Parquet.
-
-The names of its columns tell what they mean, once the user's options are known: `evalkit.kinds.headers`.
-"""
+"""A table with a row for each run: CSV, JSON lines, JSON, or Parquet; `evalkit.kinds.headers` reads its columns."""
 
 import codecs
 import csv
 import io
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -28,36 +24,28 @@ from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.records import run_rows, used
 
 MESSAGES = ("messages", "conversation", "trajectory", "history", "traj")  # columns of messages
-_LISTS = ("results", "runs", "records", "rows", "data")  # keys of a document under which it may have its rows
-_MOST_ABOVE = 10  # lines in which to look for the header: a title or comments may be above it
 _MOST_HEADER = 2**24  # characters of a table with that line
-_BATCH = 1_000  # rows of a Parquet file that are decoded at a time
 _DECIMALS = re.compile(r"\A(-?\d+),(\d+%?)\Z")
-_BETWEEN_OBJECTS = re.compile(rb"\}\s*\n\s*\{")
-_ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson")
 _ANYTHING = msgspec.json.Decoder()
 _END = "\0end of the table"  # a line after the last one: it is a row of its own if all quotes are closed
-_UTF_32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 csv.field_size_limit(2**28)  # by default 131,072 characters, less than many transcripts
 
 
 def is_named_table(path: str, data: bytes) -> bool:
     """Return whether a file is a table by its name, by the mark of Parquet, or by an object in each of its lines."""
-    is_named = os.path.splitext(path)[1].lower() in _ENDINGS
+    is_named = path.lower().endswith((".csv", ".tsv", ".jsonl", ".ndjson"))
     return is_named or data.startswith(b"PAR1") or _has_object_lines(data)
 
 
 def _has_object_lines(data: bytes) -> bool:
     """Return whether an object ends before the first line break, and one begins behind it: of documents, in none."""
     at = data.find(b"\n", 1)
-    return bool(_BETWEEN_OBJECTS.search(data[max(0, at - 9) : at + 9])) and data[:at].lstrip().startswith(b"{")
+    begins_behind = re.search(rb"\}\s*\n\s*\{", data[max(0, at - 9) : at + 9]) is not None
+    return begins_behind and data[:at].lstrip().startswith(b"{")
 
 
 def recognises(head: bytes) -> str:
-    """Return ``table of runs`` for the first bytes of one, ``table`` for other tables, and empty for any other file.
-
-    Options may say what columns mean, so a table of other columns is of this kind, too. `csv` or Arrow may raise.
-    """
+    """Return what the first bytes of a table, which options may explain, are of; empty for others. It may raise."""
     start = decode_start(head)
     if head.startswith(b"PK") and b"[Content_Types].xml" in head:
         return "spreadsheet"
@@ -118,23 +106,18 @@ def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]]
         elif start == "{":
             data = text.encode()
             del text
-            rows, doubts = _object_lines(data)
+            rows, broken = [], 0
+            for line in filter(bytes.strip, io.BytesIO(data)):
+                try:
+                    rows.append(decode_json(line, _ANYTHING)[0])
+                except BrokenFileError:  # such as a last line that is still being written
+                    broken += 1
+            doubts = [f"{counted_noun(broken, 'broken line')} left out"] if broken else []
         else:
             rows, doubts = _cells(text)
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError("rows that are no objects")
     return rows, doubts
-
-
-def _object_lines(data: bytes) -> tuple[list[Any], list[str]]:
-    """Return the values of JSON lines, and what is doubtful about them: lines that are broken are left out."""
-    rows, broken = list[Any](), 0
-    for line in filter(bytes.strip, io.BytesIO(data)):
-        try:
-            rows.append(decode_json(line, _ANYTHING)[0])
-        except BrokenFileError:  # such as a last line that is still being written
-            broken += 1
-    return rows, [f"{counted_noun(broken, 'broken line')} left out"] if broken else []
 
 
 def _check_lines(data: bytes) -> None:
@@ -152,11 +135,10 @@ def _parquet_rows(data: bytes, *, messages: bool) -> list[dict[str, Any]]:
     """Read the rows of a Parquet file; LimitError for one that is too large once every row has its own values.
 
     Columns are decoded to dictionaries, in which a text of many rows stands once, and counted before rows are made.
-    Arrow can't do so for texts in delta encodings, and those of a fixed length: of these it decodes as many rows at a
-    time as fit if each text is as long as a page.
+    Texts in delta encodings or of a fixed length can't be: as many rows are decoded as fit, each as long as a page.
     """
     stored = pq.read_metadata(pa.BufferReader(data))
-    total, batch_rows = 0, _BATCH
+    total, batch_rows = 0, 1_000
     to_dictionaries: list[str] = []
     for at in range(stored.num_columns):
         column = stored.schema.column(at)
@@ -242,7 +224,8 @@ def _listed(value: Any) -> list[Any]:
     """Return the rows of a decoded document: a list of them, columns with their cells, or a single run; else none."""
     if not isinstance(value, dict):
         return value if isinstance(value, list) else []
-    lists = [rows for name in _LISTS if isinstance(rows := value.get(name), list)]
+    given = map(value.get, ("results", "runs", "records", "rows", "data"))
+    lists = [rows for rows in given if isinstance(rows, list)]
     if lists or not is_table_of_runs(list(value)):
         return next(iter(lists), [])
     columns = [list(cells.values()) if isinstance(cells, dict) else cells for cells in value.values()]
@@ -252,10 +235,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the rows of a table with commas, semicolons, tabs or bars between cells, and what is doubtful about them.
-
-    Empty rows are left out. ValueError for columns that have one name, and a quote that is never closed.
-    """
+    """Return the rows of a table but empty ones, and doubts; ValueError for equal names of columns and open quotes."""
     header = (_from_header(text) or [""])[0]
     start, delimiter = text.index(header), _delimiter(header)
     file = io.TextIOWrapper(io.BytesIO(text[start:].encode()), "utf-8", newline="")  # StringIO takes 4 times as much
@@ -300,7 +280,7 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
 
 def _from_header(text: str) -> list[str]:
     """Return the first lines of a table from that with the names of its columns; a title or comments may be above."""
-    lines = list(islice(io.StringIO(text[:_MOST_HEADER], newline=""), _MOST_ABOVE))
+    lines = list(islice(io.StringIO(text[:_MOST_HEADER], newline=""), 10))
     cells = list(map(_fields, lines))
     known = (at for at, names in enumerate(cells) if is_table_of_runs(names))
     alike = (at for at, (one, below) in enumerate(pairwise(cells)) if len(one) > 1 and len(one) == len(below))
@@ -308,11 +288,8 @@ def _from_header(text: str) -> list[str]:
 
 
 def _text(data: bytes) -> str:
-    """Decode a table as spreadsheets write it.
-
-    In UTF-8, in UTF-32 with a mark, in UTF-16 with or without one, or as in old Windows.
-    """
-    if data.startswith(_UTF_32):
+    """Decode a table in UTF-8, in UTF-32 with a mark, in UTF-16 with or without one, or as in old Windows."""
+    if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         return data.decode("utf-32", "replace")
     data = without_mark(data)[0]
     if b"\0" in data[:2]:
@@ -323,9 +300,9 @@ def _text(data: bytes) -> str:
         return data.decode("cp1252", "replace")
 
 
-def _fields(line: str) -> list[str]:
-    return next(csv.reader([line], delimiter=_delimiter(line)), [])
-
-
 def _delimiter(line: str) -> str:
     return max(",\t;|", key=line.count)
+
+
+def _fields(line: str) -> list[str]:
+    return next(csv.reader([line], delimiter=_delimiter(line)), [])

@@ -1,7 +1,4 @@
-"""tau2-bench: simulations of an agent and a user, in one file, or in a folder with one file for each.
-
-Facts from the data models of sierra-research/tau2-bench.
-"""
+"""tau2-bench, by its own data models: simulations of an agent and a user, in one file, or with one file for each."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +9,6 @@ from evalkit.trajectories.json_values import count_of, number_of, objects, part_
 from evalkit.trajectories.records import run_row, score_rows, used
 
 _KEYS = {"task_id", "termination_reason"}  # of a simulation
-_CHECKS = ("db_check", "action_checks", "nl_assertions", "communicate_checks")
 
 
 def recognises(value: Any) -> str:
@@ -26,17 +22,29 @@ def parse(path: str, value: Any) -> Parsed:
     """Return the runs of results or of a simulation, and how many were planned."""
     simulations: list[dict[str, Any]] = [value]
     shared: dict[str, Any] = {}
-    plans: list[tuple] = []
-    facts: list[tuple] = []
+    plans, facts = list[tuple](), list[tuple]()
+    scores: list[tuple] = []
     if not value.keys() >= _KEYS:
-        simulations, shared = objects(value, "simulations"), _shared(value["info"])
+        simulations, info = objects(value, "simulations"), value["info"]
+        limits = {key: info[key] for key in ("max_steps", "max_errors") if info.get(key) is not None}
+        shared = {
+            "model_name": part_of(info, "agent_info", "llm"),
+            "agent": part_of(info, "agent_info", "implementation"),
+            "agent_version": info.get("git_commit"),
+            "dataset": part_of(info, "environment_info", "domain_name"),
+            "limits": ", ".join(f"{key} {value}" for key, value in limits.items()),
+            "temperature": number_of(part_of(info, "agent_info", "llm_args", "temperature")),
+        }
         facts = [("info", "", "", text_of(shared))]
-        trials = count_of(value["info"].get("num_trials"))
+        trials = count_of(info.get("num_trials"))
         tasks = {text_of(task.get("id")) for task in objects(value, "tasks")}
         tasks |= {text_of(one.get("task_id")) for one in (*simulations, *objects(value, "simulation_index"))}
         model, dataset = (text_of(shared[name]) or None for name in ("model_name", "dataset"))
         plans = [(model, dataset, task, trials, None) for task in sorted(tasks) if trials]
-    scores = [row for one in simulations for row in score_rows(text_of(one.get("id")), _rewards(one))]
+    for one in simulations:
+        if isinstance(given := one.get("reward_info"), dict):  # the reward comes before its components
+            rewards = {"reward": given.get("reward"), **(given.get("reward_breakdown") or {})}
+            scores += score_rows(text_of(one.get("id")), rewards)
     reason = "" if simulations else "simulations stand in files of their own"
     return used([_run(shared, one) for one in simulations], scores, plans, facts, reason)
 
@@ -68,22 +76,10 @@ def _chat(simulation: dict[str, Any]) -> list[dict[str, Any]]:
     return chat
 
 
-def _shared(info: dict[str, Any]) -> dict[str, Any]:
-    """Return what all simulations of a file have in common, as columns of runs."""
-    limits = {key: info[key] for key in ("max_steps", "max_errors") if info.get(key) is not None}
-    return {
-        "model_name": part_of(info, "agent_info", "llm"),
-        "agent": part_of(info, "agent_info", "implementation"),
-        "agent_version": info.get("git_commit"),
-        "dataset": part_of(info, "environment_info", "domain_name"),
-        "limits": ", ".join(f"{key} {value}" for key, value in limits.items()),
-        "temperature": number_of(part_of(info, "agent_info", "llm_args", "temperature")),
-    }
-
-
 def _run(shared: Mapping[str, Any], simulation: dict[str, Any]) -> tuple:
     reason = simulation.get("termination_reason")
-    extra = {name: part_of(simulation, "reward_info", name) for name in _CHECKS}
+    checks = ("db_check", "action_checks", "nl_assertions", "communicate_checks")
+    extra = {name: part_of(simulation, "reward_info", name) for name in checks}
     extra["user_cost"] = number_of(simulation.get("user_cost"))
     return run_row(
         **shared,
@@ -104,9 +100,3 @@ def _run(shared: Mapping[str, Any], simulation: dict[str, Any]) -> tuple:
         cost=number_of(simulation.get("agent_cost")),  # as its tokens: the user is simulated by another model
         extra={name: item for name, item in extra.items() if item} or None,
     )
-
-
-def _rewards(simulation: dict[str, Any]) -> dict[str, Any]:
-    """Return the reward, then its components."""
-    info = simulation.get("reward_info")
-    return {"reward": info.get("reward"), **(info.get("reward_breakdown") or {})} if isinstance(info, dict) else {}
