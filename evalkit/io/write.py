@@ -96,7 +96,7 @@ def check_output(path: str) -> None:
 
 
 def write_frame(table: pd.DataFrame, path: str) -> None:
-    """Write a frame as CSV, JSON (records), Parquet, LaTeX or Excel, in the format of its suffix; SourceError if that fails."""
+    """Write a frame in the format of its suffix: CSV, JSON, Parquet, LaTeX or Excel; SourceError if that fails."""
     check_output(path)
     with _replaced(path) as new:
         try:

@@ -7,7 +7,7 @@ import re
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple, TypedDict, cast
@@ -62,6 +62,39 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScr
 
 EVENT = re.compile("|".join(f"^(?P<{name}>{text.pattern})" for name, text in EVENTS.items()), re.MULTILINE)
 COMMAND = re.compile(r"!(?<![\w!]!)[A-Za-z]")  # not within a word
+
+# characters of game logs, the most frequent first; those of none of them are the rarest
+_COMMON = " etaoinsrhldcumpgfbwyvk\n_.,:-0123456789()\"'CTSIARBDMNPOFLEWGHUVKYJ!"
+
+
+class Phrases:
+    """Phrases to look for in texts.
+
+    A single character is found thirty times as fast as a phrase. So the rarest character of each phrase is looked for,
+    and the phrase is checked only where that is found.
+    """
+
+    def __init__(self, phrases: Iterable[str]) -> None:
+        self._by_character: dict[str, list[tuple[str, int]]] = {}
+        for phrase in phrases:
+            rarity = [_COMMON.find(character) % (len(_COMMON) + 1) for character in phrase]
+            offset = rarity.index(max(rarity))
+            self._by_character.setdefault(phrase[offset], []).append((phrase, offset))
+
+    def are_in(self, text: str) -> bool:
+        """Return whether a text holds any of the phrases."""
+        for character, phrases in self._by_character.items():
+            at = text.find(character)
+            while at >= 0:
+                for phrase, offset in phrases:
+                    if at >= offset and text.startswith(phrase, at - offset):
+                        return True
+                at = text.find(character, at + 1)
+        return False
+
+
+FINAL_PHRASES = Phrases(FINAL_STARTS)
+EVENT_PHRASES = Phrases(event.start for event in EVENTS.values())
 
 # the keys that distinguish the other JSON files of an experiment from agent logs
 TASK_KEYS = frozenset((
@@ -293,19 +326,19 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
     messages = len(system) + len(agent) + len(others)
     joined = "\n".join(system)  # no event spans lines, and no final wording holds a line break
     events = Counter[str]()
-    if any(event.start in joined for event in EVENTS.values()):
+    if EVENT_PHRASES.are_in(joined):
         events.update(match.lastgroup or "" for match in EVENT.finditer(joined))
 
     finals = list[Final]()
     is_near = is_quoted = False
-    if _may_hold_final(joined):
+    if FINAL_PHRASES.are_in(joined):
         read = [(text, read_final(text)) for text in system]
         finals = [final for _, final in read if final]
         rest = "\n".join([text for text, final in read if not final])
-        is_near = _may_hold_final(rest) and NEARLY_FINAL.search(rest) is not None
+        is_near = FINAL_PHRASES.are_in(rest) and NEARLY_FINAL.search(rest) is not None
     if not finals:
         spoken = "\n".join([*agent, *others])
-        is_quoted = _may_hold_final(spoken) and FINAL.search(spoken) is not None
+        is_quoted = FINAL_PHRASES.are_in(spoken) and FINAL.search(spoken) is not None
     timeouts = [final for final in finals if final.timed_out]
     scored = [final for final in finals if not final.timed_out and (final.score is not None or final.flag)]
     scores = {final.score for final in scored}
@@ -347,11 +380,6 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
         "flags": [*flags, *repaired],
         "digest": digest if agent or others else "",
     }
-
-
-def _may_hold_final(text: str) -> bool:
-    """Return whether a text may hold a final wording: to search for how each begins takes less time than a pattern."""
-    return any(start in text for start in FINAL_STARTS)
 
 
 def _status(score: float | None, *, timed_out: bool) -> CompletionStatus:
