@@ -125,13 +125,13 @@ def kind_of(runs: pd.DataFrame) -> LogKind:
 
 def is_excluded(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
     """Return for each run whether a flag excludes it from rates."""
-    is_counted = frozenset(kind.rates.excluding_flags).isdisjoint
-    return ~runs["run_flags"].map(is_counted).astype(bool)
+    return has_flag(runs, *kind.rates.excluding_flags)
 
 
-def has_flag(runs: pd.DataFrame, flag: str) -> pd.Series:
-    """Return for each run whether it carries a flag."""
-    return pd.Series([flag in flags for flags in runs["run_flags"]], runs.index, dtype="bool")
+def has_flag(runs: pd.DataFrame, *flags: str) -> pd.Series:
+    """Return for each run whether it has any of these flags."""
+    wanted = frozenset(flags)
+    return pd.Series([not wanted.isdisjoint(own) for own in runs["run_flags"]], runs.index, dtype="bool")
 
 
 def copied(runs: pd.DataFrame, kind: LogKind) -> list[tuple[str, str, int]]:

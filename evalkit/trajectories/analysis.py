@@ -8,7 +8,7 @@ import pandas as pd
 
 from evalkit.io import short_paths
 from evalkit.kinds import Finding, Logs, data_finding, examples_of, flag_counts, outcomes, sections
-from evalkit.kinds.runs import kind_of, leading, outcome_of
+from evalkit.kinds.runs import has_flag, kind_of, leading, outcome_of
 from evalkit.stats import cells_of, estimate_by
 from evalkit.stats import reliability as reliability_of
 from evalkit.trajectories import words
@@ -24,11 +24,7 @@ __all__ = [
 
 def counted(runs: pd.DataFrame) -> pd.DataFrame:
     """Select the runs that count in rates: neither repeated later nor held by another file, too."""
-    return runs[~_is_repeated(runs)]
-
-
-def _is_repeated(runs: pd.DataFrame) -> pd.Series:
-    return runs[[f"flag_{name}" for name in EXCLUDING_FLAGS]].any(axis="columns")
+    return runs[~has_flag(runs, *EXCLUDING_FLAGS)]
 
 
 def _is_running(runs: pd.DataFrame) -> pd.Series:
@@ -67,7 +63,7 @@ def has_plan(plans: pd.DataFrame) -> bool:
 
 def trials(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     """Count trials by plan, a shortened path: planned, present (ended), running, repeated, retried and missing."""
-    repeated, running = _is_repeated(runs), _is_running(runs)
+    repeated, running = has_flag(runs, *EXCLUDING_FLAGS), _is_running(runs)
     counts = {"present": ~repeated & ~running, "running": ~repeated & running, "repeated": repeated}
     counts["retried"] = runs["retries"].fillna(0)
     there = pd.DataFrame(counts).astype("int64").groupby(runs["plan"].fillna("no plan")).sum()
