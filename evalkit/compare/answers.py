@@ -6,17 +6,15 @@ from evalkit._notes import Notes
 from evalkit.compare.comparison import MOST_SHOWN
 from evalkit.compare.pairwise import discordant, examples
 from evalkit.compare.planning import plan_findings
-from evalkit.compare.ranking import FIRST, RANKING, Leaderboard, ranked, with_short_names
+from evalkit.compare.ranking import FIRST, Leaderboard, ranked, with_short_names
 from evalkit.display.words import MOST_NAME
-from evalkit.kinds import Finding
-from evalkit.kinds.findings import SECTION, files_of, similar_names
+from evalkit.kinds import Finding, sections
+from evalkit.kinds.findings import files_of, similar_names
 from evalkit.stats.pairwise import MOST_PAIRED
-
-PAIRS = "Pairs of models"
 
 
 def findings(
-    board: Leaderboard, ledger: pd.DataFrame | None = None, *, ranking: str = RANKING, detect: float = 0.0
+    board: Leaderboard, ledger: pd.DataFrame | None = None, *, ranking: str = sections.RANKING, detect: float = 0.0
 ) -> list[Finding]:
     """Describe which model is best as far as the data show, what is open, what would decide it, and caveats.
 
@@ -33,7 +31,7 @@ def findings(
     stated = list[str]()  # codes of notes that other findings state
     results.append(best := ranked(board, ranking))
     if few := board.notes.only("variants"):
-        results.append(Finding("variants", SECTION, {"notes": few}))
+        results.append(Finding("variants", sections.DATA_QUALITY, {"notes": few}))
     head = best.values["headline"]
     if head["code"] == "apart":  # no pair can be decided, as the ranking says
         if head["n_sets"] == len(head["models"]):
@@ -43,12 +41,12 @@ def findings(
         if len(board.table) > MOST_PAIRED:
             counts["first"] = MOST_SHOWN
         row = with_short_names(board, MOST_NAME).pairs.loc[nearest.index].to_dict("records")
-        results.append(Finding("nearest_pair", PAIRS, {**counts, "row": next(iter(row), None)}, opposite))
+        results.append(Finding("nearest_pair", sections.PAIRS, {**counts, "row": next(iter(row), None)}, opposite))
         results += plan_findings(board, detect)
         if undecided := head.get("undecided", 0):
-            results.append(Finding("undecided", PAIRS, {"count": undecided}))
+            results.append(Finding("undecided", sections.PAIRS, {"count": undecided}))
     elif len(board.table) == 1:
-        results.append(Finding("alone", PAIRS))
+        results.append(Finding("alone", sections.PAIRS))
     if head.get("absent"):
         stated.append("absent")
     caveats = board.notes.without(*FIRST, "variants", "same_order", *stated)
@@ -57,5 +55,5 @@ def findings(
     results += [Finding("caveat", ranking, {"notes": Notes((one,))}) for one in caveats.notes]
     if ledger is not None:
         names = similar_names(board.table["model_name"])
-        results.append(Finding("files", SECTION, {"files": files_of(ledger), "names": names}))
+        results.append(Finding("files", sections.DATA_QUALITY, {"files": files_of(ledger), "names": names}))
     return results

@@ -4,10 +4,8 @@ import pandas as pd
 
 from evalkit.compare.comparison import Comparison, comparison, leading_cells
 from evalkit.compare.ranking import Leaderboard
-from evalkit.kinds import Finding
+from evalkit.kinds import Finding, sections
 from evalkit.stats import plan as plan_pairs
-
-PLANS = "What more runs would decide"
 
 
 def plan(runs: pd.DataFrame | Comparison, difference: float | None = None, value: str = "") -> pd.DataFrame:
@@ -25,7 +23,7 @@ def plan(runs: pd.DataFrame | Comparison, difference: float | None = None, value
 
 
 def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
-    """Plan how many tasks decide between the first model and the next one that it is not separable from.
+    """Plan how many tasks decide between the first model and the next one against which it is not decided.
 
     The true difference is taken to be the observed one; with `detect` also one of so many percentage points (of scores
     that are no shares: of so many of their unit). No findings where the models share no tasks.
@@ -47,7 +45,7 @@ def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
         if table.empty:  # one model
             continue
         if reasons := table["warning"].iloc[0].only("no_plan"):
-            found.append(Finding("caveat", PLANS, {"notes": reasons}))
+            found.append(Finding("caveat", sections.PLAN, {"notes": reasons}))
             break
         rows = table[table["target"] == "new tasks"].set_index("repeats")["tasks"]
         n_tasks = int(table["n_tasks"].iloc[0]) if shared is None else shared
@@ -62,5 +60,5 @@ def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
         # a plan takes the spread so far for the true one: the runs that it asks for may exist and not have decided
         is_enough_already = bool(models) and any(rows[n] <= n_tasks for n in (1, 3) if n <= runs_so_far)
         if pd.notna(rows[1]) and not is_enough_already:
-            found.append(Finding("plan", PLANS, values))
+            found.append(Finding("plan", sections.PLAN, values))
     return found

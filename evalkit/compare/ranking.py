@@ -15,7 +15,7 @@ from evalkit.compare.pairwise import pairs_of
 from evalkit.display.tables import answer_html
 from evalkit.display.words import finding_text
 from evalkit.io import distinct_names, plain
-from evalkit.kinds import Finding, Outcomes, examples_of, outcomes, rates
+from evalkit.kinds import Finding, Outcomes, examples_of, outcomes, rates, sections
 from evalkit.kinds.findings import absent_counts, absent_runs, variants
 from evalkit.kinds.headers import runs_of
 from evalkit.kinds.runs import UNKNOWN, copied, kind_of
@@ -26,7 +26,6 @@ from evalkit.stats.pair_tests import PARTLY, UNPAIRED
 from evalkit.stats.pairwise import MOST_PAIRED
 
 MODELS = "Models, the best first"
-RANKING = "Which model is best?"
 FIRST = ("conditions_differ", "settings_differ")  # notes to read before any estimate is compared
 SENTENCE_NAME = 32  # characters of a name in a sentence
 FEW_PAIRS = 5  # shared tasks, too few for any two models to differ
@@ -253,7 +252,7 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     highest = rated.nlargest(1, "estimate").iloc[0]
     if board.is_adjusted and highest["estimate"] > row["estimate"]:
         about |= {"basis": board.basis, "higher": highest["model_name"]}
-    about["doubt"] = ", if its tasks are no variants of few" if "variants" in board.notes else ""
+    about["variants"] = "variants" in board.notes
     if row["rank_high"] == 1:
         return {"code": "best"} | about | {"undecided": int((~own["decided"]).sum())} | _fields(row, board.has_means)
     if len(own) and own["estimate"].isna().all():
@@ -286,7 +285,7 @@ def with_short_names(board: Leaderboard, width: int) -> Leaderboard:
     return replace(board, table=board.table.assign(model_name=board.table["model_name"].map(names)), pairs=pairs)
 
 
-def ranked(board: Leaderboard, section: str = RANKING) -> Finding:
+def ranked(board: Leaderboard, section: str = sections.RANKING) -> Finding:
     """Describe which model is best as far as the data show, with its estimate; names are short, to fit a sentence."""
     first = board.table["model_name"].iloc[0] if len(board.table) else ""
     board = with_short_names(board, SENTENCE_NAME)

@@ -98,7 +98,8 @@ def _ranking(headline: Row, *, n_models: int, what: str, is_share: bool, unit: s
     code = headline["code"]
     if code not in ("one_model", "unnamed", "best", "leads"):
         return _without_leader(headline, what, [estimate_text(row, is_share, unit) for row in rates], rates)
-    model, doubt = headline.get("model", ""), headline.get("doubt", "")
+    model = headline.get("model", "")
+    doubt = IF_NO_VARIANTS if headline.get("variants") else ""
     rate = ""
     with_rate = " under equal conditions"
     if "estimate" in headline:
@@ -153,6 +154,7 @@ def _qualifications(headline: Row, what: str) -> Iterable[str]:
 
 
 FEW_SHARED = "; too few shared tasks to decide"
+IF_NO_VARIANTS = ", if its tasks are no variants of few"
 
 
 def _size(runs: float, tasks: float) -> str:
@@ -298,7 +300,7 @@ def _no_best(text: str, /, models: Sequence[str], **_: Any) -> str:
     return text.format(model_names(models))
 
 
-def _leads(model: str, behind: Sequence[str], open: Sequence[str], few: bool, doubt: str = "", **_: Any) -> str:
+def _leads(model: str, behind: Sequence[str], open: Sequence[str], few: bool, variants: bool = False, **_: Any) -> str:
     """Say which models the first one is ahead of, and against which it is not decided."""
     clauses = [f"{model} {'leads' if behind else 'is first'}"]
     if behind:
@@ -306,14 +308,15 @@ def _leads(model: str, behind: Sequence[str], open: Sequence[str], few: bool, do
     if open:
         clauses.append(f"not decided against {model_names(open)}")
     text = "; ".join(clauses)
-    if behind:
-        text += doubt
+    if behind and variants:
+        text += IF_NO_VARIANTS
     return f"{text}{FEW_SHARED}" if few else text
 
 
-def _best(model: str, what: str, basis: str = "", unpaired: bool = False, doubt: str = "", **_: Any) -> str:
+def _best(model: str, what: str, basis: str = "", unpaired: bool = False, variants: bool = False, **_: Any) -> str:
     about = [what, basis, str(note("unpaired")) if unpaired else ""]
-    return f"best: {model} ({', '.join(filter(None, about))}){doubt}"
+    text = f"best: {model} ({', '.join(filter(None, about))})"
+    return f"{text}{IF_NO_VARIANTS}" if variants else text
 
 
 HEADLINES: dict[str, str | Callable[..., str]] = {

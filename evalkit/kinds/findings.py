@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from evalkit._notes import Notes, note
+from evalkit.kinds import sections
 from evalkit.kinds.runs import UNKNOWN, Outcomes, has_flag, kind_of
 
 MOST_EXAMPLES = 3  # runs that a finding links to
-SECTION = "Data quality"
 VARIANT = re.compile(r"[\W_]*(?:variants?|var|version|seed|copy|rep|v)[\W_]*\d+$", re.IGNORECASE)  # an id's end
 FEW_VARIANTS = 6  # tasks of one stem on average: fewer are no sign of few tasks
 
@@ -48,14 +48,13 @@ def examples_of(runs: pd.DataFrame, labels: Mapping[str, pd.Series]) -> tuple[Ex
     return tuple(Example(label, ids.iloc[0]) for label, ids in first if len(ids))[:MOST_EXAMPLES]
 
 
-def data_finding(runs: pd.DataFrame, ledger: pd.DataFrame, noun: str, section: str = SECTION) -> Finding:
+def data_finding(runs: pd.DataFrame, ledger: pd.DataFrame, noun: str, section: str = sections.DATA_QUALITY) -> Finding:
     """Find what is doubtful in the data: flags of runs, unused files, and names that may mean one model.
 
     `noun` is the word for a run.
     """
     counts, everywhere = dict[str, int](), list[str]()
-    raised = Counter(chain.from_iterable(map(set, runs["run_flags"])))
-    for name, n in sorted(raised.items(), key=lambda item: (-item[1], item[0])):
+    for name, n in sorted(_count_flags(runs).items(), key=lambda item: (-item[1], item[0])):
         if n == len(runs) and n > 1:
             everywhere.append(name.replace("_", " "))  # no finding, but a fact
         else:
@@ -78,13 +77,17 @@ def flag_counts(runs: pd.DataFrame) -> pd.DataFrame:
     if runs.empty:  # nothing tells their kind
         return pd.DataFrame(columns=["flag", "runs", "meaning"])
     kind = kind_of(runs)
-    raised = Counter(chain.from_iterable(map(set, runs["run_flags"])))
+    raised = _count_flags(runs)
     rows = []
     for name, meaning in kind.flags.items():
         if name in raised:
             shown = name if name in kind.labels else name.replace("_", " ")
             rows.append((shown, raised[name], meaning))
     return pd.DataFrame(rows, columns=["flag", kind.runs, "meaning"])
+
+
+def _count_flags(runs: pd.DataFrame) -> Counter[str]:
+    return Counter(chain.from_iterable(map(set, runs["run_flags"])))
 
 
 def files_of(ledger: pd.DataFrame) -> dict[str, int]:
@@ -111,8 +114,8 @@ def doubts(scored: Outcomes, planned: Iterable[str] = (), models: Iterable[str] 
     Of `models`, if any are named, only their runs are absent.
     """
     few, lacking = variants(scored), absent_counts(absent_runs(scored.table, planned), models)
-    found = [Finding("variants", SECTION, {"notes": few})] if few else []
-    return [*found, Finding("absent", SECTION, lacking)] if lacking else found
+    found = [Finding("variants", sections.DATA_QUALITY, {"notes": few})] if few else []
+    return [*found, Finding("absent", sections.DATA_QUALITY, lacking)] if lacking else found
 
 
 def absent_runs(table: pd.DataFrame, planned: Iterable[str] = ()) -> pd.DataFrame:
