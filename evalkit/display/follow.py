@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from evalkit._text import counted_noun
-from evalkit.display.terminal import file_lines, fit_table, overview_rows
+from evalkit.display.terminal import file_lines, fit_table, overview
 from evalkit.io.paths import FileState, SourceError, StorageOptions, storage
 from evalkit.io.screen import View, so_far
 from evalkit.io.sources import MISSING, Listing, Source, source_names, state_of
@@ -146,7 +146,7 @@ class Following:
 
 def progress_of_runs(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
     """Format the overview with the numbers of runs and those expected; a run is done once it can be read."""
-    rows = overview_rows(snapshot.logs.runs, snapshot.logs.kind)
+    rows, _ = overview(snapshot.logs.runs, snapshot.logs.kind)
     counts = [int(row["runs"]) for row in rows]
     for row, n in zip(rows, counts, strict=True):
         row["runs"] = so_far(n, snapshot.expected)

@@ -131,11 +131,10 @@ def parts_of(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     """Return the parts that a kind prints, by default success rates and mean scores by model."""
     if logs.kind.command.describe:
         return list(logs.kind.command.describe(logs, views))
-    values = [name for name in ("is_successful", "score") if logs.runs[name].notna().any()]
-    frame = pd.concat([rates(logs.runs, value=value).assign(value=value) for value in values or ["score"]])
+    rows, frame = overview(logs.runs, logs.kind)
     unmeasured = unmeasured_lines(logs.runs, ["model_name"], logs.kind)
     return [
-        Part("models", rows=overview_rows(logs.runs, logs.kind), always=True, frame=frame),
+        Part("models", rows=rows, always=True, frame=frame),
         Part("rates without the runs that were not measured", unmeasured),
     ]
 
@@ -154,14 +153,17 @@ def chosen_lines(logs: Logs, *, everything: bool = False) -> tuple[list[str], li
     return warned, chosen
 
 
-def overview_rows(runs: pd.DataFrame, kind: LogKind | None = None) -> list[dict[str, str]]:
-    """Return success rates and mean scores by model, as cells under their headers."""
+def overview(runs: pd.DataFrame, kind: LogKind) -> tuple[list[dict[str, str]], pd.DataFrame]:
+    """Return success rates and mean scores by model: as cells under their headers, and as a frame."""
     rows: dict[str, dict[str, str]] = {}
-    for column in [name for name in ("is_successful", "score") if runs[name].notna().any()] or ["score"]:
-        data = outcomes(runs, column, kind)
-        for row in rate_rows(rates(runs, value=column, kind=kind), ["model_name"], data.title, percent=data.is_share):
+    frames = []
+    for value in [name for name in ("is_successful", "score") if runs[name].notna().any()] or ["score"]:
+        data = outcomes(runs, value, kind)
+        table = rates(runs, value=value, kind=kind)
+        frames.append(table.assign(value=value))
+        for row in rate_rows(table, ["model_name"], data.title, percent=data.is_share):
             rows.setdefault(row["model"], row).update(row)
-    return list(rows.values())
+    return list(rows.values()), pd.concat(frames)
 
 
 def rate_rows(table: pd.DataFrame, by: Sequence[str], title: str, *, percent: bool = True) -> list[dict[str, str]]:

@@ -78,7 +78,9 @@ _PAGES = WeakKeyDictionary[Logs, RunPages]()
 
 def pages_of(logs: Logs) -> RunPages:
     """Return the pages that a report on these logs links to: all its tables and figures share the limit."""
-    return _PAGES.setdefault(logs, RunPages(logs))
+    if logs not in _PAGES:
+        _PAGES[logs] = RunPages(logs)
+    return _PAGES[logs]
 
 
 class Evidence:

@@ -14,7 +14,17 @@ from evalkit._notes import NO_NOTES, Notes, note
 from evalkit._text import as_list, counted_noun
 from evalkit.io import SourceError
 from evalkit.io.sources import is_sample
-from evalkit.kinds import Example, Finding, data_finding, examples_of, kind_named, outcomes, rates, rates_by_denominator
+from evalkit.kinds import (
+    Example,
+    Finding,
+    data_finding,
+    examples_of,
+    kind_named,
+    outcomes,
+    rates,
+    rates_by_denominator,
+    sections,
+)
 from evalkit.kinds.findings import doubts, flag_counts
 from evalkit.kinds.runs import NO_OUTCOME, copied, has_flag, outcome_of
 from evalkit.kinds.runs import describe_runs as describe_any
@@ -337,7 +347,7 @@ def findings(
     ]
 
 
-def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How runs ended") -> list[Finding]:
+def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = sections.ENDINGS) -> list[Finding]:
     """Describe how the runs without success ended, below the heading `endings`, and what is doubtful in the data."""
     fresh = counted(runs)
     failed = fresh[~has_succeeded(fresh)]
@@ -349,17 +359,21 @@ def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = "How 
     if pairs := copied(runs, kind_named("mindcraft")):  # whose logs stale copies hold, and whose runs they stand for
         copies = runs[runs["copy_of"].notna()]
         links = tuple(Example("a copy", *ids) for ids in copies[["run_id", "copy_of"]].head(1).itertuples(index=False))
-        found.append(Finding("copies", "Data quality", {"pairs": pairs}, links, words.copies))
+        found.append(Finding("copies", sections.DATA_QUALITY, {"pairs": pairs}, links, words.copies))
     merged = has_flag(fresh, "extra_agent_logs")
     if merged.any():
         examples = examples_of(fresh, {"more logs than agents": merged})
-        found.append(Finding("merged", "Data quality", {"count": int(merged.sum())}, examples, words.MERGED))
+        found.append(Finding("merged", sections.DATA_QUALITY, {"count": int(merged.sum())}, examples, words.MERGED))
     return [*found, data_finding(runs, ledger, "run")]
 
 
-def drop_findings(runs: pd.DataFrame) -> list[Finding]:
-    """Describe how much cooking success drops with blocked agents, and whether each number has its own tasks."""
-    section, drops = "Success by number of blocked agents", cooking_drop(runs)
+def drop_findings(runs: pd.DataFrame, drops: pd.DataFrame | None = None) -> list[Finding]:
+    """Describe how much cooking success drops with blocked agents, and whether each number has its own tasks.
+
+    `drops` is the result of `cooking_drop` for the same runs, if already computed.
+    """
+    section = "Success by number of blocked agents"
+    drops = cooking_drop(runs) if drops is None else drops
     what = "drop of cooking success from no blocked agents to any"
     if drops.empty:
         return [Finding("drop", section, {"headline": {"code": "no_runs", "what": what}}, template=words.drop)]

@@ -47,15 +47,15 @@ def _blocked_parts(runs: pd.DataFrame, *, always: bool, everything: bool) -> lis
     both = pd.concat([chosen.assign(model_name=analysis.ALL_MODELS), chosen]) if everything else chosen
     cells = analysis.success_by(both, ["model_name", "n_blocked_agents"]).set_index(["model_name", "n_blocked_agents"])
     drops = analysis.cooking_drop(chosen)
-    drops = drops[drops["model_name"].isin(both["model_name"])]
+    shown = drops[drops["model_name"].isin(both["model_name"])]
     rows = []
-    for name, row in zip(group_names(drops["model_name"]), drops.to_dict("records"), strict=True):
+    for name, row in zip(group_names(shown["model_name"]), shown.to_dict("records"), strict=True):
         texts = {"cooking, by blocked agents [95 %]": name}
         for level in levels:
             key = (row["model_name"], level)
             texts[f"{level:g} blocked"] = format_interval(*cells.loc[key, _ENDS]) if key in cells.index else "–"
         rows.append({**texts, f"drop, points{INTERVAL}": format_interval(*map(row.get, _ENDS), unit="")})
-    sentences = [plain(finding_text(finding)) for finding in analysis.drop_findings(chosen)]
+    sentences = [plain(finding_text(finding)) for finding in analysis.drop_findings(chosen, drops)]
     return [
         Part("the drop with blocked agents", sentences, always=always),
         Part("models by blocked agents", rows=rows, always=always),
