@@ -31,9 +31,9 @@ def against(
     """Compare every model with a baseline: better, not worse by more than the margin, a regression, or not decided.
 
     The `baseline` is a model, a SourceError if it has no runs; no rows if it is empty. The `margin` is the largest loss
-    that is acceptable, in the unit of the values, by default 0.05 for shares, and none for others. `warning` says which
-    models lack runs that others have, or that were `planned`, and what the verdict were if these had failed. The rest
-    is as for `pairs`, the table that of `evalkit.stats.compare_to_baseline`.
+    that is acceptable, in the unit of the values, by default 0.05 for shares, and none for others. `warning` names the
+    models that lack runs that others have, or that were `planned`, and gives the verdict that would follow if those
+    runs had failed. The rest is as for `pairs`, the table that of `evalkit.stats.compare_to_baseline`.
     """
     data = comparison(runs, value)
     cells = data.all_cells

@@ -201,7 +201,7 @@ def decode_json(data: bytes, decoder: msgspec.json.Decoder = ANYTHING) -> tuple[
     data, recovered = without_mark(data)
     if not data or data.isspace():
         raise BrokenFileError("JSONDecodeError: the file is empty")
-    if (CHARACTER + CELL) * len(data) > most_bytes():  # even if each character were a value, a smaller one would fit
+    if (CHARACTER + CELL) * len(data) > most_bytes():  # a smaller document fits even if each byte is a value
         check_text(len(data), sum(map(data.count, b",[{")))
     try:
         if not data.isascii():

@@ -19,7 +19,7 @@ from evalkit.io.store import FILES, RecordStore
 from evalkit.kinds.kind import LogKind, Parsed, Records
 
 COMMIT_EVERY = 5.0  # seconds
-_PACKED = (".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")  # others, which are read, are sources: ``runs.zip``
+_PACKED = (".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")  # the archives that are read, such as ``runs.zip``, are sources
 # what Arrow raises for a value that does not fit its column
 _COLUMN_ERRORS = (AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)
 _Rows = Mapping[str, Sequence[tuple]]  # the rows of a file, by table of records

@@ -95,7 +95,7 @@ def rates_by_denominator(
     *,
     cluster: str = "",
 ) -> pd.DataFrame:
-    """Estimate rates with both rates_by_denominator, and the worst case both ways, for the runs that were not measured.
+    """Estimate rates with both denominators, and both extreme cases of the runs that were not measured.
 
     Returns the columns of `by`, n, n_tasks, n_measured, n_not_measured, then estimate, low, high (the leading rate,
     as the kind declares), two of measured_estimate, lowest_estimate and highest_estimate with their bounds (of the

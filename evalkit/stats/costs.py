@@ -1,4 +1,4 @@
-"""Compare the results of models with their cost: which models does no other beat in both?"""
+"""Compare the results of models with their cost: the Pareto front of success and cost."""
 
 import math
 from typing import Any

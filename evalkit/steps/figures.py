@@ -70,7 +70,9 @@ def found(table: pd.DataFrame, quantity: str, ax: Axes | None = None) -> Axes:
     if rows.empty:
         return nothing_to_draw(quantity, ax)
     rows = rows.assign(about=rows["category"].fillna(rows["cell_type"]), by=rows["method"].fillna(quantity))
-    xlabel = quantity if rows["method"].notna().any() else ""  # else the only column has this name
+    labels = [quantity] if rows["method"].notna().any() else []  # else the only column has this name
     if rows["histories"].max() > 1:
-        rows, xlabel = rows.assign(n=rows["histories"]), f"{xlabel}: median (histories)".removeprefix(": ")
+        rows = rows.assign(n=rows["histories"])
+        labels.append("median (histories)")
+    xlabel = ": ".join(labels)
     return plots.heatmap(rows, "about", "by", value="value", percent=False, digits=0, xlabel=xlabel, ax=ax)
