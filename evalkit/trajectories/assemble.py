@@ -20,6 +20,7 @@ from evalkit.io import Entry, SourceError, absolute, frame_of
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.kinds.headers import choices_of, columns_of_runs, meanings, unread_cells
 from evalkit.kinds.runs import UNKNOWN
+from evalkit.trajectories.calls import join_sessions
 from evalkit.trajectories.json_values import count_of
 from evalkit.trajectories.records import AGENT_FAILED, ENDED, RUNS
 from evalkit.trajectories.table import NAME, TABLES
@@ -50,6 +51,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
     entries, chosen = _fill_tables(runs, as_list(options.get("columns") or ()), reasons)
     left_out = {entry.source for entry in entries if entry.status == "skipped"} | _join(runs, facts)
+    joined, counts = join_sessions(runs, facts, records.tables)
+    left_out |= joined
     places = [at for at, source in enumerate(runs["source"]) if source not in left_out]
     runs, logged = _taken(runs, logged, sorted(places, key=runs["source"].__getitem__))
     paths = {source: absolute(source) for source in set(runs["source"])}
@@ -61,7 +64,11 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     if used := [key for key in dict.fromkeys(runs["score_key"]) if key]:
         chosen += note("scorer", used=used, others=sorted(set(scores["key"].to_pylist()) - set(used)))
     runs["task_version"] = _task_versions(runs)
+    id_of = dict(zip(runs["source"], runs["run_id"], strict=True))
+    counts = {name: table.assign(run_id=table["source"].map(id_of)) for name, table in counts.items()}
+    models = counts["usage"].groupby("run_id")["model_name"].nunique()
     flags = _repeated(runs)
+    flags["several_models"] = [models.get(run_id, 0) > 1 for run_id in runs["run_id"]]
     flags["overruled"] = _overruled(runs, str(options.get("outcomes") or ""))
     flags["no_outcome"] = [
         score is None and success is None and status in ENDED
@@ -76,7 +83,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     runs |= {name: [value] * len(places) for name, value in equal.items()}
     order = sorted(range(len(places)), key=list(_rows(runs, "source", "repetition")).__getitem__)
     runs, logged = _taken(runs, logged, order)
-    tables: dict[str, Mapping[str, Any]] = {"runs": runs, "scores": scores, "plans": plans}
+    tables: dict[str, Any] = {"runs": runs, "scores": scores, "plans": plans, **counts}
     if "table" not in runs["format"]:  # these columns are as they were logged, and need no conversion
         tables["runs"] = runs | {name: logged[name] for name in _AS_LOGGED}
     frames = {
@@ -375,7 +382,7 @@ def _repeated(runs: Runs) -> dict[str, list[bool]]:
     for at, own in enumerate(_rows(runs, "log_id", "format", "task_id")):
         log_id, of_format, _ = own
         if log_id is not None and of_format != "table" and not superseded[at]:
-            duplicate[at] = own in seen
+            duplicate[at] = duplicate[at] or own in seen
             seen.add(own)
     return {"superseded": superseded, "duplicate": duplicate}
 

@@ -1,5 +1,6 @@
 """Parse one file, by the first format that recognises it."""
 
+import os
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
@@ -8,13 +9,14 @@ import msgspec
 from evalkit.io import decode_json, decode_start
 from evalkit.io.paths import LimitError
 from evalkit.kinds import Parsed
-from evalkit.trajectories.formats import atif, harbor, inspect, swe_agent, table, tau2
+from evalkit.trajectories.formats import atif, claude_code, codex, harbor, inspect, sessions, swe_agent, table, tau2
 from evalkit.trajectories.records import TITLE
 
 FORMATS = (harbor, atif, tau2, swe_agent)  # of JSON documents that are decoded whole; each recognises its own
+SESSIONS = (claude_code, codex)  # of which one line at a time is read
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".parquet")
 # other titles are of files that describe logs
-_LOGS = ("trial result", "trajectory", "simulation", "tau2-bench results", "log", "table of runs")
+_LOGS = ("trial result", "trajectory", "simulation", "tau2-bench results", "log", "session", "table of runs")
 _ANYTHING = msgspec.json.Decoder()
 
 
@@ -27,7 +29,9 @@ def recognises(head: bytes) -> str | tuple[str, str]:
     """Return the title of a log with its format, or that of another file, by the first bytes; empty for other files."""
     try:
         start, title = decode_start(head), "inspect_ai log" if is_inspect(head) else ""
-        title = title or next(filter(None, (one.recognises(start) for one in FORMATS)), "") or table.recognises(head)
+        title = title or next(filter(None, (one.recognises(start) for one in FORMATS)), "")
+        title = title or next(filter(None, (one.recognises(_first_records(head)) for one in SESSIONS)), "")
+        title = title or table.recognises(head)
     except Exception:
         return ""
     return (TITLE, title) if title.endswith(_LOGS) else title
@@ -41,13 +45,36 @@ def is_inspect(data: bytes) -> bool:
     return b'"eval"' in head and bool(inspect.recognises(decode_start(head)))
 
 
+def _first_records(head: bytes) -> list[Any]:
+    """Return the records in the first lines of a file, or the start of one that is longer than the examined bytes."""
+    return sessions.first_records(head) or [decode_start(head[: sessions.HEAD])]
+
+
+def _session_format(path: str, head: bytes) -> Any:
+    """Return the module that reads a session, by its name or its first records; None for other files."""
+    if head.startswith(sessions.EXCERPT):
+        return next(one for one in SESSIONS if sessions.decoded(head).excerpt_of_session == one.FORMAT)
+    records = _first_records(head)
+    if any(one.recognises(records[:1]) for one in FORMATS):
+        return None
+    name = os.path.basename(path)
+    if name.startswith("rollout-") and name.endswith(".jsonl"):
+        return codex
+    return next((one for one in SESSIONS if one.recognises(records)), None)
+
+
 def excerpt(path: str, opened: Callable[[], BinaryIO]) -> bytes | None:
-    """Return what `parse` needs of an archive, of which only the header and the summaries are read; else None."""
-    if not path.lower().endswith(".eval"):
+    """Return what `parse` needs of an archive, or of a session, of which no more is kept in memory; else None."""
+    is_archive = path.lower().endswith(".eval")
+    if not is_archive and not path.lower().endswith((".jsonl", ".ndjson")):
         return None
     try:
         with opened() as file:
-            return inspect.excerpt(file)
+            if is_archive:
+                return inspect.excerpt(file)
+            reader = _session_format(path, file.read(sessions.HEAD))
+            file.seek(0)
+            return reader.excerpt(path, file) if reader else None
     except Exception:  # `parse` reads the whole file and reports what is wrong
         return None
 
@@ -77,6 +104,8 @@ def opened(path: str, data: bytes, *, messages: bool = False) -> tuple[Any, Any,
     if is_inspect(data):
         return inspect, inspect.samples_of(data) if messages else data, []
     if table.is_named_table(path, data):
+        if reader := _session_format(path, data):
+            return reader, data, []
         rows, left_out = table.read_rows(data, messages=messages)  # lines may be documents of a format, too
         return next((one for one in FORMATS if one.recognises(rows[:1])), table), rows, left_out
     value, recovered = decode_json(data, _ANYTHING)

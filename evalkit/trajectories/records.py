@@ -11,6 +11,7 @@ from evalkit.trajectories.chat import content_text
 from evalkit.trajectories.json_values import count_of, number_of, seconds_between, text_of, time_of
 
 TITLE = "agent trajectory"
+SESSIONS = ("Claude Code", "Codex")  # formats of sessions of a user with an agent, in which several files may be a run
 
 _AGENT_FAILED = {  # the status of a run that its agent ended: a failure, unless there is a score
     "harbor": (
@@ -25,6 +26,7 @@ _ENDED = {  # the status of a run that came to its end: a score tells the outcom
     "": "completed",
     "inspect_ai": "limit_operator limit_custom",
     "tau2-bench": "user_stop agent_stop",
+    "Codex": "turn_aborted",  # by the user, mostly
     "SWE-agent": (
         "Submitted submitted LimitsExceeded TimeExceeded RepeatedFormatError exit_cost exit_context exit_format"
         " exit_forfeit exit_command_timeout exit_total_execution_time submitted_(exit_cost) submitted_(exit_context)"
@@ -72,13 +74,29 @@ PLANS = (
 )
 FACTS = (  # what files state about runs of other files
     Column(
-        "fact", "str", "model, outcome: of a task's run; info: of all runs, as JSON; subagent: a file with its steps"
+        "fact",
+        "str",
+        "model, outcome: of a task's run; info: of all runs, as JSON; subagent: a file with its steps; part_of,"
+        " forked_from: a session",
     ),
     Column("task_id", "name", "the task that it is about; empty for all"),
     Column("model_name", "name", "the model that it is about; empty for all"),
     Column("value", "str", "what the file states"),
 )
-RECORDS = {"runs": RUNS, "scores": SCORES, "plans": PLANS, "facts": FACTS}
+CALLS = (  # of models, where several files may hold the same one
+    Column("call_id", "str", "its id, which is the same in another file"),
+    Column("model_name", "name", "the model"),
+    Column("tokens_in", "int?", "tokens that it read, with those from a cache", "tokens"),
+    Column("tokens_cache", "int?", "of these, those from a cache", "tokens"),
+    Column("tokens_out", "int?", "tokens that it wrote", "tokens"),
+    Column("is_replayed", "bool?", "the file copied it from another session; missing where it doesn't tell"),
+)
+TOOLS = (  # calls of tools by these
+    Column("call_id", "str", "the call of a model that calls the tool"),
+    Column("tool", "name", "the tool"),
+    Column("is_error", "bool?", "the call failed; missing without a result"),
+)
+RECORDS = {"runs": RUNS, "scores": SCORES, "plans": PLANS, "facts": FACTS, "calls": CALLS, "tools": TOOLS}
 
 
 def run_rows(columns: Mapping[str, Iterable[Any]], shared: Mapping[str, Any] = MappingProxyType({})) -> list[tuple]:
@@ -108,9 +126,11 @@ def run_row(*, ended: Any = None, **values: Any) -> tuple:
 Rows = Sequence[tuple]
 
 
-def used(runs: Rows = (), scores: Rows = (), plans: Rows = (), facts: Rows = (), reason: str = "") -> Parsed:
-    """Return the contents of a log, or of a file that describes logs."""
-    return Parsed("used", reason, {"runs": runs, "scores": scores, "plans": plans, "facts": facts})
+def used(
+    runs: Rows = (), scores: Rows = (), plans: Rows = (), facts: Rows = (), reason: str = "", **others: Rows
+) -> Parsed:
+    """Return the contents of a log, or of a file that describes logs; `others` are rows of calls and tools."""
+    return Parsed("used", reason, {"runs": runs, "scores": scores, "plans": plans, "facts": facts, **others})
 
 
 def score_rows(part: str, scores: Any, grades: Mapping[str, float] = MappingProxyType({})) -> list[tuple]:

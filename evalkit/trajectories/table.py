@@ -5,7 +5,7 @@ from typing import NamedTuple
 from evalkit.io import Column
 from evalkit.kinds import run_columns
 from evalkit.kinds.runs import AS_LOGGED
-from evalkit.trajectories.records import PLANS, RUNS, SCORES
+from evalkit.trajectories.records import CALLS, PLANS, RUNS, SCORES, TOOLS
 
 NAME = "trajectories"
 RUN_ID = Column("run_id", "str", "the run; see the table of runs")
@@ -14,6 +14,7 @@ FLAGS = {
     "duplicate": "another file holds the same run: it counts in no rate",
     "overruled": "the outcome was stated by the file of outcomes",
     "no_outcome": "nothing says whether the task was solved",
+    "several_models": "several models took part: the run counts for the one that wrote most of its own answers",
 }
 EXCLUDING_FLAGS = ("superseded", "duplicate")  # of runs that count in no rate
 _COMMON = {column.name for column in run_columns()}
@@ -48,6 +49,18 @@ TABLES = {
     ),
     "scores": (RUN_ID, *SCORES[1:]),
     "plans": (Column("source", "str", "the file that says it"), *PLANS),
+}
+_SUMS = [column for column in CALLS if column.dtype == "int?"]
+TABLES |= {  # of sessions, in which several models may take part; each call counts once
+    "usage": (RUN_ID, CALLS[1], Column("calls", "int", "its calls", "count"), *_SUMS),
+    "tools": (
+        RUN_ID,
+        CALLS[1],
+        TOOLS[1],
+        Column("calls", "int", "calls of the tool by the model", "count"),
+        Column("results", "int", "of these, those whose result was logged", "count"),
+        Column("errors", "int", "of the results, those that are errors", "count"),
+    ),
 }
 _MESSAGE = Column("message", "int", "place of the message in the run, from 0")
 LAZY_TABLES = {
