@@ -37,6 +37,7 @@ _EXIT_CODE = re.compile(r"(?:exited with code|[Ee]xit code:?) (-?\d+)")
 _THREAD = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _WAITING = 32  # messages whose double may still come
 _SECONDS_APART = 2.0  # at most, of an item and an event that hold one message
+_DOUBLED = ("user", "system", "assistant", "reasoning")  # items that an event may repeat
 _BY_AGENT = ("assistant", "reasoning", "call")  # items that belong to an answer of the model
 
 
@@ -80,11 +81,11 @@ def _items(file: BinaryIO, session: Session) -> Iterator[Item]:
             session.unknown[outer or "without a type"] = session.unknown.get(outer or "without a type", 0) + 1
         elif outer in ("response_item", "event_msg"):
             for item in _said(kind, payload, when, outer, session):
-                double = next((one for one in waiting if one[1] != outer and _is_same(one[0], item)), None)
-                if double:
-                    waiting.remove(double)
-                    continue
-                if item.text and item.kind in ("user", "system", "assistant", "reasoning"):
+                if item.text and item.kind in _DOUBLED:
+                    double = next((one for one in waiting if one[1] != outer and _is_same(one[0], item)), None)
+                    if double:
+                        waiting.remove(double)
+                        continue
                     waiting.append((item, outer))
                 yield item
 

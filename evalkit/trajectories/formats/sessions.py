@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -77,10 +78,12 @@ def records_of(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
     for line in iter(partial(file.readline, most_bytes() // CHARACTER), b""):
         if line.isspace():
             continue
+        record = None
         try:
-            record = decode_json(line, _ANYTHING)[0]
-        except BrokenFileError:
-            record = None
+            record = _ANYTHING.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            with suppress(BrokenFileError):
+                record = decode_json(line, _ANYTHING)[0]  # as real writers write it
         if isinstance(record, dict):
             yield record
         else:
