@@ -88,7 +88,7 @@ def table_html(
     anchor: str = "",
     bars: bool = False,
 ) -> tuple[str, str]:
-    """Format a non-empty frame as HTML and text, as `show_table`; `bars` of estimates, where there are any, are drawn."""
+    """Format a non-empty frame as HTML and text, as `show_table`; `bars` of estimates are drawn if there are any."""
     first = table.head(rows)
     shown, notes = _readable(first, digits, percent, unit)
     if more := max(len(table) - rows, 0):

@@ -16,7 +16,7 @@ FORMATS = (harbor, atif, tau2, swe_agent)  # of JSON documents that are decoded 
 SESSIONS = (claude_code, codex)  # of which one line at a time is read
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".parquet")
 # other titles are of files that describe logs
-_LOGS = ("trial result", "trajectory", "simulation", "tau2-bench results", "log", "session", "table of runs")
+_LOGS = ("trial result", "trajectory", "simulation", "tau2-bench results", "log", "session", "table of runs", "chat")
 _ANYTHING = msgspec.json.Decoder()
 
 
