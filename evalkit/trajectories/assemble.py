@@ -68,12 +68,12 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     counts = {name: table.assign(run_id=table["source"].map(id_of)) for name, table in counts.items()}
     models = counts["usage"].groupby("run_id")["model_name"].nunique()
     flags = _repeated(runs)
-    flags["several_models"] = [models.get(run_id, 0) > 1 for run_id in runs["run_id"]]
     flags["overruled"] = _overruled(runs, str(options.get("outcomes") or ""))
     flags["no_outcome"] = [
         score is None and success is None and status in ENDED
         for score, success, status in _rows(runs, "score", "is_successful", "status")
     ]
+    flags["several_models"] = [models.get(run_id, 0) > 1 for run_id in runs["run_id"]]
     runs |= {f"flag_{name}": raised for name, raised in flags.items()}
     raised_of = zip(*flags.values(), strict=True)
     runs["run_flags"] = [list(compress(flags, raised)) if any(raised) else [] for raised in raised_of]
