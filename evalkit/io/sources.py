@@ -253,7 +253,7 @@ def is_sample(source: object) -> bool:
 
 
 def without_projects(text: str) -> str:
-    """Replace names of folders that tell whose project they are of, as Claude Code calls them, by a digest.
+    """Replace folders that Claude Code names after the path of a working directory by a digest.
 
     Examples
     --------
@@ -266,7 +266,7 @@ def without_projects(text: str) -> str:
 def shown_paths(sources: Iterable[str]) -> Callable[[str], str]:
     """Return a function that shortens paths in a text: a source's begins with its last part, the home is ``~``.
 
-    Folders of projects have names that say nothing (`without_projects`).
+    The names of folders of projects become digests (`without_projects`).
     """
     names: dict[str, str] = {}
     for source in sources:

@@ -138,7 +138,7 @@ def took(runs: pd.DataFrame, usage: pd.DataFrame, tools: pd.DataFrame) -> pd.Dat
     -------
     DataFrame
         model_name, runs (in which the model took part), turns, tokens_in (with those from a cache), tokens_cache,
-        tokens_out, tool_calls, tool_errors; the model with most runs first. What no log tells is missing. A run with
+        tokens_out, tool_calls, tool_errors; the model with most runs first. What no log contains is missing. A run with
         several models counts in the row of each, with what that model took.
     """
     rows = counted(runs)
@@ -204,7 +204,7 @@ def findings(
 ) -> list[Finding]:
     """Describe, after the first of `ranked`, what is missing of the plan, how runs ended, and what is doubtful.
 
-    Where no log states an outcome, the first says what the runs `took`.
+    Where no log states an outcome, the first finding is what the runs `took`.
     """
     rows = with_endings(counted(runs))
     table = trials(runs, plans)

@@ -57,7 +57,8 @@ KIND = LogKind(
     command=Command(
         summary="Outcomes of agents' trajectories: Harbor, inspect_ai, tau2-bench, SWE-agent, tables.",
         help="""Estimate how often agents solve their tasks, from Harbor jobs, ATIF trajectories, logs of inspect_ai,
-    results of tau2-bench, trajectories of SWE-agent and mini-swe-agent with SWE-bench's reports, and tables of runs.
+    results of tau2-bench, trajectories of SWE-agent and mini-swe-agent with SWE-bench's reports, sessions of Claude
+    Code and Codex, and tables of runs and chats.
 
     SOURCE is a folder, a file, a quoted glob, a URL or a dataset of `collect`.
 
@@ -92,8 +93,8 @@ def load(
     Returns
     -------
     Logs
-        The frames ``runs``, ``scores``, ``plans`` and ``ledger``; ``messages``, ``tool_calls`` and ``turns``, which are
-        read when first used.
+        The frames ``runs``, ``scores``, ``plans``, ``usage``, ``tools`` and ``ledger``; ``messages``, ``tool_calls``
+        and ``turns``, which are read when first used.
     """
     return load_logs(path, KIND, columns=tuple(as_list(columns)), score=score, outcomes=os.fspath(outcomes), **options)
 
