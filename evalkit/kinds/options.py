@@ -15,6 +15,7 @@ class Option(NamedTuple):
     short: str = ""  # a letter, or another word, for the command line
     followed: bool = True  # of a view: whether it also applies with --follow
     regroups: bool = False  # of a view: whether it asks for other groups than models, of which none is said to be best
+    within: str = ""  # the folder in a source that the option names by default, if the folder is there and can be used
 
 
 _WHERE = "Only runs with this value, also >=, <=, <, >, !=; may be repeated."

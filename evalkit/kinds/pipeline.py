@@ -19,7 +19,7 @@ from evalkit._text import as_list, did_you_mean
 from evalkit._version import code_version
 from evalkit.io.frames import LEDGER, Entry, frame_of, paused_gc
 from evalkit.io.paths import SourceError, StorageOptions, absolute, storage, storage_options
-from evalkit.io.sources import Source, source_names
+from evalkit.io.sources import Source, list_source, resolve, source_names
 from evalkit.io.store import StoreError, cached_store, collected_from, read_manifest
 from evalkit.kinds.dataset import dataset_records
 from evalkit.kinds.detection import kind_of_source, nothing_used
@@ -98,7 +98,7 @@ def load(
             raise SourceError(f"{kind.name} logs have no option {name!r}; {did_you_mean(name, kind.defaults)}")
     named = source_names(source)
     with storage(storage_options):
-        prepared = kind.prepare(options)
+        prepared = prepare(kind, named, options)
         records = read_records(kind, source, pattern=pattern, recursive=recursive, jobs=jobs)
         used = pc.filter(records.files["source"], pc.equal(records.files["status"], "used")).combine_chunks()
         for name in kind.log_records:
@@ -109,6 +109,33 @@ def load(
             entries = [Entry(**row) for row in files.select(Entry._fields).to_pylist()]
             raise nothing_used(named, entries, kind.title, pattern or kind.files.pattern, recursive=recursive)
     return assemble(kind, records, prepared, named, storage_options)
+
+
+def prepare(kind: LogKind, sources: Sequence[str], options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Check options and load the files they name; an option that is not given names its folder in the sources.
+
+    A folder of that name without such files is ignored: a source may use the name for something else.
+    """
+    found = dict[str, list[str]]()
+    for option in kind.options:
+        if option.within and not options.get(option.name):
+            roots = [root for source in sources for root in collected_from(source) or [source]]
+            found[option.name] = [folder for root in roots if (folder := _folder_in(root, option.within))]
+    try:
+        return kind.prepare({**options, **found})
+    except SourceError:
+        if not any(found.values()):
+            raise
+        return kind.prepare(options)
+
+
+def _folder_in(source: str, name: str) -> str:
+    """Return the folder `name` of a source; empty if there is none."""
+    try:
+        folder = f"{resolve(source).rstrip('/')}/{name}"
+        return folder if list_source(folder).files else ""
+    except (SourceError, OSError):
+        return ""
 
 
 def read_records(

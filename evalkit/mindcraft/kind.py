@@ -21,6 +21,7 @@ from evalkit.mindcraft.tasks import TaskDefinitions, Tasks, load_task_definition
 from evalkit.mindcraft.transcript import run_files, transcript
 
 _BY_HELP = "Column to group by; may be repeated.  [default: model_name]"
+_TASKS_HELP = "Task definition file, folder or glob; may be repeated.  [default: the folder tasks in SOURCE]"
 _DEFINITIONS = "Mindcraft task definition file"
 _DEFINITION = (re.compile(rb'"goal"\s*:'), re.compile(rb'"agent_count"\s*:'))  # each of them
 
@@ -73,7 +74,7 @@ KIND = LogKind(
     flags=table.FLAGS,
     labels=table.LABELS,
     options=(
-        Option("tasks", str, (), "Task definition file, folder or glob; may be repeated.", "PATH", many=True),
+        Option("tasks", str, (), _TASKS_HELP, "PATH", many=True, within="tasks"),
         Option("layout", str, "", "What the folders' names mean, such as '{model_name}/{task_id}'.", "PATTERN"),
         Option("scale", table.SCALES, "auto", "What construction scores are logged in."),
         Option("original_mtimes", bool, False, "The files' times are the experiment's own: gives durations."),
@@ -115,7 +116,7 @@ def load(
     path : str, path, or several of them
         A folder at any level (experiments, one experiment, one task), a log, a glob, a URL or a dataset of `collect`.
     tasks : path, paths, mapping of task id to definition, or TaskDefinitions
-        Task definition files; without any, facts are read from the ids as far as possible.
+        Task definition files; by default the folder ``tasks`` in `path`. Without any, facts are inferred from task ids.
     layout : str, optional
         What the folders' names mean, where that is not detected: a pattern such as ``{model_name}/{task_id}``.
     scale : {"auto", "percent", "fraction"}

@@ -235,10 +235,6 @@ def _targets_of_sources(sources: Sequence[str], places: Places, kind: str, only:
         values: dict[str, Any] = {parameter.name: list(sources) if is_list else joined}
         if notebook.kind == ANY_KIND and "kind" in notebook.parameters:
             values["kind"] = kind
-        for within, folder in notebook.settings.get("within", {}).items():
-            local = [source for source in sources if not is_url(source) and not has_magic(source)]
-            if folders := [path for path in (f"{source}/{folder}" for source in local) if _exists(path)]:
-                values[within] = folders if len(folders) > 1 else folders[0]
         chosen.append(Target(notebook.path, None, joined, values))
     return chosen
 

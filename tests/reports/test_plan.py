@@ -178,16 +178,6 @@ def test_one_kind_that_can_not_be_read_ends_no_report_of_another(logs):
         plan(["logs/gpt"])
 
 
-def test_a_folder_within_the_source_is_given_to_the_parameter_that_asks_for_it(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    shutil.copytree(resolve("samples:mindcraft"), "exp")
-    own = "exp/tasks/cooking_tasks.json"
-    found = [("exp", {}, ["exp/tasks"]), ("exp", {"tasks": own}, [own]), ("exp/runs", {}, [])]
-    for source, values, tasks in found:
-        (report,) = plan([source, "model_comparison"], values=values)
-        assert report.parameters == {"runs": [source], "tasks": tasks}
-
-
 def test_sweeps_go_over_all_there_is_and_a_kind_without_a_notebook_gets_the_general_one(logs, project, monkeypatch):
     project("own", parameters='traces: str = ""\nmodel: str = ""', metadata={"evalkit": SWEPT})
     assert keys(plan(["logs", "own"])) == ["own/logs-2", "own/logs-logs-1"]
