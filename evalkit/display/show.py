@@ -188,7 +188,9 @@ def show_text(text: str) -> None:
 
 
 def show_details(title: str, text: str) -> None:
-    """Show text folded under a title, escaped: for conversations and other long text from logs."""
+    """Show text folded under a title, escaped: for conversations and other long text from logs; nothing if empty."""
+    if not text:
+        return
     safe = plain(text, keep_lines=True)
     _show_html(_html("details", plain(title), safe), f"{plain(title)}\n{safe}")
 
