@@ -84,7 +84,6 @@ EPISODES = run_columns(
     *_of("episodes", "events", "actions"),
     Column("unlocked", "int?", "different achievements of the 22", "count"),
     Column("progression", "float", "unlocked / 22", "share"),
-    *(Column(f"flag_{name}", "bool", meaning) for name, meaning in FLAGS.items()),
     score="points",
 )
 EVENTS = (
