@@ -75,7 +75,7 @@ def findings(logs: Logs) -> list[Finding]:
     successful = analysis.reporting_success(steps)
     if len(cut := successful[successful["truncated"]]):
         values = {"cut": len(cut), "n": len(successful)}
-        results.append(Finding("cut", "What was cut", values, examples(cut), words.CUT))
+        results.append(Finding("cut", "Results that were cut", values, examples(cut), words.CUT))
     if n_copies := len(logs.runs) - n:
         values = {"copies": n_copies, "n": len(logs.runs)}
         results.append(Finding("same_executions", sections.DATA_QUALITY, values, template=words.SAME_EXECUTIONS))
