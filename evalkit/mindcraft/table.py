@@ -225,4 +225,5 @@ LABELS = {
     "overall_score": "score",
     "parsing_errors": "problems in the logs",
     "plan_availability": "plan",
+    "techtree": "crafting (techtree)",
 }

@@ -15,7 +15,7 @@ from evalkit.steps.record import CRITICAL, NOT_JUDGED, SILENT
 
 SAMPLES = (
     "These samples were made for demonstration: a scripted plan, run on the 700 public blood cells that scanpy "
-    "bundles. Tests, counts and errors are real; gene sets are stand-ins for GO, KEGG and Reactome, as their names say."
+    "bundles. Tests, counts and errors are real; made-up gene sets replace GO, KEGG and Reactome, as their names show."
 )
 
 
