@@ -52,7 +52,7 @@ def show_figure(figure: Figure | Axes, caption: str = "", name: str = "", *, alt
         display({FIGURE: {}, "text/plain": ""}, raw=True, metadata={HIDDEN: True})
         return
     if not (alt := alt or alt_of(root)).strip():
-        raise ValueError("a figure needs alt text: say in words what it shows, as alt='…'")
+        raise ValueError("a figure needs alt text that describes it: alt='…'")
     drawing = draw(root, plain(alt), pdf=bool(name))
     width, height = (round(inches * 100) for inches in root.get_size_inches())
     about = {"alt": plain(alt), "caption": plain(caption), "width": width, "height": height}

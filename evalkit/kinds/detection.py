@@ -98,7 +98,7 @@ def kinds_of_source(source: Source) -> list[LogKind]:
         return [kind_named(manifest.about["kind"])]
     files = list_source(named).files
     if not files:
-        raise SourceError(f"{_name_of(named)}: there is no file in it; name a folder of logs, or samples:mindcraft")
+        raise SourceError(f"{_name_of(named)}: it contains no file; name a folder of logs, or samples:mindcraft")
     types = _types_of(files)
     kinds = {one.kind: kind_named(one.kind) for one in types}
     logs = [one.kind for one in types if one.title == kinds[one.kind].title]

@@ -21,7 +21,7 @@ class Option(NamedTuple):
 _WHERE = "Only runs with this value, also >=, <=, <, >, !=; may be repeated."
 COMMON = (
     Option("rename", str, (), "Read model OLD as NEW; may be repeated.", "OLD=NEW", many=True),
-    Option("model", str, "", "The model of runs whose logs name none.", "NAME"),
+    Option("model", str, "", "Model of the runs whose logs name no model.", "NAME"),
     Option("where", str, (), _WHERE, "COLUMN=VALUE", many=True),
-    Option("cluster", str, "", "Column of the families of tasks, where tasks are variants of few.", "COLUMN"),
+    Option("cluster", str, "", "Column with the family of a task, if tasks are variants of a few.", "COLUMN"),
 )

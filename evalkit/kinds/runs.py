@@ -147,7 +147,7 @@ def select(runs: pd.DataFrame, models: str | Sequence[str] = ()) -> pd.DataFrame
     """Select the runs of one or some models, or of all if none is named; SourceError if there are none."""
     there = sorted(runs["model_name"].dropna().unique())
     if not len(runs):
-        raise SourceError("no run was found: see the ledger for what was")
+        raise SourceError("no run was found; the ledger lists the files")
     wanted = as_list(models)
     for name in wanted:
         if name not in there:

@@ -34,7 +34,7 @@ def _recognise(head: bytes) -> str:
 
 def _accepts(path: str) -> str:
     is_useful = path.lower().endswith(".json") or os.path.basename(path) == RESULTS
-    return "" if is_useful else "no JSON file by its name"
+    return "" if is_useful else "not named like a JSON file"
 
 
 def _prepare(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,9 +75,9 @@ KIND = LogKind(
     labels=table.LABELS,
     options=(
         Option("tasks", str, (), _TASKS_HELP, "PATH", many=True, within="tasks"),
-        Option("layout", str, "", "What the folders' names mean, such as '{model_name}/{task_id}'.", "PATTERN"),
-        Option("scale", table.SCALES, "auto", "What construction scores are logged in."),
-        Option("original_mtimes", bool, False, "The files' times are the experiment's own: gives durations."),
+        Option("layout", str, "", "Meaning of the folder names, such as '{model_name}/{task_id}'.", "PATTERN"),
+        Option("scale", table.SCALES, "auto", "Unit of the logged construction scores."),
+        Option("original_mtimes", bool, False, "File times are from the experiment; use them for durations."),
     ),
     transcript=transcript,
     run_files=run_files,
@@ -87,11 +87,11 @@ KIND = LogKind(
 
     SOURCE is a folder at any level, a file, a quoted glob, a URL or a dataset of `collect`.
 
-    Every run counts as long as its folder is there: broken logs and runs without a score are failures, and the ledger
-    names them.
+    Every run with a folder counts: runs with broken logs or without a score are failures, and the ledger
+    lists them.
 
-    With --follow, a run is finished once one of its logs holds a final message, or once none has changed for as long as
-    the task may take; until then it is running, and counts in no rate.
+    With --follow, a run is finished if one of its logs contains a final message, or if no log has changed for the time
+    limit of the task. Until then it is running, and rates exclude it.
     """,
         views=(Option("by", str, (), _BY_HELP, "COLUMN", many=True, regroups=True),),
         describe=terminal.describe,

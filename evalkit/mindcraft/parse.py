@@ -182,7 +182,7 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
         if kind in ("results", "agent profile"):
             return Parsed("skipped", f"not an agent log: {kind}", {"other_files": [_naming_row(value, kind)]})
         if kind or not may_be_log:
-            return Parsed("skipped", f"not an agent log: {kind or 'another kind of file, by its name'}")
+            return Parsed("skipped", f"not an agent log: {kind or 'another kind of file, from its name'}")
     except BrokenFileError as error:
         logs = [_row(broken_log(str(error)))]
         if not may_be_log:
@@ -190,7 +190,7 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
         start = None if isinstance(data, OSError) else decode_start(data[:HEAD])
         if isinstance(start, dict) and start and not start.keys() & LOG_KEYS:
             rows = {"logs": logs if is_numbered else [], "other_files": [_other_row(other=NO_TURNS)]}
-            return Parsed("failed", f"{error} (by its beginning, no agent log)", rows)
+            return Parsed("failed", f"{error} (it does not begin like an agent log)", rows)
         return Parsed("failed", str(error), {"logs": logs})
 
     logs = [_row(broken_log(f"TypeError: {NO_TURNS}"))]

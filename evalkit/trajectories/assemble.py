@@ -105,7 +105,7 @@ def _fill_tables(runs: Runs, columns: Sequence[str], reasons: Mapping[str, str])
     for pair in columns:
         role, equals, name = pair.partition("=")
         if not equals:
-            raise SourceError(f"column {pair!r}: write what it means and its name, such as score=reward")
+            raise SourceError(f"column {pair!r}: write ROLE=NAME, such as score=reward")
         given[role.strip()] = name.strip()
     extra = runs["extra"]
     places: dict[str, list[int]] = {}  # of the rows of each table among the runs

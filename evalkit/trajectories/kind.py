@@ -37,9 +37,11 @@ KIND = LogKind(
     lazy_tables=LAZY_TABLES,
     assemble=assemble,
     options=(
-        Option("columns", str, (), "What a column means, as in score=reward.", "ROLE=NAME", many=True, short="column"),
-        Option("score", str, "", "Which of several scores counts.", "KEY"),
-        Option("outcomes", str, "", "CSV file that overrules single runs: run_id, outcome, reason.", "FILE"),
+        Option(
+            "columns", str, (), "Meaning of a column, such as score=reward.", "ROLE=NAME", many=True, short="column"
+        ),
+        Option("score", str, "", "Score to use, if there are several.", "KEY"),
+        Option("outcomes", str, "", "CSV file that overrides single runs: run_id, outcome, reason.", "FILE"),
     ),
     rates=RateRules(
         outcome_of={"running": "running"},

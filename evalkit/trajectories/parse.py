@@ -20,7 +20,7 @@ _ANYTHING = msgspec.json.Decoder()
 
 def accepts(path: str) -> str:
     """Return why a file need not be read, by its name; empty if it must be."""
-    return "" if path.lower().endswith(SUFFIXES) else "no log by its name"
+    return "" if path.lower().endswith(SUFFIXES) else "not named like a log"
 
 
 def recognises(head: bytes) -> str | tuple[str, str]:

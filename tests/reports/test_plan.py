@@ -117,7 +117,7 @@ def test_all_means_what_the_notebooks_sweep_function_finds_and_one_that_fails_is
     project("one", parameters=CELL, params={"s.yaml": "model: all\nn: 2"}, metadata=SWEEP)
     assert [r.parameters for r in plan()] == [{"n": 2, "model": "m0"}, {"n": 2, "model": "m1"}]
     assert keys(plan()) == ["one/s-m0", "one/s-m1"]
-    causes = {9: "samples:none: holds no run", 8: "KeyError: 'x'", 0: "there are none in the data"}
+    causes = {9: "samples:none: holds no run", 8: "KeyError: 'x'", 0: "the data contain none"}
     for n, cause in causes.items():
         (fault,) = faults_of(["one"], values={"model": "all", "n": n})
         assert fault == f"notebooks/one.ipynb: model: all: {__name__}:numbered: {cause}"
