@@ -144,7 +144,7 @@ def compare(
         text = describe_comparison(
             runs, planned=logs.kind.planned(logs), detect=detect or 0.0, everything=everything, **how
         )
-    warned, chosen = chosen_lines(logs)
+    warned, chosen = chosen_lines(logs, stated=[] if baseline else ["compared_by"])
     if chosen:
         chosen = ["", *chosen]
     print("\n".join([*warned, text, *chosen]))

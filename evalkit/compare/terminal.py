@@ -7,7 +7,7 @@ import pandas as pd
 
 from evalkit._notes import Notes
 from evalkit._text import counted_noun, format_interval, sentence
-from evalkit.compare.baseline import LEAST, against, changed_tasks
+from evalkit.compare.baseline import LEAST, against, baseline_named, changed_tasks
 from evalkit.compare.comparison import comparison
 from evalkit.compare.costs import at_budget
 from evalkit.compare.items import fewer_tasks, task_items
@@ -117,7 +117,7 @@ def describe_comparison(
             unmeasured_lines(runs, ["model_name"], kind_of(runs), value or ""),
         ),
     ]
-    return on_screen(parts, everything=everything)
+    return on_screen(parts, everything=everything, compared_by=board.outcomes.compared_by)
 
 
 def _items_lines(board: Leaderboard) -> list[str]:
@@ -180,6 +180,7 @@ def describe_baseline(
     It may not if a model is a regression or, with `strict`, is not shown to be no worse.
     """
     compared = comparison(runs, value or "")
+    baseline = baseline_named(compared, baseline)
     table = against(compared, baseline, margin=margin, target=target)
     if table.empty:
         return f"{plain(baseline)} is the only model: there is nothing to compare with it.", not strict
@@ -228,4 +229,5 @@ def describe_baseline(
         Part("tasks broken and fixed", rows=tasks, most=MOST_PAIRS, last=0),
         Part("doubts", [*lacking, *_lines(variants(data))], always=True),
     ]
-    return on_screen(parts, everything=everything), not table["verdict"].isin(bad).any()
+    text = on_screen(parts, everything=everything, compared_by=data.compared_by)
+    return text, not table["verdict"].isin(bad).any()

@@ -93,7 +93,13 @@ def _data(
     return _sentences(*texts, f"{text}; {files_text(files)}", *names.notes)
 
 
-def _ranking(headline: Row, *, n_models: int, what: str, is_share: bool, unit: str, rates: Sequence[Row]) -> str:
+def _ranking(*, compared_by: Sequence[str] = (), **values: Any) -> str:
+    """Describe a headline with its estimate, and say what is compared if it is not the model."""
+    answer = _ranked(**values)
+    return f"{answer} {sentence(note('compared_by', columns=compared_by))}" if compared_by else answer
+
+
+def _ranked(headline: Row, n_models: int, what: str, is_share: bool, unit: str, rates: Sequence[Row]) -> str:
     """Describe a headline with its estimate; no estimate spans several conditions."""
     code = headline["code"]
     if code not in ("one_model", "unnamed", "best", "leads"):

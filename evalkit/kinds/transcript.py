@@ -33,6 +33,7 @@ TURNS = (
 
 _FACTS = {
     "model_name": "model",
+    "logged_model": "model as logged",
     "task_id": "task",
     "task_type": "type of task",
     "repetition": "repetition",
