@@ -25,9 +25,9 @@ class _Names(NamedTuple):
 def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[str] = "") -> Assembled:
     """Compare runs by the values of columns: `model_name` becomes these values, joined, in all frames.
 
-    By default the model, and agent and model where runs of one model have several agents. A value that is missing is
-    left out of a name; where all are missing, the name is ``unknown``. Only where something else than the model is
-    compared, runs have the columns ``logged_model`` and ``compared_by``, the columns as ``agent,model_name``.
+    By default the model, and agent and model where runs of one model on one data set have several agents. A value that
+    is missing is left out of a name; where all are missing, the name is ``unknown``. Only where something else than the
+    model is compared, runs have the columns ``logged_model`` and ``compared_by``, the columns as ``agent,model_name``.
 
     SourceError for a column that runs do not have.
     """
@@ -51,11 +51,12 @@ def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[st
 
 
 def _models_of_several_agents(runs: pd.DataFrame) -> list[str]:
-    """Return the models whose runs name several agents."""
+    """Return the models whose runs of one data set name several agents; each benchmark may have one of its own."""
     if "agent" not in runs:
         return []
-    agents = runs.groupby("model_name")["agent"].nunique()
-    return sorted(agents.index[agents > 1])
+    keys = [name for name in ("model_name", "dataset") if name in runs]
+    agents = runs.groupby(keys, dropna=False)["agent"].nunique()
+    return sorted(set(agents.index[agents > 1].get_level_values("model_name").dropna()))
 
 
 def _texts(assembled: Assembled, kind: LogKind, columns: list[str]) -> pd.DataFrame:
