@@ -2,7 +2,6 @@
 
 import os
 import re
-
 from collections.abc import Mapping
 
 import pandas as pd
@@ -39,11 +38,16 @@ def missing_trials(audited: Audited) -> Found:
     """Count the trials of the plan that are not there; otherwise they have failed."""
     kind, logs = audited.logs.kind, audited.logs
     if kind.over_planned is not None:
-        runs = kind.over_planned(logs, audited.runs)
-        gone = runs[runs["status"].eq("missing")]
-        planned = logs.plans["planned"].sum()
-        if planned:
-            return Found(len(gone), int(planned), alternative=pd.concat([audited.runs, gone]), notes=_by_model(gone))
+        plans, present = logs.plans, audited.all_runs["plan"].value_counts()
+        # the number for all tasks together, else the sum over tasks
+        planned = plans.groupby(["source", plans["task_id"].ne("")])["planned"].sum(min_count=1)
+        planned = planned.groupby("source").first().dropna()
+        if len(planned):
+            absent = (planned - present.reindex(planned.index, fill_value=0)).clip(lower=0)
+            runs = kind.over_planned(logs, audited.runs)
+            gone = runs[runs["status"].eq("missing")]
+            count = max(len(gone), int(absent.sum()))
+            return Found(count, int(planned.sum()), alternative=runs, notes=_by_model(gone))
     tasks = kind.planned(logs)
     if not tasks:
         raise NotComputed("no_plan_logged", "no log states a plan")
@@ -314,7 +318,8 @@ def undecided_ranks(audited: Audited) -> Found:
     if len(ranked) < 2:
         raise NotComputed("one_model", "fewer than 2 models were ranked")
     is_open = ranked["rank_low"].eq(1)
-    return Found(int(is_open.sum()) if is_open.sum() > 1 else 0, len(ranked))
+    notes = note("may_be_best", "each may be the best")
+    return Found(int(is_open.sum()) if is_open.sum() > 1 else 0, len(ranked), notes=notes)
 
 
 @check("variants", "Are tasks variants of a few templates?", noun="task")
@@ -429,7 +434,7 @@ def _counts(counts: pd.Series) -> Notes:
 
 
 def _counted(counts: Mapping[str, int]) -> str:
-    return listed([f"{name} ({count:,})" for name, count in counts.items()], MOST_NAMED)
+    return listed([f"{name}: {count:,}" for name, count in counts.items()], MOST_NAMED)
 
 
 def _by_model(rows: pd.DataFrame) -> Notes:

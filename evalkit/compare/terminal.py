@@ -1,4 +1,4 @@
-"""Terminal output of ``evalkit compare``, and whether a build fails on it."""
+"""Terminal output of ``evalkit compare`` and ``evalkit audit``, and whether a build fails on it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,7 +6,8 @@ from typing import Any
 import pandas as pd
 
 from evalkit._notes import Notes
-from evalkit._text import counted_noun, format_interval, sentence
+from evalkit._text import counted_noun, format_interval, listed, sentence
+from evalkit.compare.audit import Audit
 from evalkit.compare.baseline import LEAST, against, baseline_named, changed_tasks
 from evalkit.compare.comparison import comparison
 from evalkit.compare.costs import at_budget
@@ -231,3 +232,40 @@ def describe_baseline(
     ]
     text = on_screen(parts, everything=everything, compared_by=data.compared_by)
     return text, not table["verdict"].isin(bad).any()
+
+
+def describe_audit(found: Audit, *, everything: bool = False) -> str:
+    """Format how many checks change the ranking, the checks that found something, and those that could not be made."""
+    first, *_ = found.findings
+    rows = []
+    for row in found.table.to_dict("records"):
+        if row["verdict"] in ("wrong", "look") or everything:
+            rows.append({"check": plain(row["check"]), "verdict": row["verdict"], **_audit_cells(row)})
+    fine = found.table.loc[found.table["verdict"].eq("fine"), "check"]
+    open_checks = found.table[found.table["verdict"].eq("not computed")]
+    reasons = [
+        f"{listed(own['check'])}: {why}" for why, own in open_checks.groupby(open_checks["notes"].map(str), sort=False)
+    ]
+    lines = [plain(sentence(f"not computed, {reason}")) for reason in reasons]
+    details = [plain(finding_text(one)) for one in found.findings[1:]]
+    parts = [
+        Part("the answer", [plain(finding_text(first))], always=True),
+        Part("checks", rows=rows, always=True, most=MOST_VERDICTS, last=0, left=2),
+        Part("details", details),
+        Part("checks that found nothing", [f"Nothing was found by: {plain(listed(fine))}."] if len(fine) else []),
+        Part("checks that could not be computed", lines),
+    ]
+    return on_screen(parts, everything=everything)
+
+
+def _audit_cells(row: Mapping[Any, Any]) -> dict[str, str]:
+    """Format what a check counted, and the ranking otherwise."""
+    if pd.isna(row["count"]):
+        return {"count": "–", "ranking otherwise": plain(str(row["notes"]))}
+    if pd.isna(row["moved"]):
+        ranking = "–"
+    elif row["moved"]:
+        ranking = f"{counted_noun(row['moved'], 'model')} elsewhere, first {plain(row['first'])}"
+    else:
+        ranking = "the same"
+    return {"count": f"{row['count']:,} of {counted_noun(row['n'], row['noun'])}", "ranking otherwise": ranking}

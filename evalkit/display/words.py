@@ -342,7 +342,7 @@ def _check(
     """Say what a check counted, and what the ranking would be otherwise."""
     text = f"{check}{' (an error)' if verdict == 'wrong' else ''}: {count:,} of {counted_noun(n, noun)}"
     if notes:
-        text += f", {notes}"
+        text += f" ({notes})"
     if moved:
         places = counted_noun(moved, "model")
         text += (
