@@ -4,14 +4,16 @@ A check counts what may be wrong, and says what the ranking would be otherwise.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from evalkit._notes import note
+from evalkit._text import counted_noun
 from evalkit.compare import checks as _registered  # noqa: F401  registers the checks of this package
 from evalkit.compare.check import CHECKS, VERDICTS, Audited, Check, Found, NotComputed, Verdict
+from evalkit.compare.ranking import Leaderboard
 from evalkit.kinds import Example, Finding, Logs, sections
 from evalkit.kinds.findings import MOST_EXAMPLES
 
@@ -26,7 +28,22 @@ class Audit:
     """
 
     table: pd.DataFrame
-    findings: list[Finding] = field(default_factory=list)  # the first one answers
+    findings: list[Finding]  # the first one answers
+    board: Leaderboard  # whose ranking is audited
+
+    @property
+    def shown(self) -> pd.DataFrame:
+        """The table as pages show it: check, question, verdict, found, ranking otherwise, notes, run_id."""
+        rows = []
+        for row in self.table.to_dict("records"):
+            ranking = "–"
+            if pd.notna(row["moved"]):
+                places = counted_noun(row["moved"], "model")
+                ranking = f"{row['first']} first, {places} elsewhere" if row["moved"] else "the same"
+            count = "–" if pd.isna(row["count"]) else f"{row['count']:,} of {counted_noun(row['n'], row['noun'])}"
+            rows.append({**row, "found": count, "ranking otherwise": ranking})
+        names = ["check", "question", "verdict", "found", "ranking otherwise", "notes", "run_id"]
+        return pd.DataFrame(rows, columns=names)
 
 
 def audit(logs: Logs, value: str = "", runs: pd.DataFrame | None = None, checks: Sequence[str] = ()) -> Audit:
@@ -68,7 +85,7 @@ def audit(logs: Logs, value: str = "", runs: pd.DataFrame | None = None, checks:
     counts = {verdict: int(table["verdict"].eq(verdict).sum()) for verdict in VERDICTS}
     values = {"changes": int(table["moved"].fillna(0).gt(0).sum()), "checks": len(table), "verdicts": counts}
     values |= {"first": next(iter(audited.estimates.index), ""), "others": _other_firsts(table, audited)}
-    return Audit(table, [Finding("audit", sections.CHECKS, values), *found])
+    return Audit(table, [Finding("audit", sections.CHECKS, values), *found], audited.board)
 
 
 def _other_firsts(table: pd.DataFrame, audited: Audited) -> list[str]:

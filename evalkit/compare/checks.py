@@ -21,6 +21,7 @@ from evalkit.stats import repeats_test
 SURE = 0.001  # p value from which a difference between models, or between endings, is no chance
 MOST_NAMED = 3  # models or reasons with their counts
 MOST_READ = 100  # transcripts, chosen evenly
+LEAST_DISTINCT = 0.2  # share of values that differ, in a column that tells runs apart
 SHORTEST_ANSWER = 8  # characters of an expected answer that is not in a text by chance
 MOST_UNDECIDED = 0.5  # share of tasks that separate no models
 STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_cost|budget", re.IGNORECASE)
@@ -110,11 +111,14 @@ def copies(audited: Audited) -> Found:
 
 @check("equal runs", "Do runs, also of different models, repeat each other in every number?")
 def equal_runs(audited: Audited) -> Found:
-    """Count the runs that have the task, times, tokens and cost of an earlier one; otherwise they are left out."""
-    known = ["started", "duration", "tokens_in", "tokens_out", "cost"]
+    """Count the runs that have the task, times, tokens and cost of an earlier one; otherwise they are left out.
+
+    Only columns whose values seldom repeat tell runs apart, and a run needs two of them.
+    """
     runs = audited.runs
-    n_known = (runs[known].notna() & runs[known].ne(0)).sum(axis=1)
-    enough = runs[(n_known >= 3) | (runs["started"].notna() & (n_known >= 2))]
+    known = ["started", "duration", "tokens_in", "tokens_out", "cost"]
+    telling = [name for name in known if runs[name].nunique() >= LEAST_DISTINCT * max(runs[name].count(), 1)]
+    enough = runs[(runs[telling].notna() & runs[telling].ne(0)).sum(axis=1) >= 2]
     if enough.empty:
         raise NotComputed("no_numbers", "runs have too few times and tokens to be told apart")
     keys = [name for name in ("task_id", "dataset", *known, "turns") if name in runs]

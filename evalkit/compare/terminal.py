@@ -237,10 +237,10 @@ def describe_baseline(
 def describe_audit(found: Audit, *, everything: bool = False) -> str:
     """Format how many checks change the ranking, the checks that found something, and those that could not be made."""
     first, *_ = found.findings
-    rows = []
-    for row in found.table.to_dict("records"):
-        if row["verdict"] in ("wrong", "look") or everything:
-            rows.append({"check": plain(row["check"]), "verdict": row["verdict"], **_audit_cells(row)})
+    shown = found.shown[["check", "verdict", "found", "ranking otherwise"]]
+    if not everything:
+        shown = shown[shown["verdict"].isin(["wrong", "look"])]
+    rows = shown.map(plain).to_dict("records")
     fine = found.table.loc[found.table["verdict"].eq("fine"), "check"]
     open_checks = found.table[found.table["verdict"].eq("not computed")]
     reasons = [
@@ -256,16 +256,3 @@ def describe_audit(found: Audit, *, everything: bool = False) -> str:
         Part("checks that could not be computed", lines),
     ]
     return on_screen(parts, everything=everything)
-
-
-def _audit_cells(row: Mapping[Any, Any]) -> dict[str, str]:
-    """Format what a check counted, and the ranking otherwise."""
-    if pd.isna(row["count"]):
-        return {"count": "–", "ranking otherwise": plain(str(row["notes"]))}
-    if pd.isna(row["moved"]):
-        ranking = "–"
-    elif row["moved"]:
-        ranking = f"{counted_noun(row['moved'], 'model')} elsewhere, first {plain(row['first'])}"
-    else:
-        ranking = "the same"
-    return {"count": f"{row['count']:,} of {counted_noun(row['n'], row['noun'])}", "ranking otherwise": ranking}
