@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from evalkit._text import counted_noun, fill_template, listed
+from evalkit._text import columns_in_words, counted_noun, fill_template, listed
 
 
 class Note(NamedTuple):
@@ -193,6 +193,8 @@ TEXTS: dict[str, str | Callable[..., str]] = {
         "--rename FOLDER=NAME gives another name"
     ),
     "filter": "only runs with {where}",
+    "compared_by": lambda columns: f"compared by {columns_in_words(columns)}",
+    "agents_merged": "compared by model: the runs of {models} are of several agents, taken together",
     "table": "{file}: {doubts}",
     # repetitions
     "never_repeated": "no task was run more than once{why}",

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from evalkit._text import counted_noun
+from evalkit._text import counted_noun, sentence
 from evalkit.display.terminal import file_lines, fit_table, overview
 from evalkit.io.paths import FileState, SourceError, StorageOptions, storage
 from evalkit.io.screen import View, so_far
@@ -91,7 +91,8 @@ class Following:
         status = f"{new + changed} of {counted_noun(new + changed + unchanged, 'file')} new"
         if being_written:
             status += f", {len(being_written)} being written"
-        lines = [text, *self._file_lines()]
+        compared = self.logs.chosen.only("compared_by").notes if self.logs is not None else ()
+        lines = [text, *map(sentence, compared), *self._file_lines()]
         if self._notes:
             lines = [*self._notes, "", *lines]
         return View("\n".join(lines), status, done and not self._notes)

@@ -772,7 +772,7 @@ def _title(column: str) -> str:
 
 def about(what: str, *by: str) -> str:
     """Return the first sentence of an alt text: what is shown, by which columns."""
-    names = " and ".join(by).replace("_name", "")
+    names = " and ".join(_title(name) if name == "model_name" else name for name in by)
     return sentence(f"{what} by {names}".replace("_", " "))
 
 

@@ -160,6 +160,8 @@ class LogKind:
     assemble: Callable[[Records, Mapping[str, Any]], Assembled] | None = None
     rates: RateRules = RateRules()
     planned: Callable[[Any], Sequence[str]] = lambda logs: ()  # the tasks that each model was to run, if logs tell
+    # of (Logs, runs): these runs and the planned ones that are absent, which have failed, with the status ``missing``
+    over_planned: Callable[[Any, pd.DataFrame], pd.DataFrame] | None = None
     flags: Mapping[str, str] = field(default_factory=dict)  # of runs, and what each means, for tables that count them
     labels: Mapping[str, str] = field(default_factory=dict)  # what statuses, flags and columns are called in tables
     # of (paths, read, part): builds the transcript of a run from its files; `read` returns the bytes of one. A `part`

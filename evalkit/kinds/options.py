@@ -19,9 +19,11 @@ class Option(NamedTuple):
 
 
 _WHERE = "Only runs with this value, also >=, <=, <, >, !=; may be repeated."
+_COMPARE_BY = "Columns to compare by, such as agent,model_name.  [default: the model; with the agent if these differ]"
 COMMON = (
     Option("rename", str, (), "Read model OLD as NEW; may be repeated.", "OLD=NEW", many=True),
     Option("model", str, "", "Model of the runs whose logs name no model.", "NAME"),
     Option("where", str, (), _WHERE, "COLUMN=VALUE", many=True),
+    Option("compare_by", str, "", _COMPARE_BY, "COLUMN,..."),
     Option("cluster", str, "", "Column with the family of a task, if tasks are variants of a few.", "COLUMN"),
 )

@@ -30,6 +30,7 @@ from evalkit.kinds.reading import list_logs, records_of, update
 from evalkit.kinds.registry import kind_named
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.kinds.selection import Renames, name_by_source, rename_models, renames_of, select_runs
+from evalkit.kinds.units import compare_units
 
 
 class ReadOptions(TypedDict, total=False):
@@ -41,6 +42,7 @@ class ReadOptions(TypedDict, total=False):
     rename: Renames
     model: str
     where: str | Sequence[str]
+    compare_by: str | Sequence[str]
     cluster: str
 
 
@@ -80,7 +82,9 @@ def load(
     **options
         Of the kind, such as ``tasks`` of Mindcraft; of every kind ``rename``, a list of ``"OLD=NEW"`` or a mapping of
         models' names, ``model``, the model of runs whose logs name none, ``where``, conditions such as
-        ``"max_turns>=20"`` on columns of the runs to load, and ``cluster``, the column of the families of tasks.
+        ``"max_turns>=20"`` on columns of the runs to load, ``compare_by``, the columns to compare by, such as
+        ``"agent,model_name"`` (by default the model, or agent and model where runs of one model differ in the agent),
+        and ``cluster``, the column of the families of tasks.
 
     Returns
     -------
@@ -185,6 +189,7 @@ def assemble(
     """Build the frames of records, and the ledger."""
     options = {**kind.defaults, **options}
     rename, model, where, cluster = map(options.pop, ("rename", "model", "where", "cluster"))
+    compare_by = options.pop("compare_by")
     assembled = kind.assemble(records, options) if kind.assemble else as_recorded(kind, records)
     renames = renames_of(rename, model)
     models = assembled.frames[kind.runs]["model_name"].dropna()
@@ -204,6 +209,7 @@ def assemble(
         assembled = select_runs(assembled, kind, where, cluster)
     if where:
         assembled = assembled._replace(chosen=assembled.chosen + note("filter", where=as_list(where)))
+    assembled = compare_units(assembled, kind, compare_by)
     own = records.files.filter(pc.invert(records.files["context"])).select(Entry._fields)
     ledger = frame_of(dict(zip(Entry._fields, own.columns, strict=True)), LEDGER)
     if assembled.notes:  # they replace the entries of their files

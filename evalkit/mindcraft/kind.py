@@ -153,10 +153,15 @@ def agents_df(path: Source, tasks: Tasks = (), **options: Any) -> pd.DataFrame:
 
 
 def models(
-    runs: Source, tasks: Tasks = (), rename: Sequence[str] = (), where: Sequence[str] = (), **options: Any
+    runs: Source,
+    tasks: Tasks = (),
+    rename: Sequence[str] = (),
+    where: Sequence[str] = (),
+    compare_by: str = "",
+    **options: Any,
 ) -> list[str]:
     """List the models of a folder of task runs, the one with the most successes per run first."""
-    rows = load(runs, tasks, rename=rename, where=where, **options).runs
+    rows = load(runs, tasks, rename=rename, where=where, compare_by=compare_by, **options).runs
     is_successful = rows["is_successful"].fillna(False).astype("float64")  # a run that was not measured is no success
     rates = is_successful.groupby(rows["model_name"]).mean()  # in the order of names
     return rates.sort_values(ascending=False, kind="stable").index.tolist()

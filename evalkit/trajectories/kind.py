@@ -12,6 +12,7 @@ from evalkit.io import Source
 from evalkit.kinds import Changes, Command, FileRules, LoadOptions, LogKind, Logs, Option, RateRules
 from evalkit.kinds.pipeline import load as load_logs
 from evalkit.trajectories import terminal
+from evalkit.trajectories.analysis import over_planned
 from evalkit.trajectories.assemble import assemble
 from evalkit.trajectories.parse import accepts, excerpt, parse, recognises
 from evalkit.trajectories.records import RECORDS, TITLE
@@ -52,6 +53,7 @@ KIND = LogKind(
         seed_of=lambda runs: runs["seed"].where(runs["format"] == "table"),
         excluding_flags=EXCLUDING_FLAGS,
     ),
+    over_planned=lambda logs, runs: over_planned(runs, logs.plans),
     transcript=transcript,
     run_files=run_files,
     flags=FLAGS,
