@@ -20,6 +20,7 @@ from evalkit.io import Entry, SourceError, absolute, frame_of
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.kinds.headers import choices_of, columns_of_runs, meanings, unread_cells
 from evalkit.kinds.runs import UNKNOWN
+from evalkit.trajectories.formats import terminal_bench
 from evalkit.trajectories.json_values import count_of
 from evalkit.trajectories.records import AGENT_FAILED, ENDED, RUNS
 from evalkit.trajectories.table import NAME, TABLES
@@ -30,7 +31,7 @@ _TOTALS = ("turns", "tokens_in", "tokens_cache", "tokens_out", "cost")  # that a
 _COUNTS = {column.name for column in RUNS if column.dtype == "int?"}
 _CALLED_ID = re.compile(r"(run|trial|trajectory|log)[ _-]?(id|uuid)|uuid", re.IGNORECASE)  # the column of runs' ids
 _AS_LOGGED = (  # columns that only the runs of tables get from elsewhere
-    *("source", "part", "log_id", "format", "created", "experiment", "task_id", "target"),
+    *("source", "part", "log_id", "format", "created", "task_id", "target"),
     *("error", "extra", "seed", "started", "duration", "retries"),
 )
 
@@ -50,7 +51,11 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
     entries, chosen = _fill_tables(runs, as_list(options.get("columns") or ()), reasons)
     left_out = {entry.source for entry in entries if entry.status == "skipped"} | _join(runs, facts)
-    places = [at for at, source in enumerate(runs["source"]) if source not in left_out]
+    runs["model_source"] = ["log"] * len(logged)
+    joined = terminal_bench.join(runs, facts)
+    places = [
+        at for at, source in enumerate(runs["source"]) if source not in left_out and at not in joined.copies
+    ]
     runs, logged = _taken(runs, logged, sorted(places, key=runs["source"].__getitem__))
     paths = {source: absolute(source) for source in set(runs["source"])}
     runs["run_id"] = run_ids(NAME, map(paths.get, runs["source"]), runs["part"])
@@ -70,9 +75,9 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     runs |= {f"flag_{name}": raised for name, raised in flags.items()}
     raised_of = zip(*flags.values(), strict=True)
     runs["run_flags"] = [list(compress(flags, raised)) if any(raised) else [] for raised in raised_of]
-    plans = _plans(runs, records.tables["plans"])
+    plans = _plans(runs, records.tables["plans"], joined)
     runs["task_type"] = runs["dataset"]
-    equal = {"kind": NAME, "model_source": "log", "success_rate": None}  # the pipeline fills in the last
+    equal = {"kind": NAME, "success_rate": None}  # the pipeline fills in the last
     runs |= {name: [value] * len(places) for name, value in equal.items()}
     order = sorted(range(len(places)), key=list(_rows(runs, "source", "repetition")).__getitem__)
     runs, logged = _taken(runs, logged, order)
@@ -404,8 +409,10 @@ def _overruled(runs: Runs, path: str) -> list[bool]:
     return [run_id in by_run for run_id in runs["run_id"]]
 
 
-def _plans(runs: Runs, stated: pa.Table) -> pa.Table:
+def _plans(runs: Runs, stated: pa.Table, joined: terminal_bench.Joined) -> pa.Table:
     """Return what was planned, by file, model and task; set for each run the file with its plan."""
+    if joined.no_plans:
+        stated = stated.filter(pc.invert(pc.is_in(stated["source"], pa.array(joined.no_plans, pa.large_string()))))
     plans = stated.to_pydict()
     jobs = {os.path.dirname(source): source for source, task in _rows(plans, "source", "task_id") if not task}
     plan_of = {source: source for source in plans["source"]}
@@ -415,6 +422,7 @@ def _plans(runs: Runs, stated: pa.Table) -> pa.Table:
     files, logs = set(plan_of.values()), set(runs["source"])
     by_folder = {os.path.dirname(source): source for source in files - logs}
     plan_of_log = {source: source if source in files else _above(source, by_folder) for source in logs}
+    plan_of_log |= joined.plan_of
     runs["plan"] = list(map(plan_of_log.get, runs["source"]))
     plans["source"] = list(map(plan_of.get, plans["source"]))
     if None in plans["model_name"] or None in plans["dataset"]:
