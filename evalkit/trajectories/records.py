@@ -73,7 +73,7 @@ PLANS = (
 )
 FACTS = (  # what files state about runs of other files
     Column(
-        "fact", "str", "model, outcome: of a task's run; info, run: of all runs, as JSON; subagent: a file with its steps"
+        "fact", "str", "model, outcome: of a task's run; info, run: of all, as JSON; subagent: a file with its steps"
     ),
     Column("task_id", "name", "the task that it is about; empty for all"),
     Column("model_name", "name", "the model that it is about; empty for all"),

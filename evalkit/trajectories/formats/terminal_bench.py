@@ -19,6 +19,7 @@ from evalkit.trajectories.records import AGENT_FAILED, run_row, used
 FORMAT = "Terminal-Bench"
 LOGS = ("sessions/agent.log", "panes/post-agent.txt")  # the terminal, in the folder of a trial; the first counts
 COMMANDS = "commands.txt"
+_METADATA = "run_metadata.json"
 _TRIAL_KEYS = {"trial_name", "task_id"}
 _NOTHING_HAPPENED = ("unset", "none")  # modes of failure of trials in which nothing failed
 _NOT_MEASURED = ("test_timeout", "parse_error", "agent_installation_failed", "unknown_agent_error", "unknown")
@@ -246,8 +247,24 @@ def join(runs: Mapping[str, list[Any]], facts: Sequence[Mapping[str, Any]]) -> J
             _, *inner = sorted({run_of[runs["source"][at]] for at in group}, key=lambda key: (key[0].count("/"), key))
             no_plans.update(plan_at[key] for key in inner if key in plan_at)
     plans = {key: plan for key, plan in plan_at.items() if plan not in no_plans}
-    plan_of = {source: plans.get(_nearest(source, plans)) for source in run_of}
+    plan_of = {source: plans.get(key) or plans.get(_nearest(source, plans)) for source, key in run_of.items()}
     return Joined(copies, plan_of, no_plans, named_by_folder)
+
+
+def context_files(files: Sequence[str]) -> list[str]:
+    """Return where the metadata and the lock of the runs of some files may be, in the folders above these, too."""
+    folders = dict[str, None]()
+    beside = dict[str, None]()
+    for path in files:
+        folder, name = posixpath.split(path)
+        if not name.endswith("results.json"):
+            continue
+        above, trial = posixpath.split(folder)
+        is_trial = name == "results.json" and trial.startswith(f"{posixpath.basename(above)}.")
+        folders[posixpath.dirname(above) if is_trial else folder] = None
+        if name != "results.json":
+            beside[path.removesuffix("results.json") + _METADATA] = None
+    return [*beside, *(f"{folder}/{name}" for folder in folders for name in (_METADATA, "tb.lock"))]
 
 
 _Key = tuple[str, str]  # of a run: its folder, and its own name where the names of its files begin with it
@@ -264,8 +281,8 @@ def _nearest(source: str, known: Mapping[_Key, Any]) -> _Key:
     if own in known:
         return own
     folder = own[0]
-    while (folder, "") not in known and posixpath.dirname(folder) != folder:
-        folder = posixpath.dirname(folder)
+    while folder and (folder, "") not in known:
+        folder = folder.rpartition("/")[0]
     return (folder, "") if (folder, "") in known else own
 
 
