@@ -20,6 +20,7 @@ from evalkit.io import Entry, SourceError, absolute, frame_of
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.kinds.headers import choices_of, columns_of_runs, meanings, unread_cells
 from evalkit.kinds.runs import UNKNOWN
+from evalkit.trajectories.formats import terminal_bench
 from evalkit.trajectories.json_values import count_of
 from evalkit.trajectories.records import AGENT_FAILED, ENDED, RUNS
 from evalkit.trajectories.table import NAME, TABLES
@@ -27,10 +28,11 @@ from evalkit.trajectories.transcript import messages_frame, tool_calls_frame
 
 OUTCOMES = {"success": True, "failure": False, "not measured": None}
 _TOTALS = ("turns", "tokens_in", "tokens_cache", "tokens_out", "cost")  # that a trajectory states
+_WHOLE_REWARD = ("tau-bench",)  # formats in which a part of the reward is a failure
 _COUNTS = {column.name for column in RUNS if column.dtype == "int?"}
 _CALLED_ID = re.compile(r"(run|trial|trajectory|log)[ _-]?(id|uuid)|uuid", re.IGNORECASE)  # the column of runs' ids
 _AS_LOGGED = (  # columns that only the runs of tables get from elsewhere
-    *("source", "part", "log_id", "format", "created", "experiment", "task_id", "target"),
+    *("source", "part", "log_id", "format", "created", "task_id", "target"),
     *("error", "extra", "seed", "started", "duration", "retries"),
 )
 
@@ -50,7 +52,9 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
     entries, chosen = _fill_tables(runs, as_list(options.get("columns") or ()), reasons)
     left_out = {entry.source for entry in entries if entry.status == "skipped"} | _join(runs, facts)
-    places = [at for at, source in enumerate(runs["source"]) if source not in left_out]
+    joined = terminal_bench.join(runs, facts)
+    runs["model_source"] = ["folder" if at in joined.named_by_folder else "log" for at in range(len(logged))]
+    places = [at for at, source in enumerate(runs["source"]) if source not in left_out and at not in joined.copies]
     runs, logged = _taken(runs, logged, sorted(places, key=runs["source"].__getitem__))
     paths = {source: absolute(source) for source in set(runs["source"])}
     runs["run_id"] = run_ids(NAME, map(paths.get, runs["source"]), runs["part"])
@@ -70,9 +74,10 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     runs |= {f"flag_{name}": raised for name, raised in flags.items()}
     raised_of = zip(*flags.values(), strict=True)
     runs["run_flags"] = [list(compress(flags, raised)) if any(raised) else [] for raised in raised_of]
-    plans = _plans(runs, records.tables["plans"])
+    above = records.files.filter(records.files["context"])["source"].to_pylist()  # their plans are of other runs, too
+    plans = _plans(runs, records.tables["plans"], joined, above)
     runs["task_type"] = runs["dataset"]
-    equal = {"kind": NAME, "model_source": "log", "success_rate": None}  # the pipeline fills in the last
+    equal = {"kind": NAME, "success_rate": None}  # the pipeline fills in the last
     runs |= {name: [value] * len(places) for name, value in equal.items()}
     order = sorted(range(len(places)), key=list(_rows(runs, "source", "repetition")).__getitem__)
     runs, logged = _taken(runs, logged, order)
@@ -325,8 +330,15 @@ def _set_success(runs: Runs) -> None:
     """Set the success of runs by their scores; a run that its agent ended without a score has failed."""
     score = runs["score"]
     kinds: list[tuple[Any, ...]] = list(_rows(runs, "format", "dataset"))
+    whole = {
+        at
+        for at, (of_format, key) in enumerate(_rows(runs, "format", "score_key"))
+        if of_format in _WHOLE_REWARD and key == "reward"
+    }
     between = [
-        at for at, value in enumerate(score) if value not in (None, 0.0, 1.0) and min(abs(value), abs(value - 1)) > 1e-6
+        at
+        for at, value in enumerate(score)
+        if value not in (None, 0.0, 1.0) and min(abs(value), abs(value - 1)) > 1e-6 and at not in whole
     ]
     if between:  # a score says how much, not whether: no run with scores of its kind succeeds or fails
         scorers: dict[tuple[Any, ...], str] = {}  # the first scorer of each format and dataset
@@ -341,7 +353,7 @@ def _set_success(runs: Runs) -> None:
         if score[at] is None and status in AGENT_FAILED:
             score[at] = 0.0
         if score[at] is not None:
-            runs["is_successful"][at] = score[at] > 0.5
+            runs["is_successful"][at] = abs(score[at] - 1) <= 1e-6 if at in whole else score[at] > 0.5
 
 
 def _task_versions(runs: Runs) -> list[str | None]:
@@ -359,6 +371,15 @@ def _repeated(runs: Runs) -> dict[str, list[bool]]:
     identities = _rows(runs, "experiment", "dataset", "agent", "model_name", "task_id")
     group = [groups.setdefault(identity, len(groups)) for identity in identities]
     number = runs["repetition"]
+    stated = Counter(
+        trial
+        for trial, of_format, created in zip(
+            zip(group, number, strict=True), runs["format"], runs["created"], strict=True
+        )
+        if trial[1] is not None and not created and of_format != "table"
+    )
+    if clashing := {own for (own, _), n in stated.items() if n > 1}:  # trials of several logs, each numbered from 0
+        number[:] = [None if own in clashing else n for own, n in zip(group, number, strict=True)]
     if None in number:
         begun = [(started is None, started, *own) for started, *own in _rows(runs, "started", "source", "part")]
         before = Counter[int]()
@@ -404,8 +425,10 @@ def _overruled(runs: Runs, path: str) -> list[bool]:
     return [run_id in by_run for run_id in runs["run_id"]]
 
 
-def _plans(runs: Runs, stated: pa.Table) -> pa.Table:
+def _plans(runs: Runs, stated: pa.Table, joined: terminal_bench.Joined, above: Sequence[str]) -> pa.Table:
     """Return what was planned, by file, model and task; set for each run the file with its plan."""
+    if left_out := joined.no_plans.union(above):
+        stated = stated.filter(pc.invert(pc.is_in(stated["source"], pa.array(sorted(left_out), pa.large_string()))))
     plans = stated.to_pydict()
     jobs = {os.path.dirname(source): source for source, task in _rows(plans, "source", "task_id") if not task}
     plan_of = {source: source for source in plans["source"]}
@@ -415,6 +438,7 @@ def _plans(runs: Runs, stated: pa.Table) -> pa.Table:
     files, logs = set(plan_of.values()), set(runs["source"])
     by_folder = {os.path.dirname(source): source for source in files - logs}
     plan_of_log = {source: source if source in files else _above(source, by_folder) for source in logs}
+    plan_of_log |= joined.plan_of
     runs["plan"] = list(map(plan_of_log.get, runs["source"]))
     plans["source"] = list(map(plan_of.get, plans["source"]))
     if None in plans["model_name"] or None in plans["dataset"]:

@@ -14,6 +14,7 @@ from evalkit.kinds.pipeline import load as load_logs
 from evalkit.trajectories import terminal
 from evalkit.trajectories.analysis import over_planned
 from evalkit.trajectories.assemble import assemble
+from evalkit.trajectories.formats.terminal_bench import context_files
 from evalkit.trajectories.parse import accepts, excerpt, parse, recognises
 from evalkit.trajectories.records import RECORDS, TITLE
 from evalkit.trajectories.table import ENDINGS, EXCLUDING_FLAGS, FLAGS, LAZY_TABLES, NAME, TABLES
@@ -33,7 +34,7 @@ KIND = LogKind(
     parse=parse,
     recognises=recognises,
     others={"spreadsheet": "pandas.read_excel"},
-    files=FileRules(accepts=accepts, excerpt=excerpt, excerpted=(".eval",)),
+    files=FileRules(accepts=accepts, context=context_files, excerpt=excerpt, excerpted=(".eval",)),
     tables=TABLES,
     lazy_tables=LAZY_TABLES,
     assemble=assemble,
@@ -59,9 +60,10 @@ KIND = LogKind(
     flags=FLAGS,
     labels={name: ending.text for name, ending in ENDINGS.items() if name != ending.text},
     command=Command(
-        summary="Outcomes of agents' trajectories: Harbor, inspect_ai, tau2-bench, SWE-agent, tables.",
-        help="""Estimate how often agents solve their tasks, from Harbor jobs, ATIF trajectories, logs of inspect_ai,
-    results of tau2-bench, trajectories of SWE-agent and mini-swe-agent with SWE-bench's reports, and tables of runs.
+        summary="Outcomes of agents' trajectories: Harbor, Terminal-Bench, inspect_ai, SWE-agent, tables.",
+        help="""Estimate how often agents solve their tasks, from Harbor jobs, runs of Terminal-Bench and its public
+    leaderboard, ATIF trajectories, logs of inspect_ai, results of tau-bench and tau2-bench, trajectories of SWE-agent
+    and mini-swe-agent with SWE-bench's reports, and tables of runs.
 
     SOURCE is a folder, a file, a quoted glob, a URL or a dataset of `collect`.
 

@@ -20,6 +20,7 @@ _AGENT_FAILED = {  # the status of a run that its agent ended: a failure, unless
     "inspect_ai": "limit_context limit_message limit_token limit_time limit_working limit_cost limit_turn",
     "tau2-bench": "max_steps timeout too_many_errors agent_error context_window_exceeded judge_stop",
     "SWE-bench": "empty_patch unresolved",
+    "Terminal-Bench": "agent_timeout context_length_exceeded output_length_exceeded fatal_llm_parse_error",
 }
 _ENDED = {  # the status of a run that came to its end: a score tells the outcome
     "": "completed",
@@ -72,7 +73,7 @@ PLANS = (
 )
 FACTS = (  # what files state about runs of other files
     Column(
-        "fact", "str", "model, outcome: of a task's run; info: of all runs, as JSON; subagent: a file with its steps"
+        "fact", "str", "model, outcome: of a task's run; info, run: of all, as JSON; subagent: a file with its steps"
     ),
     Column("task_id", "name", "the task that it is about; empty for all"),
     Column("model_name", "name", "the model that it is about; empty for all"),

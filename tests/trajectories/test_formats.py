@@ -457,14 +457,20 @@ SHAPES = (
     {"trajectory": [{"action": "", "observation": ""}], "history": [], "info": {}},
     {"resolved_ids": [], "submitted_ids": []},
     {"a": {"model_name_or_path": "m", "model_patch": ""}},
+    make.tb_trial(),
+    make.tb_summary(make.tb_trial()),
+    make.tb_metadata("a"),
+    make.tb_lock("a"),
+    make.tau_run(1, 0),
 )
 
 
 @given(st.sampled_from(SHAPES), st.data())
 def test_parsing_never_raises_whatever_a_document_of_a_format_holds(shape, data):
     broken = {key: data.draw(JSON) if data.draw(st.booleans()) else value for key, value in shape.items()}
-    parsed = parse("x.traj.json", json.dumps(broken).encode())
-    assert parsed.status in ("used", "skipped", "failed")
+    for document in (broken, [broken]):
+        parsed = parse("x.traj.json", json.dumps(document).encode())
+        assert parsed.status in ("used", "skipped", "failed")
 
 
 def test_an_archive_in_which_nothing_stands_yet_is_named_as_one():
