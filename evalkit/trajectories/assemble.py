@@ -20,8 +20,9 @@ from evalkit.io import Entry, SourceError, absolute, frame_of
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.kinds.headers import choices_of, columns_of_runs, meanings, unread_cells
 from evalkit.kinds.runs import UNKNOWN
+from evalkit.trajectories.formats import lm_eval
 from evalkit.trajectories.json_values import count_of
-from evalkit.trajectories.records import AGENT_FAILED, ENDED, RUNS
+from evalkit.trajectories.records import AGENT_FAILED, ENDED, RUNS, Facts, Runs
 from evalkit.trajectories.table import NAME, TABLES
 from evalkit.trajectories.transcript import messages_frame, tool_calls_frame
 
@@ -34,8 +35,7 @@ _AS_LOGGED = (  # columns that only the runs of tables get from elsewhere
     *("error", "extra", "seed", "started", "duration", "retries"),
 )
 
-Runs = dict[str, list[Any]]  # columns of runs by name: plain values, with None for what is missing
-Facts = Sequence[Mapping[str, Any]]  # rows of the table of facts
+JOINED_FORMATS = (lm_eval,)  # whose runs are described by other files; each module has `FORMAT` and `join`
 
 
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
@@ -45,12 +45,19 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     logged = records.tables["runs"]
     runs: Runs = {name: logged[name].to_pylist() for name in logged.column_names if name != "started"}
     runs["started"] = logged["started"].to_numpy().tolist()  # of times, `to_pylist` takes a hundred times as long
-    runs |= {name: [None] * len(logged) for name in ("score", "score_key", "is_successful")}
+    runs |= {name: [None] * len(logged) for name in ("score", "score_key", "is_successful", "lower_is_better")}
     runs["trajectories"] = [[] for _ in range(len(logged))]
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
     entries, chosen = _fill_tables(runs, as_list(options.get("columns") or ()), reasons)
     left_out = {entry.source for entry in entries if entry.status == "skipped"} | _join(runs, facts)
-    places = [at for at, source in enumerate(runs["source"]) if source not in left_out]
+    published = records.tables["published"].to_pydict()
+    joined = [one.join(runs, facts, published) for one in JOINED_FORMATS]
+    parts_left_out = {at for one in joined for at in one.left_out}
+    plan_of_source = {source: plan for one in joined for source, plan in one.plan_of.items()}
+    entries += [entry for one in joined for entry in one.entries]
+    places = [
+        at for at, source in enumerate(runs["source"]) if source not in left_out and at not in parts_left_out
+    ]
     runs, logged = _taken(runs, logged, sorted(places, key=runs["source"].__getitem__))
     paths = {source: absolute(source) for source in set(runs["source"])}
     runs["run_id"] = run_ids(NAME, map(paths.get, runs["source"]), runs["part"])
@@ -70,15 +77,16 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     runs |= {f"flag_{name}": raised for name, raised in flags.items()}
     raised_of = zip(*flags.values(), strict=True)
     runs["run_flags"] = [list(compress(flags, raised)) if any(raised) else [] for raised in raised_of]
-    plans = _plans(runs, records.tables["plans"])
+    plans = _plans(runs, records.tables["plans"], plan_of_source)
     runs["task_type"] = runs["dataset"]
     equal = {"kind": NAME, "model_source": "log", "success_rate": None}  # the pipeline fills in the last
     runs |= {name: [value] * len(places) for name, value in equal.items()}
     order = sorted(range(len(places)), key=list(_rows(runs, "source", "repetition")).__getitem__)
     runs, logged = _taken(runs, logged, order)
-    tables: dict[str, Mapping[str, Any]] = {"runs": runs, "scores": scores, "plans": plans}
+    tables: dict[str, Mapping[str, Any]] = {"runs": runs, "scores": scores, "plans": plans, "published": published}
+    filled = {"task_id"} if lm_eval.FORMAT in runs["format"] else set()
     if "table" not in runs["format"]:  # these columns are as they were logged, and need no conversion
-        tables["runs"] = runs | {name: logged[name] for name in _AS_LOGGED}
+        tables["runs"] = runs | {name: logged[name] for name in _AS_LOGGED if name not in filled}
     frames = {
         name: frame_of({column.name: tables[name][column.name] for column in columns}, columns)
         for name, columns in TABLES.items()
@@ -196,7 +204,7 @@ def _join(runs: Runs, facts: Facts) -> set[str]:
         return set()
     place = {}  # of the runs that have a file of their own
     for at, (source, of_format) in enumerate(_rows(runs, "source", "format")):
-        if of_format not in ("table", "inspect_ai", "tau2-bench"):
+        if of_format not in ("table", "inspect_ai", "tau2-bench", "lm-eval", "OpenHands"):
             place[source] = at
     joined = set[str]()
     for fact in facts:
@@ -290,18 +298,56 @@ def _score(runs: Runs, scores: pa.Table, facts: Facts, key: str) -> list[str | N
     place_of_score = list(map(places.get, zip(sources, parts, strict=True)))
     score, score_key = runs["score"], runs["score_key"]
     wanted = key or "reward"
+    of_dataset = {} if key else _scores_of_datasets(runs, place_of_score, keys, values)
     for at, name, value in zip(place_of_score, keys, values, strict=True):
         if at is None or (key and name != key):
+            continue
+        if runs["format"][at] == lm_eval.FORMAT and not key and of_dataset[runs["dataset"][at]] != name:
             continue
         if score_key[at] is None or (name == wanted and score_key[at] != wanted):
             score[at] = value
             score_key[at] = name
+    _turn_lower_is_better(runs)
     _add_verdicts(runs, _by_task(facts, "outcome"))
     for at, (of_format, status) in enumerate(_rows(runs, "format", "status")):
         if of_format != "table" and status not in AGENT_FAILED and status not in ENDED:
             score[at] = None
     _set_success(runs)
     return [None if at is None else runs["run_id"][at] for at in place_of_score]
+
+
+def _scores_of_datasets(
+    runs: Runs, places: Sequence[int | None], keys: Sequence[str], values: Sequence[float | None]
+) -> dict[Any, str]:
+    """Return which score of each data set of lm-eval counts: one for all its runs, whose files may differ in order.
+
+    It is the first of those that are always 0 or 1, else the first; of these, that of the most runs.
+    """
+    counts: dict[tuple[Any, str], int] = {}
+    between = set[tuple[Any, str]]()
+    for at, key, value in zip(places, keys, values, strict=True):
+        if at is None or runs["format"][at] != lm_eval.FORMAT:
+            continue
+        name = (runs["dataset"][at], key)
+        counts[name] = counts.get(name, 0) + (value is not None)
+        if value not in (None, 0.0, 1.0):
+            between.add(name)
+    best: dict[Any, str] = {}
+    for dataset, key in sorted(counts, key=lambda name: (name in between, -counts[name])):
+        best.setdefault(dataset, key)
+    return best
+
+
+def _turn_lower_is_better(runs: Runs) -> None:
+    """Turn scores of which lower is better, so that higher is: 1 - score if all are from 0 to 1, else -score."""
+    turned: dict[tuple[Any, str], list[int]] = {}
+    for at, (key, dataset, names) in enumerate(_rows(runs, "score_key", "dataset", "lower_is_better")):
+        if key and names and key.rpartition(",")[0] in names and runs["score"][at] is not None:
+            turned.setdefault((dataset, key), []).append(at)
+    for places in turned.values():
+        base = 1.0 if all(0 <= runs["score"][at] <= 1 for at in places) else 0.0
+        for at in places:
+            runs["score"][at] = base - runs["score"][at]
 
 
 def _add_verdicts(runs: Runs, verdicts: Mapping[str, Facts]) -> None:
@@ -404,7 +450,7 @@ def _overruled(runs: Runs, path: str) -> list[bool]:
     return [run_id in by_run for run_id in runs["run_id"]]
 
 
-def _plans(runs: Runs, stated: pa.Table) -> pa.Table:
+def _plans(runs: Runs, stated: pa.Table, plan_of_source: Mapping[str, str | None]) -> pa.Table:
     """Return what was planned, by file, model and task; set for each run the file with its plan."""
     plans = stated.to_pydict()
     jobs = {os.path.dirname(source): source for source, task in _rows(plans, "source", "task_id") if not task}
@@ -415,6 +461,7 @@ def _plans(runs: Runs, stated: pa.Table) -> pa.Table:
     files, logs = set(plan_of.values()), set(runs["source"])
     by_folder = {os.path.dirname(source): source for source in files - logs}
     plan_of_log = {source: source if source in files else _above(source, by_folder) for source in logs}
+    plan_of_log |= plan_of_source
     runs["plan"] = list(map(plan_of_log.get, runs["source"]))
     plans["source"] = list(map(plan_of.get, plans["source"]))
     if None in plans["model_name"] or None in plans["dataset"]:
