@@ -20,7 +20,7 @@ from evalkit.io import Entry, SourceError, absolute, frame_of
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.kinds.headers import choices_of, columns_of_runs, meanings, unread_cells
 from evalkit.kinds.runs import UNKNOWN
-from evalkit.trajectories.formats import lm_eval
+from evalkit.trajectories.formats import lm_eval, openhands
 from evalkit.trajectories.json_values import count_of
 from evalkit.trajectories.records import AGENT_FAILED, ENDED, RUNS, Facts, Runs
 from evalkit.trajectories.table import NAME, TABLES
@@ -35,7 +35,7 @@ _AS_LOGGED = (  # columns that only the runs of tables get from elsewhere
     *("error", "extra", "seed", "started", "duration", "retries"),
 )
 
-JOINED_FORMATS = (lm_eval,)  # whose runs are described by other files; each module has `FORMAT` and `join`
+JOINED_FORMATS = (lm_eval, openhands)  # whose runs are described by other files; each module has `FORMAT` and `join`
 
 
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
@@ -55,9 +55,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     parts_left_out = {at for one in joined for at in one.left_out}
     plan_of_source = {source: plan for one in joined for source, plan in one.plan_of.items()}
     entries += [entry for one in joined for entry in one.entries]
-    places = [
-        at for at, source in enumerate(runs["source"]) if source not in left_out and at not in parts_left_out
-    ]
+    places = [at for at, source in enumerate(runs["source"]) if source not in left_out and at not in parts_left_out]
     runs, logged = _taken(runs, logged, sorted(places, key=runs["source"].__getitem__))
     paths = {source: absolute(source) for source in set(runs["source"])}
     runs["run_id"] = run_ids(NAME, map(paths.get, runs["source"]), runs["part"])
@@ -357,8 +355,14 @@ def _add_verdicts(runs: Runs, verdicts: Mapping[str, Facts]) -> None:
     for at, (task, model, source, status) in enumerate(_rows(runs, "task_id", "model_name", "source", "status")):
         if runs["score"][at] is not None or task not in verdicts:
             continue
-        of_model = [fact for fact in verdicts[task] if (fact["model_name"] or "").replace("__", "/") == model]
-        verdict = _nearest(source, of_model or verdicts[task])
+        stated = verdicts[task]
+        if runs["format"][at] == openhands.FORMAT:
+            of_model = stated = [fact for fact in stated if openhands.is_report_of(fact["source"], source)]
+        else:
+            of_model = [fact for fact in stated if (fact["model_name"] or "").replace("__", "/") == model]
+        if not stated:
+            continue
+        verdict = _nearest(source, of_model or stated)
         if verdict == "resolved":
             runs["score"][at] = 1.0
             runs["status"][at] = status if status in ENDED else "completed"

@@ -54,7 +54,7 @@ def decoded(value: Any) -> Any:
 
 
 def named_counts(counts: Mapping[str, int] | Counter[str], noun: str) -> str:
-    """Describe how many items of which unknown types there were: ``3 events of unknown types: A (2), B``; else empty."""
+    """Describe how many items of which unknown types there are: ``3 events of unknown types: A (2), B``."""
     if not counts:
         return ""
     names = [f"{name} ({n})" if n > 1 else name for name, n in sorted(counts.items())]

@@ -8,11 +8,11 @@ import msgspec
 from evalkit.io import decode_json, decode_start
 from evalkit.io.paths import LimitError
 from evalkit.kinds import Parsed
-from evalkit.trajectories.formats import atif, harbor, inspect, lm_eval, swe_agent, table, tau2
+from evalkit.trajectories.formats import atif, harbor, inspect, lm_eval, openhands, swe_agent, table, tau2
 from evalkit.trajectories.json_lines import read_lines
 from evalkit.trajectories.records import TITLE
 
-LINE_FORMATS = (lm_eval,)  # of JSON lines, which are decoded in part; each recognises its own
+LINE_FORMATS = (lm_eval, openhands)  # of JSON lines, which are decoded in part; each recognises its own
 FORMATS = (harbor, atif, tau2, *LINE_FORMATS, swe_agent)  # of JSON documents, most of which are decoded whole
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".parquet")
 # other titles are of files that describe logs

@@ -25,6 +25,7 @@ _ENDED = {  # the status of a run that came to its end: a score tells the outcom
     "": "completed",
     "inspect_ai": "limit_operator limit_custom",
     "tau2-bench": "user_stop agent_stop",
+    "OpenHands": "stuck_in_loop max_iterations max_budget",
     "SWE-agent": (
         "Submitted submitted LimitsExceeded TimeExceeded RepeatedFormatError exit_cost exit_context exit_format"
         " exit_forfeit exit_command_timeout exit_total_execution_time submitted_(exit_cost) submitted_(exit_context)"
@@ -82,8 +83,7 @@ FACTS = (  # what files state about runs of other files
     Column(
         "fact",
         "str",
-        "model, outcome: of a task's run; info, or the name of a format: of all runs, as JSON; subagent: a file with its"
-        " steps",
+        "model, outcome: of a task's run; info, the name of a format: of all runs, as JSON; subagent: a file of steps",
     ),
     Column("task_id", "name", "the task that it is about; empty for all"),
     Column("model_name", "name", "the model that it is about; empty for all"),

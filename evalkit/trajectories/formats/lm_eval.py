@@ -1,7 +1,7 @@
 """lm-evaluation-harness 0.4: files of samples, in which a document is a task, and results, which name the model.
 
-    OUTPUT/ORG__MODEL/results_STAMP.json
-    OUTPUT/ORG__MODEL/samples_TASK_STAMP.jsonl    a line for each document and filter
+OUTPUT/ORG__MODEL/results_STAMP.json
+OUTPUT/ORG__MODEL/samples_TASK_STAMP.jsonl    a line for each document and filter
 """
 
 import hashlib
@@ -218,9 +218,9 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
     entries = []
     for (folder, stamp), of_tasks in stated.items():
         source = next(iter(of_tasks.values()))["source"]
-        without = [task for task, fact in of_tasks.items() if (folder, stamp, task) not in with_samples]
-        if without:
-            entries.append(Entry(source, "used", f"no samples of {listed(without)}, only scores over all documents"))
+        missing = [task for task in of_tasks if (folder, stamp, task) not in with_samples]
+        if missing:
+            entries.append(Entry(source, "used", f"no samples of {listed(missing)}, only scores over all documents"))
     return Joined(plan_of=plan_of, entries=entries)
 
 
