@@ -54,7 +54,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     joined = [one.join(runs, facts, published) for one in JOINED_FORMATS]
     parts_left_out = {at for one in joined for at in one.left_out}
     plan_of_source = {source: plan for one in joined for source, plan in one.plan_of.items()}
-    entries += [entry for one in joined for entry in one.entries]
+    above = records.files.filter(records.files["context"])["source"].to_pylist()  # their plans are of other runs, too
+    entries += [entry for one in joined for entry in one.entries if entry.source not in above]
     places = [at for at, source in enumerate(runs["source"]) if source not in left_out and at not in parts_left_out]
     runs, logged = _taken(runs, logged, sorted(places, key=runs["source"].__getitem__))
     paths = {source: absolute(source) for source in set(runs["source"])}
@@ -75,7 +76,9 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     runs |= {f"flag_{name}": raised for name, raised in flags.items()}
     raised_of = zip(*flags.values(), strict=True)
     runs["run_flags"] = [list(compress(flags, raised)) if any(raised) else [] for raised in raised_of]
-    plans = _plans(runs, records.tables["plans"], plan_of_source)
+    stated = records.tables["plans"]
+    stated = stated.filter(pc.invert(pc.is_in(stated["source"], pa.array(above, pa.large_string()))))
+    plans = _plans(runs, stated, plan_of_source)
     runs["task_type"] = runs["dataset"]
     equal = {"kind": NAME, "model_source": "log", "success_rate": None}  # the pipeline fills in the last
     runs |= {name: [value] * len(places) for name, value in equal.items()}

@@ -13,7 +13,7 @@ from evalkit.kinds import Changes, Command, FileRules, LoadOptions, LogKind, Log
 from evalkit.kinds.pipeline import load as load_logs
 from evalkit.trajectories import terminal
 from evalkit.trajectories.assemble import assemble
-from evalkit.trajectories.parse import accepts, excerpt, parse, recognises
+from evalkit.trajectories.parse import accepts, context_files, excerpt, parse, recognises
 from evalkit.trajectories.records import RECORDS, TITLE
 from evalkit.trajectories.table import ENDINGS, EXCLUDING_FLAGS, FLAGS, LAZY_TABLES, NAME, TABLES
 from evalkit.trajectories.transcript import run_files, transcript
@@ -32,7 +32,7 @@ KIND = LogKind(
     parse=parse,
     recognises=recognises,
     others={"spreadsheet": "pandas.read_excel"},
-    files=FileRules(accepts=accepts, excerpt=excerpt, excerpted=(".eval",)),
+    files=FileRules(accepts=accepts, context=context_files, excerpt=excerpt, excerpted=(".eval",)),
     tables=TABLES,
     lazy_tables=LAZY_TABLES,
     assemble=assemble,

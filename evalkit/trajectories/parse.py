@@ -1,6 +1,6 @@
 """Parse one file, by the first format that recognises it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO
 
 import msgspec
@@ -23,6 +23,11 @@ _ANYTHING = msgspec.json.Decoder()
 def accepts(path: str) -> str:
     """Return why a file need not be read, by its name; empty if it must be."""
     return "" if path.lower().endswith(SUFFIXES) else "no log by its name"
+
+
+def context_files(files: Sequence[str]) -> list[str]:
+    """Return where the files may be that describe the logs in some files, but may not be named with them."""
+    return list(dict.fromkeys(path for one in LINE_FORMATS for path in one.context_files(files)))
 
 
 def recognises(head: bytes) -> str | tuple[str, str]:

@@ -19,7 +19,7 @@ from evalkit.io import Entry, SourceError
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import decoded
-from evalkit.trajectories.json_values import count_of, number_of, part_of, text_of
+from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
 from evalkit.trajectories.records import Facts, Joined, Runs, run_rows, score_rows, used
 
 FORMAT = "lm-eval"
@@ -143,7 +143,9 @@ def _results(value: dict[str, Any]) -> Parsed:
         scores = part_of(value, "results", task)
         planned = count_of(part_of(sizes, task, "effective"))
         for key, number in scores.items() if isinstance(scores, dict) else ():
-            if "," in key and "_stderr," not in key and number_of(number) is not None:
+            metric = key.rpartition(",")[0]
+            is_figure = metric and not metric.endswith("_stderr") and number_of(number) is not None
+            if is_figure and _is_mean(value, task, metric):
                 published.append((model or None, FORMAT, task, key, number_of(number), planned))
         if planned is not None:
             plans.append((model or None, task, "", planned, None))
@@ -159,17 +161,32 @@ def _settings(value: dict[str, Any], task: str) -> dict[str, Any]:
     shots, version = part_of(value, "n-shot", task), part_of(value, "versions", task)
     about = [f"version {text_of(version)}"] if version is not None else []
     about += [f"{text_of(shots)}-shot"] if shots is not None else []
-    longest = part_of(generation, "max_gen_toks")
-    directions = part_of(value, "higher_is_better", task)
+    if longest := part_of(generation, "max_gen_toks"):
+        about.append(f"max_gen_toks {text_of(longest)}")
+    directions = part_of(value, "higher_is_better", task) or {}
     return {
         "task_checksum": ", ".join(about),
         "agent_version": text_of(value.get("lm_eval_version")),
         "temperature": number_of(part_of(generation, "temperature")),
-        "limits": f"max_gen_toks {longest}" if longest else "",
-        "lower_is_better": [name for name, higher in directions.items() if higher is False]
-        if isinstance(directions, dict)
-        else [],
+        "lower_is_better": [
+            name for name, higher in directions.items() if higher is False and _is_mean(value, task, name)
+        ],
     }
+
+
+def _is_mean(value: dict[str, Any], task: str, metric: str) -> bool:
+    """Return whether a metric is the mean of its values in samples: of perplexity, these are log-likelihoods."""
+    listed_metrics = objects(part_of(value, "configs", task), "metric_list")
+    aggregation = next((one.get("aggregation") for one in listed_metrics if one.get("metric") == metric), None)
+    return aggregation == "mean" or (aggregation is None and not re.search("perplexity|bits_per_byte", metric))
+
+
+def context_files(files: Iterable[str]) -> Iterator[str]:
+    """Yield where the results of files of samples are."""
+    for path in files:
+        folder, _, stamp = name_parts(path)
+        if stamp and path.endswith(".jsonl"):
+            yield f"{folder}/results_{stamp}.json"
 
 
 def join(runs: Runs, facts: Facts, published: Runs) -> Joined:

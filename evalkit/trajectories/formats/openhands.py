@@ -276,6 +276,17 @@ def _index_scores(value: list[Any]) -> Parsed:
     return used(facts=facts, published=published)
 
 
+def context_files(files: Iterable[str]) -> Iterator[str]:
+    """Yield where the metadata and reports of outputs and of the index's results may be."""
+    for path in files:
+        folder, name = posixpath.split(path)
+        if name.startswith("output") and name.endswith(".jsonl"):
+            yield from (f"{folder}/{other}" for other in ("metadata.json", "report.json"))
+            yield path.removesuffix(".jsonl") + ".report.json"
+        elif posixpath.basename(folder) == "instance_results":
+            yield from (f"{posixpath.dirname(folder)}/{other}" for other in ("metadata.json", "scores.json"))
+
+
 def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
     """Fill in what metadata state; of the files of an instance, keep the output, with the spend of all attempts."""
     stated: dict[str, list[dict[str, Any]]] = {}  # by folder, those about all runs first
