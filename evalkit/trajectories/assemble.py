@@ -85,7 +85,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     order = sorted(range(len(places)), key=list(_rows(runs, "source", "repetition")).__getitem__)
     runs, logged = _taken(runs, logged, order)
     tables: dict[str, Mapping[str, Any]] = {"runs": runs, "scores": scores, "plans": plans, "published": published}
-    filled = {"task_id"} if lm_eval.FORMAT in runs["format"] else set()
+    is_joined = any(one.FORMAT in runs["format"] for one in JOINED_FORMATS)
+    filled = {"task_id", "retries"} if is_joined else set()
     if "table" not in runs["format"]:  # these columns are as they were logged, and need no conversion
         tables["runs"] = runs | {name: logged[name] for name in _AS_LOGGED if name not in filled}
     frames = {

@@ -265,9 +265,10 @@ def messages(parts: Mapping[str, list[tuple[str, dict[str, Any]]]], part: str, o
             out += _prompt(prompt)
         given = answers[at] if at < len(answers) else []
         for answer in given if isinstance(given, list) else [given]:
-            if isinstance(continuation, str) or isinstance(answer, list):
-                likelihood = answer[0] if isinstance(answer, list) and answer else answer
-                likelihoods.append(f"log-likelihood {text_of(likelihood)} of {text_of(continuation)!r}")
+            if isinstance(answer, list):
+                likelihoods.append(f"log-likelihood {text_of(answer[0] if answer else None)} of {continuation!r}")
+            elif continuation is None:
+                likelihoods.append(f"log-likelihood {text_of(answer)} of the whole text")
             else:
                 out.append(Message("assistant", text_of(answer)))
     if likelihoods:
@@ -283,7 +284,7 @@ def messages(parts: Mapping[str, list[tuple[str, dict[str, Any]]]], part: str, o
 
 
 def _requests(arguments: Any) -> list[tuple[Any, Any]]:
-    """Return the prompt of each request, and the continuation that was rated, or the settings of what was generated."""
+    """Return the prompt of each request, and what else it has: a continuation, or settings of generation; else None."""
     requests: list[tuple[Any, Any]] = []
     given = arguments.values() if isinstance(arguments, dict) else arguments if isinstance(arguments, list) else ()
     for one in given:

@@ -90,10 +90,10 @@ def parse(path: str, value: Any) -> Parsed:
         return _index_scores(value)
     if title == _INDEX:
         return _index_runs(path, value)
-    return _output(path, [value] if isinstance(value, dict) else value)
+    return _output([value] if isinstance(value, dict) else value)
 
 
-def _output(path: str, rows: Iterable[Any]) -> Parsed:
+def _output(rows: Iterable[Any]) -> Parsed:
     """Return the runs of an output, and the outcomes that lines report; of an instance, the last line counts."""
     runs, scores, facts = dict[str, tuple](), dict[str, list[tuple]](), dict[str, tuple]()
     unknown = Counter[str]()
@@ -105,7 +105,7 @@ def _output(path: str, rows: Iterable[Any]) -> Parsed:
             continue
         repeated += instance in runs
         result = row.get("test_result")
-        runs[instance] = _run(path, instance, row, unknown)
+        runs[instance] = _run(instance, row, unknown)
         scores[instance] = score_rows(instance, _scores(result))
         if verdict := _verdict(part_of(result, "report")):
             facts[instance] = ("outcome", instance, "", verdict)
@@ -120,11 +120,9 @@ def _output(path: str, rows: Iterable[Any]) -> Parsed:
     return used([*runs.values()], every_score, facts=[*facts.values()], reason=", ".join(filter(None, reasons)))
 
 
-def _run(path: str, instance: str, row: dict[str, Any], unknown: Counter[str]) -> tuple:
+def _run(instance: str, row: dict[str, Any], unknown: Counter[str]) -> tuple:
     metadata, metrics, patch = row.get("metadata"), row.get("metrics"), part_of(row.get("test_result"), "git_patch")
     shared = _shared(metadata) if isinstance(metadata, dict) else {}
-    if not shared.get("model_name") and (folder := _MODEL_FOLDER.match(posixpath.basename(posixpath.dirname(path)))):
-        shared["model_name"] = folder[1]
     events = _events(row.get("history"))
     unknown.update(text_of(event.kind) for event in events if event.kind is not None and event.kind not in _KINDS)
     unknown.update("no kind" for event in events if event.kind is None and not (event.action or event.observation))
@@ -311,6 +309,8 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
             for column, value in values.items():
                 if value not in (None, "") and (is_index or runs[column][at] in (None, "")):
                     runs[column][at] = value
+        if not runs["model_name"][at] and (called := _MODEL_FOLDER.match(os.path.basename(folder))):
+            runs["model_name"][at] = called[1]
         if not is_index:
             files.setdefault((folder, name.partition(".")[0], runs["part"][at]), []).append(at)
     left_out = set[int]()
@@ -462,7 +462,7 @@ def _spoken_before_1(history: Iterable[dict[str, Any]]) -> list[Message]:
                 out.append(Message("assistant", text_of(given.get("thought")), "", "", [last], when))
         elif observation := text_of(event.get("observation")):
             call = called.get(event["cause"]) if "cause" in event else last
-            if call is not None:
+            if call is not None and call.result is None:
                 call.result, call.is_error = content_text(event.get("content")), observation == "error"
             elif observation not in ("agent_state_changed", "recall", "null"):
                 out.append(Message("tool", content_text(event.get("content")), observation, when=when))
