@@ -188,6 +188,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "unnamed": f"no log names a model: {_UNNAMED}",
     "unread": _unread,
     "scorer": _scorer,
+    "turned": "lower is better for {scores}: what counts is 1 - score, or -score where it exceeds 1",
     "named_by_folder": (
         "each folder has runs of one model ({models}), so models are named by folder; "
         "--rename FOLDER=NAME gives another name"

@@ -45,7 +45,9 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     logged = records.tables["runs"]
     runs: Runs = {name: logged[name].to_pylist() for name in logged.column_names if name != "started"}
     runs["started"] = logged["started"].to_numpy().tolist()  # of times, `to_pylist` takes a hundred times as long
-    runs |= {name: [None] * len(logged) for name in ("score", "score_key", "is_successful", "lower_is_better")}
+    runs |= {
+        name: [None] * len(logged) for name in ("score", "score_key", "is_successful", "lower_is_better", "is_turned")
+    }
     runs["trajectories"] = [[] for _ in range(len(logged))]
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
     entries, chosen = _fill_tables(runs, as_list(options.get("columns") or ()), reasons)
@@ -66,6 +68,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     scores = scores.append_column("run_id", run_of_score).filter(pc.is_valid(run_of_score))
     if used := [key for key in dict.fromkeys(runs["score_key"]) if key]:
         chosen += note("scorer", used=used, others=sorted(set(scores["key"].to_pylist()) - set(used)))
+    if turned := sorted({key for key, was_turned in _rows(runs, "score_key", "is_turned") if was_turned}):
+        chosen += note("turned", scores=turned)
     runs["task_version"] = _task_versions(runs)
     flags = _repeated(runs)
     flags["overruled"] = _overruled(runs, str(options.get("outcomes") or ""))
@@ -350,6 +354,7 @@ def _turn_lower_is_better(runs: Runs) -> None:
         base = 1.0 if all(0 <= runs["score"][at] <= 1 for at in places) else 0.0
         for at in places:
             runs["score"][at] = base - runs["score"][at]
+            runs["is_turned"][at] = True
 
 
 def _add_verdicts(runs: Runs, verdicts: Mapping[str, Facts]) -> None:

@@ -57,7 +57,8 @@ KIND = LogKind(
     command=Command(
         summary="Outcomes of agents' trajectories: Harbor, inspect_ai, tau2-bench, SWE-agent, tables.",
         help="""Estimate how often agents solve their tasks, from Harbor jobs, ATIF trajectories, logs of inspect_ai,
-    results of tau2-bench, trajectories of SWE-agent and mini-swe-agent with SWE-bench's reports, and tables of runs.
+    results of tau2-bench, samples of lm-evaluation-harness, outputs of OpenHands, trajectories of SWE-agent and
+    mini-swe-agent with SWE-bench's reports, and tables of runs.
 
     SOURCE is a folder, a file, a quoted glob, a URL or a dataset of `collect`.
 
@@ -85,15 +86,16 @@ def load(
     columns : str or sequence of str
         What the columns of a table of runs mean, such as ``score=reward``, where their names don't tell.
     score : str
-        Which of several scores or rewards counts; by default ``reward``, else the first.
+        Which of several scores or rewards counts; by default ``reward``, else the first, of lm-eval
+        (``metric,filter``) the first that is always 0 or 1.
     outcomes : path
         A CSV file of ``run_id``, ``outcome`` (success, failure or not measured) and ``reason``, which overrules logs.
 
     Returns
     -------
     Logs
-        The frames ``runs``, ``scores``, ``plans`` and ``ledger``; ``messages``, ``tool_calls`` and ``turns``, which are
-        read when first used.
+        The frames ``runs``, ``scores``, ``plans``, ``published`` and ``ledger``; ``messages``, ``tool_calls`` and
+        ``turns``, which are read when first used.
     """
     return load_logs(path, KIND, columns=tuple(as_list(columns)), score=score, outcomes=os.fspath(outcomes), **options)
 

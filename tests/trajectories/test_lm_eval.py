@@ -148,8 +148,11 @@ def test_lower_scores_are_turned_where_they_are_better_unless_they_are_log_likel
     )
     line = sample(0, None, metrics=["toxic", "perplexity"], toxic=0, perplexity=-3.5)
     evaluation(tmp_path, line, sample(1, None, metrics=["toxic"], toxic=1), stated=stated)
-    assert told(runs_of(tmp_path), "score", "is_successful") == [[1.0, True], [0.0, False]]
-    assert runs_of(tmp_path, score="perplexity,none")["score"].tolist()[0] == -3.5
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs, "score", "is_successful") == [[1.0, True], [0.0, False]]
+    assert "lower is better for toxic,none" in str(logs.chosen)
+    logs = trajectories.load(tmp_path, score="perplexity,none")
+    assert (logs.runs["score"].tolist()[0], "turned" in logs.chosen) == (-3.5, False)
 
 
 def test_two_models_on_shared_documents_give_mcnemars_table_and_other_documents_are_never_paired(tmp_path):
