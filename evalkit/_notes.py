@@ -188,6 +188,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "unnamed": f"no log names a model: {_UNNAMED}",
     "unread": _unread,
     "scorer": _scorer,
+    "turned": "lower is better for {scores}: what counts is 1 - score, or -score where it exceeds 1",
     "named_by_folder": (
         "each folder contains runs of one model ({models}), so folders name the models; "
         "--rename FOLDER=NAME gives another name"

@@ -14,8 +14,7 @@ from evalkit.kinds.pipeline import load as load_logs
 from evalkit.trajectories import terminal
 from evalkit.trajectories.analysis import over_planned
 from evalkit.trajectories.assemble import assemble
-from evalkit.trajectories.formats.terminal_bench import context_files
-from evalkit.trajectories.parse import accepts, excerpt, parse, recognises
+from evalkit.trajectories.parse import accepts, context_files, excerpt, parse, recognises
 from evalkit.trajectories.records import RECORDS, TITLE
 from evalkit.trajectories.table import ENDINGS, EXCLUDING_FLAGS, FLAGS, LAZY_TABLES, NAME, TABLES
 from evalkit.trajectories.transcript import run_files, transcript
@@ -62,8 +61,9 @@ KIND = LogKind(
     command=Command(
         summary="Outcomes of agents' trajectories: Harbor, Terminal-Bench, inspect_ai, SWE-agent, tables.",
         help="""Estimate how often agents solve their tasks, from Harbor jobs, runs of Terminal-Bench and its public
-    leaderboard, ATIF trajectories, logs of inspect_ai, results of tau-bench and tau2-bench, trajectories of SWE-agent
-    and mini-swe-agent with SWE-bench's reports, and tables of runs.
+    leaderboard, ATIF trajectories, logs of inspect_ai, results of tau-bench and tau2-bench, samples of
+    lm-evaluation-harness, outputs of OpenHands, trajectories of SWE-agent and mini-swe-agent with SWE-bench's reports,
+    and tables of runs.
 
     SOURCE is a folder, a file, a quoted glob, a URL or a dataset of `collect`.
 
@@ -91,15 +91,16 @@ def load(
     columns : str or sequence of str
         What the columns of a table of runs mean, such as ``score=reward``, where their names don't tell.
     score : str
-        Which of several scores or rewards counts; by default ``reward``, else the first.
+        Which of several scores or rewards counts; by default ``reward``, else the first, of lm-eval
+        (``metric,filter``) the first that is always 0 or 1.
     outcomes : path
         A CSV file of ``run_id``, ``outcome`` (success, failure or not measured) and ``reason``, which overrules logs.
 
     Returns
     -------
     Logs
-        The frames ``runs``, ``scores``, ``plans`` and ``ledger``; ``messages``, ``tool_calls`` and ``turns``, which are
-        read when first used.
+        The frames ``runs``, ``scores``, ``plans``, ``published`` and ``ledger``; ``messages``, ``tool_calls`` and
+        ``turns``, which are read when first used.
     """
     return load_logs(path, KIND, columns=tuple(as_list(columns)), score=score, outcomes=os.fspath(outcomes), **options)
 

@@ -1,11 +1,11 @@
 """The records that the readers of all formats fill, and which statuses are outcomes, as data."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import repeat
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
-from evalkit.io import Column
+from evalkit.io import Column, Entry
 from evalkit.kinds import Parsed, run_columns
 from evalkit.trajectories.chat import content_text
 from evalkit.trajectories.json_values import count_of, number_of, seconds_between, text_of, time_of
@@ -26,6 +26,7 @@ _ENDED = {  # the status of a run that came to its end: a score tells the outcom
     "": "completed",
     "inspect_ai": "limit_operator limit_custom",
     "tau2-bench": "user_stop agent_stop",
+    "OpenHands": "stuck_in_loop max_iterations max_budget",
     "SWE-agent": (
         "Submitted submitted LimitsExceeded TimeExceeded RepeatedFormatError exit_cost exit_context exit_format"
         " exit_forfeit exit_command_timeout exit_total_execution_time submitted_(exit_cost) submitted_(exit_context)"
@@ -71,15 +72,38 @@ PLANS = (
     Column("planned", "int?", "trials that were to be run", "count"),
     Column("retried", "int?", "trials that were run again after an error", "count"),
 )
+PUBLISHED = (  # figures over all runs, as files state them
+    Column("model_name", "name", "the model"),
+    Column("agent", "name", "the program that ran the model"),
+    Column("dataset", "name", "what the tasks belong to, or a group of such"),
+    Column("metric", "name", "what was published"),
+    Column("value", "float", "the figure; of rates, the share from 0 to 1"),
+    Column("n", "int?", "runs that it is of", "count"),
+)
 FACTS = (  # what files state about runs of other files
     Column(
-        "fact", "str", "model, outcome: of a task's run; info, run: of all, as JSON; subagent: a file with its steps"
+        "fact",
+        "str",
+        "model, outcome: of a task's run; info, the name of a format: of all runs, as JSON; subagent: a file of steps",
     ),
     Column("task_id", "name", "the task that it is about; empty for all"),
     Column("model_name", "name", "the model that it is about; empty for all"),
     Column("value", "str", "what the file states"),
 )
-RECORDS = {"runs": RUNS, "scores": SCORES, "plans": PLANS, "facts": FACTS}
+RECORDS = {"runs": RUNS, "scores": SCORES, "plans": PLANS, "published": PUBLISHED, "facts": FACTS}
+
+
+Runs = dict[str, list[Any]]  # columns of runs by name: plain values, with None for what is missing
+Facts = Sequence[Mapping[str, Any]]  # rows of the table of facts
+
+
+class Joined(NamedTuple):
+    """What a format found out by joining the runs of a source to its other files."""
+
+    left_out: Collection[int] = ()  # places of runs that are no runs of their own
+    plan_of: Mapping[str, str | None] = MappingProxyType({})  # by the file of runs: the file that states their plan
+    without_plan: Collection[str] = ()  # files whose plan another file states, or whose runs are copies of others
+    entries: Sequence[Entry] = ()  # of the ledger, in place of those of the files
 
 
 def run_rows(columns: Mapping[str, Iterable[Any]], shared: Mapping[str, Any] = MappingProxyType({})) -> list[tuple]:
@@ -109,9 +133,18 @@ def run_row(*, ended: Any = None, **values: Any) -> tuple:
 Rows = Sequence[tuple]
 
 
-def used(runs: Rows = (), scores: Rows = (), plans: Rows = (), facts: Rows = (), reason: str = "") -> Parsed:
+def used(
+    runs: Rows = (),
+    scores: Rows = (),
+    plans: Rows = (),
+    facts: Rows = (),
+    reason: str = "",
+    *,
+    published: Rows = (),
+) -> Parsed:
     """Return the contents of a log, or of a file that describes logs."""
-    return Parsed("used", reason, {"runs": runs, "scores": scores, "plans": plans, "facts": facts})
+    rows = {"runs": runs, "scores": scores, "plans": plans, "published": published, "facts": facts}
+    return Parsed("used", reason, rows)
 
 
 def score_rows(part: str, scores: Any, grades: Mapping[str, float] = MappingProxyType({})) -> list[tuple]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from evalkit.io import Column
 from evalkit.kinds import run_columns
 from evalkit.kinds.runs import AS_LOGGED
-from evalkit.trajectories.records import PLANS, RUNS, SCORES
+from evalkit.trajectories.records import PLANS, PUBLISHED, RUNS, SCORES
 
 NAME = "trajectories"
 RUN_ID = Column("run_id", "str", "the run; see the table of runs")
@@ -48,6 +48,7 @@ TABLES = {
     ),
     "scores": (RUN_ID, *SCORES[1:]),
     "plans": (Column("source", "str", "the file that says it"), *PLANS),
+    "published": (Column("source", "str", "the file that says it"), *PUBLISHED),
 }
 _MESSAGE = Column("message", "int", "place of the message in the run, from 0")
 LAZY_TABLES = {

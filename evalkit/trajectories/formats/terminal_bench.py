@@ -14,7 +14,7 @@ from evalkit.io import absolute
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Call, Message, OpenNamed
 from evalkit.trajectories.json_values import count_of, number_of, part_of, text_of
-from evalkit.trajectories.records import AGENT_FAILED, run_row, used
+from evalkit.trajectories.records import AGENT_FAILED, Facts, Joined, Runs, run_row, used
 
 FORMAT = "Terminal-Bench"
 LOGS = ("sessions/agent.log", "panes/post-agent.txt")  # the terminal, in the folder of a trial; the first counts
@@ -109,7 +109,7 @@ def _described(stated: dict[str, Any], tasks: Any, attempts: Any, size: Any, rea
         plans = [(*shared, task, n * attempts, None) for task, n in Counter(map(text_of, tasks)).items()]
     elif size := count_of(size):
         plans = [(*shared, "", size * attempts, None)]
-    return used(plans=plans, facts=[("run", "", "", text_of(stated))], reason=reason)
+    return used(plans=plans, facts=[(FORMAT, "", "", text_of(stated))], reason=reason)
 
 
 def _outcome(trial: Mapping[str, Any]) -> float | None:
@@ -194,16 +194,7 @@ class _Folder(NamedTuple):
     model: str = ""
 
 
-class Joined(NamedTuple):
-    """How files of Terminal-Bench belong together."""
-
-    copies: set[int]  # the places of runs that another file has, too
-    plan_of: dict[str, str | None]  # the file with the plan, by the file of a run
-    no_plans: set[str]  # files whose plan another file states, or whose run is a copy of another
-    named_by_folder: set[int]  # the places of runs whose model the folder names
-
-
-def join(runs: Mapping[str, list[Any]], facts: Sequence[Mapping[str, Any]]) -> Joined:
+def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
     """Fill in what files and folders say of their trials, and find the copies of trials.
 
     A trial has a file of its own, or an entry in the summary of its run, or both; a resumed run holds a copy of an
@@ -212,7 +203,7 @@ def join(runs: Mapping[str, list[Any]], facts: Sequence[Mapping[str, Any]]) -> J
     about: dict[_Key, dict[str, str]] = {}
     plan_at: dict[_Key, str] = {}
     no_plans = set[str]()
-    stated = [fact for fact in facts if fact["fact"] == "run"]
+    stated = [fact for fact in facts if fact["fact"] == FORMAT]
     for fact in sorted(stated, key=lambda fact: (fact["source"].endswith(".lock"), fact["source"])):  # metadata first
         folder, run = _key(fact["source"])
         values = msgspec.json.decode(fact["value"])
@@ -223,22 +214,21 @@ def join(runs: Mapping[str, list[Any]], facts: Sequence[Mapping[str, Any]]) -> J
     places = [at for at, own in enumerate(runs["format"]) if own == FORMAT]
     run_of = {source: _nearest(source, about) for source in {runs["source"][at] for at in places}}
     folder_of = {source: _folder(posixpath.dirname(absolute(source))) for source in run_of}
-    named_by_folder = set[int]()
     groups: dict[tuple[str, ...], list[int]] = {}
     for at in places:
         source = runs["source"][at]
-        folder, values = folder_of[source], about.get(run_of[source], {})
-        runs["model_name"][at] = values.get("model_name") or folder.model or None
-        runs["agent"][at] = values.get("agent") or folder.agent or None
+        names, values = folder_of[source], about.get(run_of[source], {})
+        runs["model_name"][at] = values.get("model_name") or names.model or None
+        runs["agent"][at] = values.get("agent") or names.agent or None
         dataset = values.get("dataset")
-        if not dataset or folder.dataset.startswith(f"{dataset}@"):
-            dataset = folder.dataset or None
+        if not dataset or names.dataset.startswith(f"{dataset}@"):
+            dataset = names.dataset or None
         runs["dataset"][at] = dataset
         runs["limits"][at] = values.get("limits")
-        runs["experiment"][at] = folder.submission or None
-        if folder.model and not values.get("model_name"):
-            named_by_folder.add(at)
-        groups.setdefault((folder.submission, *_identity(runs, at)), []).append(at)
+        runs["experiment"][at] = names.submission or None
+        if names.model and not values.get("model_name"):
+            runs["model_source"][at] = "folder"
+        groups.setdefault((names.submission, *_identity(runs, at)), []).append(at)
     copies = set[int]()
     for group in groups.values():
         if len(group) > 1:
@@ -248,7 +238,7 @@ def join(runs: Mapping[str, list[Any]], facts: Sequence[Mapping[str, Any]]) -> J
             no_plans.update(plan_at[key] for key in inner if key in plan_at)
     plans = {key: plan for key, plan in plan_at.items() if plan not in no_plans}
     plan_of = {source: plans.get(key) or plans.get(_nearest(source, plans)) for source, key in run_of.items()}
-    return Joined(copies, plan_of, no_plans, named_by_folder)
+    return Joined(copies, plan_of, no_plans)
 
 
 def context_files(files: Sequence[str]) -> list[str]:
