@@ -19,6 +19,21 @@ LEAST = 0.05  # loss of a share that is acceptable by default
 _CHANGED = "model_name task change n_baseline n mean_baseline mean p_value p_adjusted shown run_ids_baseline run_ids"
 
 
+def baseline_named(data: Comparison, name: str) -> str:
+    """Return what is compared under a name, or the only one whose logged model has it; SourceError if there is none."""
+    models = data.all_cells.models
+    if not name or name in models:
+        return name
+    table = data.outcomes.table
+    own = table.loc[table["logged_model"] == name, "model_name"].unique() if "logged_model" in table else []
+    if len(own) == 1:
+        return str(own[0])
+    there = ", ".join(map(repr, models if not len(own) else sorted(own)))
+    if len(own):
+        raise SourceError(f"{note('compared_by', columns=data.outcomes.compared_by)}, {name!r} is one of {there}")
+    raise SourceError(f"no runs of the baseline {name!r}; there are runs of {there}")
+
+
 def against(
     runs: pd.DataFrame | Comparison,
     baseline: str,
@@ -37,9 +52,7 @@ def against(
     """
     data = comparison(runs, value)
     cells = data.all_cells
-    if baseline and baseline not in cells.models:
-        models = ", ".join(map(repr, cells.models))
-        raise SourceError(f"no runs of the baseline {baseline!r}; there are runs of {models}")
+    baseline = baseline_named(data, baseline)
     least = margin or (LEAST if data.outcomes.is_share else sys.float_info.min)
     if not baseline:
         return compare_to_baseline(cells.take(models=[0]), cells.models[0], target=target, margin=least)
@@ -74,7 +87,8 @@ def changed_tasks(runs: pd.DataFrame | Comparison, baseline: str, value: str = "
     p_adjusted, shown, run_ids_baseline and run_ids (the runs of both, as lists; those that show the change first).
     Tasks that only one of them ran, and those without a change, are left out; no rows without a baseline.
     """
-    data = comparison(runs, value).outcomes
+    compared = comparison(runs, value)
+    data, baseline = compared.outcomes, baseline_named(compared, baseline)
     rows = data.table.dropna(subset="value").sort_values("value", kind="stable")
     cells = rows.groupby(["model_name", "task", "condition"], observed=True).agg(
         n=("value", "size"), mean=("value", "mean"), total=("value", "sum"), run_ids=("run_id", list)

@@ -14,7 +14,7 @@ def task_items(runs: pd.DataFrame | Comparison, value: str = "") -> pd.DataFrame
 
     The discrimination is the correlation, over models, of their means on the task with their means on all other tasks
     (the item-rest correlation of classical test theory); NaN for fewer than 3 models. The verdict is "all solve" or
-    "none solves" where all models reached 1, or 0, in all runs, "equal" where models do not differ, "against the order"
+    "none solves" where all models reached 1, or 0, in all runs, "equal" where models do not differ, "contradicts the order"
     where the discrimination is below 0 (which chance does, too, where models are few or close), else "discriminates".
     Columns are task, n_models, n (runs), mean (over models), verdict, discrimination.
     """
@@ -40,7 +40,9 @@ def task_items(runs: pd.DataFrame | Comparison, value: str = "") -> pd.DataFrame
         spread == 0,
         table["discrimination"] < 0,
     ]
-    table["verdict"] = np.select(choices, ["all solve", "none solves", "equal", "against the order"], "discriminates")
+    table["verdict"] = np.select(
+        choices, ["all solve", "none solves", "equal", "contradicts the order"], "discriminates"
+    )
     return table.sort_values(["discrimination", "task"], kind="stable", ignore_index=True)[COLUMNS]
 
 

@@ -64,9 +64,12 @@ def pairs_to_show(pairs: pd.DataFrame, most: int = MOST_PAIRS) -> pd.DataFrame:
 
 
 def pairs_text(pairs: pd.DataFrame) -> str:
-    """Describe pairs in sentences, one per line; of over 10 models, the decided ones with the smallest p values."""
+    """Describe pairs in sentences, one per line; of over 10 models, the decided ones with the smallest p values.
+
+    The text is empty if there is only one model.
+    """
     if len(pairs) <= MOST_PAIRS:
-        return "\n".join(map(plain, pairs["sentence"])) or "There is one model."
+        return "\n".join(map(plain, pairs["sentence"]))
     decided = pairs[pairs["decided"]].nsmallest(MOST_PAIRS, "p_adjusted")
     count = len({*pairs["model_a"], *pairs["model_b"]})  # of many, only the first were compared
     head = f"{int(pairs['decided'].sum())} of {len(pairs):,} pairs of {count} models are decided."

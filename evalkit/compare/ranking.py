@@ -18,7 +18,7 @@ from evalkit.io import distinct_names, plain
 from evalkit.kinds import Finding, Outcomes, examples_of, outcomes, rates, sections
 from evalkit.kinds.findings import absent_counts, absent_runs, variants
 from evalkit.kinds.headers import runs_of
-from evalkit.kinds.runs import UNKNOWN, copied, kind_of
+from evalkit.kinds.runs import UNKNOWN, compared_in, copied, kind_of
 from evalkit.kinds.success_rates import best_first, with_usage
 from evalkit.stats import adjusted_rates, best_model, pair_structure, rank_models
 from evalkit.stats.adjusted import NONE, RAW
@@ -147,7 +147,7 @@ def _differing(runs: pd.DataFrame, rows: pd.DataFrame) -> Notes:
             names = [f"{names[0]}: {listed(values, MOST_VALUES)}"]
         notes += note("conditions_differ", conditions=names)
     settings = {}
-    for name in rules.reported_settings:
+    for name in [name for name in rules.reported_settings if name not in compared_in(runs)]:
         texts = runs.loc[rows.index, name].astype("str").where(runs.loc[rows.index, name].notna(), "")
         if texts.groupby(rows["model_name"]).agg(frozenset).nunique() > 1:
             settings[name] = sorted(texts.unique())
@@ -300,6 +300,7 @@ def ranked(board: Leaderboard, section: str = sections.RANKING) -> Finding:
         "is_share": board.outcomes.is_share,
         "unit": board.outcomes.unit,
         "rates": named[named["model_name"].isin(tops)].to_dict("records"),
+        "compared_by": board.outcomes.compared_by,
     }
     model = board.table["model_name"].iloc[0] if first else ""
     rows = board.outcomes.table

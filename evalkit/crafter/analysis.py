@@ -16,7 +16,7 @@ from evalkit.crafter.benchmark import pooled_score
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, TIERS, UNKNOWN, WEIGHTS
 from evalkit.io import short_paths
 from evalkit.io.text import message_pattern
-from evalkit.kinds import Finding, data_finding, examples_of, flag_counts
+from evalkit.kinds import Finding, data_finding, examples_of, flag_counts, has_flag
 from evalkit.kinds.success_rates import with_usage
 from evalkit.stats import estimate_by, mean_interval
 from evalkit.stats.intervals import Kind
@@ -40,7 +40,7 @@ By = str | Sequence[str]
 
 def counted(episodes: pd.DataFrame) -> pd.DataFrame:
     """Leave out the copies of other traces, which count nowhere."""
-    return episodes[~episodes["flag_duplicate"]] if "flag_duplicate" in episodes else episodes
+    return episodes[~has_flag(episodes, "duplicate")] if "run_flags" in episodes else episodes
 
 
 def budgets(episodes: pd.DataFrame) -> dict[str, int]:
@@ -90,11 +90,12 @@ def mean_scores(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     suspect verdict counts; all in points), aborted (episodes), method, warning. NaN where no trace has a score.
     """
     rows = with_worlds(episodes)
+    rows["aborted"] = has_flag(rows, "aborted")
     table = estimates(rows, by, "score")
     groups = _groups(rows, by)
     spread = groups["score"].agg(std="std", minimum="min", median="median", maximum="max")
     spread["without_suspects"] = estimates(rows, by, "score_without_suspects")["estimate"].to_numpy()
-    spread["aborted"] = groups["flag_aborted"].sum()
+    spread["aborted"] = groups["aborted"].sum()
     for place, name in enumerate(spread, start=list(table).index("high") + 1):
         table.insert(place, name, spread[name].to_numpy())
     return table
@@ -106,8 +107,9 @@ def with_aborted_at_zero(episodes: pd.DataFrame, by: By = "model_name") -> pd.Da
     Returns `by`, aborted (episodes), n (all episodes), n_tasks, estimate, low, high, method, warning.
     """
     rows = with_worlds(episodes)
-    table = estimates(rows.assign(score=rows["score"].mask(rows["flag_aborted"], 0.0)), by, "score")
-    table.insert(len(_columns(by)), "aborted", _groups(rows, by)["flag_aborted"].sum().to_numpy())
+    rows["aborted"] = has_flag(rows, "aborted")
+    table = estimates(rows.assign(score=rows["score"].mask(rows["aborted"], 0.0)), by, "score")
+    table.insert(len(_columns(by)), "aborted", _groups(rows, by)["aborted"].sum().to_numpy())
     return table[table["aborted"] > 0].reset_index(drop=True)
 
 
@@ -190,7 +192,7 @@ def findings(episodes: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
         "bands": bands(episodes, []).iloc[0][list(BANDS)].to_dict(),
     }
     ends = {f"{number(end)} points": episodes["score"].eq(end) for end in episodes["score"].agg(["max", "min"])}
-    return [Finding("points", "What the points come from", values, examples_of(episodes, ends), words.points), data]
+    return [Finding("points", "Sources of points", values, examples_of(episodes, ends), words.points), data]
 
 
 def achievement_rates(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:

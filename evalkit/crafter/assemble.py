@@ -169,7 +169,6 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         "band": list(map(band, score.tolist())),
         "unlocked": pa.array(n_unlocked, mask=~is_known),
         "progression": np.where(is_known, n_unlocked, np.nan) / len(ACHIEVEMENTS),
-        **{f"flag_{flag}": [flag in raised for raised in scored.episodes["run_flags"]] for flag in FLAGS},
     }
     event_rows = {
         **dict(zip(events.column_names, events.columns, strict=True)),

@@ -36,7 +36,7 @@ __all__ = [
 BUDGET = 1_000_000
 POOLED = "pooled"  # seed of runs of a single episode
 COLUMNS = {name: f"achievement_{name}" for name in ACHIEVEMENTS}
-ONE_SEED = note("one_seed", "one seed says nothing about other seeds: no interval")
+ONE_SEED = note("one_seed", "a single seed has no interval")
 
 Run = dict[str, Any]
 Source = str | os.PathLike | Mapping | Sequence[Mapping]
@@ -137,7 +137,7 @@ def _distinct(found: Iterable[tuple[Run, str]]) -> list[Run]:
         seed = run["task"], run["method"], run["seed"]
         if seed in places:
             name, both = f"{run['method']}, seed {run['seed']} (task {run['task']})", f"{places[seed]} and {place}"
-            raise SourceError(f"two runs of {name} in {both}; keep one, or name the seeds apart")
+            raise SourceError(f"two runs of {name} in {both}; keep one, or give them different seeds")
         if run["seed"] not in (POOLED, UNKNOWN):
             places[seed] = place
         runs.append(run)
@@ -197,7 +197,7 @@ def _runs_of_file(path: str, data: bytes | OSError, root: str) -> tuple[list[Run
             raise BrokenFileError(f"{type(error).__name__}: {error}") from error
     judged = judge_trace(data)
     if judged.unlocked is None:
-        raise OtherShapeError("a session trace that does not record what was unlocked")
+        raise OtherShapeError("a session trace without a record of unlocked achievements")
     return [_run_of_episode(judged.session["model_name"], judged.unlocked, "session traces")], judged.recovered
 
 
@@ -214,7 +214,7 @@ def _runs_of_stats(path: str, data: bytes, root: str) -> tuple[list[Run], str]:
         except (BrokenFileError, ValueError, TypeError, KeyError) as error:
             broken.append(f"line {number}: {type(error).__name__}")
     if not rows:
-        raise OtherShapeError(f"no line holds the results of an episode ({broken[0] if broken else 'empty file'})")
+        raise OtherShapeError(f"no line contains the results of an episode ({broken[0] if broken else 'empty file'})")
     *above, name = absolute(path).removeprefix(absolute(root)).strip("/").split("/")
     stem = name.removesuffix(".jsonl")
     fallback = os.path.basename(absolute(root)) if above or stem == "stats" else stem

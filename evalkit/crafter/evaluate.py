@@ -8,7 +8,7 @@ from evalkit.crafter.assemble import NO_SCORED_EVENTS, Counting, EventScore, che
 from evalkit.crafter.format import WEIGHTS, Event, fit
 from evalkit.crafter.kind import KIND, PATTERN
 from evalkit.crafter.parse import parse_file, read_hooks
-from evalkit.crafter.table import EPISODES, FLAGS, RECORDS
+from evalkit.crafter.table import EPISODES, RECORDS
 from evalkit.crafter.terminal import TraceScore as TraceScore
 from evalkit.crafter.terminal import parts, results_of, trace_text
 from evalkit.display.terminal import file_lines, on_screen
@@ -125,7 +125,7 @@ def print_evaluation_summary(results: Sequence[TraceScore]) -> None:
         flags, score = result["flags"], result["total_score"]
         if score is not None:
             row = {"score": None if "aborted" in flags else score, "events": result["num_events"]}
-            rows.append({**result, **row, **{f"flag_{flag}": flag in flags for flag in FLAGS}})
+            rows.append({**result, **row, "run_flags": flags})
     print(on_screen(parts(frame(rows, EPISODES), everything=True), everything=True) if rows else "no traces")
     for result in results:
         if result["total_score"] is None:

@@ -11,7 +11,7 @@ from evalkit.crafter import terminal
 from evalkit.crafter.assemble import COUNTINGS, Counting, assemble, check_rules
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.parse import parse_file
-from evalkit.crafter.table import FLAGS, RECORDS, TABLES
+from evalkit.crafter.table import FLAGS, LABELS, RECORDS, TABLES
 from evalkit.crafter.transcript import transcript
 from evalkit.io import Source, decode_start
 from evalkit.kinds import Changes, Command, FileRules, LogKind, Logs, Option, RateRules, ReadOptions
@@ -36,6 +36,7 @@ KIND = LogKind(
     records=RECORDS,
     tables=TABLES,
     flags=FLAGS,
+    labels=LABELS,
     parse=parse_file,
     recognises=_recognise,
     others={BENCHMARK: "evalkit.crafter.benchmark.crafter_scores"},
@@ -50,14 +51,14 @@ KIND = LogKind(
         help="""Score Crafter session traces: SOURCE is a folder, a file, a quoted glob, a URL or a dataset of
     `collect`.
 
-    Aborted traces have no score and are left out of all means; a second row shows the mean with them at 0.
+    Aborted traces have no score, and means exclude them; a second row shows the mean with them at 0.
 
-    With --follow, a trace counts as soon as it can be read. One that can't be read, and changed less than 10 seconds
-    ago, is still being written.
+    With --follow, a trace counts as soon as it is readable. An unreadable trace that changed in the last 10 seconds
+    counts as still being written.
     """,
         views=(
-            Option("verbose", bool, False, "Also write what each trace's points come from.", short="v", followed=False),
-            Option("by_difficulty", bool, False, "Also break the scores down by difficulty.", regroups=True),
+            Option("verbose", bool, False, "Also print the sources of each trace's points.", short="v", followed=False),
+            Option("by_difficulty", bool, False, "Also print the scores by difficulty.", regroups=True),
         ),
         describe=terminal.describe,
         progress=terminal.progress,

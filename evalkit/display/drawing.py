@@ -28,8 +28,11 @@ from matplotlib.text import Text
 from matplotlib.ticker import PercentFormatter
 from PIL import Image
 
+from evalkit._text import columns_in_words
+from evalkit.display.tables import TITLES
 from evalkit.io import plain
 from evalkit.io.text import is_local_link
+from evalkit.kinds.runs import compared_in
 
 # Name of a tone: its colour on light pages, in which figures are drawn, and on dark ones. Series 1 to 7 are the
 # colours of Okabe and Ito, "Color Universal Design" (2008), without the yellow, which is too pale on white.
@@ -145,10 +148,14 @@ def has_nothing_to_draw(figure: Figure) -> bool:
 
 
 def keep_looks(*tables: pd.DataFrame) -> None:
-    """Give each model of these tables one colour and marker in all figures from now on; of no tables, forget them."""
+    """Give each model of these tables one colour and marker in all figures from now on; of no tables, forget them.
+
+    Where runs compare something else than models, such as agents, headings and axes say so from now on.
+    """
     names = [name for table in tables for name in sorted(table["model_name"].dropna().astype("str").unique())]
     _kept.clear()
     _kept.update({name: place for place, name in enumerate(dict.fromkeys(names))})
+    TITLES["model_name"] = columns_in_words(next(filter(None, map(compared_in, tables)), ("model_name",)))
 
 
 def looks(names: Iterable[Hashable]) -> dict[Any, Look]:

@@ -330,7 +330,7 @@ def heatmap(
     rows: Keys = (),
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a table of shaded cells, with the value and n in each; of many rows, those whose values differ most.
+    """Draw a table of shaded cells, with the value and n in each; of many rows, the ones with the largest differences.
 
     Parameters
     ----------
@@ -433,7 +433,7 @@ def _widest_rows(cells: Mapping[tuple[Any, Any], Row], down: Sequence[Any], valu
     by_row = values.groupby([places[key] for key, _ in cells])
     spread = (by_row.max() - by_row.min()).fillna(-1.0).to_numpy()
     widest = {down[i] for i in np.argsort(-spread, kind="stable")[:MOST_ROWS]}
-    which = "those whose values differ most" if (spread > 0).any() else "the first"
+    which = "the ones with the largest differences" if (spread > 0).any() else "the first"
     return [key for key in down if key in widest], f"{MOST_ROWS} of {len(down):,} rows: {which}"
 
 
@@ -772,7 +772,7 @@ def _title(column: str) -> str:
 
 def about(what: str, *by: str) -> str:
     """Return the first sentence of an alt text: what is shown, by which columns."""
-    names = " and ".join(by).replace("_name", "")
+    names = " and ".join(_title(name) if name == "model_name" else name for name in by)
     return sentence(f"{what} by {names}".replace("_", " "))
 
 

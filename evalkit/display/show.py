@@ -52,7 +52,7 @@ def show_figure(figure: Figure | Axes, caption: str = "", name: str = "", *, alt
         display({FIGURE: {}, "text/plain": ""}, raw=True, metadata={HIDDEN: True})
         return
     if not (alt := alt or alt_of(root)).strip():
-        raise ValueError("a figure needs alt text: say in words what it shows, as alt='…'")
+        raise ValueError("a figure needs alt text that describes it: alt='…'")
     drawing = draw(root, plain(alt), pdf=bool(name))
     width, height = (round(inches * 100) for inches in root.get_size_inches())
     about = {"alt": plain(alt), "caption": plain(caption), "width": width, "height": height}
@@ -188,7 +188,9 @@ def show_text(text: str) -> None:
 
 
 def show_details(title: str, text: str) -> None:
-    """Show text folded under a title, escaped: for conversations and other long text from logs."""
+    """Show text folded under a title, escaped: for conversations and other long text from logs; nothing if empty."""
+    if not text:
+        return
     safe = plain(text, keep_lines=True)
     _show_html(_html("details", plain(title), safe), f"{plain(title)}\n{safe}")
 

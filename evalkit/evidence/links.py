@@ -141,7 +141,7 @@ class Evidence:
         grouped = table.rename(columns=self._renamed).assign(**values)
         by = tuple(name for name in self._columns if name in grouped and (name not in _RESULTS or name in values))
         if not by and "run_id" not in table:
-            raise ValueError("there is no column 'run_id', and none by which the table of runs is grouped")
+            raise ValueError("the table has no column 'run_id', and no column that the runs are grouped by")
         if not has_run_pages():
             return table
         if "run_id" in table:

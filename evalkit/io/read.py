@@ -23,9 +23,8 @@ from functools import lru_cache
 from itertools import groupby, islice
 from typing import Any, BinaryIO, TypeVar
 
-import joblib
+import lazy_loader
 import msgspec
-from joblib.parallel import BACKENDS, DEFAULT_BACKEND, get_active_backend
 
 from evalkit.io.paths import (
     CELL,
@@ -40,6 +39,7 @@ from evalkit.io.paths import (
 )
 from evalkit.io.remote import read_remote
 
+joblib = lazy_loader.load("joblib")  # takes long to import, and few files need no processes
 R = TypeVar("R")
 ANYTHING = msgspec.json.Decoder()
 Excerpt = Callable[[str, Callable[[], BinaryIO]], bytes | None]  # takes what is needed; None for the whole file
@@ -149,8 +149,8 @@ def in_chunks(work: Callable[[list[str]], R], paths: list[str], size: int, jobs:
 
 def _workers(jobs: int | None, is_remote: bool) -> tuple[int, bool]:
     """Return how many processes are to read, and whether they are to be forked from this one."""
-    backend, configured = get_active_backend()
-    if not isinstance(backend, BACKENDS[DEFAULT_BACKEND]):  # the user's choice
+    backend, configured = joblib.parallel.get_active_backend()
+    if not isinstance(backend, joblib.parallel.BACKENDS[joblib.parallel.DEFAULT_BACKEND]):  # the user's choice
         return backend.effective_n_jobs(jobs or configured or backend.default_n_jobs), False
     is_main = threading.current_thread() is threading.main_thread()
     can_fork = sys.platform == "linux" and is_main and not is_remote and not multiprocessing.current_process().daemon

@@ -21,7 +21,7 @@ def dataset_records(kind: LogKind, name: str, manifest: Manifest, pattern: str, 
         raise SourceError(f"{name}: a dataset of {manifest.about.get('kind')} logs, not of {kind.name} logs")
     store.read()
     if not store.about.get("complete"):
-        text = "collecting was stopped, or still goes on; files may be missing until it is done"
+        text = "collecting was stopped or is still running; files may be missing until it finishes"
         warnings.warn(f"{store.path}: {text}", stacklevel=4)
     elif store.about["code"] != code_version(kind.parse.__module__):
         text = "collected by another version of evalkit; collect again, and its logs are read as they are now"
@@ -101,7 +101,7 @@ def _check_place(path: str, named: Sequence[str]) -> None:
     for source in (one for name in named for one in expand(name)[1]):
         above = source if is_url(source) else os.path.realpath(source)
         if f"{place}/".startswith(f"{above.rstrip('/')}/"):
-            raise SourceError(f"{path}: a dataset can't lie in its own source")
+            raise SourceError(f"{path}: a dataset can't be inside its own source")
     if read_manifest(path):
         return
     try:
@@ -109,4 +109,6 @@ def _check_place(path: str, named: Sequence[str]) -> None:
     except SourceError:
         return  # it does not exist yet
     if files:
-        raise SourceError(f"{path}: holds other files than a dataset, such as {os.path.basename(files[0])}")
+        raise SourceError(
+            f"{path}: contains files that do not belong to a dataset, such as {os.path.basename(files[0])}"
+        )

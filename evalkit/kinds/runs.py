@@ -41,6 +41,7 @@ class Outcomes(NamedTuple):
     unit: str = ""  # of the values, if they are not shares
     left_out: int = 0  # runs whose flags say that they count in no rate
     by: str = ""  # the scorer or reward of all of them, if logs name one
+    compared_by: tuple[str, ...] = ()  # the columns whose values `model_name` has, where these are not the models
 
     @property
     def is_share(self) -> bool:
@@ -87,6 +88,9 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
             text = conditions.where(conditions == "", conditions + ", ") + f"{name}=" + rows[name].astype("str")
             conditions = conditions.where(rows[name].isna(), text)
     table["condition"] = conditions
+    compared_by = compared_in(runs)
+    if compared_by:
+        table["logged_model"] = rows["logged_model"]
     left_out, is_measured = int((~counts).sum()), table["outcome"].isin(MEASURED)
     scorers = rows["score_key"].dropna().unique().tolist() if "score_key" in rows else []
     by = plain(scorers[0], MOST_SCORER) if len(scorers) == 1 else ""
@@ -98,13 +102,13 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
             known = is_measured.groupby(table["model_name"]).transform("any").astype(bool)
             is_measured = known & table["outcome"].ne("running")
         table = table.assign(value=succeeded.where(is_measured))
-        return Outcomes(table, "proportion", "success rate", "", left_out, by)
+        return Outcomes(table, "proportion", "success rate", "", left_out, by, compared_by)
     score = pd.Series(numbers(rows["score"]), rows.index)
     table = table.assign(value=score, outcome=table["outcome"].mask(score.notna() & ~is_measured, "scored"))
     unit = next(column.unit for column in kind.tables[kind.runs] if column.name == "score")
     if unit.startswith("share") or (unit == AS_LOGGED and score.dropna().between(0, 1).all()):
-        return Outcomes(table, "score", "mean score", left_out=left_out, by=by)
-    return Outcomes(table, "mean", "mean score", unit.removeprefix(AS_LOGGED), left_out, by)
+        return Outcomes(table, "score", "mean score", "", left_out, by, compared_by)
+    return Outcomes(table, "mean", "mean score", unit.removeprefix(AS_LOGGED), left_out, by, compared_by)
 
 
 def outcome_of(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
@@ -113,6 +117,12 @@ def outcome_of(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
     by_status = runs["status"].map(dict(kind.rates.outcome_of), na_action="ignore").astype("object")
     by_success = success.astype("object").map({True: "success", False: "failure"})
     return by_success.where(success.notna(), by_status.fillna("not measured")).astype("str")
+
+
+def compared_in(runs: pd.DataFrame) -> tuple[str, ...]:
+    """Return the columns whose values stand in `model_name`, such as agent and model; empty where these are models."""
+    columns = "" if "compared_by" not in runs else next(iter(runs["compared_by"].dropna()), "")
+    return tuple(str(columns).split(",")) if columns else ()
 
 
 def kind_of(runs: pd.DataFrame) -> LogKind:
@@ -145,15 +155,23 @@ def copied(runs: pd.DataFrame, kind: LogKind) -> list[tuple[str, str, int]]:
 
 
 def select(runs: pd.DataFrame, models: str | Sequence[str] = ()) -> pd.DataFrame:
-    """Select the runs of one or some models, or of all if none is named; SourceError if there are none."""
+    """Select the runs of one or some models, or of all if none is named; SourceError if there are none.
+
+    Where something else than models is compared, such as agents with their models, names of both are accepted.
+    """
     there = sorted(runs["model_name"].dropna().unique())
     if not len(runs):
-        raise SourceError("no run was found: see the ledger for what was")
+        raise SourceError("no run was found; the ledger lists the files")
     wanted = as_list(models)
+    is_wanted = runs["model_name"].isin(wanted)
+    known = set(there)
+    if "logged_model" in runs:
+        is_wanted |= runs["logged_model"].isin(wanted)
+        known |= set(runs["logged_model"].dropna())
     for name in wanted:
-        if name not in there:
+        if name not in known:
             raise SourceError(f"no runs of model {name!r}; {did_you_mean(name, there)}")
-    return runs[runs["model_name"].isin(wanted)] if wanted else runs
+    return runs[is_wanted] if wanted else runs
 
 
 def describe_runs(runs: pd.DataFrame, source: str | Sequence[str], chosen: Notes = NO_NOTES) -> str:

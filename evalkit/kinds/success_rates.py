@@ -105,15 +105,19 @@ def rates_by_denominator(
     """
     kind = kind or kind_of(runs)
     first = rates(runs, by, value, kind, cluster=cluster)
-    n_measured = rates(runs, by, value, kind, missing="exclude", cluster=cluster)["n"]
+    ways_differ = first["n_not_measured"].any()
+
+    def counted_as(missing: Missing) -> pd.DataFrame:
+        return rates(runs, by, value, kind, missing=missing, cluster=cluster) if ways_differ else first
+
+    n_measured = counted_as("exclude")["n"]
     out = first[[*_list(by), "n", "n_tasks"]].assign(n_measured=n_measured)
     out = out.join(first[["n_not_measured", "estimate", "low", "high"]])
     scored = outcomes(runs, value, kind)
     leading = "failure" if kind.rates.denominator == "all" and scored.kind == "proportion" else "exclude"
     for missing, name in _WAYS if scored.is_share else _OF_POINTS:
         if missing != leading:
-            other = rates(runs, by, value, kind, missing=missing, cluster=cluster)
-            out = out.join(other[["estimate", "low", "high"]].add_prefix(f"{name}_"))
+            out = out.join(counted_as(missing)[["estimate", "low", "high"]].add_prefix(f"{name}_"))
     out = out.join(first["warning"])
     return best_first(out) if len(_list(by)) == 1 else out
 

@@ -308,13 +308,13 @@ def describe_scale(runs: pd.DataFrame) -> str:
     if (building["score_scale"] == "percent").all():
         return f"Construction scores are read as percentages; the highest is {score.max() * 100:.4g}."
     if not has_flag(building, "scale_assumed").any():
-        return "Construction scores are read as fractions of the blueprint, where 1 is a whole build."
+        return "Construction scores are read as fractions of the blueprint; 1 is a complete build."
     n_complete, mean = int((score == 1).sum()), score.mean() * 100
-    builds = f"{n_complete} of {counted_noun(len(score), 'run')} {'is' if n_complete == 1 else 'are'} a whole build"
+    builds = f"{n_complete} of {counted_noun(len(score), 'run')} {'is' if n_complete == 1 else 'are'} complete"
     return (
-        "No construction score exceeds 1, so they are taken for fractions of the blueprint, where 1 is a whole build: "
-        f'the mean is {mean:.3g} %, and {builds}. Were they percentages (scale "percent"), the mean would be '
-        f"{mean / 100:.3g} %, and no run a whole build."
+        "No construction score is above 1, so they are read as fractions of the blueprint; 1 is a complete build. "
+        f'The mean is {mean:.3g} %, and {builds}. If they were percentages (scale "percent"), the mean would be '
+        f"{mean / 100:.3g} %, and no build complete."
     )
 
 
@@ -418,7 +418,8 @@ def describe_runs(runs: pd.DataFrame, source: str | Sequence[str], chosen: Notes
     if is_sample(source):
         text += " They are made up: no model reached these scores."
     if without := int((~runs["has_definition"]).sum()):
-        text += f" {counted_noun(without, 'run')} without a definition: what is known of their tasks is read from ids."
+        have = "has" if without == 1 else "have"
+        text += f" {counted_noun(without, 'run')} {have} no task definition; fields were inferred from task ids."
     return text
 
 

@@ -105,7 +105,7 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
                 status: Status = "used" if good else "skipped"
                 reason = "task definitions" + (f"; no definitions: {', '.join(bad)}" if bad else "")
                 if not good:
-                    reason = f"holds no task definitions ({parse.other_kind(value) or 'another shape'})"
+                    reason = f"no task definitions in it ({parse.other_kind(value) or 'another shape'})"
             except (BrokenFileError, RecursionError) as error:
                 status, reason = "failed", str(error)
             definitions.ledger.add(file, status, reason)

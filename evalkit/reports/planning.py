@@ -156,10 +156,10 @@ def _find_targets(
         folder = next((folder for folder in places.params if folder.is_dir()), places.params[0])
         given = list(map(str, Places((), [folder]).params_of("*")))
         if not given:
-            cause = "holds no NOTEBOOK/REPORT.yaml" if folder.is_dir() else "is not there"
+            cause = "contains no NOTEBOOK/REPORT.yaml" if folder.is_dir() else "does not exist"
             faults.append(
-                f"{folder}: the folder {cause}; name a folder of logs or a notebook, or say --params DIR (each file in "
-                "it is a report, and the folder the file lies in names the notebook)"
+                f"{folder}: the folder {cause}; name a folder of logs or a notebook, or give --params DIR (each file "
+                "in it makes a report with the notebook named by the file's folder)"
             )
     known = places.all_notebooks()
     found: list[Target] = []
@@ -209,8 +209,8 @@ def _targets_of_kinds(
     for source in without:
         kinds = " and ".join(name for name, members in by_kind.items() if source in members)
         such = "such notebook" if only else "notebook"
-        hint = "`evalkit notebooks` lists those there are"
-        faults.append(f"{source}: holds logs of kind {kinds}, for which there is no {such}; {hint}")
+        hint = "`evalkit notebooks` lists all notebooks"
+        faults.append(f"{source}: contains logs of kind {kinds}, which has no {such}; {hint}")
     return targets
 
 
@@ -235,10 +235,6 @@ def _targets_of_sources(sources: Sequence[str], places: Places, kind: str, only:
         values: dict[str, Any] = {parameter.name: list(sources) if is_list else joined}
         if notebook.kind == ANY_KIND and "kind" in notebook.parameters:
             values["kind"] = kind
-        for within, folder in notebook.settings.get("within", {}).items():
-            local = [source for source in sources if not is_url(source) and not has_magic(source)]
-            if folders := [path for path in (f"{source}/{folder}" for source in local) if _exists(path)]:
-                values[within] = folders if len(folders) > 1 else folders[0]
         chosen.append(Target(notebook.path, None, joined, values))
     return chosen
 
@@ -369,7 +365,7 @@ def _items(draft: Draft, name: str, hook: str) -> list:
         with ProcessPoolExecutor(1, mp_context=context, initializer=end_with_parent, initargs=(os.getpid(),)) as pool:
             values = pool.submit(_call, hook, given).result()
         if not values:
-            raise SourceError("there are none in the data")
+            raise SourceError("the data contain none")
     except Exception as error:
         cause = str(error) if isinstance(error, SourceError) else f"{type(error).__name__}: {error}"
         where = "" if target.source and isinstance(error, SourceError) else f"{target.where}: {name}: {ALL}: {hook}: "

@@ -176,7 +176,7 @@ def _interval(
     result = result._replace(estimate=float(least + width * mean))
     reason, repeated = Notes(), int((sizes > 1).sum())
     if within and not repeated:
-        reason = note("never_repeated", why=": nothing tells how its runs vary")
+        reason = note("never_repeated", why=": the variation between runs is unknown")
     elif within and repeated == 1 and count > 1:
         reason = note("one_repeated")
     elif not within and count == 1:

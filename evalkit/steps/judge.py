@@ -222,7 +222,7 @@ def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options:
         why = str(record["step"].get("skip_reason") or "")
         added["skipped_evaluation"] = {"skip_reason": why, "status": "skipped"}
     elif record["success"] is not True:
-        default = "The record does not say whether the step succeeded" if verdict == "unknown" else "Unknown error"
+        default = "The record does not show whether the step succeeded" if verdict == "unknown" else "Unknown error"
         why = record["error"] or default
         added["failure_evaluation"] = {
             "error_message": why,

@@ -293,7 +293,7 @@ def _read_annotation(record: StepRecord, reading: Reading, options: Options) -> 
         elif not types:
             status = reading.status or ("empty_mapping" if is_empty else UNKNOWN)
         if status == "empty_mapping":
-            reading.failure = "no group of cells was named: the mapping to cell types is empty"
+            reading.failure = "no group of cells has a name: the mapping to cell types is empty"
 
     is_unknown = is_partial or status == UNKNOWN
     evaluation: dict[str, Any] = {
@@ -431,7 +431,7 @@ def _read_page(plot: Any) -> tuple[str, int | None, str | None]:
     if _HTML.search(page) and not _ERROR_TEXT.match(page):
         return "html", len(page), None
     is_reason = _NO_PLOT.search(page[:MOST_SEARCHED])
-    return "text", 0, f"a message stands in place of the plot: {page[:MOST_SHOWN]}" if is_reason else None
+    return "text", 0, f"a message in place of the plot: {page[:MOST_SHOWN]}" if is_reason else None
 
 
 def _list(value: Any) -> list:

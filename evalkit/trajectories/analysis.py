@@ -217,7 +217,9 @@ def findings(
         sums = took.drop(columns=["model_name", "runs"]).sum(min_count=1)
         taken: dict[str, Any] = {str(name): None if pd.isna(value) else int(value) for name, value in sums.items()}
         taken |= {"runs": len(rows), "models": took["model_name"].tolist()}
-        head = next((finding.values["headline"] for finding in ranked if "headline" in finding.values), {})
+        head: dict[str, Any] = next(
+            (finding.values["headline"] for finding in ranked if "headline" in finding.values), {}
+        )
         first, rest = [Finding("took", TAKEN_SECTION, {**taken, "headline": head}, template=words.took)], []
     if table["missing"].sum():
         names = {"gone": "missing", "planned": "planned", "running": "running"}

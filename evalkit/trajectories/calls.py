@@ -107,7 +107,7 @@ def _is_repeated(calls: pd.DataFrame, files: pd.DataFrame) -> np.ndarray:
             repeated[rows] = _replay(ids[rows].tolist(), set(known))
         else:
             repeated[rows] = is_replayed[rows] == True  # noqa: E712 - None: the file doesn't tell
-            calls.iloc[rows[pd.isna(is_replayed[rows])], calls.columns.get_indexer(TOKENS)] = None
+            calls.loc[rows[pd.isna(is_replayed[rows])], list(TOKENS)] = np.nan
         of_session[session] = ids[rows]
     return repeated
 

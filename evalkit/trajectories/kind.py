@@ -12,8 +12,9 @@ from evalkit.io import Source
 from evalkit.kinds import Changes, Command, FileRules, LoadOptions, LogKind, Logs, Option, RateRules
 from evalkit.kinds.pipeline import load as load_logs
 from evalkit.trajectories import terminal
+from evalkit.trajectories.analysis import over_planned
 from evalkit.trajectories.assemble import assemble
-from evalkit.trajectories.parse import accepts, excerpt, parse, recognises
+from evalkit.trajectories.parse import accepts, context_files, excerpt, parse, recognises
 from evalkit.trajectories.records import RECORDS, TITLE
 from evalkit.trajectories.table import ENDINGS, EXCLUDING_FLAGS, FLAGS, LAZY_TABLES, NAME, TABLES
 from evalkit.trajectories.transcript import run_files, transcript
@@ -32,14 +33,16 @@ KIND = LogKind(
     parse=parse,
     recognises=recognises,
     others={"spreadsheet": "pandas.read_excel"},
-    files=FileRules(accepts=accepts, excerpt=excerpt, excerpted=(".eval",)),
+    files=FileRules(accepts=accepts, context=context_files, excerpt=excerpt, excerpted=(".eval",)),
     tables=TABLES,
     lazy_tables=LAZY_TABLES,
     assemble=assemble,
     options=(
-        Option("columns", str, (), "What a column means, as in score=reward.", "ROLE=NAME", many=True, short="column"),
-        Option("score", str, "", "Which of several scores counts.", "KEY"),
-        Option("outcomes", str, "", "CSV file that overrules single runs: run_id, outcome, reason.", "FILE"),
+        Option(
+            "columns", str, (), "Meaning of a column, such as score=reward.", "ROLE=NAME", many=True, short="column"
+        ),
+        Option("score", str, "", "Score to use, if there are several.", "KEY"),
+        Option("outcomes", str, "", "CSV file that overrides single runs: run_id, outcome, reason.", "FILE"),
     ),
     rates=RateRules(
         outcome_of={"running": "running"},
@@ -50,15 +53,17 @@ KIND = LogKind(
         seed_of=lambda runs: runs["seed"].where(runs["format"] == "table"),
         excluding_flags=EXCLUDING_FLAGS,
     ),
+    over_planned=lambda logs, runs: over_planned(runs, logs.plans),
     transcript=transcript,
     run_files=run_files,
     flags=FLAGS,
     labels={name: ending.text for name, ending in ENDINGS.items() if name != ending.text},
     command=Command(
-        summary="Outcomes of agents' trajectories: Harbor, inspect_ai, tau2-bench, SWE-agent, tables.",
-        help="""Estimate how often agents solve their tasks, from Harbor jobs, ATIF trajectories, logs of inspect_ai,
-    results of tau2-bench, trajectories of SWE-agent and mini-swe-agent with SWE-bench's reports, sessions of Claude
-    Code and Codex, and tables of runs and chats.
+        summary="Outcomes of agents' trajectories: Harbor, Terminal-Bench, inspect_ai, SWE-agent, tables.",
+        help="""Estimate how often agents solve their tasks, from Harbor jobs, runs of Terminal-Bench and its public
+    leaderboard, ATIF trajectories, logs of inspect_ai, results of tau-bench and tau2-bench, samples of
+    lm-evaluation-harness, outputs of OpenHands, trajectories of SWE-agent and mini-swe-agent with SWE-bench's reports,
+    sessions of Claude Code and Codex, and tables of runs and chats.
 
     SOURCE is a folder, a file, a quoted glob, a URL or a dataset of `collect`.
 
@@ -86,15 +91,16 @@ def load(
     columns : str or sequence of str
         What the columns of a table of runs mean, such as ``score=reward``, where their names don't tell.
     score : str
-        Which of several scores or rewards counts; by default ``reward``, else the first.
+        Which of several scores or rewards counts; by default ``reward``, else the first, of lm-eval
+        (``metric,filter``) the first that is always 0 or 1.
     outcomes : path
         A CSV file of ``run_id``, ``outcome`` (success, failure or not measured) and ``reason``, which overrules logs.
 
     Returns
     -------
     Logs
-        The frames ``runs``, ``scores``, ``plans``, ``usage``, ``tools`` and ``ledger``; ``messages``, ``tool_calls``
-        and ``turns``, which are read when first used.
+        The frames ``runs``, ``scores``, ``plans``, ``published``, ``usage``, ``tools`` and ``ledger``; ``messages``,
+        ``tool_calls`` and ``turns``, which are read when first used.
     """
     return load_logs(path, KIND, columns=tuple(as_list(columns)), score=score, outcomes=os.fspath(outcomes), **options)
 

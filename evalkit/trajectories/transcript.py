@@ -67,13 +67,18 @@ def messages(paths: Sequence[str], part: str, read: Callable[[str], bytes]) -> l
     visited = set[str]()
     spoken: list[Message] = []
 
-    def open_named(name: str) -> Any:
+    def open_named(name: str, *, is_text: bool = False) -> Any:
+        folder, own = os.path.split(path)
+        if is_text:
+            if not {"", ".", ".."} & set(name.split("/")):
+                with suppress(SourceError, ValueError):
+                    return read(f"{folder}/{name}").decode("utf-8", "replace")
+            return None
         if os.path.basename(name) != name:
             return None
-        folder, own = os.path.split(path)
         before = own.partition("trajectory.")[0]  # files of several runs have a name before it
         below = f"{own.removesuffix('.jsonl')}/subagents/{name}"
-        beside = [f"{folder}/{other}" for other in (name, before + name, below)]
+        beside = [os.path.join(folder, other) for other in (name, before + name, below)]
         for other in (*(one for one in paths if one.endswith(name)), *beside):
             if other not in visited:
                 with suppress(SourceError, ValueError):

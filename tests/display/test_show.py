@@ -92,6 +92,11 @@ def test_cells_heads_captions_texts_and_details_are_escaped(shown, tags):
     assert [one["section"] for one in shown[-1][0][FINDINGS]] == ["By <i> task", ""]
 
 
+def test_details_without_text_show_nothing(shown):
+    display.show_details("Every pair in words", "")
+    assert not shown
+
+
 @pytest.mark.parametrize("href", ["runs/m-1.html#turn-3", "javascript:alert(1)", "//example.org", None])
 def test_a_row_knows_its_run_and_leads_to_pages_of_the_site_only(shown, href):
     display.show_table(pd.DataFrame({"task_id": ["a"], "run_id": ['m-1"><b>'], "href": [href]}))

@@ -106,7 +106,7 @@ def test_it_names_what_is_there_and_what_reads_it(tmp_path, files, pattern, mess
         (
             "results.json",
             {"info": {"agent_info": {}, "num_trials": 1}, "tasks": []},
-            "simulations stand in files of their own",
+            "simulations are in separate files",
         ),
         ("runs.csv", "model,task,score\n", "a table without rows"),
     ],

@@ -56,7 +56,7 @@ def test_conditions_select_runs(where, met):
     [
         ("turns", "write COLUMN=VALUE"),
         ("turn=4", "no column 'turn'; did you mean 'turns'"),
-        ("turns>=many", "turns can't be compared so: it holds Int64"),
+        ("turns>=many", "turns can't be compared this way: it contains Int64"),
         ("done=perhaps", "it holds boolean"),
         ("task>a", "it holds str"),
         ("started>soon", "it holds datetime64"),

@@ -123,7 +123,7 @@ def test_every_file_is_in_the_ledger_once_with_its_reason(tmp_path):
         **dict.fromkeys(("tasks.json", "one_task.json"), ("skipped", "not an agent log: task definitions")),
         "last_profile.json": ("skipped", "not an agent log: agent profile"),
         "cook/hells_kitchen_progress.json": ("skipped", "not an agent log: Hell's Kitchen progress"),
-        "cook/coder.traj.json": ("skipped", "not an agent log: another kind of file, by its name"),
+        "cook/coder.traj.json": ("skipped", "not an agent log: another kind of file, from its name"),
     }  # fmt: skip
     assert {name: found[f"exp_1/{name}"] for name in said} == said
     assert all(reason for state, reason in found.values() if state != "used")

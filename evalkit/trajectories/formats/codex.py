@@ -34,6 +34,7 @@ _NO_MESSAGES = frozenset({  # payloads that repeat others, or hold none
 _EVENT = re.compile(r"\w+_(begin|end|delta|request|response|updated)")  # of what an item holds, too
 _USAGE = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens")
 _EXIT_CODE = re.compile(r"(?:exited with code|[Ee]xit code:?) (-?\d+)")
+_MOST_EXAMINED = 300  # characters of an output that may state an exit code
 _THREAD = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _WAITING = 32  # messages whose double may still come
 _SECONDS_APART = 2.0  # at most, of an item and an event that hold one message
@@ -141,8 +142,8 @@ def _is_error(payload: dict[str, Any], text: str) -> bool:
         except (msgspec.DecodeError, RecursionError):
             code = None
         return bool(code)
-    code = _EXIT_CODE.search(text[:1_000])
-    return bool(code) and code[1] != "0"
+    found = _EXIT_CODE.search(text[:_MOST_EXAMINED])
+    return found is not None and found[1] != "0"
 
 
 def _tool(payload: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ from evalkit._text import counted_noun
 from evalkit.io import BrokenFileError, decode_json
 from evalkit.io.paths import CHARACTER, most_bytes
 from evalkit.kinds import Parsed
+from evalkit.trajectories.json_lines import named_counts
 from evalkit.trajectories.records import run_row, used
 
 EXCERPT = b'{"excerpt_of_session":'  # what excerpts begin with
@@ -111,14 +112,11 @@ def leading_model(calls: list[ModelCall]) -> str | None:
 
 def parsed(session: Session) -> Parsed:
     """Return the run of a session, with its calls; a file of which nothing was understood has failed."""
-    named = [f"{name} {count}" for name, count in Counter(session.unknown).most_common()]
-    if len(named) > _MOST_NAMED:
-        named[_MOST_NAMED:] = [f"and {counted_noun(len(named) - _MOST_NAMED, 'other type')}"]
-    doubts = []
-    if session.broken:
-        doubts.append(f"{counted_noun(session.broken, 'broken line')} left out")
-    if named:
-        doubts.append(f"{counted_noun(sum(session.unknown.values()), 'record')} of unknown type: {', '.join(named)}")
+    named = Counter(dict(Counter(session.unknown).most_common(_MOST_NAMED)))
+    if others := sum(session.unknown.values()) - named.total():
+        named["others"] = others
+    broken = f"{counted_noun(session.broken, 'broken line')} left out" if session.broken else ""
+    doubts = list(filter(None, [broken, named_counts(named, "record")]))
     if not (session.messages or session.calls or doubts):
         return Parsed("skipped", "a session without a message")
     if not session.calls and (session.unknown or not session.messages):
