@@ -137,12 +137,15 @@ def took(runs: pd.DataFrame, usage: pd.DataFrame, tools: pd.DataFrame) -> pd.Dat
     Returns
     -------
     DataFrame
-        model_name, runs (in which the model took part), turns, tokens_in (with those from a cache), tokens_cache,
-        tokens_out, tool_calls, tool_errors; the model with most runs first. What no log contains is missing. A run with
-        several models counts in the row of each, with what that model took.
+        model_name (or logged_model, if something else is compared), runs (in which the model took part), turns,
+        tokens_in (with those from a cache), tokens_cache, tokens_out, tool_calls, tool_errors; the model with most
+        runs first. What no log contains is missing. A run with several models counts in the row of each, with what
+        that model took.
     """
     rows = counted(runs)
     others = rows[~rows["run_id"].isin(usage["run_id"])]
+    if "logged_model" in others:  # something else than models is compared
+        others = others.assign(model_name=others["logged_model"])
     table = pd.concat([usage[usage["run_id"].isin(rows["run_id"])].rename(columns={"calls": "turns"}), others])
     table = table.astype(dict.fromkeys(_SUMMED, "Int64"))
     groups = table.groupby("model_name")
@@ -151,7 +154,8 @@ def took(runs: pd.DataFrame, usage: pd.DataFrame, tools: pd.DataFrame) -> pd.Dat
     used = tools[tools["run_id"].isin(rows["run_id"])].groupby("model_name")[["calls", "errors"]].sum()
     used = used.reindex(usage.loc[usage["run_id"].isin(rows["run_id"]), "model_name"].unique(), fill_value=0)
     made[["tool_calls", "tool_errors"]] = used.reindex(made.index).astype("Int64")
-    return made.sort_values("runs", ascending=False, kind="stable").reset_index()
+    names = "logged_model" if "logged_model" in runs else "model_name"
+    return made.sort_values("runs", ascending=False, kind="stable").rename_axis(names).reset_index()
 
 
 def _logged_tools(chosen: pd.DataFrame, tools: pd.DataFrame) -> pd.DataFrame:
@@ -214,9 +218,9 @@ def findings(
     own = []
     is_silent = not has_outcomes(rows)
     if is_silent and took is not None:
-        sums = took.drop(columns=["model_name", "runs"]).sum(min_count=1)
+        sums = took.iloc[:, 2:].sum(min_count=1)
         taken: dict[str, Any] = {str(name): None if pd.isna(value) else int(value) for name, value in sums.items()}
-        taken |= {"runs": len(rows), "models": took["model_name"].tolist()}
+        taken |= {"runs": len(rows), "models": took.iloc[:, 0].tolist()}
         head: dict[str, Any] = next(
             (finding.values["headline"] for finding in ranked if "headline" in finding.values), {}
         )

@@ -7,7 +7,7 @@ import pandas as pd
 
 from evalkit._text import counted_noun
 from evalkit.display.follow import Snapshot
-from evalkit.display.terminal import Part, fit_table, group_names, rate_rows, unmeasured_lines
+from evalkit.display.terminal import Part, column_title, fit_table, group_names, rate_rows, unmeasured_lines
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, outcome_of, outcomes, rates
 from evalkit.kinds.success_rates import best_first
@@ -76,13 +76,13 @@ def _rows(runs: pd.DataFrame) -> list[dict[str, str]]:
 
 
 def _taken_rows(table: pd.DataFrame) -> list[dict[str, str]]:
-    """Format what the runs of each model took; what no log tells is left out."""
-    names = group_names(table["model_name"])
-    told = [name for name in _TAKEN if table[name].notna().any()]
+    """Format what the runs of each model took; what no log contains is left out."""
+    column = str(table.columns[0])
+    known = [name for name in _TAKEN if table[name].notna().any()]
     rows = []
-    for name, row in zip(names, table.to_dict("records"), strict=True):
-        counts = {_TAKEN[column]: "–" if pd.isna(row[column]) else f"{int(row[column]):,}" for column in told}
-        rows.append({"model": name, **counts})
+    for model, row in zip(group_names(table[column]), table.to_dict("records"), strict=True):
+        counts = {_TAKEN[name]: "–" if pd.isna(row[name]) else f"{int(row[name]):,}" for name in known}
+        rows.append({column_title(column).replace("_", " "): model, **counts})
     return rows
 
 
