@@ -53,29 +53,38 @@ def join_sessions(
     for name in TOKENS:
         calls[name] = calls[name].mask(is_claude, most[name])
     own = calls[calls["is_own"]]
-    sums = own.groupby("run")[list(TOKENS)].sum(min_count=1)
-    n = own.groupby("run").size()
+    sums = _sums(own, ["run"]).to_dict("index")
+    with_calls = set(calls["run"])
+    others: dict[str, list[str]] = {source: [] for source in files["source"] if head[source] == source}
+    for source in files["source"]:
+        if head[source] != source:
+            others[head[source]].append(source)
     for at in places:
         source = runs["source"][at]
-        if head[source] != source:
+        if source not in others:
             continue
-        runs["turns"][at] = int(n.get(source, 0))
+        taken = sums.get(source, {"calls": 0})
+        runs["turns"][at] = taken["calls"]
         for name in TOKENS:
-            value = sums[name].get(source)
+            value = taken.get(name)
             runs[name][at] = None if value is None or pd.isna(value) else int(value)
-        runs["trajectories"][at] = [one for one in files["source"] if head[one] == source and one != source]
-        runs["is_copy"][at] = not runs["turns"][at] and bool(calls["run"].eq(source).any())
+        runs["trajectories"][at] = others[source]
+        runs["is_copy"][at] = not taken["calls"] and source in with_calls
     keys = ["run", "model_name"]
-    usage = own.groupby(keys, dropna=False).agg(calls=("run", "size"), **{name: (name, _sum) for name in TOKENS})
     used = tools.merge(own[["source", "call_id", *keys]], on=["source", "call_id"])
-    counts = used.groupby([*keys, "tool"], dropna=False)["is_error"].agg(calls="size", results="count", errors="sum")
-    frames = {"usage": usage.reset_index(), "tools": counts.reset_index()}
-    joined = {source for source in files["source"] if head[source] != source}
-    return joined, {name: frame.rename(columns={"run": "source"}) for name, frame in frames.items()}
+    groups = used.assign(is_error=used["is_error"].astype("Float64")).groupby([*keys, "tool"])["is_error"]
+    counts = pd.DataFrame({"calls": groups.size(), "results": groups.count(), "errors": groups.sum()})
+    frames = {"usage": _sums(own, keys), "tools": counts}
+    joined = set(files["source"]) - others.keys()
+    return joined, {name: frame.reset_index().rename(columns={"run": "source"}) for name, frame in frames.items()}
 
 
-def _sum(values: pd.Series) -> Any:
-    return values.sum(min_count=1)
+def _sums(calls: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Count calls and add up their tokens, by run, or by run and model."""
+    groups = calls.groupby(keys)
+    sums = groups[list(TOKENS)].sum(min_count=1)
+    sums.insert(0, "calls", groups.size())
+    return sums
 
 
 def _roots(files: pd.DataFrame) -> list[str]:

@@ -74,10 +74,11 @@ def summary(path: str, file: BinaryIO) -> Session:
         if is_synthetic:
             continue
         call_id = text_of(message.get("id")) or text_of(record.get("uuid"))
+        call_id = call_id or f"{session.session_id} {session.messages}"  # of a gateway that gives none
         call = _usage(call_id, model or None, message.get("usage"))
         known = calls.get(call_id)
-        if not call_id or known is None or (call.tokens_out or 0) >= (known.tokens_out or 0):
-            calls[call_id or f"line {session.messages}"] = call
+        if known is None or (call.tokens_out or 0) >= (known.tokens_out or 0):
+            calls[call_id] = call
         if not record.get("isSidechain"):
             own.add(call_id)
         for block in _blocks(message, session):
