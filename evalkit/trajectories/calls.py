@@ -1,6 +1,6 @@
 """Sessions put together from their files: subagents belong to the session that started them, and each call counts once.
 
-A file may hold calls of another one: of the session that it goes on from, or of a parent whose history it replays.
+A file may contain calls of another one: of the session that it continues, or of a parent whose history it replays.
 The earlier file owns them.
 """
 
@@ -102,8 +102,8 @@ def _roots(files: pd.DataFrame) -> list[str]:
 
 
 def _is_repeated(calls: pd.DataFrame, files: pd.DataFrame) -> np.ndarray:
-    """Return which calls an earlier file holds, too; tokens of those of which that can't be told become missing."""
-    repeated = calls["call_id"].duplicated().to_numpy(copy=True)  # of Claude Code, whose ids are those of the provider
+    """Return which calls an earlier file contains, too; where no file shows it, tokens become missing."""
+    repeated = calls["call_id"].duplicated().to_numpy(copy=True)  # of Claude Code: ids of the provider
     ids, is_replayed = calls["call_id"].to_numpy(), calls["is_replayed"].to_numpy()
     rows_of = calls.groupby("source").indices
     of_session: dict[str, np.ndarray] = {}

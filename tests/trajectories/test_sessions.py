@@ -314,6 +314,12 @@ def test_a_fork_owns_what_comes_after_the_history_that_it_replays(tmp_path, has_
     assert len(runs) == 1 + has_parent
 
 
+def test_totals_of_a_fork_that_go_on_from_its_parents_are_not_its_own(tmp_path):
+    own = [make.said("assistant", "Done."), make.totals(1050, 105, last=(50, 5)), make.totals(1090, 109, last=(40, 4))]
+    rollout(tmp_path, "b", make.meta("b", forked_from_id="a"), *own)
+    assert told(trajectories.load(tmp_path).runs, "tokens_in", "tokens_out") == [[90, 9]]
+
+
 def test_a_subagent_of_codex_is_part_of_the_run_and_shows_no_message_twice(tmp_path):
     own, other = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
     spawn = [call("spawn_agent", "c9", 5), output("c9", json.dumps({"agent_id": other}), 6)]

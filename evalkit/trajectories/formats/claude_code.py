@@ -14,7 +14,7 @@ from evalkit.trajectories.json_values import count_of, objects, part_of, text_of
 
 FORMAT = "Claude Code"
 _SPOKEN = ("user", "assistant")
-_METADATA = frozenset({  # records that hold no message
+_METADATA = frozenset({  # records without a message
     "system", "summary", "mode", "file-history-snapshot", "file-history-delta", "queue-operation", "last-prompt",
     "ai-title", "custom-title", "attachment", "permission-mode", "pr-link", "progress", "agent-name", "agent-color",
     "agent-setting", "tag", "task-summary", "worktree-state", "content-replacement", "saved_hook_context", "result",
@@ -97,7 +97,7 @@ def summary(path: str, file: BinaryIO) -> Session:
 
 
 def _blocks(message: dict[str, Any], session: Session) -> Iterator[dict[str, Any]]:
-    """Yield the blocks of a message, and count those of unknown type."""
+    """Yield the blocks of a message, and count blocks of unknown type."""
     for block in objects(message, "content"):
         kind = text_of(block.get("type"))
         if kind not in _BLOCKS:
@@ -126,7 +126,7 @@ def parse(path: str, data: bytes) -> Parsed:
 
 
 def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
-    """List the messages of a session; those of a subagent follow the call that started it."""
+    """List the messages of a session; a subagent follows the call that started it."""
     out: list[Message] = []
     spoken: dict[str, Message] = {}  # answers by their id
     called: dict[str, tuple[Call, Message]] = {}  # by the call's id

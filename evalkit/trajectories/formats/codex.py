@@ -31,9 +31,10 @@ _NO_MESSAGES = frozenset({  # payloads that repeat others, or hold none
     "hook_started", "hook_completed", "raw_response_item", "shutdown_complete", "mcp_startup_update",
     "mcp_startup_complete",
 })  # fmt: skip
-_EVENT = re.compile(r"\w+_(begin|end|delta|request|response|updated)")  # of what an item holds, too
+_EVENT = re.compile(r"\w+_(begin|end|delta|request|response|updated)")  # of what an item contains, too
 _USAGE = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens")
 _EXIT_CODE = re.compile(r"(?:exited with code|[Ee]xit code:?) (-?\d+)")
+_TO_SECONDS = len("2026-06-08T12:00:00")
 _MOST_EXAMINED = 300  # characters of an output that may state an exit code
 _THREAD = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _WAITING = 32  # messages whose double may still come
@@ -64,7 +65,7 @@ def recognises(records: Any) -> str:
 
 
 def _items(file: BinaryIO, session: Session) -> Iterator[Item]:
-    """Yield what the lines of a file say; a message that stands in an item and in an event is yielded once."""
+    """Yield what the lines of a file say; a message that is in an item and in an event is yielded once."""
     waiting = deque[tuple[Item, str]](maxlen=_WAITING)  # messages that have no double yet, and where they stood
     for record in records_of(file, session):
         payload, outer, when = record.get("payload"), text_of(record.get("type")), text_of(record.get("timestamp"))
@@ -150,25 +151,69 @@ def _tool(payload: dict[str, Any]) -> str:
     return text_of(payload.get("name")) or text_of(payload.get("type")).removesuffix("_call")
 
 
-class _Totals:
-    """The running totals of a session, which tell what each call took."""
+class _Calls:
+    """The calls of models in a session: a call is what the model writes until a user or a tool answers."""
 
     def __init__(self) -> None:
-        self.before: tuple[int, ...] = (0,) * len(_USAGE)
+        self.made: list[ModelCall] = []
+        self.tools: dict[str, tuple[ModelCall, ToolUse]] = {}  # by their own ids
+        self._contents: list[str] = []  # a digest of each call
+        self._content = blake2b(digest_size=9)  # of all items since the call before
+        self._is_open = False  # the last call goes on
+        self._totals = (0,) * len(_USAGE)  # of the session so far
 
-    def taken(self, info: Any) -> tuple[str, tuple[int, ...]] | None:
-        """Return the totals as text, and what the call took; None for totals that are repeated or missing."""
+    def add(self, item: Item, model: str | None) -> None:
+        """Add a message, a call of a tool or its output to the call that it belongs to."""
+        is_by_agent = item.kind in _BY_AGENT
+        if is_by_agent and not self._is_open:
+            self._begin(model)
+        elif self._is_open and not is_by_agent:
+            self._content = blake2b(digest_size=9)
+        self._is_open = is_by_agent
+        tool_id = text_of(item.payload.get("call_id"))
+        self._content.update(f"{item.kind}\0{item.text}\0{tool_id}\0".encode(errors="replace"))
+        if is_by_agent:
+            self._contents[-1] = self._content.hexdigest()
+        if item.kind == "call":
+            name = _tool(item.payload)
+            self.tools[tool_id or f"call {len(self.tools)}"] = self.made[-1], ToolUse("", name)
+        elif item.kind == "output" and tool_id in self.tools:
+            self.tools[tool_id][1].is_error = _is_error(item.payload, item.text)
+
+    def count(self, info: Any, model: str | None, *, is_fork: bool) -> None:
+        """Add the tokens that the last call took: the increase of the totals, unless these began again."""
         total, last = (_counts(part_of(info, f"{name}_token_usage")) for name in ("total", "last"))
-        if total is None:
-            return ("", last) if last else None
-        if total == self.before:
-            return None
-        is_reset = any(now < then for now, then in zip(total, self.before, strict=True)) or total == last
-        taken = last or total
-        if not is_reset:
-            taken = tuple(now - then for now, then in zip(total, self.before, strict=True))
-        self.before = total
-        return "/".join(map(str, total)), taken
+        if total is None or total == self._totals:  # the count is repeated
+            return
+        before, self._totals = self._totals, total
+        is_reset = any(now < then for now, then in zip(total, before, strict=True)) or total == last
+        if is_reset or (is_fork and not any(before)):  # the totals of a fork go on from those of its parent
+            taken = last or total
+        else:
+            taken = tuple(now - then for now, then in zip(total, before, strict=True))
+        if not self.made or self.made[-1].tokens_in is not None:
+            self._begin(model)
+        call = self.made[-1]
+        call.model = model
+        call.call_id = "/".join(map(str, total))
+        call.tokens_in, call.tokens_cache, call.tokens_out, *_ = taken
+        self._is_open = False
+        self._content = blake2b(digest_size=9)
+
+    def _begin(self, model: str | None) -> None:
+        self.made.append(ModelCall("", model))
+        self._contents.append("")
+
+    def identified(self) -> tuple[list[ModelCall], list[ToolUse]]:
+        """Return the calls of models and tools; the totals of a call of a model identify it, else its content."""
+        times = Counter[str]()
+        for call, content in zip(self.made, self._contents, strict=True):
+            identity = call.call_id or content
+            times[identity] += 1
+            call.call_id = f"{identity} {times[identity]}"
+        for call, tool in self.tools.values():
+            tool.call_id = call.call_id
+        return self.made, [tool for _, tool in self.tools.values()]
 
 
 def _counts(usage: Any) -> tuple[int, ...] | None:
@@ -178,94 +223,61 @@ def _counts(usage: Any) -> tuple[int, ...] | None:
 def summary(path: str, file: BinaryIO) -> Session:
     """Read what a file says of its session, one line at a time.
 
-    A call of a model is what the model says until a user or a tool answers. Its totals identify it, else its content:
-    the calls that a file has in common with the session it was forked from are that session's.
+    Calls that the file only replays are marked: until the first task that began with the session, or after it.
     """
-    session, totals = Session(FORMAT), _Totals()
-    rows: list[ModelCall] = []
-    tools: dict[str, tuple[ModelCall, ToolUse]] = {}  # by their own ids
-    named = Counter[str]()  # calls by what identifies them
-    content = blake2b(digest_size=9)
-    contents: list[str] = []  # of each call
-    is_open = False  # the last call goes on
-    model, begun, replayed = None, "", False
-    cut: int | None = None  # calls before the first task that began with the session
-    has_tasks = False
-
-    for kind, text, payload, when in _items(file, session):
-        if kind == "session_meta":
-            if not session.session_id:
-                _identify(session, payload, when)
-                begun = session.started or ""
-            elif (other := text_of(payload.get("id"))) and other != session.session_id:
-                replayed = True
-                session.forked_from = session.forked_from or other
-            continue
-        if kind == "turn_context":
+    session, calls = Session(FORMAT), _Calls()
+    model: str | None = None
+    is_replay = has_times = False  # it replays another session; tasks have times
+    first_own: int | None = None  # the place of the first call that the session made itself
+    for item in _items(file, session):
+        kind, text, payload, when = item
+        if kind == "session_meta" and not session.session_id:
+            _identify(session, payload, when)
+        elif kind == "session_meta":
+            other = text_of(payload.get("id"))
+            is_replay = is_replay or other not in ("", session.session_id)
+            session.forked_from = session.forked_from or other
+        elif kind == "turn_context":
             model = text_of(payload.get("model")) or model
-            continue
-        if kind == "started":
-            at = payload.get("started_at")
-            has_tasks = has_tasks or at is not None
-            is_own = at is not None and (seconds_between(begun[:19], at) is not None)
-            cut = len(rows) if cut is None and is_own else cut
-            continue
-        if kind == "ended":
+        elif kind == "started":
+            has_times = has_times or payload.get("started_at") is not None
+            if first_own is None and _is_own_task(session, payload):
+                first_own = len(calls.made)
+        elif kind == "ended":
             session.exit_reason = text
             session.status = "turn_aborted" if text.startswith("turn_aborted") else "completed"
-            continue
-        if kind == "error":
+        elif kind == "error":
             session.error = text
-            continue
-        if kind == "usage":
-            if taken := totals.taken(payload.get("info")):
-                if not rows or rows[-1].tokens_in is not None:
-                    rows.append(ModelCall("", model))
-                    contents.append("")
-                row = rows[-1]
-                row.call_id, row.model, (row.tokens_in, row.tokens_cache, row.tokens_out) = (
-                    taken[0],
-                    model,
-                    taken[1][:3],
-                )
-                is_open = False
-                content = blake2b(digest_size=9)
-            continue
-        session.messages += 1
-        if kind in _BY_AGENT:
-            if not is_open:
-                rows.append(ModelCall("", model))
-                contents.append("")
-            is_open, session.error = True, None
-            rows[-1].is_replayed = bool(when and begun and when < begun)
-        elif is_open:
-            is_open = False
-            content = blake2b(digest_size=9)
-        call_id = text_of(payload.get("call_id"))
-        content.update(f"{kind}\0{text}\0{call_id}\0".encode(errors="replace"))
-        if kind == "call":
-            tools[call_id or f"call {len(tools)}"] = rows[-1], ToolUse("", _tool(payload))
-        elif kind == "output" and call_id in tools:
-            tools[call_id][1].is_error = _is_error(payload, text)
-        if kind in _BY_AGENT:
-            contents[-1] = content.hexdigest()
+        elif kind == "usage":
+            calls.count(payload.get("info"), model, is_fork=bool(session.forked_from))
+        else:
+            session.messages += 1
+            calls.add(item, model)
+            if kind in _BY_AGENT:
+                session.error = None
+                calls.made[-1].is_replayed = _is_before(session, when)
     if not session.session_id:
-        ids = _THREAD.findall(os.path.basename(path))
-        session.session_id = ids[-1] if ids else os.path.basename(path).removesuffix(".jsonl")
-    for at, (row, own) in enumerate(zip(rows, contents, strict=True)):
-        identity = row.call_id or own
-        named[identity] += 1
-        row.call_id = f"{identity} {named[identity]}"
-        if replayed and cut is None and not has_tasks:
-            row.is_replayed = None
-        elif replayed:
-            row.is_replayed = row.is_replayed or cut is None or at < cut
-    session.calls = rows
-    for row, tool in tools.values():
-        tool.call_id = row.call_id
-        session.tools.append(tool)
-    session.model = leading_model([row for row in rows if not row.is_replayed])
+        name = os.path.basename(path)
+        session.session_id = next(reversed(_THREAD.findall(name)), name.removesuffix(".jsonl"))
+    session.calls, session.tools = calls.identified()
+    for at, call in enumerate(session.calls if is_replay else ()):
+        if first_own is None:
+            call.is_replayed = True if has_times else None
+        else:
+            call.is_replayed = call.is_replayed or at < first_own
+    session.model = leading_model([call for call in session.calls if not call.is_replayed])
     return session
+
+
+def _is_own_task(session: Session, payload: dict[str, Any]) -> bool:
+    """Return whether a task began with the session or after it, and not in one that it replays."""
+    started_at = payload.get("started_at")
+    return started_at is not None and seconds_between((session.started or "")[:_TO_SECONDS], started_at) is not None
+
+
+def _is_before(session: Session, when: str) -> bool:
+    """Return whether a line has a time before the session began: it is of another one."""
+    return bool(when and session.started and when < session.started)
 
 
 def _identify(session: Session, payload: dict[str, Any], when: str) -> None:
@@ -289,35 +301,36 @@ def parse(path: str, data: bytes) -> Parsed:
 
 
 def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
-    """List the messages of a session; those of a subagent follow the call that started it, without what it replays."""
+    """List the messages of a session; a subagent, without what it replays, follows the call that started it."""
     out: list[Message] = []
-    called: dict[str, Call] = {}
+    called: dict[str, tuple[Call, Message]] = {}  # by the call's id
+    below: dict[int, list[Message]] = {}  # of subagents, by the identity of the message that started them
     session = Session(FORMAT)
-    below: dict[int, list[Message]] = {}  # of subagents, by the place of the message that started them
-    place: dict[str, int] = {}  # of the message with a call
-    actor, model_spoke = "", False
+    actor, is_replay = "", False
     for kind, text, payload, when in _items(io.BytesIO(data), session):
+        call_id = text_of(payload.get("call_id"))
         if kind == "session_meta" and not session.session_id:
             _identify(session, payload, when)
             actor = f"subagent {session.session_id}" if session.part_of else ""
-        elif kind == "started" and session.part_of and not model_spoke:
-            at = payload.get("started_at")
-            if at is not None and seconds_between((session.started or "")[:19], at) is not None:
-                out, below, model_spoke = [], {}, True  # what came before is of the parent
+            is_replay = bool(session.part_of)
+        elif is_replay and kind == "started" and _is_own_task(session, payload):
+            out, is_replay = [], False  # what came before is of the parent
+        elif is_replay and _is_before(session, when):
+            continue
         elif kind == "call":
-            call_id = text_of(payload.get("call_id"))
-            call = called[call_id] = Call(_tool(payload), text, call_id)
-            place[call_id] = len(out)
+            call = Call(_tool(payload), text, call_id)
             out.append(Message("assistant", "", actor, calls=[call], when=when))
-        elif kind == "output" and (found := called.get(text_of(payload.get("call_id")))):
-            found.result, found.is_error = text, _is_error(payload, text)
-            for thread in dict.fromkeys(_THREAD.findall(text)) if "agent" in found.name else ():
+            called[call_id] = call, out[-1]
+        elif kind == "output" and call_id in called:
+            call, message = called[call_id]
+            call.result, call.is_error = text, _is_error(payload, text)
+            for thread in dict.fromkeys(_THREAD.findall(text)) if "agent" in call.name else ():
                 if (of_agent := open_named(f"-{thread}.jsonl")) is not None:
-                    below.setdefault(place[found.call_id], []).extend(messages(of_agent, part, open_named))
+                    below.setdefault(id(message), []).extend(messages(of_agent, part, open_named))
         elif kind == "reasoning" and text:
             out.append(Message("assistant", "", actor, reasoning=text, when=when))
-        elif kind in ("user", "system", "assistant", "error", "ended") and text:
-            role = "system" if kind in ("error", "ended") else kind
-            if not (session.part_of and when and when < (session.started or "")):
-                out.append(Message(role, text, actor, when=when))
-    return [one for at, message in enumerate(out) for one in (message, *below.get(at, ()))]
+        elif kind in ("error", "ended", "system") and text:
+            out.append(Message("system", text, actor, when=when))
+        elif kind in ("user", "assistant") and text:
+            out.append(Message(kind, text, actor, when=when))
+    return [one for message in out for one in (message, *below.get(id(message), ()))]
