@@ -40,7 +40,9 @@ def task_items(runs: pd.DataFrame | Comparison, value: str = "") -> pd.DataFrame
         spread == 0,
         table["discrimination"] < 0,
     ]
-    table["verdict"] = np.select(choices, ["all solve", "none solves", "equal", "contradicts the order"], "discriminates")
+    table["verdict"] = np.select(
+        choices, ["all solve", "none solves", "equal", "contradicts the order"], "discriminates"
+    )
     return table.sort_values(["discrimination", "task"], kind="stable", ignore_index=True)[COLUMNS]
 
 

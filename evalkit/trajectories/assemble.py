@@ -38,10 +38,6 @@ _AS_LOGGED = (  # columns that only the runs of tables get from elsewhere
 
 # of runs that other files describe; each module has `FORMAT` and `join`
 JOINED_FORMATS = (lm_eval, openhands, terminal_bench)
-    lm_eval,
-    openhands,
-    terminal_bench,
-)  # whose runs are described by other files; each module has `FORMAT` and `join`
 
 
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
