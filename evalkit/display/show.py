@@ -115,7 +115,7 @@ def show_table(
     percent : bool
         Whether estimates are shares from 0 to 1, shown as percentages.
     rows : int
-        Maximum number of rows; a line below tells how to get the others.
+        Maximum number of rows; a line below gives the number of others.
     estimate : str
         Title of the column estimate; by default ``success rate``, or ``mean`` unless `percent`.
     counted : str
