@@ -216,7 +216,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "conditions_differ": _conditions_differ,
     "settings_differ": _settings_differ,
     "variants": (
-        "the ids of the {tasks} tasks look like variants of {few}; if so, the intervals are too narrow: "
+        "the {tasks} tasks look like variants of {few:template}; if so, the intervals are too narrow: "
         "set --cluster COLUMN (parameter cluster) to the column of their families"
     ),
     "one_shared": "a single shared task has no interval",

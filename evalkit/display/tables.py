@@ -94,11 +94,7 @@ _VALUES = {  # of other columns, with their labels
         "wilson, effective n": "Wilson interval on the effective n",
     },
 }
-_TECHNICAL = (
-    "method",
-    "target",
-    "warning",
-)  # how estimates were made: shown below a table; differing warnings are a column
+_TECHNICAL = ("method", "target", "warning")  # shown below a table; differing warnings are a column
 _ATTRIBUTES = ["run_id", "href"]  # columns that are attributes of a row, and not shown as cells
 _INTERVAL = " [95 %]"
 _NUMBER = Markup(' class="number"')
