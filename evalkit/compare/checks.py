@@ -19,6 +19,7 @@ from evalkit.kinds.transcript import transcripts
 from evalkit.stats import repeats_test
 
 SURE = 0.001  # p value from which a difference between models, or between endings, is no chance
+RETRIED = 0.02  # p value, corrected for all models, from which the number of runs depends on outcomes
 MOST_NAMED = 3  # models or reasons with their counts
 MOST_READ = 100  # transcripts, chosen evenly
 LEAST_DISTINCT = 0.2  # share of values that differ, in a column that tells runs apart
@@ -88,7 +89,7 @@ def retried_until_solved(audited: Audited) -> Found:
         raise NotComputed("none_repeated", "no task was run more than once")
     groups = list(table.groupby("model_name"))
     tested = {name: repeats_test(own["value"], own["task"], own["repetition"]).p_value for name, own in groups}
-    doubtful = sorted(name for name, p_value in tested.items() if p_value * len(tested) <= SURE)
+    doubtful = sorted(name for name, p_value in tested.items() if p_value * len(tested) <= RETRIED)
     first = audited.runs.sort_values("repetition", kind="stable").drop_duplicates(["model_name", "task_id"])
     notes = note("models", "{models}", models=doubtful) if doubtful else Notes()
     return Found(len(doubtful), len(tested), alternative=first, verdict="wrong", notes=notes)
@@ -278,11 +279,15 @@ def settings(audited: Audited) -> Found:
 
 @check("agents", "Do runs of one model come from several agents?", noun="model")
 def agents(audited: Audited) -> Found:
-    """Count the models that several agents used, where these are not compared."""
+    """Count the models that several agents used, also where agents are compared with their models."""
     audited.needs("agent")
-    runs = audited.runs
-    several = runs.groupby("model_name")["agent"].nunique()
-    return Found(int((several > 1).sum()), len(several), notes=_counts(several[several > 1]))
+    column = "logged_model" if "logged_model" in audited.runs else "model_name"
+    agents_of = audited.runs.groupby(column)["agent"].nunique()
+    several = agents_of[agents_of > 1]
+    notes = _counts(several)
+    if audited.board.outcomes.compared_by:
+        notes += note("compared_by", columns=audited.board.outcomes.compared_by)
+    return Found(len(several), len(agents_of), notes=notes if len(several) else Notes())
 
 
 @check("pass^k", "Does pass^k depend on whether trials that were not measured count?", noun="model")

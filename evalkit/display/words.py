@@ -327,13 +327,14 @@ def _best(model: str, what: str, basis: str = "", unpaired: bool = False, varian
 
 def _audit(changes: int, checks: int, verdicts: Mapping[str, int], first: str, others: Sequence[str]) -> str:
     """Say how many checks change the ranking and who would be first, and how many found an error or a doubt."""
-    text = f"{changes} of {counted_noun(checks, 'check')} change{'s' if changes == 1 else ''} the ranking"
+    made = counted_noun(checks - verdicts["not computed"], "check")
+    text = f"{changes} of {made} change{'s' if changes == 1 else ''} the ranking"
     if others:
         text += f"; {first} is first, otherwise {listed(others, MOST_ANSWERED)}"
     elif changes and first:
         text += f", none the first place, which {first} has"
     counts = [f"{verdicts['wrong']} found an error", f"{verdicts['look']} something to look at"]
-    return f"{text}. Of all, {listed(counts)}; {verdicts['not computed']} could not be computed."
+    return f"{text}. Of these, {listed(counts)}; {verdicts['not computed']} more could not be computed."
 
 
 def _check(
