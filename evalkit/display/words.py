@@ -329,7 +329,7 @@ def _audit(changes: int, checks: int, verdicts: Mapping[str, int], first: str, o
     """Say how many checks change the ranking and who would be first, and how many found an error or a doubt."""
     made = counted_noun(checks - verdicts["not computed"], "check")
     text = f"{changes} of {made} change{'s' if changes == 1 else ''} the ranking"
-    if others:
+    if others and first:
         text += f"; {first} is first, otherwise {listed(others, MOST_ANSWERED)}"
     elif changes and first:
         text += f", none the first place, which {first} has"
