@@ -66,7 +66,7 @@ def test_the_answer_says_who_would_be_first_otherwise(runs):
     assert row["run_id"] in set(evalkit.load(runs).runs["run_id"])
     text = finding_text(found.findings[0])
     assert text.startswith("1 of ")
-    assert " changes the ranking; fast is first, otherwise slow. " in text
+    assert " changes the ranking: fast is first, otherwise slow. " in text
 
 
 def test_a_check_of_ones_own_has_a_row_and_one_that_fails_does_not_stop_the_others(runs, checks):
@@ -127,7 +127,7 @@ def test_models_move_if_their_rank_differs_or_is_gone(before, after, count):
 def test_the_command_prints_the_answer_first_and_strict_fails_only_for_an_error(runs, tmp_path, checks):
     result = CliRunner().invoke(main, ["audit", runs, "--strict", "--output", str(tmp_path / "out.csv")])
     assert result.exit_code == 0, result.output
-    assert "changes the ranking; fast is first, otherwise slow." in result.stdout.split("\n")[0]
+    assert "changes the ranking: fast is first, otherwise slow." in result.stdout.split("\n")[0]
     assert "slow first, 2 models elsewhere" in result.stdout
     assert set(pd.read_csv(tmp_path / "out.csv")["check"]) == set(checks)
 
