@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 
 from evalkit._notes import note
-from evalkit._text import counted_noun
+from evalkit._text import as_list, counted_noun
 from evalkit.compare import checks as _registered  # noqa: F401  registers the checks of this package
-from evalkit.compare.check import CHECKS, VERDICTS, Audited, Check, Found, NotComputed, Verdict
+from evalkit.compare.check import CHECKS, VERDICTS, Audited, Check, Found, NotComputed, Verdict, first_of
 from evalkit.compare.ranking import Leaderboard
 from evalkit.kinds import Example, Finding, Logs, sections
 from evalkit.kinds.findings import MOST_EXAMPLES
@@ -39,14 +39,14 @@ class Audit:
             ranking = "–"
             if pd.notna(row["moved"]):
                 places = counted_noun(row["moved"], "model")
-                ranking = f"{row['first']} first, {places} elsewhere" if row["moved"] else "the same"
+                ranking = f"{row['first'] or 'none alone'} first, {places} elsewhere" if row["moved"] else "the same"
             count = "–" if pd.isna(row["count"]) else f"{row['count']:,} of {counted_noun(row['n'], row['noun'])}"
             rows.append({**row, "found": count, "ranking otherwise": ranking})
         names = ["check", "question", "verdict", "found", "ranking otherwise", "notes", "run_id"]
         return pd.DataFrame(rows, columns=names)
 
 
-def audit(logs: Logs, value: str = "", runs: pd.DataFrame | None = None, checks: Sequence[str] = ()) -> Audit:
+def audit(logs: Logs, value: str = "", runs: pd.DataFrame | None = None, checks: str | Sequence[str] = ()) -> Audit:
     """Run all checks, or those named, on logs or on some of their runs.
 
     Parameters
@@ -69,6 +69,7 @@ def audit(logs: Logs, value: str = "", runs: pd.DataFrame | None = None, checks:
     ValueError
         For a check that is not known.
     """
+    checks = as_list(checks)
     unknown = [name for name in checks if name not in CHECKS]
     if unknown:
         raise ValueError(f"no check {unknown[0]!r}; there are {', '.join(CHECKS)}")
@@ -83,14 +84,10 @@ def audit(logs: Logs, value: str = "", runs: pd.DataFrame | None = None, checks:
     table = pd.DataFrame([rows[at] for at in order]).astype({"moved": "Int64", "count": "Int64", "n": "Int64"})
     found = [findings[at] for at in order if rows[at]["verdict"] in ("wrong", "look")]
     counts = {verdict: int(table["verdict"].eq(verdict).sum()) for verdict in VERDICTS}
+    others = sorted(set(table.loc[table["first"].ne(""), "first"]) - {audited.first})
     values = {"changes": int(table["moved"].fillna(0).gt(0).sum()), "checks": len(table), "verdicts": counts}
-    values |= {"first": next(iter(audited.estimates.index), ""), "others": _other_firsts(table, audited)}
+    values |= {"first": audited.first, "others": others}
     return Audit(table, [Finding("audit", sections.CHECKS, values), *found], audited.board)
-
-
-def _other_firsts(table: pd.DataFrame, audited: Audited) -> list[str]:
-    first = next(iter(audited.estimates.index), "")
-    return sorted(set(table.loc[table["first"].ne(""), "first"]) - {first})
 
 
 def _result(one: Check, audited: Audited) -> tuple[dict[str, Any], Finding]:
@@ -117,11 +114,13 @@ def _result(one: Check, audited: Audited) -> tuple[dict[str, Any], Finding]:
         "n": found.n if is_known else None, "noun": one.noun, "first": "", "moved": None, "notes": found.notes,
     }  # fmt: skip
     if order is not None and len(order):
-        row |= {"first": str(order.index[0]), "moved": moved(audited.estimates, order)}
+        first = first_of(order)
+        is_same = first == first_of(audited.estimates)
+        row |= {"first": audited.first if is_same else first, "moved": moved(audited.estimates, order)}
     ids = [] if found.runs is None else found.runs["run_id"].head(MOST_EXAMPLES).tolist()
     row["run_id"] = ids[0] if ids else None
     values = {name: row[name] for name in ("check", "count", "n", "noun", "verdict", "first", "moved", "notes")}
-    values["leads"] = next(iter(audited.estimates.index), "")
+    values["leads"] = audited.first
     return row, Finding("check", sections.CHECKS, values, tuple(Example(one.name, run_id) for run_id in ids))
 
 

@@ -327,13 +327,21 @@ def _best(model: str, what: str, basis: str = "", unpaired: bool = False, varian
 
 def _audit(changes: int, checks: int, verdicts: Mapping[str, int], first: str, others: Sequence[str]) -> str:
     """Say how many checks change the ranking and who would be first, and how many found an error or a doubt."""
-    text = f"{changes} of {counted_noun(checks, 'check')} change{'s' if changes == 1 else ''} the ranking"
-    if others:
-        text += f"; {first} is first, otherwise {listed(others, MOST_ANSWERED)}"
+    made = counted_noun(checks - verdicts["not computed"], "check")
+    text = f"{changes or 'None'} of {made} change{'s' if changes < 2 else ''} the ranking"
+    if others and first:
+        named = " or ".join(others) if len(others) <= MOST_ANSWERED else f"one of {len(others)} other models"
+        text += f": {first} is first, otherwise {named}"
     elif changes and first:
-        text += f", none the first place, which {first} has"
-    counts = [f"{verdicts['wrong']} found an error", f"{verdicts['look']} something to look at"]
-    return f"{text}. Of all, {listed(counts)}; {verdicts['not computed']} could not be computed."
+        text += f", but not the first place, which {first} has"
+    counts = []
+    if verdicts["wrong"]:
+        counts.append(f"{verdicts['wrong']} found an error")
+    if verdicts["look"]:
+        counts.append(f"{verdicts['look']} found something to look at")
+    if verdicts["not computed"]:
+        counts.append(f"{verdicts['not computed']} more could not be computed")
+    return _sentences(text, listed(counts) or "no check found anything")
 
 
 def _check(
@@ -344,10 +352,9 @@ def _check(
     if notes:
         text += f" ({notes})"
     if moved:
-        places = counted_noun(moved, "model")
-        text += (
-            f"; otherwise {first} is first, not {leads}" if first != leads else f"; otherwise {places} change places"
-        )
+        is_overtaken = first and leads and first != leads
+        places = f"{counted_noun(moved, 'model')} change{'s' if moved == 1 else ''} places"
+        text += f"; otherwise {first} is first, not {leads}" if is_overtaken else f"; otherwise {places}"
     return sentence(text)
 
 

@@ -165,6 +165,7 @@ def _fill_tables(runs: Runs, columns: Sequence[str], reasons: Mapping[str, str])
             texts, ids = tuple(extra[at] for at in places[source]), _ids_of_rows(own)
             for at, text, run in zip(places[source], texts, ids, strict=True):
                 if run:
+                    runs["log_id"][at] = run
                     runs["is_copy"][at] = (run, text) in seen
                     seen.add((run, text))
             first = first_with.setdefault(texts, source)
