@@ -194,6 +194,12 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     ),
     "filter": "only runs where {where}",
     "table": "{file}: {doubts}",
+    # what an export can't represent
+    "in_metadata": "as text in the metadata of runs, since the schema has no field for them: {columns}",
+    "unmeasured_runs": "{count:run} left out that were not measured: the schema requires a score",
+    "uncounted_runs": "{count:run} left out that count in no rate",
+    "runs_without_outcome": "{count:run} with a score and no outcome: `is_correct`, which is required, is false",
+    "no_transcripts": "no transcripts, plans or file names",
     # repetitions
     "never_repeated": "no task was run more than once{why}",
     "one_repeated": "only one task was run more than once: how runs of the others vary is unknown",

@@ -8,11 +8,21 @@ import msgspec
 from evalkit.io import decode_json, decode_start
 from evalkit.io.paths import LimitError
 from evalkit.kinds import Parsed
-from evalkit.trajectories.formats import atif, harbor, inspect, swe_agent, table, tau2, tau_bench, terminal_bench
+from evalkit.trajectories.formats import (
+    atif,
+    every_eval_ever,
+    harbor,
+    inspect,
+    swe_agent,
+    table,
+    tau2,
+    tau_bench,
+    terminal_bench,
+)
 from evalkit.trajectories.records import TITLE
 
 # of JSON documents that are decoded whole; each recognises its own
-FORMATS = (harbor, terminal_bench, atif, tau2, tau_bench, swe_agent)
+FORMATS = (harbor, terminal_bench, atif, tau2, tau_bench, every_eval_ever, swe_agent)
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".parquet", "tb.lock")
 # other titles are of files that describe logs
 _LOGS = ("trial result", "trajectory", "simulation", "-bench results", "-Bench results", "log", "table of runs")

@@ -214,11 +214,11 @@ def join(runs: Mapping[str, list[Any]], facts: Sequence[Mapping[str, Any]]) -> J
     no_plans = set[str]()
     stated = [fact for fact in facts if fact["fact"] == "run"]
     for fact in sorted(stated, key=lambda fact: (fact["source"].endswith(".lock"), fact["source"])):  # metadata first
-        folder, run = _key(fact["source"])
+        of_run, run = _key(fact["source"])
         values = msgspec.json.decode(fact["value"])
         for name in dict.fromkeys([run, run and values.get("run", "")]):
-            about[folder, name] = values | about.get((folder, name), {})
-            if plan_at.setdefault((folder, name), fact["source"]) != fact["source"]:
+            about[of_run, name] = values | about.get((of_run, name), {})
+            if plan_at.setdefault((of_run, name), fact["source"]) != fact["source"]:
                 no_plans.add(fact["source"])
     places = [at for at, own in enumerate(runs["format"]) if own == FORMAT]
     run_of = {source: _nearest(source, about) for source in {runs["source"][at] for at in places}}
