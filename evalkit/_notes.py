@@ -195,11 +195,11 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "filter": "only runs where {where}",
     "table": "{file}: {doubts}",
     # what an export can't represent
-    "in_metadata": "as text in the metadata of runs, since the schema has no field for them: {columns}",
-    "unmeasured_runs": "{count:run} left out that were not measured: the schema requires a score",
-    "uncounted_runs": "{count:run} left out that count in no rate",
+    "in_metadata": "{columns}: as text in the metadata of runs",
+    "unmeasured_runs": "{count:run} not measured: left out, as a score is required",
+    "uncounted_runs": "{count:run} excluded from all rates, such as copies: left out",
     "runs_without_outcome": "{count:run} with a score and no outcome: `is_correct`, which is required, is false",
-    "no_transcripts": "no transcripts, plans or file names",
+    "no_transcripts": "transcripts, plans and names of files: left out",
     # repetitions
     "never_repeated": "no task was run more than once{why}",
     "one_repeated": "only one task was run more than once: how runs of the others vary is unknown",

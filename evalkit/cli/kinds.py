@@ -83,7 +83,8 @@ def kind_command(kind: LogKind) -> click.Command:
         if is_export:
             done = write_every_eval_ever(logs, str(output))
             of = f"{counted_noun(done.runs, 'run')} of {counted_noun(done.evaluations, 'evaluation')}"
-            print(f"\n{of} written to {plain(output)}, in the schema of Every Eval Ever {SCHEMA}; not in it:")
+            print(f"\n{of} written to {plain(output)}, in the schema of Every Eval Ever {SCHEMA}.")
+            print("What the schema has no place for:")
             for one in done.notes.notes:
                 print(f"  {plain(one)}")
         elif output:

@@ -10,7 +10,7 @@ from evalkit._text import counted_noun
 from evalkit.kinds import Parsed
 from evalkit.kinds.every_eval_ever import KEPT
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
-from evalkit.trajectories.json_values import number_of, part_of, text_of
+from evalkit.trajectories.json_values import number_of, objects, part_of, text_of
 from evalkit.trajectories.records import run_row, used
 
 FORMAT = "Every Eval Ever"
@@ -101,7 +101,11 @@ def _run(part: str, rows: list[dict[str, Any]], graded: set[str]) -> tuple:
         stated |= {"repetition": int(part.rpartition("/")[2]), "error": text_of(error) or None}
         stated |= {"tokens_in": part_of(first, "token_usage", "input_tokens")}
         stated |= {"tokens_out": part_of(first, "token_usage", "output_tokens")}
-        correct = {_key(row): part_of(row, "evaluation", "is_correct") for row in rows if _key(row) not in graded}
+        correct = {
+            _key(row): part_of(row, "evaluation", "is_correct") is True
+            for row in rows
+            if _is_measured(row) and _key(row) not in graded
+        }
     latency = number_of(part_of(first, "performance", "latency_ms"))
     references = part_of(first, "input", "reference")
     return run_row(
@@ -131,15 +135,22 @@ def set_success(runs: Mapping[str, list[Any]]) -> None:
     for at, of_format in enumerate(runs["format"]):
         if of_format == FORMAT:
             correct = msgspec.json.decode(runs["extra"][at])["is_correct"]
-            only = next(iter(correct.values()), None) if len(correct) == 1 else None
-            is_measured = runs["score"][at] is not None or only is not None
-            runs["is_successful"][at] = correct.get(runs["score_key"][at], only) if is_measured else None
+            only = next(iter(correct.values())) if len(correct) == 1 else None
+            runs["is_successful"][at] = correct.get(runs["score_key"][at], only)
 
 
 def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:
     """List the messages of a run: those of its first line, else its input and its output."""
     first = dict(_runs(value if isinstance(value, list) else [value])).get(part, [{}])[0]
-    if spoken := chat_messages(first.get("messages")):
+    chat = [
+        {
+            **message,
+            "tool_call_ids": message.get("tool_call_id"),
+            "reasoning_content": message.get("reasoning_trace"),
+        }
+        for message in objects(first, "messages")
+    ]
+    if spoken := chat_messages(chat):
         return spoken
     answers = part_of(first, "output", "raw")
     texts = [text_of(answer) for answer in answers] if isinstance(answers, list) else []

@@ -20,6 +20,7 @@ FORMAT = "Terminal-Bench"
 LOGS = ("sessions/agent.log", "panes/post-agent.txt")  # the terminal, in the folder of a trial; the first counts
 COMMANDS = "commands.txt"
 _METADATA = "run_metadata.json"
+_MOST_TERMINAL = 200_000  # characters of a transcript
 _TRIAL_KEYS = {"trial_name", "task_id"}
 _NOTHING_HAPPENED = ("unset", "none")  # modes of failure of trials in which nothing failed
 _NOT_MEASURED = ("test_timeout", "parse_error", "agent_installation_failed", "unknown_agent_error", "unknown")
@@ -175,7 +176,12 @@ def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:
         calls = [Call("terminal", line) for line in commands.splitlines() if line.strip()]
         spoken.append(Message("assistant", "", calls=calls))
     if terminal := next(filter(None, (open_named(f"{folder}{name}", is_text=True) for name in LOGS)), ""):
-        spoken.append(Message("tool", _ESCAPES.sub("", terminal), "terminal"))
+        terminal = _ESCAPES.sub("", terminal)
+        if len(terminal) > _MOST_TERMINAL:
+            half = _MOST_TERMINAL // 2
+            gap = f"[… {len(terminal) - _MOST_TERMINAL:,} characters left out …]"
+            terminal = "\n".join([terminal[:half], gap, terminal[-half:]])
+        spoken.append(Message("tool", terminal, "terminal"))
     mode = text_of(value.get("failure_mode"))
     if mode not in ("", *_NOTHING_HAPPENED):
         spoken.append(Message("error", mode))
