@@ -21,7 +21,7 @@ LOGS = ("sessions/agent.log", "panes/post-agent.txt")  # the terminal, in the fo
 COMMANDS = "commands.txt"
 _METADATA = "run_metadata.json"
 _MOST_TERMINAL = 200_000  # characters of a transcript
-_TRIAL_KEYS = {"trial_name", "task_id"}
+_TRIAL_KEYS = {"trial_name", "task_id", "is_resolved"}
 _NOTHING_HAPPENED = ("unset", "none")  # modes of failure of trials in which nothing failed
 _NOT_MEASURED = ("test_timeout", "parse_error", "agent_installation_failed", "unknown_agent_error", "unknown")
 _LOCK_VERSIONS = ("1.0",)
@@ -49,7 +49,7 @@ def recognises(value: Any) -> str:
 
 
 def _is_trial(value: Any) -> bool:
-    return isinstance(value, dict) and value.keys() >= _TRIAL_KEYS and not value.keys() & {"task_name", "results"}
+    return isinstance(value, dict) and value.keys() >= _TRIAL_KEYS and "task_name" not in value  # as Harbor's has
 
 
 def parse(path: str, value: Any) -> Parsed:
@@ -295,7 +295,7 @@ def _nearest(source: str, known: Mapping[_Key, Any]) -> _Key:
 def _identity(runs: Mapping[str, list[Any]], at: int) -> tuple[str, ...]:
     """Return what copies of a trial share: its id, else its name and its run's name, its settings, end and time."""
     if runs["log_id"][at]:
-        return (runs["log_id"][at],)
+        return runs["log_id"][at], runs["task_id"][at]
     folder, run = _key(runs["source"][at])
     if not runs["part"][at] and posixpath.basename(posixpath.dirname(folder)) == runs["task_id"][at]:  # RUN/TASK/TRIAL
         folder = posixpath.dirname(posixpath.dirname(folder))
