@@ -53,8 +53,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
     entries, chosen = _fill_tables(runs, as_list(options.get("columns") or ()), reasons)
     left_out = {entry.source for entry in entries if entry.status == "skipped"} | _join(runs, facts)
+    runs["model_source"] = ["log"] * len(logged)
     joined = terminal_bench.join(runs, facts)
-    runs["model_source"] = ["folder" if at in joined.named_by_folder else "log" for at in range(len(logged))]
     places = [at for at, source in enumerate(runs["source"]) if source not in left_out and at not in joined.copies]
     runs, logged = _taken(runs, logged, sorted(places, key=runs["source"].__getitem__))
     paths = {source: absolute(source) for source in set(runs["source"])}

@@ -11,6 +11,7 @@ import msgspec
 
 from evalkit._text import counted_noun
 from evalkit.io import absolute
+from evalkit.io.text import shorten
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Call, Message, OpenNamed
 from evalkit.trajectories.json_values import count_of, number_of, part_of, text_of
@@ -19,8 +20,7 @@ from evalkit.trajectories.records import AGENT_FAILED, run_row, used
 FORMAT = "Terminal-Bench"
 LOGS = ("sessions/agent.log", "panes/post-agent.txt")  # the terminal, in the folder of a trial; the first counts
 COMMANDS = "commands.txt"
-_METADATA = "run_metadata.json"
-_MOST_TERMINAL = 200_000  # characters of a transcript
+_MOST_TERMINAL = 200_000  # characters of a terminal in a transcript
 _TRIAL_KEYS = {"trial_name", "task_id", "is_resolved"}
 _NOTHING_HAPPENED = ("unset", "none")  # modes of failure of trials in which nothing failed
 _NOT_MEASURED = ("test_timeout", "parse_error", "agent_installation_failed", "unknown_agent_error", "unknown")
@@ -84,7 +84,11 @@ def parse(path: str, value: Any) -> Parsed:
     for mode, n in modes.items():
         if mode not in known:
             reasons.append(f"failure_mode {mode} is unknown: {counted_noun(n, 'trial')} not measured")
-    scores = [(part, "is_resolved", outcome, "") for part, trial in trials if (outcome := _outcome(trial)) is not None]
+    scores = [
+        (part, "is_resolved", float(trial["is_resolved"]), "")
+        for part, trial in trials
+        if isinstance(trial["is_resolved"], bool)
+    ]
     return used([_run(part, trial) for part, trial in trials], scores, reason="; ".join(reasons))
 
 
@@ -113,23 +117,13 @@ def _described(stated: dict[str, Any], tasks: Any, attempts: Any, size: Any, rea
     return used(plans=plans, facts=[("run", "", "", text_of(stated))], reason=reason)
 
 
-def _outcome(trial: Mapping[str, Any]) -> float | None:
-    """Return 1 or 0 for a trial whose tests were finished; None for others."""
-    outcome = number_of(trial.get("is_resolved"))
-    return outcome if outcome in (0.0, 1.0) else None
-
-
 def _run(part: str, trial: dict[str, Any]) -> tuple:
     """Return the run of a trial; files of its run name the model and the agent."""
     mode = text_of(trial.get("failure_mode"))
     status = "completed" if mode in ("", *_NOTHING_HAPPENED) else mode
-    if _outcome(trial) is None and (status == "completed" or status in AGENT_FAILED):
+    if not isinstance(trial["is_resolved"], bool) and (status == "completed" or status in AGENT_FAILED):
         status = "untested"  # a time-out does not decide: tests run after it
     attempt = _ATTEMPT.search(text_of(trial["trial_name"]))
-    results = trial.get("parser_results")
-    extra: dict[str, Any] = {"trial_name": text_of(trial["trial_name"])}
-    if isinstance(results, dict):
-        extra["tests"] = Counter(text_of(result) for result in results.values())
     return run_row(
         part=part,
         log_id=_id(trial),
@@ -142,7 +136,7 @@ def _run(part: str, trial: dict[str, Any]) -> tuple:
         ended=trial.get("trial_ended_at") or trial.get("test_ended_at"),
         tokens_in=count_of(trial.get("total_input_tokens")) or None,  # 0 is written where nothing was counted
         tokens_out=count_of(trial.get("total_output_tokens")) or None,
-        extra=extra,
+        extra={"trial_name": text_of(trial["trial_name"])},
     )
 
 
@@ -176,12 +170,7 @@ def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:
         calls = [Call("terminal", line) for line in commands.splitlines() if line.strip()]
         spoken.append(Message("assistant", "", calls=calls))
     if terminal := next(filter(None, (open_named(f"{folder}{name}", is_text=True) for name in LOGS)), ""):
-        terminal = _ESCAPES.sub("", terminal)
-        if len(terminal) > _MOST_TERMINAL:
-            half = _MOST_TERMINAL // 2
-            gap = f"[… {len(terminal) - _MOST_TERMINAL:,} characters left out …]"
-            terminal = "\n".join([terminal[:half], gap, terminal[-half:]])
-        spoken.append(Message("tool", terminal, "terminal"))
+        spoken.append(Message("tool", shorten(_ESCAPES.sub("", terminal), _MOST_TERMINAL), "terminal"))
     mode = text_of(value.get("failure_mode"))
     if mode not in ("", *_NOTHING_HAPPENED):
         spoken.append(Message("error", mode))
@@ -206,7 +195,6 @@ class Joined(NamedTuple):
     copies: set[int]  # the places of runs that another file has, too
     plan_of: dict[str, str | None]  # the file with the plan, by the file of a run
     no_plans: set[str]  # files whose plan another file states, or whose run is a copy of another
-    named_by_folder: set[int]  # the places of runs whose model the folder names
 
 
 def join(runs: Mapping[str, list[Any]], facts: Sequence[Mapping[str, Any]]) -> Joined:
@@ -229,7 +217,6 @@ def join(runs: Mapping[str, list[Any]], facts: Sequence[Mapping[str, Any]]) -> J
     places = [at for at, own in enumerate(runs["format"]) if own == FORMAT]
     run_of = {source: _nearest(source, about) for source in {runs["source"][at] for at in places}}
     folder_of = {source: _folder(posixpath.dirname(absolute(source))) for source in run_of}
-    named_by_folder = set[int]()
     groups: dict[tuple[str, ...], list[int]] = {}
     for at in places:
         source = runs["source"][at]
@@ -243,34 +230,31 @@ def join(runs: Mapping[str, list[Any]], facts: Sequence[Mapping[str, Any]]) -> J
         runs["limits"][at] = values.get("limits")
         runs["experiment"][at] = folder.submission or None
         if folder.model and not values.get("model_name"):
-            named_by_folder.add(at)
+            runs["model_source"][at] = "folder"
         groups.setdefault((folder.submission, *_identity(runs, at)), []).append(at)
     copies = set[int]()
     for group in groups.values():
         if len(group) > 1:
-            group.sort(key=lambda at: _rank(runs["source"][at], runs["part"][at]))
-            copies.update(group[1:])
-            _, *inner = sorted({run_of[runs["source"][at]] for at in group}, key=lambda key: (key[0].count("/"), key))
-            no_plans.update(plan_at[key] for key in inner if key in plan_at)
+            outermost = sorted(
+                (bool(runs["part"][at]), runs["source"][at].count("/"), runs["source"][at], at) for at in group
+            )
+            copies.update(at for *_, at in outermost[1:])  # the first is a file of its own, if there is one
+            keys = sorted({run_of[runs["source"][at]] for at in group}, key=lambda key: (key[0].count("/"), key))
+            no_plans.update(plan_at[key] for key in keys[1:] if key in plan_at)
     plans = {key: plan for key, plan in plan_at.items() if plan not in no_plans}
     plan_of = {source: plans.get(key) or plans.get(_nearest(source, plans)) for source, key in run_of.items()}
-    return Joined(copies, plan_of, no_plans, named_by_folder)
+    return Joined(copies, plan_of, no_plans)
 
 
 def context_files(files: Sequence[str]) -> list[str]:
     """Return where the metadata and the lock of the runs of some files may be, in the folders above these, too."""
-    folders = dict[str, None]()
-    beside = dict[str, None]()
+    starts = dict[str, None]()
     for path in files:
-        folder, name = posixpath.split(path)
-        if not name.endswith("results.json"):
-            continue
-        above, trial = posixpath.split(folder)
-        is_trial = name == "results.json" and trial.startswith(f"{posixpath.basename(above)}.")
-        folders[posixpath.dirname(above) if is_trial else folder] = None
-        if name != "results.json":
-            beside[path.removesuffix("results.json") + _METADATA] = None
-    return [*beside, *(f"{folder}/{name}" for folder in folders for name in (_METADATA, "tb.lock"))]
+        if path.endswith("results.json"):
+            above, trial = posixpath.split(posixpath.dirname(path))
+            is_trial = trial.startswith(f"{posixpath.basename(above)}.")  # RUN/TASK/TASK.1-of-1/results.json
+            starts[f"{posixpath.dirname(above)}/" if is_trial else path.removesuffix("results.json")] = None
+    return [f"{start}{name}" for start in starts for name in ("run_metadata.json", "tb.lock")]
 
 
 _Key = tuple[str, str]  # of a run: its folder, and its own name where the names of its files begin with it
@@ -302,11 +286,6 @@ def _identity(runs: Mapping[str, list[Any]], at: int) -> tuple[str, ...]:
     name = text_of(part_of(msgspec.json.decode(runs["extra"][at]), "trial_name"))
     told = (runs[column][at] for column in ("task_id", "model_name", "agent", "exit_reason", "started"))
     return run or posixpath.basename(folder), name, *map(str, told)
-
-
-def _rank(source: str, part: str) -> tuple[bool, int, str]:
-    """Return which of the copies of a trial counts: its own file, in the outermost run."""
-    return bool(part), source.count("/"), source
 
 
 @cache
