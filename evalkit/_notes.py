@@ -197,6 +197,12 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "compared_by": lambda columns: f"compared by {columns_in_words(columns)}",
     "agents_merged": "compared by model: the runs of {models} are of several agents, taken together",
     "table": "{file}: {doubts}",
+    # what an export can't represent
+    "in_metadata": "{columns}: as text in the metadata of runs",
+    "unmeasured_runs": "{count:run} not measured: left out, as a score is required",
+    "uncounted_runs": "{count:run} excluded from all rates, such as copies: left out",
+    "runs_without_outcome": "{count:run} with a score and no outcome: `is_correct`, which is required, is false",
+    "no_transcripts": "transcripts, plans and names of files: left out",
     # repetitions
     "never_repeated": "no task was run more than once{why}",
     "one_repeated": "only one task was run more than once: the variation between runs of other tasks is unknown",
