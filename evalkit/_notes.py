@@ -106,7 +106,7 @@ def _scorer(used: Sequence[str], others: Sequence[str]) -> str:
 
 
 def _conditions_differ(conditions: Sequence[str]) -> str:
-    return f"conditions differ ({_first_values(conditions)}): only equal ones are compared"
+    return f"conditions differ ({_first_values(conditions)}): runs are compared only under equal conditions"
 
 
 def _settings_differ(settings: Mapping[str, Sequence[str]]) -> str:
