@@ -35,7 +35,7 @@ APART = (*SIMPSON[:2], runs("beta", "easy", range(100, 120), 18), runs("beta", "
             SIMPSON,
             "type",
             "adjusted for tasks",
-            "alpha ranks above beta by raw rates, but not by rates adjusted for tasks",
+            "alpha ranks above beta by raw rates, but not by rates adjusted",
         ),
         (APART, "type", "standardised", "alpha ranks above beta by raw rates, but not by rates standardised"),
         (APART, "", "none", "no adjusted rates: no shared tasks, types or equal conditions"),
