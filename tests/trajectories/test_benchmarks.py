@@ -69,6 +69,8 @@ def test_a_trial_is_one_run_in_every_layout_and_the_nearest_files_name_its_model
     assert sorted(told(logs.runs, "task_id", "is_successful")) == [["a", True], ["b", False]]
     assert set(logs.runs["part"].fillna("")) == set(parts)
     assert set(logs.runs["experiment"]) == {SUBMISSION}
+    stated = make.tb_summary(ONE, TWO)["accuracy"]
+    assert told(logs.published, "metric", "value", "n") == [["accuracy", stated, 2]] * len(logs.published)
     planned = logs.plans["planned"].sum()
     assert planned == (2 if described else 0)
     assert analysis.trials(logs.runs, logs.plans)["missing"].sum() == 0
@@ -246,7 +248,7 @@ def test_a_summary_is_no_report_of_swe_bench_and_the_error_for_other_files_is_on
     assert str(raised.value).partition(": ")[2] == (
         "no agent trajectory could be read in it "
         "(3 files; 1 looks like a SWE-bench report, which only describes runs): "
-        "of no format of trajectories that is known (1 file) and no log by its name (1 file)"
+        "of no format of trajectories that is known (1 file) and not named like a log (1 file)"
     )
 
 
