@@ -11,6 +11,7 @@ from evalkit.cli import main
 from evalkit.io import SourceError
 from evalkit.kinds import rates_by_denominator
 from evalkit.trajectories import analysis
+from evalkit.trajectories.formats import swe_agent
 from tests.trajectories import folders as make
 from tests.trajectories.test_formats import SHARED, real, told
 
@@ -229,16 +230,18 @@ def test_a_summary_opens_no_file_outside_its_folder(tmp_path):
     [
         (make.tb_summary(ONE, {"task_id": "b"}), "1 of 2 results are no trials"),
         (make.tb_lock("a", lockfile_version="9.0"), "lockfile_version 9.0 is unknown"),
+        ({**make.atif("a", "b"), "schema_version": "ATIF-v9"}, "schema_version ATIF-v9 is unknown (1)"),
     ],
 )
 def test_what_is_unknown_is_named(tmp_path, value, said):
     make.write(tmp_path / "r" / "results.json", make.tb_summary(ONE))
-    make.write(tmp_path / "r" / ("tb.lock" if "agent" in value else "b_results.json"), value)
+    make.write(tmp_path / "r" / ("tb.lock" if "invocation" in value else "b_results.json"), value)
     assert said in set(trajectories.load(tmp_path).ledger["reason"])
 
 
 def test_a_summary_is_no_report_of_swe_bench_and_the_error_for_other_files_is_one_sentence(tmp_path):
     make.write(tmp_path / "a" / "results.json", make.tb_summary(ONE))
+    assert swe_agent.recognises(make.tb_summary(ONE)) == ""
     assert "1 looks like an agent trajectory (Terminal-Bench results)" in str(
         CliRunner().invoke(main, ["detect", str(tmp_path / "a")]).stdout
     )
