@@ -291,7 +291,7 @@ def _identity(runs: Mapping[str, list[Any]], at: int) -> tuple[str, ...]:
 @cache
 def _folder(folder: str) -> _Folder:
     """Return what the leaderboard's folders tell of the files in a folder: results/DATASET/SUBMISSION/…."""
-    parts = re.sub(r"^[^/]*://[^/]*", "", folder.partition("::")[0]).split("/")
+    parts = re.sub(r"^\w+://[^/]*", "", folder).split("/")  # without a host
     datasets = [at for at, part in enumerate(parts) if _DATASET.fullmatch(part)]
     below = datasets[-1] + 1 if datasets else 0
     dataset = _DATASET.sub(r"\1@\2", parts[below - 1]) if datasets else ""
