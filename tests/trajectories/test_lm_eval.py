@@ -137,7 +137,7 @@ def test_filters_and_metrics_are_scores_of_one_run_of_which_the_same_counts_in_e
 def test_metrics_are_the_named_values_that_are_numbers_of_older_lines_all_further_ones(tmp_path, line, keys):
     parsed = parse(f"samples_t_{STAMP}.jsonl", json.dumps(sample(0, **{"acc": 1.0, **line})).encode())
     assert [row[1] for row in parsed.rows["scores"]] == keys
-    assert ("no metric of 1 documents is a number" in parsed.reason) == (not keys)
+    assert ("no metric is a number for 1 document" in parsed.reason) == (not keys)
 
 
 def test_lower_scores_are_turned_where_they_are_better_unless_they_are_log_likelihoods(tmp_path):
@@ -228,7 +228,7 @@ def test_broken_and_other_lines_are_counted_and_the_rest_is_read(tmp_path):
     evaluation(tmp_path, *lines)
     logs = trajectories.load(tmp_path)
     assert told(logs.runs, "task_id", "score") == [["0", 1.0], ["2", None]]
-    said = "1 lines are no samples, 1 broken line left out, 1 line without an object left out"
+    said = "1 line without a document left out, 1 broken line left out, 1 line without an object left out"
     assert logs.ledger["reason"].tolist() == [said]
 
 

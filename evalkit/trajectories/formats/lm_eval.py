@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from evalkit._text import listed
+from evalkit._text import counted_noun, listed
 from evalkit.io import Entry, SourceError
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
@@ -80,9 +80,9 @@ def parse(path: str, value: Any) -> Parsed:
         },
         {"format": FORMAT, "dataset": task, "experiment": stamp, "agent": FORMAT},
     )
-    reasons = [f"{others} lines are no samples"] if others else []
+    reasons = [f"{counted_noun(others, 'line')} without a document left out"] if others else []
     if len(scored := {row[0] for row in scores}) < len(documents):
-        reasons.append(f"no metric of {len(documents) - len(scored):,} documents is a number")
+        reasons.append(f"no metric is a number for {counted_noun(len(documents) - len(scored), 'document')}")
     if without_name:
         reasons.append("filters without names, numbered in their order")
     return used(runs, scores, reason=", ".join(reasons))
@@ -204,7 +204,9 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
         without = "only scores over all documents; --log_samples lets lm-eval write those of each"
         raise SourceError(f"{min(sources)}: {without}")
     own = [at for at, of_format in enumerate(runs["format"]) if of_format == FORMAT]
-    models = {folder: fact["model_name"] for (folder, _), of_tasks in stated.items() for fact in of_tasks.values()}
+    models: dict[str, set[str]] = {}  # that results in a folder name
+    for (folder, _), of_tasks in stated.items():
+        models.setdefault(folder, set()).update(fact["model_name"] for fact in of_tasks.values())
     plan_of: dict[str, str | None] = {}
     with_samples = set[tuple[str, str, str]]()
     settings = dict[str, dict[str, Any]]()  # by the file of samples
@@ -216,7 +218,8 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
             with_samples.add((folder, stamp, task))
             fact = stated.get((folder, stamp), {}).get(task, {})
             plan_of[source] = fact.get("source")
-            by_folder = models.get(folder) or posixpath.basename(folder).replace("__", "/", 1)
+            named = models.get(folder, set())
+            by_folder = next(iter(named)) if len(named) == 1 else posixpath.basename(folder).replace("__", "/", 1)
             shared = {"model_name": fact.get("model_name") or by_folder or None}
             settings[source] = shared | (msgspec.json.decode(fact["value"]) if fact else {"task_checksum": None})
         hashes.setdefault((dataset, runs["task_id"][at]), set()).add(runs["task_checksum"][at])
