@@ -223,6 +223,14 @@ def test_a_single_file_of_samples_has_the_model_of_the_results_beside_it(tmp_pat
     assert (logs.runs["model_name"].tolist(), len(logs.plans), len(logs.ledger)) == (["org/gamma"], 0, 1)
 
 
+@pytest.mark.parametrize(("where", "n"), [("model_name=A", 1), ("dataset=sums_mc", 2), ("is_successful=True", 0)])
+def test_published_figures_are_renamed_and_selected_with_the_runs_that_they_are_of(tmp_path, where, n):
+    evaluation(tmp_path / "a", sample(0), stated=results())
+    evaluation(tmp_path / "b", sample(0), stated=results("org/beta"))
+    logs = trajectories.load(tmp_path, rename="org/alpha=A", where=where)
+    assert logs.published["model_name"].tolist() == ["A", "org/beta"][:n]
+
+
 def test_broken_and_other_lines_are_counted_and_the_rest_is_read(tmp_path):
     lines = [sample(0), '{"doc_id": 1, "do', "[1]", {"note": "x"}, json.dumps(sample(2)).replace("1.0", "NaN")]
     evaluation(tmp_path, *lines)
