@@ -189,6 +189,29 @@ def test_stamps_of_one_folder_are_repetitions_and_a_copy_elsewhere_counts_once(t
     assert counted["repetition"].nunique() == 2
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "names"),
+    [
+        ("revision=step1,dtype=auto", "revision=step2", ["org/a (revision=step1)", "org/a (revision=step2)"]),
+        ("load_in_4bit=True", "dtype=auto", ["org/a (load_in_4bit=True)", "org/a"]),
+        ("revision=main,batch_size=1", "load_in_4bit=False", ["org/a", "org/a"]),
+    ],
+)
+def test_revisions_and_quantizations_of_a_model_are_other_models(tmp_path, first, second, names):
+    for stamp, arguments in ((STAMP, first), (LATER, second)):
+        config = {"model_args": f"pretrained=org/a,{arguments}"}
+        evaluation(tmp_path / "org__a", sample(0), stamp=stamp, stated=results("org/a", config=config))
+    logs = trajectories.load(tmp_path)
+    assert logs.runs.sort_values("source")["model_name"].tolist() == names
+    assert logs.published["model_name"].tolist() == names
+
+
+def test_the_home_of_a_person_is_no_part_of_a_models_name(tmp_path):
+    model = "/home/somebody/models/oak"
+    evaluation(tmp_path, sample(0), stated=results(model))
+    assert runs_of(tmp_path)["model_name"].tolist() == ["~/models/oak"]
+
+
 def test_a_version_or_a_number_of_shots_that_differs_is_a_condition(tmp_path):
     evaluation(tmp_path / "org__alpha", sample(0), stated=results())
     evaluation(tmp_path / "org__beta", sample(0), stated=results("org/beta", **{"n-shot": {"sums_mc": 0}}))
