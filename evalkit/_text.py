@@ -81,6 +81,16 @@ def listed(items: Iterable[Any], most: int | None = None, more: str = "{} more")
     return f"{', '.join(first)} and {last}" if first else last
 
 
+def column_in_words(column: str) -> str:
+    """Write the name of a column as words: ``model`` for ``model_name``."""
+    return column.removesuffix("_name").replace("_", " ")
+
+
+def columns_in_words(columns: Iterable[str]) -> str:
+    """Write the names of columns as words: ``agent and model``."""
+    return listed(map(column_in_words, columns))
+
+
 def sentence(text: object) -> str:
     """Return a text with a capital at its beginning, unless it begins with a name such as a file's, and a full stop."""
     words = str(text)

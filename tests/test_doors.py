@@ -11,12 +11,14 @@ import pytest
 from click.testing import CliRunner
 
 from evalkit import compare, crafter, mindcraft, steps
+from evalkit._text import columns_in_words
 from evalkit.cli import main
 from evalkit.compare.ranking import ranked
 from evalkit.display.follow import Following
 from evalkit.display.words import finding_text, headline_text
 from evalkit.io import plain
 from evalkit.kinds import Logs, collect, kind_named, load, rates, rates_by_denominator
+from evalkit.kinds.runs import compared_in
 from evalkit.reports import plan, run
 from tests import messy
 from tests.golden.record import ROOT
@@ -63,7 +65,7 @@ class Kind(NamedTuple):
     def said(self, source: str = "", *words: str, compared: bool = False, **given: list[str]) -> str:
         """Give what the kind's command prints, or that which compares models."""
         own = [[f"--{name}", value] for name, [value] in self.options.items()]
-        own += [[f"--{name}", value] for name, values in given.items() for value in values]
+        own += [[f"--{name.replace('_', '-')}", value] for name, values in given.items() for value in values]
         command = ["compare", "--kind", self.title] if compared else [self.title]
         line = [*command, source or self.logs, *(word for words in own for word in words), *words]
         result = CliRunner().invoke(main, line)
@@ -82,7 +84,8 @@ KINDS = (
         lambda logs: mindcraft.analysis.headline(logs.runs[logs.runs["model_name"] == messy.ONE], ""),
         "model_name", "", ("runs", "success rate [95 %]"),
         "copies of another run's log, which count in no rate: 1", "is_successful",
-        {"where": ["task_type!=techtree"], "cluster": ["task_type"], "rename": [f"{SLOW}=slow"]}, {"model": messy.ONE},
+        {"where": ["task_type!=techtree"], "cluster": ["task_type"], "rename": [f"{SLOW}=slow"],
+         "compare_by": ["task_type,model_name"]}, {"model": messy.ONE},
     ),
     Kind(
         "crafter", "traces", "crafter_scores", "scores",
@@ -91,7 +94,8 @@ KINDS = (
         ),
         lambda logs: compare.headline(compare.leaderboard(logs.episodes, "score")),
         "model_name", "", ("n", "mean score [95 %]"), "2 of 8, left out; mean score with 2 at 0: 0.83 [-0.11, 3.55]",
-        "score", {"where": ["turns>=2"], "cluster": ["difficulty"], "rename": [f"{NONE}=none"]},
+        "score", {"where": ["turns>=2"], "cluster": ["difficulty"], "rename": [f"{NONE}=none"],
+                  "compare_by": ["difficulty"]},
     ),
     Kind(
         "steps", "history", "step_evaluation", "histories",
@@ -102,7 +106,7 @@ KINDS = (
         ),
         lambda logs: steps.analysis.confirmed_success(logs.steps)._asdict(),
         "history", "confirmed_", ("n", "confirmed success [95 %]"), "6 files: 4 used, 1 skipped, 1 failed",
-        "score", {"where": ["judged>=4"], "cluster": ["status"], "rename": ["unknown=agent"]},
+        "score", {"where": ["judged>=4"], "cluster": ["status"], "rename": ["unknown=agent"], "compare_by": ["status"]},
     ),
     Kind(
         "trajectories", "source", "trajectories", "leaderboard",
@@ -110,7 +114,8 @@ KINDS = (
         lambda logs: compare.headline(compare.leaderboard(logs.runs)),
         "model_name", "", ("runs", "success rate [95 %]"),
         "2 runs held by other logs, too, or repeated later: left out", "is_successful",
-        {"where": ["task_id!=cook"], "cluster": ["dataset"], "rename": [f"{NONE}=none"]},
+        {"where": ["task_id!=cook"], "cluster": ["dataset"], "rename": [f"{NONE}=none"],
+         "compare_by": ["model_name,status"]},
     ),
 )  # fmt: skip
 
@@ -292,21 +297,24 @@ def test_the_page_gives_the_same_n_estimate_and_interval(kind, logs, expected, p
         assert shown.get(name) == pytest.approx(wanted.get(name)), name
 
 
-@pytest.mark.parametrize("way", ["", "where", "cluster", "rename"])
+@pytest.mark.parametrize("way", ["", "where", "cluster", "rename", "compare_by"])
 def test_doors_that_compare_models_give_the_same_with_each_option(kind, way):
     given = {way: kind.ways[way]} if way else {}
-    logs = kind.load(**{name: values[0] if name == "cluster" else values for name, values in given.items()})
+    logs = kind.load(
+        **{name: values[0] if name in ("cluster", "compare_by") else values for name, values in given.items()}
+    )
     runs, wanted = getattr(logs, logs.kind.runs), kind.answers(kind.rows(logs))
     check(of_terminal(kind, kind.said(**given)), wanted)
     own = of_table(rates(runs, value=kind.value))
     if kind.name == "model_name":
         check(own, wanted)
         check(of_table(rates_by_denominator(runs)), own if kind.value == "is_successful" else of_table(rates(runs)))
-    elif way != "rename":  # one model, which is all histories together
+    elif way not in ("rename", "compare_by"):  # one model, which is all histories together
         check({"unknown": own["unknown"][1:]}, {"unknown": wanted.get(messy.ALL, next(iter(wanted.values())))[1:]})
     board = compare.leaderboard(runs, kind.value).table
     check(of_table(board), own)
-    shown = rows_of(kind.said(compared=True, **given), "model", "rank", "runs", "tasks")
+    head = columns_in_words(compared_in(runs) or ("model_name",))
+    shown = rows_of(kind.said(compared=True, **given), head, "rank", "runs", "tasks")
     title = next(head for head in next(iter(shown.values())) if "rate" in head or "score" in head)
     texts = {name: [row["runs"], row["tasks"], row[title]] for name, row in shown.items()}
     rows = board.to_dict("records")

@@ -1,4 +1,4 @@
-"""The commands that read logs of any kind: show, view, detect, compare."""
+"""The commands that read logs of any kind: show, view, detect, compare, audit."""
 
 import sys
 from pathlib import Path
@@ -18,9 +18,10 @@ from evalkit.cli.options import (
     with_reading_options,
     write_to,
 )
+from evalkit.compare.audit import audit as audit_logs
 from evalkit.compare.baseline import against
 from evalkit.compare.ranking import leaderboard, rank_table
-from evalkit.compare.terminal import describe_baseline, describe_comparison
+from evalkit.compare.terminal import describe_audit, describe_baseline, describe_comparison
 from evalkit.display.terminal import choose, chosen_lines, list_runs
 from evalkit.io.text import plain
 from evalkit.io.write import check_output, write_frame
@@ -144,7 +145,7 @@ def compare(
         text = describe_comparison(
             runs, planned=logs.kind.planned(logs), detect=detect or 0.0, everything=everything, **how
         )
-    warned, chosen = chosen_lines(logs)
+    warned, chosen = chosen_lines(logs, stated=[] if baseline else ["compared_by"])
     if chosen:
         chosen = ["", *chosen]
     print("\n".join([*warned, text, *chosen]))
@@ -152,3 +153,41 @@ def compare(
         table = against(runs, baseline, **how) if baseline else rank_table(leaderboard(runs, **how))
         write_frame(table, output)
     sys.exit(0 if passed else 1)
+
+
+@click.command()
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@of_kind
+@with_reading_options
+@click.option("--value", type=click.Choice(["is_successful", "score"]), help="What to compare.  [default: success]")
+@click.option("--check", "checks", multiple=True, metavar="NAME", help="Only this check; may be repeated.")
+@click.option("--strict", is_flag=True, help="Exit code 1 if a check finds an error.")
+@click.option("--all", "everything", is_flag=True, help="Print everything: also checks that found nothing.")
+@write_to("all checks")
+def audit(
+    sources: tuple[str, ...],
+    kind: str | None,
+    value: str | None,
+    checks: tuple[str, ...],
+    strict: bool,
+    everything: bool,
+    output: str | None,
+    given: dict[str, Any],
+) -> None:
+    """Check what to know before you publish or believe the leaderboard of SOURCE.
+
+    Each check counts what may be wrong: missing trials, copies, failures of the infrastructure, answers that leaked,
+    and more. It also says what the ranking would be otherwise. A check that lacks what it needs says so.
+    """
+    if output:
+        check_output(output)
+    logs = load(list(sources), kind or "", **given)
+    try:
+        found = audit_logs(logs, value or "", checks=checks)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    warned, chosen = chosen_lines(logs)
+    print("\n".join([*warned, describe_audit(found, everything=everything), "", *chosen]))
+    if output:
+        write_frame(found.table, output)
+    sys.exit(1 if strict and found.table["verdict"].eq("wrong").any() else 0)

@@ -1,7 +1,13 @@
 from . import figures as figures
 from .answers import findings as findings
+from .audit import Audit as Audit
+from .audit import audit as audit
 from .baseline import against as against
 from .baseline import changed_tasks as changed_tasks
+from .check import Audited as Audited
+from .check import Found as Found
+from .check import NotComputed as NotComputed
+from .check import check as check
 from .comparison import Comparison as Comparison
 from .costs import at_budget as at_budget
 from .costs import cost as cost

@@ -1,4 +1,4 @@
-"""Terminal output of ``evalkit compare``, and whether a build fails on it."""
+"""Terminal output of ``evalkit compare`` and ``evalkit audit``, and whether a build fails on it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,8 +6,9 @@ from typing import Any
 import pandas as pd
 
 from evalkit._notes import Notes
-from evalkit._text import counted_noun, format_interval, sentence
-from evalkit.compare.baseline import LEAST, against, changed_tasks
+from evalkit._text import counted_noun, format_interval, listed, sentence
+from evalkit.compare.audit import Audit
+from evalkit.compare.baseline import LEAST, against, baseline_named, changed_tasks
 from evalkit.compare.comparison import comparison
 from evalkit.compare.costs import at_budget
 from evalkit.compare.items import fewer_tasks, task_items
@@ -29,7 +30,7 @@ VERDICTS_OF_TASKS = {
     "all solve": "solved by all models",
     "none solves": "solved by none",
     "equal": "with equal results of all models",
-    "against the order": "against the order of models",
+    "contradicts the order": "contradicting the order of models",
     "discriminates": "that separate models in their order",
 }
 VERDICTS = ("regression", "not decided", "not worse", "better")  # those that a build fails on come first
@@ -39,7 +40,7 @@ def answer(runs: pd.DataFrame, planned: Sequence[str] = ()) -> str:
     """Say which model is best, as far as runs show it; where no run names a model, the rate of all."""
     named = runs.loc[runs["model_name"] != UNKNOWN, "model_name"].nunique()
     if named > MOST_ANSWERED:
-        return f"{named:,} models, here by their rates alone: `evalkit compare` says which are shown to be better."
+        return f"{named:,} models, sorted by rate; `evalkit compare` tests which are better."
     board = leaderboard(runs, planned=planned)
     return "\n".join(_answer_lines(board, ranked(board)))
 
@@ -117,7 +118,7 @@ def describe_comparison(
             unmeasured_lines(runs, ["model_name"], kind_of(runs), value or ""),
         ),
     ]
-    return on_screen(parts, everything=everything)
+    return on_screen(parts, everything=everything, compared_by=board.outcomes.compared_by)
 
 
 def _items_lines(board: Leaderboard) -> list[str]:
@@ -125,7 +126,7 @@ def _items_lines(board: Leaderboard) -> list[str]:
     table, fewer = task_items(board), fewer_tasks(board)
     numbers = table["verdict"].value_counts()
     counts = ", ".join(f"{n:,} {VERDICTS_OF_TASKS[str(verdict)]}" for verdict, n in numbers.items())
-    against_order = table.loc[table["verdict"] == "against the order", "task"].head(MOST_PAIRS)
+    against_order = table.loc[table["verdict"] == "contradicts the order", "task"].head(MOST_PAIRS)
     lines = [f"Of {counted_noun(len(table), 'task')}: {counts}."]
     if len(against_order):
         lines.append(f"Against the order of models, perhaps by chance: {', '.join(map(plain, against_order))}.")
@@ -180,9 +181,10 @@ def describe_baseline(
     It may not if a model is a regression or, with `strict`, is not shown to be no worse.
     """
     compared = comparison(runs, value or "")
+    baseline = baseline_named(compared, baseline)
     table = against(compared, baseline, margin=margin, target=target)
     if table.empty:
-        return f"{plain(baseline)} is the only model: there is nothing to compare with it.", not strict
+        return f"{plain(baseline)} is the only model, so there is no comparison.", not strict
     table = table.sort_values("verdict", key=lambda verdicts: verdicts.map(VERDICTS.index), kind="stable")
     data = compared.outcomes
     share = data.is_share
@@ -228,4 +230,29 @@ def describe_baseline(
         Part("tasks broken and fixed", rows=tasks, most=MOST_PAIRS, last=0),
         Part("doubts", [*lacking, *_lines(variants(data))], always=True),
     ]
-    return on_screen(parts, everything=everything), not table["verdict"].isin(bad).any()
+    text = on_screen(parts, everything=everything, compared_by=data.compared_by)
+    return text, not table["verdict"].isin(bad).any()
+
+
+def describe_audit(found: Audit, *, everything: bool = False) -> str:
+    """Format how many checks change the ranking, the checks that found something, and those that could not be made."""
+    first, *_ = found.findings
+    shown = found.shown[["check", "verdict", "found", "ranking otherwise"]]
+    if not everything:
+        shown = shown[shown["verdict"].isin(["wrong", "look"])]
+    rows = shown.map(plain).to_dict("records")
+    fine = found.table.loc[found.table["verdict"].eq("fine"), "check"]
+    open_checks = found.table[found.table["verdict"].eq("not computed")]
+    reasons = [
+        f"{listed(own['check'])}: {why}" for why, own in open_checks.groupby(open_checks["notes"].map(str), sort=False)
+    ]
+    lines = [plain(sentence(f"not computed, {reason}")) for reason in reasons]
+    details = [plain(finding_text(one)) for one in found.findings[1:]]
+    parts = [
+        Part("the answer", [plain(finding_text(first))], always=True),
+        Part("checks", rows=rows, always=True, most=MOST_VERDICTS, last=0, left=2),
+        Part("details", details),
+        Part("checks that found nothing", [f"Nothing was found by: {plain(listed(fine))}."] if len(fine) else []),
+        Part("checks that could not be computed", lines),
+    ]
+    return on_screen(parts, everything=everything)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from evalkit._text import counted_noun
+from evalkit._text import counted_noun, sentence
 from evalkit.display.terminal import file_lines, fit_table, overview
 from evalkit.io.paths import FileState, SourceError, StorageOptions, storage
 from evalkit.io.screen import View, so_far
@@ -18,7 +18,7 @@ from evalkit.io.store import RecordStore, read_manifest
 from evalkit.io.text import plain
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.logs import Logs
-from evalkit.kinds.pipeline import assemble
+from evalkit.kinds.pipeline import assemble, prepare
 from evalkit.kinds.reading import Changes, list_logs, records_of, update
 
 SETTLE = 10.0  # seconds after its last change in which a broken file counts as being written
@@ -58,7 +58,7 @@ class Following:
     ) -> None:
         self._sources = source_names(source)
         with storage(storage_options):
-            self._kind, self._options = kind, kind.prepare(options)
+            self._kind, self._options = kind, prepare(kind, self._sources, options)
             if dataset := next(filter(read_manifest, self._sources), None):
                 raise SourceError(f"{dataset}: a dataset can't be followed; name the folder that it is collected from")
         self._expected, self._idle = expected, idle
@@ -91,7 +91,8 @@ class Following:
         status = f"{new + changed} of {counted_noun(new + changed + unchanged, 'file')} new"
         if being_written:
             status += f", {len(being_written)} being written"
-        lines = [text, *self._file_lines()]
+        compared = self.logs.chosen.only("compared_by").notes if self.logs is not None else ()
+        lines = [text, *map(sentence, compared), *self._file_lines()]
         if self._notes:
             lines = [*self._notes, "", *lines]
         return View("\n".join(lines), status, done and not self._notes)

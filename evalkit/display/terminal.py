@@ -9,14 +9,14 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 from tabulate import tabulate
 
-from evalkit._text import counted_noun, format_interval, sentence
+from evalkit._text import columns_in_words, counted_noun, format_interval, sentence
 from evalkit.io.frames import summarise
 from evalkit.io.screen import screen_width
 from evalkit.io.text import distinct_names, plain, shorten
 from evalkit.kinds.findings import similar_names
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.logs import Logs
-from evalkit.kinds.runs import outcomes
+from evalkit.kinds.runs import compared_in, outcomes
 from evalkit.kinds.success_rates import rates, rates_by_denominator
 from evalkit.kinds.transcript import cell_text
 
@@ -65,6 +65,11 @@ class Part(NamedTuple):
     spare: Sequence[str] = ()  # columns that a narrow screen can do without
     frame: pd.DataFrame | None = None  # of these rows, for ``--output``
 
+    def headed(self, **titles: str) -> "Part":
+        """Give columns of the rows other headers."""
+        rows = [{titles.get(name, name): text for name, text in row.items()} for row in self.rows]
+        return self._replace(rows=rows)
+
     def printed(self, most: int | None, width: int | None) -> list[str]:
         """Return the lines, of the rows only the first and the last ones; None for all."""
         if not self.rows:
@@ -75,9 +80,13 @@ class Part(NamedTuple):
         return fit_table(rows, left=self.left, spare=self.spare, width=width).split("\n")
 
 
-def on_screen(parts: Iterable[Part], *, everything: bool) -> str:
-    """Join the parts that one screen has room for, or `everything`; a last line names what is left out."""
-    parts = [part for part in parts if part.lines or part.rows]
+def on_screen(parts: Iterable[Part], *, everything: bool, compared_by: Sequence[str] = ()) -> str:
+    """Join the parts that one screen has room for, or `everything`; a last line names what is left out.
+
+    `compared_by` are the columns that are compared where these are not models, for the header of their names.
+    """
+    head = columns_in_words(compared_by or ("model_name",))
+    parts = [part.headed(model=head) for part in parts if part.lines or part.rows]
     if everything:
         return "\n\n".join("\n".join(part.printed(None, None)) for part in parts)
     width = screen_width()
@@ -122,9 +131,10 @@ def summary(logs: Logs, views: Mapping[str, Any], answer: str = "") -> str:
     own = parts.pop(0).lines if parts[0].title == ANSWER else []
     if own and logs.runs["model_name"].nunique() < 2:
         answer = ""
-    warned, chosen = chosen_lines(logs, everything=everything)
+    warned, chosen = chosen_lines(logs, stated=["compared_by"] if answer else [], everything=everything)
     first = Part(ANSWER, [*warned, *filter(None, answer.split("\n")), *own, *chosen], always=True)
-    return on_screen([first, *parts, Part("notes", notes), Part("files", files, always=True)], everything=everything)
+    parts = [first, *parts, Part("notes", notes), Part("files", files, always=True)]
+    return on_screen(parts, everything=everything, compared_by=compared_in(logs.runs))
 
 
 def parts_of(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
@@ -144,10 +154,13 @@ def printed_table(logs: Logs, views: Mapping[str, Any]) -> pd.DataFrame:
     return pd.concat([part.frame for part in parts_of(logs, views) if part.frame is not None], ignore_index=True)
 
 
-def chosen_lines(logs: Logs, *, everything: bool = False) -> tuple[list[str], list[str]]:
-    """Return the warning that no column names the model, to print first, and notes on what was chosen."""
+def chosen_lines(logs: Logs, *, stated: Sequence[str] = (), everything: bool = False) -> tuple[list[str], list[str]]:
+    """Return the warning that no column names the model, to print first, and notes on what was chosen.
+
+    `stated` are the codes of notes that stand elsewhere.
+    """
     warned = [plain(sentence(note)) for note in logs.chosen.only("no_model").notes]
-    chosen = [plain(sentence(note)) for note in logs.chosen.without("no_model").notes]
+    chosen = [plain(sentence(note)) for note in logs.chosen.without("no_model", *stated).notes]
     if len(chosen) > MOST_CHOSEN and not everything:
         chosen[MOST_CHOSEN:] = [f"… {counted_noun(len(chosen) - MOST_CHOSEN, 'more note')}; the ledger has all of them"]
     return warned, chosen
@@ -232,11 +245,12 @@ def choose(runs: pd.DataFrame, which: Which) -> pd.DataFrame:
 def list_runs(logs: Logs, which: Which) -> str:
     """Format runs with their ids, as `evalkit show SOURCE --run` accepts them."""
     chosen = choose(logs.runs, which)
+    titles = {**_LISTED, "model_name": columns_in_words(compared_in(logs.runs) or ("model_name",))}
     rows = []
     for run in chosen.assign(status=chosen["status"].replace(logs.kind.labels)).to_dict("records"):
-        texts = {name: cell_text(run.get(column)) or "–" for column, name in _LISTED.items()}
+        texts = {name: cell_text(run.get(column)) or "–" for column, name in titles.items()}
         rows.append({name: plain(text, None if name == "run" else NAME_WIDTH) for name, text in texts.items()})
-    used = [name for name in _LISTED.values() if any(row[name] != "–" for row in rows)]
+    used = [name for name in titles.values() if any(row[name] != "–" for row in rows)]
     warned, notes = chosen_lines(logs)
     end = "\n".join([*warned, *notes, f"{counted_noun(len(chosen), 'run')} of {len(logs.runs)}, {which}"])
     if not rows:

@@ -93,7 +93,13 @@ def _data(
     return _sentences(*texts, f"{text}; {files_text(files)}", *names.notes)
 
 
-def _ranking(headline: Row, *, n_models: int, what: str, is_share: bool, unit: str, rates: Sequence[Row]) -> str:
+def _ranking(*, compared_by: Sequence[str] = (), **values: Any) -> str:
+    """Describe a headline with its estimate, and say what is compared if it is not the model."""
+    answer = _ranked(**values)
+    return f"{answer} {sentence(note('compared_by', columns=compared_by))}" if compared_by else answer
+
+
+def _ranked(headline: Row, n_models: int, what: str, is_share: bool, unit: str, rates: Sequence[Row]) -> str:
     """Describe a headline with its estimate; no estimate spans several conditions."""
     code = headline["code"]
     if code not in ("one_model", "unnamed", "best", "leads"):
@@ -150,11 +156,11 @@ def _qualifications(headline: Row, what: str) -> Iterable[str]:
     if headline.get("few"):
         yield FEW_SHARED
     if "higher" in headline:
-        yield f"; {headline['basis']} it ranks above {headline['higher']}, whose raw {what} is higher"
+        yield f"; {headline['basis']} it ranks above {headline['higher']}, which has a higher raw {what}"
 
 
 FEW_SHARED = "; too few shared tasks to decide"
-IF_NO_VARIANTS = ", if its tasks are no variants of few"
+IF_NO_VARIANTS = ", unless its tasks are variants of a few"
 
 
 def _size(runs: float, tasks: float) -> str:
@@ -166,7 +172,7 @@ def undecided_text(count: int) -> str:
     if not count:
         return ""
     pairs = f"{counted_noun(count, 'pair')} with it {'is' if count == 1 else 'are'} not decided"
-    return f"Best is a test of its own; the table of pairs corrects for all of them, and there {pairs}."
+    return f"The test for the best model differs from the table of pairs, which corrects for all pairs: there, {pairs}."
 
 
 def pair_text(row: Row) -> str:
@@ -319,6 +325,39 @@ def _best(model: str, what: str, basis: str = "", unpaired: bool = False, varian
     return f"{text}{IF_NO_VARIANTS}" if variants else text
 
 
+def _audit(changes: int, checks: int, verdicts: Mapping[str, int], first: str, others: Sequence[str]) -> str:
+    """Say how many checks change the ranking and who would be first, and how many found an error or a doubt."""
+    made = counted_noun(checks - verdicts["not computed"], "check")
+    text = f"{changes or 'None'} of {made} change{'s' if changes < 2 else ''} the ranking"
+    if others and first:
+        named = " or ".join(others) if len(others) <= MOST_ANSWERED else f"one of {len(others)} other models"
+        text += f": {first} is first, otherwise {named}"
+    elif changes and first:
+        text += f", but not the first place, which {first} has"
+    counts = []
+    if verdicts["wrong"]:
+        counts.append(f"{verdicts['wrong']} found an error")
+    if verdicts["look"]:
+        counts.append(f"{verdicts['look']} found something to look at")
+    if verdicts["not computed"]:
+        counts.append(f"{verdicts['not computed']} more could not be computed")
+    return _sentences(text, listed(counts) or "no check found anything")
+
+
+def _check(
+    check: str, count: int, n: int, noun: str, verdict: str, first: str, moved: int | None, notes: Notes, leads: str
+) -> str:
+    """Say what a check counted, and what the ranking would be otherwise."""
+    text = f"{check}{' (an error)' if verdict == 'wrong' else ''}: {count:,} of {counted_noun(n, noun)}"
+    if notes:
+        text += f" ({notes})"
+    if moved:
+        is_overtaken = first and leads and first != leads
+        places = f"{counted_noun(moved, 'model')} change{'s' if moved == 1 else ''} places"
+        text += f"; otherwise {first} is first, not {leads}" if is_overtaken else f"; otherwise {places}"
+    return sentence(text)
+
+
 HEADLINES: dict[str, str | Callable[..., str]] = {
     "rate": "{what}",
     "no_rate": "{what}: {warning}",
@@ -346,5 +385,7 @@ FINDINGS: dict[str, str | Callable[..., str]] = {
     "nearest_pair": _nearest_pair,
     "plan": _plan,
     "undecided": undecided_text,
+    "audit": _audit,
+    "check": _check,
     **dict.fromkeys(("caveat", "conditions", "variants"), lambda notes: _sentences(*notes.notes)),
 }

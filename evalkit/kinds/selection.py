@@ -46,7 +46,7 @@ def rename_models(assembled: Assembled, renames: Mapping[str, str]) -> Assembled
     for name in renames.keys() - {UNKNOWN, *old}:
         hint = did_you_mean(name, old)
         warnings.warn(f"--rename {name}={renames[name]}: no run of model {name!r}; {hint}", stacklevel=3)
-    return _changed(assembled, partial(_renamed, renames=renames))
+    return changed(assembled, partial(_renamed, renames=renames))
 
 
 def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) -> Assembled:
@@ -67,7 +67,7 @@ def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) 
         models.add(own["model_name"].fillna(UNKNOWN).iloc[0])
     if len(models) == len(short) or not runs["run_id"].isin(names).all():
         return assembled
-    named = _changed(assembled, partial(_named, names=names))
+    named = changed(assembled, partial(_named, names=names))
     return named._replace(chosen=named.chosen + note("named_by_folder", models=sorted(models)))
 
 
@@ -103,13 +103,7 @@ def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] 
     in a condition that of the runs. SourceError for a cluster by which a task is in two families.
     """
     runs = assembled.frames[kind.runs]
-    meaning = {
-        name: role
-        for one in assembled.chosen.only("columns").notes
-        for role, name in one.values["meaning"].items()
-        if role in runs
-    }
-    logged = _logged(runs).assign(**{name: runs[role] for name, role in meaning.items()})
+    logged = logged_columns(assembled, kind)
     if cluster:
         if cluster not in logged and cluster not in runs:
             names = [*runs, *logged]
@@ -135,15 +129,21 @@ def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] 
         else value
         for name, value in assembled.attributes.items()
     }
-    return _changed(assembled, partial(_of_runs, runs=runs[met], where=where))._replace(attributes=attributes)
+    return changed(assembled, partial(_of_runs, runs=runs[met], where=where))._replace(attributes=attributes)
 
 
-def _logged(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns of the log itself, which are none of evalkit's, as texts."""
+def logged_columns(assembled: Assembled, kind: LogKind) -> pd.DataFrame:
+    """Return the columns of the log itself, by its names; those that are none of evalkit's as texts."""
+    runs = assembled.frames[kind.runs]
     texts = runs["extra"] if "extra" in runs else pd.Series(None, runs.index, dtype="object")
     read = [json.loads(text) if isinstance(text, str) else {} for text in texts]
     table = pd.DataFrame([one if isinstance(one, dict) else {} for one in read], runs.index, dtype="object")
-    return table.astype("str").where(table.notna() & ~table.isin([""]))
+    table = table.astype("str").where(table.notna() & ~table.isin([""]))
+    for one in assembled.chosen.only("columns").notes:
+        for role, name in one.values["meaning"].items():
+            if role in runs:
+                table[name] = runs[role]
+    return table
 
 
 def _of_runs(frame: pd.DataFrame, runs: pd.DataFrame, where: str | Sequence[str]) -> pd.DataFrame:
@@ -163,7 +163,7 @@ def _of_runs(frame: pd.DataFrame, runs: pd.DataFrame, where: str | Sequence[str]
     return frame.merge(runs[added].drop_duplicates(keys), on=keys) if keys else frame
 
 
-def _changed(assembled: Assembled, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Assembled:
+def changed(assembled: Assembled, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Assembled:
     """Change all frames, also those that are built later."""
     frames = {name: change(frame) for name, frame in assembled.frames.items()}
     lazy = {name: partial(_make, make, change) for name, make in assembled.lazy.items()}
@@ -205,7 +205,9 @@ def meets(runs: pd.DataFrame, where: str | Sequence[str]) -> pd.Series:
             elif pd.api.types.is_object_dtype(values):
                 values = pd.Series([value if value in map(str, items) else "" for items in values], values.index)
         except (KeyError, ValueError):
-            raise SourceError(f"where {text!r}: {column} can't be compared so: it holds {values.dtype}") from None
+            raise SourceError(
+                f"where {text!r}: {column} can't be compared this way: it contains {values.dtype}"
+            ) from None
         found = _COMPARED[sign](values, wanted).astype("boolean")
         met &= found.mask(values.isna(), sign == "!=").fillna(sign == "!=").astype(bool)
     return met

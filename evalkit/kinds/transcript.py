@@ -22,7 +22,7 @@ UNFOLDED, HEAD = 400, 120  # characters of a turn, in a cell; a longer one is fo
 EVENTS = ("command", "error", "achievement", "decision")  # what a viewer can jump to
 TURNS = (
     Column("run_id", "str", "the run; see the table of runs"),
-    Column("turn", "int", "number of the turn in its run, from 1: that of pages, links, findings and `evalkit show`"),
+    Column("turn", "int", "number of the turn in its run, from 1, as in pages, links, findings and `evalkit show`"),
     Column("agent", "str", "who acted: an agent by name, the user, a tool"),
     Column("role", "str", "system, assistant, user, action, result, …"),
     Column("text", "str", "what it says"),
@@ -33,6 +33,7 @@ TURNS = (
 
 _FACTS = {
     "model_name": "model",
+    "logged_model": "model as logged",
     "task_id": "task",
     "task_type": "type of task",
     "repetition": "repetition",
@@ -171,14 +172,14 @@ def transcript_of(
         raise SourceError(f"{where}: {type(error).__name__}: {error}") from error
 
 
-def transcripts(logs: Any) -> Iterator[tuple[str, Transcript]]:
+def transcripts(logs: Any, runs: pd.DataFrame | None = None) -> Iterator[tuple[str, Transcript]]:
     """Yield the id and the transcript of each run of `logs` whose files can be read; a warning names the others.
 
-    A file of several runs that follow each other in the table of runs is read once.
+    By default of all `runs`. A file of several runs that follow each other in the table of runs is read once.
     """
     read = lru_cache(maxsize=1)(read_log)
     errors = []
-    for run in logs.runs.to_dict("records"):
+    for run in (logs.runs if runs is None else runs).to_dict("records"):
         try:
             transcript = transcript_of(logs.kind, logs.kind.run_files(logs, run), read, mask=False)
         except SourceError as error:

@@ -20,7 +20,7 @@ from evalkit.io import Entry, SourceError, absolute, frame_of
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.kinds.headers import choices_of, columns_of_runs, meanings, unread_cells
 from evalkit.kinds.runs import UNKNOWN
-from evalkit.trajectories.formats import lm_eval, openhands
+from evalkit.trajectories.formats import every_eval_ever, lm_eval, openhands, terminal_bench
 from evalkit.trajectories.json_values import count_of
 from evalkit.trajectories.records import AGENT_FAILED, ENDED, RUNS, Facts, Runs
 from evalkit.trajectories.table import NAME, TABLES
@@ -28,14 +28,17 @@ from evalkit.trajectories.transcript import messages_frame, tool_calls_frame
 
 OUTCOMES = {"success": True, "failure": False, "not measured": None}
 _TOTALS = ("turns", "tokens_in", "tokens_cache", "tokens_out", "cost")  # that a trajectory states
+_STATING_SUCCESS = ("table", every_eval_ever.FORMAT)  # formats that state what they know of the success of runs
+_WHOLE_REWARD = ("tau-bench",)  # formats in which a part of the reward is a failure
 _COUNTS = {column.name for column in RUNS if column.dtype == "int?"}
 _CALLED_ID = re.compile(r"(run|trial|trajectory|log)[ _-]?(id|uuid)|uuid", re.IGNORECASE)  # the column of runs' ids
 _AS_LOGGED = (  # columns that only the runs of tables get from elsewhere
-    *("source", "part", "log_id", "format", "created", "experiment", "task_id", "target"),
+    *("source", "part", "log_id", "format", "created", "task_id", "target"),
     *("error", "extra", "seed", "started", "duration", "retries"),
 )
 
-JOINED_FORMATS = (lm_eval, openhands)  # whose runs are described by other files; each module has `FORMAT` and `join`
+# of runs that other files describe; each module has `FORMAT` and `join`
+JOINED_FORMATS = (lm_eval, openhands, terminal_bench)
 
 
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
@@ -52,6 +55,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
     entries, chosen = _fill_tables(runs, as_list(options.get("columns") or ()), reasons)
     left_out = {entry.source for entry in entries if entry.status == "skipped"} | _join(runs, facts)
+    runs["model_source"] = ["log"] * len(logged)
     published = records.tables["published"].to_pydict()
     joined = [one.join(runs, facts, published) for one in JOINED_FORMATS]
     parts_left_out = {at for one in joined for at in one.left_out}
@@ -80,11 +84,12 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     runs |= {f"flag_{name}": raised for name, raised in flags.items()}
     raised_of = zip(*flags.values(), strict=True)
     runs["run_flags"] = [list(compress(flags, raised)) if any(raised) else [] for raised in raised_of]
+    without_plan = {source for one in joined for source in one.without_plan}.union(above)
     stated = records.tables["plans"]
-    stated = stated.filter(pc.invert(pc.is_in(stated["source"], pa.array(above, pa.large_string()))))
+    stated = stated.filter(pc.invert(pc.is_in(stated["source"], pa.array(sorted(without_plan), pa.large_string()))))
     plans = _plans(runs, stated, plan_of_source)
     runs["task_type"] = runs["dataset"]
-    equal = {"kind": NAME, "model_source": "log", "success_rate": None}  # the pipeline fills in the last
+    equal = {"kind": NAME, "success_rate": None}  # the pipeline fills in the last
     runs |= {name: [value] * len(places) for name, value in equal.items()}
     order = sorted(range(len(places)), key=list(_rows(runs, "source", "repetition")).__getitem__)
     runs, logged = _taken(runs, logged, order)
@@ -119,7 +124,7 @@ def _fill_tables(runs: Runs, columns: Sequence[str], reasons: Mapping[str, str])
     for pair in columns:
         role, equals, name = pair.partition("=")
         if not equals:
-            raise SourceError(f"column {pair!r}: write what it means and its name, such as score=reward")
+            raise SourceError(f"column {pair!r}: write ROLE=NAME, such as score=reward")
         given[role.strip()] = name.strip()
     extra = runs["extra"]
     places: dict[str, list[int]] = {}  # of the rows of each table among the runs
@@ -161,6 +166,7 @@ def _fill_tables(runs: Runs, columns: Sequence[str], reasons: Mapping[str, str])
             texts, ids = tuple(extra[at] for at in places[source]), _ids_of_rows(own)
             for at, text, run in zip(places[source], texts, ids, strict=True):
                 if run:
+                    runs["log_id"][at] = run
                     runs["is_copy"][at] = (run, text) in seen
                     seen.add((run, text))
             first = first_with.setdefault(texts, source)
@@ -316,9 +322,10 @@ def _score(runs: Runs, scores: pa.Table, facts: Facts, key: str) -> list[str | N
     _turn_lower_is_better(runs)
     _add_verdicts(runs, _by_task(facts, "outcome"))
     for at, (of_format, status) in enumerate(_rows(runs, "format", "status")):
-        if of_format != "table" and status not in AGENT_FAILED and status not in ENDED:
+        if of_format not in _STATING_SUCCESS and status not in AGENT_FAILED and status not in ENDED:
             score[at] = None
     _set_success(runs)
+    every_eval_ever.set_success(runs)
     return [None if at is None else runs["run_id"][at] for at in place_of_score]
 
 
@@ -384,8 +391,15 @@ def _set_success(runs: Runs) -> None:
     """Set the success of runs by their scores; a run that its agent ended without a score has failed."""
     score = runs["score"]
     kinds: list[tuple[Any, ...]] = list(_rows(runs, "format", "dataset"))
+    whole = {
+        at
+        for at, (of_format, key) in enumerate(_rows(runs, "format", "score_key"))
+        if of_format in _WHOLE_REWARD and key == "reward"
+    }
     between = [
-        at for at, value in enumerate(score) if value not in (None, 0.0, 1.0) and min(abs(value), abs(value - 1)) > 1e-6
+        at
+        for at, value in enumerate(score)
+        if value not in (None, 0.0, 1.0) and min(abs(value), abs(value - 1)) > 1e-6 and at not in whole
     ]
     if between:  # a score says how much, not whether: no run with scores of its kind succeeds or fails
         scorers: dict[tuple[Any, ...], str] = {}  # the first scorer of each format and dataset
@@ -395,12 +409,12 @@ def _set_success(runs: Runs) -> None:
         kinds = [(*kind, key or scorers.get(kind)) for kind, key in zip(kinds, runs["score_key"], strict=True)]
     graded = {kinds[at] for at in between}
     for at, (of_format, status) in enumerate(_rows(runs, "format", "status")):
-        if kinds[at] in graded or of_format == "table":  # a table states what it knows
+        if kinds[at] in graded or of_format in _STATING_SUCCESS:
             continue
         if score[at] is None and status in AGENT_FAILED:
             score[at] = 0.0
         if score[at] is not None:
-            runs["is_successful"][at] = score[at] > 0.5
+            runs["is_successful"][at] = abs(score[at] - 1) <= 1e-6 if at in whole else score[at] > 0.5
 
 
 def _task_versions(runs: Runs) -> list[str | None]:
@@ -418,6 +432,15 @@ def _repeated(runs: Runs) -> dict[str, list[bool]]:
     identities = _rows(runs, "experiment", "dataset", "agent", "model_name", "task_id")
     group = [groups.setdefault(identity, len(groups)) for identity in identities]
     number = runs["repetition"]
+    stated = Counter(
+        trial
+        for trial, of_format, created in zip(
+            zip(group, number, strict=True), runs["format"], runs["created"], strict=True
+        )
+        if trial[1] is not None and not created and of_format != "table"
+    )
+    if clashing := {own for (own, _), n in stated.items() if n > 1}:  # trials of several logs, each numbered from 0
+        number[:] = [None if own in clashing else n for own, n in zip(group, number, strict=True)]
     if None in number:
         begun = [(started is None, started, *own) for started, *own in _rows(runs, "started", "source", "part")]
         before = Counter[int]()

@@ -8,26 +8,42 @@ import msgspec
 from evalkit.io import decode_json, decode_start
 from evalkit.io.paths import LimitError
 from evalkit.kinds import Parsed
-from evalkit.trajectories.formats import atif, harbor, inspect, lm_eval, openhands, swe_agent, table, tau2
+from evalkit.trajectories.formats import (
+    atif,
+    every_eval_ever,
+    harbor,
+    inspect,
+    lm_eval,
+    openhands,
+    swe_agent,
+    table,
+    tau2,
+    tau_bench,
+    terminal_bench,
+)
 from evalkit.trajectories.json_lines import read_lines
 from evalkit.trajectories.records import TITLE
 
 LINE_FORMATS = (lm_eval, openhands)  # of JSON lines, which are decoded in part; each recognises its own
-FORMATS = (harbor, atif, tau2, *LINE_FORMATS, swe_agent)  # of JSON documents, most of which are decoded whole
-SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".parquet")
+FORMATS = (harbor, terminal_bench, atif, tau2, tau_bench, every_eval_ever, *LINE_FORMATS, swe_agent)  # most documents are decoded whole
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".parquet", "tb.lock")
 # other titles are of files that describe logs
-_LOGS = ("trial result", "trajectory", "simulation", "tau2-bench results", "samples", "log", "table of runs")
+_LOGS = (
+    *("trial result", "trajectory", "simulation", "-bench results", "-Bench results", "samples", "log"),
+    "table of runs",
+)
 _ANYTHING = msgspec.json.Decoder()
 
 
 def accepts(path: str) -> str:
     """Return why a file need not be read, by its name; empty if it must be."""
-    return "" if path.lower().endswith(SUFFIXES) else "no log by its name"
+    return "" if path.lower().endswith(SUFFIXES) else "not named like a log"
 
 
 def context_files(files: Sequence[str]) -> list[str]:
     """Return where the files may be that describe the logs in some files, but may not be named with them."""
-    return list(dict.fromkeys(path for one in LINE_FORMATS for path in one.context_files(files)))
+    formats = (*LINE_FORMATS, terminal_bench)
+    return list(dict.fromkeys(path for one in formats for path in one.context_files(files)))
 
 
 def recognises(head: bytes) -> str | tuple[str, str]:

@@ -20,6 +20,7 @@ _AGENT_FAILED = {  # the status of a run that its agent ended: a failure, unless
     "inspect_ai": "limit_context limit_message limit_token limit_time limit_working limit_cost limit_turn",
     "tau2-bench": "max_steps timeout too_many_errors agent_error context_window_exceeded judge_stop",
     "SWE-bench": "empty_patch unresolved",
+    "Terminal-Bench": "agent_timeout context_length_exceeded output_length_exceeded fatal_llm_parse_error",
 }
 _ENDED = {  # the status of a run that came to its end: a score tells the outcome
     "": "completed",
@@ -39,28 +40,28 @@ ENDED = frozenset(" ".join(_ENDED.values()).split())
 # columns of every kind that a log states
 _COMMON = "experiment task_id model_name repetition seed started duration turns tokens_in tokens_out cost status"
 RUNS = (
-    Column("part", "str", "which run of its file; empty if the file holds one"),
-    Column("log_id", "str", "the run's own id, by its log"),
-    Column("format", "str", "whose format the log has"),
-    Column("created", "str", "when that of which the run is a part began"),
+    Column("part", "str", "run within its file; empty if the file contains one run"),
+    Column("log_id", "str", "id of the run in its log"),
+    Column("format", "str", "format of the log"),
+    Column("created", "str", "start of the job that the run belongs to"),
     Column("dataset", "name", "what the task belongs to"),
     Column("task_checksum", "str", "digest of the task's files, or its version"),
     Column("agent", "name", "the program that ran the model"),
     Column("agent_version", "str", "its version"),
     Column("exit_reason", "line", "why the run ended, in the words of its log"),
-    Column("target", "line", "what was expected of the run, such as the right answer"),
+    Column("target", "line", "expected result of the run, such as the right answer"),
     Column("tokens_cache", "int?", "of the tokens that models read, those from a cache", "tokens"),
     Column("limits", "line", "what the run was allowed to take"),
-    Column("temperature", "float", "of the model's sampling, where it was set"),
+    Column("temperature", "float", "sampling temperature of the model, if set"),
     Column("retries", "int?", "how often the run was begun again after an error", "count"),
-    Column("error", "line", "what was raised, in a line"),
-    Column("continues", "str", "the file of the trajectory that goes on from this one"),
-    Column("extra", "str", "what else the log says of the run, as JSON"),
+    Column("error", "line", "exception of the run, in one line"),
+    Column("continues", "str", "file of the trajectory that continues this one"),
+    Column("extra", "str", "other values of the run in the log, as JSON"),
     *(column for column in run_columns() if column.name in _COMMON.split()),
 )
 SCORES = (
     Column("part", "str", "which run of its file"),
-    Column("key", "name", "what was scored: a reward, a scorer"),
+    Column("key", "name", "name of the score: a reward, a scorer"),
     Column("value", "float", "the score; missing if it is no number"),
     Column("text", "line", "the score as logged"),
 )
@@ -101,6 +102,7 @@ class Joined(NamedTuple):
 
     left_out: Collection[int] = ()  # places of runs that are no runs of their own
     plan_of: Mapping[str, str | None] = MappingProxyType({})  # by the file of runs: the file that states their plan
+    without_plan: Collection[str] = ()  # files whose plan another file states, or whose runs are copies of others
     entries: Sequence[Entry] = ()  # of the ledger, in place of those of the files
 
 

@@ -1,0 +1,131 @@
+"""Audit a leaderboard: what to know before one publishes or believes it, as checks over the common frames.
+
+A check counts what may be wrong, and says what the ranking would be otherwise.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from evalkit._notes import note
+from evalkit._text import as_list, counted_noun
+from evalkit.compare import checks as _registered  # noqa: F401  registers the checks of this package
+from evalkit.compare.check import CHECKS, VERDICTS, Audited, Check, Found, NotComputed, Verdict, first_of
+from evalkit.compare.ranking import Leaderboard
+from evalkit.kinds import Example, Finding, Logs, sections
+from evalkit.kinds.findings import MOST_EXAMPLES
+
+
+@dataclass(frozen=True, repr=False)
+class Audit:
+    """The result of an audit.
+
+    The table has a row per check, the most serious first: check, question, verdict (fine, look, wrong, not computed),
+    count and n (of how many), noun, first (the model that is first under the alternative), moved (models that change
+    places; missing without an alternative), notes, run_id (an example).
+    """
+
+    table: pd.DataFrame
+    findings: list[Finding]  # the first one answers
+    board: Leaderboard  # whose ranking is audited
+
+    @property
+    def shown(self) -> pd.DataFrame:
+        """The table as pages show it: check, question, verdict, found, ranking otherwise, notes, run_id."""
+        rows = []
+        for row in self.table.to_dict("records"):
+            ranking = "–"
+            if pd.notna(row["moved"]):
+                places = counted_noun(row["moved"], "model")
+                ranking = f"{row['first'] or 'none alone'} first, {places} elsewhere" if row["moved"] else "the same"
+            count = "–" if pd.isna(row["count"]) else f"{row['count']:,} of {counted_noun(row['n'], row['noun'])}"
+            rows.append({**row, "found": count, "ranking otherwise": ranking})
+        names = ["check", "question", "verdict", "found", "ranking otherwise", "notes", "run_id"]
+        return pd.DataFrame(rows, columns=names)
+
+
+def audit(logs: Logs, value: str = "", runs: pd.DataFrame | None = None, checks: str | Sequence[str] = ()) -> Audit:
+    """Run all checks, or those named, on logs or on some of their runs.
+
+    Parameters
+    ----------
+    logs : Logs
+    value : {"", "is_successful", "score"}
+        As for `leaderboard`.
+    runs : DataFrame, optional
+        Rows of `logs.runs`; by default all.
+    checks : sequence of str
+        Names of checks; by default all.
+
+    Returns
+    -------
+    Audit
+        A check that raises an error, or lacks what it needs, is not computed, and says why.
+
+    Raises
+    ------
+    ValueError
+        For a check that is not known.
+    """
+    checks = as_list(checks)
+    unknown = [name for name in checks if name not in CHECKS]
+    if unknown:
+        raise ValueError(f"no check {unknown[0]!r}; there are {', '.join(CHECKS)}")
+    audited = Audited(logs, logs.runs if runs is None else runs, value)
+    rows, findings = [], []
+    for one in CHECKS.values():
+        if not checks or one.name in checks:
+            row, finding = _result(one, audited)
+            rows.append(row)
+            findings.append(finding)
+    order = sorted(range(len(rows)), key=lambda at: (VERDICTS.index(rows[at]["verdict"]), -(rows[at]["moved"] or 0)))
+    table = pd.DataFrame([rows[at] for at in order]).astype({"moved": "Int64", "count": "Int64", "n": "Int64"})
+    found = [findings[at] for at in order if rows[at]["verdict"] in ("wrong", "look")]
+    counts = {verdict: int(table["verdict"].eq(verdict).sum()) for verdict in VERDICTS}
+    others = sorted(set(table.loc[table["first"].ne(""), "first"]) - {audited.first})
+    values = {"changes": int(table["moved"].fillna(0).gt(0).sum()), "checks": len(table), "verdicts": counts}
+    values |= {"first": audited.first, "others": others}
+    return Audit(table, [Finding("audit", sections.CHECKS, values), *found], audited.board)
+
+
+def _result(one: Check, audited: Audited) -> tuple[dict[str, Any], Finding]:
+    """Run one check; return its row of the table, and the finding."""
+    verdict: Verdict
+    order = None
+    try:
+        found = one.function(audited)
+        verdict = found.verdict if found.count else "fine"
+        if found.count:
+            order = found.order
+            if found.alternative is not None:
+                order = audited.estimates_of(found.alternative)
+    except NotComputed as error:
+        found = Found(0, 0, notes=error.notes)
+        verdict = "not computed"
+    except Exception as error:  # a check of others must not stop the audit
+        cause = f"{type(error).__name__}: {error}"
+        found = Found(0, 0, notes=note("failed_check", "the check failed: {cause}", cause=cause))
+        verdict = "not computed"
+    is_known = verdict != "not computed"
+    row: dict[str, Any] = {
+        "check": one.name, "question": one.question, "verdict": verdict, "count": found.count if is_known else None,
+        "n": found.n if is_known else None, "noun": one.noun, "first": "", "moved": None, "notes": found.notes,
+    }  # fmt: skip
+    if order is not None and len(order):
+        first = first_of(order)
+        is_same = first == first_of(audited.estimates)
+        row |= {"first": audited.first if is_same else first, "moved": moved(audited.estimates, order)}
+    ids = [] if found.runs is None else found.runs["run_id"].head(MOST_EXAMPLES).tolist()
+    row["run_id"] = ids[0] if ids else None
+    values = {name: row[name] for name in ("check", "count", "n", "noun", "verdict", "first", "moved", "notes")}
+    values["leads"] = audited.first
+    return row, Finding("check", sections.CHECKS, values, tuple(Example(one.name, run_id) for run_id in ids))
+
+
+def moved(before: pd.Series, after: pd.Series) -> int:
+    """Count the models whose rank differs between two sets of estimates, or that have none any more; ties share one."""
+    both = before.index.intersection(after.index)
+    ranks = [estimates[both].round(9).rank(ascending=False, method="min") for estimates in (before, after)]
+    return int((ranks[0] != ranks[1]).sum()) + len(before) - len(both)

@@ -1,0 +1,182 @@
+"""What a check of an audit is: what it finds, the runs that it looks at, and the registry of all checks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import pandas as pd
+
+from evalkit._notes import NO_NOTES, Notes, note
+from evalkit.compare.comparison import Comparison
+from evalkit.compare.ranking import Leaderboard, leaderboard
+from evalkit.kinds import Logs, outcome_of, outcomes
+from evalkit.kinds.runs import UNKNOWN, is_excluded
+from evalkit.kinds.success_rates import best_first
+from evalkit.stats import adjusted_rates
+from evalkit.stats.adjusted import NONE
+
+Verdict = Literal["fine", "look", "wrong", "not computed"]
+MOST_ADJUSTED = 1_000  # models
+VERDICTS: tuple[Verdict, ...] = ("wrong", "look", "fine", "not computed")  # the most serious first
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a check found.
+
+    Parameters
+    ----------
+    count, n : int
+        How many of how many, in the noun of the check, are doubtful.
+    runs : DataFrame, optional
+        The doubtful runs, of which the first are examples.
+    alternative : DataFrame or Comparison, optional
+        The runs of which the ranking would be made otherwise.
+    order : Series, optional
+        In place of an alternative: the estimates of models otherwise, by their names.
+    verdict : {"look", "wrong"}
+        What the finding is if `count` is not 0: a doubt, or an error in the figures as they stand.
+    notes : Notes
+        Details; of a check that can't be computed, why.
+    """
+
+    count: int
+    n: int
+    runs: pd.DataFrame | None = None
+    alternative: pd.DataFrame | Comparison | None = None
+    order: pd.Series | None = None
+    verdict: Verdict = "look"
+    notes: Notes = NO_NOTES
+
+
+class NotComputed(Exception):
+    """Raised by a check that lacks what it needs; the notes say what."""
+
+    def __init__(self, code: str, text: str, **values: Any) -> None:
+        self.notes = note(code, text, **values)
+        super().__init__(str(self.notes))
+
+
+class Check(NamedTuple):
+    """A check: its name, the question that it answers, what it counts, and the function."""
+
+    name: str
+    question: str
+    noun: str
+    function: Callable[["Audited"], Found]
+
+
+CHECKS: dict[str, Check] = {}
+
+
+def check(name: str, question: str, *, noun: str = "run") -> Callable[[Callable], Callable]:
+    """Register a function as a check of every audit from now on; one of the same name is replaced.
+
+    Parameters
+    ----------
+    name : str
+        A short name, such as ``copies``.
+    question : str
+        What the check answers, as a question whose answer should be no.
+    noun : str
+        What it counts.
+
+    Examples
+    --------
+    >>> @evalkit.compare.check("weekend", "Were runs made on a weekend?")
+    ... def weekend(audited):
+    ...     late = audited.runs[audited.runs["started"].dt.weekday >= 5]
+    ...     return evalkit.compare.Found(len(late), len(audited.runs), late, audited.without(late))
+    """
+
+    def register(function: Callable[["Audited"], Found]) -> Callable[["Audited"], Found]:
+        CHECKS[name] = Check(name, question, noun, function)
+        return function
+
+    return register
+
+
+@dataclass(frozen=True, eq=False)
+class Audited:
+    """The runs that checks look at, with what several of them need, each made once.
+
+    Attributes
+    ----------
+    logs : Logs
+    all_runs : DataFrame
+        Also those that count in no rate, such as copies.
+    """
+
+    logs: Logs
+    all_runs: pd.DataFrame
+    value: str = ""
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """The runs that count in rates."""
+        return self.all_runs[~is_excluded(self.all_runs, self.logs.kind)]
+
+    @cached_property
+    def board(self) -> Leaderboard:
+        """The leaderboard."""
+        return leaderboard(self.all_runs, self.value, planned=self.logs.kind.planned(self.logs))
+
+    @cached_property
+    def outcome(self) -> pd.Series:
+        """The outcome of each run that counts: success, failure, not measured or running."""
+        return outcome_of(self.runs, self.logs.kind)
+
+    @cached_property
+    def estimates(self) -> pd.Series:
+        """The estimates that models are ranked by, the highest first."""
+        return self.estimates_of(self.board)
+
+    @property
+    def first(self) -> str:
+        """The first model of the leaderboard; empty if there is none, or if several share first place."""
+        table = self.board.table
+        named = table[table["model_name"].ne(UNKNOWN) & table["estimate"].notna()].set_index("model_name")
+        return first_of(named["estimate" if self.board.basis == NONE else "adjusted"])
+
+    def estimates_of(self, runs: pd.DataFrame | Comparison) -> pd.Series:
+        """Return the estimates that models would be ranked by, the highest first, as the leaderboard makes them.
+
+        Of more than 1,000 models these are means over tasks: to adjust them takes long.
+        """
+        if not isinstance(runs, Comparison):
+            same = "is_successful" if self.board.outcomes.kind == "proportion" else "score"
+            runs = Comparison(outcomes(runs, same, self.logs.kind))
+        cells = runs.cells
+        if len(cells.models) > MOST_ADJUSTED:
+            means = pd.DataFrame(cells.over_conditions.means, columns=cells.models).mean()
+            return means.drop(UNKNOWN, errors="ignore").sort_values(ascending=False, kind="stable")
+        adjusted = adjusted_rates(cells, kind=runs.outcomes.kind)
+        column = "estimate" if adjusted.basis == NONE else "adjusted"
+        table = best_first(adjusted.table, column)
+        table = table[table["model_name"].ne(UNKNOWN)]
+        return table.set_index("model_name")[column].dropna()
+
+    def without(self, runs: pd.DataFrame) -> pd.DataFrame:
+        """Return the runs that count without these."""
+        return self.runs[~self.runs["run_id"].isin(runs["run_id"])]
+
+    def ending(self, runs: pd.DataFrame, is_successful: bool) -> pd.DataFrame:
+        """Return the runs that count as if these had succeeded, or failed."""
+        is_changed = self.runs["run_id"].isin(runs["run_id"])
+        success = self.runs["is_successful"].astype("boolean").mask(is_changed, is_successful)
+        score = self.runs["score"].mask(is_changed, float(is_successful))
+        return self.runs.assign(is_successful=success, score=score)
+
+    def needs(self, *columns: str) -> None:
+        """Raise NotComputed unless a run has a value of one of these columns."""
+        if not any(name in self.runs and self.runs[name].notna().any() for name in columns):
+            named = [name.replace("_", " ") for name in columns]
+            raise NotComputed("not_logged", "the logs state no {columns}", columns=" or ".join(named))
+
+
+def first_of(estimates: pd.Series) -> str:
+    """Return the model with the highest of estimates, which are in order; empty if several have it."""
+    if estimates.empty or (len(estimates) > 1 and estimates.iloc[0] == estimates.iloc[1]):
+        return ""
+    return str(estimates.index[0])

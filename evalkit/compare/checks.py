@@ -1,0 +1,496 @@
+"""The checks of an audit that come with evalkit, in the order in which they run."""
+
+import os
+import re
+from collections.abc import Mapping
+
+import pandas as pd
+from scipy import stats
+
+from evalkit._notes import Notes, note
+from evalkit._text import listed
+from evalkit.compare.check import Audited, Found, NotComputed, check
+from evalkit.compare.items import task_items
+from evalkit.compare.repeats import reliability
+from evalkit.io.text import shorten
+from evalkit.kinds.findings import absent_runs, similar_names, variants
+from evalkit.kinds.runs import UNKNOWN, copied, has_flag, is_excluded, leading
+from evalkit.kinds.success_rates import rates_by_denominator
+from evalkit.kinds.transcript import transcripts
+from evalkit.stats import repeats_test
+
+SURE = 0.001  # p value from which a difference between models, or between endings, is no chance
+RETRIED = 0.02  # p value, corrected for all models, from which the number of runs depends on outcomes
+FEWEST = 10  # runs of a model, from which endings can be compared
+MOST_NAMED = 3  # models or reasons with their counts
+LONGEST = 40  # characters of a name or a reason
+MOST_READ = 100  # transcripts, chosen evenly
+LEAST_DISTINCT = 0.2  # share of values that differ, in a column that tells runs apart
+SHORTEST_ANSWER = 8  # characters of an expected answer that is not in a text by chance
+MOST_UNDECIDED = 0.5  # share of tasks that separate no models
+STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_cost|budget", re.IGNORECASE)
+RATE = re.compile(r"(?:.*_)?(?:accuracy|acc|resolved|resolved_rate|success_rate|score|reward|mean|pass[@^]1)$")
+DATED = re.compile(r"[-_@:.](?:20\d{6}|20\d\d[-_.]\d\d[-_.]\d\d|latest)$")
+NO_ANSWER = ("empty_patch", "no_answer", "empty_output")
+OWN_FILES = re.compile(  # of benchmarks, which their agents have no business to read
+    r"run-tests\.sh|test_outputs\.py|solution\.(?:sh|yaml)|/oracle/|terminal-bench-canary|FAIL_TO_PASS|"
+    r"BENCHMARK DATA SHOULD NEVER APPEAR|laude-institute/terminal-bench",
+)
+
+
+@check("missing trials", "Are trials that were planned missing?", noun="planned trial")
+def missing_trials(audited: Audited) -> Found:
+    """Count the trials of the plan that are not there; otherwise they have failed."""
+    kind, logs = audited.logs.kind, audited.logs
+    if kind.over_planned is not None:
+        plans, present = logs.plans, audited.all_runs["plan"].value_counts()
+        # the number for all tasks together, else the sum over tasks
+        planned = plans.groupby(["source", plans["task_id"].ne("")])["planned"].sum(min_count=1)
+        planned = planned.groupby("source").first().dropna()
+        if len(planned):
+            absent = (planned - present.reindex(planned.index, fill_value=0)).clip(lower=0)
+            runs = kind.over_planned(logs, audited.runs)
+            gone = runs[runs["status"].eq("missing")]
+            count = max(len(gone), int(absent.sum()))
+            alternative = runs if len(gone) else None  # a plan that names no tasks does not say of which
+            return Found(count, int(planned.sum()), alternative=alternative, notes=_by_model(gone))
+    tasks = kind.planned(logs)
+    if not tasks:
+        raise NotComputed("no_plan_logged", "no log states a plan")
+    absent = absent_runs(audited.board.outcomes.table, tasks)
+    absent = absent[absent["is_planned"]]
+    n = len(tasks) * audited.runs["model_name"].nunique()
+    return Found(int(absent["absent"].sum()), n, alternative=audited.board.with_failures(absent))
+
+
+@check("unequal runs", "Do models have fewer runs of a task than others?", noun="run")
+def unequal_runs(audited: Audited) -> Found:
+    """Count the runs that models lack of tasks that they ran; otherwise they have failed."""
+    cells = absent_runs(audited.board.outcomes.table)
+    count = int(cells["absent"].sum())
+    if not count:
+        return Found(0, int(cells["n"].sum()))
+    lacking = cells[cells["absent"] > 0].groupby("model_name")["absent"].sum()
+    alternative = audited.board.with_failures(cells) if audited.board.outcomes.is_share else None
+    return Found(count, count + int(cells["n"].sum()), alternative=alternative, notes=_counts(lacking))
+
+
+@check("retries", "Were runs begun again after an error?")
+def retries(audited: Audited) -> Found:
+    """Count the runs that were retried; otherwise they have failed."""
+    audited.needs("retries")
+    rows = audited.runs[audited.runs["retries"].fillna(0) > 0]
+    return Found(len(rows), len(audited.runs), rows, audited.ending(rows, False), notes=_by_model(rows))
+
+
+@check("retried until solved", "Does the number of runs of a task depend on their outcomes?", noun="model")
+def retried_until_solved(audited: Audited) -> Found:
+    """Count the models whose last run of a task succeeds more often than others; otherwise only first runs count."""
+    if audited.board.outcomes.kind != "proportion":
+        raise NotComputed("no_success", "no run has a success or a failure")
+    table = leading(audited.board.outcomes.table.dropna(subset="value"))
+    if not table.duplicated(["model_name", "task"]).any():
+        raise NotComputed("none_repeated", "no task was run more than once")
+    groups = list(table.groupby("model_name"))
+    tested = {name: repeats_test(own["value"], own["task"], own["repetition"]).p_value for name, own in groups}
+    doubtful = sorted(name for name, p_value in tested.items() if p_value * len(tested) <= RETRIED)
+    first = audited.runs.sort_values("repetition", kind="stable").drop_duplicates(["model_name", "task_id"])
+    notes = note("models", "{models}", models=doubtful) if doubtful else Notes()
+    return Found(len(doubtful), len(tested), alternative=first, verdict="wrong", notes=notes)
+
+
+@check("copies", "Were runs left out of all rates, as copies of others?")
+def copies(audited: Audited) -> Found:
+    """Count the runs that are excluded by their flags; otherwise they count."""
+    kind, runs = audited.logs.kind, audited.all_runs
+    if not kind.rates.excluding_flags:
+        raise NotComputed("no_copies", "{kind} logs do not show which run is a copy", kind=kind.name)
+    if "log_id" in runs and runs["log_id"].isna().all():
+        raise NotComputed("no_ids", "runs have no ids, by which copies are known")
+    rows = runs[is_excluded(runs, kind)]
+    pairs = copied(runs, kind)
+    notes = note("copied", pairs=pairs) if pairs else _by_model(rows)
+    counted = runs.assign(run_flags=[[] for _ in range(len(runs))])
+    return Found(len(rows), len(runs), rows, counted, notes=notes)
+
+
+@check("equal runs", "Do runs, also of different models, repeat each other in every number?")
+def equal_runs(audited: Audited) -> Found:
+    """Count the runs that have the task, times, tokens and cost of an earlier one; otherwise they are left out.
+
+    Only columns whose values seldom repeat tell runs apart, and a run needs two of them.
+    """
+    runs = audited.runs
+    known = ["started", "duration", "tokens_in", "tokens_out", "cost"]
+    telling = [name for name in known if runs[name].nunique() >= LEAST_DISTINCT * max(runs[name].count(), 1)]
+    enough = runs[(runs[telling].notna() & runs[telling].ne(0)).sum(axis=1) >= 2]
+    if enough.empty:
+        raise NotComputed("no_numbers", "runs have too few times and tokens to be told apart")
+    keys = [name for name in ("task_id", "dataset", *known, "turns") if name in runs]
+    is_repeated = enough.duplicated(keys)
+    rows = enough[is_repeated]
+    others = enough[enough.duplicated(keys, keep=False)].groupby(keys, dropna=False)["model_name"].nunique().gt(1).sum()
+    notes = note("between", "{count:group} with runs of several models", count=int(others)) if others else Notes()
+    return Found(len(rows), len(enough), rows, audited.without(rows), verdict="wrong", notes=_by_model(rows) + notes)
+
+
+@check("infrastructure", "Did something other than the agent end runs?")
+def infrastructure(audited: Audited) -> Found:
+    """Count the runs that were not measured, with the model that has most of them; otherwise they have succeeded."""
+    _needs_endings(audited)
+    broken = audited.runs[audited.outcome.eq("not measured") & ~_without_outcome(audited)]
+    notes = Notes()
+    if len(broken):
+        is_broken = audited.runs["run_id"].isin(broken["run_id"])
+        shares = is_broken.groupby(audited.runs["model_name"]).agg(["sum", "size"])
+        shares = shares.assign(share=shares["sum"] / shares["size"]).sort_values("share", ascending=False)
+        worst = shares.iloc[0]
+        values = {"model": str(shares.index[0]), "count": int(worst["sum"]), "n": int(worst["size"])}
+        notes = note("most_broken", "most of {model}: {count} of {n}", **values)
+        reasons = broken["exit_reason" if "exit_reason" in broken else "status"].fillna(broken["status"])
+        notes += _counts(reasons.value_counts())
+    return Found(len(broken), len(audited.runs), broken, audited.ending(broken, True), notes=notes)
+
+
+@check("no outcome", "Are there runs of which nothing says whether they succeeded?")
+def no_outcome(audited: Audited) -> Found:
+    """Count all runs without an outcome, with the rates by both denominators; otherwise they have failed, or count."""
+    rows = audited.runs[audited.outcome.eq("not measured") & (audited.runs["score"].isna() | _has_rate(audited))]
+    notes = Notes()
+    if len(rows) and _has_rate(audited):
+        most = rows["model_name"].fillna(UNKNOWN).value_counts().index[0]
+        own = audited.runs[audited.runs["model_name"].fillna(UNKNOWN).eq(most)]
+        first = rates_by_denominator(own, value="is_successful", kind=audited.logs.kind).iloc[0]
+        if first["n_measured"]:
+            other = "measured" if "measured_estimate" in first else "lowest"
+            values = {"model": most, "one": first["estimate"], "other": first[f"{other}_estimate"]}
+            notes = note("denominators", "{model}: {one:.1%}, or {other:.1%} by the other denominator", **values)
+    is_counted = audited.logs.kind.rates.denominator == "all" and _has_rate(audited)
+    alternative = audited.without(rows) if is_counted else audited.ending(rows, False)
+    return Found(len(rows), len(audited.runs), rows, alternative, notes=notes)
+
+
+@check("time-outs that succeeded", "Did runs succeed although they were stopped at a limit?")
+def stopped_but_successful(audited: Audited) -> Found:
+    """Count the successes among the runs that were stopped at a limit of time or steps; otherwise they have failed."""
+    _needs_endings(audited)
+    stopped = audited.runs[_is_stopped(audited.runs)]
+    rows = stopped[audited.outcome[stopped.index].eq("success")]
+    return Found(len(rows), len(stopped), rows, audited.ending(rows, False), notes=_by_model(rows))
+
+
+@check("scores out of range", "Do scores lie outside 0 to 1 where most lie within?")
+def out_of_range(audited: Audited) -> Found:
+    """Count the scores below 0 or above 1, if at least 9 of 10 lie between; otherwise these runs are left out."""
+    audited.needs("score")
+    scored = audited.runs.dropna(subset="score")
+    is_within = scored["score"].between(0, 1)
+    if is_within.mean() < 0.9:
+        raise NotComputed("other_scale", "scores are no shares from 0 to 1")
+    rows = scored[~is_within]
+    return Found(len(rows), len(scored), rows, audited.without(rows), verdict="wrong")
+
+
+@check("success without an answer", "Did runs succeed without any output?")
+def without_answer(audited: Audited) -> Found:
+    """Count the successes without a turn or a token that their model's other runs have; otherwise they have failed."""
+    runs = audited.runs
+    says = pd.Series(False, runs.index)
+    is_silent = runs["status"].isin(NO_ANSWER)
+    for name in ("turns", "tokens_out"):
+        counts = runs[name].astype("Float64")
+        usual = counts.groupby(runs["model_name"].fillna(UNKNOWN)).transform("median").fillna(0) > 0
+        says |= usual & counts.notna()
+        is_silent |= (usual & counts.eq(0)).fillna(False)
+    successes = runs[audited.outcome.eq("success") & (says | is_silent)]
+    if successes.empty:
+        raise NotComputed("no_output", "no success says how many turns or tokens it took")
+    rows = successes[is_silent[successes.index]]
+    return Found(len(rows), len(successes), rows, audited.ending(rows, False), verdict="wrong")
+
+
+@check("zero tokens or cost", "Are tokens or costs 0, which means that they were not counted?")
+def zero_usage(audited: Audited) -> Found:
+    """Count the runs that took no tokens, or nothing, by their logs."""
+    audited.needs("tokens_in", "tokens_out", "cost")
+    columns = audited.runs[["tokens_in", "tokens_out", "cost"]].astype("Float64")
+    known = columns.notna().any(axis=1)
+    rows = audited.runs[columns.eq(0).fillna(False).any(axis=1)]
+    return Found(len(rows), int(known.sum()), rows, notes=_by_model(rows))
+
+
+@check("tokens missing by ending", "Are tokens missing for some endings only, so that a mean is one of the others?")
+def tokens_by_ending(audited: Audited) -> Found:
+    """Count the runs without tokens of models in which tokens are missing more often for some endings."""
+    audited.needs("tokens_in", "tokens_out")
+    runs = audited.runs
+    known = [name for name in ("tokens_in", "tokens_out") if runs[name].notna().any()]
+    is_missing = runs[known].isna().any(axis=1)
+    ended = audited.outcome.mask(_is_stopped(runs), "stopped")
+    model = runs["model_name"].fillna(UNKNOWN)
+    missing = is_missing.groupby(model).agg(["mean", "size"])
+    some = missing[missing["mean"].between(0, 1, inclusive="neither") & missing["size"].ge(FEWEST)]
+    doubtful = []
+    for name in some.index:
+        counts = pd.crosstab(ended[model == name], is_missing[model == name])
+        shares = counts[True] / counts.sum(axis=1)
+        unlike = len(counts) > 1 and stats.chi2_contingency(counts).pvalue * len(some) <= SURE
+        if unlike and shares.max() - shares.min() > 0.2:
+            doubtful.append(name)
+    rows = runs[is_missing & model.isin(doubtful)]
+    return Found(len(rows), int(runs["run_id"].size), rows, notes=_by_model(rows))
+
+
+@check("published figures", "Do published figures differ from the runs?", noun="figure")
+def published_figures(audited: Audited) -> Found:
+    """Count the published rates that no count of the runs gives; otherwise models rank by the published ones.
+
+    Of several rates of a file, the first is taken to be of all runs; others count if they are of as many runs.
+    """
+    table = getattr(audited.logs, "published", pd.DataFrame())
+    if table.empty:
+        raise NotComputed("none_published", "the logs hold no published figures")
+    compared, order, notes = 0, audited.estimates.copy(), Notes()
+    seen = set()
+    differing = 0
+    for row in table.dropna(subset="value").to_dict("records"):
+        own = _published_runs(row, audited.runs)
+        key = tuple(map(str, (row["source"], row["model_name"], row["agent"], row["dataset"])))
+        is_first = len(own) > 0 and key not in seen
+        if is_first:
+            seen.add(key)
+        of_part = pd.notna(row["n"]) and row["n"] != len(own)
+        if of_part and (row["n"] > len(own) or not is_first or own["task_id"].duplicated().any()):
+            continue  # other runs are here, or fewer: `missing_trials` says so
+        if own.empty:
+            continue
+        compared += 1
+        digits = min(max(len(f"{row['value']:.12g}".partition(".")[2]), 2), 4)
+        rates = _rates_of(own)
+        if min(abs(rate - row["value"]) for rate in rates) > 0.5 * 10**-digits + 1e-9:
+            differing += 1
+            model = own["model_name"].iloc[0]
+            order[model] = row["value"]
+            said = {"model": model, "metric": row["metric"], "one": row["value"], "other": rates[0]}
+            notes += note("unlike_published", "{model}, {metric}: {one:.1%} published, {other:.1%} by the runs", **said)
+    if not compared:
+        raise NotComputed("none_matches", "no published figure is of the runs here")
+    order = order.sort_values(ascending=False, kind="stable")
+    return Found(differing, compared, order=order, verdict="wrong", notes=Notes(notes.notes[:MOST_NAMED]))
+
+
+@check("settings", "Did models run with different limits, versions or temperatures?", noun="setting")
+def settings(audited: Audited) -> Found:
+    """Count the conditions and settings in which models differ."""
+    rules = audited.logs.kind.rates
+    names = [name for name in (*rules.conditions, *rules.reported_settings) if name in audited.runs]
+    known = [name for name in names if audited.runs[name].notna().any()]
+    if not known:
+        raise NotComputed("no_settings", "the logs state no settings")
+    notes = audited.board.notes.only("conditions_differ", "settings_differ")
+    count = sum(len(one.values.get("settings", one.values.get("conditions", ()))) for one in notes.notes)
+    return Found(count, max(len(known), count), notes=notes)
+
+
+@check("agents", "Do runs of one model come from several agents?", noun="model")
+def agents(audited: Audited) -> Found:
+    """Count the models that several agents used, also where agents are compared with their models."""
+    audited.needs("agent")
+    column = "logged_model" if "logged_model" in audited.runs else "model_name"
+    agents_of = audited.runs.groupby(column)["agent"].nunique()
+    several = agents_of[agents_of > 1]
+    notes = _counts(several)
+    if audited.board.outcomes.compared_by:
+        notes += note("compared_by", columns=audited.board.outcomes.compared_by)
+    return Found(len(several), len(agents_of), notes=notes if len(several) else Notes())
+
+
+@check("pass^k", "Does pass^k depend on whether trials that were not measured count?", noun="model")
+def pass_hat_k(audited: Audited) -> Found:
+    """Count the models with two values of pass^k: over measured runs, and over all, or all that were planned."""
+    if not _has_rate(audited):
+        raise NotComputed("no_success", "no run has a success or a failure")
+    if not audited.board.outcomes.table.duplicated(["model_name", "task"]).any():
+        raise NotComputed("none_repeated", "no task was run more than once")
+    kind = audited.logs.kind
+    whole = audited.ending(audited.runs[audited.outcome.eq("not measured")], False)
+    if kind.over_planned is not None:
+        whole = kind.over_planned(audited.logs, audited.runs)
+    measured = reliability(audited.runs[audited.outcome.ne("not measured")])
+    measured = measured[measured["measure"].str.startswith("pass^")]
+    k = int(measured["k"].max()) if len(measured) else 1
+    if k < 2:
+        raise NotComputed("none_repeated", "no task was run more than once")
+    one, other = (
+        table[table["measure"].eq(f"pass^{k}")].set_index("model_name")["estimate"]
+        for table in (measured, reliability(whole, [k]))
+    )
+    gaps = (one - other).abs().dropna().sort_values(ascending=False)
+    differ = gaps[gaps > 1e-9]
+    notes = Notes()
+    if len(differ):
+        name = differ.index[0]
+        text = "{model}, pass^{k}: {one:.1%} of measured trials, {other:.1%} of all"
+        notes = note("both_conventions", text, model=name, k=k, one=one[name], other=other[name])
+    return Found(len(differ), len(one), notes=notes)
+
+
+@check("undecided ranks", "Do the data leave open which model is best?", noun="model")
+def undecided_ranks(audited: Audited) -> Found:
+    """Count the models that may be the best, where that is not one."""
+    named = audited.board.table[audited.board.table["model_name"].ne(UNKNOWN)]
+    ranked = named.dropna(subset="rank_low")
+    if len(ranked) < 2:
+        raise NotComputed("one_model", "fewer than 2 models were ranked")
+    is_open = ranked["rank_low"].eq(1)
+    notes = note("may_be_best", "each may be the best")
+    return Found(int(is_open.sum()) if is_open.sum() > 1 else 0, len(ranked), notes=notes)
+
+
+@check("variants", "Are tasks variants of a few templates?", noun="task")
+def variants_of_few(audited: Audited) -> Found:
+    """Count the tasks that look like variants of few by their ids."""
+    notes = variants(audited.board.outcomes)
+    n = audited.board.outcomes.table["task"].nunique()
+    return Found(notes.notes[0].values["tasks"] if notes else 0, n, notes=notes)
+
+
+@check("tasks that separate nothing", "Do all models, or none, solve most of the tasks?", noun="task")
+def idle_tasks(audited: Audited) -> Found:
+    """Count the tasks that all models solved in all runs, or none in any, if these are half of the tasks or more."""
+    if len(audited.board.cells.models) < 2:
+        raise NotComputed("one_model", "fewer than 2 models were ranked")
+    counts = task_items(audited.board)["verdict"].value_counts()
+    idle = counts.reindex(["all solve", "none solves"], fill_value=0)
+    is_much = idle.sum() >= MOST_UNDECIDED * counts.sum()
+    return Found(
+        int(idle.sum()) if is_much else 0, int(counts.sum()), notes=_counts(idle[idle > 0]) if is_much else Notes()
+    )
+
+
+@check("leaks", "Do transcripts hold the expected answer from the beginning, or the benchmark's own files?")
+def leaks(audited: Audited) -> Found:
+    """Count the runs, of at most 100, whose agent was told the answer, or looked at files of the benchmark."""
+    if audited.logs.kind.transcript is None:
+        raise NotComputed("no_transcripts", "{kind} logs can't be shown turn by turn", kind=audited.logs.kind.name)
+    order = audited.runs.groupby("model_name", dropna=False).cumcount().sort_values(kind="stable")
+    chosen = audited.runs.loc[order.index[:MOST_READ]].sort_index()
+    targets = chosen.set_index("run_id")["target"] if "target" in chosen else pd.Series(dtype="object")
+    read, told, looked = 0, [], []
+    for run_id, transcript in transcripts(audited.logs, chosen):
+        acted = [turn.role in ("assistant", "action") for turn in transcript.turns]
+        if not any(acted):
+            continue
+        read += 1
+        begin = acted.index(True)
+        target = targets.get(run_id)
+        answer = target.strip().casefold() if isinstance(target, str) else ""
+        before = "\n".join(turn.text.casefold() for turn in transcript.turns[:begin])
+        if len(answer) >= SHORTEST_ANSWER and answer in before:
+            told.append(run_id)
+        if any(turn.role == "action" and OWN_FILES.search(turn.text) for turn in transcript.turns[begin:]):
+            looked.append(run_id)
+    if not read:
+        raise NotComputed("none_read", "no run has a transcript that can be read")
+    notes = Notes()
+    if told:
+        notes += note("told", "{count:run} begin with the expected answer", count=len(told))
+    if looked:
+        notes += note("looked", "{count:run} open files of the benchmark", count=len(looked))
+    rows = audited.runs[audited.runs["run_id"].isin([*told, *looked])]
+    return Found(len(rows), read, rows, audited.without(rows), notes=notes)
+
+
+@check("names", "Do several names mean one model?", noun="name")
+def names_alike(audited: Audited) -> Found:
+    """Count the names that differ only by case, provider or date from another; otherwise they are one model."""
+    column = "logged_model" if "logged_model" in audited.runs else "model_name"
+    names = sorted(set(audited.runs[column].dropna()) - {UNKNOWN})
+    notes = similar_names(names)
+    dated: dict[str, list[str]] = {}
+    for name in names:
+        dated.setdefault(DATED.sub("", name), []).append(name)
+    for undated, same in dated.items():
+        if undated in same and len(same) == 2:  # two dates are two models
+            notes += note("alike", names=same, one=undated)
+    groups = [one.values["names"] for one in notes.notes]
+    merged = {name: one.values["one"] for one in notes.notes for name in one.values["names"]}
+    count = len({name for group in groups for name in group})
+    alternative = None
+    if count and column == "model_name":
+        alternative = audited.runs.assign(model_name=audited.runs["model_name"].replace(merged))
+    return Found(count, len(names), alternative=alternative, notes=notes)
+
+
+@check("unnamed runs", "Are there runs whose logs name no model?")
+def unnamed_runs(audited: Audited) -> Found:
+    """Count the runs of an unknown model, which is not ranked."""
+    rows = audited.runs[audited.runs["model_name"].fillna(UNKNOWN).eq(UNKNOWN)]
+    return Found(len(rows), len(audited.runs), rows)
+
+
+def _has_rate(audited: Audited) -> bool:
+    return audited.board.outcomes.kind == "proportion"
+
+
+def _needs_endings(audited: Audited) -> None:
+    """Raise NotComputed where logs do not say how runs ended."""
+    reasons = audited.runs["exit_reason"] if "exit_reason" in audited.runs else pd.Series(dtype="object")
+    if audited.runs["status"].dropna().isin(["completed"]).all() and reasons.isna().all():
+        raise NotComputed("no_endings", "the logs do not state how runs ended")
+
+
+def _is_stopped(runs: pd.DataFrame) -> pd.Series:
+    """Return which runs were stopped at a limit, by their status or the reason why they ended."""
+    is_stopped = runs["status"].astype("str").str.contains(STOPPED)
+    if "exit_reason" in runs:
+        is_stopped |= runs["exit_reason"].astype("str").str.contains(STOPPED)
+    return is_stopped
+
+
+def _without_outcome(audited: Audited) -> pd.Series:
+    """Return which runs came to their end, and have no outcome."""
+    return has_flag(audited.runs, "no_outcome") | audited.runs["status"].eq("completed")
+
+
+def _counts(counts: pd.Series) -> Notes:
+    """Note counts by name, the largest first; nothing for none."""
+    ordered = counts.sort_values(ascending=False, kind="stable")
+    return note("counts", _counted, counts=ordered.to_dict()) if len(ordered) else Notes()
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return listed([f"{shorten(name, LONGEST)}: {count:,}" for name, count in counts.items()], MOST_NAMED)
+
+
+def _by_model(rows: pd.DataFrame) -> Notes:
+    return _counts(rows["model_name"].fillna(UNKNOWN).value_counts())
+
+
+def _published_runs(row: dict, runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs that a published figure is of: its model, agent and data set, in its folder or below."""
+    keys = {"model_name": "logged_model" if "logged_model" in runs else "model_name", "agent": "agent"}
+    is_own = pd.Series(True, runs.index)
+    for key, column in keys.items():
+        if isinstance(row[key], str) and row[key] and column in runs and runs[column].eq(row[key]).any():
+            is_own &= runs[column].eq(row[key])
+        elif key == "model_name" and isinstance(row[key], str) and row[key]:
+            return runs.iloc[:0]
+    if "dataset" in runs and isinstance(row["dataset"], str) and row["dataset"]:
+        is_own &= runs["dataset"].eq(row["dataset"])
+    if "score_key" in runs and runs["score_key"].eq(row["metric"]).any():
+        is_own &= runs["score_key"].eq(row["metric"])
+    elif not RATE.match(str(row["metric"])):
+        return runs.iloc[:0]
+    own = runs[is_own]
+    inside = own[own["source"].str.startswith(os.path.dirname(row["source"]) + "/")]
+    return inside if len(inside) else own
+
+
+def _rates_of(runs: pd.DataFrame) -> list[float]:
+    """Return what may be published of runs: the rate of all, or of those measured, or the mean score; or over tasks."""
+    success = runs["is_successful"].astype("Float64")
+    columns = [success.fillna(0), success.dropna(), runs["score"].dropna()]
+    means = [float(values.mean()) for values in columns if len(values)]
+    means += [float(values.groupby(runs["task_id"]).mean().mean()) for values in columns if len(values)]
+    return means or [float("nan")]

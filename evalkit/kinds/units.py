@@ -1,0 +1,134 @@
+"""What is compared: by default models, else the values of any columns of runs, such as agents with their models."""
+
+from functools import partial
+from typing import NamedTuple
+
+import pandas as pd
+
+from evalkit._notes import note
+from evalkit._text import as_list, column_in_words, did_you_mean
+from evalkit.io.paths import SourceError
+from evalkit.kinds.kind import Assembled, LogKind
+from evalkit.kinds.runs import UNKNOWN
+from evalkit.kinds.selection import changed, logged_columns
+
+JOINT = " · "  # between the values that make the name of what is compared
+
+
+class _Names(NamedTuple):
+    """The names of what is compared."""
+
+    of_run: pd.Series  # by the run's id
+    runs: pd.DataFrame  # run_id, source, plan (of kinds that have plans), model_name (the logged one), and the name
+
+
+def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[str] = "") -> Assembled:
+    """Compare runs by the values of columns: `model_name` becomes these values, joined, in all frames.
+
+    By default the model, and agent and model where runs of one data set have several agents. A value that
+    is missing is left out of a name; where all are missing, the name is ``unknown``. Only where something else than the
+    model is compared, runs have the columns ``logged_model`` and ``compared_by``, the columns as ``agent,model_name``.
+
+    SourceError for a column that runs do not have.
+    """
+    runs = assembled.frames[kind.runs]
+    columns = [name.strip() for text in as_list(compare_by) for name in text.split(",") if name.strip()]
+    if not columns:
+        columns = ["agent", "model_name"] if _agents_differ(runs) else ["model_name"]
+    if columns == ["model_name"]:
+        if several := _models_of_several_agents(runs):
+            return assembled._replace(chosen=assembled.chosen + note("agents_merged", models=several))
+        return assembled
+    names = _names(_texts(assembled, kind, columns))
+    known = [name for name in ("run_id", "source", "plan", "model_name") if name in runs]
+    table = runs[known].assign(name=names)
+    made = _Names(table.set_index("run_id")["name"], table)
+    compared = changed(assembled, partial(_named, names=made))
+    own = compared.frames[kind.runs].assign(logged_model=runs["model_name"], compared_by=",".join(columns))
+    frames = {**compared.frames, kind.runs: own}
+    return compared._replace(frames=frames, chosen=compared.chosen + note("compared_by", columns=columns))
+
+
+def _agents_differ(runs: pd.DataFrame) -> bool:
+    """Return whether runs of one data set name several agents; each data set may have an agent of its own."""
+    if "agent" not in runs:
+        return False
+    if "dataset" not in runs:
+        return runs["agent"].nunique() > 1
+    return bool(runs.groupby("dataset", dropna=False)["agent"].nunique().gt(1).any())
+
+
+def _models_of_several_agents(runs: pd.DataFrame) -> list[str]:
+    """Return the models whose runs of one data set name several agents; each benchmark may have one of its own."""
+    if "agent" not in runs:
+        return []
+    keys = [name for name in ("model_name", "dataset") if name in runs]
+    agents = runs.groupby(keys, dropna=False)["agent"].nunique()
+    return sorted(set(agents.index[agents > 1].get_level_values("model_name").dropna()))
+
+
+def _texts(assembled: Assembled, kind: LogKind, columns: list[str]) -> pd.DataFrame:
+    """Return columns of runs, else of their log, as texts; None where a value is missing."""
+    runs, logged = assembled.frames[kind.runs], pd.DataFrame()
+    if not set(columns) <= set(runs) or runs[columns].isna().all().any():
+        logged = logged_columns(assembled, kind)
+    texts = {}
+    for name in columns:
+        if name not in runs and name not in logged:
+            hint = did_you_mean(name, [*runs, *logged], cutoff=0.4)
+            raise SourceError(f"compare-by {name!r}: runs have no such column; {hint}")
+        values = logged[name] if name in logged else runs[name]
+        if pd.api.types.is_numeric_dtype(values):  # a number needs its name
+            named = f"{column_in_words(name)} {{:g}}"
+            written = values.astype("Float64").map(named.format, na_action="ignore")
+        elif pd.api.types.is_object_dtype(values):
+            written = values.map(lambda items: ", ".join(map(str, as_list(items))) or None, na_action="ignore")
+        else:
+            written = values.astype("str").where(values.notna() & values.ne(""))
+        if name == "model_name":
+            written = written.mask(values.eq(UNKNOWN))
+        texts[name] = written.astype("object").where(written.notna(), None)
+    return pd.DataFrame(texts, runs.index)
+
+
+def _names(texts: pd.DataFrame) -> pd.Series:
+    """Join the texts of each run; each has the name of its column where different ones would get one name."""
+    keys = texts.drop_duplicates()
+    rows = [{name: text for name, text in row.items() if text is not None} for row in keys.to_dict("records")]
+    names = pd.Series([JOINT.join(row.values()) or UNKNOWN for row in rows], keys.index)
+    with_columns = [JOINT.join(f"{name}={text}" for name, text in row.items()) or UNKNOWN for row in rows]
+    keys = keys.assign(_name=names.mask(names.duplicated(keep=False), pd.Series(with_columns, keys.index)))
+    return texts.merge(keys, how="left", on=list(texts))["_name"].set_axis(texts.index).astype("str")
+
+
+def _named(frame: pd.DataFrame, names: _Names) -> pd.DataFrame:
+    """Put the names of what is compared in the place of models: by run, by plan, or by file and model."""
+    if "model_name" not in frame:
+        return frame
+    if "planned" in frame:
+        return _planned(frame, names.runs)
+    dtype = frame["model_name"].dtype
+    if "run_id" in frame:
+        made = {"model_name": frame["run_id"].map(names.of_run).astype(dtype)}
+        if "copied_model" in frame:
+            copied = frame["copy_of"].map(names.of_run)
+            made["copied_model"] = copied.fillna(frame["copied_model"]).astype(frame["copied_model"].dtype)
+        return frame.assign(**made)
+    keys = ["source", "model_name"]
+    found = names.runs.drop_duplicates([*keys, "name"]).drop_duplicates(keys, keep=False)  # where they tell the name
+    return frame.assign(model_name=frame[keys].merge(found, how="left")["name"].set_axis(frame.index).astype(dtype))
+
+
+def _planned(plans: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Divide what was planned for a model among what is compared; its number is missing where that leaves a rest.
+
+    A job runs each of its agents on all of its tasks, as often.
+    """
+    parts = runs[["plan", "model_name", "name"]].dropna().drop_duplicates()
+    parts["parts"] = parts.groupby(["plan", "model_name"])["name"].transform("size")
+    rows = plans.merge(parts.rename(columns={"plan": "source"}), how="left", on=["source", "model_name"])
+    rows["model_name"] = rows["name"].fillna(rows["model_name"]).astype(plans["model_name"].dtype)
+    count = rows.pop("parts").fillna(1).astype("int64")
+    for name in ("planned", "retried"):
+        rows[name] = (rows[name] // count).mask(rows[name] % count != 0).astype(plans[name].dtype)
+    return rows.drop(columns="name")

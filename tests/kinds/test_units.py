@@ -1,0 +1,140 @@
+"""What is compared: models, agents with their models, or any columns."""
+
+import json
+
+import pandas as pd
+import pytest
+
+import evalkit
+from evalkit.compare import against, leaderboard
+from evalkit.compare.ranking import ranked
+from evalkit.display.words import finding_text
+from evalkit.io import SourceError
+from evalkit.kinds import select
+from evalkit.trajectories import analysis
+
+ROWS = [  # model, agent, prompt
+    ("sonnet", "terminus", "v1"),
+    ("sonnet", "goose", "v2"),
+    ("opus", "terminus", ""),
+    ("opus", "", "v1"),
+]
+
+
+@pytest.fixture
+def source(tmp_path):
+    rows = [
+        {"task_id": task, "model": model, "agent": agent, "prompt": prompt, "success": (task + place) % 2}
+        for place, (model, agent, prompt) in enumerate(ROWS)
+        for task in range(4)
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+    return str(tmp_path)
+
+
+PAIRS = ["terminus · sonnet", "goose · sonnet", "terminus · opus", "opus"]
+
+
+@pytest.mark.parametrize(
+    ("compare_by", "names", "columns"),
+    [
+        ("", PAIRS, "agent,model_name"),
+        ("agent,model_name", PAIRS, "agent,model_name"),
+        (["agent", "model_name"], PAIRS, "agent,model_name"),
+        (" model_name , agent", ["sonnet · terminus", "sonnet · goose", "opus · terminus", "opus"], "model_name,agent"),
+        ("agent", ["terminus", "goose", "terminus", "unknown"], "agent"),
+        ("prompt", ["v1", "v2", "unknown", "v1"], "prompt"),
+        ("model_name", ["sonnet", "sonnet", "opus", "opus"], None),
+    ],
+)
+def test_what_is_compared_is_the_values_of_columns(source, compare_by, names, columns):
+    runs = evalkit.load(source, compare_by=compare_by).runs
+    assert runs["model_name"].tolist() == [name for name in names for _ in range(4)]
+    assert runs.get("compared_by", pd.Series([None])).unique().tolist() == [columns]
+    if columns:
+        assert runs["logged_model"].tolist() == [model for model, _, _ in ROWS for _ in range(4)]
+
+
+def test_the_model_alone_is_compared_where_no_model_has_several_agents(source):
+    runs = evalkit.load(source, where=["agent=terminus"]).runs
+    assert set(runs["model_name"]) == {"sonnet", "opus"}
+    assert "compared_by" not in runs
+
+
+@pytest.mark.parametrize(
+    ("compare_by", "said"), [("", "Compared by agent and model."), ("agent", "Compared by agent.")]
+)
+def test_the_answer_says_what_is_compared(source, compare_by, said):
+    logs = evalkit.load(source, compare_by=compare_by)
+    assert finding_text(ranked(leaderboard(logs.runs))).endswith(f". {said}")
+    assert "compared_by" in logs.chosen
+
+
+def test_a_model_of_several_agents_that_are_compared_as_one_has_a_note(source):
+    logs = evalkit.load(source, compare_by="model_name")
+    assert logs.chosen.only("agents_merged").notes[0].values["models"] == ["sonnet"]
+
+
+def test_names_that_would_be_equal_name_their_columns(tmp_path):
+    rows = [
+        {"task_id": 1, "model": "x", "agent": "", "success": 1},
+        {"task_id": 1, "model": "", "agent": "x", "success": 0},
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+    runs = evalkit.load(str(tmp_path), compare_by="agent,model_name").runs
+    assert runs["model_name"].tolist() == ["model_name=x", "agent=x"]
+
+
+def test_numbers_have_the_name_of_their_column(tmp_path):
+    rows = [{"task_id": 1, "model": "x", "temperature": value, "success": 1} for value in (0.5, 1, None)]
+    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+    logs = evalkit.load(str(tmp_path), compare_by="temperature")
+    assert len(set(logs.runs["model_name"])) == 3
+    assert "unknown" in set(logs.runs["model_name"])
+    assert "nan" not in " ".join(logs.runs["model_name"])
+
+
+def test_renaming_acts_first_and_an_unknown_column_is_an_error_with_a_hint(source):
+    runs = evalkit.load(source, rename=["sonnet=s4"]).runs
+    assert "goose · s4" in set(runs["model_name"])
+    with pytest.raises(SourceError, match="compare-by 'agnt': runs have no such column; did you mean 'agent'"):
+        evalkit.load(source, compare_by="agnt")
+
+
+def test_runs_are_selected_by_the_name_of_what_is_compared_and_by_the_model(source):
+    runs = evalkit.load(source).runs
+    assert set(select(runs, "goose · sonnet")["model_name"]) == {"goose · sonnet"}
+    assert set(select(runs, ["sonnet"])["model_name"]) == {"goose · sonnet", "terminus · sonnet"}
+    with pytest.raises(SourceError, match="no runs of model 'haiku'"):
+        select(runs, "haiku")
+
+
+def test_a_baseline_can_be_a_model_only_where_one_thing_compared_has_it(source):
+    runs = evalkit.load(source, compare_by="prompt,model_name", where=["agent!="]).runs
+    assert set(against(runs, "opus")["model_name"]) == {"v1 · sonnet", "v2 · sonnet"}
+    with pytest.raises(SourceError, match="compared by prompt and model, 'sonnet' is one of 'v1 · sonnet'"):
+        against(runs, "sonnet")
+
+
+def _trial(folder, name, task, agent, model, reward):
+    trial = {"id": name, "task_name": task, "trial_name": name, "source": "set"}
+    trial |= {"agent_info": {"name": agent, "model_info": {"name": model}}, "config": {"job_id": "job"}}
+    trial |= {"verifier_result": {"rewards": {"reward": reward}}}
+    path = folder / name
+    path.mkdir(parents=True)
+    (path / "result.json").write_text(json.dumps(trial))
+
+
+def test_what_a_job_planned_for_a_model_is_divided_among_its_agents(tmp_path):
+    job = tmp_path / "job"
+    planned = [("a", agent) for agent in ("x", "y") for _ in range(2)]
+    for place, (task, agent) in enumerate(planned[:3]):
+        _trial(job, f"t{place}", task, agent, "m", 1.0)
+    trials = [{"task": {"name": task}, "agent": {"name": agent, "model_name": "m"}} for task, agent in planned]
+    (job / "lock.json").write_text(json.dumps({"n_concurrent_trials": 1, "trials": trials}))
+    logs = evalkit.load(str(tmp_path), "trajectories")
+    assert set(logs.runs["model_name"]) == {"x · m", "y · m"}
+    plans = logs.plans[logs.plans["task_id"] == "a"]
+    assert plans.set_index("model_name")["planned"].to_dict() == {"x · m": 2, "y · m": 2}
+    missing = analysis.missing(logs.runs, logs.plans)
+    assert missing[["model_name", "missing"]].to_numpy().tolist() == [["y · m", 1]]
