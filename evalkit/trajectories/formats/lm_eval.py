@@ -234,7 +234,7 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
             by_folder = next(iter(named)) if len(named) == 1 else posixpath.basename(folder).replace("__", "/", 1)
             model = models_of.get(fact.get("source", "")) or by_folder or None
             shared = msgspec.json.decode(fact["value"]) if fact else {"task_checksum": None}
-            settings[source] = shared | {"model_name": model}
+            settings[source] = shared | {"model_name": model, "model_source": "log" if fact else "folder"}
         hashes.setdefault((dataset, runs["task_id"][at]), set()).add(runs["task_checksum"][at])
     for at in own:
         task = runs["task_id"][at]

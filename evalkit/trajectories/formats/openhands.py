@@ -312,6 +312,7 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
                     runs[column][at] = value
         if not runs["model_name"][at] and (called := _MODEL_FOLDER.match(os.path.basename(folder))):
             runs["model_name"][at] = called[1]
+            runs["model_source"][at] = "folder"
         if not is_index:
             files.setdefault((folder, name.partition(".")[0], runs["part"][at]), []).append(at)
     left_out = set[int]()
