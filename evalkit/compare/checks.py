@@ -24,7 +24,7 @@ SURE = 0.001  # p value from which a difference between models, or between endin
 RETRIED = 0.02  # p value, corrected for all models, from which the number of runs depends on outcomes
 FEWEST = 10  # runs of a model, from which endings can be compared
 MOST_NAMED = 3  # models or reasons with their counts
-LONGEST = 40  # characters of a name or a reason
+LONGEST = 32  # characters of a name or a reason
 MOST_READ = 100  # transcripts, chosen evenly
 LEAST_DISTINCT = 0.2  # share of values that differ, in a column that tells runs apart
 SHORTEST_ANSWER = 8  # characters of an expected answer that is not in a text by chance
@@ -111,7 +111,7 @@ def copies(audited: Audited) -> Found:
     rows = runs[is_excluded(runs, kind)]
     pairs = copied(runs, kind)
     notes = note("copied", pairs=pairs) if pairs else _by_model(rows)
-    counted = runs.assign(run_flags=[list[str]() for _ in range(len(runs))])
+    counted = runs.assign(run_flags=pd.Series([()] * len(runs), runs.index, dtype="object"))
     return Found(len(rows), len(runs), rows, counted, notes=notes)
 
 
@@ -146,7 +146,7 @@ def infrastructure(audited: Audited) -> Found:
         shares = is_broken.groupby(audited.runs["model_name"]).agg(["sum", "size"])
         shares = shares.assign(share=shares["sum"] / shares["size"]).sort_values("share", ascending=False)
         worst = shares.iloc[0]
-        values = {"model": str(shares.index[0]), "count": int(worst["sum"]), "n": int(worst["size"])}
+        values = {"model": shorten(str(shares.index[0]), LONGEST), "count": int(worst["sum"]), "n": int(worst["size"])}
         notes = note("most_broken", "most of {model}: {count} of {n}", **values)
         reasons = broken["exit_reason" if "exit_reason" in broken else "status"].fillna(broken["status"])
         notes += _counts(reasons.value_counts())
@@ -465,7 +465,7 @@ def _counted(counts: Mapping[str, int]) -> str:
 
 
 def _two_rates(of: str, one: float, other: float, of_other: str, of_one: str = "here") -> str:
-    return f"{of}: {one * 100:.1f} % {of_one}, {other * 100:.1f} % {of_other}"
+    return f"{shorten(of, LONGEST)}: {one * 100:.1f} % {of_one}, {other * 100:.1f} % {of_other}"
 
 
 def _by_model(rows: pd.DataFrame) -> Notes:
