@@ -106,7 +106,7 @@ def _scorer(used: Sequence[str], others: Sequence[str]) -> str:
 
 
 def _conditions_differ(conditions: Sequence[str]) -> str:
-    return f"conditions differ ({_first_values(conditions)}): only equal ones are compared"
+    return f"conditions differ ({_first_values(conditions)}): runs are compared only under equal conditions"
 
 
 def _settings_differ(settings: Mapping[str, Sequence[str]]) -> str:
@@ -197,6 +197,12 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "compared_by": lambda columns: f"compared by {columns_in_words(columns)}",
     "agents_merged": "compared by model: the runs of {models} are of several agents, taken together",
     "table": "{file}: {doubts}",
+    # what an export can't represent
+    "in_metadata": "{columns}: as text in the metadata of runs",
+    "unmeasured_runs": "{count:run} not measured: left out, as a score is required",
+    "uncounted_runs": "{count:run} excluded from all rates, such as copies: left out",
+    "runs_without_outcome": "{count:run} with a score and no outcome: `is_correct`, which is required, is false",
+    "no_transcripts": "transcripts, plans and names of files: left out",
     # repetitions
     "never_repeated": "no task was run more than once{why}",
     "one_repeated": "only one task was run more than once: the variation between runs of other tasks is unknown",
@@ -216,7 +222,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "conditions_differ": _conditions_differ,
     "settings_differ": _settings_differ,
     "variants": (
-        "the ids of the {tasks} tasks look like variants of {few}; if so, the intervals are too narrow: "
+        "the {tasks} tasks look like variants of {few:template}; if so, the intervals are too narrow: "
         "set --cluster COLUMN (parameter cluster) to the column of their families"
     ),
     "one_shared": "a single shared task has no interval",
@@ -252,7 +258,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "same_tasks": "all models ran the same tasks",
     "incomparable": "no adjusted rates: no shared tasks, types or equal conditions link all models",
     "same_order": "models ran different tasks; {basis}, their order is the same as by raw rates",
-    "other_order": "models ran different tasks: {one} ranks above {other} by raw rates, but not {basis}",
+    "other_order": "models ran different tasks: {one} ranks above {other} by raw rates, but not by rates {basis}",
     "absent": _absent,
     "copied": _copied,
     "of_part": "{part}: {notes}",

@@ -17,6 +17,7 @@ from evalkit.stats import adjusted_rates
 from evalkit.stats.adjusted import NONE
 
 Verdict = Literal["fine", "look", "wrong", "not computed"]
+MOST_ADJUSTED = 1_000  # models
 VERDICTS: tuple[Verdict, ...] = ("wrong", "look", "fine", "not computed")  # the most serious first
 
 
@@ -57,19 +58,22 @@ class NotComputed(Exception):
         super().__init__(str(self.notes))
 
 
+CheckFunction = Callable[["Audited"], Found]
+
+
 class Check(NamedTuple):
     """A check: its name, the question that it answers, what it counts, and the function."""
 
     name: str
     question: str
     noun: str
-    function: Callable[["Audited"], Found]
+    function: CheckFunction
 
 
 CHECKS: dict[str, Check] = {}
 
 
-def check(name: str, question: str, *, noun: str = "run") -> Callable[[Callable], Callable]:
+def check(name: str, question: str, *, noun: str = "run") -> Callable[[CheckFunction], CheckFunction]:
     """Register a function as a check of every audit from now on; one of the same name is replaced.
 
     Parameters
@@ -89,7 +93,7 @@ def check(name: str, question: str, *, noun: str = "run") -> Callable[[Callable]
     ...     return evalkit.compare.Found(len(late), len(audited.runs), late, audited.without(late))
     """
 
-    def register(function: Callable[["Audited"], Found]) -> Callable[["Audited"], Found]:
+    def register(function: CheckFunction) -> CheckFunction:
         CHECKS[name] = Check(name, question, noun, function)
         return function
 
@@ -131,12 +135,26 @@ class Audited:
         """The estimates that models are ranked by, the highest first."""
         return self.estimates_of(self.board)
 
+    @property
+    def first(self) -> str:
+        """The first model of the leaderboard; empty if there is none, or if several share first place."""
+        table = self.board.table
+        named = table[table["model_name"].ne(UNKNOWN) & table["estimate"].notna()].set_index("model_name")
+        return first_of(named["estimate" if self.board.basis == NONE else "adjusted"])
+
     def estimates_of(self, runs: pd.DataFrame | Comparison) -> pd.Series:
-        """Return the estimates that models would be ranked by, the highest first, as the leaderboard makes them."""
+        """Return the estimates that models would be ranked by, the highest first, as the leaderboard makes them.
+
+        Of more than 1,000 models these are means over tasks: to adjust them takes long.
+        """
         if not isinstance(runs, Comparison):
             same = "is_successful" if self.board.outcomes.kind == "proportion" else "score"
             runs = Comparison(outcomes(runs, same, self.logs.kind))
-        adjusted = adjusted_rates(runs.cells, kind=runs.outcomes.kind)
+        cells = runs.cells
+        if len(cells.models) > MOST_ADJUSTED:
+            means = pd.DataFrame(cells.over_conditions.means, columns=cells.models).mean()
+            return means.drop(UNKNOWN, errors="ignore").sort_values(ascending=False, kind="stable")
+        adjusted = adjusted_rates(cells, kind=runs.outcomes.kind)
         column = "estimate" if adjusted.basis == NONE else "adjusted"
         table = best_first(adjusted.table, column)
         table = table[table["model_name"].ne(UNKNOWN)]
@@ -158,3 +176,10 @@ class Audited:
         if not any(name in self.runs and self.runs[name].notna().any() for name in columns):
             named = [name.replace("_", " ") for name in columns]
             raise NotComputed("not_logged", "the logs state no {columns}", columns=" or ".join(named))
+
+
+def first_of(estimates: pd.Series) -> str:
+    """Return the model with the highest of estimates, which are in order; empty if several have it."""
+    if estimates.empty or (len(estimates) > 1 and estimates.iloc[0] == estimates.iloc[1]):
+        return ""
+    return str(estimates.index[0])

@@ -3,15 +3,17 @@
 import os
 import re
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 from scipy import stats
 
 from evalkit._notes import Notes, note
-from evalkit._text import format_interval, listed
+from evalkit._text import listed
 from evalkit.compare.check import Audited, Found, NotComputed, check
 from evalkit.compare.items import task_items
 from evalkit.compare.repeats import reliability
+from evalkit.io.text import shorten
 from evalkit.kinds.findings import absent_runs, similar_names, variants
 from evalkit.kinds.runs import UNKNOWN, copied, has_flag, is_excluded, leading
 from evalkit.kinds.success_rates import rates_by_denominator
@@ -19,13 +21,16 @@ from evalkit.kinds.transcript import transcripts
 from evalkit.stats import repeats_test
 
 SURE = 0.001  # p value from which a difference between models, or between endings, is no chance
+RETRIED = 0.02  # p value, corrected for all models, from which the number of runs depends on outcomes
+FEWEST = 10  # runs of a model, from which endings can be compared
 MOST_NAMED = 3  # models or reasons with their counts
+LONGEST = 32  # characters of a name or a reason
 MOST_READ = 100  # transcripts, chosen evenly
 LEAST_DISTINCT = 0.2  # share of values that differ, in a column that tells runs apart
 SHORTEST_ANSWER = 8  # characters of an expected answer that is not in a text by chance
 MOST_UNDECIDED = 0.5  # share of tasks that separate no models
 STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_cost|budget", re.IGNORECASE)
-RATES = ("accuracy", "acc", "resolved", "resolved_rate", "score", "pass@1", "pass^1", "success_rate", "reward", "mean")
+RATE = re.compile(r"(?:.*_)?(?:accuracy|acc|resolved|resolved_rate|success_rate|score|reward|mean|pass[@^]1)$")
 DATED = re.compile(r"[-_@:.](?:20\d{6}|20\d\d[-_.]\d\d[-_.]\d\d|latest)$")
 NO_ANSWER = ("empty_patch", "no_answer", "empty_output")
 OWN_FILES = re.compile(  # of benchmarks, which their agents have no business to read
@@ -48,7 +53,8 @@ def missing_trials(audited: Audited) -> Found:
             runs = kind.over_planned(logs, audited.runs)
             gone = runs[runs["status"].eq("missing")]
             count = max(len(gone), int(absent.sum()))
-            return Found(count, int(planned.sum()), alternative=runs, notes=_by_model(gone))
+            alternative = runs if len(gone) else None  # a plan that names no tasks does not say of which
+            return Found(count, int(planned.sum()), alternative=alternative, notes=_by_model(gone))
     tasks = kind.planned(logs)
     if not tasks:
         raise NotComputed("no_plan_logged", "no log states a plan")
@@ -88,7 +94,7 @@ def retried_until_solved(audited: Audited) -> Found:
         raise NotComputed("none_repeated", "no task was run more than once")
     groups = list(table.groupby("model_name"))
     tested = {name: repeats_test(own["value"], own["task"], own["repetition"]).p_value for name, own in groups}
-    doubtful = sorted(name for name, p_value in tested.items() if p_value * len(tested) <= SURE)
+    doubtful = sorted(str(name) for name, p_value in tested.items() if p_value * len(tested) <= RETRIED)
     first = audited.runs.sort_values("repetition", kind="stable").drop_duplicates(["model_name", "task_id"])
     notes = note("models", "{models}", models=doubtful) if doubtful else Notes()
     return Found(len(doubtful), len(tested), alternative=first, verdict="wrong", notes=notes)
@@ -105,7 +111,7 @@ def copies(audited: Audited) -> Found:
     rows = runs[is_excluded(runs, kind)]
     pairs = copied(runs, kind)
     notes = note("copied", pairs=pairs) if pairs else _by_model(rows)
-    counted = runs.assign(run_flags=[[] for _ in range(len(runs))])
+    counted = runs.assign(run_flags=pd.Series([()] * len(runs), runs.index, dtype="object"))
     return Found(len(rows), len(runs), rows, counted, notes=notes)
 
 
@@ -140,7 +146,7 @@ def infrastructure(audited: Audited) -> Found:
         shares = is_broken.groupby(audited.runs["model_name"]).agg(["sum", "size"])
         shares = shares.assign(share=shares["sum"] / shares["size"]).sort_values("share", ascending=False)
         worst = shares.iloc[0]
-        values = {"model": str(shares.index[0]), "count": int(worst["sum"]), "n": int(worst["size"])}
+        values = {"model": shorten(str(shares.index[0]), LONGEST), "count": int(worst["sum"]), "n": int(worst["size"])}
         notes = note("most_broken", "most of {model}: {count} of {n}", **values)
         reasons = broken["exit_reason" if "exit_reason" in broken else "status"].fillna(broken["status"])
         notes += _counts(reasons.value_counts())
@@ -153,14 +159,13 @@ def no_outcome(audited: Audited) -> Found:
     rows = audited.runs[audited.outcome.eq("not measured") & (audited.runs["score"].isna() | _has_rate(audited))]
     notes = Notes()
     if len(rows) and _has_rate(audited):
-        table = rates_by_denominator(audited.runs, value="is_successful", kind=audited.logs.kind)
-        named = table[table["model_name"].ne(UNKNOWN) & table["n_measured"].gt(0)]
-        if len(named):
-            first = named.sort_values("n_not_measured").iloc[-1]
+        most = rows["model_name"].fillna(UNKNOWN).value_counts().index[0]
+        own = audited.runs[audited.runs["model_name"].fillna(UNKNOWN).eq(most)]
+        first = rates_by_denominator(own, value="is_successful", kind=audited.logs.kind).iloc[0]
+        if first["n_measured"]:
             other = "measured" if "measured_estimate" in first else "lowest"
-            texts = [format_interval(first[f"{way}estimate"], None, None) for way in ("", f"{other}_")]
-            values = {"model": first["model_name"], "one": texts[0], "other": texts[1]}
-            notes = note("denominators", "{model}: {one}, or {other} by the other denominator", **values)
+            rates = {"one": first["estimate"], "other": first[f"{other}_estimate"]}
+            notes = note("denominators", _two_rates, of=most, **rates, of_other="by the other denominator")
     is_counted = audited.logs.kind.rates.denominator == "all" and _has_rate(audited)
     alternative = audited.without(rows) if is_counted else audited.ending(rows, False)
     return Found(len(rows), len(audited.runs), rows, alternative, notes=notes)
@@ -220,10 +225,12 @@ def tokens_by_ending(audited: Audited) -> Found:
     """Count the runs without tokens of models in which tokens are missing more often for some endings."""
     audited.needs("tokens_in", "tokens_out")
     runs = audited.runs
-    is_missing = runs[["tokens_in", "tokens_out"]].isna().all(axis=1)
+    known = [name for name in ("tokens_in", "tokens_out") if runs[name].notna().any()]
+    is_missing = runs[known].isna().any(axis=1)
     ended = audited.outcome.mask(_is_stopped(runs), "stopped")
     model = runs["model_name"].fillna(UNKNOWN)
-    some = is_missing.groupby(model).mean().loc[lambda shares: shares.between(0, 1, inclusive="neither")]
+    missing = is_missing.groupby(model).agg(["mean", "size"])
+    some = missing[missing["mean"].between(0, 1, inclusive="neither") & missing["size"].ge(FEWEST)]
     doubtful = []
     for name in some.index:
         counts = pd.crosstab(ended[model == name], is_missing[model == name])
@@ -237,30 +244,40 @@ def tokens_by_ending(audited: Audited) -> Found:
 
 @check("published figures", "Do published figures differ from the runs?", noun="figure")
 def published_figures(audited: Audited) -> Found:
-    """Count the published rates that no count of the runs gives; otherwise models rank by the published ones."""
+    """Count the published rates that no count of the runs gives; otherwise models rank by the published ones.
+
+    Of several rates of a file, the first is taken to be of all runs; others count if they are of as many runs.
+    """
     table = getattr(audited.logs, "published", pd.DataFrame())
     if table.empty:
         raise NotComputed("none_published", "the logs hold no published figures")
-    runs, compared, differ, notes = audited.runs, 0, [], Notes()
-    for row in table.to_dict("records"):
-        own = _published_runs(row, runs)
-        if own.empty or pd.isna(row["value"]) or (pd.notna(row["n"]) and len(own) > row["n"]):
+    compared, order, notes = 0, audited.estimates.copy(), Notes()
+    seen = set()
+    differing = 0
+    for row in table.dropna(subset="value").to_dict("records"):
+        own = _published_runs(row, audited.runs)
+        key = tuple(map(str, (row["source"], row["model_name"], row["agent"], row["dataset"])))
+        is_first = len(own) > 0 and key not in seen
+        if is_first:
+            seen.add(key)
+        of_part = pd.notna(row["n"]) and row["n"] != len(own)
+        if of_part and (row["n"] > len(own) or not is_first or own["task_id"].duplicated().any()):
+            continue  # other runs are here, or fewer: `missing_trials` says so
+        if own.empty:
             continue
         compared += 1
-        digits = len(f"{row['value']:.12g}".partition(".")[2])
-        values = _rates_of(own)
-        if min(abs(value - row["value"]) for value in values) > 0.5 * 10 ** -min(max(digits, 2), 4) + 1e-9:
-            differ.append({**row, "model_name": own["model_name"].iloc[0]})
-            texts = [format_interval(value, None, None) for value in (row["value"], values[0])]
-            said = {"model": own["model_name"].iloc[0], "metric": row["metric"], "one": texts[0], "other": texts[1]}
-            notes += note("unlike_published", "{model}, {metric}: {one} published, {other} by the runs", **said)
+        digits = min(max(len(f"{row['value']:.12g}".partition(".")[2]), 2), 4)
+        rates = _rates_of(own)
+        if min(abs(rate - row["value"]) for rate in rates) > 0.5 * 10**-digits + 1e-9:
+            differing += 1
+            model = own["model_name"].iloc[0]
+            order[model] = row["value"]
+            said = {"one": row["value"], "of_one": "published", "other": rates[0], "of_other": "by the runs"}
+            notes += note("unlike_published", _two_rates, of=f"{model}, {row['metric']}", **said)
     if not compared:
-        raise NotComputed("none_matches", "no published figure belongs to runs here")
-    order = audited.estimates.copy()
-    for row in differ:
-        order[row["model_name"]] = row["value"]
+        raise NotComputed("none_matches", "no published figure is of the runs here")
     order = order.sort_values(ascending=False, kind="stable")
-    return Found(len(differ), compared, order=order, verdict="wrong", notes=Notes(notes.notes[:3]))
+    return Found(differing, compared, order=order, verdict="wrong", notes=Notes(notes.notes[:MOST_NAMED]))
 
 
 @check("settings", "Did models run with different limits, versions or temperatures?", noun="setting")
@@ -278,11 +295,15 @@ def settings(audited: Audited) -> Found:
 
 @check("agents", "Do runs of one model come from several agents?", noun="model")
 def agents(audited: Audited) -> Found:
-    """Count the models that several agents used, where these are not compared."""
+    """Count the models that several agents used, also where agents are compared with their models."""
     audited.needs("agent")
-    runs = audited.runs
-    several = runs.groupby("model_name")["agent"].nunique()
-    return Found(int((several > 1).sum()), len(several), notes=_counts(several[several > 1]))
+    column = "logged_model" if "logged_model" in audited.runs else "model_name"
+    agents_of = audited.runs.groupby(column)["agent"].nunique()
+    several = agents_of[agents_of > 1]
+    notes = _counts(several)
+    if audited.board.outcomes.compared_by:
+        notes += note("compared_by", columns=audited.board.outcomes.compared_by)
+    return Found(len(several), len(agents_of), notes=notes if len(several) else Notes())
 
 
 @check("pass^k", "Does pass^k depend on whether trials that were not measured count?", noun="model")
@@ -290,6 +311,8 @@ def pass_hat_k(audited: Audited) -> Found:
     """Count the models with two values of pass^k: over measured runs, and over all, or all that were planned."""
     if not _has_rate(audited):
         raise NotComputed("no_success", "no run has a success or a failure")
+    if not audited.board.outcomes.table.duplicated(["model_name", "task"]).any():
+        raise NotComputed("none_repeated", "no task was run more than once")
     kind = audited.logs.kind
     whole = audited.ending(audited.runs[audited.outcome.eq("not measured")], False)
     if kind.over_planned is not None:
@@ -308,9 +331,8 @@ def pass_hat_k(audited: Audited) -> Found:
     notes = Notes()
     if len(differ):
         name = differ.index[0]
-        texts = [format_interval(table[name], None, None) for table in (one, other)]
-        text = "{model}, pass^{k}: {one} of measured trials, {other} of all"
-        notes = note("both_conventions", text, model=name, k=k, one=texts[0], other=texts[1])
+        rates = {"one": one[name], "of_one": "of measured trials", "other": other[name], "of_other": "of all"}
+        notes = note("both_conventions", _two_rates, of=f"{name}, pass^{k}", **rates)
     return Found(len(differ), len(one), notes=notes)
 
 
@@ -386,11 +408,12 @@ def names_alike(audited: Audited) -> Found:
     column = "logged_model" if "logged_model" in audited.runs else "model_name"
     names = sorted(set(audited.runs[column].dropna()) - {UNKNOWN})
     notes = similar_names(names)
-    without_date = {name: DATED.sub("", name) for name in names}
-    for plain_name in sorted(set(without_date.values()).intersection(names)):
-        same = [name for name in names if without_date[name] == plain_name]
-        if len(same) == 2:  # two dates are two models
-            notes += note("alike", names=same, one=plain_name)
+    dated: dict[str, list[str]] = {}
+    for name in names:
+        dated.setdefault(DATED.sub("", name), []).append(name)
+    for undated, same in dated.items():
+        if undated in same and len(same) == 2:  # two dates are two models
+            notes += note("alike", names=same, one=undated)
     groups = [one.values["names"] for one in notes.notes]
     merged = {name: one.values["one"] for one in notes.notes for name in one.values["names"]}
     count = len({name for group in groups for name in group})
@@ -438,14 +461,18 @@ def _counts(counts: pd.Series) -> Notes:
 
 
 def _counted(counts: Mapping[str, int]) -> str:
-    return listed([f"{name}: {count:,}" for name, count in counts.items()], MOST_NAMED)
+    return listed([f"{shorten(name, LONGEST)}: {count:,}" for name, count in counts.items()], MOST_NAMED)
+
+
+def _two_rates(of: str, one: float, other: float, of_other: str, of_one: str = "here") -> str:
+    return f"{shorten(of, LONGEST)}: {one * 100:.1f} % {of_one}, {other * 100:.1f} % {of_other}"
 
 
 def _by_model(rows: pd.DataFrame) -> Notes:
     return _counts(rows["model_name"].fillna(UNKNOWN).value_counts())
 
 
-def _published_runs(row: dict, runs: pd.DataFrame) -> pd.DataFrame:
+def _published_runs(row: Mapping[Any, Any], runs: pd.DataFrame) -> pd.DataFrame:
     """Return the runs that a published figure is of: its model, agent and data set, in its folder or below."""
     keys = {"model_name": "logged_model" if "logged_model" in runs else "model_name", "agent": "agent"}
     is_own = pd.Series(True, runs.index)
@@ -458,9 +485,11 @@ def _published_runs(row: dict, runs: pd.DataFrame) -> pd.DataFrame:
         is_own &= runs["dataset"].eq(row["dataset"])
     if "score_key" in runs and runs["score_key"].eq(row["metric"]).any():
         is_own &= runs["score_key"].eq(row["metric"])
-    elif row["metric"] not in RATES:
+    elif not RATE.match(str(row["metric"])):
         return runs.iloc[:0]
     own = runs[is_own]
+    if own["source"].eq(row["source"]).sum() == row["n"]:  # several files with their figures may share a folder
+        return own[own["source"].eq(row["source"])]
     inside = own[own["source"].str.startswith(os.path.dirname(row["source"]) + "/")]
     return inside if len(inside) else own
 

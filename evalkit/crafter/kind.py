@@ -73,16 +73,77 @@ def load(
     counting: Counting = "achievement",
     **options: Unpack[ReadOptions],
 ) -> Logs:
-    """Read session traces into `Logs`; `weights`, `counting` as for `evaluate_event`, others as for `evalkit.load`."""
+    """Read session traces.
+
+    Parameters
+    ----------
+    path : str, path, or several of them
+        Folders, files, globs, URLs or a dataset of `collect`.
+    pattern : str
+        Glob for the names of files in folders.
+    weights : mapping of str to float
+        Points per hook; missing names have the points of `WEIGHTS`.
+    counting : {"achievement", "hook"}
+        Whether to count every achievement that a hook names, or every hook once.
+    **options : Any
+        Options of `evalkit.load`.
+
+    Returns
+    -------
+    Logs
+        ``episodes`` (one row per trace, also as ``runs``), ``events``, ``achievements`` and ``ledger``.
+
+    Examples
+    --------
+    >>> sorted(crafter.load("samples:crafter").runs["difficulty"].unique())
+    ['easy', 'hard', 'medium']
+    """
     weights = check_rules(weights, counting)
     return kinds.load(path, KIND, pattern=pattern, weights=weights, counting=counting, **options)
 
 
 def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:
-    """Collect session traces into a dataset, or update it; parameters and result as of `evalkit.kinds.collect`."""
+    """Collect session traces into a dataset, or update it.
+
+    Parameters
+    ----------
+    source : str, path, or several of them
+        Folders, files, globs or URLs of traces.
+    output : path
+        Folder or URL of the dataset.
+    **options : Any
+        Options of `evalkit.kinds.collect`.
+
+    Returns
+    -------
+    Changes
+        What was read and dropped.
+
+    Examples
+    --------
+    >>> crafter.collect("samples:crafter", "dataset")  # doctest: +SKIP
+    """
     return kinds.collect(KIND, source, output, **options)
 
 
 def episodes_df(path: Source, **options: Any) -> pd.DataFrame:
-    """Return the frame `episodes` of `load`."""
+    """Read session traces as a frame of episodes.
+
+    Parameters
+    ----------
+    path : str, path, or several of them
+        Folders, files, globs, URLs or a dataset of `collect`.
+    **options : Any
+        Options of `load`.
+
+    Returns
+    -------
+    DataFrame
+        One row per episode, as ``load(...).episodes``.
+
+    Examples
+    --------
+    >>> len(crafter.episodes_df("samples:crafter")) == len(episodes)
+    True
+    """
     return load(path, **options).episodes

@@ -75,10 +75,7 @@ _IDS = (Column("source", "str", "path of the trace"), *_of("episodes", "model_na
 EPISODES = run_columns(
     *_of("episodes", "session_id", "task_source", "difficulty", "max_turns"),
     Column(
-        "score_without_suspects",
-        "float",
-        "the score without doubtful verdicts of invalid action: an upper bound",
-        "points",
+        "score_without_suspects", "float", "score without doubtful verdicts of invalid action: an upper bound", "points"
     ),
     Column("band", "str", "Excellent (> 2), Good [1, 2], Limited [0, 1), Poor (< 0)"),
     *(

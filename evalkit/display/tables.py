@@ -94,11 +94,7 @@ _VALUES = {  # of other columns, with their labels
         "wilson, effective n": "Wilson interval on the effective n",
     },
 }
-_TECHNICAL = (
-    "method",
-    "target",
-    "warning",
-)  # how estimates were made: shown below a table; differing warnings are a column
+_TECHNICAL = ("method", "target", "warning")  # shown below a table; differing warnings are a column
 _ATTRIBUTES = ["run_id", "href"]  # columns that are attributes of a row, and not shown as cells
 _INTERVAL = " [95 %]"
 _NUMBER = Markup(' class="number"')
@@ -223,7 +219,7 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool, unit: str | None)
             notes.append(f"{name.capitalize()}: {', '.join(known)}.")
     notes = [" ".join(notes)] if notes else []
     if folder:
-        notes.append(f"Files and folders are relative to {plain(folder)}.")
+        notes.append(f"Paths are relative to {plain(folder)}.")
     filled = {name: texts for name, texts in out.items() if name not in bounds and not {"", "–"}.issuperset(texts)}
     return pd.DataFrame(filled or out, index=table.index), notes
 

@@ -71,7 +71,27 @@ def read_file(path: str | os.PathLike, *, limited: bool = True) -> bytes:
 
 
 def read_json(path: str | os.PathLike) -> Any:
-    """Read a JSON file; ValueError for invalid JSON, and for lists and objects nested deeper than Python can read."""
+    """Read a JSON file.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    Any
+        The value.
+
+    Raises
+    ------
+    ValueError
+        For invalid JSON, or lists and objects nested too deeply.
+
+    Examples
+    --------
+    >>> io.read_json("run.json")  # doctest: +SKIP
+    """
     data = read_file(path)
     try:
         return json.loads(data)
@@ -190,13 +210,37 @@ class WrongShapeError(BrokenFileError):
 
 
 def decode_json(data: bytes, decoder: msgspec.json.Decoder = ANYTHING) -> tuple[Any, list[str]]:
-    """Decode one JSON file; also return what was recovered.
+    """Decode one JSON file, and return what was recovered.
 
     The whole file is checked to be UTF-8 and well-formed, even the parts the decoder skips. A byte order mark, UTF-16
-    with one, Latin-1, bare ``NaN`` / ``Infinity`` (they become null) and lone surrogates (they become ``\ufffd``) are
-    recovered and named: ``byte_order_mark``, ``utf_16``, ``latin_1``, ``nan_literal``, ``lone_surrogate``.
+    with one, Latin-1, bare ``NaN`` / ``Infinity`` (read as null) and lone surrogates (read as ``�``) are recovered and
+    named: ``byte_order_mark``, ``utf_16``, ``latin_1``, ``nan_literal``, ``lone_surrogate``.
 
-    BrokenFileError for a malformed file, WrongShapeError for another shape, LimitError for one that is too large.
+    Parameters
+    ----------
+    data : bytes
+        Contents of the file.
+    decoder : msgspec.json.Decoder
+        Decoder, optionally with a type.
+
+    Returns
+    -------
+    tuple
+        The value, and a list of names of what was recovered.
+
+    Raises
+    ------
+    BrokenFileError
+        For a malformed file.
+    WrongShapeError
+        For another shape than the decoder's.
+    LimitError
+        For a file that is too large.
+
+    Examples
+    --------
+    >>> io.decode_json(b'[NaN]')
+    ([None], ['nan_literal'])
     """
     data, recovered = without_mark(data)
     if not data or data.isspace():

@@ -46,10 +46,41 @@ def collect(
 ) -> Changes:
     """Collect logs into a dataset, which `load` accepts in place of their folder, or update it.
 
-    `output` is a folder or a URL. A dataset keeps to its pattern, depth and sources: more of these may be added later,
-    but none left out. `progress` is called with the numbers of files read and to be read. SourceError if the source
-    does not exist or is empty now, `output` holds other files or lies in the source, it was collected from other
-    sources or with another pattern, or another process is updating it.
+    A dataset keeps its pattern, depth and sources: later calls may add sources, but not leave any out.
+
+    Parameters
+    ----------
+    kind : LogKind
+        Kind of log.
+    source : str, path, or several of them
+        Folders, files, globs or URLs of logs.
+    output : path
+        Folder or URL of the dataset.
+    pattern : str
+        Glob for the names of files in folders.
+    recursive : bool
+        Whether to read subfolders.
+    jobs : int, optional
+        Processes that read files; -1 for all cores.
+    storage_options : mapping, optional
+        Options for the file systems behind URLs, passed to fsspec.
+    progress : function, optional
+        Called with the numbers of files read, and to read.
+
+    Returns
+    -------
+    Changes
+        What was read and dropped.
+
+    Raises
+    ------
+    SourceError
+        If the source does not exist or is empty, `output` contains other files or is inside the source, the dataset has
+        other sources or another pattern, or another process is updating it.
+
+    Examples
+    --------
+    >>> kinds.collect(kinds.kind_named("mindcraft"), "samples:mindcraft/runs", "dataset")  # doctest: +SKIP
     """
     named, path = list(map(anchored, source_names(source))), anchored(output).rstrip("/")
     if not named or not path:

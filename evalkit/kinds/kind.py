@@ -44,7 +44,25 @@ Outcome = Literal["success", "failure", "not measured", "running"]  # what becam
 
 
 def run_columns(*own: Column, score: str = "") -> tuple[Column, ...]:
-    """Return the columns of a first table: the common ones, the score's unit named, then a kind's own."""
+    """Return the columns of the first table of a kind: the common ones, then its own.
+
+    Parameters
+    ----------
+    *own : Column
+        Columns of the kind.
+    score : str
+        Unit of the score.
+
+    Returns
+    -------
+    tuple of Column
+        The columns.
+
+    Examples
+    --------
+    >>> kinds.run_columns(score="points")[0].name
+    'run_id'
+    """
     common = (column._replace(unit=score) if column.name == "score" else column for column in RUN_COLUMNS)
     return (*common, *own)
 

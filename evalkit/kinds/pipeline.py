@@ -62,7 +62,7 @@ def load(
     storage_options: StorageOptions = None,
     **options: Any,
 ) -> "Logs":
-    """Read the logs of a source of any kind: ``evalkit.load("path/to/logs")``; unchanged files come from the store.
+    """Read the logs of a source of any kind; unchanged files come from the store.
 
     Parameters
     ----------
@@ -70,30 +70,35 @@ def load(
         Folders, files, globs such as ``runs/exp_*``, ``samples:NAME``, URLs that fsspec knows, archives, or a dataset
         of `collect`.
     kind : str or LogKind
-        Such as ``mindcraft``; by default that of most files by their content, with a warning that names the others.
+        Kind of log, such as ``mindcraft``; by default the kind of most files, with a warning that names the others.
     pattern : str
-        Glob for the names of files in folders; by default that of the kind.
+        Glob for the names of files in folders; by default the kind's.
     recursive : bool
-        Whether to read the folders below, too.
+        Whether to read subfolders.
     jobs : int, optional
-        Processes to read many files with; -1, and the default where they can be forked, for all cores.
+        Processes that read files; -1 for all cores, the default for many files if processes can be forked.
     storage_options : mapping, optional
         Options for the file systems behind URLs, passed to fsspec.
-    **options
-        Of the kind, such as ``tasks`` of Mindcraft; of every kind ``rename``, a list of ``"OLD=NEW"`` or a mapping of
-        models' names, ``model``, the model of runs whose logs name none, ``where``, conditions such as
-        ``"max_turns>=20"`` on columns of the runs to load, ``compare_by``, the columns to compare by, such as
-        ``"agent,model_name"`` (by default the model, or agent and model where runs of one model differ in the agent),
-        and ``cluster``, the column of the families of tasks.
+    **options : Any
+        Options of the kind, such as ``tasks`` of Mindcraft, and of every kind: ``rename`` (a list of ``"OLD=NEW"`` or a
+        mapping), ``model`` (the model of runs whose logs name none), ``where`` (conditions on columns, such as
+        ``"max_turns>=20"``), ``compare_by`` (columns to compare by, such as ``"agent,model_name"``; by default the
+        model, together with the agent if agents differ) and ``cluster`` (column with the family of a task).
 
     Returns
     -------
     Logs
+        The frames of the kind, such as ``runs``, and ``ledger`` with one row per input file.
 
     Raises
     ------
     SourceError
-        If a source is missing or holds no logs, and for options that the kind does not have.
+        If a source is missing or contains no logs, or the kind does not have an option.
+
+    Examples
+    --------
+    >>> len(evalkit.load("samples:mindcraft/runs").runs)
+    133
     """
     if isinstance(kind, str):
         kind = kind_named(kind) if kind else kind_of_source(source)

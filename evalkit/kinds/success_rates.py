@@ -24,6 +24,7 @@ from evalkit.stats import estimate_by, positive_mean_interval, ratio_interval
 Missing = Literal["", "failure", "exclude", "success"]  # how a run that was not measured counts
 _FILL = {"failure": 0.0, "exclude": float("nan"), "success": 1.0}
 _NOTHING = {"n": 0, "n_tasks": 0, "method": "", "target": ""}  # of a group without counted runs
+PER_RUN = " per run"  # the end of the columns of `with_usage`
 _TAKEN = {  # by a run
     "duration": "duration (seconds)",
     "turns": "turns",
@@ -45,15 +46,41 @@ def rates(
     missing: Missing = "",
     cluster: str = "",
 ) -> pd.DataFrame:
-    """Estimate the success rate or mean score of groups of runs, by columns; each task has the same weight.
+    """Estimate the success rate or mean score of groups of runs; tasks have equal weight.
 
-    `value`, `kind` and `cluster` are as for `outcomes`; an empty `by` takes all runs together. `missing` says how a run
-    that was not measured counts, by default as the kind declares, and for scores not at all; of scores that are no
-    shares, failure is 0, and there is no success.
+    Running runs, and runs that a flag excludes, are left out; `warning` gives their number.
 
-    The columns after those of `by` are n, n_tasks, estimate (the mean of the rates of tasks), low, high,
-    method, target, warning, n_not_measured. A group without a measured run has no rate (NaN), and the reason in
-    `warning`. Runs that are still running, and those whose flags say so, are left out; `warning` says how many.
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    by : str or sequence of str
+        Columns of the groups; an empty list for all rows together.
+    value : {"", "is_successful", "score"}
+        What to compare; by default success if the logs record it, else the score.
+    kind : LogKind, optional
+        Kind of the runs; by default the one in their column kind.
+    missing : {"", "failure", "exclude", "success"}
+        How a run that was not measured counts; by default as its kind declares. Scores that are not shares have no
+        success, and failure is 0.
+    cluster : str
+        Column with the family of a task; by default the one given to `load`.
+
+    Returns
+    -------
+    DataFrame
+        `by`, n, n_tasks, estimate (mean of the tasks' rates), low, high, method, target, warning, n_not_measured. NaN
+        without a measured run, with the reason in warning.
+
+    Raises
+    ------
+    ValueError
+        For an unknown value of `missing`.
+
+    Examples
+    --------
+    >>> kinds.rates(runs, "task_type").columns[0]
+    'task_type'
     """
     if missing not in ("", *_FILL):
         raise ValueError(f"missing {missing!r}: one of {', '.join(_FILL)}")
@@ -95,13 +122,33 @@ def rates_by_denominator(
     *,
     cluster: str = "",
 ) -> pd.DataFrame:
-    """Estimate rates with both denominators, and both extreme cases of the runs that were not measured.
+    """Estimate rates with both denominators, and both extreme cases of runs that were not measured.
 
-    Returns the columns of `by`, n, n_tasks, n_measured, n_not_measured, then estimate, low, high (the leading rate,
-    as the kind declares), two of measured_estimate, lowest_estimate and highest_estimate with their bounds (of the
-    measured runs; as if all others had failed; as if all had succeeded; the third is the leading one), and warning.
-    Scores that are no shares have no bounds: of them there is zero_estimate, as if all others had scored 0. Groups of
-    one column are sorted, the best first. The arguments are as for `rates`.
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    by : str or sequence of str
+        Columns of the groups; an empty list for all rows together.
+    value : {"", "is_successful", "score"}
+        What to compare; by default success if the logs record it, else the score.
+    kind : LogKind, optional
+        Kind of the runs; by default the one in their column kind.
+    cluster : str
+        Column with the family of a task; by default the one given to `load`.
+
+    Returns
+    -------
+    DataFrame
+        `by`, n, n_tasks, n_measured, n_not_measured, estimate, low, high (the leading rate of the kind), two of
+        measured_estimate, lowest_estimate and highest_estimate with bounds (measured runs only; if all others had
+        failed; if all others had succeeded), and warning. Scores that are not shares have zero_estimate (if all others
+        had scored 0). Groups of one column are sorted, the best first.
+
+    Examples
+    --------
+    >>> kinds.rates_by_denominator(runs)["n_not_measured"].sum() > 0
+    np.True_
     """
     kind = kind or kind_of(runs)
     first = rates(runs, by, value, kind, cluster=cluster)
@@ -131,11 +178,30 @@ def best_first(table: pd.DataFrame, by: str = "estimate") -> pd.DataFrame:
 
 
 def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogKind | None = None) -> pd.DataFrame:
-    """Estimate what runs take, per group: duration, turns, tokens and cost, as far as logs tell them.
+    """Estimate duration, turns, tokens and cost of runs per group, if logged.
 
-    Returns the columns of `by`, quantity, n (runs that tell it), n_tasks, estimate (mean per run; tasks
-    weigh equally), low, high, median, total, per_success (that mean over the success rate of the same runs) with _low
-    and _high, and warning. Intervals are on the log scale, so that none is below 0. Empty where logs tell nothing.
+    Tasks have equal weight. Intervals are on the log scale, so that none is below 0.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    by : str or sequence of str
+        Columns of the groups; an empty list for all rows together.
+    kind : LogKind, optional
+        Kind of the runs; by default the one in their column kind.
+
+    Returns
+    -------
+    DataFrame
+        `by`, quantity (with its unit), n (runs with the quantity), n_tasks, estimate (mean per run), low, high, median,
+        total, per_success with bounds (mean over the success rate of the same runs), warning. No rows if nothing is
+        logged.
+
+    Examples
+    --------
+    >>> "quantity" in kinds.usage(runs)
+    True
     """
     kind = kind or kind_of(runs)
     runs = runs[~is_excluded(runs, kind)].reset_index(drop=True)
@@ -161,7 +227,7 @@ def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogK
 def with_usage(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """Add to a table of models what a run takes on average: columns such as ``cost per run``, of what logs tell."""
     taken = usage(runs).pivot(index="model_name", columns="quantity", values="estimate")
-    return table.join(taken.rename(columns="{} per run".format), on="model_name")
+    return table.join(taken.add_suffix(PER_RUN), on="model_name")
 
 
 def sums_by(runs: pd.DataFrame, by: str | Sequence[str], counts: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:

@@ -135,9 +135,24 @@ class AgentOutcome(TypedDict):
 
 
 def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
-    """Read one agent's log; what can't be read is an outcome, too.
+    """Read the log of one agent; an unreadable log also has an outcome.
 
-    Only ``system`` turns that are a known final wording decide: the first with a score, or a time-out anywhere.
+    Only ``system`` turns that are a known final wording decide: the first one with a score, or a time-out anywhere.
+
+    Parameters
+    ----------
+    file_path : path
+        The log.
+
+    Returns
+    -------
+    dict
+        Score, status, final message and errors of the log.
+
+    Examples
+    --------
+    >>> mindcraft.analyze_agent_log("missing.json")["agent_log_processed"]
+    False
     """
     source = os.fspath(file_path)
     check_path(source)

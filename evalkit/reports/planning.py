@@ -84,28 +84,38 @@ def plan(
     Parameters
     ----------
     targets : iterable of str
-        Names or paths of notebooks, params files, and sources of logs; by default every params file of `params`.
-        A notebook named together with values is run once with these; else its params files are run. A source is run
-        with all notebooks of the kinds of logs it holds, or with those that are named beside it.
-    params, notebooks : path, optional
-        Folders of ``NOTEBOOK/REPORT.yaml`` and of ``NOTEBOOK.ipynb``; by default those of the current folder, then
-        evalkit's own.
-    each : bool
-        Whether each of several sources has reports of its own; by default those of a kind are compared in one.
+        Names or paths of notebooks, params files, and sources of logs; by default every params file of `params`. A
+        notebook named together with values is run once with these; else its params files are run. A source is run with
+        all notebooks of its kinds of logs, or with the notebooks named next to it.
+    params : path, optional
+        Folder of ``NOTEBOOK/REPORT.yaml``; by default in the current folder, then evalkit's own.
+    notebooks : path, optional
+        Folder of ``NOTEBOOK.ipynb``; by default in the current folder, then evalkit's own.
     kind : str
-        The kind of logs of all sources; by default it is detected from their content.
+        Kind of log of all sources; by default detected from their content.
     values : mapping, optional
         Values that override those of the params files, for notebooks that have the parameter.
     texts : iterable of (name, text)
-        The same as typed on a command line: parsed by the parameter's type; a repeated name adds to a list, or to a
+        Values as typed on a command line, parsed by the type of the parameter; a repeated name adds to a list, or to a
         sweep if the parameter takes one value.
     name : str
-        Name of the report; by default that of its params file or its values.
+        Name of the report; by default the name of its params file, or its values.
+    each : bool
+        Whether each of several sources has separate reports; by default sources of a kind are compared in one.
+
+    Returns
+    -------
+    list of Report
+        The reports.
 
     Raises
     ------
     PlanError
         Lists every fault of every file.
+
+    Examples
+    --------
+    >>> len(reports.plan(["model_overview"])) > 0  # doctest: +SKIP
     """
     values = dict(values or {})
     texts = list(texts)

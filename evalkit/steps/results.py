@@ -48,7 +48,31 @@ class Check(TypedDict):
 
 
 def check(name: str, score: float | None, label: str, explanation: str = "", severity: Severity = "info") -> Check:
-    """Return a check, as evaluators list them under ``checks``."""
+    """Return a check, as evaluators list them under ``checks``.
+
+    Parameters
+    ----------
+    name : str
+        Name of the check.
+    score : float or None
+        Score from 0 to 1.
+    label : str
+        Result in a word.
+    explanation : str
+        Reason.
+    severity : {"info", "warning", "error", "critical"}
+        Severity of the result.
+
+    Returns
+    -------
+    Check
+        The check.
+
+    Examples
+    --------
+    >>> steps.check("has terms", 1.0, "ok")["severity"]
+    'info'
+    """
     score = None if score is None else float(score)
     return Check(name=name, score=score, label=label, explanation=explanation, severity=severity)
 

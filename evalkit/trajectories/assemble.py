@@ -21,7 +21,7 @@ from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.kinds.headers import choices_of, columns_of_runs, meanings, unread_cells
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.trajectories.calls import join_sessions
-from evalkit.trajectories.formats import lm_eval, openhands, terminal_bench
+from evalkit.trajectories.formats import every_eval_ever, lm_eval, openhands, terminal_bench
 from evalkit.trajectories.json_values import count_of
 from evalkit.trajectories.records import AGENT_FAILED, ENDED, RUNS, Facts, Runs
 from evalkit.trajectories.table import NAME, TABLES
@@ -29,6 +29,7 @@ from evalkit.trajectories.transcript import messages_frame, tool_calls_frame
 
 OUTCOMES = {"success": True, "failure": False, "not measured": None}
 _TOTALS = ("turns", "tokens_in", "tokens_cache", "tokens_out", "cost")  # that a trajectory states
+_STATING_SUCCESS = ("table", every_eval_ever.FORMAT)  # formats that state what they know of the success of runs
 _WHOLE_REWARD = ("tau-bench",)  # formats in which a part of the reward is a failure
 _COUNTS = {column.name for column in RUNS if column.dtype == "int?"}
 _CALLED_ID = re.compile(r"(run|trial|trajectory|log)[ _-]?(id|uuid)|uuid", re.IGNORECASE)  # the column of runs' ids
@@ -172,6 +173,7 @@ def _fill_tables(runs: Runs, columns: Sequence[str], reasons: Mapping[str, str])
             texts, ids = tuple(extra[at] for at in places[source]), _ids_of_rows(own)
             for at, text, run in zip(places[source], texts, ids, strict=True):
                 if run:
+                    runs["log_id"][at] = run
                     runs["is_copy"][at] = (run, text) in seen
                     seen.add((run, text))
             first = first_with.setdefault(texts, source)
@@ -288,7 +290,7 @@ def _add_shared(runs: Runs, facts: Facts) -> None:
                         runs[column][at] = value
     models = _by_task(facts, "model")
     for at, (task, model, source) in enumerate(_rows(runs, "task_id", "model_name", "source")):
-        if model is None and task in models:
+        if model is None and task in models and runs["format"][at] != openhands.FORMAT:
             runs["model_name"][at] = _nearest(source, models[task])
 
 
@@ -327,9 +329,10 @@ def _score(runs: Runs, scores: pa.Table, facts: Facts, key: str) -> list[str | N
     _turn_lower_is_better(runs)
     _add_verdicts(runs, _by_task(facts, "outcome"))
     for at, (of_format, status) in enumerate(_rows(runs, "format", "status")):
-        if of_format != "table" and status not in AGENT_FAILED and status not in ENDED:
+        if of_format not in _STATING_SUCCESS and status not in AGENT_FAILED and status not in ENDED:
             score[at] = None
     _set_success(runs)
+    every_eval_ever.set_success(runs)
     return [None if at is None else runs["run_id"][at] for at in place_of_score]
 
 
@@ -413,7 +416,7 @@ def _set_success(runs: Runs) -> None:
         kinds = [(*kind, key or scorers.get(kind)) for kind, key in zip(kinds, runs["score_key"], strict=True)]
     graded = {kinds[at] for at in between}
     for at, (of_format, status) in enumerate(_rows(runs, "format", "status")):
-        if kinds[at] in graded or of_format == "table":  # a table states what it knows
+        if kinds[at] in graded or of_format in _STATING_SUCCESS:
             continue
         if score[at] is None and status in AGENT_FAILED:
             score[at] = 0.0

@@ -84,32 +84,79 @@ def load(
     outcomes: str | os.PathLike = "",
     **options: Unpack[LoadOptions],
 ) -> Logs:
-    """Read trajectories of any format that is known, and tables of runs; what is not listed is as for `evalkit.load`.
+    """Read trajectories of any known format, and tables of runs.
 
     Parameters
     ----------
+    path : str, path, or several of them
+        Folders, files, globs, URLs or a dataset of `collect`.
     columns : str or sequence of str
-        What the columns of a table of runs mean, such as ``score=reward``, where their names don't tell.
+        Meanings of columns of a table, such as ``score=reward``; by default detected from their names.
     score : str
-        Which of several scores or rewards counts; by default ``reward``, else the first, of lm-eval
+        Score or reward to use, if there are several; by default ``reward``, else the first, of lm-eval
         (``metric,filter``) the first that is always 0 or 1.
     outcomes : path
-        A CSV file of ``run_id``, ``outcome`` (success, failure or not measured) and ``reason``, which overrules logs.
+        A CSV file of ``run_id``, ``outcome`` (success, failure or not measured) and ``reason``, which overrides the
+        logs.
+    **options : Any
+        Options of `evalkit.load`.
 
     Returns
     -------
     Logs
-        The frames ``runs``, ``scores``, ``plans``, ``published``, ``usage``, ``tools`` and ``ledger``; ``messages``,
-        ``tool_calls`` and ``turns``, which are read when first used.
+        ``runs``, ``scores``, ``plans``, ``published``, ``usage``, ``tools`` and ``ledger``; ``messages``,
+        ``tool_calls`` and ``turns``, which are read on first access.
+
+    Examples
+    --------
+    >>> len(trajectories.load("samples:trajectories/table/runs.csv").runs) > 0
+    True
     """
     return load_logs(path, KIND, columns=tuple(as_list(columns)), score=score, outcomes=os.fspath(outcomes), **options)
 
 
 def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:
-    """Collect trajectories into a dataset, or update it; parameters and result as in `evalkit.kinds.collect`."""
+    """Collect trajectories into a dataset, or update it.
+
+    Parameters
+    ----------
+    source : str, path, or several of them
+        Folders, files, globs or URLs of logs.
+    output : path
+        Folder or URL of the dataset.
+    **options : Any
+        Options of `evalkit.kinds.collect`.
+
+    Returns
+    -------
+    Changes
+        What was read and dropped.
+
+    Examples
+    --------
+    >>> trajectories.collect("samples:trajectories/harbor", "dataset")  # doctest: +SKIP
+    """
     return kinds.collect(KIND, source, output, **options)
 
 
 def runs_df(path: Source, **options: Any) -> pd.DataFrame:
-    """Return one row per run; options as for `load`."""
+    """Read trajectories as a frame of runs.
+
+    Parameters
+    ----------
+    path : str, path, or several of them
+        Folders, files, globs, URLs or a dataset of `collect`.
+    **options : Any
+        Options of `load`.
+
+    Returns
+    -------
+    DataFrame
+        One row per run, as ``load(...).runs``.
+
+    Examples
+    --------
+    >>> len(trajectories.runs_df("samples:trajectories/harbor")) == len(runs)
+    True
+    """
     return load(path, **options).runs

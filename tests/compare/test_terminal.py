@@ -114,7 +114,7 @@ def test_what_would_decide_is_planned_for_the_observed_difference_and_for_a_name
     cells = [(m, f"t{t}", bool(own[t % 3]) or (m == "a" and t in (2, 5))) for m, own in models.items() for t in tasks]
     runs = runs_of(cells)
     text = describe_comparison(runs, detect=10)
-    observed, named = re.findall(r"^To show ([\d.]+) points.*? plan ([\d,]+) tasks run once", text, re.MULTILINE)
+    observed, named = re.findall(r"^To detect ([\d.]+) points.*? plan ([\d,]+) tasks run once", text, re.MULTILINE)
     board = leaderboard(runs)
     assert int(named[1].replace(",", "")) == plan(runs, 0.1)["tasks"].iloc[0]
     gap = board.pairs.set_index(["model_a", "model_b"]).loc[("a", "b"), "estimate"]
@@ -129,7 +129,7 @@ def test_nothing_is_planned_where_another_test_decides_and_the_reason_is_said():
         for task in range(24)
     ]
     runs = runs_of(cells)
-    assert "To show 10 points" in describe_comparison(runs, detect=10)
+    assert "To detect 10 points" in describe_comparison(runs, detect=10)
     text = describe_comparison(runs.assign(cluster=[f"f{task % 6}" for _ in "ab" for task in range(24)]), detect=10)
     assert "To show" not in text
     assert text.count("Pairs are decided over families of tasks: no number of tasks is planned.") == 1
@@ -141,7 +141,7 @@ def test_a_pair_that_is_not_decided_at_a_small_p_value_says_why():
     runs = runs_of(cells, "crafter")
     row = leaderboard(runs).pairs.iloc[0]
     assert row["claim_at"] < row["p_adjusted"] <= 0.05
-    why = "too few tasks to show how skewed scores are: a difference is claimed from p = 0.015 down"
+    why = "too few tasks to estimate the skewness of scores: a difference is claimed only if p ≤ 0.015"
     assert why in row["sentence"]
     assert f"not decided ({why})" in describe_comparison(runs)
     assert f"not decided ({why})" in describe_baseline(runs, "b")[0]

@@ -22,6 +22,7 @@ import yaml
 from click.testing import CliRunner
 
 from evalkit.cli import main
+from evalkit.compare.check import CHECKS
 from evalkit.crafter.format import ACHIEVEMENTS
 from evalkit.io import resolve
 from evalkit.reports import Summary
@@ -108,7 +109,8 @@ def test_every_code_block_of_a_page_runs(path, place):
             patches.enter_context(mock.patch(door, _planned))
         # what is in memory is also in a forked process, whatever threads other tests have left
         patches.enter_context(mock.patch("evalkit.reports.planning.start_method", return_value="fork"))
-        patches.enter_context(mock.patch.dict(EVALUATORS))  # a page registers one of its own
+        for registry in (EVALUATORS, CHECKS):
+            patches.enter_context(mock.patch.dict(registry))  # a page registers one of its own
         page = path.read_text("utf-8")
         printed, end = "", 0  # what the one command of the block before printed, and where that block ends
         outdated = []

@@ -19,7 +19,7 @@ from tests.mindcraft.builders import EXPERIMENT, SCORE, log, task, write, write_
     [
         ([1, 40], [("percent", 0.01, False), ("percent", 0.4, False)], ["read as percentages", "the highest is 40"]),
         ([1, 0.5], [("fraction", 1.0, True), ("fraction", 0.5, True)],
-         ["taken for fractions", "the mean is 75 %", "1 of 2 runs is a whole build", "would be 0.75 %"]),
+         ["read as fractions", "The mean is 75 %", "1 of 2 runs is complete", "would be 0.75 %"]),
         ([0, 0], [("fraction", 0.0, False)] * 2, ["read as fractions"]),
     ],
 )  # fmt: skip

@@ -100,13 +100,23 @@ def test_stored_outputs_are_compared_where_nbval_asks_for_it(tmp_path, options, 
 def test_a_string_for_a_list_parameter_as_papermill_passes_it_is_a_list_of_one():
     lists = {name for path in NOTEBOOKS for name, one in read_notebook(path).parameters.items() if "list" in one.type}
     sources = {"history", "runs", "source", "tasks", "traces"}
-    assert lists == {"columns", "items", "models", "rename", "where", *sources}  # a new one needs a line below
+    assert lists == {
+        "checks",
+        "columns",
+        "items",
+        "models",
+        "rename",
+        "where",
+        *sources,
+    }  # a new one needs a line below
     given = {"rename": "alder-large=oak", "where": "task_type=cooking"}
     logs = [evalkit.mindcraft.load("samples:mindcraft", **{name: value}) for name, value in given.items()]
     listed = [evalkit.mindcraft.load("samples:mindcraft", **{name: [value]}) for name, value in given.items()]
     for one, other in zip(logs, listed, strict=True):
         pd.testing.assert_frame_equal(one.runs, other.runs)
         assert one.chosen == other.chosen
+    audits = [evalkit.compare.audit(logs[0], checks=names).table for names in ("copies", ["copies"])]
+    pd.testing.assert_frame_equal(*audits)
     runs, item = logs[1].runs, "bread"
     one, listed = (evalkit.load(source, "mindcraft") for source in ("samples:mindcraft", ["samples:mindcraft"]))
     pd.testing.assert_frame_equal(one.runs, listed.runs)

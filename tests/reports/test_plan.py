@@ -199,7 +199,7 @@ def test_each_source_without_logs_is_one_fault(tmp_path, monkeypatch):
     (tmp_path / "empty").mkdir()
     (tmp_path / "text").write_text("words")
     causes = {
-        "empty": "there is no file in it",
+        "empty": "it contains no file",
         "gone": "no such file, folder or notebook; there are 'cooking_blocked_agents', ",
         "text": "no log of a kind that evalkit knows (1 file)",
     }

@@ -253,7 +253,7 @@ def test_a_log_whose_evaluation_broke_off_before_its_first_sample_has_no_runs_an
     log["eval"]["dataset"] = {"samples": 2}
     logs = trajectories.load(make.write(tmp_path / "log.json", log))
     assert (len(logs.runs), len(logs.messages), logs.plans["planned"].tolist()) == (0, 0, [2])
-    assert logs.ledger["reason"].tolist() == ["it holds no samples, no such model"]
+    assert logs.ledger["reason"].tolist() == ["it contains no samples, no such model"]
 
 
 def test_samples_of_early_2024_have_one_score_and_a_transcript(tmp_path):
@@ -606,7 +606,7 @@ def test_the_scorer_is_named_in_the_title_of_rates_and_the_others_beside_it(tmp_
     logs = evalkit.load(tmp_path, where="task_id!=s0")
     assert kinds.outcomes(logs.runs).title == "success rate (includes)"
     assert "success rate (includes) [95 %]" in summary(logs, {}, answer(logs.runs))
-    said = ["score: includes; there is also match (--score NAME selects one)", "only runs where task_id!=s0"]
+    said = ["score: includes; there is also match (--score NAME selects one)", "only runs with task_id!=s0"]
     assert [str(one) for one in logs.chosen.notes] == said
     assert all(text[1:] in kinds.describe_runs(logs.runs, "x", logs.chosen) for text in said)
     board = compare.leaderboard(logs.runs)

@@ -11,6 +11,7 @@ import msgspec
 
 from evalkit._text import counted_noun
 from evalkit.io import absolute
+from evalkit.io.text import shorten
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Call, Message, OpenNamed
 from evalkit.trajectories.json_values import count_of, number_of, part_of, text_of
@@ -19,8 +20,8 @@ from evalkit.trajectories.records import AGENT_FAILED, Facts, Joined, Runs, run_
 FORMAT = "Terminal-Bench"
 LOGS = ("sessions/agent.log", "panes/post-agent.txt")  # the terminal, in the folder of a trial; the first counts
 COMMANDS = "commands.txt"
-_METADATA = "run_metadata.json"
-_TRIAL_KEYS = {"trial_name", "task_id"}
+_MOST_TERMINAL = 200_000  # characters of a terminal in a transcript
+_TRIAL_KEYS = {"trial_name", "task_id", "is_resolved"}
 _NOTHING_HAPPENED = ("unset", "none")  # modes of failure of trials in which nothing failed
 _NOT_MEASURED = ("test_timeout", "parse_error", "agent_installation_failed", "unknown_agent_error", "unknown")
 _LOCK_VERSIONS = ("1.0",)
@@ -48,7 +49,7 @@ def recognises(value: Any) -> str:
 
 
 def _is_trial(value: Any) -> bool:
-    return isinstance(value, dict) and value.keys() >= _TRIAL_KEYS and not value.keys() & {"task_name", "results"}
+    return isinstance(value, dict) and value.keys() >= _TRIAL_KEYS and "task_name" not in value  # as Harbor's has
 
 
 def parse(path: str, value: Any) -> Parsed:
@@ -83,8 +84,15 @@ def parse(path: str, value: Any) -> Parsed:
     for mode, n in modes.items():
         if mode not in known:
             reasons.append(f"failure_mode {mode} is unknown: {counted_noun(n, 'trial')} not measured")
-    scores = [(part, "is_resolved", outcome, "") for part, trial in trials if (outcome := _outcome(trial)) is not None]
-    return used([_run(part, trial) for part, trial in trials], scores, reason="; ".join(reasons))
+    scores = [
+        (part, "is_resolved", float(trial["is_resolved"]), "")
+        for part, trial in trials
+        if isinstance(trial["is_resolved"], bool)
+    ]
+    accuracy = number_of(part_of(value, "accuracy"))
+    published = [(None, None, None, "accuracy", accuracy, len(trials))] if accuracy is not None else []
+    runs = [_run(part, trial) for part, trial in trials]
+    return used(runs, scores, published=published, reason="; ".join(reasons))
 
 
 def _trials(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -112,23 +120,13 @@ def _described(stated: dict[str, Any], tasks: Any, attempts: Any, size: Any, rea
     return used(plans=plans, facts=[(FORMAT, "", "", text_of(stated))], reason=reason)
 
 
-def _outcome(trial: Mapping[str, Any]) -> float | None:
-    """Return 1 or 0 for a trial whose tests were finished; None for others."""
-    outcome = number_of(trial.get("is_resolved"))
-    return outcome if outcome in (0.0, 1.0) else None
-
-
 def _run(part: str, trial: dict[str, Any]) -> tuple:
     """Return the run of a trial; files of its run name the model and the agent."""
     mode = text_of(trial.get("failure_mode"))
     status = "completed" if mode in ("", *_NOTHING_HAPPENED) else mode
-    if _outcome(trial) is None and (status == "completed" or status in AGENT_FAILED):
+    if not isinstance(trial["is_resolved"], bool) and (status == "completed" or status in AGENT_FAILED):
         status = "untested"  # a time-out does not decide: tests run after it
     attempt = _ATTEMPT.search(text_of(trial["trial_name"]))
-    results = trial.get("parser_results")
-    extra: dict[str, Any] = {"trial_name": text_of(trial["trial_name"])}
-    if isinstance(results, dict):
-        extra["tests"] = Counter(text_of(result) for result in results.values())
     return run_row(
         part=part,
         log_id=_id(trial),
@@ -141,7 +139,7 @@ def _run(part: str, trial: dict[str, Any]) -> tuple:
         ended=trial.get("trial_ended_at") or trial.get("test_ended_at"),
         tokens_in=count_of(trial.get("total_input_tokens")) or None,  # 0 is written where nothing was counted
         tokens_out=count_of(trial.get("total_output_tokens")) or None,
-        extra=extra,
+        extra={"trial_name": text_of(trial["trial_name"])},
     )
 
 
@@ -175,7 +173,7 @@ def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:
         calls = [Call("terminal", line) for line in commands.splitlines() if line.strip()]
         spoken.append(Message("assistant", "", calls=calls))
     if terminal := next(filter(None, (open_named(f"{folder}{name}", is_text=True) for name in LOGS)), ""):
-        spoken.append(Message("tool", _ESCAPES.sub("", terminal), "terminal"))
+        spoken.append(Message("tool", shorten(_ESCAPES.sub("", terminal), _MOST_TERMINAL), "terminal"))
     mode = text_of(value.get("failure_mode"))
     if mode not in ("", *_NOTHING_HAPPENED):
         spoken.append(Message("error", mode))
@@ -205,26 +203,31 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
     no_plans = set[str]()
     stated = [fact for fact in facts if fact["fact"] == FORMAT]
     for fact in sorted(stated, key=lambda fact: (fact["source"].endswith(".lock"), fact["source"])):  # metadata first
-        folder, run = _key(fact["source"])
+        of_run, run = _key(fact["source"])
         values = msgspec.json.decode(fact["value"])
         for name in dict.fromkeys([run, run and values.get("run", "")]):
-            about[folder, name] = values | about.get((folder, name), {})
-            if plan_at.setdefault((folder, name), fact["source"]) != fact["source"]:
+            about[of_run, name] = values | about.get((of_run, name), {})
+            if plan_at.setdefault((of_run, name), fact["source"]) != fact["source"]:
                 no_plans.add(fact["source"])
     places = [at for at, own in enumerate(runs["format"]) if own == FORMAT]
     run_of = {source: _nearest(source, about) for source in {runs["source"][at] for at in places}}
     folder_of = {source: _folder(posixpath.dirname(absolute(source))) for source in run_of}
+    named: dict[str, dict[str, str]] = {}  # by file
+    for source, names in folder_of.items():
+        values = about.get(run_of[source], {})
+        by_folder = {"model_name": names.model, "agent": names.agent, "dataset": names.dataset}
+        named[source] = by_folder | values
+        if names.dataset.startswith(f"{values.get('dataset')}@"):
+            named[source]["dataset"] = names.dataset
+    for at, source in enumerate(published["source"]):
+        for column in ("model_name", "agent", "dataset"):
+            published[column][at] = named.get(source, {}).get(column) or published[column][at]
     groups: dict[tuple[str, ...], list[int]] = {}
     for at in places:
         source = runs["source"][at]
         names, values = folder_of[source], about.get(run_of[source], {})
-        runs["model_name"][at] = values.get("model_name") or names.model or None
-        runs["agent"][at] = values.get("agent") or names.agent or None
-        dataset = values.get("dataset")
-        if not dataset or names.dataset.startswith(f"{dataset}@"):
-            dataset = names.dataset or None
-        runs["dataset"][at] = dataset
-        runs["limits"][at] = values.get("limits")
+        for column in ("model_name", "agent", "dataset", "limits"):
+            runs[column][at] = named[source].get(column) or None
         runs["experiment"][at] = names.submission or None
         if names.model and not values.get("model_name"):
             runs["model_source"][at] = "folder"
@@ -232,10 +235,12 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
     copies = set[int]()
     for group in groups.values():
         if len(group) > 1:
-            group.sort(key=lambda at: _rank(runs["source"][at], runs["part"][at]))
-            copies.update(group[1:])
-            _, *inner = sorted({run_of[runs["source"][at]] for at in group}, key=lambda key: (key[0].count("/"), key))
-            no_plans.update(plan_at[key] for key in inner if key in plan_at)
+            outermost = sorted(
+                (bool(runs["part"][at]), runs["source"][at].count("/"), runs["source"][at], at) for at in group
+            )
+            copies.update(at for *_, at in outermost[1:])  # the first is a file of its own, if there is one
+            keys = sorted({run_of[runs["source"][at]] for at in group}, key=lambda key: (key[0].count("/"), key))
+            no_plans.update(plan_at[key] for key in keys[1:] if key in plan_at)
     plans = {key: plan for key, plan in plan_at.items() if plan not in no_plans}
     plan_of = {source: plans.get(key) or plans.get(_nearest(source, plans)) for source, key in run_of.items()}
     return Joined(copies, plan_of, no_plans)
@@ -243,18 +248,13 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
 
 def context_files(files: Sequence[str]) -> list[str]:
     """Return where the metadata and the lock of the runs of some files may be, in the folders above these, too."""
-    folders = dict[str, None]()
-    beside = dict[str, None]()
+    starts = dict[str, None]()
     for path in files:
-        folder, name = posixpath.split(path)
-        if not name.endswith("results.json"):
-            continue
-        above, trial = posixpath.split(folder)
-        is_trial = name == "results.json" and trial.startswith(f"{posixpath.basename(above)}.")
-        folders[posixpath.dirname(above) if is_trial else folder] = None
-        if name != "results.json":
-            beside[path.removesuffix("results.json") + _METADATA] = None
-    return [*beside, *(f"{folder}/{name}" for folder in folders for name in (_METADATA, "tb.lock"))]
+        if path.endswith("results.json"):
+            above, trial = posixpath.split(posixpath.dirname(path))
+            is_trial = trial.startswith(f"{posixpath.basename(above)}.")  # RUN/TASK/TASK.1-of-1/results.json
+            starts[f"{posixpath.dirname(above)}/" if is_trial else path.removesuffix("results.json")] = None
+    return [f"{start}{name}" for start in starts for name in ("run_metadata.json", "tb.lock")]
 
 
 _Key = tuple[str, str]  # of a run: its folder, and its own name where the names of its files begin with it
@@ -279,7 +279,7 @@ def _nearest(source: str, known: Mapping[_Key, Any]) -> _Key:
 def _identity(runs: Mapping[str, list[Any]], at: int) -> tuple[str, ...]:
     """Return what copies of a trial share: its id, else its name and its run's name, its settings, end and time."""
     if runs["log_id"][at]:
-        return (runs["log_id"][at],)
+        return runs["log_id"][at], runs["task_id"][at]
     folder, run = _key(runs["source"][at])
     if not runs["part"][at] and posixpath.basename(posixpath.dirname(folder)) == runs["task_id"][at]:  # RUN/TASK/TRIAL
         folder = posixpath.dirname(posixpath.dirname(folder))
@@ -288,15 +288,10 @@ def _identity(runs: Mapping[str, list[Any]], at: int) -> tuple[str, ...]:
     return run or posixpath.basename(folder), name, *map(str, told)
 
 
-def _rank(source: str, part: str) -> tuple[bool, int, str]:
-    """Return which of the copies of a trial counts: its own file, in the outermost run."""
-    return bool(part), source.count("/"), source
-
-
 @cache
 def _folder(folder: str) -> _Folder:
     """Return what the leaderboard's folders tell of the files in a folder: results/DATASET/SUBMISSION/…."""
-    parts = re.sub(r"^[^/]*://[^/]*", "", folder.partition("::")[0]).split("/")
+    parts = re.sub(r"^\w+://[^/]*", "", folder).split("/")  # without a host
     datasets = [at for at, part in enumerate(parts) if _DATASET.fullmatch(part)]
     below = datasets[-1] + 1 if datasets else 0
     dataset = _DATASET.sub(r"\1@\2", parts[below - 1]) if datasets else ""

@@ -1,0 +1,140 @@
+"""Audits: every planted defect is found, boards without one raise no alarm, and users add checks of their own."""
+
+from random import Random
+from unittest import mock
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import evalkit
+from benchmarks.audit import DEFECTS, audited, board
+from evalkit import compare
+from evalkit.cli import main
+from evalkit.compare.audit import moved
+from evalkit.compare.check import CHECKS
+from evalkit.display.words import finding_text
+from tests import messy
+
+
+@pytest.fixture
+def checks():
+    with mock.patch.dict(CHECKS):
+        yield CHECKS
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_a_planted_defect_is_found_by_its_check(name):
+    check, plant = DEFECTS[name]
+    rng = Random(0)
+    logs = board(rng)
+    plant(logs, rng)
+    row = audited(logs, [check]).loc[check]
+    assert row["verdict"] in ("look", "wrong")
+    assert 0 < row["count"] <= row["n"]
+
+
+def test_a_board_without_a_defect_raises_no_alarm():
+    table = audited(board(Random(0)))
+    assert table["verdict"].value_counts().to_dict() == {"fine": 20, "not computed": 3}
+    assert table.loc[table["verdict"].eq("fine"), "count"].eq(0).all()
+    assert table.loc[table["verdict"].eq("not computed"), "notes"].map(str).ne("").all()
+
+
+def test_every_defect_has_its_own_check_and_every_check_a_defect():
+    assert {check for check, _ in DEFECTS.values()} == set(CHECKS)
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Runs of two models, of which the second is first if time-outs do not count as successes."""
+    rows = []
+    for task in range(20):
+        timed_out = task < 8
+        rows.append(
+            {"task_id": task, "model": "fast", "success": int(task < 12), "status": "timeout" if timed_out else "ok"}
+        )
+        rows.append({"task_id": task, "model": "slow", "success": int(task < 9), "status": "ok"})
+    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+    return str(tmp_path)
+
+
+def test_the_answer_says_who_would_be_first_otherwise(runs):
+    found = compare.audit(evalkit.load(runs))
+    row = found.table.set_index("check").loc["time-outs that succeeded"]
+    assert (row["verdict"], row["count"], row["n"], row["first"], row["moved"]) == ("look", 8, 8, "slow", 2)
+    assert row["run_id"] in set(evalkit.load(runs).runs["run_id"])
+    text = finding_text(found.findings[0])
+    assert text.startswith("1 of ")
+    assert " changes the ranking: fast is first, otherwise slow. " in text
+
+
+def test_a_check_of_ones_own_has_a_row_and_one_that_fails_does_not_stop_the_others(runs, checks):
+    @compare.check("easy", "Are tasks easy?", noun="task")
+    def easy(audited):
+        rows = audited.runs[audited.runs["task_id"].eq("0")]
+        return compare.Found(1, 20, rows, audited.without(rows), verdict="wrong")
+
+    @compare.check("broken", "Is this broken?")
+    def broken(audited):
+        return 1 / 0
+
+    @compare.check("lacking", "Is this lacking?")
+    def lacking(audited):
+        audited.needs("cost")
+
+    table = compare.audit(evalkit.load(runs), checks=["easy", "broken", "lacking"]).table.set_index("check")
+    assert table["verdict"].to_dict() == {"easy": "wrong", "broken": "not computed", "lacking": "not computed"}
+    assert table.loc["easy", "moved"] == 0
+    assert "ZeroDivisionError" in str(table.loc["broken", "notes"])
+    assert str(table.loc["lacking", "notes"]) == "the logs state no cost"
+    with pytest.raises(ValueError, match="no check 'esy'"):
+        compare.audit(evalkit.load(runs), checks=["esy"])
+
+
+@pytest.mark.parametrize("kind", messy.KINDS)
+def test_every_kind_can_be_audited_and_no_check_fails(kind):
+    logs = evalkit.load(str(messy.folder(kind) / "logs"), kind)
+    found = compare.audit(logs)
+    assert set(found.table["check"]) == set(CHECKS)
+    assert "failed_check" not in [note.code for notes in found.table["notes"] for note in notes.notes]
+    assert all(map(finding_text, found.findings))
+
+
+@pytest.mark.parametrize("rows", [[("a", 1)], [("", 1)], [("a", 1), ("b", 1)], [("a", None), ("b", None)]])
+def test_few_runs_or_none_with_an_outcome_can_be_audited(tmp_path, rows):
+    header = ["model", "success"]
+    table = pd.DataFrame(rows, columns=header).assign(task_id=1)
+    table.to_csv(tmp_path / "runs.csv", index=False)
+    found = compare.audit(evalkit.load(str(tmp_path), "trajectories"))
+    assert "failed_check" not in [note.code for notes in found.table["notes"] for note in notes.notes]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "count"),
+    [
+        ({"a": 2, "b": 1}, {"a": 3, "b": 1}, 0),
+        ({"a": 2, "b": 1}, {"a": 1, "b": 2}, 2),
+        ({"a": 2, "b": 1}, {"a": 1, "b": 1}, 1),
+        ({"a": 3, "b": 2, "c": 1}, {"a": 3, "c": 1}, 1),
+        ({"a": 3, "b": 2}, {"a": 3, "b": 2, "c": 9}, 0),
+    ],
+)
+def test_models_move_if_their_rank_differs_or_is_gone(before, after, count):
+    assert moved(pd.Series(before), pd.Series(after)) == count
+
+
+def test_the_command_prints_the_answer_first_and_strict_fails_only_for_an_error(runs, tmp_path, checks):
+    result = CliRunner().invoke(main, ["audit", runs, "--strict", "--output", str(tmp_path / "out.csv")])
+    assert result.exit_code == 0, result.output
+    assert "changes the ranking: fast is first, otherwise slow." in result.stdout.split("\n")[0]
+    assert "slow first, 2 models elsewhere" in result.stdout
+    assert set(pd.read_csv(tmp_path / "out.csv")["check"]) == set(checks)
+
+    @compare.check("wrong", "Is this wrong?")
+    def wrong(audited):
+        return compare.Found(1, 1, verdict="wrong")
+
+    assert CliRunner().invoke(main, ["audit", runs, "--strict"]).exit_code == 1
+    assert CliRunner().invoke(main, ["audit", runs, "--check", "wrong"]).exit_code == 0
+    assert CliRunner().invoke(main, ["audit", runs, "--check", "nothing"]).exit_code == 2
