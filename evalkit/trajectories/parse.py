@@ -81,8 +81,9 @@ def _first_records(head: bytes) -> list[Any]:
 
 def _session_format(path: str, head: bytes) -> Any:
     """Return the module that reads a session, by its name or its first records; None for other files."""
-    if head.startswith(sessions.EXCERPT):
-        return next(one for one in SESSIONS if sessions.decoded(head).excerpt_of_session == one.FORMAT)
+    for one in SESSIONS:
+        if head.startswith(sessions.EXCERPT + msgspec.json.encode(one.FORMAT)):
+            return one
     records = _first_records(head)
     if any(one.recognises(records[:1]) for one in FORMATS):
         return None
@@ -103,7 +104,7 @@ def excerpt(path: str, opened: Callable[[], BinaryIO]) -> bytes | None:
                 return inspect.excerpt(file)
             reader = _session_format(path, file.read(sessions.HEAD))
             file.seek(0)
-            return reader.excerpt(path, file) if reader else None
+            return msgspec.json.encode(reader.summary(path, file)) if reader else None
     except Exception:  # `parse` reads the whole file and reports what is wrong
         return None
 

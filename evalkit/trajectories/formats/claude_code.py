@@ -114,15 +114,9 @@ def _usage(call_id: str, model: str | None, usage: Any) -> ModelCall:
     return ModelCall(call_id, model, read, cached, written) if read or written else ModelCall(call_id, model)
 
 
-def excerpt(path: str, file: BinaryIO) -> bytes:
-    """Return what `parse` needs of a session."""
-    return sessions.encoded(summary(path, file))
-
-
 def parse(path: str, data: bytes) -> Parsed:
     """Return the run of a session, or of a subagent, which `evalkit.trajectories.sessions` joins to its session."""
-    is_excerpt = data.startswith(sessions.EXCERPT)
-    return sessions.parsed(sessions.decoded(data) if is_excerpt else summary(path, io.BytesIO(data)))
+    return sessions.parsed(path, data, summary)
 
 
 def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:

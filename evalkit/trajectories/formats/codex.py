@@ -289,15 +289,9 @@ def _identify(session: Session, payload: dict[str, Any], when: str) -> None:
     session.forked_from = text_of(payload.get("forked_from_id")) or session.part_of
 
 
-def excerpt(path: str, file: BinaryIO) -> bytes:
-    """Return what `parse` needs of a session."""
-    return sessions.encoded(summary(path, file))
-
-
 def parse(path: str, data: bytes) -> Parsed:
     """Return the run of a session, or of a subagent, which `evalkit.trajectories.calls` joins to its session."""
-    is_excerpt = data.startswith(sessions.EXCERPT)
-    return sessions.parsed(sessions.decoded(data) if is_excerpt else summary(path, io.BytesIO(data)))
+    return sessions.parsed(path, data, summary)
 
 
 def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:

@@ -1,7 +1,8 @@
 """What sessions of coding agents share: a record in each line, read one at a time; calls of models and of tools."""
 
+import io
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Any, BinaryIO
@@ -60,7 +61,7 @@ class Session(msgspec.Struct):
     unknown: dict[str, int] = {}  # records by a type that is not known
 
 
-_SESSION = msgspec.json.Decoder(Session)
+SESSION = msgspec.json.Decoder(Session)
 
 
 def first_records(data: bytes) -> list[Any]:
@@ -91,16 +92,6 @@ def records_of(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
             session.broken += 1
 
 
-def encoded(session: Session) -> bytes:
-    """Return a session as an excerpt of its file."""
-    return msgspec.json.encode(session)
-
-
-def decoded(data: bytes) -> Session:
-    """Return the session of an excerpt."""
-    return _SESSION.decode(data)
-
-
 def leading_model(calls: list[ModelCall]) -> str | None:
     """Return the model that wrote most, by tokens, then by calls; None if no call names one."""
     written = Counter[str]()
@@ -110,8 +101,12 @@ def leading_model(calls: list[ModelCall]) -> str | None:
     return max(written, key=written.__getitem__, default=None)
 
 
-def parsed(session: Session) -> Parsed:
-    """Return the run of a session, with its calls; a file of which nothing was understood has failed."""
+def parsed(path: str, data: bytes, summary: Callable[[str, BinaryIO], Session]) -> Parsed:
+    """Return the run of a session, with its calls; a file of which nothing was understood has failed.
+
+    `data` is the file, or an excerpt: what `summary` returns of the file, as JSON.
+    """
+    session = SESSION.decode(data) if data.startswith(EXCERPT) else summary(path, io.BytesIO(data))
     named = Counter(dict(Counter(session.unknown).most_common(_MOST_NAMED)))
     if others := sum(session.unknown.values()) - named.total():
         named["others"] = others
