@@ -462,6 +462,12 @@ SHAPES = (
     make.tb_metadata("a"),
     make.tb_lock("a"),
     make.tau_run(1, 0),
+    {
+        "evaluation_id": "e",
+        "sample_id": "1",
+        "evaluation": {"score": 1.0, "is_correct": True},
+        "metadata": {"run_id": "t"},
+    },
 )
 
 
