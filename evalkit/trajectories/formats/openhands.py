@@ -30,7 +30,7 @@ _ATTEMPT = re.compile(r"\.critic_attempt_(\d+)\.jsonl$")
 _MODEL_FOLDER = re.compile(r"(.+)_maxiter_\d+")
 _SPENT = ("tokens_in", "tokens_cache", "tokens_out", "cost")
 _ENDINGS = (  # the status by what an error says; the first that fits counts
-    ("error", re.compile(r"failed after|timeout after", re.IGNORECASE)),
+    ("error", re.compile(r"instance failed after|timeout after", re.IGNORECASE)),
     ("stuck_in_loop", re.compile(r"stuck in a loop|AgentStuck", re.IGNORECASE)),
     ("max_iterations", re.compile(r"max(imum)?[ _]?iteration", re.IGNORECASE)),
     ("max_budget", re.compile(r"max(imum)?[ _]?budget", re.IGNORECASE)),
@@ -77,7 +77,9 @@ def recognises(value: Any) -> str:
     if {"agent_name", "model"} <= keys and keys & {"agent_version", "openness", "directory_name"}:
         return _INDEX_METADATA
     first_values = list(islice(value.values(), 5))
-    is_index = all(isinstance(one, dict) and {"resolved"} <= one.keys() <= {"resolved", "cost"} for one in first_values)
+    is_index = all(
+        isinstance(one, dict) and ({"resolved", "cost"} <= one.keys() or [*one] == ["resolved"]) for one in first_values
+    )
     return _INDEX if is_index and first_values else ""
 
 
@@ -344,10 +346,10 @@ def _importance(source: str, attempt: int) -> tuple[int, int]:
 
 
 def is_report_of(report: str, source: str) -> bool:
-    """Return whether a file reports the outcomes of an output: one beside it, of its name, or ``report.json``."""
+    """Return whether a file reports the outcomes of an output: itself, one beside it of its name, or ``report.json``."""
     folder, name = os.path.split(source)
     stem = name.removesuffix(".jsonl").removesuffix(".swebench_eval")
-    names = (f"{stem}.report.json", f"{stem}.swebench_eval.jsonl", "report.json")
+    names = (name, f"{stem}.report.json", f"{stem}.swebench_eval.jsonl", "report.json")
     return os.path.dirname(report) == folder and os.path.basename(report) in names
 
 
