@@ -28,6 +28,7 @@ _OUTPUT, _METADATA = "OpenHands output log", "OpenHands metadata file"
 _INDEX, _INDEX_METADATA, _INDEX_SCORES = (f"OpenHands index {name}" for name in ("log", "metadata file", "scores file"))
 _ATTEMPT = re.compile(r"\.critic_attempt_(\d+)\.jsonl$")
 _MODEL_FOLDER = re.compile(r"(.+)_maxiter_\d+")
+_MOST_REASON = 200  # characters of what was raised that name why a run ended
 _SPENT = ("tokens_in", "tokens_cache", "tokens_out", "cost")
 _ENDINGS = (  # the status by what an error says; the first that fits counts
     ("error", re.compile(r"instance failed after|timeout after", re.IGNORECASE)),
@@ -130,16 +131,16 @@ def _run(instance: str, row: dict[str, Any], unknown: Counter[str]) -> tuple:
     unknown.update(kind for kind in kinds if kind and kind not in _KINDS)
     unknown.update("no kind" for event in events if event.kind is None and not (event.action or event.observation))
     times = [event.timestamp for event in events if event.timestamp] or [None]
-    responses = {
-        text_of(event.llm_response_id) or at
-        for at, event in enumerate(events)
-        if event.source == "agent"
-        and (text_of(event.kind) in ("ActionEvent", "MessageEvent") or (not event.kind and event.action))
-    }
-    error = text_of(row.get("error"))
-    status = next((name for name, words in _ENDINGS if words.search(error)), "error") if error else "completed"
-    if status != "error" and isinstance(patch, str) and not patch.strip():
-        status = "empty_patch"
+    responses = set[Any]()  # of the model; several calls may be in one
+    for at, (event, kind) in enumerate(zip(events, kinds, strict=True)):
+        is_said = kind in ("ActionEvent", "MessageEvent") or (not kind and event.action)
+        if event.source == "agent" and is_said:
+            responses.add(text_of(event.llm_response_id) or at)
+    error, ending, reason = text_of(row.get("error")), "completed", ""
+    if error:
+        ending = next((name for name, words in _ENDINGS if words.search(error)), "error")
+        reason = error.partition("\n")[0][:_MOST_REASON] if ending == "error" else ending.replace("_", " ")
+    is_empty = isinstance(patch, str) and not patch.strip()
     first_id = next((event.id for event in events if isinstance(event.id, str) and len(event.id) >= 32), None)
     attempt = count_of(row.get("attempt"))
     return run_row(
@@ -148,8 +149,8 @@ def _run(instance: str, row: dict[str, Any], unknown: Counter[str]) -> tuple:
         log_id=first_id and f"{instance} {first_id}",
         format=FORMAT,
         task_id=instance,
-        status=status,
-        exit_reason=error.partition("\n")[0][:200] if status == "error" else status.replace("_", " ") if error else "",
+        status="empty_patch" if is_empty and ending != "error" else ending,
+        exit_reason=reason,
         error=error or None,
         started=times[0],
         ended=times[-1],
@@ -346,7 +347,7 @@ def _importance(source: str, attempt: int) -> tuple[int, int]:
 
 
 def is_report_of(report: str, source: str) -> bool:
-    """Return whether a file reports the outcomes of an output: itself, one beside it of its name, or ``report.json``."""
+    """Return whether a file reports the outcomes of an output: itself, a report of its name, or ``report.json``."""
     folder, name = os.path.split(source)
     stem = name.removesuffix(".jsonl").removesuffix(".swebench_eval")
     names = (name, f"{stem}.report.json", f"{stem}.swebench_eval.jsonl", "report.json")
@@ -386,7 +387,7 @@ def _spoken(history: Iterable[dict[str, Any]]) -> list[Message]:
     """List the messages of events of 1.x; the calls of one response of the model are in one message."""
     out: list[Message] = []
     called: dict[str, Call] = {}
-    response = ""  # that of the last message
+    response = ""  # of the model, which the last message is
     for event in history:
         kind, when = text_of(event.get("kind")), text_of(event.get("timestamp"))
         call_id = text_of(event.get("tool_call_id"))
