@@ -26,12 +26,13 @@ import evalkit
 from evalkit.compare import audit
 
 TASKS, EPOCHS = 30, 4
-SKILLS = {"alder-large": 0.85, "birch-70b": 0.6, "cedar-8b": 0.35, "dogwood-2b": 0.1}
+SKILLS = {"alder-large": 0.85, "birch-70b": 0.6, "cedar-8b": 0.52, "dogwood-2b": 0.1}
 START, END = "<!-- measured -->", "<!-- end -->"
 PAGE = Path(__file__).parents[1] / "docs" / "audit.md"
 Log = dict[str, Any]  # of one model
 Board = dict[str, Log]  # by file
-DEFECTS: dict[str, tuple[str, Callable[[Board, Random], Any]]] = {}
+Plant = Callable[[Board, Random], Any]  # puts a defect into a board
+DEFECTS: dict[str, tuple[str, Plant]] = {}  # by name, each with the check that is to find it
 
 
 def board(rng: Random) -> Board:
@@ -80,10 +81,10 @@ def sample(rng: Random, model: str, task: str, epoch: int, is_solved: bool) -> d
     }  # fmt: skip
 
 
-def defect(name: str, check: str) -> Callable[[Callable], Callable]:
+def defect(name: str, check: str) -> Callable[[Plant], Plant]:
     """Register a function that plants a defect, which a check is to find."""
 
-    def register(plant: Callable[[Board, Random], Any]) -> Callable[[Board, Random], Any]:
+    def register(plant: Plant) -> Plant:
         DEFECTS[name] = (check, plant)
         return plant
 
@@ -298,7 +299,7 @@ def audited(logs: Board, checks: Sequence[str] = ()) -> pd.DataFrame:
             Path(folder, name).write_text(json.dumps(one))
         loaded = evalkit.load(folder, "trajectories")
         if "logged_model" not in loaded.runs:
-            loaded.published = published(loaded.runs, shifts)
+            vars(loaded)["published"] = published(loaded.runs, shifts)
         return audit(loaded, checks=checks).table.set_index("check")
 
 
@@ -319,16 +320,16 @@ def main(boards: int, write: bool) -> None:
             rng = Random(seed)
             logs = board(rng)
             plant(logs, rng)
-            row = audited(logs, [check]).loc[check]
-            found += row["verdict"] in ("look", "wrong")
-            changed += pd.notna(row["moved"]) and row["moved"] > 0
+            table = audited(logs, [check])
+            found += int(table["verdict"].isin(["look", "wrong"]).sum())
+            changed += int(table["moved"].fillna(0).gt(0).sum())
         lines.append(f"| {name} | {check} | {found} of {boards} | {f'changes in {changed}' if changed else '–'} |")
         print(lines[-1], flush=True)
     false = sum(alarms.values())
     which = ", ".join(f"{name}: {count}" for name, count in alarms.most_common()) or "none"
     summary = (
         f"{2 * boards} boards without a defect raised {false} false alarms in {computed:,} checks that were computed "
-        f"({false / computed:.1%}; {which})."
+        f"({false / computed * 100:.1f} %; {which})."
     )
     print(summary)
     if write:

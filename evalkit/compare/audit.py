@@ -12,8 +12,9 @@ import pandas as pd
 from evalkit._notes import note
 from evalkit._text import as_list, counted_noun
 from evalkit.compare import checks as _registered  # noqa: F401  registers the checks of this package
-from evalkit.compare.check import CHECKS, VERDICTS, Audited, Check, Found, NotComputed, Verdict, first_of
-from evalkit.compare.ranking import Leaderboard
+from evalkit.compare.check import CHECKS, VERDICTS, Audited, Check, NotComputed, Verdict, first_of
+from evalkit.compare.ranking import SENTENCE_NAME, Leaderboard
+from evalkit.io import distinct_names
 from evalkit.kinds import Example, Finding, Logs, sections
 from evalkit.kinds.findings import MOST_EXAMPLES
 
@@ -74,54 +75,52 @@ def audit(logs: Logs, value: str = "", runs: pd.DataFrame | None = None, checks:
     if unknown:
         raise ValueError(f"no check {unknown[0]!r}; there are {', '.join(CHECKS)}")
     audited = Audited(logs, logs.runs if runs is None else runs, value)
-    rows, findings = [], []
-    for one in CHECKS.values():
-        if not checks or one.name in checks:
-            row, finding = _result(one, audited)
-            rows.append(row)
-            findings.append(finding)
-    order = sorted(range(len(rows)), key=lambda at: (VERDICTS.index(rows[at]["verdict"]), -(rows[at]["moved"] or 0)))
-    table = pd.DataFrame([rows[at] for at in order]).astype({"moved": "Int64", "count": "Int64", "n": "Int64"})
-    found = [findings[at] for at in order if rows[at]["verdict"] in ("wrong", "look")]
+    rows = [_result(one, audited) for one in CHECKS.values() if not checks or one.name in checks]
+    rows.sort(key=lambda row: (VERDICTS.index(row["verdict"]), -(row["moved"] or 0)))
+    table = pd.DataFrame(rows).astype({"moved": "Int64", "count": "Int64", "n": "Int64"})
+    short = distinct_names([*audited.board.table["model_name"], ""], SENTENCE_NAME)
     counts = {verdict: int(table["verdict"].eq(verdict).sum()) for verdict in VERDICTS}
-    others = sorted(set(table.loc[table["first"].ne(""), "first"]) - {audited.first})
+    others = sorted({short[row["first"]] for row in rows} - {"", short[audited.first]})
     values = {"changes": int(table["moved"].fillna(0).gt(0).sum()), "checks": len(table), "verdicts": counts}
-    values |= {"first": audited.first, "others": others}
-    return Audit(table, [Finding("audit", sections.CHECKS, values), *found], audited.board)
+    findings = [Finding("audit", sections.CHECKS, {**values, "first": short[audited.first], "others": others})]
+    for row in rows:
+        if row["verdict"] in ("wrong", "look"):
+            said = {name: row[name] for name in ("check", "count", "n", "noun", "verdict", "moved", "notes")}
+            said |= {"first": short[row["first"]], "leads": short[audited.first]}
+            examples = tuple(Example(row["check"], run_id) for run_id in row["run_ids"])
+            findings.append(Finding("check", sections.CHECKS, said, examples))
+    return Audit(table.drop(columns="run_ids"), findings, audited.board)
 
 
-def _result(one: Check, audited: Audited) -> tuple[dict[str, Any], Finding]:
-    """Run one check; return its row of the table, and the finding."""
-    verdict: Verdict
-    order = None
+def _result(one: Check, audited: Audited) -> dict[str, Any]:
+    """Run one check; return its row of the table, with the runs that are examples."""
     try:
         found = one.function(audited)
-        verdict = found.verdict if found.count else "fine"
-        if found.count:
-            order = found.order
-            if found.alternative is not None:
-                order = audited.estimates_of(found.alternative)
+        order = found.order
+        if found.count and found.alternative is not None:
+            order = audited.estimates_of(found.alternative)
     except NotComputed as error:
-        found = Found(0, 0, notes=error.notes)
-        verdict = "not computed"
+        return _row(one, "not computed", notes=error.notes)
     except Exception as error:  # a check of others must not stop the audit
         cause = f"{type(error).__name__}: {error}"
-        found = Found(0, 0, notes=note("failed_check", "the check failed: {cause}", cause=cause))
-        verdict = "not computed"
-    is_known = verdict != "not computed"
-    row: dict[str, Any] = {
-        "check": one.name, "question": one.question, "verdict": verdict, "count": found.count if is_known else None,
-        "n": found.n if is_known else None, "noun": one.noun, "first": "", "moved": None, "notes": found.notes,
-    }  # fmt: skip
+        return _row(one, "not computed", notes=note("failed_check", "the check failed: {cause}", cause=cause))
+    if not found.count:
+        return _row(one, "fine", count=0, n=found.n, notes=found.notes)
+    row = _row(one, found.verdict, count=found.count, n=found.n, notes=found.notes)
     if order is not None and len(order):
-        first = first_of(order)
-        is_same = first == first_of(audited.estimates)
-        row |= {"first": audited.first if is_same else first, "moved": moved(audited.estimates, order)}
-    ids = [] if found.runs is None else found.runs["run_id"].head(MOST_EXAMPLES).tolist()
-    row["run_id"] = ids[0] if ids else None
-    values = {name: row[name] for name in ("check", "count", "n", "noun", "verdict", "first", "moved", "notes")}
-    values["leads"] = audited.first
-    return row, Finding("check", sections.CHECKS, values, tuple(Example(one.name, run_id) for run_id in ids))
+        is_same = first_of(order) == first_of(audited.estimates)
+        row["first"] = audited.first if is_same else first_of(order)
+        row["moved"] = moved(audited.estimates, order)
+    if found.runs is not None:
+        row["run_ids"] = found.runs["run_id"].head(MOST_EXAMPLES).tolist()
+        row["run_id"] = next(iter(row["run_ids"]), None)
+    return row
+
+
+def _row(one: Check, verdict: Verdict, **values: Any) -> dict[str, Any]:
+    """Return a row of the table, with values that are missing where none is given."""
+    about = {"check": one.name, "question": one.question, "verdict": verdict, "count": None, "n": None}
+    return {**about, "noun": one.noun, "first": "", "moved": None, "notes": "", "run_id": None, "run_ids": [], **values}
 
 
 def moved(before: pd.Series, after: pd.Series) -> int:

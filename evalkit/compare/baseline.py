@@ -25,11 +25,13 @@ def baseline_named(data: Comparison, name: str) -> str:
     if not name or name in models:
         return name
     table = data.outcomes.table
-    own = table.loc[table["logged_model"] == name, "model_name"].unique() if "logged_model" in table else []
+    own: list[str] = []
+    if "logged_model" in table:
+        own = sorted(set(table.loc[table["logged_model"] == name, "model_name"]))
     if len(own) == 1:
-        return str(own[0])
-    there = ", ".join(map(repr, models if not len(own) else sorted(own)))
-    if len(own):
+        return own[0]
+    there = ", ".join(map(repr, own or models))
+    if own:
         raise SourceError(f"{note('compared_by', columns=data.outcomes.compared_by)}, {name!r} is one of {there}")
     raise SourceError(f"no runs of the baseline {name!r}; there are runs of {there}")
 

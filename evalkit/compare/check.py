@@ -58,19 +58,22 @@ class NotComputed(Exception):
         super().__init__(str(self.notes))
 
 
+CheckFunction = Callable[["Audited"], Found]
+
+
 class Check(NamedTuple):
     """A check: its name, the question that it answers, what it counts, and the function."""
 
     name: str
     question: str
     noun: str
-    function: Callable[["Audited"], Found]
+    function: CheckFunction
 
 
 CHECKS: dict[str, Check] = {}
 
 
-def check(name: str, question: str, *, noun: str = "run") -> Callable[[Callable], Callable]:
+def check(name: str, question: str, *, noun: str = "run") -> Callable[[CheckFunction], CheckFunction]:
     """Register a function as a check of every audit from now on; one of the same name is replaced.
 
     Parameters
@@ -90,7 +93,7 @@ def check(name: str, question: str, *, noun: str = "run") -> Callable[[Callable]
     ...     return evalkit.compare.Found(len(late), len(audited.runs), late, audited.without(late))
     """
 
-    def register(function: Callable[["Audited"], Found]) -> Callable[["Audited"], Found]:
+    def register(function: CheckFunction) -> CheckFunction:
         CHECKS[name] = Check(name, question, noun, function)
         return function
 

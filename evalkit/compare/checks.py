@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 from scipy import stats
@@ -23,7 +24,7 @@ SURE = 0.001  # p value from which a difference between models, or between endin
 RETRIED = 0.02  # p value, corrected for all models, from which the number of runs depends on outcomes
 FEWEST = 10  # runs of a model, from which endings can be compared
 MOST_NAMED = 3  # models or reasons with their counts
-LONGEST = 40  # characters of a name or a reason
+LONGEST = 32  # characters of a name or a reason
 MOST_READ = 100  # transcripts, chosen evenly
 LEAST_DISTINCT = 0.2  # share of values that differ, in a column that tells runs apart
 SHORTEST_ANSWER = 8  # characters of an expected answer that is not in a text by chance
@@ -93,7 +94,7 @@ def retried_until_solved(audited: Audited) -> Found:
         raise NotComputed("none_repeated", "no task was run more than once")
     groups = list(table.groupby("model_name"))
     tested = {name: repeats_test(own["value"], own["task"], own["repetition"]).p_value for name, own in groups}
-    doubtful = sorted(name for name, p_value in tested.items() if p_value * len(tested) <= RETRIED)
+    doubtful = sorted(str(name) for name, p_value in tested.items() if p_value * len(tested) <= RETRIED)
     first = audited.runs.sort_values("repetition", kind="stable").drop_duplicates(["model_name", "task_id"])
     notes = note("models", "{models}", models=doubtful) if doubtful else Notes()
     return Found(len(doubtful), len(tested), alternative=first, verdict="wrong", notes=notes)
@@ -110,7 +111,7 @@ def copies(audited: Audited) -> Found:
     rows = runs[is_excluded(runs, kind)]
     pairs = copied(runs, kind)
     notes = note("copied", pairs=pairs) if pairs else _by_model(rows)
-    counted = runs.assign(run_flags=[[] for _ in range(len(runs))])
+    counted = runs.assign(run_flags=pd.Series([()] * len(runs), runs.index, dtype="object"))
     return Found(len(rows), len(runs), rows, counted, notes=notes)
 
 
@@ -145,7 +146,7 @@ def infrastructure(audited: Audited) -> Found:
         shares = is_broken.groupby(audited.runs["model_name"]).agg(["sum", "size"])
         shares = shares.assign(share=shares["sum"] / shares["size"]).sort_values("share", ascending=False)
         worst = shares.iloc[0]
-        values = {"model": str(shares.index[0]), "count": int(worst["sum"]), "n": int(worst["size"])}
+        values = {"model": shorten(str(shares.index[0]), LONGEST), "count": int(worst["sum"]), "n": int(worst["size"])}
         notes = note("most_broken", "most of {model}: {count} of {n}", **values)
         reasons = broken["exit_reason" if "exit_reason" in broken else "status"].fillna(broken["status"])
         notes += _counts(reasons.value_counts())
@@ -163,8 +164,8 @@ def no_outcome(audited: Audited) -> Found:
         first = rates_by_denominator(own, value="is_successful", kind=audited.logs.kind).iloc[0]
         if first["n_measured"]:
             other = "measured" if "measured_estimate" in first else "lowest"
-            values = {"model": most, "one": first["estimate"], "other": first[f"{other}_estimate"]}
-            notes = note("denominators", "{model}: {one:.1%}, or {other:.1%} by the other denominator", **values)
+            rates = {"one": first["estimate"], "other": first[f"{other}_estimate"]}
+            notes = note("denominators", _two_rates, of=most, **rates, of_other="by the other denominator")
     is_counted = audited.logs.kind.rates.denominator == "all" and _has_rate(audited)
     alternative = audited.without(rows) if is_counted else audited.ending(rows, False)
     return Found(len(rows), len(audited.runs), rows, alternative, notes=notes)
@@ -271,8 +272,8 @@ def published_figures(audited: Audited) -> Found:
             differing += 1
             model = own["model_name"].iloc[0]
             order[model] = row["value"]
-            said = {"model": model, "metric": row["metric"], "one": row["value"], "other": rates[0]}
-            notes += note("unlike_published", "{model}, {metric}: {one:.1%} published, {other:.1%} by the runs", **said)
+            said = {"one": row["value"], "of_one": "published", "other": rates[0], "of_other": "by the runs"}
+            notes += note("unlike_published", _two_rates, of=f"{model}, {row['metric']}", **said)
     if not compared:
         raise NotComputed("none_matches", "no published figure is of the runs here")
     order = order.sort_values(ascending=False, kind="stable")
@@ -330,8 +331,8 @@ def pass_hat_k(audited: Audited) -> Found:
     notes = Notes()
     if len(differ):
         name = differ.index[0]
-        text = "{model}, pass^{k}: {one:.1%} of measured trials, {other:.1%} of all"
-        notes = note("both_conventions", text, model=name, k=k, one=one[name], other=other[name])
+        rates = {"one": one[name], "of_one": "of measured trials", "other": other[name], "of_other": "of all"}
+        notes = note("both_conventions", _two_rates, of=f"{name}, pass^{k}", **rates)
     return Found(len(differ), len(one), notes=notes)
 
 
@@ -463,11 +464,15 @@ def _counted(counts: Mapping[str, int]) -> str:
     return listed([f"{shorten(name, LONGEST)}: {count:,}" for name, count in counts.items()], MOST_NAMED)
 
 
+def _two_rates(of: str, one: float, other: float, of_other: str, of_one: str = "here") -> str:
+    return f"{shorten(of, LONGEST)}: {one * 100:.1f} % {of_one}, {other * 100:.1f} % {of_other}"
+
+
 def _by_model(rows: pd.DataFrame) -> Notes:
     return _counts(rows["model_name"].fillna(UNKNOWN).value_counts())
 
 
-def _published_runs(row: dict, runs: pd.DataFrame) -> pd.DataFrame:
+def _published_runs(row: Mapping[Any, Any], runs: pd.DataFrame) -> pd.DataFrame:
     """Return the runs that a published figure is of: its model, agent and data set, in its folder or below."""
     keys = {"model_name": "logged_model" if "logged_model" in runs else "model_name", "agent": "agent"}
     is_own = pd.Series(True, runs.index)
@@ -483,6 +488,8 @@ def _published_runs(row: dict, runs: pd.DataFrame) -> pd.DataFrame:
     elif not RATE.match(str(row["metric"])):
         return runs.iloc[:0]
     own = runs[is_own]
+    if own["source"].eq(row["source"]).sum() == row["n"]:  # several files with their figures may share a folder
+        return own[own["source"].eq(row["source"])]
     inside = own[own["source"].str.startswith(os.path.dirname(row["source"]) + "/")]
     return inside if len(inside) else own
 

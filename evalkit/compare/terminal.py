@@ -240,7 +240,7 @@ def describe_audit(found: Audit, *, everything: bool = False) -> str:
     shown = found.shown[["check", "verdict", "found", "ranking otherwise"]]
     if not everything:
         shown = shown[shown["verdict"].isin(["wrong", "look"])]
-    rows = shown.map(plain).to_dict("records")
+    rows = [{str(name): plain(text) for name, text in row.items()} for row in shown.to_dict("records")]
     fine = found.table.loc[found.table["verdict"].eq("fine"), "check"]
     open_checks = found.table[found.table["verdict"].eq("not computed")]
     reasons = [

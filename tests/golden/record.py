@@ -53,6 +53,9 @@ COMMANDS = {
     "trajectories-messy": "evalkit trajectories messy:trajectories/logs",
     "trajectories-show": f"evalkit show {_MINI}/made__up-103.traj.json --last 6",
     "compare-trajectories": "evalkit compare samples:trajectories",
+    "compare-by": "evalkit compare samples:trajectories --compare-by agent,model_name",
+    "audit": "evalkit audit samples:trajectories/harbor --all",
+    "audit-messy": "evalkit audit messy:trajectories/logs",
     "compare-table": "evalkit compare samples:trajectories/table/runs.csv",
     "detect-mixed": "evalkit detect messy:mixed/logs",
     "compare-mixed": "evalkit compare messy:mixed/logs",
@@ -62,6 +65,7 @@ COMMANDS = {
     "show": f"evalkit show {_LOG} --last 6",
 }
 PAGES = (  # the report of each notebook that is recorded whole
+    "audit/terminal_tasks",
     "cooking_blocked_agents/three_items",
     "crafter_scores/messy",
     "leaderboard/crafter",
