@@ -85,7 +85,7 @@ def parse(path: str, value: Any) -> Parsed:
         {"format": FORMAT, "dataset": task, "experiment": stamp, "agent": FORMAT},
     )
     reasons = [f"{counted_noun(others, 'line')} without a document left out"] if others else []
-    if len(scored := {row[0] for row in scores}) < len(documents):
+    if len(scored := {row[0] for row in scores if row[2] is not None}) < len(documents):
         reasons.append(f"no metric is a number for {counted_noun(len(documents) - len(scored), 'document')}")
     if without_name:
         reasons.append("filters without names, numbered in their order")
@@ -186,7 +186,7 @@ def _is_mean(value: dict[str, Any], task: str, metric: str) -> bool:
     """Return whether a metric is the mean of its values in samples: of perplexity, these are log-likelihoods."""
     listed_metrics = objects(part_of(value, "configs", task), "metric_list")
     aggregation = next((one.get("aggregation") for one in listed_metrics if one.get("metric") == metric), None)
-    return aggregation == "mean" or (aggregation is None and not re.search("perplexity|bits_per_byte", metric))
+    return aggregation == "mean" or (aggregation is None and not re.search("perplexity|bits_per_byte|bypass", metric))
 
 
 def context_files(files: Iterable[str]) -> Iterator[str]:
