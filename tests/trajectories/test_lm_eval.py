@@ -260,7 +260,10 @@ def test_broken_and_other_lines_are_counted_and_the_rest_is_read(tmp_path):
     evaluation(tmp_path, *lines)
     logs = trajectories.load(tmp_path)
     assert told(logs.runs, "task_id", "score") == [["0", 1.0], ["2", None]]
-    said = "1 line without a document left out, no metric is a number for 1 document, 1 broken line left out, 1 line without an object left out"
+    said = (
+        "1 line without a document left out, no metric is a number for 1 document, "
+        "1 broken line left out, 1 line without an object left out"
+    )
     assert logs.ledger["reason"].tolist() == [said]
 
 
