@@ -314,7 +314,7 @@ def _score(runs: Runs, scores: pa.Table, facts: Facts, key: str) -> list[str | N
     for at, name, value in zip(place_of_score, keys, values, strict=True):
         if at is None or (key and name != key):
             continue
-        if runs["format"][at] == lm_eval.FORMAT and not key and of_dataset[runs["dataset"][at]] != name:
+        if runs["format"][at] == lm_eval.FORMAT and not key and of_dataset.get(runs["dataset"][at]) != name:
             continue
         if score_key[at] is None or (name == wanted and score_key[at] != wanted):
             score[at] = value
@@ -346,7 +346,7 @@ def _scores_of_datasets(
         if value not in (None, 0.0, 1.0):
             between.add(name)
     best: dict[Any, str] = {}
-    for dataset, key in sorted(counts, key=lambda name: (name in between, -counts[name])):
+    for dataset, key in sorted(filter(counts.get, counts), key=lambda name: (name in between, -counts[name])):
         best.setdefault(dataset, key)
     return best
 
