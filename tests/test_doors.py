@@ -81,7 +81,7 @@ KINDS = (
         lambda logs: mindcraft.analysis.overview(logs.runs),
         lambda logs: mindcraft.analysis.headline(logs.runs[logs.runs["model_name"] == messy.ONE], ""),
         "model_name", "", ("runs", "success rate [95 %]"),
-        "copies of another run's log, which count in no rate: 1", "is_successful",
+        "copies of another run's log, excluded from all rates: 1", "is_successful",
         {"where": ["task_type!=techtree"], "cluster": ["task_type"], "rename": [f"{SLOW}=slow"]}, {"model": messy.ONE},
     ),
     Kind(
@@ -109,7 +109,7 @@ KINDS = (
         lambda logs: rates(logs.runs),
         lambda logs: compare.headline(compare.leaderboard(logs.runs)),
         "model_name", "", ("runs", "success rate [95 %]"),
-        "2 runs held by other logs, too, or repeated later: left out", "is_successful",
+        "2 runs also in other logs, or repeated later: excluded", "is_successful",
         {"where": ["task_id!=cook"], "cluster": ["dataset"], "rename": [f"{NONE}=none"]},
     ),
 )  # fmt: skip
