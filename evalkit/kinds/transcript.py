@@ -26,9 +26,9 @@ TURNS = (
     Column("agent", "str", "who acted: an agent by name, the user, a tool"),
     Column("role", "str", "system, assistant, user, action, result, …"),
     Column("text", "str", "what it says"),
-    Column("marks", "list", "what flags and findings refer to, such as `final message`"),
-    Column("events", "list", "what the viewer can jump to: command, error, achievement, decision"),
-    Column("when", "str", "its time, as logged; empty if the log has none"),
+    Column("marks", "list", "marks that flags and findings refer to, such as `final message`"),
+    Column("events", "list", "event for the viewer: command, error, achievement, decision"),
+    Column("when", "str", "time of the turn, as logged; empty if not logged"),
 )
 
 _FACTS = {

@@ -45,7 +45,7 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
             reason = str(error).removeprefix(f"{path}: ")
             if len(paths) == 1:
                 raise SourceError(f"{path}: {reason}") from error
-            shown.append(Turn(name, "system", f"log can't be read: {reason}", ("unreadable log",), ("error",)))
+            shown.append(Turn(name, "system", f"unreadable log: {reason}", ("unreadable log",), ("error",)))
     is_alone = len(paths) == 1
     shown += [_turn(agents[i].name, *agents[i].turns[place], is_alone=is_alone) for i, place in merge(agents)]
     decided = [outcome for outcome in outcomes if outcome["final_system_message"]]
